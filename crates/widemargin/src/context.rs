@@ -1,0 +1,250 @@
+//! Resources of a computation: threads, cache bytes, seed, observer, deadline and cancellation.
+//!
+//! A [`Context`] is handed down through every layer; nothing in the crate is global.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Result};
+use crate::kernel::InstructionSet;
+use crate::solver::Status;
+
+/// Kernel-row cache used unless told otherwise, in bytes (as LIBSVM's `-m 200`, but larger).
+pub const DEFAULT_CACHE_BYTES: usize = 1 << 30;
+
+/// What a long computation tells while it runs.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Event {
+    /// `total` sub-problems of a stage (pairs of classes, folds, ...) are about to start.
+    Stage {
+        /// Name of the stage, such as `one-vs-one` or `fold`.
+        name: &'static str,
+        /// Number of sub-problems.
+        total: usize,
+    },
+    /// One sub-problem of the current stage has ended.
+    StageStep {
+        /// Name of the stage.
+        name: &'static str,
+    },
+    /// A solver finished one block of its sub-problem.
+    Iteration {
+        /// Blocks solved so far.
+        iteration: usize,
+        /// Largest violation m(α) − M(α) of the optimality conditions.
+        violation: f64,
+        /// Dual objective reached.
+        objective: f64,
+        /// Variables still active after shrinking.
+        active: usize,
+    },
+    /// Something the user should know although the computation goes on.
+    Warning {
+        /// The message.
+        message: String,
+    },
+}
+
+/// Receives [`Event`]s; called from worker threads.
+pub trait Observer: Send + Sync {
+    /// Called at every event; must return quickly.
+    fn observe(&self, event: &Event);
+}
+
+impl<F: Fn(&Event) + Send + Sync> Observer for F {
+    fn observe(&self, event: &Event) {
+        self(event);
+    }
+}
+
+/// A flag that asks a running computation to stop at the next block.
+#[derive(Clone, Debug, Default)]
+pub struct CancelToken(Arc<AtomicBool>);
+
+impl CancelToken {
+    /// A token not yet cancelled.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Asks every computation that holds this token to stop.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether [`cancel`](Self::cancel) was called.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Threads, memory, randomness and control of one computation.
+///
+/// ```
+/// use widemargin::Context;
+/// let context = Context::new().with_threads(2)?.with_cache_bytes(256 << 20);
+/// assert_eq!(context.threads(), 2);
+/// # Ok::<(), widemargin::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Context {
+    pool: Option<Arc<rayon::ThreadPool>>,
+    cache_bytes: usize,
+    seed: u64,
+    observer: Option<Arc<dyn Observer>>,
+    deadline: Option<Instant>,
+    cancel: CancelToken,
+    instruction_set: Option<InstructionSet>,
+}
+
+impl Default for Context {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context")
+            .field("threads", &self.threads())
+            .field("cache_bytes", &self.cache_bytes)
+            .field("seed", &self.seed)
+            .field("deadline", &self.deadline)
+            .field("instruction_set", &self.instruction_set)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Context {
+    /// One thread, the default cache, seed 0, no observer, no deadline.
+    pub fn new() -> Self {
+        Self {
+            pool: None,
+            cache_bytes: DEFAULT_CACHE_BYTES,
+            seed: 0,
+            observer: None,
+            deadline: None,
+            cancel: CancelToken::new(),
+            instruction_set: None,
+        }
+    }
+
+    /// Uses `threads` worker threads; 0 means one per logical processor.
+    pub fn with_threads(mut self, threads: usize) -> Result<Self> {
+        let threads = match threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            n => n,
+        };
+        self.pool = if threads == 1 {
+            None
+        } else {
+            let pool = rayon::ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .build()
+                .map_err(|e| Error::Threads { threads, message: e.to_string() })?;
+            Some(Arc::new(pool))
+        };
+        Ok(self)
+    }
+
+    /// Bounds the kernel-row cache.
+    pub fn with_cache_bytes(mut self, bytes: usize) -> Self {
+        self.cache_bytes = bytes;
+        self
+    }
+
+    /// Seeds everything random (folds, codes).
+    pub fn with_seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Reports events to `observer`.
+    pub fn with_observer(mut self, observer: impl Observer + 'static) -> Self {
+        self.observer = Some(Arc::new(observer));
+        self
+    }
+
+    /// Stops with the best model so far once `limit` has passed from now.
+    pub fn with_time_limit(mut self, limit: Duration) -> Self {
+        self.deadline = Instant::now().checked_add(limit);
+        self
+    }
+
+    /// Stops with the best model so far once `token` is cancelled.
+    pub fn with_cancel_token(mut self, token: CancelToken) -> Self {
+        self.cancel = token;
+        self
+    }
+
+    /// Forces a SIMD path instead of the best one of this processor.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] when this processor lacks the instruction set.
+    pub fn with_instruction_set(mut self, set: InstructionSet) -> Result<Self> {
+        if !set.is_available() {
+            let best = InstructionSet::detect();
+            return Err(Error::parameter(
+                "instruction_set",
+                format!("one this processor has (best: {best})"),
+                set,
+            ));
+        }
+        self.instruction_set = Some(set);
+        Ok(self)
+    }
+
+    /// Number of worker threads.
+    pub fn threads(&self) -> usize {
+        self.pool.as_ref().map_or(1, |p| p.current_num_threads())
+    }
+
+    /// Bytes the kernel-row cache may hold.
+    pub fn cache_bytes(&self) -> usize {
+        self.cache_bytes
+    }
+
+    /// Seed of everything random.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// The SIMD path in force.
+    pub fn instruction_set(&self) -> InstructionSet {
+        self.instruction_set.unwrap_or_else(InstructionSet::detect)
+    }
+
+    /// Runs `work` on this context's threads; rayon iterators inside use them.
+    pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        match &self.pool {
+            Some(pool) => pool.install(work),
+            None => work(),
+        }
+    }
+
+    /// Whether rayon iterators are worth their overhead here.
+    pub fn is_parallel(&self) -> bool {
+        self.pool.is_some()
+    }
+
+    /// Tells the observer, if there is one.
+    pub fn report(&self, event: &Event) {
+        if let Some(observer) = &self.observer {
+            observer.observe(event);
+        }
+    }
+
+    /// Why the computation must stop now, if it must.
+    pub fn stop_request(&self) -> Option<Status> {
+        if self.cancel.is_cancelled() {
+            Some(Status::Interrupted)
+        } else if self.deadline.is_some_and(|d| Instant::now() >= d) {
+            Some(Status::TimeLimit)
+        } else {
+            None
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Sparse matrices in compressed-row form with 32-bit column indices.
+
+use std::fmt;
+
+use crate::error::{Error, Result};
+
+/// A sparse matrix: row `i` holds the columns `indices[indptr[i]..indptr[i + 1]]`, ascending and
+/// unique, with the values beside them.
+#[derive(Clone, PartialEq)]
+pub struct Csr<T> {
+    columns: usize,
+    indptr: Vec<usize>,
+    indices: Vec<u32>,
+    values: Vec<T>,
+}
+
+impl<T: Copy> Csr<T> {
+    /// Takes the three arrays of the format.
+    ///
+    /// # Errors
+    /// [`Error::Length`] or [`Error::Parameter`] when they do not describe a matrix of `columns`
+    /// columns with strictly ascending indices in every row.
+    pub fn new(
+        columns: usize,
+        indptr: Vec<usize>,
+        indices: Vec<u32>,
+        values: Vec<T>,
+    ) -> Result<Self> {
+        if indptr.first() != Some(&0) {
+            return Err(Error::parameter("indptr", "0 first", format!("{:?}", indptr.first())));
+        }
+        if indices.len() != values.len() {
+            return Err(Error::length("values of a sparse matrix", indices.len(), values.len()));
+        }
+        if indptr.last() != Some(&indices.len()) {
+            let found = indptr.last().copied().unwrap_or(0);
+            return Err(Error::length("last entry of indptr", indices.len(), found));
+        }
+        for (row, bounds) in indptr.windows(2).enumerate() {
+            if bounds[0] > bounds[1] || bounds[1] > indices.len() {
+                return Err(Error::parameter("indptr", "ascending entries", format!("{bounds:?}")));
+            }
+            let mut next = 0;
+            for &index in &indices[bounds[0]..bounds[1]] {
+                if (index as usize) < next || index as usize >= columns {
+                    return Err(Error::parameter(
+                        "indices",
+                        format!("strictly ascending indices below {columns}"),
+                        format!("index {index} in row {row}"),
+                    ));
+                }
+                next = index as usize + 1;
+            }
+        }
+        Ok(Self { columns, indptr, indices, values })
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.indptr.len() - 1
+    }
+
+    /// Number of columns.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// Number of stored values.
+    pub fn nonzeros(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Where each row begins, and the end of the last.
+    pub fn indptr(&self) -> &[usize] {
+        &self.indptr
+    }
+
+    /// Columns of all stored values.
+    pub fn indices(&self) -> &[u32] {
+        &self.indices
+    }
+
+    /// All stored values.
+    pub fn values(&self) -> &[T] {
+        &self.values
+    }
+
+    /// Columns and values of row `i`.
+    pub fn row(&self, i: usize) -> (&[u32], &[T]) {
+        let range = self.indptr[i]..self.indptr[i + 1];
+        (&self.indices[range.clone()], &self.values[range])
+    }
+
+    /// The rows named by `rows`, in that order.
+    pub fn select_rows(&self, rows: &[usize]) -> Self {
+        let mut indptr = Vec::with_capacity(rows.len() + 1);
+        indptr.push(0);
+        let mut indices = Vec::new();
+        let mut values = Vec::new();
+        for &i in rows {
+            let (row_indices, row_values) = self.row(i);
+            indices.extend_from_slice(row_indices);
+            values.extend_from_slice(row_values);
+            indptr.push(indices.len());
+        }
+        Self { columns: self.columns, indptr, indices, values }
+    }
+
+    /// The same rows with `columns` columns.
+    ///
+    /// # Errors
+    /// [`Error::Length`] when a stored value would fall outside.
+    pub fn with_columns(mut self, columns: usize) -> Result<Self> {
+        if let Some(&largest) = self.indices.iter().max()
+            && largest as usize >= columns
+        {
+            return Err(Error::length("features", columns, largest as usize + 1));
+        }
+        self.columns = columns;
+        Ok(self)
+    }
+
+    /// Applies `f` to every stored value.
+    pub fn map<U: Copy>(&self, f: impl Fn(T) -> U) -> Csr<U> {
+        Csr {
+            columns: self.columns,
+            indptr: self.indptr.clone(),
+            indices: self.indices.clone(),
+            values: self.values.iter().map(|&v| f(v)).collect(),
+        }
+    }
+}
+
+impl<T> fmt::Debug for Csr<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rows = self.indptr.len() - 1;
+        write!(f, "Csr({rows} x {}, {} stored)", self.columns, self.values.len())
+    }
+}

@@ -1,0 +1,131 @@
+//! A feature table with its labels and weights.
+
+use super::{Labels, Matrix};
+use crate::error::{Error, Result};
+
+/// Rows of features, their labels, and what else a file says about them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dataset {
+    features: Matrix,
+    labels: Labels,
+    weights: Option<Vec<f64>>,
+    groups: Option<Vec<i64>>,
+    feature_names: Option<Vec<String>>,
+}
+
+impl Dataset {
+    /// Joins a table with the labels of its rows ([`Labels::None`] for none).
+    ///
+    /// # Errors
+    /// [`Error::Length`] when there are labels but not one per row.
+    pub fn new(features: Matrix, labels: Labels) -> Result<Self> {
+        if !matches!(labels, Labels::None) && labels.len() != features.rows() {
+            return Err(Error::length("labels", features.rows(), labels.len()));
+        }
+        Ok(Self { features, labels, weights: None, groups: None, feature_names: None })
+    }
+
+    /// Gives every row a weight that multiplies its C.
+    ///
+    /// # Errors
+    /// [`Error::Length`] or [`Error::Parameter`] when there is not one finite weight ≥ 0 per row.
+    pub fn with_weights(mut self, weights: Vec<f64>) -> Result<Self> {
+        if weights.len() != self.rows() {
+            return Err(Error::length("sample weights", self.rows(), weights.len()));
+        }
+        if let Some(row) = weights.iter().position(|w| !w.is_finite() || *w < 0.0) {
+            return Err(Error::parameter(
+                "weights",
+                "finite numbers of at least 0",
+                format!("{} in row {}", weights[row], row + 1),
+            ));
+        }
+        self.weights = Some(weights);
+        Ok(self)
+    }
+
+    /// Keeps the query or group number (`qid`) of every row.
+    ///
+    /// # Errors
+    /// [`Error::Length`] when there is not one per row.
+    pub fn with_groups(mut self, groups: Vec<i64>) -> Result<Self> {
+        if groups.len() != self.rows() {
+            return Err(Error::length("groups", self.rows(), groups.len()));
+        }
+        self.groups = Some(groups);
+        Ok(self)
+    }
+
+    /// Names the columns.
+    ///
+    /// # Errors
+    /// [`Error::Length`] when there is not one name per column.
+    pub fn with_feature_names(mut self, names: Vec<String>) -> Result<Self> {
+        if names.len() != self.columns() {
+            return Err(Error::length("feature names", self.columns(), names.len()));
+        }
+        self.feature_names = Some(names);
+        Ok(self)
+    }
+
+    /// Replaces the table by one of the same rows (scaled, resized, re-stored).
+    ///
+    /// # Errors
+    /// [`Error::Length`] when the number of rows differs.
+    pub fn with_features(mut self, features: Matrix) -> Result<Self> {
+        if features.rows() != self.rows() {
+            return Err(Error::length("rows", self.rows(), features.rows()));
+        }
+        if features.columns() != self.columns() {
+            self.feature_names = None;
+        }
+        self.features = features;
+        Ok(self)
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.features.rows()
+    }
+
+    /// Number of features.
+    pub fn columns(&self) -> usize {
+        self.features.columns()
+    }
+
+    /// The table.
+    pub fn features(&self) -> &Matrix {
+        &self.features
+    }
+
+    /// The labels.
+    pub fn labels(&self) -> &Labels {
+        &self.labels
+    }
+
+    /// Weight of every row, if given.
+    pub fn weights(&self) -> Option<&[f64]> {
+        self.weights.as_deref()
+    }
+
+    /// Group number of every row, if given.
+    pub fn groups(&self) -> Option<&[i64]> {
+        self.groups.as_deref()
+    }
+
+    /// Names of the columns, if given.
+    pub fn feature_names(&self) -> Option<&[String]> {
+        self.feature_names.as_deref()
+    }
+
+    /// The rows named by `indices`, in that order.
+    pub fn select_rows(&self, indices: &[usize]) -> Self {
+        Self {
+            features: self.features.select_rows(indices),
+            labels: self.labels.select(indices),
+            weights: self.weights.as_ref().map(|w| indices.iter().map(|&i| w[i]).collect()),
+            groups: self.groups.as_ref().map(|g| indices.iter().map(|&i| g[i]).collect()),
+            feature_names: self.feature_names.clone(),
+        }
+    }
+}

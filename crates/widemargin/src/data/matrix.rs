@@ -1,0 +1,233 @@
+//! The feature table of a data set: dense or sparse, single or double precision.
+
+use super::{Csr, Dense};
+use crate::error::{Error, Result};
+
+/// Share of non-zeros below which sparse storage is chosen by [`Layout::Auto`].
+pub const SPARSE_DENSITY: f64 = 0.25;
+
+/// How a table is to be stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Layout {
+    /// Sparse when fewer than [`SPARSE_DENSITY`] of the values are non-zero.
+    #[default]
+    Auto,
+    /// Always dense.
+    Dense,
+    /// Always sparse.
+    Sparse,
+}
+
+/// A table of numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Matrix {
+    /// Dense, single precision.
+    DenseF32(Dense<f32>),
+    /// Dense, double precision.
+    DenseF64(Dense<f64>),
+    /// Sparse, single precision.
+    SparseF32(Csr<f32>),
+    /// Sparse, double precision.
+    SparseF64(Csr<f64>),
+}
+
+macro_rules! each {
+    ($self:expr, $m:ident => $body:expr) => {
+        match $self {
+            Matrix::DenseF32($m) => $body,
+            Matrix::DenseF64($m) => $body,
+            Matrix::SparseF32($m) => $body,
+            Matrix::SparseF64($m) => $body,
+        }
+    };
+}
+
+impl Matrix {
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        each!(self, m => m.rows())
+    }
+
+    /// Number of columns.
+    pub fn columns(&self) -> usize {
+        each!(self, m => m.columns())
+    }
+
+    /// Whether the storage is sparse.
+    pub fn is_sparse(&self) -> bool {
+        matches!(self, Self::SparseF32(_) | Self::SparseF64(_))
+    }
+
+    /// Share of values that are not zero.
+    pub fn density(&self) -> f64 {
+        let nonzeros = match self {
+            Self::DenseF32(m) => m.values().iter().filter(|v| **v != 0.0).count(),
+            Self::DenseF64(m) => m.values().iter().filter(|v| **v != 0.0).count(),
+            Self::SparseF32(m) => m.nonzeros(),
+            Self::SparseF64(m) => m.nonzeros(),
+        };
+        nonzeros as f64 / ((self.rows() * self.columns()) as f64).max(1.0)
+    }
+
+    /// The rows named by `indices`, in that order.
+    pub fn select_rows(&self, indices: &[usize]) -> Self {
+        match self {
+            Self::DenseF32(m) => Self::DenseF32(m.select_rows(indices)),
+            Self::DenseF64(m) => Self::DenseF64(m.select_rows(indices)),
+            Self::SparseF32(m) => Self::SparseF32(m.select_rows(indices)),
+            Self::SparseF64(m) => Self::SparseF64(m.select_rows(indices)),
+        }
+    }
+
+    /// Calls `visit(column, value)` for the non-zero values of row `i`, columns ascending.
+    pub fn for_each_nonzero(&self, i: usize, mut visit: impl FnMut(usize, f64)) {
+        match self {
+            Self::DenseF32(m) => {
+                for (j, &v) in m.row(i).iter().enumerate().filter(|(_, v)| **v != 0.0) {
+                    visit(j, f64::from(v));
+                }
+            }
+            Self::DenseF64(m) => {
+                for (j, &v) in m.row(i).iter().enumerate().filter(|(_, v)| **v != 0.0) {
+                    visit(j, v);
+                }
+            }
+            Self::SparseF32(m) => {
+                let (indices, values) = m.row(i);
+                for (&j, &v) in indices.iter().zip(values) {
+                    visit(j as usize, f64::from(v));
+                }
+            }
+            Self::SparseF64(m) => {
+                let (indices, values) = m.row(i);
+                for (&j, &v) in indices.iter().zip(values) {
+                    visit(j as usize, v);
+                }
+            }
+        }
+    }
+
+    /// Writes row `i` into `out`, which has one place per column.
+    pub fn copy_row(&self, i: usize, out: &mut [f64]) {
+        out.fill(0.0);
+        self.for_each_nonzero(i, |j, v| out[j] = v);
+    }
+
+    /// The same numbers in the storage `layout` asks for.
+    pub fn into_layout(self, layout: Layout) -> Self {
+        let sparse = match layout {
+            Layout::Auto => self.density() < SPARSE_DENSITY,
+            Layout::Dense => false,
+            Layout::Sparse => true,
+        };
+        match (self, sparse) {
+            (Self::DenseF32(m), true) => Self::SparseF32(to_sparse(&m, |v| v != 0.0)),
+            (Self::DenseF64(m), true) => Self::SparseF64(to_sparse(&m, |v| v != 0.0)),
+            (Self::SparseF32(m), false) => Self::DenseF32(to_dense(&m)),
+            (Self::SparseF64(m), false) => Self::DenseF64(to_dense(&m)),
+            (m, _) => m,
+        }
+    }
+
+    /// The same rows seen with `columns` columns, new ones being zero.
+    ///
+    /// # Errors
+    /// [`Error::Length`] when a column that is not all zero would be lost.
+    pub fn with_columns(self, columns: usize) -> Result<Self> {
+        match self {
+            Self::DenseF32(m) => resize_dense(m, columns).map(Self::DenseF32),
+            Self::DenseF64(m) => resize_dense(m, columns).map(Self::DenseF64),
+            Self::SparseF32(m) => m.with_columns(columns).map(Self::SparseF32),
+            Self::SparseF64(m) => m.with_columns(columns).map(Self::SparseF64),
+        }
+    }
+
+    /// Checks that there is at least one row and that every value is finite.
+    ///
+    /// # Errors
+    /// [`Error::Empty`] or [`Error::NonFinite`].
+    pub fn validate(&self) -> Result<()> {
+        if self.rows() == 0 {
+            return Err(Error::Empty { what: "row" });
+        }
+        if self.columns() == 0 {
+            return Err(Error::Empty { what: "feature" });
+        }
+        let position = match self {
+            Self::DenseF32(m) => m.values().iter().position(|v| !v.is_finite()),
+            Self::DenseF64(m) => m.values().iter().position(|v| !v.is_finite()),
+            Self::SparseF32(m) => m.values().iter().position(|v| !v.is_finite()),
+            Self::SparseF64(m) => m.values().iter().position(|v| !v.is_finite()),
+        };
+        match position {
+            None => Ok(()),
+            Some(at) => Err(self.non_finite_at(at)),
+        }
+    }
+
+    fn non_finite_at(&self, at: usize) -> Error {
+        let (row, column, value) = match self {
+            Self::DenseF32(m) => (at / m.columns(), at % m.columns(), f64::from(m.values()[at])),
+            Self::DenseF64(m) => (at / m.columns(), at % m.columns(), m.values()[at]),
+            Self::SparseF32(m) => {
+                (row_of(m.indptr(), at), m.indices()[at] as usize, f64::from(m.values()[at]))
+            }
+            Self::SparseF64(m) => {
+                (row_of(m.indptr(), at), m.indices()[at] as usize, m.values()[at])
+            }
+        };
+        Error::NonFinite { row: row + 1, column: column + 1, value }
+    }
+}
+
+fn row_of(indptr: &[usize], at: usize) -> usize {
+    indptr.partition_point(|&start| start <= at) - 1
+}
+
+fn to_sparse<T: Copy>(dense: &Dense<T>, keep: impl Fn(T) -> bool) -> Csr<T> {
+    let mut indptr = Vec::with_capacity(dense.rows() + 1);
+    indptr.push(0);
+    let mut indices = Vec::new();
+    let mut values = Vec::new();
+    for i in 0..dense.rows() {
+        for (j, &v) in dense.row(i).iter().enumerate().filter(|(_, v)| keep(**v)) {
+            indices.push(j as u32);
+            values.push(v);
+        }
+        indptr.push(indices.len());
+    }
+    Csr::new(dense.columns(), indptr, indices, values).expect("rows were visited in order")
+}
+
+fn to_dense<T: Copy + Default>(sparse: &Csr<T>) -> Dense<T> {
+    let (rows, columns) = (sparse.rows(), sparse.columns());
+    let mut values = vec![T::default(); rows * columns];
+    for (i, out) in values.chunks_exact_mut(columns.max(1)).enumerate().take(rows) {
+        let (row_indices, row_values) = sparse.row(i);
+        for (&j, &v) in row_indices.iter().zip(row_values) {
+            out[j as usize] = v;
+        }
+    }
+    Dense::new(rows, columns, values).expect("one value per place")
+}
+
+fn resize_dense<T>(dense: Dense<T>, columns: usize) -> Result<Dense<T>>
+where
+    T: Copy + Default + PartialEq,
+{
+    let old = dense.columns();
+    if columns == old {
+        return Ok(dense);
+    }
+    let kept = old.min(columns);
+    let mut values = Vec::with_capacity(dense.rows() * columns);
+    for i in 0..dense.rows() {
+        let row = dense.row(i);
+        if let Some(lost) = row[kept..].iter().rposition(|v| *v != T::default()) {
+            return Err(Error::length("features", columns, kept + lost + 1));
+        }
+        values.extend_from_slice(&row[..kept]);
+        values.resize(values.len() + columns - kept, T::default());
+    }
+    Dense::new(dense.rows(), columns, values)
+}

@@ -1,0 +1,13 @@
+//! Tables of numbers, their labels, the files they come from and the scaling applied to them.
+
+mod csr;
+mod dataset;
+mod dense;
+mod labels;
+mod matrix;
+
+pub use csr::Csr;
+pub use dataset::Dataset;
+pub use dense::{Dense, SharedSlice};
+pub use labels::{ClassOrder, Classes, Label, Labels};
+pub use matrix::{Layout, Matrix, SPARSE_DENSITY};

@@ -1,0 +1,177 @@
+//! Kernel functions: which similarity two rows have, and its parameters.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+
+/// A kernel written by the user: any function of two rows that is symmetric and positive
+/// semidefinite.
+#[derive(Clone)]
+pub struct CustomKernel {
+    name: String,
+    function: Arc<dyn Fn(&[f64], &[f64]) -> f64 + Send + Sync>,
+}
+
+impl CustomKernel {
+    /// Names a function of two dense rows.
+    pub fn new(
+        name: impl Into<String>,
+        function: impl Fn(&[f64], &[f64]) -> f64 + Send + Sync + 'static,
+    ) -> Self {
+        Self { name: name.into(), function: Arc::new(function) }
+    }
+
+    /// The name given to it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its value for two rows.
+    pub fn evaluate(&self, a: &[f64], b: &[f64]) -> f64 {
+        (self.function)(a, b)
+    }
+}
+
+impl fmt::Debug for CustomKernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "CustomKernel({})", self.name)
+    }
+}
+
+impl PartialEq for CustomKernel {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.function, &other.function)
+    }
+}
+
+/// A similarity of two rows x and z.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Kernel {
+    /// ⟨x, z⟩
+    Linear,
+    /// (γ⟨x, z⟩ + c₀)^degree
+    Polynomial {
+        /// γ
+        gamma: f64,
+        /// c₀
+        coef0: f64,
+        /// Exponent.
+        degree: u32,
+    },
+    /// exp(−γ‖x − z‖²)
+    Gaussian {
+        /// γ
+        gamma: f64,
+    },
+    /// tanh(γ⟨x, z⟩ + c₀); not positive semidefinite for most γ and c₀
+    Sigmoid {
+        /// γ
+        gamma: f64,
+        /// c₀
+        coef0: f64,
+    },
+    /// exp(−γ‖x − z‖₁)
+    Laplacian {
+        /// γ
+        gamma: f64,
+    },
+    /// exp(−γ Σ (xₖ − zₖ)² / (xₖ + zₖ)) for features ≥ 0, 0/0 being 0
+    ChiSquared {
+        /// γ
+        gamma: f64,
+    },
+    /// ⟨x, z⟩ / (‖x‖‖z‖), 0 when either is zero
+    Cosine,
+    /// Values given by the user: row i of the table holds K(i, j) for every training row j.
+    Precomputed,
+    /// A function of the user's.
+    Custom(CustomKernel),
+    /// Σ wᵢ Kᵢ with wᵢ > 0
+    Sum(Vec<(f64, Kernel)>),
+    /// Π Kᵢ
+    Product(Vec<Kernel>),
+}
+
+impl Kernel {
+    /// The name used on the command line and in model files.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Linear => "linear",
+            Self::Polynomial { .. } => "polynomial",
+            Self::Gaussian { .. } => "rbf",
+            Self::Sigmoid { .. } => "sigmoid",
+            Self::Laplacian { .. } => "laplacian",
+            Self::ChiSquared { .. } => "chi2",
+            Self::Cosine => "cosine",
+            Self::Precomputed => "precomputed",
+            Self::Custom(custom) => custom.name(),
+            Self::Sum(_) => "sum",
+            Self::Product(_) => "product",
+        }
+    }
+
+    /// Checks the parameters.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for a γ that is negative or not finite, a non-finite c₀, an empty
+    /// combination, or a weight that is not positive; [`Error::Kernel`] for a precomputed kernel
+    /// inside a combination.
+    pub fn validate(&self) -> Result<()> {
+        let check_gamma = |gamma: f64| {
+            if gamma.is_finite() && gamma >= 0.0 {
+                Ok(())
+            } else {
+                Err(Error::parameter("gamma", "a finite number of at least 0", gamma))
+            }
+        };
+        let check_coef0 = |coef0: f64| {
+            if coef0.is_finite() {
+                Ok(())
+            } else {
+                Err(Error::parameter("coef0", "a finite number", coef0))
+            }
+        };
+        match self {
+            Self::Linear | Self::Cosine | Self::Precomputed | Self::Custom(_) => Ok(()),
+            Self::Polynomial { gamma, coef0, .. } | Self::Sigmoid { gamma, coef0 } => {
+                check_gamma(*gamma)?;
+                check_coef0(*coef0)
+            }
+            Self::Gaussian { gamma } | Self::Laplacian { gamma } | Self::ChiSquared { gamma } => {
+                check_gamma(*gamma)
+            }
+            Self::Sum(terms) => {
+                if terms.is_empty() {
+                    return Err(Error::parameter("kernel", "a sum of at least one kernel", "none"));
+                }
+                for (weight, kernel) in terms {
+                    if !(weight.is_finite() && *weight > 0.0) {
+                        return Err(Error::parameter("weight", "a finite number above 0", weight));
+                    }
+                    kernel.validate_part()?;
+                }
+                Ok(())
+            }
+            Self::Product(factors) => {
+                if factors.is_empty() {
+                    let expected = "a product of at least one kernel";
+                    return Err(Error::parameter("kernel", expected, "none"));
+                }
+                factors.iter().try_for_each(Self::validate_part)
+            }
+        }
+    }
+
+    fn validate_part(&self) -> Result<()> {
+        if *self == Self::Precomputed {
+            return Err(Error::Kernel {
+                kernel: "precomputed".into(),
+                expected: "to stand alone".into(),
+                found: "it inside a sum or product".into(),
+            });
+        }
+        self.validate()
+    }
+}

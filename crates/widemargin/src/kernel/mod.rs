@@ -1,0 +1,7 @@
+//! Kernel functions and the engine that evaluates them in blocks.
+
+mod function;
+mod instruction_set;
+
+pub use function::{CustomKernel, Kernel};
+pub use instruction_set::InstructionSet;

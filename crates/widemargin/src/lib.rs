@@ -1,0 +1,24 @@
+//! Large-margin learning: support vector machines and their relatives.
+//!
+//! The crate is layered; each layer uses only those below it:
+//!
+//! | layer | modules | knows |
+//! |---|---|---|
+//! | operations | [`operation`] | models: cross-validation, calibration, files |
+//! | machines | [`machine`] | labels, targets, parameters |
+//! | solvers | [`solver`] | quadratic programs |
+//! | kernels | [`kernel`] | rows and blocks of a kernel matrix |
+//! | data | [`data`] | files, tables, labels, scaling |
+
+#![deny(unsafe_code)]
+
+pub mod context;
+pub mod data;
+pub mod error;
+pub mod kernel;
+pub mod machine;
+pub mod operation;
+pub mod solver;
+
+pub use context::{CancelToken, Context, Event, Observer};
+pub use error::{Error, Result};
