@@ -1,0 +1,221 @@
+//! Trained machines: support vectors, decision functions over them, and how to read those.
+//!
+//! Every model is a set of functions f(x) = Σ cₛ K(x, xₛ) − offset (− w K(x, x) for SVDD) over one
+//! list of support vectors; the [`Scheme`] says how their values become an answer.
+
+use std::fmt;
+use std::ops::Range;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::Precision;
+use crate::data::{Label, Matrix};
+use crate::error::{Error, Result};
+use crate::kernel::Kernel;
+use crate::solver::Outcome;
+
+/// Which machine a model comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MachineKind {
+    /// Classification with penalty C.
+    CSvc,
+    /// Classification with ν, the share of margin errors.
+    NuSvc,
+    /// Regression with an ε-wide tube.
+    EpsilonSvr,
+    /// Regression with ν, the share of rows outside the tube.
+    NuSvr,
+    /// Support of a distribution: a half-space away from the origin.
+    OneClass,
+    /// Support of a distribution: the smallest ball.
+    Svdd,
+}
+
+impl MachineKind {
+    /// Every kind, in LIBSVM's order (`-s 0` …), SVDD last.
+    pub const ALL: [Self; 6] =
+        [Self::CSvc, Self::NuSvc, Self::OneClass, Self::EpsilonSvr, Self::NuSvr, Self::Svdd];
+
+    /// Name on the command line and in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::CSvc => "c-svc",
+            Self::NuSvc => "nu-svc",
+            Self::EpsilonSvr => "epsilon-svr",
+            Self::NuSvr => "nu-svr",
+            Self::OneClass => "one-class",
+            Self::Svdd => "svdd",
+        }
+    }
+
+    /// Whether it answers with a class label.
+    pub fn is_classifier(self) -> bool {
+        matches!(self, Self::CSvc | Self::NuSvc)
+    }
+
+    /// Whether it answers with a number.
+    pub fn is_regressor(self) -> bool {
+        matches!(self, Self::EpsilonSvr | Self::NuSvr)
+    }
+}
+
+impl fmt::Display for MachineKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for MachineKind {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == text).ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            Error::parameter("machine", format!("one of {names}"), text)
+        })
+    }
+}
+
+/// How several two-class functions become one class label.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scheme {
+    /// One function per pair i < j, positive meaning i; most votes win, ties go to the lower class
+    /// (LIBSVM's rule).
+    #[default]
+    OneVsOne,
+    /// One function per class, positive meaning the class; the largest value wins.
+    OneVsRest,
+    /// The functions of one-vs-one, asked along a decision graph that removes one class a step.
+    Dag,
+    /// One function per column of a code matrix (classes × functions, entries −1, 0, +1); the
+    /// class whose code loses least, by hinge loss, wins.
+    ErrorCorrecting(Vec<Vec<i8>>),
+}
+
+impl Scheme {
+    /// Number of decision functions for `classes` classes.
+    pub fn functions(&self, classes: usize) -> usize {
+        match self {
+            Self::OneVsOne | Self::Dag => classes * classes.saturating_sub(1) / 2,
+            Self::OneVsRest => classes,
+            Self::ErrorCorrecting(codes) => codes.first().map_or(0, Vec::len),
+        }
+    }
+}
+
+/// Coefficients of one decision function on a run of support vectors.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part {
+    /// Support vectors concerned.
+    pub support: Range<usize>,
+    /// One coefficient for each of them.
+    pub coefficients: Vec<f64>,
+}
+
+/// f(x) = Σ over parts Σ cₛ K(x, xₛ) − offset.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DecisionFunction {
+    /// Runs of support vectors with their coefficients, disjoint and ascending.
+    pub parts: Vec<Part>,
+    /// LIBSVM's ρ.
+    pub offset: f64,
+}
+
+impl DecisionFunction {
+    /// Coefficient of support vector `s`, 0 where the function does not use it.
+    pub fn coefficient(&self, s: usize) -> f64 {
+        self.parts
+            .iter()
+            .find(|part| part.support.contains(&s))
+            .map_or(0.0, |part| part.coefficients[s - part.support.start])
+    }
+}
+
+/// The classes of a classifier and how its functions vote.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClassTable {
+    /// Label of every class.
+    pub names: Vec<Label>,
+    /// How the functions vote.
+    pub scheme: Scheme,
+    /// Number of support vectors of every class; the support vectors stand in class order.
+    pub support: Vec<usize>,
+}
+
+/// Maps decision values to probabilities.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Calibration {
+    /// P(positive | f) = 1 / (1 + exp(A f + B)) per function (Platt; LIBSVM's `probA`, `probB`).
+    Sigmoid {
+        /// A of every function.
+        a: Vec<f64>,
+        /// B of every function.
+        b: Vec<f64>,
+    },
+    /// A non-decreasing step function per decision function, linear between its knots.
+    Isotonic {
+        /// (decision value, probability) knots of every function, values ascending.
+        knots: Vec<Vec<(f64, f64)>>,
+    },
+    /// Regression: the noise is Laplace distributed with this scale (LIBSVM's `probA` for SVR).
+    Laplace {
+        /// Scale σ.
+        scale: f64,
+    },
+}
+
+/// How the model was trained.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Training {
+    /// What the solver reached.
+    pub outcome: Outcome,
+    /// Rows it was trained on.
+    pub rows: usize,
+    /// Wall time of the fit in seconds.
+    pub seconds: f64,
+    /// Parameters by name, as text, for people.
+    pub parameters: Vec<(String, String)>,
+}
+
+/// A trained machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    /// Which machine it comes from.
+    pub kind: MachineKind,
+    /// The kernel, all parameters resolved.
+    pub kernel: Kernel,
+    /// Number format prediction computes kernel values in.
+    pub precision: Precision,
+    /// The support vectors, one per row.
+    pub support: Matrix,
+    /// Training row (from 0) of every support vector; empty when not known.
+    pub support_rows: Vec<usize>,
+    /// The decision functions.
+    pub functions: Vec<DecisionFunction>,
+    /// Factor w of −K(x, x) in every function: 1 for SVDD, otherwise 0.
+    pub self_weight: f64,
+    /// Classes, for classifiers.
+    pub classes: Option<ClassTable>,
+    /// Probabilities, if calibrated.
+    pub calibration: Option<Calibration>,
+    /// Names of the features, if known.
+    pub feature_names: Option<Vec<String>>,
+    /// How it was trained; `None` for models of other programs.
+    pub training: Option<Training>,
+}
+
+impl Model {
+    /// Number of support vectors.
+    pub fn support_count(&self) -> usize {
+        self.support.rows()
+    }
+
+    /// Number of features a row to predict must have.
+    pub fn features(&self) -> usize {
+        self.support.columns()
+    }
+}
