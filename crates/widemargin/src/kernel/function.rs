@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 
+type RowFunction = dyn Fn(&[f64], &[f64]) -> f64 + Send + Sync;
+
 /// A kernel written by the user: any function of two rows that is symmetric and positive
 /// semidefinite.
 #[derive(Clone)]
 pub struct CustomKernel {
     name: String,
-    function: Arc<dyn Fn(&[f64], &[f64]) -> f64 + Send + Sync>,
+    function: Arc<RowFunction>,
 }
 
 impl CustomKernel {

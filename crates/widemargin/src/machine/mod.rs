@@ -1,9 +1,11 @@
 //! The machines: what they learn from labelled rows and the models they return.
 
+mod fit;
 mod model;
 mod parameters;
 
+pub use fit::Machine;
 pub use model::{
     Calibration, ClassTable, DecisionFunction, MachineKind, Model, Part, Scheme, Training,
 };
-pub use parameters::{ClassWeights, Gamma, Loss, Precision, SolverOptions};
+pub use parameters::{CalibrationMethod, ClassWeights, Gamma, Loss, Precision, SolverOptions};

@@ -204,3 +204,13 @@ impl SolverOptions {
         }
     }
 }
+
+/// How probabilities are to be learnt from decision values of an internal cross-validation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CalibrationMethod {
+    /// Platt's sigmoid, as LIBSVM's `-b 1`.
+    Sigmoid,
+    /// A non-decreasing function by pooling adjacent violators.
+    Isotonic,
+}

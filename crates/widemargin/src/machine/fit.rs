@@ -1,0 +1,17 @@
+//! What all machines have in common: they learn a model from a data set.
+
+use super::Model;
+use crate::context::Context;
+use crate::data::Dataset;
+use crate::error::Result;
+
+/// A machine with its parameters set, ready to learn.
+pub trait Machine: Send + Sync {
+    /// Learns a model.
+    ///
+    /// # Errors
+    /// Bad parameters, data that does not suit the machine, or an interruption before a model
+    /// existed. Running out of time or iterations is no error but a
+    /// [`Status`](crate::solver::Status) of the model.
+    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model>;
+}
