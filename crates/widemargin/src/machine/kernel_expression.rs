@@ -1,0 +1,446 @@
+//! Kernels written as text, such as `rbf`, `poly(degree=2, gamma=auto)` or
+//! `0.5*rbf(gamma=0.1) + linear*cosine`.
+//!
+//! A sum has terms, a term is a product of kernels, numbers and parenthesised sums, the numbers
+//! being the term's weight; a kernel takes the parameters `gamma`, `coef0` and `degree` in
+//! parentheses, and those it does not name from the defaults.
+
+use std::fmt;
+
+use super::Gamma;
+use crate::data::Matrix;
+use crate::error::{Error, Result};
+use crate::kernel::Kernel;
+
+const DEPTH_LIMIT: usize = 32;
+const NAMES: &str = "linear, poly, rbf, sigmoid, laplacian, chi2, cosine or precomputed";
+
+/// Parameters of a kernel that does not name its own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct KernelDefaults {
+    /// γ of every kernel that has one.
+    pub gamma: Gamma,
+    /// c₀ of the polynomial and sigmoid kernels.
+    pub coef0: f64,
+    /// Exponent of the polynomial kernel.
+    pub degree: u32,
+}
+
+impl Default for KernelDefaults {
+    fn default() -> Self {
+        Self { gamma: Gamma::Scale, coef0: 0.0, degree: 3 }
+    }
+}
+
+/// A kernel whose γ may still depend on the data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KernelExpression(Node);
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Family {
+    Linear,
+    Polynomial,
+    Gaussian,
+    Sigmoid,
+    Laplacian,
+    ChiSquared,
+    Cosine,
+    Precomputed,
+}
+
+impl Family {
+    fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "linear" => Self::Linear,
+            "poly" | "polynomial" => Self::Polynomial,
+            "rbf" | "gaussian" => Self::Gaussian,
+            "sigmoid" => Self::Sigmoid,
+            "laplacian" => Self::Laplacian,
+            "chi2" => Self::ChiSquared,
+            "cosine" => Self::Cosine,
+            "precomputed" => Self::Precomputed,
+            _ => return None,
+        })
+    }
+
+    fn takes(self, parameter: &str) -> bool {
+        match self {
+            Self::Linear | Self::Cosine | Self::Precomputed => false,
+            Self::Gaussian | Self::Laplacian | Self::ChiSquared => parameter == "gamma",
+            Self::Sigmoid => matches!(parameter, "gamma" | "coef0"),
+            Self::Polynomial => matches!(parameter, "gamma" | "coef0" | "degree"),
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Node {
+    Leaf(Family, KernelDefaults),
+    Sum(Vec<(f64, Node)>),
+    Product(Vec<Node>),
+}
+
+impl Node {
+    fn resolve(&self, features: &Matrix) -> Kernel {
+        match self {
+            Self::Leaf(family, parameters) => {
+                let KernelDefaults { coef0, degree, .. } = *parameters;
+                let gamma = || parameters.gamma.resolve(features);
+                match family {
+                    Family::Linear => Kernel::Linear,
+                    Family::Polynomial => Kernel::Polynomial { gamma: gamma(), coef0, degree },
+                    Family::Gaussian => Kernel::Gaussian { gamma: gamma() },
+                    Family::Sigmoid => Kernel::Sigmoid { gamma: gamma(), coef0 },
+                    Family::Laplacian => Kernel::Laplacian { gamma: gamma() },
+                    Family::ChiSquared => Kernel::ChiSquared { gamma: gamma() },
+                    Family::Cosine => Kernel::Cosine,
+                    Family::Precomputed => Kernel::Precomputed,
+                }
+            }
+            Self::Sum(terms) => {
+                Kernel::Sum(terms.iter().map(|(w, k)| (*w, k.resolve(features))).collect())
+            }
+            Self::Product(factors) => {
+                Kernel::Product(factors.iter().map(|k| k.resolve(features)).collect())
+            }
+        }
+    }
+}
+
+impl KernelExpression {
+    /// Reads an expression.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] naming the place of the first thing that does not fit.
+    pub fn parse(text: &str, defaults: KernelDefaults) -> Result<Self> {
+        let mut parser = Parser { text, at: 0, depth: 0, defaults };
+        let node = parser.sum()?;
+        match parser.rest() {
+            "" => Ok(Self(node)),
+            _ => Err(parser.unexpected("'+', '*' or the end")),
+        }
+    }
+
+    /// The kernel for a table: `gamma=scale` and `gamma=auto` become numbers.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] or [`Error::Kernel`] for parameters out of range, see
+    /// [`Kernel::validate`].
+    pub fn resolve(&self, features: &Matrix) -> Result<Kernel> {
+        let kernel = self.0.resolve(features);
+        kernel.validate()?;
+        Ok(kernel)
+    }
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+    depth: usize,
+    defaults: KernelDefaults,
+}
+
+impl<'a> Parser<'a> {
+    fn rest(&mut self) -> &'a str {
+        let rest = &self.text[self.at..];
+        let trimmed = rest.trim_start();
+        self.at += rest.len() - trimmed.len();
+        trimmed
+    }
+
+    fn eat(&mut self, symbol: char) -> bool {
+        let found = self.rest().starts_with(symbol);
+        if found {
+            self.at += symbol.len_utf8();
+        }
+        found
+    }
+
+    fn word(&mut self) -> &'a str {
+        let rest = self.rest();
+        let inside = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let word = &rest[..rest.find(|c| !inside(c)).unwrap_or(rest.len())];
+        self.at += word.len();
+        word
+    }
+
+    /// The longest run that can be a number, signs only at the start or after an exponent.
+    fn number_text(&mut self) -> &'a str {
+        let rest = self.rest();
+        let mut previous = ' ';
+        let end = rest.find(|c: char| {
+            let sign = matches!(c, '+' | '-') && matches!(previous, ' ' | 'e' | 'E');
+            previous = c;
+            !(sign || c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E'))
+        });
+        let text = &rest[..end.unwrap_or(rest.len())];
+        self.at += text.len();
+        text
+    }
+
+    fn unexpected(&mut self, expected: &str) -> Error {
+        let rest = self.rest();
+        let found = match rest.chars().next() {
+            Some(_) => format!("'{rest}' at character {}", self.at + 1),
+            None => format!("the end of '{}'", self.text),
+        };
+        Error::parameter("kernel", expected, found)
+    }
+
+    fn sum(&mut self) -> Result<Node> {
+        self.depth += 1;
+        if self.depth > DEPTH_LIMIT {
+            return Err(self.unexpected("fewer nested parentheses"));
+        }
+        let mut terms = vec![self.term()?];
+        while self.eat('+') {
+            terms.push(self.term()?);
+        }
+        self.depth -= 1;
+        Ok(match terms.pop() {
+            Some((weight, node)) if weight == 1.0 && terms.is_empty() => node,
+            last => {
+                terms.extend(last);
+                Node::Sum(terms)
+            }
+        })
+    }
+
+    fn term(&mut self) -> Result<(f64, Node)> {
+        let mut weight = 1.0;
+        let mut factors = Vec::new();
+        loop {
+            match self.rest().chars().next() {
+                Some('(') => {
+                    self.eat('(');
+                    factors.push(self.sum()?);
+                    if !self.eat(')') {
+                        return Err(self.unexpected("')'"));
+                    }
+                }
+                Some(c) if c.is_ascii_digit() || matches!(c, '.' | '-' | '+') => {
+                    weight *= self.number(|value| value > 0.0, "a weight above 0")?;
+                }
+                _ => factors.push(self.leaf()?),
+            }
+            if !self.eat('*') {
+                break;
+            }
+        }
+        match factors.pop() {
+            None => Err(self.unexpected("'*' and a kernel after the weight")),
+            Some(factor) if factors.is_empty() => Ok((weight, factor)),
+            Some(factor) => {
+                factors.push(factor);
+                Ok((weight, Node::Product(factors)))
+            }
+        }
+    }
+
+    fn number(&mut self, accept: impl Fn(f64) -> bool, expected: &str) -> Result<f64> {
+        self.rest();
+        let start = self.at;
+        match self.number_text().parse::<f64>() {
+            Ok(value) if value.is_finite() && accept(value) => Ok(value),
+            _ => {
+                self.at = start;
+                Err(self.unexpected(expected))
+            }
+        }
+    }
+
+    fn leaf(&mut self) -> Result<Node> {
+        self.rest();
+        let start = self.at;
+        let Some(family) = Family::named(self.word()) else {
+            self.at = start;
+            return Err(self.unexpected(NAMES));
+        };
+        let mut parameters = self.defaults;
+        if self.eat('(') && !self.eat(')') {
+            loop {
+                self.parameter(family, &mut parameters)?;
+                if self.eat(')') {
+                    break;
+                }
+                if !self.eat(',') {
+                    return Err(self.unexpected("',' or ')'"));
+                }
+            }
+        }
+        Ok(Node::Leaf(family, parameters))
+    }
+
+    fn parameter(&mut self, family: Family, parameters: &mut KernelDefaults) -> Result<()> {
+        self.rest();
+        let start = self.at;
+        let name = self.word();
+        if !family.takes(name) {
+            self.at = start;
+            return Err(self.unexpected("a parameter this kernel has (gamma, coef0, degree)"));
+        }
+        if !self.eat('=') {
+            return Err(self.unexpected("'='"));
+        }
+        match name {
+            "gamma" => parameters.gamma = self.gamma()?,
+            "coef0" => parameters.coef0 = self.number(|_| true, "a number")?,
+            _ => {
+                let whole = |v: f64| v >= 0.0 && v.fract() == 0.0 && v <= f64::from(u32::MAX);
+                parameters.degree = self.number(whole, "a whole number of at least 0")? as u32;
+            }
+        }
+        Ok(())
+    }
+
+    fn gamma(&mut self) -> Result<Gamma> {
+        let start = self.at;
+        match self.word() {
+            "scale" => Ok(Gamma::Scale),
+            "auto" => Ok(Gamma::Auto),
+            _ => {
+                self.at = start;
+                let value = self.number(|v| v >= 0.0, "scale, auto or a number of at least 0")?;
+                Ok(Gamma::Value(value))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Kernel {
+    /// Writes the kernel so that [`KernelExpression::parse`] reads it back; a user's own function
+    /// is written by its name only.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Polynomial { gamma, coef0, degree } => {
+                write!(f, "poly(gamma={gamma}, coef0={coef0}, degree={degree})")
+            }
+            Self::Gaussian { gamma } | Self::Laplacian { gamma } | Self::ChiSquared { gamma } => {
+                write!(f, "{}(gamma={gamma})", self.name())
+            }
+            Self::Sigmoid { gamma, coef0 } => write!(f, "sigmoid(gamma={gamma}, coef0={coef0})"),
+            Self::Sum(terms) => {
+                for (i, (weight, kernel)) in terms.iter().enumerate() {
+                    f.write_str(if i > 0 { " + " } else { "" })?;
+                    match kernel {
+                        Self::Sum(_) => write!(f, "{weight}*({kernel})")?,
+                        _ => write!(f, "{weight}*{kernel}")?,
+                    }
+                }
+                Ok(())
+            }
+            Self::Product(factors) => {
+                for (i, kernel) in factors.iter().enumerate() {
+                    f.write_str(if i > 0 { "*" } else { "" })?;
+                    match kernel {
+                        Self::Sum(_) | Self::Product(_) => write!(f, "({kernel})")?,
+                        _ => write!(f, "{kernel}")?,
+                    }
+                }
+                Ok(())
+            }
+            _ => f.write_str(self.name()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::data::Dense;
+
+    fn table() -> Matrix {
+        let values = vec![0.0, 2.0, 0.0, 2.0];
+        Matrix::DenseF64(Dense::new(2, 2, values).expect("four values"))
+    }
+
+    fn read(text: &str) -> Result<Kernel> {
+        KernelExpression::parse(text, KernelDefaults::default())?.resolve(&table())
+    }
+
+    #[test]
+    fn gamma_comes_from_the_kernel_or_the_defaults() {
+        assert_eq!(read("rbf").unwrap(), Kernel::Gaussian { gamma: 0.5 });
+        assert_eq!(read("rbf(gamma=auto)").unwrap(), Kernel::Gaussian { gamma: 0.5 });
+        assert_eq!(read("laplacian(gamma=1e-2)").unwrap(), Kernel::Laplacian { gamma: 0.01 });
+        assert_eq!(
+            read("poly( degree = 2 , coef0=-1, gamma=3 )").unwrap(),
+            Kernel::Polynomial { gamma: 3.0, coef0: -1.0, degree: 2 }
+        );
+    }
+
+    #[test]
+    fn numbers_weigh_terms_and_products_bind_tighter() {
+        let expected = Kernel::Sum(vec![
+            (0.5, Kernel::Gaussian { gamma: 0.1 }),
+            (1.0, Kernel::Product(vec![Kernel::Linear, Kernel::Cosine])),
+        ]);
+        assert_eq!(read("0.5*rbf(gamma=0.1) + linear*cosine").unwrap(), expected);
+        assert_eq!(read("rbf(gamma=0.1)*0.5+linear*cosine").unwrap(), expected);
+        let grouped = Kernel::Product(vec![
+            Kernel::Linear,
+            Kernel::Sum(vec![(1.0, Kernel::Cosine), (2.0, Kernel::Linear)]),
+        ]);
+        assert_eq!(read("linear*(cosine+2*linear)").unwrap(), grouped);
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_place() {
+        for (text, message) in [
+            ("", "the end of ''"),
+            ("rbff", "'rbff' at character 1"),
+            ("rbf(gama=1)", "'gama=1)' at character 5"),
+            ("rbf(gamma=-1)", "'-1)' at character 11"),
+            ("linear(gamma=1)", "'gamma=1)' at character 8"),
+            ("poly(degree=1.5)", "'1.5)' at character 13"),
+            ("rbf(gamma=1", "',' or ')'"),
+            ("rbf+", "the end of 'rbf+'"),
+            ("-1*rbf", "a weight above 0"),
+            ("2", "a kernel after the weight"),
+            ("rbf rbf", "'rbf' at character 5"),
+            ("linear+precomputed", "to stand alone"),
+        ] {
+            let error = read(text).expect_err(text).to_string();
+            assert!(error.contains(message), "{text}: {error}");
+        }
+        let deep = format!("{}rbf{}", "(".repeat(100), ")".repeat(100));
+        assert!(read(&deep).is_err());
+    }
+
+    fn kernels() -> impl Strategy<Value = Kernel> {
+        let number = 1e-6..1e6_f64;
+        let leaf = prop_oneof![
+            Just(Kernel::Linear),
+            Just(Kernel::Cosine),
+            number.clone().prop_map(|gamma| Kernel::Gaussian { gamma }),
+            number.clone().prop_map(|gamma| Kernel::ChiSquared { gamma }),
+            (number.clone(), -9.0..9.0_f64)
+                .prop_map(|(gamma, coef0)| Kernel::Sigmoid { gamma, coef0 }),
+            (number.clone(), 0..9_u32).prop_map(|(gamma, degree)| Kernel::Polynomial {
+                gamma,
+                coef0: 1.0,
+                degree
+            }),
+        ];
+        leaf.prop_recursive(3, 12, 3, move |inner| {
+            prop_oneof![
+                prop::collection::vec((number.clone(), inner.clone()), 1..4).prop_map(Kernel::Sum),
+                prop::collection::vec(inner, 2..4).prop_map(Kernel::Product),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_back(kernel in kernels()) {
+            prop_assert_eq!(read(&kernel.to_string()).unwrap(), kernel);
+        }
+
+        #[test]
+        fn no_text_panics(text in "[a-z0-9+*(),.=éx-]{0,30}") {
+            let _ = read(&text);
+        }
+    }
+}
