@@ -166,6 +166,12 @@ pub enum Calibration {
         /// Scale σ.
         scale: f64,
     },
+    /// One-class: ascending decision values that split the rows into bins of equal mass (LIBSVM's
+    /// `prob_density_marks`); a value below mark i has probability i / number of marks.
+    Density {
+        /// The marks.
+        marks: Vec<f64>,
+    },
 }
 
 /// How the model was trained.

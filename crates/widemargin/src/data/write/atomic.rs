@@ -1,0 +1,160 @@
+//! Files that are either completely written or not touched at all.
+//!
+//! The content goes to a temporary file in the same folder, is forced to the disk and then takes
+//! the place of the old file in one rename, which POSIX and Windows both make indivisible.
+
+use std::fs::{self, File, Metadata};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+
+/// Calls `write` and puts what it wrote at `path`, all of it or nothing.
+///
+/// A file already there survives every failure, a full disk and a killed process included, and
+/// hands its permissions on. A symbolic link is followed. Devices and pipes (`/dev/null`,
+/// `/dev/stdout`) are written to directly, and `-` is standard output.
+///
+/// # Errors
+/// [`Error::Io`] when the folder or the disk refuses, or when `write` fails.
+pub fn write_atomically(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<()> {
+    let outcome = if path.as_os_str() == "-" {
+        write_through(io::stdout().lock(), write)
+    } else {
+        write_file(path, write)
+    };
+    outcome.map_err(|source| Error::io(path, source))
+}
+
+fn write_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let existing = match fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
+        Ok(metadata) if !metadata.is_file() => {
+            return write_through(File::options().write(true).open(path)?, write);
+        }
+        Ok(metadata) => Some(metadata),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    // Replacing a link by a file would leave the linked file stale.
+    let target = if existing.is_some() { fs::canonicalize(path)? } else { path.to_path_buf() };
+    replace(&target, existing, write)
+}
+
+fn replace(
+    target: &Path,
+    existing: Option<Metadata>,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let folder = match target.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
+        _ => PathBuf::from("."),
+    };
+    let name = target.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
+    let mut prefix = std::ffi::OsString::from(".");
+    // A long name plus the random part must stay below the usual limit of 255 bytes.
+    if name.len() < 200 {
+        prefix.push(name);
+        prefix.push(".");
+    }
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(&prefix).suffix(".tmp");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    let mut temporary = builder.tempfile_in(&folder)?;
+    write_through(temporary.as_file_mut(), write)?;
+    if let Some(metadata) = existing {
+        temporary.as_file().set_permissions(metadata.permissions())?;
+    }
+    temporary.as_file().sync_all()?;
+    temporary.persist(target).map_err(|error| error.error)?;
+    sync_folder(&folder);
+    Ok(())
+}
+
+fn write_through(
+    file: impl Write,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut buffered = BufWriter::with_capacity(1 << 16, file);
+    write(&mut buffered)?;
+    buffered.flush()
+}
+
+/// Makes the rename itself survive a power cut, where folders can be synced.
+fn sync_folder(folder: &Path) {
+    if cfg!(unix) {
+        // Some network file systems refuse to sync folders; the file itself is already safe.
+        let _ = File::open(folder).and_then(|handle| handle.sync_all());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_failing_writer_leaves_the_old_file_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model");
+        write_atomically(&path, |out| out.write_all(b"old")).unwrap();
+        let error = write_atomically(&path, |out| {
+            out.write_all(&[b'x'; 1 << 20])?;
+            Err(io::ErrorKind::StorageFull.into())
+        });
+        assert!(error.unwrap_err().to_string().starts_with(path.to_str().unwrap()));
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(names(folder.path()), ["model"]);
+        write_atomically(&path, |out| out.write_all(b"new")).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(names(folder.path()), ["model"]);
+    }
+
+    #[test]
+    fn folders_and_missing_folders_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(write_atomically(folder.path(), |_| Ok(())).is_err());
+        assert!(write_atomically(&folder.path().join("a/b"), |_| Ok(())).is_err());
+        assert!(names(folder.path()).is_empty());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn permissions_and_links_are_kept() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let (path, link) = (folder.path().join("file"), folder.path().join("link"));
+        write_atomically(&path, |out| out.write_all(b"1")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        std::os::unix::fs::symlink("file", &link).unwrap();
+        write_atomically(&link, |out| out.write_all(b"2")).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"2");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn devices_are_written_not_replaced() {
+        write_atomically(Path::new("/dev/null"), |out| out.write_all(b"gone")).unwrap();
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+        let full = write_atomically(Path::new("/dev/full"), |out| out.write_all(b"no room"));
+        assert!(full.is_err());
+        assert!(!fs::metadata("/dev/full").unwrap().is_file());
+    }
+}
