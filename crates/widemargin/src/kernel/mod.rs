@@ -2,6 +2,8 @@
 
 mod function;
 mod instruction_set;
+mod simd;
 
 pub use function::{CustomKernel, Kernel};
 pub use instruction_set::InstructionSet;
+pub use simd::{Real, accumulate, multiply};

@@ -1,0 +1,139 @@
+//! Vectors as arrays, for processors without a path of their own.
+
+use super::math::Constants;
+use super::{Family, Lanes};
+
+/// Arrays of 128 bits, which compilers turn into vectors where there are any.
+#[derive(Clone, Copy)]
+pub(super) struct Portable;
+
+/// An array of elements treated as one value.
+#[derive(Clone, Copy)]
+#[repr(align(16))]
+pub(super) struct Array<T, const WIDTH: usize>([T; WIDTH]);
+
+impl Family for Portable {
+    type Single = Array<f32, 4>;
+    type Double = Array<f64, 2>;
+    const TILE_ROWS: usize = 4;
+
+    #[inline(always)]
+    unsafe fn load_widened(from: *const f32) -> Array<f64, 2> {
+        // SAFETY: two elements are there.
+        unsafe { Array([f64::from(*from), f64::from(*from.add(1))]) }
+    }
+}
+
+macro_rules! array {
+    ($element:ident, $width:literal) => {
+        impl Array<$element, $width> {
+            #[inline(always)]
+            fn zip(self, other: Self, f: impl Fn($element, $element) -> $element) -> Self {
+                let mut result = self;
+                for lane in 0..$width {
+                    result.0[lane] = f(self.0[lane], other.0[lane]);
+                }
+                result
+            }
+        }
+
+        impl Lanes for Array<$element, $width> {
+            type Element = $element;
+            const WIDTH: usize = $width;
+
+            #[inline(always)]
+            unsafe fn splat(value: $element) -> Self {
+                Self([value; $width])
+            }
+
+            #[inline(always)]
+            unsafe fn load(from: *const $element) -> Self {
+                // SAFETY: `WIDTH` elements are there.
+                Self(unsafe { from.cast::<[$element; $width]>().read_unaligned() })
+            }
+
+            #[inline(always)]
+            unsafe fn store(self, to: *mut $element) {
+                // SAFETY: there is room for `WIDTH` elements.
+                unsafe { to.cast::<[$element; $width]>().write_unaligned(self.0) }
+            }
+
+            #[inline(always)]
+            fn add(self, other: Self) -> Self {
+                self.zip(other, |a, b| a + b)
+            }
+
+            #[inline(always)]
+            fn sub(self, other: Self) -> Self {
+                self.zip(other, |a, b| a - b)
+            }
+
+            #[inline(always)]
+            fn mul(self, other: Self) -> Self {
+                self.zip(other, |a, b| a * b)
+            }
+
+            #[inline(always)]
+            fn div(self, other: Self) -> Self {
+                self.zip(other, |a, b| a / b)
+            }
+
+            #[inline(always)]
+            fn mul_add(self, factor: Self, term: Self) -> Self {
+                self.mul(factor).add(term)
+            }
+
+            #[inline(always)]
+            fn neg_mul_add(self, factor: Self, term: Self) -> Self {
+                term.sub(self.mul(factor))
+            }
+
+            #[inline(always)]
+            fn min(self, other: Self) -> Self {
+                self.zip(other, |a, b| if a < b { a } else { b })
+            }
+
+            #[inline(always)]
+            fn max(self, other: Self) -> Self {
+                self.zip(other, |a, b| if a > b { a } else { b })
+            }
+
+            #[inline(always)]
+            fn abs(self) -> Self {
+                self.zip(self, |a, _| a.abs())
+            }
+
+            #[inline(always)]
+            fn copy_sign(self, sign: Self) -> Self {
+                self.zip(sign, $element::copysign)
+            }
+
+            #[inline(always)]
+            fn select_ge(self, bound: Self, yes: Self, no: Self) -> Self {
+                let mut result = no;
+                for lane in 0..$width {
+                    if self.0[lane] >= bound.0[lane] {
+                        result.0[lane] = yes.0[lane];
+                    }
+                }
+                result
+            }
+
+            #[inline(always)]
+            fn scale_by_power(self, shifted: Self) -> Self {
+                self.zip(shifted, |a, s| {
+                    let power = s.to_bits() << $element::MANTISSA_BITS;
+                    $element::from_bits(a.to_bits().wrapping_add(power))
+                })
+            }
+
+            #[inline(always)]
+            fn sum(self) -> f64 {
+                self.0.iter().map(|&v| f64::from(v)).sum()
+            }
+        }
+    };
+}
+
+array!(f32, 4);
+array!(f64, 2);

@@ -1,0 +1,115 @@
+//! The two precisions kernel values come in.
+
+use std::fmt::{Debug, Display};
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
+
+use super::math::Constants;
+use super::{Family, Lanes};
+
+/// The vector of elements `T` in family `F`.
+pub(in crate::kernel) type Vector<T, F> = <T as Lanewise>::Lanes<F>;
+
+/// What the vector loops need of an element; its being private seals [`Real`].
+pub trait Lanewise: Constants {
+    /// Its vector in each family.
+    type Lanes<F: Family>: Lanes<Element = Self>;
+
+    /// Loads as many elements as a vector of doubles has, converted to double.
+    ///
+    /// # Safety
+    /// `from` points at that many elements, and the processor has the instructions of `F`.
+    unsafe fn load_wide<F: Family>(from: *const Self) -> F::Double;
+}
+
+/// `f32` or `f64`.
+pub trait Real:
+    Lanewise
+    + Copy
+    + Default
+    + Debug
+    + Display
+    + PartialEq
+    + PartialOrd
+    + Send
+    + Sync
+    + 'static
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Neg<Output = Self>
+    + AddAssign
+    + Sum
+    + Into<f64>
+{
+    /// 0
+    const ZERO: Self;
+    /// 1
+    const ONE: Self;
+    /// Largest finite value.
+    const MAX: Self;
+    /// Smallest positive value of full precision.
+    const MIN_POSITIVE: Self;
+
+    /// The nearest value of this precision.
+    fn from_f64(value: f64) -> Self;
+
+    /// The same value in double precision.
+    fn to_f64(self) -> f64 {
+        self.into()
+    }
+
+    /// Whether it is neither infinite nor NaN.
+    fn is_finite(self) -> bool;
+}
+
+impl Lanewise for f32 {
+    type Lanes<F: Family> = F::Single;
+
+    #[inline(always)]
+    unsafe fn load_wide<F: Family>(from: *const Self) -> F::Double {
+        // SAFETY: passed on to the caller.
+        unsafe { F::load_widened(from) }
+    }
+}
+
+impl Lanewise for f64 {
+    type Lanes<F: Family> = F::Double;
+
+    #[inline(always)]
+    unsafe fn load_wide<F: Family>(from: *const Self) -> F::Double {
+        // SAFETY: passed on to the caller.
+        unsafe { F::Double::load(from) }
+    }
+}
+
+impl Real for f32 {
+    const ZERO: Self = 0.0;
+    const ONE: Self = 1.0;
+    const MAX: Self = Self::MAX;
+    const MIN_POSITIVE: Self = Self::MIN_POSITIVE;
+
+    fn from_f64(value: f64) -> Self {
+        value as Self
+    }
+
+    fn is_finite(self) -> bool {
+        Self::is_finite(self)
+    }
+}
+
+impl Real for f64 {
+    const ZERO: Self = 0.0;
+    const ONE: Self = 1.0;
+    const MAX: Self = Self::MAX;
+    const MIN_POSITIVE: Self = Self::MIN_POSITIVE;
+
+    fn from_f64(value: f64) -> Self {
+        value
+    }
+
+    fn is_finite(self) -> bool {
+        Self::is_finite(self)
+    }
+}

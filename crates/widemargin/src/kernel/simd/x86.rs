@@ -1,0 +1,497 @@
+//! Vectors of x86-64 processors.
+
+use std::arch::x86_64::*;
+
+use super::{Family, Lanes, Task};
+
+/// Calls `task` compiled for 128-bit vectors.
+#[target_feature(enable = "sse2")]
+pub(super) fn sse2<K: Task>(task: K) -> K::Output {
+    // SAFETY: this function runs only where the instructions exist.
+    unsafe { task.run::<Sse2>() }
+}
+
+/// Calls `task` compiled for 256-bit vectors.
+#[target_feature(enable = "avx2,fma")]
+pub(super) fn avx2<K: Task>(task: K) -> K::Output {
+    // SAFETY: this function runs only where the instructions exist.
+    unsafe { task.run::<Avx2>() }
+}
+
+/// Calls `task` compiled for 512-bit vectors.
+#[target_feature(enable = "avx512f,avx2,fma")]
+pub(super) fn avx512<K: Task>(task: K) -> K::Output {
+    // SAFETY: this function runs only where the instructions exist.
+    unsafe { task.run::<Avx512>() }
+}
+
+/// 16 registers of 128 bits, no fused multiply-add.
+#[derive(Clone, Copy)]
+pub(super) struct Sse2;
+
+/// 16 registers of 256 bits.
+#[derive(Clone, Copy)]
+pub(super) struct Avx2;
+
+/// 32 registers of 512 bits.
+#[derive(Clone, Copy)]
+pub(super) struct Avx512;
+
+impl Family for Sse2 {
+    type Single = F32x4;
+    type Double = F64x2;
+    const TILE_ROWS: usize = 4;
+
+    #[inline(always)]
+    unsafe fn load_widened(from: *const f32) -> F64x2 {
+        // SAFETY: two elements are there.
+        unsafe { F64x2(_mm_set_pd(f64::from(*from.add(1)), f64::from(*from))) }
+    }
+}
+
+impl Family for Avx2 {
+    type Single = F32x8;
+    type Double = F64x4;
+    const TILE_ROWS: usize = 4;
+
+    #[inline(always)]
+    unsafe fn load_widened(from: *const f32) -> F64x4 {
+        // SAFETY: four elements are there.
+        unsafe { F64x4(_mm256_cvtps_pd(_mm_loadu_ps(from))) }
+    }
+}
+
+impl Family for Avx512 {
+    type Single = F32x16;
+    type Double = F64x8;
+    const TILE_ROWS: usize = 8;
+
+    #[inline(always)]
+    unsafe fn load_widened(from: *const f32) -> F64x8 {
+        // SAFETY: eight elements are there.
+        unsafe { F64x8(_mm512_cvtps_pd(_mm256_loadu_ps(from))) }
+    }
+}
+
+macro_rules! vector {
+    (
+        $(#[$doc:meta])*
+        $name:ident($raw:ident) = [$element:ident; $width:literal]
+        splat $splat:ident load $load:ident store $store:ident
+        add $add:ident sub $sub:ident mul $mul:ident div $div:ident min $min:ident max $max:ident
+        $($special:item)*
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy)]
+        pub(super) struct $name($raw);
+
+        impl Lanes for $name {
+            type Element = $element;
+            const WIDTH: usize = $width;
+
+            #[inline(always)]
+            unsafe fn splat(value: $element) -> Self {
+                // SAFETY: the caller vouches for the instructions.
+                Self(unsafe { $splat(value) })
+            }
+
+            #[inline(always)]
+            unsafe fn load(from: *const $element) -> Self {
+                // SAFETY: the caller vouches for the elements and the instructions.
+                Self(unsafe { $load(from) })
+            }
+
+            #[inline(always)]
+            unsafe fn store(self, to: *mut $element) {
+                // SAFETY: the caller vouches for the room, `self` for the instructions.
+                unsafe { $store(to, self.0) }
+            }
+
+            #[inline(always)]
+            fn add(self, other: Self) -> Self {
+                // SAFETY: `self` exists only where the instructions do, here and below.
+                Self(unsafe { $add(self.0, other.0) })
+            }
+
+            #[inline(always)]
+            fn sub(self, other: Self) -> Self {
+                // SAFETY: as in `add`.
+                Self(unsafe { $sub(self.0, other.0) })
+            }
+
+            #[inline(always)]
+            fn mul(self, other: Self) -> Self {
+                // SAFETY: as in `add`.
+                Self(unsafe { $mul(self.0, other.0) })
+            }
+
+            #[inline(always)]
+            fn div(self, other: Self) -> Self {
+                // SAFETY: as in `add`.
+                Self(unsafe { $div(self.0, other.0) })
+            }
+
+            #[inline(always)]
+            fn min(self, other: Self) -> Self {
+                // SAFETY: as in `add`.
+                Self(unsafe { $min(self.0, other.0) })
+            }
+
+            #[inline(always)]
+            fn max(self, other: Self) -> Self {
+                // SAFETY: as in `add`.
+                Self(unsafe { $max(self.0, other.0) })
+            }
+
+            $(
+                #[inline(always)]
+                $special
+            )*
+        }
+    };
+}
+
+vector! {
+    /// Four floats.
+    F32x4(__m128) = [f32; 4]
+    splat _mm_set1_ps load _mm_loadu_ps store _mm_storeu_ps
+    add _mm_add_ps sub _mm_sub_ps mul _mm_mul_ps div _mm_div_ps min _mm_min_ps max _mm_max_ps
+
+    fn mul_add(self, factor: Self, term: Self) -> Self {
+        self.mul(factor).add(term)
+    }
+
+    fn neg_mul_add(self, factor: Self, term: Self) -> Self {
+        term.sub(self.mul(factor))
+    }
+
+    fn abs(self) -> Self {
+        // SAFETY: as in `add`.
+        Self(unsafe { _mm_andnot_ps(_mm_set1_ps(-0.0), self.0) })
+    }
+
+    fn copy_sign(self, sign: Self) -> Self {
+        // SAFETY: as in `add`.
+        Self(unsafe { _mm_or_ps(self.abs().0, _mm_and_ps(_mm_set1_ps(-0.0), sign.0)) })
+    }
+
+    fn select_ge(self, bound: Self, yes: Self, no: Self) -> Self {
+        // SAFETY: as in `add`.
+        unsafe {
+            let mask = _mm_cmpge_ps(self.0, bound.0);
+            Self(_mm_or_ps(_mm_and_ps(mask, yes.0), _mm_andnot_ps(mask, no.0)))
+        }
+    }
+
+    fn scale_by_power(self, shifted: Self) -> Self {
+        // SAFETY: as in `add`.
+        unsafe {
+            let power = _mm_slli_epi32::<23>(_mm_castps_si128(shifted.0));
+            Self(_mm_castsi128_ps(_mm_add_epi32(_mm_castps_si128(self.0), power)))
+        }
+    }
+
+    fn sum(self) -> f64 {
+        // SAFETY: as in `add`.
+        unsafe {
+            let low = _mm_cvtps_pd(self.0);
+            let high = _mm_cvtps_pd(_mm_movehl_ps(self.0, self.0));
+            F64x2(_mm_add_pd(low, high)).sum()
+        }
+    }
+}
+
+vector! {
+    /// Two doubles.
+    F64x2(__m128d) = [f64; 2]
+    splat _mm_set1_pd load _mm_loadu_pd store _mm_storeu_pd
+    add _mm_add_pd sub _mm_sub_pd mul _mm_mul_pd div _mm_div_pd min _mm_min_pd max _mm_max_pd
+
+    fn mul_add(self, factor: Self, term: Self) -> Self {
+        self.mul(factor).add(term)
+    }
+
+    fn neg_mul_add(self, factor: Self, term: Self) -> Self {
+        term.sub(self.mul(factor))
+    }
+
+    fn abs(self) -> Self {
+        // SAFETY: as in `add`.
+        Self(unsafe { _mm_andnot_pd(_mm_set1_pd(-0.0), self.0) })
+    }
+
+    fn copy_sign(self, sign: Self) -> Self {
+        // SAFETY: as in `add`.
+        Self(unsafe { _mm_or_pd(self.abs().0, _mm_and_pd(_mm_set1_pd(-0.0), sign.0)) })
+    }
+
+    fn select_ge(self, bound: Self, yes: Self, no: Self) -> Self {
+        // SAFETY: as in `add`.
+        unsafe {
+            let mask = _mm_cmpge_pd(self.0, bound.0);
+            Self(_mm_or_pd(_mm_and_pd(mask, yes.0), _mm_andnot_pd(mask, no.0)))
+        }
+    }
+
+    fn scale_by_power(self, shifted: Self) -> Self {
+        // SAFETY: as in `add`.
+        unsafe {
+            let power = _mm_slli_epi64::<52>(_mm_castpd_si128(shifted.0));
+            Self(_mm_castsi128_pd(_mm_add_epi64(_mm_castpd_si128(self.0), power)))
+        }
+    }
+
+    fn sum(self) -> f64 {
+        // SAFETY: as in `add`.
+        unsafe { _mm_cvtsd_f64(_mm_add_sd(self.0, _mm_unpackhi_pd(self.0, self.0))) }
+    }
+}
+
+vector! {
+    /// Eight floats.
+    F32x8(__m256) = [f32; 8]
+    splat _mm256_set1_ps load _mm256_loadu_ps store _mm256_storeu_ps
+    add _mm256_add_ps sub _mm256_sub_ps mul _mm256_mul_ps div _mm256_div_ps
+    min _mm256_min_ps max _mm256_max_ps
+
+    fn mul_add(self, factor: Self, term: Self) -> Self {
+        // SAFETY: as in `add`.
+        Self(unsafe { _mm256_fmadd_ps(self.0, factor.0, term.0) })
+    }
+
+    fn neg_mul_add(self, factor: Self, term: Self) -> Self {
+        // SAFETY: as in `add`.
+        Self(unsafe { _mm256_fnmadd_ps(self.0, factor.0, term.0) })
+    }
+
+    fn abs(self) -> Self {
+        // SAFETY: as in `add`.
+        Self(unsafe { _mm256_andnot_ps(_mm256_set1_ps(-0.0), self.0) })
+    }
+
+    fn copy_sign(self, sign: Self) -> Self {
+        // SAFETY: as in `add`.
+        Self(unsafe { _mm256_or_ps(self.abs().0, _mm256_and_ps(_mm256_set1_ps(-0.0), sign.0)) })
+    }
+
+    fn select_ge(self, bound: Self, yes: Self, no: Self) -> Self {
+        // SAFETY: as in `add`.
+        unsafe {
+            let mask = _mm256_cmp_ps::<_CMP_GE_OQ>(self.0, bound.0);
+            Self(_mm256_blendv_ps(no.0, yes.0, mask))
+        }
+    }
+
+    fn scale_by_power(self, shifted: Self) -> Self {
+        // SAFETY: as in `add`.
+        unsafe {
+            let power = _mm256_slli_epi32::<23>(_mm256_castps_si256(shifted.0));
+            Self(_mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(self.0), power)))
+        }
+    }
+
+    fn sum(self) -> f64 {
+        // SAFETY: as in `add`.
+        unsafe {
+            let low = _mm256_cvtps_pd(_mm256_castps256_ps128(self.0));
+            let high = _mm256_cvtps_pd(_mm256_extractf128_ps::<1>(self.0));
+            F64x4(_mm256_add_pd(low, high)).sum()
+        }
+    }
+}
+
+vector! {
+    /// Four doubles.
+    F64x4(__m256d) = [f64; 4]
+    splat _mm256_set1_pd load _mm256_loadu_pd store _mm256_storeu_pd
+    add _mm256_add_pd sub _mm256_sub_pd mul _mm256_mul_pd div _mm256_div_pd
+    min _mm256_min_pd max _mm256_max_pd
+
+    fn mul_add(self, factor: Self, term: Self) -> Self {
+        // SAFETY: as in `add`.
+        Self(unsafe { _mm256_fmadd_pd(self.0, factor.0, term.0) })
+    }
+
+    fn neg_mul_add(self, factor: Self, term: Self) -> Self {
+        // SAFETY: as in `add`.
+        Self(unsafe { _mm256_fnmadd_pd(self.0, factor.0, term.0) })
+    }
+
+    fn abs(self) -> Self {
+        // SAFETY: as in `add`.
+        Self(unsafe { _mm256_andnot_pd(_mm256_set1_pd(-0.0), self.0) })
+    }
+
+    fn copy_sign(self, sign: Self) -> Self {
+        // SAFETY: as in `add`.
+        Self(unsafe { _mm256_or_pd(self.abs().0, _mm256_and_pd(_mm256_set1_pd(-0.0), sign.0)) })
+    }
+
+    fn select_ge(self, bound: Self, yes: Self, no: Self) -> Self {
+        // SAFETY: as in `add`.
+        unsafe {
+            let mask = _mm256_cmp_pd::<_CMP_GE_OQ>(self.0, bound.0);
+            Self(_mm256_blendv_pd(no.0, yes.0, mask))
+        }
+    }
+
+    fn scale_by_power(self, shifted: Self) -> Self {
+        // SAFETY: as in `add`.
+        unsafe {
+            let power = _mm256_slli_epi64::<52>(_mm256_castpd_si256(shifted.0));
+            Self(_mm256_castsi256_pd(_mm256_add_epi64(_mm256_castpd_si256(self.0), power)))
+        }
+    }
+
+    fn sum(self) -> f64 {
+        // SAFETY: as in `add`.
+        unsafe {
+            let low = _mm256_castpd256_pd128(self.0);
+            F64x2(_mm_add_pd(low, _mm256_extractf128_pd::<1>(self.0))).sum()
+        }
+    }
+}
+
+vector! {
+    /// Sixteen floats.
+    F32x16(__m512) = [f32; 16]
+    splat _mm512_set1_ps load _mm512_loadu_ps store _mm512_storeu_ps
+    add _mm512_add_ps sub _mm512_sub_ps mul _mm512_mul_ps div _mm512_div_ps
+    min _mm512_min_ps max _mm512_max_ps
+
+    unsafe fn load_partial(from: *const f32, count: usize) -> Self {
+        // SAFETY: the mask covers only elements the caller vouches for.
+        Self(unsafe { _mm512_maskz_loadu_ps(low_mask(count), from) })
+    }
+
+    unsafe fn store_partial(self, to: *mut f32, count: usize) {
+        // SAFETY: the mask covers only room the caller vouches for.
+        unsafe { _mm512_mask_storeu_ps(to, low_mask(count), self.0) }
+    }
+
+    fn mul_add(self, factor: Self, term: Self) -> Self {
+        // SAFETY: as in `add`.
+        Self(unsafe { _mm512_fmadd_ps(self.0, factor.0, term.0) })
+    }
+
+    fn neg_mul_add(self, factor: Self, term: Self) -> Self {
+        // SAFETY: as in `add`.
+        Self(unsafe { _mm512_fnmadd_ps(self.0, factor.0, term.0) })
+    }
+
+    fn abs(self) -> Self {
+        // SAFETY: as in `add`.
+        Self(unsafe { _mm512_abs_ps(self.0) })
+    }
+
+    fn copy_sign(self, sign: Self) -> Self {
+        // SAFETY: as in `add`.
+        unsafe {
+            let mask = _mm512_set1_epi32(i32::MIN);
+            let sign = _mm512_and_si512(mask, _mm512_castps_si512(sign.0));
+            let size = _mm512_castps_si512(self.abs().0);
+            Self(_mm512_castsi512_ps(_mm512_or_si512(size, sign)))
+        }
+    }
+
+    fn select_ge(self, bound: Self, yes: Self, no: Self) -> Self {
+        // SAFETY: as in `add`.
+        unsafe {
+            let mask = _mm512_cmp_ps_mask::<_CMP_GE_OQ>(self.0, bound.0);
+            Self(_mm512_mask_blend_ps(mask, no.0, yes.0))
+        }
+    }
+
+    fn scale_by_power(self, shifted: Self) -> Self {
+        // SAFETY: as in `add`.
+        unsafe {
+            let power = _mm512_slli_epi32::<23>(_mm512_castps_si512(shifted.0));
+            Self(_mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(self.0), power)))
+        }
+    }
+
+    fn sum(self) -> f64 {
+        // SAFETY: as in `add`.
+        unsafe {
+            let low = _mm512_cvtps_pd(_mm512_castps512_ps256(self.0));
+            let high = _mm512_castpd_ps(_mm512_castpd256_pd512(_mm512_extractf64x4_pd::<1>(
+                _mm512_castps_pd(self.0),
+            )));
+            let high = _mm512_cvtps_pd(_mm512_castps512_ps256(high));
+            F64x8(_mm512_add_pd(low, high)).sum()
+        }
+    }
+}
+
+vector! {
+    /// Eight doubles.
+    F64x8(__m512d) = [f64; 8]
+    splat _mm512_set1_pd load _mm512_loadu_pd store _mm512_storeu_pd
+    add _mm512_add_pd sub _mm512_sub_pd mul _mm512_mul_pd div _mm512_div_pd
+    min _mm512_min_pd max _mm512_max_pd
+
+    unsafe fn load_partial(from: *const f64, count: usize) -> Self {
+        // SAFETY: the mask covers only elements the caller vouches for.
+        Self(unsafe { _mm512_maskz_loadu_pd(low_mask(count) as u8, from) })
+    }
+
+    unsafe fn store_partial(self, to: *mut f64, count: usize) {
+        // SAFETY: the mask covers only room the caller vouches for.
+        unsafe { _mm512_mask_storeu_pd(to, low_mask(count) as u8, self.0) }
+    }
+
+    fn mul_add(self, factor: Self, term: Self) -> Self {
+        // SAFETY: as in `add`.
+        Self(unsafe { _mm512_fmadd_pd(self.0, factor.0, term.0) })
+    }
+
+    fn neg_mul_add(self, factor: Self, term: Self) -> Self {
+        // SAFETY: as in `add`.
+        Self(unsafe { _mm512_fnmadd_pd(self.0, factor.0, term.0) })
+    }
+
+    fn abs(self) -> Self {
+        // SAFETY: as in `add`.
+        Self(unsafe { _mm512_abs_pd(self.0) })
+    }
+
+    fn copy_sign(self, sign: Self) -> Self {
+        // SAFETY: as in `add`.
+        unsafe {
+            let mask = _mm512_set1_epi64(i64::MIN);
+            let sign = _mm512_and_si512(mask, _mm512_castpd_si512(sign.0));
+            let size = _mm512_castpd_si512(self.abs().0);
+            Self(_mm512_castsi512_pd(_mm512_or_si512(size, sign)))
+        }
+    }
+
+    fn select_ge(self, bound: Self, yes: Self, no: Self) -> Self {
+        // SAFETY: as in `add`.
+        unsafe {
+            let mask = _mm512_cmp_pd_mask::<_CMP_GE_OQ>(self.0, bound.0);
+            Self(_mm512_mask_blend_pd(mask, no.0, yes.0))
+        }
+    }
+
+    fn scale_by_power(self, shifted: Self) -> Self {
+        // SAFETY: as in `add`.
+        unsafe {
+            let power = _mm512_slli_epi64::<52>(_mm512_castpd_si512(shifted.0));
+            Self(_mm512_castsi512_pd(_mm512_add_epi64(_mm512_castpd_si512(self.0), power)))
+        }
+    }
+
+    fn sum(self) -> f64 {
+        // SAFETY: as in `add`.
+        unsafe {
+            let low = _mm512_castpd512_pd256(self.0);
+            F64x4(_mm256_add_pd(low, _mm512_extractf64x4_pd::<1>(self.0))).sum()
+        }
+    }
+}
+
+/// The mask of the first `count` elements.
+#[inline(always)]
+fn low_mask(count: usize) -> u16 {
+    ((1_u32 << count) - 1) as u16
+}
