@@ -55,6 +55,20 @@ impl<T: Copy> Csr<T> {
         Ok(Self { columns, indptr, indices, values })
     }
 
+    /// Takes arrays a reader has already checked.
+    pub(crate) fn from_ascending(
+        columns: usize,
+        indptr: Vec<usize>,
+        indices: Vec<u32>,
+        values: Vec<T>,
+    ) -> Self {
+        debug_assert!(
+            Self::new(columns, indptr.clone(), indices.clone(), values.clone()).is_ok(),
+            "a reader must check what it builds"
+        );
+        Self { columns, indptr, indices, values }
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.indptr.len() - 1

@@ -25,6 +25,18 @@ impl Dataset {
         Ok(Self { features, labels, weights: None, groups: None, feature_names: None })
     }
 
+    /// Replaces the labels.
+    ///
+    /// # Errors
+    /// [`Error::Length`] when there are labels but not one per row.
+    pub fn with_labels(mut self, labels: Labels) -> Result<Self> {
+        if !matches!(labels, Labels::None) && labels.len() != self.rows() {
+            return Err(Error::length("labels", self.rows(), labels.len()));
+        }
+        self.labels = labels;
+        Ok(self)
+    }
+
     /// Gives every row a weight that multiplies its C.
     ///
     /// # Errors

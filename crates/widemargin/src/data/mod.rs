@@ -5,6 +5,7 @@ mod dataset;
 mod dense;
 mod labels;
 mod matrix;
+pub mod read;
 pub mod write;
 
 pub use csr::Csr;

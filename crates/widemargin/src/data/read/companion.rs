@@ -1,0 +1,54 @@
+//! Labels that lie in a file of their own.
+
+use std::path::Path;
+
+use super::place::{Fault, quoted};
+use super::{Format, detect, idx, npy, number::number, source};
+use crate::data::{Label, Labels};
+use crate::error::{Error, Result};
+
+/// Reads IDX or NPY labels, or text with one label per line.
+pub(super) fn read(path: &Path) -> Result<Labels> {
+    let bytes = source::read_all(path)?;
+    let labels = match detect::format(&bytes, path) {
+        Format::Idx => idx::labels(&bytes, path)?,
+        Format::Npy => npy::labels(&bytes, path)?,
+        _ => text(&bytes, path)?,
+    };
+    if labels.is_empty() {
+        let message = "expected at least one label, found none".into();
+        return Err(Error::Format { path: path.to_owned(), message });
+    }
+    Ok(labels)
+}
+
+fn text(bytes: &[u8], path: &Path) -> Result<Labels> {
+    let mut labels = Vec::new();
+    let mut start = 0;
+    for line in bytes.split(|b| *b == b'\n') {
+        let word = line.trim_ascii();
+        if !word.is_empty() {
+            let fault =
+                |expected: &str| Fault::new(start, expected, quoted(word)).in_text(path, bytes);
+            labels.push(label(word).map_err(fault)?);
+        }
+        start += line.len() + 1;
+    }
+    Ok(Labels::from_labels(&labels))
+}
+
+/// The label a word stands for: a whole number, a real number, or itself.
+pub(super) fn label(word: &[u8]) -> std::result::Result<Label, &'static str> {
+    let text = std::str::from_utf8(word).map_err(|_| "a label in UTF-8")?;
+    if let Ok(whole) = text.parse() {
+        return Ok(Label::Int(whole));
+    }
+    match number(word) {
+        Some(value) if !value.is_finite() => Err("a finite label"),
+        Some(value) if value.fract() == 0.0 && value.abs() < (1_u64 << 53) as f64 => {
+            Ok(Label::Int(value as i64))
+        }
+        Some(value) => Ok(Label::Real(value)),
+        None => Ok(Label::Text(text.to_owned())),
+    }
+}

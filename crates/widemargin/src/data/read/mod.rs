@@ -1,0 +1,120 @@
+//! Readers: from a file, standard input or bytes to a [`Dataset`].
+//!
+//! [`read`] opens a path (`-` is standard input), undoes its compression, recognises its format by
+//! content and then by name, and gives the table with what a later file needs to be read alike.
+//! Inside a rayon pool (see [`Context::install`](crate::Context::install)) LIBSVM text is parsed by
+//! all its threads; the result never depends on their number.
+
+mod assemble;
+mod companion;
+mod detect;
+mod elements;
+mod idx;
+mod libsvm;
+mod npy;
+pub(crate) mod number;
+mod options;
+mod place;
+pub mod source;
+mod table;
+
+use std::path::{Path, PathBuf};
+
+pub use options::{
+    Column, DEFAULT_MAX_COLUMNS, Format, IndexBase, LabelColumn, Missing, Precision, ReadOptions,
+    UnknownCategory,
+};
+pub use table::TableEncoding;
+
+use crate::data::{Dataset, Labels, Matrix};
+use crate::error::{Error, Result};
+
+/// A file that was read.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The table and its labels.
+    pub dataset: Dataset,
+    /// The kind of file it was.
+    pub format: Format,
+    /// For LIBSVM text: where its indices start, [`IndexBase::Zero`] or [`IndexBase::One`]. Read the
+    /// files that belong to this one with the same base.
+    pub index_base: Option<IndexBase>,
+    /// For tables: how words became numbers. Read the files that belong to this one with it.
+    pub encoding: Option<TableEncoding>,
+}
+
+/// Reads a data file, or standard input for `-`.
+///
+/// # Errors
+/// [`Error::Io`] when it cannot be read, [`Error::Format`] or [`Error::Parse`] (with line and column)
+/// when it is damaged.
+pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Loaded> {
+    let path = path.as_ref();
+    let bytes = source::read_all(path)?;
+    read_named(&bytes, path, options)
+}
+
+/// Reads the table of a data file; see [`read`].
+///
+/// # Errors
+/// As [`read`].
+pub fn read_dataset(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Dataset> {
+    read(path, options).map(|loaded| loaded.dataset)
+}
+
+/// Reads uncompressed bytes as [`read`] would a file of that content; errors call it `-`.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_bytes(bytes: &[u8], options: &ReadOptions) -> Result<Loaded> {
+    read_named(bytes, Path::new("-"), options)
+}
+
+fn read_named(bytes: &[u8], path: &Path, options: &ReadOptions) -> Result<Loaded> {
+    let format = options.format.unwrap_or_else(|| detect::format(bytes, path));
+    let mut loaded = match format {
+        Format::Libsvm => {
+            let text = libsvm::read(bytes, path, options)?;
+            Loaded { index_base: Some(text.base), ..Loaded::plain(text.dataset, format) }
+        }
+        Format::Idx => Loaded::unlabelled(idx::table(bytes, path, options)?, format)?,
+        Format::Npy => Loaded::unlabelled(npy::table(bytes, path, options)?, format)?,
+        other => {
+            return Err(Error::Format {
+                path: path.to_owned(),
+                message: format!("reading {other:?} files is not part of this build"),
+            });
+        }
+    };
+    if let Some(labels_path) = labels_path(format, path, options) {
+        let labels = companion::read(&labels_path)?;
+        let (rows, found) = (loaded.dataset.rows(), labels.len());
+        if found != rows {
+            let table = path.display();
+            let message = format!("expected {rows} labels, one per row of {table}, found {found}");
+            return Err(Error::Format { path: labels_path, message });
+        }
+        loaded.dataset = loaded.dataset.with_labels(labels)?;
+    }
+    Ok(loaded)
+}
+
+impl Loaded {
+    fn plain(dataset: Dataset, format: Format) -> Self {
+        Self { dataset, format, index_base: None, encoding: None }
+    }
+
+    fn unlabelled(features: Matrix, format: Format) -> Result<Self> {
+        Ok(Self::plain(Dataset::new(features, Labels::None)?, format))
+    }
+}
+
+fn labels_path(format: Format, path: &Path, options: &ReadOptions) -> Option<PathBuf> {
+    match &options.labels_path {
+        Some(given) => Some(given.clone()),
+        None if format == Format::Idx && options.label_column == LabelColumn::Auto => {
+            idx::companion(path)
+        }
+        None => None,
+    }
+}

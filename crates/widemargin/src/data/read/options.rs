@@ -1,0 +1,263 @@
+//! What a caller can say about a file before it is read; everything has a default.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::table::TableEncoding;
+use crate::data::Layout;
+
+/// Columns a file may have unless [`ReadOptions::max_columns`] says otherwise: more than any public
+/// data set, few enough that one mistyped index cannot ask for gigabytes later on.
+pub const DEFAULT_MAX_COLUMNS: usize = 1 << 27;
+
+/// Kinds of file that can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Format {
+    /// LIBSVM / SVMlight text: `label index:value ...`.
+    Libsvm,
+    /// Delimited text: CSV, TSV and their kin.
+    Csv,
+    /// IDX, the format of MNIST.
+    Idx,
+    /// A NumPy array.
+    Npy,
+    /// Apache Parquet (needs the cargo feature `parquet`).
+    Parquet,
+}
+
+/// The index that LIBSVM text gives to its first feature.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum IndexBase {
+    /// 0 if the index 0 occurs anywhere in the file, otherwise 1.
+    #[default]
+    Auto,
+    /// Features are counted from 0.
+    Zero,
+    /// Features are counted from 1; the index 0 is an error.
+    One,
+}
+
+/// Precision in which values are stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Precision {
+    /// Double for text; for binary files the narrower of the two that keeps every value.
+    #[default]
+    Auto,
+    /// Single.
+    F32,
+    /// Double.
+    F64,
+}
+
+/// A column of a table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Column {
+    /// By place, 0 being the first and −1 the last.
+    Index(i64),
+    /// By its name in the header.
+    Name(String),
+}
+
+/// Where the labels of a file are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum LabelColumn {
+    /// LIBSVM: first on the line. Tables: the one column named `label`, `class`, `target` or `y` in
+    /// any case, otherwise the last column.
+    #[default]
+    Auto,
+    /// The file has no labels.
+    Absent,
+    /// This column of a table.
+    At(Column),
+}
+
+/// What to do with a missing value: an empty field, `NA`, `N/A`, `null`, `nan` or `?` in any case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Missing {
+    /// Report where it is.
+    #[default]
+    Error,
+    /// The mean of the column; in a column of words the most frequent one.
+    Mean,
+    /// The median of the column; in a column of words the most frequent one.
+    Median,
+    /// The most frequent value of the column, the smallest of several.
+    MostFrequent,
+    /// This number; in a column of words the word that spells it.
+    Constant(f64),
+}
+
+/// What to do with a word that the training table did not have in that column.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum UnknownCategory {
+    /// Report where it is.
+    #[default]
+    Error,
+    /// Give the row zero in all columns of that word list.
+    Ignore,
+}
+
+/// How to read a file.
+///
+/// ```
+/// use widemargin::data::Layout;
+/// use widemargin::data::read::{IndexBase, ReadOptions, read_bytes};
+/// let options = ReadOptions::new().layout(Layout::Sparse).index_base(IndexBase::One).columns(4);
+/// let data = read_bytes(b"+1 1:0.5 3:2\n-1 2:1\n", &options)?.dataset;
+/// assert_eq!((data.rows(), data.columns()), (2, 4));
+/// # Ok::<(), widemargin::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ReadOptions {
+    pub(super) format: Option<Format>,
+    pub(super) layout: Layout,
+    pub(super) precision: Precision,
+    pub(super) index_base: IndexBase,
+    pub(super) columns: Option<usize>,
+    pub(super) max_columns: usize,
+    pub(super) allow_non_finite: bool,
+    pub(super) label_column: LabelColumn,
+    pub(super) labels_path: Option<PathBuf>,
+    pub(super) delimiter: Option<u8>,
+    pub(super) header: Option<bool>,
+    pub(super) missing: Missing,
+    pub(super) categorical: Vec<Column>,
+    pub(super) ignored: Vec<Column>,
+    pub(super) unknown_category: UnknownCategory,
+    pub(super) encoding: Option<TableEncoding>,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self {
+            format: None,
+            layout: Layout::Auto,
+            precision: Precision::Auto,
+            index_base: IndexBase::Auto,
+            columns: None,
+            max_columns: DEFAULT_MAX_COLUMNS,
+            allow_non_finite: false,
+            label_column: LabelColumn::Auto,
+            labels_path: None,
+            delimiter: None,
+            header: None,
+            missing: Missing::Error,
+            categorical: Vec::new(),
+            ignored: Vec::new(),
+            unknown_category: UnknownCategory::Error,
+            encoding: None,
+        }
+    }
+}
+
+impl ReadOptions {
+    /// Everything decided by the file itself.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Reads the file as this kind, whatever its name and content say.
+    pub fn format(mut self, format: Format) -> Self {
+        self.format = Some(format);
+        self
+    }
+
+    /// Stores the table this way instead of by its density.
+    pub fn layout(mut self, layout: Layout) -> Self {
+        self.layout = layout;
+        self
+    }
+
+    /// Stores values in this precision.
+    pub fn precision(mut self, precision: Precision) -> Self {
+        self.precision = precision;
+        self
+    }
+
+    /// Index of the first feature in LIBSVM text.
+    pub fn index_base(mut self, base: IndexBase) -> Self {
+        self.index_base = base;
+        self
+    }
+
+    /// Number of features the table has, whatever the largest index present; a larger index is an
+    /// error that says where it is.
+    pub fn columns(mut self, columns: usize) -> Self {
+        self.columns = Some(columns);
+        self
+    }
+
+    /// Refuses files with more columns than this ([`DEFAULT_MAX_COLUMNS`] unless called).
+    pub fn max_columns(mut self, limit: usize) -> Self {
+        self.max_columns = limit;
+        self
+    }
+
+    /// Lets NaN and infinite values of LIBSVM text and NPY files through.
+    pub fn allow_non_finite(mut self, allow: bool) -> Self {
+        self.allow_non_finite = allow;
+        self
+    }
+
+    /// Says where the labels are.
+    pub fn label_column(mut self, column: LabelColumn) -> Self {
+        self.label_column = column;
+        self
+    }
+
+    /// Takes the labels from a file of their own (IDX, NPY or text with one label per line).
+    pub fn labels_path(mut self, path: impl AsRef<Path>) -> Self {
+        self.labels_path = Some(path.as_ref().to_owned());
+        self
+    }
+
+    /// Separator of delimited text instead of the one found by looking.
+    pub fn delimiter(mut self, delimiter: u8) -> Self {
+        self.delimiter = Some(delimiter);
+        self
+    }
+
+    /// Whether the first line of delimited text names the columns, instead of finding out.
+    pub fn header(mut self, header: bool) -> Self {
+        self.header = Some(header);
+        self
+    }
+
+    /// What to do with missing values of a table.
+    pub fn missing(mut self, missing: Missing) -> Self {
+        self.missing = missing;
+        self
+    }
+
+    /// Treats this column of a table as words even if all its values are numbers.
+    pub fn categorical(mut self, column: Column) -> Self {
+        self.categorical.push(column);
+        self
+    }
+
+    /// Leaves this column of a table out.
+    pub fn ignore_column(mut self, column: Column) -> Self {
+        self.ignored.push(column);
+        self
+    }
+
+    /// What to do with words the [`encoding`](Self::encoding) does not know.
+    pub fn unknown_category(mut self, unknown: UnknownCategory) -> Self {
+        self.unknown_category = unknown;
+        self
+    }
+
+    /// Turns a table into numbers exactly as the table this encoding was made from.
+    pub fn encoding(mut self, encoding: TableEncoding) -> Self {
+        self.encoding = Some(encoding);
+        self
+    }
+}
