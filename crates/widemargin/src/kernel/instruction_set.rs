@@ -34,7 +34,13 @@ impl InstructionSet {
             match self {
                 Self::Portable | Self::Sse2 => true,
                 Self::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
-                Self::Avx512 => is_x86_feature_detected!("avx512f"),
+                Self::Avx512 => {
+                    is_x86_feature_detected!("avx512f")
+                        && is_x86_feature_detected!("avx512vl")
+                        && is_x86_feature_detected!("avx512dq")
+                        && is_x86_feature_detected!("avx512bw")
+                        && Self::Avx2.is_available()
+                }
             }
         }
         #[cfg(not(target_arch = "x86_64"))]

@@ -1,13 +1,25 @@
 //! The machines: what they learn from labelled rows and the models they return.
 
+mod classification;
+mod codes;
 mod fit;
 mod kernel_expression;
 mod model;
+mod novelty;
 mod parameters;
+mod predictor;
+mod regression;
+mod training;
+mod vote;
 
+pub use classification::{NuSvc, Svc};
+pub use codes::error_correcting_code;
 pub use fit::Machine;
 pub use kernel_expression::{KernelDefaults, KernelExpression};
 pub use model::{
     Calibration, ClassTable, DecisionFunction, MachineKind, Model, Part, Scheme, Training,
 };
+pub use novelty::{OneClass, Svdd};
 pub use parameters::{CalibrationMethod, ClassWeights, Gamma, Loss, Precision, SolverOptions};
+pub use predictor::Predictor;
+pub use regression::{NuSvr, Svr};

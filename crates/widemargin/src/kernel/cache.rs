@@ -1,0 +1,198 @@
+//! A cache of parts of kernel rows, bounded in bytes, the least recently used leaving first.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Part of a kernel row, shared between the cache and its users.
+pub type Piece<T> = Arc<Box<[T]>>;
+
+const NONE: u32 = u32::MAX;
+
+struct Entry<T> {
+    key: usize,
+    piece: Option<Piece<T>>,
+    newer: u32,
+    older: u32,
+}
+
+struct Lru<T> {
+    /// Entry of every key, `NONE` when it is not cached.
+    slots: Vec<u32>,
+    entries: Vec<Entry<T>>,
+    free: Vec<u32>,
+    newest: u32,
+    oldest: u32,
+    bytes: usize,
+    limit: usize,
+}
+
+/// Pieces by key (0, 1, …, keys − 1), for any number of threads.
+pub struct PieceCache<T> {
+    lru: Mutex<Lru<T>>,
+}
+
+impl<T> PieceCache<T> {
+    /// An empty cache for `keys` keys and at most `limit` bytes of pieces.
+    pub fn new(keys: usize, limit: usize) -> Self {
+        let lru = Lru {
+            slots: vec![NONE; keys],
+            entries: Vec::new(),
+            free: Vec::new(),
+            newest: NONE,
+            oldest: NONE,
+            bytes: 0,
+            limit,
+        };
+        Self { lru: Mutex::new(lru) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Lru<T>> {
+        self.lru.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The pieces of `keys` that are cached; they become the most recently used.
+    pub fn get(&self, keys: &[usize]) -> Vec<Option<Piece<T>>> {
+        let mut lru = self.lock();
+        keys.iter()
+            .map(|&key| {
+                let slot = lru.slots[key];
+                (slot != NONE).then(|| {
+                    lru.unlink(slot);
+                    lru.link_newest(slot);
+                    lru.entries[slot as usize].piece.clone()
+                })?
+            })
+            .collect()
+    }
+
+    /// The pieces of `keys` that are cached, without counting as a use.
+    pub fn peek(&self, keys: &[usize]) -> Vec<Option<Piece<T>>> {
+        let lru = self.lock();
+        let piece = |&key: &usize| match lru.slots[key] {
+            NONE => None,
+            slot => lru.entries[slot as usize].piece.clone(),
+        };
+        keys.iter().map(piece).collect()
+    }
+
+    /// Adds pieces; older ones leave until the limit holds.
+    pub fn insert(&self, pieces: impl IntoIterator<Item = (usize, Piece<T>)>) {
+        let mut lru = self.lock();
+        for (key, piece) in pieces {
+            if lru.slots[key] == NONE {
+                lru.insert(key, piece);
+            }
+        }
+        lru.evict();
+    }
+
+    /// Changes the limit; older pieces leave until it holds.
+    pub fn set_limit(&self, limit: usize) {
+        let mut lru = self.lock();
+        lru.limit = limit;
+        lru.evict();
+    }
+
+    /// Bytes of the pieces held.
+    pub fn bytes(&self) -> usize {
+        self.lock().bytes
+    }
+}
+
+fn size_of_piece<T>(piece: &Piece<T>) -> usize {
+    std::mem::size_of_val::<[T]>(piece)
+}
+
+impl<T> Lru<T> {
+    fn insert(&mut self, key: usize, piece: Piece<T>) {
+        self.bytes += size_of_piece(&piece);
+        let entry = Entry { key, piece: Some(piece), newer: NONE, older: NONE };
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.entries[slot as usize] = entry;
+                slot
+            }
+            None => {
+                self.entries.push(entry);
+                self.entries.len() as u32 - 1
+            }
+        };
+        self.slots[key] = slot;
+        self.link_newest(slot);
+    }
+
+    fn evict(&mut self) {
+        while self.bytes > self.limit && self.oldest != NONE {
+            let slot = self.oldest;
+            self.unlink(slot);
+            let entry = &mut self.entries[slot as usize];
+            if let Some(piece) = entry.piece.take() {
+                self.bytes -= size_of_piece(&piece);
+            }
+            self.slots[entry.key] = NONE;
+            self.free.push(slot);
+        }
+    }
+
+    fn unlink(&mut self, slot: u32) {
+        let (newer, older) = {
+            let entry = &self.entries[slot as usize];
+            (entry.newer, entry.older)
+        };
+        match newer {
+            NONE => self.newest = older,
+            n => self.entries[n as usize].older = older,
+        }
+        match older {
+            NONE => self.oldest = newer,
+            o => self.entries[o as usize].newer = newer,
+        }
+    }
+
+    fn link_newest(&mut self, slot: u32) {
+        let older = self.newest;
+        let entry = &mut self.entries[slot as usize];
+        (entry.newer, entry.older) = (NONE, older);
+        match older {
+            NONE => self.oldest = slot,
+            o => self.entries[o as usize].newer = slot,
+        }
+        self.newest = slot;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn piece(value: u8, length: usize) -> Piece<u8> {
+        Arc::new(vec![value; length].into_boxed_slice())
+    }
+
+    #[test]
+    fn the_least_recently_used_leaves_first() {
+        let cache = PieceCache::new(4, 30);
+        cache.insert([(0, piece(0, 10)), (1, piece(1, 10)), (2, piece(2, 10))]);
+        assert!(cache.get(&[0])[0].is_some());
+        cache.insert([(3, piece(3, 10))]);
+        let held: Vec<bool> = cache.peek(&[0, 1, 2, 3]).iter().map(Option::is_some).collect();
+        assert_eq!(held, [true, false, true, true]);
+        assert_eq!(cache.bytes(), 30);
+    }
+
+    #[test]
+    fn a_piece_larger_than_the_limit_is_not_kept() {
+        let cache = PieceCache::new(1, 5);
+        cache.insert([(0, piece(0, 10))]);
+        assert_eq!(cache.bytes(), 0);
+        assert!(cache.peek(&[0])[0].is_none());
+    }
+
+    #[test]
+    fn lowering_the_limit_empties_from_the_old_end() {
+        let cache = PieceCache::new(3, 100);
+        cache.insert([(2, piece(2, 10)), (0, piece(0, 10)), (1, piece(1, 10))]);
+        cache.set_limit(20);
+        let held: Vec<bool> = cache.peek(&[0, 1, 2]).iter().map(Option::is_some).collect();
+        assert_eq!(held, [true, true, false]);
+    }
+}

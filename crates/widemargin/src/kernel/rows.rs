@@ -1,0 +1,342 @@
+//! Kernel rows on demand: computed in blocks, cached in parts, shared between sub-problems.
+//!
+//! The rows of a data set stand in segments (the classes of a classifier, the folds of a
+//! cross-validation). A sub-problem is a list of segments, and a row of its matrix is the list of
+//! that row's parts against those segments, so that two sub-problems with a segment in common share
+//! the parts against it. A value K(i, j) has the same bits whichever way it was computed.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rayon::prelude::*;
+
+use super::cache::{Piece, PieceCache};
+use super::{KernelBlocks, Real, accumulate};
+use crate::context::Context;
+
+/// Columns of a block that one task computes.
+const TASK_COLUMNS: usize = 2048;
+
+/// Rows whose contributions to a product are added in one pass.
+const PRODUCT_ROWS: usize = 64;
+
+/// One row of a symmetric matrix in consecutive pieces.
+pub type Row<T> = Vec<Piece<T>>;
+
+/// A symmetric positive semidefinite matrix whose rows are computed on demand, in blocks.
+///
+/// Every row comes in the same pieces: piece k covers the variables
+/// `pieces()[k]..pieces()[k + 1]`.
+pub trait MatrixRows: Sync {
+    /// Number format of the entries.
+    type Value: Real;
+    /// The matrix restricted to fewer variables.
+    type Compact: MatrixRows<Value = Self::Value>;
+
+    /// Number of variables.
+    fn len(&self) -> usize {
+        self.pieces().last().copied().unwrap_or(0)
+    }
+
+    /// Whether there are no variables.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Boundaries of the pieces: 0, …, number of variables.
+    fn pieces(&self) -> &[usize];
+
+    /// Entry (v, v).
+    fn diagonal(&self, v: usize) -> f64;
+
+    /// The rows of `variables`.
+    fn fetch(&self, variables: &[u32]) -> Vec<Row<Self::Value>>;
+
+    /// The product with `beta`, computed afresh with sums in double precision.
+    fn product(&self, beta: &[f64]) -> Vec<f64>;
+
+    /// The matrix restricted to the variables `keep` (ascending).
+    fn compact(&self, keep: &[u32]) -> Self::Compact;
+
+    /// Entries computed so far.
+    fn computed(&self) -> u64;
+}
+
+/// Segmented kernel rows with their cache.
+pub struct KernelRows<T: Real> {
+    blocks: KernelBlocks<T>,
+    /// Boundaries of the segments: 0, …, number of rows.
+    segments: Vec<usize>,
+    cache: PieceCache<T>,
+    cache_bytes: usize,
+    computed: AtomicU64,
+}
+
+impl<T: Real> KernelRows<T> {
+    /// Rows in segments with the given boundaries (0 first, the number of rows last).
+    pub fn new(blocks: KernelBlocks<T>, segments: Vec<usize>, cache_bytes: usize) -> Self {
+        let keys = blocks.len() * segments.len().saturating_sub(1);
+        Self {
+            blocks,
+            segments,
+            cache: PieceCache::new(keys, cache_bytes),
+            cache_bytes,
+            computed: AtomicU64::new(0),
+        }
+    }
+
+    /// The matrix of the sub-problem made of `segments`, which may repeat.
+    pub fn view<'a>(&'a self, segments: &[usize], context: &'a Context) -> RowsView<'a, T> {
+        let mut pieces = vec![0];
+        for &s in segments {
+            pieces.push(pieces[pieces.len() - 1] + self.segment(s).len());
+        }
+        RowsView {
+            rows: self,
+            segments: segments.to_vec(),
+            pieces,
+            context,
+            computed: AtomicU64::new(0),
+        }
+    }
+
+    /// The engine behind the rows.
+    pub fn blocks(&self) -> &KernelBlocks<T> {
+        &self.blocks
+    }
+
+    /// Entries computed so far for all sub-problems.
+    pub fn computed(&self) -> u64 {
+        self.computed.load(Ordering::Relaxed)
+    }
+
+    fn segment(&self, s: usize) -> Range<usize> {
+        self.segments[s]..self.segments[s + 1]
+    }
+
+    fn key(&self, row: usize, segment: usize) -> usize {
+        row * (self.segments.len() - 1) + segment
+    }
+
+    /// The parts of `rows` (distinct) against one segment, and how many entries were computed.
+    fn parts(&self, rows: &[usize], segment: usize, context: &Context) -> (Vec<Piece<T>>, u64) {
+        let keys: Vec<usize> = rows.iter().map(|&row| self.key(row, segment)).collect();
+        let mut parts = self.cache.get(&keys);
+        let missing: Vec<usize> = (0..rows.len()).filter(|&r| parts[r].is_none()).collect();
+        if missing.is_empty() {
+            return (parts.into_iter().flatten().collect(), 0);
+        }
+        let left: Vec<usize> = missing.iter().map(|&r| rows[r]).collect();
+        let columns = self.segment(segment);
+        let computed = (left.len() * columns.len()) as u64;
+        let fresh: Vec<Piece<T>> =
+            self.compute(&left, columns, context).into_iter().map(Arc::new).collect();
+        self.cache.insert(missing.iter().map(|&r| keys[r]).zip(fresh.iter().cloned()));
+        for (&r, part) in missing.iter().zip(fresh) {
+            parts[r] = Some(part);
+        }
+        (parts.into_iter().flatten().collect(), computed)
+    }
+
+    fn compute(&self, left: &[usize], columns: Range<usize>, context: &Context) -> Vec<Box<[T]>> {
+        let mut values: Vec<Box<[T]>> =
+            left.iter().map(|_| vec![T::ZERO; columns.len()].into_boxed_slice()).collect();
+        if context.is_parallel() && columns.len() > TASK_COLUMNS {
+            let mut tasks: Vec<Vec<&mut [T]>> =
+                columns.clone().step_by(TASK_COLUMNS).map(|_| Vec::new()).collect();
+            for row in &mut values {
+                for (task, part) in tasks.iter_mut().zip(row.chunks_mut(TASK_COLUMNS)) {
+                    task.push(part);
+                }
+            }
+            tasks.par_iter_mut().enumerate().for_each(|(t, out)| {
+                let start = columns.start + t * TASK_COLUMNS;
+                self.blocks.block(left, start..(start + TASK_COLUMNS).min(columns.end), out);
+            });
+        } else {
+            let mut out: Vec<&mut [T]> = values.iter_mut().map(|row| &mut row[..]).collect();
+            self.blocks.block(left, columns, &mut out);
+        }
+        values
+    }
+
+    /// Σ coefficientᵣ K(rowᵣ, ·) over one segment.
+    fn combine(
+        &self,
+        rows: &[usize],
+        coefficients: &[f64],
+        segment: usize,
+        context: &Context,
+    ) -> Vec<f64> {
+        let keys: Vec<usize> = rows.iter().map(|&row| self.key(row, segment)).collect();
+        let cached = self.cache.peek(&keys);
+        let columns = self.segment(segment);
+        let mut sums = vec![0.0; columns.len()];
+        let task = |(t, out): (usize, &mut [f64])| {
+            let offset = t * TASK_COLUMNS;
+            let mut scratch = vec![T::ZERO; PRODUCT_ROWS * out.len()];
+            for group in (0..rows.len()).step_by(PRODUCT_ROWS) {
+                let group = group..(group + PRODUCT_ROWS).min(rows.len());
+                let left: Vec<usize> =
+                    group.clone().filter(|&r| cached[r].is_none()).map(|r| rows[r]).collect();
+                let start = columns.start + offset;
+                let mut fresh: Vec<&mut [T]> =
+                    scratch.chunks_mut(out.len()).take(left.len()).collect();
+                self.blocks.block(&left, start..start + out.len(), &mut fresh);
+                let mut fresh = fresh.into_iter().map(|part| &*part);
+                let parts: Vec<&[T]> = group
+                    .clone()
+                    .filter_map(|r| match &cached[r] {
+                        Some(part) => Some(&part[offset..offset + out.len()]),
+                        None => fresh.next(),
+                    })
+                    .collect();
+                accumulate(context.instruction_set(), out, &parts, &coefficients[group]);
+            }
+        };
+        if context.is_parallel() && sums.len() > TASK_COLUMNS {
+            sums.par_chunks_mut(TASK_COLUMNS).enumerate().for_each(task);
+        } else {
+            sums.chunks_mut(TASK_COLUMNS).enumerate().for_each(task);
+        }
+        sums
+    }
+}
+
+/// The matrix of one sub-problem.
+pub struct RowsView<'a, T: Real> {
+    rows: &'a KernelRows<T>,
+    segments: Vec<usize>,
+    pieces: Vec<usize>,
+    context: &'a Context,
+    computed: AtomicU64,
+}
+
+impl<T: Real> RowsView<'_, T> {
+    /// Row of the data behind variable `v`.
+    fn row(&self, v: usize) -> usize {
+        let k = self.pieces.partition_point(|&start| start <= v) - 1;
+        self.rows.segments[self.segments[k]] + v - self.pieces[k]
+    }
+
+    /// `of(s)` for the segment of every piece, evaluated once per distinct segment.
+    fn each_segment<V: Clone>(&self, mut of: impl FnMut(usize) -> V) -> Vec<V> {
+        let mut values: Vec<V> = Vec::with_capacity(self.segments.len());
+        for (k, &s) in self.segments.iter().enumerate() {
+            let value = match self.segments[..k].iter().position(|&earlier| earlier == s) {
+                Some(earlier) => values[earlier].clone(),
+                None => of(s),
+            };
+            values.push(value);
+        }
+        values
+    }
+}
+
+impl<'a, T: Real> MatrixRows for RowsView<'a, T> {
+    type Value = T;
+    type Compact = CompactRows<'a, T>;
+
+    fn pieces(&self) -> &[usize] {
+        &self.pieces
+    }
+
+    fn diagonal(&self, v: usize) -> f64 {
+        self.rows.blocks.diagonal()[self.row(v)].to_f64()
+    }
+
+    fn fetch(&self, variables: &[u32]) -> Vec<Row<T>> {
+        let rows: Vec<usize> = variables.iter().map(|&v| self.row(v as usize)).collect();
+        let mut distinct = rows.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let parts = self.each_segment(|s| {
+            let (parts, computed) = self.rows.parts(&distinct, s, self.context);
+            self.computed.fetch_add(computed, Ordering::Relaxed);
+            self.rows.computed.fetch_add(computed, Ordering::Relaxed);
+            parts
+        });
+        rows.iter()
+            .map(|row| {
+                let at = distinct.partition_point(|other| other < row);
+                parts.iter().map(|of_segment| Arc::clone(&of_segment[at])).collect()
+            })
+            .collect()
+    }
+
+    fn product(&self, beta: &[f64]) -> Vec<f64> {
+        let mut terms: Vec<(usize, f64)> =
+            (0..beta.len()).filter(|&v| beta[v] != 0.0).map(|v| (self.row(v), beta[v])).collect();
+        terms.sort_by_key(|&(row, _)| row);
+        terms.dedup_by(|later, kept| {
+            let same = later.0 == kept.0;
+            if same {
+                kept.1 += later.1;
+            }
+            same
+        });
+        let (rows, coefficients): (Vec<usize>, Vec<f64>) = terms.into_iter().unzip();
+        self.each_segment(|s| self.rows.combine(&rows, &coefficients, s, self.context)).concat()
+    }
+
+    fn compact(&self, keep: &[u32]) -> CompactRows<'a, T> {
+        let kept: Vec<usize> = keep.iter().map(|&v| self.row(v as usize)).collect();
+        CompactRows::new(self.rows, &kept, self.context)
+    }
+
+    fn computed(&self) -> u64 {
+        self.computed.load(Ordering::Relaxed)
+    }
+}
+
+/// A matrix packed anew after variables were set aside, with a cache of its own.
+pub struct CompactRows<'a, T: Real> {
+    rows: KernelRows<T>,
+    pieces: [usize; 2],
+    context: &'a Context,
+}
+
+impl<'a, T: Real> CompactRows<'a, T> {
+    /// Packs the rows `keep` of `parent`, one variable each.
+    fn new(parent: &KernelRows<T>, keep: &[usize], context: &'a Context) -> Self {
+        let blocks = parent.blocks.subset(keep);
+        let cache_bytes = parent.cache_bytes / (2 * context.threads());
+        let n = keep.len();
+        Self { rows: KernelRows::new(blocks, vec![0, n], cache_bytes), pieces: [0, n], context }
+    }
+
+    fn view(&self) -> RowsView<'_, T> {
+        self.rows.view(&[0], self.context)
+    }
+}
+
+impl<T: Real> MatrixRows for CompactRows<'_, T> {
+    type Value = T;
+    type Compact = Self;
+
+    fn pieces(&self) -> &[usize] {
+        &self.pieces
+    }
+
+    fn diagonal(&self, v: usize) -> f64 {
+        self.rows.blocks.diagonal()[v].to_f64()
+    }
+
+    fn fetch(&self, variables: &[u32]) -> Vec<Row<T>> {
+        self.view().fetch(variables)
+    }
+
+    fn product(&self, beta: &[f64]) -> Vec<f64> {
+        self.view().product(beta)
+    }
+
+    fn compact(&self, keep: &[u32]) -> Self {
+        let kept: Vec<usize> = keep.iter().map(|&v| v as usize).collect();
+        Self::new(&self.rows, &kept, self.context)
+    }
+
+    fn computed(&self) -> u64 {
+        self.rows.computed()
+    }
+}

@@ -1,0 +1,351 @@
+//! C-SVC and ν-SVC, and the reductions of many classes to two.
+//!
+//! C-SVC solves, for rows of two classes with yᵢ = ±1 (Cortes and Vapnik, 1995),
+//! `min ½‖w‖² + Σ Cᵢ ξᵢ` (or `Cᵢ ξᵢ²`) with `yᵢ(⟨w, φ(xᵢ)⟩ − ρ) ≥ 1 − ξᵢ`, `ξᵢ ≥ 0`; Cᵢ is C times
+//! the weights of class and row. ν-SVC (Schölkopf et al., 2000) replaces C by ν, an upper bound on
+//! the share of margin errors and a lower bound on the share of support vectors.
+
+use rayon::prelude::*;
+
+use super::fit::Machine;
+use super::model::{ClassTable, MachineKind, Model, Scheme};
+use super::parameters::{ClassWeights, Loss, Precision, SolverOptions};
+use super::training::{Expansion, Packed, assemble, fill_up};
+use crate::context::{Context, Event};
+use crate::data::{ClassOrder, Classes, Dataset};
+use crate::error::{Error, Result};
+use crate::kernel::{Kernel, Real};
+use crate::solver::{Outcome, smo};
+
+/// Support vector classification with penalty C.
+///
+/// ```
+/// use widemargin::data::{Dataset, Dense, Labels, Matrix};
+/// use widemargin::kernel::Kernel;
+/// use widemargin::machine::{Machine, Svc};
+/// use widemargin::Context;
+///
+/// let rows = Dense::new(4, 1, vec![-2.0, -1.0, 1.0, 2.0])?;
+/// let data = Dataset::new(Matrix::DenseF64(rows), Labels::Int(vec![0, 0, 1, 1]))?;
+/// let svc = Svc { c: 10.0, kernel: Kernel::Linear, ..Svc::default() };
+/// let context = Context::new();
+/// let model = svc.fit(&data, &context)?;
+/// let predicted = model.predictor(&context)?.predict(data.features())?;
+/// assert_eq!(predicted, Labels::Int(vec![0, 0, 1, 1]));
+/// # Ok::<(), widemargin::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Svc {
+    /// Penalty C of margin errors.
+    pub c: f64,
+    /// The kernel.
+    pub kernel: Kernel,
+    /// How margin errors are charged.
+    pub loss: Loss,
+    /// Factors on C by class.
+    pub class_weights: ClassWeights,
+    /// How many classes are reduced to two.
+    pub scheme: Scheme,
+    /// Which class comes first.
+    pub class_order: ClassOrder,
+    /// What is asked of the solver.
+    pub options: SolverOptions,
+}
+
+impl Default for Svc {
+    fn default() -> Self {
+        Self {
+            c: 1.0,
+            kernel: Kernel::Gaussian { gamma: 1.0 },
+            loss: Loss::Hinge,
+            class_weights: ClassWeights::Uniform,
+            scheme: Scheme::OneVsOne,
+            class_order: ClassOrder::Sorted,
+            options: SolverOptions::default(),
+        }
+    }
+}
+
+/// Support vector classification with ν, the share of margin errors.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NuSvc {
+    /// Upper bound on the share of margin errors, lower bound on the share of support vectors.
+    pub nu: f64,
+    /// The kernel.
+    pub kernel: Kernel,
+    /// Factors on the weight of rows by class.
+    pub class_weights: ClassWeights,
+    /// How many classes are reduced to two.
+    pub scheme: Scheme,
+    /// Which class comes first.
+    pub class_order: ClassOrder,
+    /// What is asked of the solver.
+    pub options: SolverOptions,
+}
+
+impl Default for NuSvc {
+    fn default() -> Self {
+        Self {
+            nu: 0.5,
+            kernel: Kernel::Gaussian { gamma: 1.0 },
+            class_weights: ClassWeights::Uniform,
+            scheme: Scheme::OneVsOne,
+            class_order: ClassOrder::Sorted,
+            options: SolverOptions::default(),
+        }
+    }
+}
+
+/// What the two machines share once their own parameters are checked.
+struct Classifier<'a> {
+    kind: MachineKind,
+    kernel: &'a Kernel,
+    scheme: &'a Scheme,
+    options: &'a SolverOptions,
+    classes: Classes,
+    /// Weight of every row, class weights included.
+    weights: Vec<f64>,
+    rule: Rule,
+    parameters: Vec<(String, String)>,
+}
+
+/// Which quadratic program a two-class problem becomes.
+#[derive(Clone, Copy)]
+enum Rule {
+    Penalty { c: f64, loss: Loss },
+    Share { nu: f64 },
+}
+
+/// One two-class problem: segments, ascending, with the sign of their rows.
+type Task = Vec<(usize, f64)>;
+
+impl Machine for Svc {
+    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+        if !(self.c.is_finite() && self.c > 0.0) {
+            return Err(Error::parameter("c", "a finite number above 0", self.c));
+        }
+        let classes = data.labels().classes(self.class_order)?;
+        let loss = match self.loss {
+            Loss::Hinge => "hinge",
+            Loss::SquaredHinge => "squared-hinge",
+        };
+        Classifier {
+            kind: MachineKind::CSvc,
+            kernel: &self.kernel,
+            scheme: &self.scheme,
+            options: &self.options,
+            weights: row_weights(data, &classes, &self.class_weights)?,
+            classes,
+            rule: Rule::Penalty { c: self.c, loss: self.loss },
+            parameters: vec![("c".into(), self.c.to_string()), ("loss".into(), loss.into())],
+        }
+        .fit(data, context)
+    }
+}
+
+impl Machine for NuSvc {
+    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+        check_nu(self.nu)?;
+        let classes = data.labels().classes(self.class_order)?;
+        Classifier {
+            kind: MachineKind::NuSvc,
+            kernel: &self.kernel,
+            scheme: &self.scheme,
+            options: &self.options,
+            weights: row_weights(data, &classes, &self.class_weights)?,
+            classes,
+            rule: Rule::Share { nu: self.nu },
+            parameters: vec![("nu".into(), self.nu.to_string())],
+        }
+        .fit(data, context)
+    }
+}
+
+/// Checks that ν is in (0, 1].
+pub(super) fn check_nu(nu: f64) -> Result<()> {
+    if nu > 0.0 && nu <= 1.0 {
+        Ok(())
+    } else {
+        Err(Error::parameter("nu", "a number above 0 and at most 1", nu))
+    }
+}
+
+fn row_weights(data: &Dataset, classes: &Classes, by_class: &ClassWeights) -> Result<Vec<f64>> {
+    let factors = by_class.resolve(classes)?;
+    let factor = |row: usize| factors[classes.codes[row] as usize];
+    Ok((0..data.rows()).map(|row| data.weights().map_or(1.0, |w| w[row]) * factor(row)).collect())
+}
+
+impl Classifier<'_> {
+    fn fit(mut self, data: &Dataset, context: &Context) -> Result<Model> {
+        data.features().validate()?;
+        self.kernel.validate()?;
+        self.options.validate()?;
+        if self.classes.count() < 2 {
+            let label = self.classes.names.first().map_or_else(String::new, ToString::to_string);
+            return Err(Error::OneClass { label });
+        }
+        self.parameters.push(("tol".into(), self.options.tol.to_string()));
+        context.install(|| match self.options.precision {
+            Precision::F32 => self.fit_in::<f32>(data, context),
+            Precision::F64 => self.fit_in::<f64>(data, context),
+        })
+    }
+
+    fn fit_in<T: Real>(&self, data: &Dataset, context: &Context) -> Result<Model> {
+        let tasks = self.tasks()?;
+        let rows: Vec<Vec<usize>> = self
+            .classes
+            .rows_by_class()
+            .into_iter()
+            .map(|rows| rows.into_iter().filter(|&row| self.weights[row] > 0.0).collect())
+            .collect();
+        self.check_weights(&rows, &tasks)?;
+        let packed = Packed::<T>::new(self.kernel, data, &rows, context)?;
+        context.report(&Event::Stage { name: "two-class problems", total: tasks.len() });
+        let solve = |task: &Task| {
+            let solved = self.solve(&packed, task, context);
+            context.report(&Event::StageStep { name: "two-class problems" });
+            solved
+        };
+        let solved: Vec<(Expansion, Outcome)> = if context.is_parallel() {
+            tasks.par_iter().map(solve).collect()
+        } else {
+            tasks.iter().map(solve).collect()
+        };
+        let (expansions, outcomes): (Vec<_>, Vec<_>) = solved.into_iter().unzip();
+        let outcome = outcomes.into_iter().reduce(Outcome::join).ok_or(Error::Interrupted)?;
+        let (mut model, support) = assemble(
+            self.kind,
+            self.kernel,
+            self.options.precision,
+            data,
+            &packed,
+            &expansions,
+            outcome,
+            self.parameters.clone(),
+        );
+        let names = self.classes.names.clone();
+        model.classes = Some(ClassTable { names, scheme: self.scheme.clone(), support });
+        Ok(model)
+    }
+
+    /// The two-class problems of the scheme.
+    fn tasks(&self) -> Result<Vec<Task>> {
+        let k = self.classes.count();
+        match self.scheme {
+            Scheme::OneVsOne | Scheme::Dag => Ok((0..k)
+                .flat_map(|i| (i + 1..k).map(move |j| vec![(i, 1.0), (j, -1.0)]))
+                .collect()),
+            Scheme::OneVsRest => {
+                let sign = |positive: usize, s: usize| if s == positive { 1.0 } else { -1.0 };
+                Ok((0..k).map(|c| (0..k).map(|s| (s, sign(c, s))).collect()).collect())
+            }
+            Scheme::ErrorCorrecting(codes) => {
+                super::codes::check(codes, k)?;
+                let column = |f: usize| {
+                    (0..k)
+                        .filter(move |&s| codes[s][f] != 0)
+                        .map(move |s| (s, f64::from(codes[s][f])))
+                };
+                Ok((0..codes[0].len()).map(|f| column(f).collect()).collect())
+            }
+        }
+    }
+
+    fn check_weights(&self, rows: &[Vec<usize>], tasks: &[Task]) -> Result<()> {
+        if let Some(class) = rows.iter().position(Vec::is_empty) {
+            return Err(Error::Labels {
+                expected: "a row of positive weight in every class".into(),
+                found: format!("none in class '{}'", self.classes.names[class]),
+            });
+        }
+        let Rule::Share { nu } = self.rule else { return Ok(()) };
+        let total = |task: &Task, sign: f64| -> f64 {
+            let segments = task.iter().filter(|(_, s)| *s == sign);
+            segments.flat_map(|(s, _)| &rows[*s]).map(|&row| self.weights[row]).sum()
+        };
+        for task in tasks {
+            let (positive, negative) = (total(task, 1.0), total(task, -1.0));
+            let largest = 2.0 * positive.min(negative) / (positive + negative);
+            if nu > largest {
+                let names: Vec<String> =
+                    task.iter().map(|(s, _)| format!("'{}'", self.classes.names[*s])).collect();
+                let reason = format!("classes {} allow at most {largest}", names.join(" and "));
+                return Err(Error::InfeasibleNu { nu, reason });
+            }
+        }
+        Ok(())
+    }
+
+    fn solve<T: Real>(
+        &self,
+        packed: &Packed<T>,
+        task: &Task,
+        context: &Context,
+    ) -> (Expansion, Outcome) {
+        let segments: Vec<usize> = task.iter().map(|&(s, _)| s).collect();
+        let view = packed.rows.view(&segments, context);
+        let signed_rows =
+            || task.iter().flat_map(|&(s, sign)| packed.segment(s).map(move |row| (row, sign)));
+        let weights: Vec<f64> =
+            signed_rows().map(|(row, _)| self.weights[packed.order[row]]).collect();
+        let signs: Vec<f64> = signed_rows().map(|(_, sign)| sign).collect();
+        let problem = match self.rule {
+            Rule::Penalty { c, loss } => penalty_problem(&signs, &weights, c, loss),
+            Rule::Share { nu } => share_problem(&signs, &weights, nu),
+        };
+        let options = self.options.for_problem(signs.len());
+        let solution = smo::solve(&view, &problem, &options, context);
+        let mut outcome = solution.outcome;
+        let (coefficients, offset) = match self.rule {
+            Rule::Penalty { .. } => (solution.beta, solution.multipliers[0]),
+            Rule::Share { .. } => {
+                // Rescaled so that the margin is 1, as LIBSVM does.
+                let (up, down) = (solution.multipliers[0], solution.multipliers[1]);
+                let margin = 0.5 * (up - down);
+                let margin = if margin > 0.0 { margin } else { 1.0 };
+                outcome.dual /= margin * margin;
+                outcome.primal /= margin * margin;
+                let scaled = solution.beta.iter().map(|b| b / margin).collect();
+                (scaled, 0.5 * (up + down) / margin)
+            }
+        };
+        (Expansion { segments, coefficients, offset }, outcome)
+    }
+}
+
+/// f = Kβ − y with 0 ≤ yβ ≤ wC, Σβ = 0.
+fn penalty_problem(signs: &[f64], weights: &[f64], c: f64, loss: Loss) -> smo::Problem {
+    let (bound, ridge): (Vec<f64>, _) = match loss {
+        Loss::Hinge => (weights.iter().map(|w| c * w).collect(), None),
+        Loss::SquaredHinge => {
+            let ridge = weights.iter().map(|w| 0.5 / (c * w)).collect();
+            (vec![f64::INFINITY; signs.len()], Some(ridge))
+        }
+    };
+    smo::Problem {
+        linear: signs.iter().map(|y| -y).collect(),
+        lower: signs.iter().zip(&bound).map(|(&y, &b)| if y > 0.0 { 0.0 } else { -b }).collect(),
+        upper: signs.iter().zip(&bound).map(|(&y, &b)| if y > 0.0 { b } else { 0.0 }).collect(),
+        ridge,
+        groups: None,
+        start: vec![0.0; signs.len()],
+    }
+}
+
+/// f = Kβ with 0 ≤ yβ ≤ w, and ±ν Σw / 2 as the sum of each sign.
+fn share_problem(signs: &[f64], weights: &[f64], nu: f64) -> smo::Problem {
+    let half = 0.5 * nu * weights.iter().sum::<f64>();
+    let of_sign =
+        |sign: f64| signs.iter().zip(weights).map(move |(&y, &w)| if y == sign { w } else { 0.0 });
+    let (positive, negative) = (fill_up(of_sign(1.0), half), fill_up(of_sign(-1.0), half));
+    smo::Problem {
+        linear: vec![0.0; signs.len()],
+        lower: of_sign(-1.0).map(|w| -w).collect(),
+        upper: of_sign(1.0).collect(),
+        ridge: None,
+        groups: Some(signs.iter().map(|&y| u8::from(y < 0.0)).collect()),
+        start: positive.iter().zip(&negative).map(|(p, n)| p - n).collect(),
+    }
+}

@@ -1,0 +1,148 @@
+//! One-class SVM and SVDD: where the rows of one distribution lie.
+//!
+//! The one-class SVM (Schölkopf et al., 2001) separates the rows from the origin:
+//! `min ½ αᵀKα` with 0 ≤ αᵢ ≤ 1, Σα = νn; ν bounds the share of rows left outside. SVDD (Tax and
+//! Duin, 2004) encloses them in the smallest ball: `max Σ αᵢKᵢᵢ − αᵀKα` with 0 ≤ αᵢ ≤ 1/(νn),
+//! Σα = 1. With a kernel of constant diagonal the two agree.
+
+use super::classification::check_nu;
+use super::fit::Machine;
+use super::model::{MachineKind, Model};
+use super::parameters::{Precision, SolverOptions};
+use super::training::{Expansion, Packed, assemble, fill_up};
+use crate::context::Context;
+use crate::data::Dataset;
+use crate::error::{Error, Result};
+use crate::kernel::{Kernel, Real};
+use crate::solver::smo;
+
+/// The one-class SVM; predicts 1 inside and −1 outside.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OneClass {
+    /// Upper bound on the share of rows outside, lower bound on the share of support vectors.
+    pub nu: f64,
+    /// The kernel.
+    pub kernel: Kernel,
+    /// What is asked of the solver.
+    pub options: SolverOptions,
+}
+
+/// Support vector data description; predicts 1 inside the ball and −1 outside.
+///
+/// Its decision value is the squared radius minus the squared distance to the centre.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Svdd {
+    /// Upper bound on the share of rows outside, lower bound on the share of support vectors.
+    pub nu: f64,
+    /// The kernel.
+    pub kernel: Kernel,
+    /// What is asked of the solver.
+    pub options: SolverOptions,
+}
+
+impl Default for OneClass {
+    fn default() -> Self {
+        let (kernel, options) = (Kernel::Gaussian { gamma: 1.0 }, SolverOptions::default());
+        Self { nu: 0.5, kernel, options }
+    }
+}
+
+impl Default for Svdd {
+    fn default() -> Self {
+        let (kernel, options) = (Kernel::Gaussian { gamma: 1.0 }, SolverOptions::default());
+        Self { nu: 0.5, kernel, options }
+    }
+}
+
+impl Machine for OneClass {
+    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+        Describer {
+            kind: MachineKind::OneClass,
+            nu: self.nu,
+            kernel: &self.kernel,
+            options: &self.options,
+        }
+        .fit(data, context)
+    }
+}
+
+impl Machine for Svdd {
+    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+        Describer {
+            kind: MachineKind::Svdd,
+            nu: self.nu,
+            kernel: &self.kernel,
+            options: &self.options,
+        }
+        .fit(data, context)
+    }
+}
+
+struct Describer<'a> {
+    kind: MachineKind,
+    nu: f64,
+    kernel: &'a Kernel,
+    options: &'a SolverOptions,
+}
+
+impl Describer<'_> {
+    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+        check_nu(self.nu)?;
+        data.features().validate()?;
+        self.kernel.validate()?;
+        self.options.validate()?;
+        context.install(|| match self.options.precision {
+            Precision::F32 => self.fit_in::<f32>(data, context),
+            Precision::F64 => self.fit_in::<f64>(data, context),
+        })
+    }
+
+    fn fit_in<T: Real>(&self, data: &Dataset, context: &Context) -> Result<Model> {
+        let n = data.rows();
+        let weights = data.weights().map_or_else(|| vec![1.0; n], <[f64]>::to_vec);
+        let total = weights.iter().sum::<f64>();
+        if total <= 0.0 {
+            return Err(Error::parameter("weights", "a positive sum", total));
+        }
+        let packed = Packed::<T>::whole(self.kernel, data, context)?;
+        let is_ball = self.kind == MachineKind::Svdd;
+        let (linear, upper, sum) = if is_ball {
+            let linear = packed.diagonal().iter().map(|d| -0.5 * d).collect();
+            (linear, weights.iter().map(|w| w / (self.nu * total)).collect(), 1.0)
+        } else {
+            (vec![0.0; n], weights, self.nu * total)
+        };
+        let upper: Vec<f64> = upper;
+        let problem = smo::Problem {
+            linear,
+            lower: vec![0.0; n],
+            start: fill_up(upper.iter().copied(), sum),
+            upper,
+            ridge: None,
+            groups: None,
+        };
+        let view = packed.rows.view(&[0], context);
+        let options = self.options.for_problem(n);
+        let solution = smo::solve(&view, &problem, &options, context);
+        let scale = if is_ball { 2.0 } else { 1.0 };
+        let expansion = Expansion {
+            segments: vec![0],
+            coefficients: solution.beta.iter().map(|b| scale * b).collect(),
+            offset: scale * solution.multipliers[0],
+        };
+        let parameters =
+            vec![("nu".into(), self.nu.to_string()), ("tol".into(), self.options.tol.to_string())];
+        let (mut model, _) = assemble(
+            self.kind,
+            self.kernel,
+            self.options.precision,
+            data,
+            &packed,
+            &[expansion],
+            solution.outcome,
+            parameters,
+        );
+        model.self_weight = if is_ball { 1.0 } else { 0.0 };
+        Ok(model)
+    }
+}

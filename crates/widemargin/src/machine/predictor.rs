@@ -1,0 +1,261 @@
+//! Prediction: blocks of kernel values between rows and support vectors, times the coefficients of
+//! all functions at once.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::model::{DecisionFunction, MachineKind, Model};
+use super::parameters::Precision;
+use super::vote::elect;
+use crate::context::Context;
+use crate::data::{Dense, Label, Labels, Matrix};
+use crate::error::{Error, Result};
+use crate::kernel::{Kernel, KernelBlocks, Real, multiply};
+
+/// Rows predicted by one task.
+const TASK_ROWS: usize = 64;
+
+/// Support vectors whose kernel values are held at a time.
+const BLOCK_COLUMNS: usize = 512;
+
+/// A model made ready to predict many rows.
+pub struct Predictor<'a> {
+    model: &'a Model,
+    context: &'a Context,
+    engine: Engine,
+}
+
+enum Engine {
+    Single(Ready<f32>),
+    Double(Ready<f64>),
+    /// Columns of the given kernel values that belong to the support vectors.
+    Given(Vec<usize>),
+}
+
+/// Packed support vectors and the coefficients over each run of them.
+struct Ready<T: Real> {
+    blocks: KernelBlocks<T>,
+    runs: Vec<Run<T>>,
+}
+
+/// The coefficients of all functions that use one run of support vectors.
+struct Run<T> {
+    support: Range<usize>,
+    functions: Vec<usize>,
+    /// One row per function.
+    weights: Vec<T>,
+}
+
+impl Model {
+    /// Makes the model ready to predict.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] when the support vectors do not suit the kernel.
+    pub fn predictor<'a>(&'a self, context: &'a Context) -> Result<Predictor<'a>> {
+        let engine = match (&self.kernel, self.precision) {
+            (Kernel::Precomputed, _) => Engine::Given(self.support_rows.clone()),
+            (_, Precision::F32) => Engine::Single(Ready::new(self, context)?),
+            (_, Precision::F64) => Engine::Double(Ready::new(self, context)?),
+        };
+        Ok(Predictor { model: self, context, engine })
+    }
+}
+
+impl<T: Real> Ready<T> {
+    fn new(model: &Model, context: &Context) -> Result<Self> {
+        let set = context.instruction_set();
+        let blocks = KernelBlocks::new(&model.kernel, &model.support, None, set)?;
+        Ok(Self { blocks, runs: runs(&model.functions) })
+    }
+
+    /// Adds the sums of all functions for the query rows `rows` to `out`, `functions` values a row.
+    fn evaluate(
+        &self,
+        queries: &Matrix,
+        rows: Range<usize>,
+        self_weight: f64,
+        out: &mut [f64],
+        functions: usize,
+        context: &Context,
+    ) -> Result<()> {
+        let queries = self.blocks.prepare(queries, rows.clone())?;
+        let mut block = vec![T::ZERO; rows.len() * BLOCK_COLUMNS];
+        for run in &self.runs {
+            let outputs = run.functions.len();
+            let mut sums = vec![0.0; rows.len() * outputs];
+            for start in run.support.clone().step_by(BLOCK_COLUMNS) {
+                let columns = start..(start + BLOCK_COLUMNS).min(run.support.end);
+                let (width, offset) = (columns.len(), start - run.support.start);
+                self.blocks.query_block(
+                    &queries,
+                    0..rows.len(),
+                    columns,
+                    &mut block,
+                    BLOCK_COLUMNS,
+                );
+                multiply(
+                    context.instruction_set(),
+                    &block,
+                    BLOCK_COLUMNS,
+                    &run.weights[offset..],
+                    run.support.len(),
+                    width,
+                    &mut sums,
+                    outputs,
+                );
+            }
+            for (out, sums) in out.chunks_exact_mut(functions).zip(sums.chunks_exact(outputs)) {
+                for (&f, sum) in run.functions.iter().zip(sums) {
+                    out[f] += sum;
+                }
+            }
+        }
+        if self_weight != 0.0 {
+            let own = queries.self_similarities();
+            for (out, own) in out.chunks_exact_mut(functions).zip(own) {
+                for value in out {
+                    *value -= self_weight * own.to_f64();
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Cuts the support vectors where a part of any function begins or ends, and stacks the
+/// coefficients on each run.
+fn runs<T: Real>(functions: &[DecisionFunction]) -> Vec<Run<T>> {
+    let parts = || functions.iter().flat_map(|f| &f.parts);
+    let mut cuts: Vec<usize> =
+        parts().flat_map(|part| [part.support.start, part.support.end]).collect();
+    cuts.sort_unstable();
+    cuts.dedup();
+    cuts.windows(2)
+        .map(|cut| {
+            let support = cut[0]..cut[1];
+            let mut run = Run { support, functions: Vec::new(), weights: Vec::new() };
+            for (f, function) in functions.iter().enumerate() {
+                let covers = |r: &Range<usize>| r.start <= cut[0] && cut[1] <= r.end;
+                if let Some(part) = function.parts.iter().find(|part| covers(&part.support)) {
+                    let offset = cut[0] - part.support.start;
+                    let coefficients = &part.coefficients[offset..offset + cut[1] - cut[0]];
+                    run.functions.push(f);
+                    run.weights.extend(coefficients.iter().map(|&c| T::from_f64(c)));
+                }
+            }
+            run
+        })
+        .filter(|run| !run.functions.is_empty() && !run.support.is_empty())
+        .collect()
+}
+
+impl Predictor<'_> {
+    /// The model behind it.
+    pub fn model(&self) -> &Model {
+        self.model
+    }
+
+    /// The values of all decision functions, one row per row of `features`.
+    ///
+    /// # Errors
+    /// [`Error::Length`] when the rows do not have as many features as the model;
+    /// [`Error::NonFinite`] when a value is not finite.
+    pub fn decision_values(&self, features: &Matrix) -> Result<Dense<f64>> {
+        let (rows, functions) = (features.rows(), self.model.functions.len());
+        if rows == 0 {
+            return Dense::new(0, functions, Vec::new());
+        }
+        features.validate()?;
+        let mut values = vec![0.0; rows * functions];
+        let task = |(t, out): (usize, &mut [f64])| {
+            let start = t * TASK_ROWS;
+            self.sums(features, start..start + out.len() / functions.max(1), out)?;
+            for row in out.chunks_exact_mut(functions) {
+                for (value, function) in row.iter_mut().zip(&self.model.functions) {
+                    *value -= function.offset;
+                }
+            }
+            Ok(())
+        };
+        let chunk = TASK_ROWS * functions.max(1);
+        self.context.install(|| {
+            if self.context.is_parallel() {
+                values.par_chunks_mut(chunk).enumerate().try_for_each(task)
+            } else {
+                values.chunks_mut(chunk).enumerate().try_for_each(task)
+            }
+        })?;
+        Dense::new(rows, functions, values)
+    }
+
+    fn sums(&self, features: &Matrix, rows: Range<usize>, out: &mut [f64]) -> Result<()> {
+        let functions = self.model.functions.len();
+        let weight = self.model.self_weight;
+        match &self.engine {
+            Engine::Single(ready) => {
+                ready.evaluate(features, rows, weight, out, functions, self.context)
+            }
+            Engine::Double(ready) => {
+                ready.evaluate(features, rows, weight, out, functions, self.context)
+            }
+            Engine::Given(columns) => self.given_sums(features, columns, rows, out),
+        }
+    }
+
+    /// Sums over kernel values that the rows themselves hold.
+    fn given_sums(
+        &self,
+        features: &Matrix,
+        columns: &[usize],
+        rows: Range<usize>,
+        out: &mut [f64],
+    ) -> Result<()> {
+        if self.model.self_weight != 0.0 {
+            return Err(Error::Model {
+                message: "SVDD with a precomputed kernel cannot predict: K(x, x) is not given"
+                    .into(),
+            });
+        }
+        let needed = columns.iter().max().map_or(0, |&c| c + 1);
+        if features.columns() < needed {
+            return Err(Error::length("columns of kernel values", needed, features.columns()));
+        }
+        let mut values = vec![0.0; features.columns()];
+        for (row, out) in rows.zip(out.chunks_exact_mut(self.model.functions.len())) {
+            features.copy_row(row, &mut values);
+            for (value, function) in out.iter_mut().zip(&self.model.functions) {
+                for part in &function.parts {
+                    let columns = &columns[part.support.clone()];
+                    let terms = part.coefficients.iter().zip(columns);
+                    *value += terms.map(|(c, &column)| c * values[column]).sum::<f64>();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The answer for every row: a class label, a number, or 1 (inside) and −1 (outside).
+    ///
+    /// # Errors
+    /// As [`decision_values`](Self::decision_values).
+    pub fn predict(&self, features: &Matrix) -> Result<Labels> {
+        Ok(self.answers(&self.decision_values(features)?))
+    }
+
+    /// The answers that decision values stand for.
+    pub fn answers(&self, values: &Dense<f64>) -> Labels {
+        let rows = 0..values.rows();
+        match (self.model.kind, &self.model.classes) {
+            (MachineKind::OneClass | MachineKind::Svdd, _) => {
+                Labels::Int(rows.map(|i| if values.row(i)[0] > 0.0 { 1 } else { -1 }).collect())
+            }
+            (_, Some(table)) => {
+                let class = |i| elect(&table.scheme, table.names.len(), values.row(i));
+                let labels: Vec<Label> = rows.map(|i| table.names[class(i)].clone()).collect();
+                Labels::from_labels(&labels)
+            }
+            _ => Labels::Real(rows.map(|i| values.row(i)[0]).collect()),
+        }
+    }
+}

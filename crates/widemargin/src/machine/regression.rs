@@ -1,0 +1,207 @@
+//! ε-SVR and ν-SVR.
+//!
+//! ε-SVR (Vapnik, 1995) solves `min ½‖w‖² + C Σ max(0, |yᵢ − f(xᵢ)| − ε)` (or the square of the
+//! excess). ν-SVR (Schölkopf et al., 2000) finds ε itself so that at most a share ν of the rows lies
+//! outside the tube. Both are quadratic programs over two copies of every row: α pulling the
+//! function up (0 ≤ β ≤ C) and α* pulling it down (−C ≤ β ≤ 0).
+
+use super::classification::check_nu;
+use super::fit::Machine;
+use super::model::{MachineKind, Model};
+use super::parameters::{Loss, Precision, SolverOptions};
+use super::training::{Expansion, Packed, assemble, fill_up};
+use crate::context::Context;
+use crate::data::Dataset;
+use crate::error::{Error, Result};
+use crate::kernel::{Kernel, Real};
+use crate::solver::smo;
+
+/// Support vector regression with a tube of width ε.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Svr {
+    /// Penalty C of deviations beyond the tube.
+    pub c: f64,
+    /// Half width ε of the tube.
+    pub epsilon: f64,
+    /// How deviations beyond the tube are charged.
+    pub loss: Loss,
+    /// The kernel.
+    pub kernel: Kernel,
+    /// What is asked of the solver.
+    pub options: SolverOptions,
+}
+
+impl Default for Svr {
+    fn default() -> Self {
+        Self {
+            c: 1.0,
+            epsilon: 0.1,
+            loss: Loss::Hinge,
+            kernel: Kernel::Gaussian { gamma: 1.0 },
+            options: SolverOptions::default(),
+        }
+    }
+}
+
+/// Support vector regression with ν, the share of rows outside the tube.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NuSvr {
+    /// Penalty C of deviations beyond the tube.
+    pub c: f64,
+    /// Upper bound on the share of rows outside the tube.
+    pub nu: f64,
+    /// The kernel.
+    pub kernel: Kernel,
+    /// What is asked of the solver.
+    pub options: SolverOptions,
+}
+
+impl Default for NuSvr {
+    fn default() -> Self {
+        Self {
+            c: 1.0,
+            nu: 0.5,
+            kernel: Kernel::Gaussian { gamma: 1.0 },
+            options: SolverOptions::default(),
+        }
+    }
+}
+
+/// What the two machines share once their own parameters are checked.
+struct Regressor<'a> {
+    kind: MachineKind,
+    kernel: &'a Kernel,
+    options: &'a SolverOptions,
+    c: f64,
+    rule: Rule,
+    parameters: Vec<(String, String)>,
+}
+
+#[derive(Clone, Copy)]
+enum Rule {
+    Tube { epsilon: f64, loss: Loss },
+    Share { nu: f64 },
+}
+
+impl Machine for Svr {
+    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+        if !(self.epsilon.is_finite() && self.epsilon >= 0.0) {
+            return Err(Error::parameter("epsilon", "a finite number of at least 0", self.epsilon));
+        }
+        Regressor {
+            kind: MachineKind::EpsilonSvr,
+            kernel: &self.kernel,
+            options: &self.options,
+            c: self.c,
+            rule: Rule::Tube { epsilon: self.epsilon, loss: self.loss },
+            parameters: vec![("epsilon".into(), self.epsilon.to_string())],
+        }
+        .fit(data, context)
+    }
+}
+
+impl Machine for NuSvr {
+    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+        check_nu(self.nu)?;
+        Regressor {
+            kind: MachineKind::NuSvr,
+            kernel: &self.kernel,
+            options: &self.options,
+            c: self.c,
+            rule: Rule::Share { nu: self.nu },
+            parameters: vec![("nu".into(), self.nu.to_string())],
+        }
+        .fit(data, context)
+    }
+}
+
+impl Regressor<'_> {
+    fn fit(mut self, data: &Dataset, context: &Context) -> Result<Model> {
+        if !(self.c.is_finite() && self.c > 0.0) {
+            return Err(Error::parameter("c", "a finite number above 0", self.c));
+        }
+        data.features().validate()?;
+        self.kernel.validate()?;
+        self.options.validate()?;
+        let targets = data.labels().values()?;
+        self.parameters.push(("c".into(), self.c.to_string()));
+        self.parameters.push(("tol".into(), self.options.tol.to_string()));
+        context.install(|| match self.options.precision {
+            Precision::F32 => self.fit_in::<f32>(data, &targets, context),
+            Precision::F64 => self.fit_in::<f64>(data, &targets, context),
+        })
+    }
+
+    fn fit_in<T: Real>(&self, data: &Dataset, targets: &[f64], context: &Context) -> Result<Model> {
+        let packed = Packed::<T>::whole(self.kernel, data, context)?;
+        let n = data.rows();
+        let bound: Vec<f64> = match data.weights() {
+            Some(weights) => weights.iter().map(|w| self.c * w).collect(),
+            None => vec![self.c; n],
+        };
+        let problem = match self.rule {
+            Rule::Tube { epsilon, loss } => tube_problem(targets, &bound, epsilon, loss),
+            Rule::Share { nu } => share_problem(targets, &bound, nu),
+        };
+        let view = packed.rows.view(&[0, 0], context);
+        let options = self.options.for_problem(2 * n);
+        let solution = smo::solve(&view, &problem, &options, context);
+        let offset =
+            solution.multipliers.iter().sum::<f64>() / solution.multipliers.len().max(1) as f64;
+        let coefficients = (0..n).map(|i| solution.beta[i] + solution.beta[n + i]).collect();
+        let mut parameters = self.parameters.clone();
+        if let [up, down] = solution.multipliers[..] {
+            parameters.push(("epsilon".into(), (0.5 * (down - up)).to_string()));
+        }
+        let (model, _) = assemble(
+            self.kind,
+            self.kernel,
+            self.options.precision,
+            data,
+            &packed,
+            &[Expansion { segments: vec![0], coefficients, offset }],
+            solution.outcome,
+            parameters,
+        );
+        Ok(model)
+    }
+}
+
+/// f = Kθ ± ε − y over both copies, Σβ = 0.
+fn tube_problem(targets: &[f64], bound: &[f64], epsilon: f64, loss: Loss) -> smo::Problem {
+    let n = targets.len();
+    let (bound, ridge): (Vec<f64>, _) = match loss {
+        Loss::Hinge => (bound.to_vec(), None),
+        Loss::SquaredHinge => {
+            let ridge: Vec<f64> = bound.iter().map(|b| 0.5 / b).collect();
+            let bound = bound.iter().map(|&b| if b > 0.0 { f64::INFINITY } else { 0.0 }).collect();
+            (bound, Some([ridge.clone(), ridge].concat()))
+        }
+    };
+    let ridge = ridge.map(|r| r.into_iter().map(|v| if v.is_finite() { v } else { 0.0 }).collect());
+    let up = targets.iter().map(|y| epsilon - y);
+    let down = targets.iter().map(|y| -epsilon - y);
+    smo::Problem {
+        linear: up.chain(down).collect(),
+        lower: vec![0.0; n].into_iter().chain(bound.iter().map(|b| -b)).collect(),
+        upper: bound.iter().copied().chain(vec![0.0; n]).collect(),
+        ridge,
+        groups: None,
+        start: vec![0.0; 2 * n],
+    }
+}
+
+/// f = Kθ − y over both copies, ±ν ΣC / 2 as the sum of each.
+fn share_problem(targets: &[f64], bound: &[f64], nu: f64) -> smo::Problem {
+    let n = targets.len();
+    let linear: Vec<f64> = targets.iter().map(|y| -y).collect();
+    let start = fill_up(bound.iter().copied(), 0.5 * nu * bound.iter().sum::<f64>());
+    smo::Problem {
+        linear: [&linear[..], &linear].concat(),
+        lower: vec![0.0; n].into_iter().chain(bound.iter().map(|b| -b)).collect(),
+        upper: bound.iter().copied().chain(vec![0.0; n]).collect(),
+        ridge: None,
+        groups: Some([vec![0; n], vec![1; n]].concat()),
+        start: start.iter().copied().chain(start.iter().map(|b| -b)).collect(),
+    }
+}

@@ -1,0 +1,166 @@
+//! What every fit does around its quadratic programs: packing rows once, timing, and joining the
+//! solutions into one model.
+
+use std::ops::Range;
+use std::time::Instant;
+
+use super::model::{DecisionFunction, MachineKind, Model, Part, Training};
+use super::parameters::{Precision, SolverOptions};
+use crate::context::Context;
+use crate::data::Dataset;
+use crate::error::Result;
+use crate::kernel::{Kernel, KernelBlocks, KernelRows, Real};
+use crate::solver::{Outcome, smo};
+
+/// Pair steps allowed per sub-problem unless the user sets a limit (LIBSVM's rule, for block steps).
+fn default_iterations(variables: usize) -> u64 {
+    (1000 * variables as u64).max(10_000_000)
+}
+
+impl SolverOptions {
+    pub(super) fn for_problem(&self, variables: usize) -> smo::Options {
+        smo::Options {
+            tol: self.tol,
+            shrinking: self.shrinking,
+            max_iterations: self.max_iterations.unwrap_or_else(|| default_iterations(variables)),
+            ..smo::Options::default()
+        }
+    }
+}
+
+/// The rows of a data set in segments, packed for the kernel.
+pub(super) struct Packed<T: Real> {
+    pub(super) rows: KernelRows<T>,
+    /// Row of the data set behind every packed row.
+    pub(super) order: Vec<usize>,
+    /// Boundaries of the segments among the packed rows.
+    pub(super) segments: Vec<usize>,
+    started: Instant,
+}
+
+impl<T: Real> Packed<T> {
+    /// Packs the given rows of `data`, one segment per list.
+    pub(super) fn new(
+        kernel: &Kernel,
+        data: &Dataset,
+        segment_rows: &[Vec<usize>],
+        context: &Context,
+    ) -> Result<Self> {
+        let started = Instant::now();
+        let order = segment_rows.concat();
+        let mut segments = vec![0];
+        for rows in segment_rows {
+            segments.push(segments[segments.len() - 1] + rows.len());
+        }
+        let set = context.instruction_set();
+        let blocks = KernelBlocks::new(kernel, data.features(), Some(&order), set)?;
+        let rows = KernelRows::new(blocks, segments.clone(), context.cache_bytes());
+        Ok(Self { rows, order, segments, started })
+    }
+
+    /// Packs all rows of `data` as one segment.
+    pub(super) fn whole(kernel: &Kernel, data: &Dataset, context: &Context) -> Result<Self> {
+        Self::new(kernel, data, &[(0..data.rows()).collect()], context)
+    }
+
+    pub(super) fn segment(&self, s: usize) -> Range<usize> {
+        self.segments[s]..self.segments[s + 1]
+    }
+
+    /// Diagonal entry of every packed row.
+    pub(super) fn diagonal(&self) -> Vec<f64> {
+        self.rows.blocks().diagonal().iter().map(|v| v.to_f64()).collect()
+    }
+}
+
+/// A decision function over packed rows: segments, ascending, and a coefficient for each of their
+/// rows.
+pub(super) struct Expansion {
+    pub(super) segments: Vec<usize>,
+    pub(super) coefficients: Vec<f64>,
+    pub(super) offset: f64,
+}
+
+/// Joins decision functions into a model whose support vectors are the rows any of them uses.
+pub(super) fn assemble<T: Real>(
+    kind: MachineKind,
+    kernel: &Kernel,
+    precision: Precision,
+    data: &Dataset,
+    packed: &Packed<T>,
+    expansions: &[Expansion],
+    outcome: Outcome,
+    parameters: Vec<(String, String)>,
+) -> (Model, Vec<usize>) {
+    let mut used = vec![false; packed.order.len()];
+    for expansion in expansions {
+        let mut at = 0;
+        for &s in &expansion.segments {
+            for row in packed.segment(s) {
+                used[row] |= expansion.coefficients[at] != 0.0;
+                at += 1;
+            }
+        }
+    }
+    let support: Vec<usize> = (0..used.len()).filter(|&row| used[row]).collect();
+    let position = |row: usize| support.partition_point(|&s| s < row);
+    let bounds: Vec<usize> = packed.segments.iter().map(|&start| position(start)).collect();
+    let functions = expansions
+        .iter()
+        .map(|expansion| {
+            let mut parts: Vec<Part> = Vec::new();
+            let mut at = 0;
+            for &s in &expansion.segments {
+                let segment = packed.segment(s);
+                let run = bounds[s]..bounds[s + 1];
+                let coefficients = support[run.clone()]
+                    .iter()
+                    .map(|&row| expansion.coefficients[at + row - segment.start]);
+                match parts.last_mut() {
+                    Some(last) if last.support.end == run.start => {
+                        last.coefficients.extend(coefficients);
+                        last.support.end = run.end;
+                    }
+                    _ => parts
+                        .push(Part { support: run.clone(), coefficients: coefficients.collect() }),
+                }
+                at += segment.len();
+            }
+            DecisionFunction { parts, offset: expansion.offset }
+        })
+        .collect();
+    let support_rows: Vec<usize> = support.iter().map(|&row| packed.order[row]).collect();
+    let per_segment = bounds.windows(2).map(|b| b[1] - b[0]).collect();
+    let kernel_rows = packed.rows.computed() / packed.order.len().max(1) as u64;
+    let model = Model {
+        kind,
+        kernel: kernel.clone(),
+        precision,
+        support: data.features().select_rows(&support_rows),
+        support_rows,
+        functions,
+        self_weight: 0.0,
+        classes: None,
+        calibration: None,
+        feature_names: data.feature_names().map(<[String]>::to_vec),
+        training: Some(Training {
+            outcome: Outcome { kernel_rows, ..outcome },
+            rows: data.rows(),
+            seconds: packed.started.elapsed().as_secs_f64(),
+            parameters,
+        }),
+    };
+    (model, per_segment)
+}
+
+/// Fills variables from the first on with up to `upper` each until `total` is spent: LIBSVM's
+/// feasible start for sums that are not zero.
+pub(super) fn fill_up(upper: impl Iterator<Item = f64>, mut total: f64) -> Vec<f64> {
+    upper
+        .map(|bound| {
+            let take = bound.min(total).max(0.0);
+            total -= take;
+            take
+        })
+        .collect()
+}

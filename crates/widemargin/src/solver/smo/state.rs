@@ -1,0 +1,171 @@
+//! The point, its gradient and what can be read off them.
+
+use super::problem::Problem;
+
+/// Arrays over the active variables, in step.
+#[derive(Clone, Debug)]
+pub(super) struct State {
+    /// Position of each active variable in the full problem.
+    pub(super) index: Vec<u32>,
+    pub(super) beta: Vec<f64>,
+    /// f = (K + diag(r))β + p.
+    pub(super) gradient: Vec<f64>,
+    pub(super) lower: Vec<f64>,
+    pub(super) upper: Vec<f64>,
+    /// Diagonal of K + diag(r).
+    pub(super) diagonal: Vec<f64>,
+    pub(super) ridge: Option<Vec<f64>>,
+    /// Group of each variable; empty when there is one group.
+    pub(super) groups: Vec<u8>,
+    pub(super) group_count: usize,
+}
+
+/// m and M of one group.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extremes {
+    /// max of −f over variables below their upper bound.
+    pub(super) up: f64,
+    /// min of −f over variables above their lower bound.
+    pub(super) down: f64,
+}
+
+impl Extremes {
+    const NONE: Self = Self { up: f64::NEG_INFINITY, down: f64::INFINITY };
+
+    /// m − M, 0 when a group cannot move.
+    pub(super) fn violation(self) -> f64 {
+        (self.up - self.down).max(0.0)
+    }
+}
+
+impl State {
+    pub(super) fn new(problem: &Problem, gradient: Vec<f64>, diagonal: Vec<f64>) -> Self {
+        let groups = problem.groups.clone().unwrap_or_default();
+        let group_count = groups.iter().copied().max().map_or(1, |g| usize::from(g) + 1);
+        Self {
+            index: (0..problem.linear.len() as u32).collect(),
+            beta: problem.start.clone(),
+            gradient,
+            lower: problem.lower.clone(),
+            upper: problem.upper.clone(),
+            diagonal,
+            ridge: problem.ridge.clone(),
+            groups,
+            group_count,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.beta.len()
+    }
+
+    pub(super) fn group(&self, v: usize) -> usize {
+        self.groups.get(v).map_or(0, |&g| usize::from(g))
+    }
+
+    pub(super) fn can_rise(&self, v: usize) -> bool {
+        self.beta[v] < self.upper[v]
+    }
+
+    pub(super) fn can_fall(&self, v: usize) -> bool {
+        self.beta[v] > self.lower[v]
+    }
+
+    /// m and M of every group.
+    pub(super) fn extremes(&self) -> [Extremes; 2] {
+        let mut extremes = [Extremes::NONE; 2];
+        for v in 0..self.len() {
+            let value = -self.gradient[v];
+            let e = &mut extremes[self.group(v)];
+            if self.can_rise(v) {
+                e.up = e.up.max(value);
+            }
+            if self.can_fall(v) {
+                e.down = e.down.min(value);
+            }
+        }
+        extremes
+    }
+
+    /// ½βᵀ(K + diag(r))β + pᵀβ = ½ Σ β (f + p).
+    pub(super) fn objective(&self, linear: &[f64]) -> f64 {
+        let term = |v: usize| self.beta[v] * (self.gradient[v] + linear[self.index[v] as usize]);
+        0.5 * (0..self.len()).map(term).sum::<f64>()
+    }
+
+    /// Multiplier of each group: the mean of f over variables strictly inside their box, or the
+    /// middle of the interval the optimality conditions leave when there is none (LIBSVM's rule).
+    pub(super) fn multipliers(&self) -> Vec<f64> {
+        let extremes = self.extremes();
+        (0..self.group_count)
+            .map(|g| {
+                let (mut sum, mut count) = (0.0, 0.0);
+                for v in 0..self.len() {
+                    if self.group(v) == g && self.can_rise(v) && self.can_fall(v) {
+                        sum += self.gradient[v];
+                        count += 1.0;
+                    }
+                }
+                if count > 0.0 {
+                    sum / count
+                } else {
+                    match (-extremes[g].up, -extremes[g].down) {
+                        (a, b) if a.is_finite() && b.is_finite() => 0.5 * (a + b),
+                        (a, _) if a.is_finite() => a,
+                        (_, b) if b.is_finite() => b,
+                        _ => 0.0,
+                    }
+                }
+            })
+            .collect()
+    }
+
+    /// Gap between the objective and its lower bound by the multipliers.
+    ///
+    /// Per variable, with reduced gradient s = f − ρ (ridge excluded, r the ridge):
+    /// (β − l) max(0, s) + (u − β) max(0, −s) for a finite box without ridge; with a ridge the
+    /// infinite side contributes ½ (max(0, −s) − rβ)² / r, which is the squared-hinge loss against
+    /// its conjugate.
+    pub(super) fn gap(&self, multipliers: &[f64]) -> f64 {
+        let mut gap = 0.0;
+        for v in 0..self.len() {
+            let reduced = self.gradient[v] - multipliers[self.group(v)];
+            let (beta, lower, upper) = (self.beta[v], self.lower[v], self.upper[v]);
+            let ridge = self.ridge.as_ref().map_or(0.0, |r| r[v]);
+            if ridge > 0.0 && (upper.is_infinite() || lower.is_infinite()) {
+                let sign = if upper.is_infinite() { 1.0 } else { -1.0 };
+                let (beta, slack) = (sign * beta, -sign * (reduced - ridge * beta));
+                let loss = slack.max(0.0);
+                gap += 0.5 * loss * loss / ridge - beta * slack + 0.5 * ridge * beta * beta;
+            } else {
+                if reduced > 0.0 && beta > lower {
+                    gap += (beta - lower) * reduced;
+                }
+                if reduced < 0.0 && beta < upper {
+                    gap -= (upper - beta) * reduced;
+                }
+            }
+        }
+        gap
+    }
+
+    /// The active variables named by `keep`, ascending.
+    pub(super) fn select(&self, keep: &[u32]) -> Self {
+        let pick = |values: &[f64]| keep.iter().map(|&v| values[v as usize]).collect::<Vec<_>>();
+        Self {
+            index: keep.iter().map(|&v| self.index[v as usize]).collect(),
+            beta: pick(&self.beta),
+            gradient: pick(&self.gradient),
+            lower: pick(&self.lower),
+            upper: pick(&self.upper),
+            diagonal: pick(&self.diagonal),
+            ridge: self.ridge.as_deref().map(pick),
+            groups: if self.groups.is_empty() {
+                Vec::new()
+            } else {
+                keep.iter().map(|&v| self.groups[v as usize]).collect()
+            },
+            group_count: self.group_count,
+        }
+    }
+}
