@@ -26,13 +26,13 @@ struct Lru<T> {
 }
 
 /// Pieces by key (0, 1, …, keys − 1), for any number of threads.
-pub struct PieceCache<T> {
+pub(super) struct PieceCache<T> {
     lru: Mutex<Lru<T>>,
 }
 
 impl<T> PieceCache<T> {
     /// An empty cache for `keys` keys and at most `limit` bytes of pieces.
-    pub fn new(keys: usize, limit: usize) -> Self {
+    pub(super) fn new(keys: usize, limit: usize) -> Self {
         let lru = Lru {
             slots: vec![NONE; keys],
             entries: Vec::new(),
@@ -50,7 +50,7 @@ impl<T> PieceCache<T> {
     }
 
     /// The pieces of `keys` that are cached; they become the most recently used.
-    pub fn get(&self, keys: &[usize]) -> Vec<Option<Piece<T>>> {
+    pub(super) fn get(&self, keys: &[usize]) -> Vec<Option<Piece<T>>> {
         let mut lru = self.lock();
         keys.iter()
             .map(|&key| {
@@ -65,7 +65,7 @@ impl<T> PieceCache<T> {
     }
 
     /// The pieces of `keys` that are cached, without counting as a use.
-    pub fn peek(&self, keys: &[usize]) -> Vec<Option<Piece<T>>> {
+    pub(super) fn peek(&self, keys: &[usize]) -> Vec<Option<Piece<T>>> {
         let lru = self.lock();
         let piece = |&key: &usize| match lru.slots[key] {
             NONE => None,
@@ -75,7 +75,7 @@ impl<T> PieceCache<T> {
     }
 
     /// Adds pieces; older ones leave until the limit holds.
-    pub fn insert(&self, pieces: impl IntoIterator<Item = (usize, Piece<T>)>) {
+    pub(super) fn insert(&self, pieces: impl IntoIterator<Item = (usize, Piece<T>)>) {
         let mut lru = self.lock();
         for (key, piece) in pieces {
             if lru.slots[key] == NONE {
@@ -86,15 +86,10 @@ impl<T> PieceCache<T> {
     }
 
     /// Changes the limit; older pieces leave until it holds.
-    pub fn set_limit(&self, limit: usize) {
+    pub(super) fn set_limit(&self, limit: usize) {
         let mut lru = self.lock();
         lru.limit = limit;
         lru.evict();
-    }
-
-    /// Bytes of the pieces held.
-    pub fn bytes(&self) -> usize {
-        self.lock().bytes
     }
 }
 
@@ -176,14 +171,14 @@ mod tests {
         cache.insert([(3, piece(3, 10))]);
         let held: Vec<bool> = cache.peek(&[0, 1, 2, 3]).iter().map(Option::is_some).collect();
         assert_eq!(held, [true, false, true, true]);
-        assert_eq!(cache.bytes(), 30);
+        assert_eq!(cache.lock().bytes, 30);
     }
 
     #[test]
     fn a_piece_larger_than_the_limit_is_not_kept() {
         let cache = PieceCache::new(1, 5);
         cache.insert([(0, piece(0, 10))]);
-        assert_eq!(cache.bytes(), 0);
+        assert_eq!(cache.lock().bytes, 0);
         assert!(cache.peek(&[0])[0].is_none());
     }
 

@@ -302,6 +302,7 @@ impl<'a, T: Real> CompactRows<'a, T> {
     fn new(parent: &KernelRows<T>, keep: &[usize], context: &'a Context) -> Self {
         let blocks = parent.blocks.subset(keep);
         let cache_bytes = parent.cache_bytes / (2 * context.threads());
+        parent.cache.set_limit(parent.cache_bytes / 2);
         let n = keep.len();
         Self { rows: KernelRows::new(blocks, vec![0, n], cache_bytes), pieces: [0, n], context }
     }

@@ -1,4 +1,5 @@
 //! Stub.
+#![allow(clippy::all)]
 #![allow(missing_docs)]
 use super::*;
 use crate::data::Matrix;

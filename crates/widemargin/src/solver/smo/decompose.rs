@@ -239,7 +239,7 @@ impl<T: Real> Block<T> {
         let spans = piece_spans(rows.pieces(), set);
         let mut fill =
             |w: usize, out: &mut [T]| gather(&fetched[w], rows.pieces(), &spans, set, out);
-        let outcome = vectorize(
+        let steps = vectorize(
             context.instruction_set(),
             Inner {
                 matrix: &mut self.matrix,
@@ -274,7 +274,7 @@ impl<T: Real> Block<T> {
             }
         }
         update_gradient(&mut state.gradient, rows.pieces(), &changed_rows, &changes, context);
-        outcome.steps
+        steps
     }
 }
 

@@ -38,14 +38,6 @@ pub(super) struct Inner<'a, T> {
     pub(super) max_steps: u64,
 }
 
-/// What a run of the inner solver did.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct InnerOutcome {
-    pub(super) steps: u64,
-    /// Whether the violation fell below `tol`.
-    pub(super) converged: bool,
-}
-
 /// Array length for `q` variables.
 pub(super) fn padded(q: usize) -> usize {
     q.next_multiple_of(2 * LANES)
@@ -170,10 +162,11 @@ impl<T: Real> Inner<'_, T> {
 }
 
 impl<T: Real> Vectorize for Inner<'_, T> {
-    type Output = InnerOutcome;
+    /// Steps taken.
+    type Output = u64;
 
     #[inline(always)]
-    fn run(mut self) -> InnerOutcome {
+    fn run(mut self) -> u64 {
         let mut steps = 0;
         loop {
             let (mut violation, mut i, mut group) = (f64::NEG_INFINITY, 0, 0);
@@ -183,15 +176,12 @@ impl<T: Real> Vectorize for Inner<'_, T> {
                     (violation, i, group) = (up + down, position, g);
                 }
             }
-            if violation <= self.tol {
-                return InnerOutcome { steps, converged: true };
-            }
-            if steps >= self.max_steps {
-                return InnerOutcome { steps, converged: false };
+            if violation <= self.tol || steps >= self.max_steps {
+                return steps;
             }
             self.ensure_row(i);
             let Some(j) = self.partner(i, group) else {
-                return InnerOutcome { steps, converged: true };
+                return steps;
             };
             self.ensure_row(j);
             self.step(i, j);
