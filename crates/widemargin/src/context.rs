@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 use crate::kernel::InstructionSet;
-use crate::solver::Status;
+use crate::solver::{Outcome, Status};
 
 /// Kernel-row cache used unless told otherwise, in bytes (as LIBSVM's `-m 200`, but larger).
 pub const DEFAULT_CACHE_BYTES: usize = 1 << 30;
@@ -41,11 +41,31 @@ pub enum Event {
         /// Variables still active after shrinking.
         active: usize,
     },
+    /// A machine has one decision function more.
+    Solved(SolvedFunction),
     /// Something the user should know although the computation goes on.
     Warning {
         /// The message.
         message: String,
     },
+}
+
+/// How one decision function was found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SolvedFunction {
+    /// Its place in [`Model::functions`](crate::machine::Model::functions).
+    pub index: usize,
+    /// What its solver reached.
+    pub outcome: Outcome,
+    /// Its offset ρ.
+    pub offset: f64,
+    /// Coefficients that are not zero.
+    pub support: usize,
+    /// Coefficients at their bound.
+    pub bounded: usize,
+    /// What the solution determines and the machine was not told: `nu` for machines given C
+    /// (unless the rows have weights), `C` for ν-SVC, `epsilon` for ν-SVR.
+    pub determined: Option<(&'static str, f64)>,
 }
 
 /// Receives [`Event`]s; called from worker threads.

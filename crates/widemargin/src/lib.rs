@@ -20,5 +20,5 @@ pub mod machine;
 pub mod operation;
 pub mod solver;
 
-pub use context::{CancelToken, Context, Event, Observer};
+pub use context::{CancelToken, Context, Event, Observer, SolvedFunction};
 pub use error::{Error, Result};

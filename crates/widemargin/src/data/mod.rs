@@ -6,6 +6,7 @@ mod dense;
 mod labels;
 mod matrix;
 pub mod read;
+mod summary;
 pub mod write;
 
 pub use csr::Csr;
@@ -13,3 +14,4 @@ pub use dataset::Dataset;
 pub use dense::{Dense, SharedSlice};
 pub use labels::{ClassOrder, Classes, Label, Labels};
 pub use matrix::{Layout, Matrix, SPARSE_DENSITY};
+pub use summary::{FeatureSummary, LabelSummary, Summary};

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::fit::Machine;
 use super::model::{ClassTable, MachineKind, Model, Scheme};
 use super::parameters::{ClassWeights, Loss, Precision, SolverOptions};
-use super::training::{Expansion, Packed, assemble, fill_up};
+use super::training::{Expansion, Packed, assemble, equivalent_nu, fill_up, report_solved};
 use crate::context::{Context, Event};
 use crate::data::{ClassOrder, Classes, Dataset};
 use crate::error::{Error, Result};
@@ -203,15 +203,15 @@ impl Classifier<'_> {
         self.check_weights(&rows, &tasks)?;
         let packed = Packed::<T>::new(self.kernel, data, &rows, context)?;
         context.report(&Event::Stage { name: "two-class problems", total: tasks.len() });
-        let solve = |task: &Task| {
-            let solved = self.solve(&packed, task, context);
+        let solve = |(index, task): (usize, &Task)| {
+            let solved = self.solve(&packed, index, task, context);
             context.report(&Event::StageStep { name: "two-class problems" });
             solved
         };
         let solved: Vec<(Expansion, Outcome)> = if context.is_parallel() {
-            tasks.par_iter().map(solve).collect()
+            tasks.par_iter().enumerate().map(solve).collect()
         } else {
-            tasks.iter().map(solve).collect()
+            tasks.iter().enumerate().map(solve).collect()
         };
         let (expansions, outcomes): (Vec<_>, Vec<_>) = solved.into_iter().unzip();
         let outcome = outcomes.into_iter().reduce(Outcome::join).ok_or(Error::Interrupted)?;
@@ -281,6 +281,7 @@ impl Classifier<'_> {
     fn solve<T: Real>(
         &self,
         packed: &Packed<T>,
+        index: usize,
         task: &Task,
         context: &Context,
     ) -> (Expansion, Outcome) {
@@ -298,6 +299,7 @@ impl Classifier<'_> {
         let options = self.options.for_problem(signs.len());
         let solution = smo::solve(&view, &problem, &options, context);
         let mut outcome = solution.outcome;
+        let mut scale = 1.0;
         let (coefficients, offset) = match self.rule {
             Rule::Penalty { .. } => (solution.beta, solution.multipliers[0]),
             Rule::Share { .. } => {
@@ -307,11 +309,22 @@ impl Classifier<'_> {
                 let margin = if margin > 0.0 { margin } else { 1.0 };
                 outcome.dual /= margin * margin;
                 outcome.primal /= margin * margin;
+                scale = 1.0 / margin;
                 let scaled = solution.beta.iter().map(|b| b / margin).collect();
                 (scaled, 0.5 * (up + down) / margin)
             }
         };
-        (Expansion { segments, coefficients, offset }, outcome)
+        let expansion = Expansion { segments, coefficients, offset };
+        let bound = |i: usize| scale * problem.upper[i].max(-problem.lower[i]);
+        let determined = match self.rule {
+            Rule::Penalty { .. } => {
+                let bounds: Vec<f64> = (0..signs.len()).map(bound).collect();
+                equivalent_nu(&expansion, &bounds)
+            }
+            Rule::Share { .. } => Some(("C", scale)),
+        };
+        report_solved(context, index, &expansion, bound, outcome, determined);
+        (expansion, outcome)
     }
 }
 

@@ -9,7 +9,7 @@ use super::classification::check_nu;
 use super::fit::Machine;
 use super::model::{MachineKind, Model};
 use super::parameters::{Precision, SolverOptions};
-use super::training::{Expansion, Packed, assemble, fill_up};
+use super::training::{Expansion, Packed, assemble, fill_up, report_solved};
 use crate::context::Context;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
@@ -130,6 +130,8 @@ impl Describer<'_> {
             coefficients: solution.beta.iter().map(|b| scale * b).collect(),
             offset: scale * solution.multipliers[0],
         };
+        let largest = |i: usize| scale * problem.upper[i];
+        report_solved(context, 0, &expansion, largest, solution.outcome, None);
         let parameters =
             vec![("nu".into(), self.nu.to_string()), ("tol".into(), self.options.tol.to_string())];
         let (mut model, _) = assemble(

@@ -9,7 +9,7 @@ use super::classification::check_nu;
 use super::fit::Machine;
 use super::model::{MachineKind, Model};
 use super::parameters::{Loss, Precision, SolverOptions};
-use super::training::{Expansion, Packed, assemble, fill_up};
+use super::training::{Expansion, Packed, assemble, equivalent_nu, fill_up, report_solved};
 use crate::context::Context;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
@@ -149,17 +149,25 @@ impl Regressor<'_> {
         let offset =
             solution.multipliers.iter().sum::<f64>() / solution.multipliers.len().max(1) as f64;
         let coefficients = (0..n).map(|i| solution.beta[i] + solution.beta[n + i]).collect();
+        let expansion = Expansion { segments: vec![0], coefficients, offset };
         let mut parameters = self.parameters.clone();
-        if let [up, down] = solution.multipliers[..] {
-            parameters.push(("epsilon".into(), (0.5 * (down - up)).to_string()));
-        }
+        let determined = match solution.multipliers[..] {
+            [up, down] => {
+                let epsilon = 0.5 * (down - up);
+                parameters.push(("epsilon".into(), epsilon.to_string()));
+                Some(("epsilon", epsilon))
+            }
+            _ => equivalent_nu(&expansion, &problem.upper[..n]),
+        };
+        let largest = |i: usize| problem.upper[i];
+        report_solved(context, 0, &expansion, largest, solution.outcome, determined);
         let (model, _) = assemble(
             self.kind,
             self.kernel,
             self.options.precision,
             data,
             &packed,
-            &[Expansion { segments: vec![0], coefficients, offset }],
+            &[expansion],
             solution.outcome,
             parameters,
         );

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::model::{DecisionFunction, MachineKind, Model, Part, Training};
 use super::parameters::{Precision, SolverOptions};
-use crate::context::Context;
+use crate::context::{Context, Event, SolvedFunction};
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::kernel::{Kernel, KernelBlocks, KernelRows, Real};
@@ -151,6 +151,34 @@ pub(super) fn assemble<T: Real>(
         }),
     };
     (model, per_segment)
+}
+
+/// Tells the observer about a decision function; `bound(i)` is the largest size of coefficient i.
+pub(super) fn report_solved(
+    context: &Context,
+    index: usize,
+    expansion: &Expansion,
+    bound: impl Fn(usize) -> f64,
+    outcome: Outcome,
+    determined: Option<(&'static str, f64)>,
+) {
+    let coefficients = || expansion.coefficients.iter().enumerate().filter(|(_, c)| **c != 0.0);
+    context.report(&Event::Solved(SolvedFunction {
+        index,
+        outcome,
+        offset: expansion.offset,
+        support: coefficients().count(),
+        bounded: coefficients().filter(|(i, c)| c.abs() >= bound(*i)).count(),
+        determined,
+    }));
+}
+
+/// ν of a machine that was given C: Σ|β| / (C n), for rows that all weigh the same.
+pub(super) fn equivalent_nu(expansion: &Expansion, bounds: &[f64]) -> Option<(&'static str, f64)> {
+    let &c = bounds.first()?;
+    let total: f64 = expansion.coefficients.iter().map(|b| b.abs()).sum();
+    let same = c.is_finite() && bounds.iter().all(|b| *b == c);
+    same.then(|| ("nu", total / (c * bounds.len() as f64)))
 }
 
 /// Fills variables from the first on with up to `upper` each until `total` is spent: LIBSVM's
