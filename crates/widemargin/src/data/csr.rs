@@ -134,6 +134,25 @@ impl<T: Copy> Csr<T> {
         Ok(self)
     }
 
+    /// The same rows with `columns` columns, those beyond dropped.
+    pub fn resized_columns(mut self, columns: usize) -> Self {
+        if columns < self.columns {
+            let mut indptr = Vec::with_capacity(self.indptr.len());
+            indptr.push(0);
+            let (mut indices, mut values) = (Vec::new(), Vec::new());
+            for i in 0..self.rows() {
+                let (row_indices, row_values) = self.row(i);
+                let kept = row_indices.partition_point(|j| (*j as usize) < columns);
+                indices.extend_from_slice(&row_indices[..kept]);
+                values.extend_from_slice(&row_values[..kept]);
+                indptr.push(indices.len());
+            }
+            (self.indptr, self.indices, self.values) = (indptr, indices, values);
+        }
+        self.columns = columns;
+        self
+    }
+
     /// Applies `f` to every stored value.
     pub fn map<U: Copy>(&self, f: impl Fn(T) -> U) -> Csr<U> {
         Csr {

@@ -142,6 +142,16 @@ impl Matrix {
         }
     }
 
+    /// The same rows with `columns` columns: new ones are zero, those beyond are dropped.
+    pub fn resized_columns(self, columns: usize) -> Self {
+        match self {
+            Self::DenseF32(m) => Self::DenseF32(cut_or_fill(&m, columns)),
+            Self::DenseF64(m) => Self::DenseF64(cut_or_fill(&m, columns)),
+            Self::SparseF32(m) => Self::SparseF32(m.resized_columns(columns)),
+            Self::SparseF64(m) => Self::SparseF64(m.resized_columns(columns)),
+        }
+    }
+
     /// Checks that there is at least one row and that every value is finite.
     ///
     /// # Errors
@@ -215,19 +225,26 @@ fn resize_dense<T>(dense: Dense<T>, columns: usize) -> Result<Dense<T>>
 where
     T: Copy + Default + PartialEq,
 {
-    let old = dense.columns();
-    if columns == old {
+    if columns == dense.columns() {
         return Ok(dense);
     }
-    let kept = old.min(columns);
+    if columns < dense.columns() {
+        for i in 0..dense.rows() {
+            let lost = &dense.row(i)[columns..];
+            if let Some(last) = lost.iter().rposition(|v| *v != T::default()) {
+                return Err(Error::length("features", columns, columns + last + 1));
+            }
+        }
+    }
+    Ok(cut_or_fill(&dense, columns))
+}
+
+fn cut_or_fill<T: Copy + Default>(dense: &Dense<T>, columns: usize) -> Dense<T> {
+    let kept = dense.columns().min(columns);
     let mut values = Vec::with_capacity(dense.rows() * columns);
     for i in 0..dense.rows() {
-        let row = dense.row(i);
-        if let Some(lost) = row[kept..].iter().rposition(|v| *v != T::default()) {
-            return Err(Error::length("features", columns, kept + lost + 1));
-        }
-        values.extend_from_slice(&row[..kept]);
-        values.resize(values.len() + columns - kept, T::default());
+        values.extend_from_slice(&dense.row(i)[..kept]);
+        values.resize((i + 1) * columns, T::default());
     }
-    Dense::new(dense.rows(), columns, values)
+    Dense::new(dense.rows(), columns, values).expect("one value per place")
 }

@@ -6,6 +6,7 @@ mod dense;
 mod labels;
 mod matrix;
 pub mod read;
+pub mod scaling;
 mod summary;
 pub mod write;
 

@@ -6,11 +6,12 @@ use crate::data::{Csr, Dense, Layout, Matrix, SPARSE_DENSITY};
 use crate::error::{Error, Result};
 
 /// Bytes a dense table may take when it was asked for although most of it is zero.
-const DENSE_LIMIT_BYTES: u128 = 1 << 36;
+pub(crate) const DENSE_LIMIT_BYTES: u128 = 1 << 36;
 
 /// Numbers a matrix can store.
 pub(crate) trait Real: Copy + Default + PartialEq + Send + Sync + 'static {
     fn from_f64(value: f64) -> Self;
+    fn to_f64(self) -> f64;
     fn dense(matrix: Dense<Self>) -> Matrix;
     fn sparse(matrix: Csr<Self>) -> Matrix;
 }
@@ -18,6 +19,9 @@ pub(crate) trait Real: Copy + Default + PartialEq + Send + Sync + 'static {
 impl Real for f32 {
     fn from_f64(value: f64) -> Self {
         value as Self
+    }
+    fn to_f64(self) -> f64 {
+        self.into()
     }
     fn dense(matrix: Dense<Self>) -> Matrix {
         Matrix::DenseF32(matrix)
@@ -30,6 +34,9 @@ impl Real for f32 {
 impl Real for f64 {
     fn from_f64(value: f64) -> Self {
         value
+    }
+    fn to_f64(self) -> f64 {
+        self
     }
     fn dense(matrix: Dense<Self>) -> Matrix {
         Matrix::DenseF64(matrix)

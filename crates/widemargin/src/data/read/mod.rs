@@ -5,7 +5,7 @@
 //! Inside a rayon pool (see [`Context::install`](crate::Context::install)) LIBSVM text is parsed by
 //! all its threads; the result never depends on their number.
 
-mod assemble;
+pub(crate) mod assemble;
 mod companion;
 mod detect;
 mod elements;
@@ -14,7 +14,7 @@ mod libsvm;
 mod npy;
 pub(crate) mod number;
 mod options;
-mod place;
+pub(crate) mod place;
 pub mod source;
 mod table;
 

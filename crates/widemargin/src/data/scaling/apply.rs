@@ -1,0 +1,141 @@
+//! One function per feature applied to a whole table.
+
+use rayon::prelude::*;
+
+use crate::data::read::assemble::{DENSE_LIMIT_BYTES, Real};
+use crate::data::{Csr, Dense, Matrix, SPARSE_DENSITY};
+use crate::error::{Error, Result};
+
+/// A function per feature.
+pub(super) trait FeatureMap: Sync {
+    /// The image of `value` under the function of feature `j`.
+    fn map(&self, j: usize, value: f64) -> f64;
+}
+
+/// Rows handed to a thread at a time.
+const ROWS: usize = 256;
+
+/// The table of the images; `map` must know every column of it.
+pub(super) fn apply(map: &impl FeatureMap, features: &Matrix) -> Result<Matrix> {
+    match features {
+        Matrix::DenseF32(m) => dense(map, m).map(Matrix::DenseF32),
+        Matrix::DenseF64(m) => dense(map, m).map(Matrix::DenseF64),
+        Matrix::SparseF32(m) => sparse(map, m),
+        Matrix::SparseF64(m) => sparse(map, m),
+    }
+}
+
+/// Runs `work` on the chunks, on all threads of the pool this is called from, if any.
+fn for_each_chunk<T: Send>(values: &mut [T], size: usize, work: impl Fn(usize, &mut [T]) + Sync) {
+    if rayon::current_thread_index().is_some() {
+        values.par_chunks_mut(size).enumerate().for_each(|(i, chunk)| work(i, chunk));
+    } else {
+        values.chunks_mut(size).enumerate().for_each(|(i, chunk)| work(i, chunk));
+    }
+}
+
+fn dense<T: Real>(map: &impl FeatureMap, matrix: &Dense<T>) -> Result<Dense<T>> {
+    let columns = matrix.columns();
+    let mut values = matrix.values().to_vec();
+    for_each_chunk(&mut values, ROWS * columns.max(1), |_, chunk| {
+        for row in chunk.chunks_exact_mut(columns) {
+            for (j, value) in row.iter_mut().enumerate() {
+                *value = T::from_f64(map.map(j, value.to_f64()));
+            }
+        }
+    });
+    Dense::new(matrix.rows(), columns, values)
+}
+
+fn sparse<T: Real>(map: &impl FeatureMap, matrix: &Csr<T>) -> Result<Matrix> {
+    let columns = matrix.columns();
+    let image_of_zero: Vec<T> = (0..columns).map(|j| T::from_f64(map.map(j, 0.0))).collect();
+    let moved = image_of_zero.iter().filter(|z| **z != T::default()).count();
+    if moved == 0 {
+        return Ok(T::sparse(stored_only(map, matrix)));
+    }
+    if (moved as f64) < SPARSE_DENSITY * columns as f64 {
+        return Ok(T::sparse(by_row(map, matrix, &image_of_zero)));
+    }
+    let bytes = matrix.rows() as u128 * columns as u128 * size_of::<T>() as u128;
+    if bytes > DENSE_LIMIT_BYTES {
+        let what = format!(
+            "scaling that moves zeros makes a dense table of {} rows and {columns} columns, which",
+            matrix.rows()
+        );
+        return Err(Error::TooLarge { what, bytes, limit: DENSE_LIMIT_BYTES });
+    }
+    let mut values = vec![T::default(); matrix.rows() * columns];
+    for_each_chunk(&mut values, ROWS * columns, |block, chunk| {
+        for (offset, row) in chunk.chunks_exact_mut(columns).enumerate() {
+            row.copy_from_slice(&image_of_zero);
+            scatter(map, matrix, block * ROWS + offset, row);
+        }
+    });
+    Dense::new(matrix.rows(), columns, values).map(T::dense)
+}
+
+fn scatter<T: Real>(map: &impl FeatureMap, matrix: &Csr<T>, i: usize, row: &mut [T]) {
+    let (indices, values) = matrix.row(i);
+    for (&j, &value) in indices.iter().zip(values) {
+        row[j as usize] = T::from_f64(map.map(j as usize, value.to_f64()));
+    }
+}
+
+fn stored_only<T: Real>(map: &impl FeatureMap, matrix: &Csr<T>) -> Csr<T> {
+    let mut builder = Builder::new(matrix.rows(), matrix.nonzeros());
+    for i in 0..matrix.rows() {
+        let (indices, values) = matrix.row(i);
+        for (&j, &value) in indices.iter().zip(values) {
+            builder.push(j, T::from_f64(map.map(j as usize, value.to_f64())));
+        }
+        builder.end_row();
+    }
+    builder.finish(matrix.columns())
+}
+
+fn by_row<T: Real>(map: &impl FeatureMap, matrix: &Csr<T>, image_of_zero: &[T]) -> Csr<T> {
+    let mut row = image_of_zero.to_vec();
+    let mut builder = Builder::new(matrix.rows(), matrix.nonzeros());
+    for i in 0..matrix.rows() {
+        scatter(map, matrix, i, &mut row);
+        for (j, &value) in row.iter().enumerate() {
+            builder.push(j as u32, value);
+        }
+        builder.end_row();
+        for &j in matrix.row(i).0 {
+            row[j as usize] = image_of_zero[j as usize];
+        }
+    }
+    builder.finish(matrix.columns())
+}
+
+/// A sparse matrix written row by row, zeros left out.
+struct Builder<T> {
+    indptr: Vec<usize>,
+    indices: Vec<u32>,
+    values: Vec<T>,
+}
+
+impl<T: Real> Builder<T> {
+    fn new(rows: usize, stored: usize) -> Self {
+        let mut indptr = Vec::with_capacity(rows + 1);
+        indptr.push(0);
+        Self { indptr, indices: Vec::with_capacity(stored), values: Vec::with_capacity(stored) }
+    }
+
+    fn push(&mut self, j: u32, value: T) {
+        if value != T::default() {
+            self.indices.push(j);
+            self.values.push(value);
+        }
+    }
+
+    fn end_row(&mut self) {
+        self.indptr.push(self.indices.len());
+    }
+
+    fn finish(self, columns: usize) -> Csr<T> {
+        Csr::from_ascending(columns, self.indptr, self.indices, self.values)
+    }
+}
