@@ -1,1 +1,3 @@
-//! Placeholder.
+//! What is done with machines and models: files, probabilities, cross-validation.
+
+pub mod persist;
