@@ -8,6 +8,7 @@ mod model;
 mod novelty;
 mod parameters;
 mod predictor;
+mod preparation;
 mod regression;
 mod training;
 mod vote;
@@ -22,4 +23,5 @@ pub use model::{
 pub use novelty::{OneClass, Svdd};
 pub use parameters::{CalibrationMethod, ClassWeights, Gamma, Loss, Precision, SolverOptions};
 pub use predictor::Predictor;
+pub use preparation::Preparation;
 pub use regression::{NuSvr, Svr};

@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::Precision;
+use super::{Precision, Preparation};
 use crate::data::{Label, Matrix};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
@@ -208,6 +208,8 @@ pub struct Model {
     pub classes: Option<ClassTable>,
     /// Probabilities, if calibrated.
     pub calibration: Option<Calibration>,
+    /// What is done to rows before the kernel sees them.
+    pub preparation: Preparation,
     /// Names of the features, if known.
     pub feature_names: Option<Vec<String>>,
     /// How it was trained; `None` for models of other programs.

@@ -166,6 +166,14 @@ impl Predictor<'_> {
         if rows == 0 {
             return Dense::new(0, functions, Vec::new());
         }
+        let scaled;
+        let features = match &self.model.preparation.scaler {
+            Some(scaler) => {
+                scaled = scaler.transform_resized(features.clone())?;
+                &scaled
+            }
+            None => features,
+        };
         features.validate()?;
         let mut values = vec![0.0; rows * functions];
         let task = |(t, out): (usize, &mut [f64])| {
@@ -257,5 +265,28 @@ impl Predictor<'_> {
             }
             _ => Labels::Real(rows.map(|i| values.row(i)[0]).collect()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Dataset;
+    use crate::data::scaling::Scaler;
+    use crate::machine::{Machine, Svr};
+
+    #[test]
+    fn a_model_scales_rows_as_its_training_rows_were() {
+        let raw = Dense::new(4, 1, vec![10.0, 20.0, 30.0, 50.0]).unwrap();
+        let raw = Matrix::DenseF64(raw);
+        let scaler = Scaler::fit_range(&raw, 0.0, 1.0).unwrap();
+        let scaled = scaler.transform(raw.clone()).unwrap();
+        let data = Dataset::new(scaled.clone(), Labels::Real(vec![1.0, 2.0, 3.0, 5.0])).unwrap();
+        let context = Context::new();
+        let mut model = Svr { c: 100.0, ..Svr::default() }.fit(&data, &context).unwrap();
+        let by_hand = model.predictor(&context).unwrap().predict(&scaled).unwrap();
+        model.preparation.scaler = Some(scaler);
+        let by_itself = model.predictor(&context).unwrap().predict(&raw).unwrap();
+        assert_eq!(by_itself, by_hand);
     }
 }

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use super::model::{DecisionFunction, MachineKind, Model, Part, Training};
 use super::parameters::{Precision, SolverOptions};
+use super::preparation::Preparation;
 use crate::context::{Context, Event, SolvedFunction};
 use crate::data::Dataset;
 use crate::error::Result;
@@ -142,6 +143,7 @@ pub(super) fn assemble<T: Real>(
         self_weight: 0.0,
         classes: None,
         calibration: None,
+        preparation: Preparation::default(),
         feature_names: data.feature_names().map(<[String]>::to_vec),
         training: Some(Training {
             outcome: Outcome { kernel_rows, ..outcome },

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::MAX_KERNEL_DEPTH;
 use crate::data::Label;
 use crate::kernel::Kernel;
-use crate::machine::{MachineKind, Precision, Scheme, Training};
+use crate::machine::{MachineKind, Precision, Preparation, Scheme, Training};
 use crate::solver::{Outcome, Status};
 
 /// Everything of a model but its arrays.
@@ -22,6 +22,8 @@ pub(super) struct Header {
     pub(super) self_weight: f64,
     pub(super) classes: Option<ClassHeader>,
     pub(super) calibration: Option<CalibrationHeader>,
+    #[serde(default, skip_serializing_if = "Preparation::is_empty")]
+    pub(super) preparation: Preparation,
     pub(super) feature_names: Option<Vec<String>>,
     pub(super) training: Option<TrainingHeader>,
 }

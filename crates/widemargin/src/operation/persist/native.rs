@@ -53,6 +53,7 @@ fn encode_document(model: &Model) -> Result<Vec<u8>, String> {
             support: table.support.clone(),
         }),
         calibration,
+        preparation: model.preparation.clone(),
         feature_names: model.feature_names.clone(),
         training: model.training.as_ref().map(Into::into),
     };
@@ -85,6 +86,7 @@ fn decode_document(document: &[u8]) -> Result<Model, String> {
             support: table.support,
         }),
         calibration,
+        preparation: header.preparation,
         feature_names: header.feature_names,
         training: header.training.map(Into::into),
     })

@@ -3,11 +3,12 @@
 use proptest::prelude::*;
 
 use super::{ModelFormat, envelope, native};
+use crate::data::scaling::Scaler;
 use crate::data::{Csr, Dense, Label, Matrix};
 use crate::kernel::{CustomKernel, Kernel};
 use crate::machine::{
-    Calibration, ClassTable, DecisionFunction, MachineKind, Model, Part, Precision, Scheme,
-    Training,
+    Calibration, ClassTable, DecisionFunction, MachineKind, Model, Part, Precision, Preparation,
+    Scheme, Training,
 };
 use crate::solver::{Outcome, Status};
 
@@ -38,6 +39,7 @@ fn small_classifier() -> Model {
             support: vec![2, 1, 1],
         }),
         calibration: Some(Calibration::Sigmoid { a: vec![-1.0, -2.0, 0.1], b: vec![0.0; 3] }),
+        preparation: Preparation::default(),
         feature_names: Some(vec!["length".into(), "width\n".into()]),
         training: Some(Training {
             outcome: Outcome {
@@ -496,4 +498,24 @@ fn other_machines_survive_a_file() {
     for model in [small_regressor(), one_class, svdd, precomputed, empty] {
         assert_eq!(Model::load_from_bytes(&model.to_bytes().unwrap()).unwrap(), model);
     }
+}
+
+#[test]
+fn the_preparation_of_rows_survives_a_file() {
+    let data = crate::data::read::read_bytes(b"1 0:3 1:5\n2 1:7\n", &Default::default()).unwrap();
+    let mut preparation = Preparation::of_file(&data);
+    assert!(preparation.index_base.is_some());
+    for scaler in [
+        Scaler::fit_range(data.dataset.features(), -1.0, 1.0),
+        Scaler::fit_standard(data.dataset.features()),
+    ] {
+        preparation.scaler = Some(scaler.unwrap());
+        let model = Model { preparation: preparation.clone(), ..small_regressor() };
+        assert_eq!(Model::load_from_bytes(&model.to_bytes().unwrap()).unwrap(), model);
+        let error = Model { calibration: None, ..model }.to_libsvm_bytes().unwrap_err();
+        assert!(error.to_string().contains("scaling"), "{error}");
+    }
+    let narrow = Matrix::DenseF64(Dense::new(1, 1, vec![1.0]).unwrap());
+    preparation.scaler = Some(Scaler::fit_range(&narrow, 0.0, 1.0).unwrap());
+    assert!(Model { preparation, ..small_regressor() }.to_bytes().is_err());
 }

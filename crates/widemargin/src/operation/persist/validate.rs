@@ -53,6 +53,11 @@ pub(super) fn check(model: &Model) -> Result<()> {
     if model.functions.len() != functions {
         return Err(Error::length("decision functions", functions, model.functions.len()));
     }
+    if let Some(scaler) = &model.preparation.scaler
+        && scaler.columns() != model.features()
+    {
+        return Err(Error::length("scaled features", model.features(), scaler.columns()));
+    }
     if let Some(names) = &model.feature_names
         && names.len() != model.features()
     {

@@ -13,7 +13,8 @@ use crate::data::{Csr, Label, Layout, Matrix};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::machine::{
-    Calibration, ClassTable, DecisionFunction, MachineKind, Model, Part, Precision, Scheme,
+    Calibration, ClassTable, DecisionFunction, MachineKind, Model, Part, Precision, Preparation,
+    Scheme,
 };
 
 /// The model in a file's bytes.
@@ -36,6 +37,7 @@ pub(in super::super) fn read(path: &Path, bytes: &[u8]) -> Result<Model> {
         self_weight: 0.0,
         calibration: header.calibration(&tokens, kind)?,
         classes,
+        preparation: Preparation::default(),
         feature_names: None,
         training: None,
     };

@@ -16,6 +16,9 @@ pub(in super::super) fn write(model: &Model) -> Result<Vec<u8>> {
     let Some(machine) = machine else {
         return refuse(format!("LIBSVM has no {} machine", model.kind));
     };
+    if model.preparation.scaler.is_some() {
+        return refuse("LIBSVM's format has no place for the scaling of the features".into());
+    }
     line(&mut text, "svm_type", [machine]);
     put_kernel(&mut text, &model.kernel)?;
     line(&mut text, "nr_class", [model.classes.as_ref().map_or(2, |table| table.names.len())]);
