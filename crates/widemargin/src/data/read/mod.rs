@@ -7,6 +7,7 @@
 
 pub(crate) mod assemble;
 mod companion;
+mod csv;
 mod detect;
 mod elements;
 mod idx;
@@ -79,10 +80,15 @@ fn read_named(bytes: &[u8], path: &Path, options: &ReadOptions) -> Result<Loaded
         }
         Format::Idx => Loaded::unlabelled(idx::table(bytes, path, options)?, format)?,
         Format::Npy => Loaded::unlabelled(npy::table(bytes, path, options)?, format)?,
-        other => {
+        Format::Csv => {
+            let (dataset, encoding) = csv::read(bytes, path, options)?;
+            Loaded { encoding: Some(encoding), ..Loaded::plain(dataset, format) }
+        }
+        Format::Parquet => {
             return Err(Error::Format {
                 path: path.to_owned(),
-                message: format!("reading {other:?} files is not part of this build"),
+                message: "a Parquet file, which this build cannot read (cargo feature 'parquet')"
+                    .into(),
             });
         }
     };

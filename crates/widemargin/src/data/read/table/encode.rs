@@ -1,0 +1,154 @@
+//! A table turned into features and labels by an encoding.
+
+use std::collections::HashMap;
+
+use super::raw::{MISSING, RawColumn, RawTable};
+use super::{Role, TableEncoding};
+use crate::data::read::assemble::{Part, Real, assemble};
+use crate::data::read::options::{Precision, ReadOptions, UnknownCategory};
+use crate::data::{Dataset, Labels, Matrix};
+use crate::error::{Error, Result};
+
+/// Where a feature column of the encoding finds its values.
+enum Source<'a> {
+    Numbers {
+        values: &'a [f64],
+        fill: Option<f64>,
+        feature: u32,
+    },
+    /// `features[code]` is the feature of a word of the file.
+    Words {
+        codes: &'a [u32],
+        features: Vec<Option<u32>>,
+        fill: Option<u32>,
+    },
+}
+
+/// Encodes `table`; `places[k]` is the column of the table that column `k` of the encoding means.
+pub(in crate::data::read) fn encode(
+    table: &RawTable<'_>,
+    encoding: &TableEncoding,
+    places: &[Option<usize>],
+    options: &ReadOptions,
+) -> Result<Dataset> {
+    let mut sources = Vec::new();
+    let mut labels = Labels::None;
+    let mut next = 0_u32;
+    for (column, place) in encoding.columns.iter().zip(places) {
+        match (&column.role, place) {
+            (Role::Label, Some(place)) => labels = labels_of(table, *place)?,
+            (Role::Label | Role::Ignored, _) | (_, None) => {}
+            (Role::Number { fill }, Some(place)) => {
+                if let RawColumn::Numbers(values) = &table.columns[*place] {
+                    sources.push((*place, Source::Numbers { values, fill: *fill, feature: next }));
+                }
+                next += 1;
+            }
+            (Role::Words { words, fill }, Some(place)) => {
+                if let RawColumn::Words { codes, words: seen } = &table.columns[*place] {
+                    let known: HashMap<&str, u32> =
+                        words.iter().map(String::as_str).zip(next..).collect();
+                    let features = seen.iter().map(|w| known.get(w.as_str()).copied()).collect();
+                    let fill = fill.as_ref().and_then(|word| known.get(word.as_str()).copied());
+                    sources.push((*place, Source::Words { codes, features, fill }));
+                }
+                next += words.len() as u32;
+            }
+        }
+    }
+    let features = match options.precision {
+        Precision::F32 => features::<f32>(table, &sources, next as usize, options)?,
+        Precision::Auto | Precision::F64 => {
+            features::<f64>(table, &sources, next as usize, options)?
+        }
+    };
+    Dataset::new(features, labels)?.with_feature_names(encoding.feature_names())
+}
+
+fn features<T: Real>(
+    table: &RawTable<'_>,
+    sources: &[(usize, Source<'_>)],
+    columns: usize,
+    options: &ReadOptions,
+) -> Result<Matrix> {
+    let mut part = Part {
+        ends: Vec::with_capacity(table.rows),
+        indices: Vec::with_capacity(table.rows * sources.len()),
+        values: Vec::with_capacity(table.rows * sources.len()),
+    };
+    for i in 0..table.rows {
+        for (place, source) in sources {
+            let (feature, value) = match source {
+                Source::Numbers { values, fill, feature } => {
+                    let value = if values[i].is_nan() { *fill } else { Some(values[i]) };
+                    (*feature, value.ok_or_else(|| no_value(table, i, *place))?)
+                }
+                Source::Words { codes, features, fill } => {
+                    let feature = match codes[i] {
+                        MISSING => fill.ok_or_else(|| no_value(table, i, *place))?,
+                        code => match features[code as usize] {
+                            Some(feature) => feature,
+                            None if options.unknown_category == UnknownCategory::Ignore => continue,
+                            None => return Err(unknown_word(table, i, *place)),
+                        },
+                    };
+                    (feature, 1.0)
+                }
+            };
+            if value != 0.0 {
+                part.indices.push(feature);
+                part.values.push(T::from_f64(value));
+            }
+        }
+        part.ends.push(part.indices.len());
+    }
+    assemble(vec![part], columns, 0, options.layout)
+}
+
+#[cold]
+fn no_value(table: &RawTable<'_>, row: usize, column: usize) -> Error {
+    let expected = format!(
+        "a value in column '{}' (the training data had no gaps there to learn from)",
+        table.names[column]
+    );
+    (table.complain)(row, column, expected, "none".into())
+}
+
+#[cold]
+fn unknown_word(table: &RawTable<'_>, row: usize, column: usize) -> Error {
+    let found = match &table.columns[column] {
+        RawColumn::Words { codes, words } => format!("'{}'", words[codes[row] as usize]),
+        _ => "another".into(),
+    };
+    let name = &table.names[column];
+    let expected = format!("a word the training data had in column '{name}'");
+    (table.complain)(row, column, expected, found)
+}
+
+/// The labels of a column: whole numbers if all are, else real numbers, else words.
+fn labels_of(table: &RawTable<'_>, column: usize) -> Result<Labels> {
+    let gap = |row: usize| {
+        let expected = format!("a label in column '{}'", table.names[column]);
+        Err((table.complain)(row, column, expected, "none".into()))
+    };
+    match &table.columns[column] {
+        RawColumn::Skipped => Ok(Labels::None),
+        RawColumn::Numbers(values) => {
+            if let Some(row) = values.iter().position(|v| v.is_nan()) {
+                return gap(row);
+            }
+            let whole = |v: &f64| v.fract() == 0.0 && v.abs() < (1_u64 << 53) as f64;
+            Ok(if values.iter().all(whole) {
+                Labels::Int(values.iter().map(|v| *v as i64).collect())
+            } else {
+                Labels::Real(values.clone())
+            })
+        }
+        RawColumn::Words { codes, words } => {
+            if let Some(row) = codes.iter().position(|code| *code == MISSING) {
+                return gap(row);
+            }
+            Ok(Labels::Text(codes.iter().map(|code| words[*code as usize].clone()).collect()))
+        }
+    }
+}

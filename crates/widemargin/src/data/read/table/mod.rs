@@ -1,0 +1,74 @@
+//! How a table of words and numbers becomes a table of numbers, fitted once and applied to later files.
+//!
+//! A column of numbers stays one feature; a column of words becomes one feature `name=word` per word,
+//! 1 where the row has that word and 0 elsewhere, words in alphabetical order.
+//! [`TableEncoding`] remembers this, and what stands in for missing values, for the files that follow.
+
+mod encode;
+mod fit;
+mod raw;
+
+use serde::{Deserialize, Serialize};
+
+pub(super) use encode::encode;
+pub(super) use fit::fit;
+pub(super) use raw::{MISSING, RawColumn, RawTable, Reading, is_missing};
+
+/// The meaning of every column of the table a model was trained on; kept with the model so that a
+/// later file is turned into the same features.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TableEncoding {
+    /// Whether columns are found by name; otherwise by place.
+    pub(super) named: bool,
+    pub(super) columns: Vec<ColumnEncoding>,
+}
+
+/// One column of the file, in file order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct ColumnEncoding {
+    pub(super) name: String,
+    #[serde(flatten)]
+    pub(super) role: Role,
+}
+
+/// What a column is for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "lowercase")]
+pub(super) enum Role {
+    Label,
+    Ignored,
+    Number { fill: Option<f64> },
+    Words { words: Vec<String>, fill: Option<String> },
+}
+
+impl TableEncoding {
+    /// Names of the features it makes: the column's name, or `name=word` for each word of a column.
+    pub fn feature_names(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        for column in &self.columns {
+            match &column.role {
+                Role::Label | Role::Ignored => {}
+                Role::Number { .. } => names.push(column.name.clone()),
+                Role::Words { words, .. } => {
+                    names.extend(words.iter().map(|word| format!("{}={word}", column.name)));
+                }
+            }
+        }
+        names
+    }
+
+    /// Number of features it makes.
+    pub fn feature_count(&self) -> usize {
+        let features = |column: &ColumnEncoding| match &column.role {
+            Role::Label | Role::Ignored => 0,
+            Role::Number { .. } => 1,
+            Role::Words { words, .. } => words.len(),
+        };
+        self.columns.iter().map(features).sum()
+    }
+
+    /// Whether every column is a number, so that nothing had to be encoded.
+    pub fn is_plain(&self) -> bool {
+        self.columns.iter().all(|column| !matches!(column.role, Role::Words { .. }))
+    }
+}
