@@ -112,7 +112,7 @@ impl<T: Real> Ready<T> {
             }
         }
         if self_weight != 0.0 {
-            let own = queries.self_similarities();
+            let own = queries.self_similarities()?;
             for (out, own) in out.chunks_exact_mut(functions).zip(own) {
                 for value in out {
                     *value -= self_weight * own.to_f64();

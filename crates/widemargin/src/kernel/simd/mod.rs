@@ -10,7 +10,6 @@
 
 mod accumulate;
 mod lanes;
-#[cfg_attr(not(test), allow(dead_code))] // used by the block engine to come
 pub(super) mod math;
 mod multiply;
 mod portable;

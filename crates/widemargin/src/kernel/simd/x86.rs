@@ -19,7 +19,7 @@ pub(super) fn avx2<K: Task>(task: K) -> K::Output {
 }
 
 /// Calls `task` compiled for 512-bit vectors.
-#[target_feature(enable = "avx512f,avx2,fma")]
+#[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
 pub(super) fn avx512<K: Task>(task: K) -> K::Output {
     // SAFETY: this function runs only where the instructions exist.
     unsafe { task.run::<Avx512>() }

@@ -1,0 +1,84 @@
+//! Which columns of the data the engine keeps, and where it places the origin.
+
+use super::super::simd::Real;
+use crate::data::Matrix;
+
+/// Marks a column that no packed row uses.
+const ABSENT: u32 = u32::MAX;
+
+/// The columns kept: those that are not zero in every packed row.
+#[derive(Clone, Debug)]
+pub(super) struct Features {
+    /// Place of every original column among the kept ones.
+    place: Vec<u32>,
+    /// Number of columns kept.
+    kept: usize,
+    /// What is subtracted from every kept column.
+    origin: Option<Vec<f64>>,
+}
+
+/// What the columns that are not kept contribute to the statistics of a row.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Dropped {
+    /// Σ x²
+    pub(super) squares: f64,
+    /// Σ |x|
+    pub(super) absolute: f64,
+}
+
+impl Features {
+    /// Keeps the columns `used` of `columns`, ascending.
+    pub(super) fn new(columns: usize, used: &[u32], origin: Option<Vec<f64>>) -> Self {
+        let mut place = vec![ABSENT; columns];
+        for (at, &column) in used.iter().enumerate() {
+            place[column as usize] = at as u32;
+        }
+        Self { place, kept: used.len(), origin }
+    }
+
+    /// Number of columns a row has to have.
+    pub(super) fn columns(&self) -> usize {
+        self.place.len()
+    }
+
+    /// Number of columns kept.
+    pub(super) fn kept(&self) -> usize {
+        self.kept
+    }
+
+    /// Calls `visit(place, value)` for the non-zero values of a row in kept columns, ascending.
+    pub(super) fn for_each(
+        &self,
+        matrix: &Matrix,
+        row: usize,
+        mut visit: impl FnMut(u32, f64),
+    ) -> Dropped {
+        let mut dropped = Dropped::default();
+        matrix.for_each_nonzero(row, |column, value| match self.place[column] {
+            ABSENT => {
+                dropped.squares += value * value;
+                dropped.absolute += value.abs();
+            }
+            place => visit(place, value),
+        });
+        dropped
+    }
+
+    /// Writes the kept columns of a row, seen from the origin, into `out`.
+    pub(super) fn read<T: Real>(&self, matrix: &Matrix, row: usize, out: &mut [T]) -> Dropped {
+        match &self.origin {
+            None => {
+                out.fill(T::ZERO);
+                self.for_each(matrix, row, |k, value| out[k as usize] = T::from_f64(value))
+            }
+            Some(origin) => {
+                for (value, &mean) in out.iter_mut().zip(origin) {
+                    *value = T::from_f64(-mean);
+                }
+                self.for_each(matrix, row, |k, value| {
+                    out[k as usize] = T::from_f64(value - origin[k as usize]);
+                })
+            }
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! From the sum over features to the kernel value, applied to a tile while it is in the cache.
+//!
+//! Radial kernels are exp(−γ max(0, (a + b) + slope · sum)) with a statistic a of the left row and b
+//! of the right: squared norms and slope −2 for the Gaussian, ‖x‖₁ and −1 for sparse rows under the
+//! Laplacian, ‖x‖₁ and −4 under χ², 0 and 1 where the sum is the distance itself.
+
+// Tiles are read and written through pointers.
+#![allow(unsafe_code)]
+
+use std::ops::Range;
+
+use super::super::InstructionSet;
+use super::super::simd::{Family, Lanes, Real, Task, Vector, dispatch, math};
+
+/// The function of the sum and of one statistic of each row.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Transform<T> {
+    /// sum
+    Identity,
+    /// (γ sum + c₀)^degree
+    Power { gamma: T, coef0: T, degree: u32 },
+    /// tanh(γ sum + c₀)
+    Tanh { gamma: T, coef0: T },
+    /// sum · a · b
+    Scaled,
+    /// 2^(factor · max(0, a + b + slope · sum))
+    Exponential { slope: T, factor: T },
+}
+
+impl<T: Real> Transform<T> {
+    /// exp(−γ max(0, a + b + slope · sum))
+    pub(super) fn exponential(gamma: f64, slope: f64) -> Self {
+        let factor = -gamma * std::f64::consts::LOG2_E;
+        Self::Exponential { slope: T::from_f64(slope), factor: T::from_f64(factor) }
+    }
+
+    /// The values of rows with themselves, given the sums of each row with itself.
+    pub(super) fn of_pairs(self, set: InstructionSet, sums: &[T], statistics: &[T]) -> Vec<T> {
+        let mut out = vec![T::ZERO; sums.len()];
+        dispatch(set, Pairs { transform: self, sums, statistics, out: &mut out });
+        out
+    }
+}
+
+/// A transform whose kind is known at compile time.
+trait Value<T: Real>: Copy {
+    fn of<V: Lanes<Element = T>>(self, sum: V, left: V, right: V) -> V;
+}
+
+#[derive(Clone, Copy)]
+struct Identity;
+
+#[derive(Clone, Copy)]
+struct Power<T>(T, T, u32);
+
+#[derive(Clone, Copy)]
+struct Tanh<T>(T, T);
+
+#[derive(Clone, Copy)]
+struct Scaled;
+
+#[derive(Clone, Copy)]
+struct Exponential<T>(T, T);
+
+impl<T: Real> Value<T> for Identity {
+    #[inline(always)]
+    fn of<V: Lanes<Element = T>>(self, sum: V, _: V, _: V) -> V {
+        sum
+    }
+}
+
+impl<T: Real> Value<T> for Power<T> {
+    #[inline(always)]
+    fn of<V: Lanes<Element = T>>(self, sum: V, _: V, _: V) -> V {
+        math::power(sum.mul_add(sum.fill(self.0), sum.fill(self.1)), self.2)
+    }
+}
+
+impl<T: Real> Value<T> for Tanh<T> {
+    #[inline(always)]
+    fn of<V: Lanes<Element = T>>(self, sum: V, _: V, _: V) -> V {
+        math::tanh(sum.mul_add(sum.fill(self.0), sum.fill(self.1)))
+    }
+}
+
+impl<T: Real> Value<T> for Scaled {
+    #[inline(always)]
+    fn of<V: Lanes<Element = T>>(self, sum: V, left: V, right: V) -> V {
+        sum.mul(left.mul(right))
+    }
+}
+
+impl<T: Real> Value<T> for Exponential<T> {
+    #[inline(always)]
+    fn of<V: Lanes<Element = T>>(self, sum: V, left: V, right: V) -> V {
+        let distance = sum.mul_add(sum.fill(self.0), left.add(right)).max(sum.fill(T::ZERO));
+        math::exp2_of_product(distance, sum.fill(self.1))
+    }
+}
+
+/// Calls a function with the transform as a type.
+macro_rules! with_value {
+    ($transform:expr, $value:ident => $body:expr) => {
+        match $transform {
+            Transform::Identity => {
+                let $value = Identity;
+                $body
+            }
+            Transform::Power { gamma, coef0, degree } => {
+                let $value = Power(gamma, coef0, degree);
+                $body
+            }
+            Transform::Tanh { gamma, coef0 } => {
+                let $value = Tanh(gamma, coef0);
+                $body
+            }
+            Transform::Scaled => {
+                let $value = Scaled;
+                $body
+            }
+            Transform::Exponential { slope, factor } => {
+                let $value = Exponential(slope, factor);
+                $body
+            }
+        }
+    };
+}
+
+/// A tile of sums with the statistics of its rows and columns.
+#[derive(Clone, Copy)]
+pub(super) struct Tile<T> {
+    /// Sums, row by row, `N` whole vectors each.
+    pub(super) sums: *const T,
+    /// Statistics of the left rows.
+    pub(super) left: *const T,
+    /// Statistics of the right rows, `N` whole vectors.
+    pub(super) right: *const T,
+}
+
+/// Writes the kernel values of columns `lanes` of a tile into `out[row][column..]`.
+///
+/// # Safety
+/// The tile has `out.len()` rows and the processor the instructions of `F`.
+#[inline(always)]
+pub(super) unsafe fn finish<T: Real, F: Family, const N: usize>(
+    transform: Transform<T>,
+    tile: Tile<T>,
+    lanes: Range<usize>,
+    out: &mut [&mut [T]],
+    column: usize,
+) {
+    // SAFETY: passed on to the caller.
+    unsafe {
+        with_value!(transform, value => finish_with::<T, F, _, N>(value, tile, lanes, out, column));
+    }
+}
+
+#[inline(always)]
+unsafe fn finish_with<T: Real, F: Family, X: Value<T>, const N: usize>(
+    value: X,
+    tile: Tile<T>,
+    lanes: Range<usize>,
+    out: &mut [&mut [T]],
+    column: usize,
+) {
+    let width = Vector::<T, F>::WIDTH;
+    let full = lanes == (0..N * width);
+    for (r, row) in out.iter_mut().enumerate() {
+        let row = &mut row[column..column + lanes.len()];
+        // SAFETY: the tile has row r; a full row of it fits into `row`, any other into the buffer.
+        unsafe {
+            let left = Vector::<T, F>::splat(*tile.left.add(r));
+            let sums = tile.sums.add(r * N * width);
+            if full {
+                for v in 0..N {
+                    let sum = Vector::<T, F>::load(sums.add(v * width));
+                    let right = Vector::<T, F>::load(tile.right.add(v * width));
+                    value.of(sum, left, right).store(row.as_mut_ptr().add(v * width));
+                }
+            } else {
+                let mut buffer = [T::ZERO; 64];
+                for v in lanes.start / width..lanes.end.div_ceil(width) {
+                    let sum = Vector::<T, F>::load(sums.add(v * width));
+                    let right = Vector::<T, F>::load(tile.right.add(v * width));
+                    value.of(sum, left, right).store(buffer.as_mut_ptr().add(v * width));
+                }
+                row.copy_from_slice(&buffer[lanes.clone()]);
+            }
+        }
+    }
+}
+
+struct Pairs<'a, T> {
+    transform: Transform<T>,
+    sums: &'a [T],
+    statistics: &'a [T],
+    out: &'a mut [T],
+}
+
+impl<T: Real> Task for Pairs<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<F: Family>(self) {
+        let width = Vector::<T, F>::WIDTH;
+        let chunks = self.sums.chunks(width).zip(self.statistics.chunks(width));
+        for ((sums, statistics), out) in chunks.zip(self.out.chunks_mut(width)) {
+            // SAFETY: the partial loads and stores stay within the chunks.
+            unsafe {
+                let sum = Vector::<T, F>::load_partial(sums.as_ptr(), sums.len());
+                let own = Vector::<T, F>::load_partial(statistics.as_ptr(), statistics.len());
+                let result = with_value!(self.transform, value => value.of(sum, own, own));
+                result.store_partial(out.as_mut_ptr(), out.len());
+            }
+        }
+    }
+}
