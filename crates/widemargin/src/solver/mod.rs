@@ -1,5 +1,6 @@
 //! Solvers of quadratic programs; they know boxes and sums, not labels.
 
+pub mod calibration;
 pub mod smo;
 mod status;
 
