@@ -80,6 +80,12 @@ class Part:
             case _:
                 return kkt.one_class(k, c, rho, machine.nu)
 
+    def undivided(self, machine: Machine) -> float:
+        """r, by which LIBSVM divides a ν-SVC after solving it (the tolerance holds before); or 1."""
+        if machine.svm_type != "nu_svc":
+            return 1.0
+        return machine.nu * len(self.rows) / float(np.abs(self.coefficients).sum())
+
     def objective(self, machine: Machine, k: np.ndarray) -> float:
         """What LIBSVM prints as `obj`: the value of the minimised dual."""
         c, y = self.coefficients, self.target

@@ -119,6 +119,8 @@ def record(name, stride, machine, x, y):
             "gap": certificate.relative_gap,
             "values": [float(f"{v:.10g}") for v in values],
         })
+        if machine.svm_type == "nu_svc":
+            subs[-1]["r"] = part.undivided(machine)
     kernel = machine.kernel
     entry = {
         "data": name, "stride": stride, "scaled": True, "machine": machine.svm_type,
@@ -141,7 +143,9 @@ def record(name, stride, machine, x, y):
     if machine.weights:
         entry["class_weights"] = [[label, w] for label, w in machine.weights.items()]
     if kernel.name == "sigmoid":
-        entry["smallest_eigenvalue"] = float(np.linalg.eigvalsh(matrix)[0])
+        # Coefficients sum to zero, so only the doubly centred matrix must be semidefinite.
+        centred = matrix - matrix.mean(0) - matrix.mean(1)[:, None] + matrix.mean()
+        entry["smallest_centred_eigenvalue"] = float(np.linalg.eigvalsh(centred)[0])
     return entry
 
 
