@@ -69,7 +69,7 @@ def configurations(name: str, x: np.ndarray, y: np.ndarray):
     smallest = min(
         2 * min((y == a).sum(), (y == b).sum()) / ((y == a) | (y == b)).sum()
         for i, a in enumerate(labels) for b in labels[i + 1:])
-    nu = round(0.7 * float(smallest), 3)
+    nu = round(0.9 * float(smallest), 3)
     weights = {int(labels[0]): 3.0, int(labels[-1]): 0.5}
     for kernel in kernels:
         yield Machine("c_svc", kernel, c=1.0)
@@ -116,6 +116,7 @@ class Outcome:
     violation: float
     infeasibility: float
     gap: float
+    checked: int = 0
 
     def passed(self) -> bool:
         return (self.objective <= SAME_OBJECTIVE and self.value <= SAME_VALUE
@@ -143,6 +144,7 @@ def check(name: str, machine: Machine, x, y, solve) -> Outcome:
         r = ours.undivided(machine)
         if other.undivided(machine) < DEGENERATE:
             continue
+        outcome.checked += 1
         k = matrix[np.ix_(ours.rows, ours.rows)]
         certificate = ours.certificate(machine, k)
         mine, their = (part.objective(machine, k) * part.undivided(machine) ** 2
@@ -180,6 +182,9 @@ def main():
         x, y = load(name)
         for machine in configurations(name, x, y):
             outcome = check(name, machine, x, y, solve)
+            if not outcome.checked:
+                print(f"skipped: {name} {machine.title()}: w = 0 is optimal", flush=True)
+                continue
             failures += not outcome.passed()
             lines.append(outcome.row())
             print(lines[-1], flush=True)
