@@ -1,3 +1,55 @@
-//! The command line of widemargin.
+//! The command line of widemargin: it reads options, calls the library and prints what it says.
+//!
+//! Every command is one file under `command`; `libsvm` holds the programs that stand in for
+//! LIBSVM's. Nothing here computes: numbers come from the library.
 
-fn main() {}
+mod arguments;
+mod command;
+mod data_file;
+mod evaluation;
+mod failure;
+mod interrupt;
+mod libsvm;
+mod model_file;
+mod picture;
+mod progress;
+mod session;
+mod table;
+mod terminal;
+mod usage;
+mod weights;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::command::CommandLine;
+use crate::interrupt::Interrupt;
+use crate::libsvm::Program;
+
+fn main() -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    if let Some((program, rest)) = stand_in(&arguments) {
+        return program.run(rest, &Interrupt::install());
+    }
+    let line = CommandLine::parse_from(arguments);
+    match line.run(&Interrupt::install()) {
+        Ok(outcome) => outcome.into(),
+        Err(failure) => {
+            terminal::report(&failure);
+            failure.exit_code()
+        }
+    }
+}
+
+/// The LIBSVM program asked for, by the name of this binary or as the first argument.
+fn stand_in(arguments: &[OsString]) -> Option<(Program, &[OsString])> {
+    let called_as = Path::new(arguments.first()?).file_stem()?.to_str()?;
+    if let Some(program) = Program::named(called_as) {
+        return Some((program, &arguments[1..]));
+    }
+    let program = Program::named(arguments.get(1)?.to_str()?)?;
+    Some((program, &arguments[2..]))
+}

@@ -153,6 +153,21 @@ impl<T: Copy> Csr<T> {
         self
     }
 
+    /// The same rows without their first column.
+    #[must_use]
+    pub fn without_first_column(&self) -> Self {
+        let mut indptr = vec![0];
+        let (mut indices, mut values) = (Vec::new(), Vec::new());
+        for i in 0..self.rows() {
+            let (row_indices, row_values) = self.row(i);
+            let skipped = usize::from(row_indices.first() == Some(&0));
+            indices.extend(row_indices[skipped..].iter().map(|j| j - 1));
+            values.extend_from_slice(&row_values[skipped..]);
+            indptr.push(indices.len());
+        }
+        Self { columns: self.columns.saturating_sub(1), indptr, indices, values }
+    }
+
     /// Applies `f` to every stored value.
     pub fn map<U: Copy>(&self, f: impl Fn(T) -> U) -> Csr<U> {
         Csr {

@@ -142,6 +142,17 @@ impl Matrix {
         }
     }
 
+    /// The same rows without their first column, such as the serial numbers that LIBSVM puts in
+    /// front of precomputed kernel values.
+    pub fn without_first_column(self) -> Self {
+        match self {
+            Self::DenseF32(m) => Self::DenseF32(drop_first(&m)),
+            Self::DenseF64(m) => Self::DenseF64(drop_first(&m)),
+            Self::SparseF32(m) => Self::SparseF32(m.without_first_column()),
+            Self::SparseF64(m) => Self::SparseF64(m.without_first_column()),
+        }
+    }
+
     /// The same rows with `columns` columns: new ones are zero, those beyond are dropped.
     pub fn resized_columns(self, columns: usize) -> Self {
         match self {
@@ -219,6 +230,13 @@ fn to_dense<T: Copy + Default>(sparse: &Csr<T>) -> Dense<T> {
         }
     }
     Dense::new(rows, columns, values).expect("one value per place")
+}
+
+fn drop_first<T: Copy>(dense: &Dense<T>) -> Dense<T> {
+    let rows = 0..dense.rows();
+    let columns = dense.columns().saturating_sub(1);
+    let kept = rows.flat_map(|i| dense.row(i).iter().skip(1).copied()).collect();
+    Dense::new(dense.rows(), columns, kept).expect("one value per place")
 }
 
 fn resize_dense<T>(dense: Dense<T>, columns: usize) -> Result<Dense<T>>

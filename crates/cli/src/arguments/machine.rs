@@ -1,0 +1,228 @@
+//! Which machine is trained, with which kernel and parameters.
+
+use clap::{Args, ValueEnum};
+use widemargin::data::{ClassOrder, Dataset, Label, Matrix};
+use widemargin::kernel::Kernel;
+use widemargin::machine::{
+    CalibrationMethod, ClassWeights, Gamma, KernelDefaults, KernelExpression, Loss, Machine,
+    MachineKind, NuSvc, NuSvr, OneClass, Precision, Scheme, SolverOptions, Svc, Svdd, Svr,
+    error_correcting_code,
+};
+
+use crate::failure::CommandResult;
+
+/// Below this tolerance single precision no longer carries enough digits.
+const SMALLEST_SINGLE_TOLERANCE: f64 = 1e-5;
+
+/// How margin errors are charged.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum LossName {
+    /// C times the error
+    Hinge,
+    /// C times the squared error
+    SquaredHinge,
+}
+
+impl From<LossName> for Loss {
+    fn from(name: LossName) -> Self {
+        match name {
+            LossName::Hinge => Self::Hinge,
+            LossName::SquaredHinge => Self::SquaredHinge,
+        }
+    }
+}
+
+/// How several classes are reduced to pairs of sets.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Multiclass {
+    /// One function per pair of classes; most votes win
+    Ovo,
+    /// One function per class against all others
+    Ovr,
+    /// The pairs of ovo, asked along a decision graph
+    Dag,
+    /// Error-correcting output codes
+    Ecoc,
+}
+
+/// How probabilities are learnt.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ProbabilityName {
+    /// Platt's sigmoid, as LIBSVM's -b 1
+    Sigmoid,
+    /// A non-decreasing step function
+    Isotonic,
+}
+
+impl From<ProbabilityName> for CalibrationMethod {
+    fn from(name: ProbabilityName) -> Self {
+        match name {
+            ProbabilityName::Sigmoid => Self::Sigmoid,
+            ProbabilityName::Isotonic => Self::Isotonic,
+        }
+    }
+}
+
+/// The machine to train.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Machine")]
+pub(crate) struct MachineArguments {
+    /// c-svc, nu-svc (classes), epsilon-svr, nu-svr (numbers), one-class or svdd (novelty)
+    #[arg(long, short = 's', value_name = "KIND", default_value = "c-svc")]
+    pub(crate) machine: MachineKind,
+
+    /// Penalty C of an error, for c-svc, epsilon-svr and nu-svr
+    #[arg(long, short, value_name = "NUM", default_value_t = 1.0, allow_negative_numbers = true)]
+    pub(crate) c: f64,
+
+    /// Bound on the share of errors, for nu-svc, nu-svr, one-class and svdd; in (0, 1]
+    #[arg(long, value_name = "NUM", default_value_t = 0.5, allow_negative_numbers = true)]
+    pub(crate) nu: f64,
+
+    /// Half the width of the tube in which epsilon-svr forgives errors
+    #[arg(long, value_name = "NUM", default_value_t = 0.1, allow_negative_numbers = true)]
+    pub(crate) epsilon: f64,
+
+    /// How margin errors are charged
+    #[arg(long, value_enum, default_value = "hinge")]
+    pub(crate) loss: LossName,
+
+    /// How more than two classes are reduced to pairs
+    #[arg(long, value_enum, default_value = "ovo")]
+    pub(crate) multiclass: Multiclass,
+
+    /// Factors on C: 'balanced', or LABEL=FACTOR,LABEL=FACTOR (others have 1)
+    #[arg(long, value_name = "WEIGHTS", value_parser = class_weights)]
+    pub(crate) class_weight: Option<ClassWeights>,
+
+    /// Learn probabilities by an internal cross-validation
+    #[arg(long, value_enum, value_name = "METHOD", num_args = 0..=1, require_equals = true,
+          default_missing_value = "sigmoid")]
+    pub(crate) probability: Option<ProbabilityName>,
+
+    /// linear, poly, rbf, sigmoid, laplacian, chi2, cosine, precomputed, or a combination such as
+    /// "0.5*rbf(gamma=0.1) + poly(degree=2)*cosine"
+    #[arg(long, short, value_name = "KERNEL", default_value = "rbf", help_heading = "Kernel")]
+    pub(crate) kernel: String,
+
+    /// scale: 1/(features * variance); auto: 1/features; or a number
+    #[arg(
+        long,
+        short,
+        value_name = "GAMMA",
+        default_value = "scale",
+        help_heading = "Kernel",
+        allow_negative_numbers = true
+    )]
+    pub(crate) gamma: Gamma,
+
+    /// Exponent of the polynomial kernel
+    #[arg(long, value_name = "N", default_value_t = 3, help_heading = "Kernel")]
+    pub(crate) degree: u32,
+
+    /// Constant of the polynomial and sigmoid kernels
+    #[arg(
+        long,
+        value_name = "NUM",
+        default_value_t = 0.0,
+        allow_negative_numbers = true,
+        help_heading = "Kernel"
+    )]
+    pub(crate) coef0: f64,
+
+    /// Stop when the optimality conditions hold to this tolerance
+    #[arg(
+        long,
+        short = 'e',
+        value_name = "NUM",
+        default_value_t = 1e-3,
+        allow_negative_numbers = true,
+        help_heading = "Solver"
+    )]
+    pub(crate) tol: f64,
+
+    /// Number format of kernel values: f32 (fast, sound down to --tol 1e-5) or f64
+    /// [default: f32, below --tol 1e-5 f64]
+    #[arg(long, value_name = "FORMAT", help_heading = "Solver")]
+    pub(crate) precision: Option<Precision>,
+
+    /// Keep every variable active (never faster; for checks)
+    #[arg(long, help_heading = "Solver")]
+    pub(crate) no_shrinking: bool,
+
+    /// Stop each sub-problem after this many steps and keep the best model so far
+    #[arg(long, value_name = "N", help_heading = "Solver")]
+    pub(crate) max_iter: Option<u64>,
+}
+
+impl MachineArguments {
+    /// The kernel for a table.
+    pub(crate) fn kernel(&self, features: &Matrix) -> CommandResult<Kernel> {
+        let defaults = KernelDefaults { gamma: self.gamma, coef0: self.coef0, degree: self.degree };
+        Ok(KernelExpression::parse(&self.kernel, defaults)?.resolve(features)?)
+    }
+
+    fn options(&self) -> SolverOptions {
+        let precision = match self.precision {
+            Some(precision) => precision,
+            None if self.tol < SMALLEST_SINGLE_TOLERANCE => Precision::F64,
+            None => Precision::F32,
+        };
+        SolverOptions {
+            tol: self.tol,
+            precision,
+            shrinking: !self.no_shrinking,
+            max_iterations: self.max_iter,
+        }
+    }
+
+    fn scheme(&self, data: &Dataset, seed: u64) -> CommandResult<Scheme> {
+        Ok(match self.multiclass {
+            Multiclass::Ovo => Scheme::OneVsOne,
+            Multiclass::Ovr => Scheme::OneVsRest,
+            Multiclass::Dag => Scheme::Dag,
+            Multiclass::Ecoc => {
+                let classes = data.labels().classes(ClassOrder::Sorted)?.count();
+                Scheme::ErrorCorrecting(error_correcting_code(classes, seed))
+            }
+        })
+    }
+
+    /// The machine, its parameters set for a data set.
+    pub(crate) fn build(&self, data: &Dataset, seed: u64) -> CommandResult<Box<dyn Machine>> {
+        let kernel = self.kernel(data.features())?;
+        let options = self.options();
+        let class_weights = self.class_weight.clone().unwrap_or_default();
+        let class_order = ClassOrder::Sorted;
+        let (c, nu, epsilon, loss) = (self.c, self.nu, self.epsilon, self.loss.into());
+        Ok(match self.machine {
+            MachineKind::CSvc => {
+                let scheme = self.scheme(data, seed)?;
+                Box::new(Svc { c, kernel, loss, class_weights, scheme, class_order, options })
+            }
+            MachineKind::NuSvc => {
+                let scheme = self.scheme(data, seed)?;
+                Box::new(NuSvc { nu, kernel, class_weights, scheme, class_order, options })
+            }
+            MachineKind::EpsilonSvr => Box::new(Svr { c, epsilon, loss, kernel, options }),
+            MachineKind::NuSvr => Box::new(NuSvr { c, nu, kernel, options }),
+            MachineKind::OneClass => Box::new(OneClass { nu, kernel, options }),
+            MachineKind::Svdd => Box::new(Svdd { nu, kernel, options }),
+        })
+    }
+}
+
+/// Reads `balanced` or `LABEL=FACTOR,...`.
+fn class_weights(text: &str) -> Result<ClassWeights, String> {
+    if text == "balanced" {
+        return Ok(ClassWeights::Balanced);
+    }
+    let pairs = text.split(',').map(|pair| {
+        let (label, factor) = pair.rsplit_once('=')?;
+        Some((Label::Text(label.trim().to_owned()), factor.trim().parse().ok()?))
+    });
+    pairs
+        .collect::<Option<Vec<_>>>()
+        .map(ClassWeights::Given)
+        .ok_or_else(|| "expected 'balanced' or LABEL=FACTOR,LABEL=FACTOR".to_owned())
+}

@@ -1,0 +1,11 @@
+//! Groups of options that several commands share.
+
+mod input;
+mod machine;
+mod resources;
+mod scale;
+
+pub(crate) use input::{InputArguments, first_index};
+pub(crate) use machine::MachineArguments;
+pub(crate) use resources::ResourceArguments;
+pub(crate) use scale::{ScaleArguments, Scaling, scaling};

@@ -1,0 +1,229 @@
+//! `inspect`: what is in a model or data file.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+use widemargin::data::read::Loaded;
+use widemargin::data::scaling::Scaler;
+use widemargin::data::{LabelSummary, Summary as DataSummary};
+use widemargin::machine::{Calibration, Model, Scheme};
+
+use crate::arguments::InputArguments;
+use crate::failure::{CommandResult, Outcome};
+use crate::model_file::{self, Content, ModelFormatName};
+use crate::table::{Summary, count, duration, grid};
+use crate::terminal;
+
+/// Show what is in a model or data file
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  widemargin inspect heart.wm
+  widemargin inspect heart.csv --features 5
+  widemargin inspect mnist.libsvm.xz --json")]
+pub(crate) struct Arguments {
+    /// A model (native or LIBSVM's) or a data file; '-' reads standard input
+    file: PathBuf,
+
+    /// Features to list for a data file
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    features: usize,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    input: InputArguments,
+}
+
+/// Prints the description.
+pub(crate) fn run(arguments: &Arguments) -> CommandResult {
+    match model_file::open(&arguments.file, &arguments.input)? {
+        Content::Model(format, model) => {
+            if arguments.json {
+                terminal::print_json(&model_json(format, &model))?;
+            } else {
+                terminal::print(&model_text(format, &model))?;
+            }
+        }
+        Content::Data(loaded) => {
+            let summary = loaded.dataset.summary();
+            if arguments.json {
+                terminal::print_json(&data_json(&loaded, &summary))?;
+            } else {
+                terminal::print(&data_text(&loaded, &summary, arguments.features))?;
+            }
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+fn scheme_name(scheme: &Scheme) -> &'static str {
+    match scheme {
+        Scheme::OneVsOne => "one-vs-one",
+        Scheme::OneVsRest => "one-vs-rest",
+        Scheme::Dag => "decision graph",
+        Scheme::ErrorCorrecting(_) => "error-correcting codes",
+    }
+}
+
+fn calibration_name(calibration: &Calibration) -> &'static str {
+    match calibration {
+        Calibration::Sigmoid { .. } => "sigmoid",
+        Calibration::Isotonic { .. } => "isotonic",
+        Calibration::Laplace { .. } => "laplace",
+        Calibration::Density { .. } => "density",
+    }
+}
+
+fn scaling_name(model: &Model) -> &'static str {
+    match &model.preparation.scaler {
+        None => "none",
+        Some(Scaler::Range(_)) => "minmax",
+        Some(Scaler::Standard(_)) => "standard",
+    }
+}
+
+fn model_text(format: ModelFormatName, model: &Model) -> String {
+    let mut summary = Summary::default();
+    summary
+        .line("file", format!("{} model", format.name()))
+        .line("machine", model.kind)
+        .line("kernel", &model.kernel)
+        .line("features", count(model.features() as u64))
+        .line("support vectors", count(model.support_count() as u64))
+        .line("functions", count(model.functions.len() as u64))
+        .line("precision", model.precision)
+        .line("scaling", scaling_name(model));
+    if let Some(classes) = &model.classes {
+        let names: Vec<String> = classes
+            .names
+            .iter()
+            .zip(&classes.support)
+            .map(|(name, support)| format!("{name} ({support} support vectors)"))
+            .collect();
+        summary.line("classes", names.join(", ")).line("scheme", scheme_name(&classes.scheme));
+    }
+    let probabilities = model.calibration.as_ref().map_or("no", calibration_name);
+    summary.line("probabilities", probabilities);
+    if let [function] = &model.functions[..] {
+        summary.line("offset", function.offset);
+    }
+    if let Some(training) = &model.training {
+        let outcome = &training.outcome;
+        let parameters: Vec<String> =
+            training.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        summary
+            .line("trained on", format!("{} rows", count(training.rows as u64)))
+            .line("parameters", parameters.join(", "))
+            .line("status", outcome.status)
+            .line("objective", objective(outcome))
+            .line("violation", format!("{:.3e}", outcome.violation))
+            .line("iterations", count(outcome.iterations))
+            .line("time", duration(training.seconds));
+    }
+    summary.text()
+}
+
+fn objective(outcome: &widemargin::solver::Outcome) -> String {
+    let (primal, dual) = (outcome.primal, outcome.dual);
+    format!("primal {primal:.6}, dual {dual:.6}, gap {:.3e}", outcome.gap())
+}
+
+fn model_json(format: ModelFormatName, model: &Model) -> serde_json::Value {
+    let classes = model.classes.as_ref().map(|classes| {
+        json!({
+            "names": classes.names,
+            "support_vectors": classes.support,
+            "scheme": scheme_name(&classes.scheme),
+        })
+    });
+    let offsets: Vec<f64> = model.functions.iter().map(|f| f.offset).collect();
+    json!({
+        "kind": "model",
+        "format": format.name(),
+        "machine": model.kind,
+        "kernel": model.kernel.to_string(),
+        "precision": model.precision,
+        "scaling": scaling_name(model),
+        "features": model.features(),
+        "feature_names": model.feature_names,
+        "support_vectors": model.support_count(),
+        "functions": model.functions.len(),
+        "offsets": offsets,
+        "classes": classes,
+        "calibration": model.calibration.as_ref().map(calibration_name),
+        "training": model.training,
+    })
+}
+
+fn data_text(loaded: &Loaded, summary: &DataSummary, listed: usize) -> String {
+    let storage = if summary.sparse { "sparse" } else { "dense" };
+    let share = 100.0 * summary.density;
+    let nonzeros = count(summary.nonzeros as u64);
+    let mut lines = Summary::default();
+    lines
+        .line("file", format!("{:?} data", loaded.format).to_lowercase())
+        .line("rows", count(summary.rows as u64))
+        .line("features", count(summary.features.len() as u64))
+        .line("values", format!("{nonzeros} not zero ({share:.2} %), stored {storage}"));
+    match &summary.labels {
+        LabelSummary::None => lines.line("labels", "none"),
+        LabelSummary::Targets { minimum, maximum, mean } => {
+            lines.line("labels", format!("numbers from {minimum} to {maximum}, mean {mean}"))
+        }
+        LabelSummary::Classes { counts } => {
+            let shown: Vec<String> =
+                counts.iter().take(30).map(|(label, rows)| format!("{label} ({rows})")).collect();
+            let more = if counts.len() > 30 { ", ..." } else { "" };
+            let shown = shown.join(", ");
+            lines.line("labels", format!("{} classes: {shown}{more}", counts.len()))
+        }
+    };
+    if let Some(groups) = summary.groups {
+        lines.line("groups", count(groups as u64));
+    }
+    let mut rows =
+        vec![header(&["feature", "minimum", "maximum", "mean", "deviation", "nonzeros"])];
+    for (j, feature) in summary.features.iter().enumerate().take(listed) {
+        rows.push(vec![
+            feature.name.clone().unwrap_or_else(|| (j + 1).to_string()),
+            format!("{}", feature.minimum),
+            format!("{}", feature.maximum),
+            format!("{:.6}", feature.mean),
+            format!("{:.6}", feature.deviation),
+            count(feature.nonzeros as u64),
+        ]);
+    }
+    let mut text = lines.text();
+    if listed > 0 {
+        text.push('\n');
+        text.push_str(&grid(&rows));
+    }
+    let left = summary.features.len().saturating_sub(listed);
+    if left > 0 {
+        text.push_str(&format!("... and {} more features\n", count(left as u64)));
+    }
+    text
+}
+
+fn header(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+fn data_json(loaded: &Loaded, summary: &DataSummary) -> serde_json::Value {
+    json!({
+        "kind": "data",
+        "format": loaded.format,
+        "rows": summary.rows,
+        "features": summary.features.len(),
+        "nonzeros": summary.nonzeros,
+        "density": summary.density,
+        "sparse": summary.sparse,
+        "labels": summary.labels,
+        "groups": summary.groups,
+        "feature_summaries": summary.features,
+    })
+}

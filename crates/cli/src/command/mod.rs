@@ -1,0 +1,92 @@
+//! The commands, one file each.
+
+mod completions;
+mod convert;
+mod cross_validate;
+mod inspect;
+mod plot;
+mod predict;
+mod scale;
+mod train;
+
+use clap::{Parser, Subcommand};
+
+use crate::failure::CommandResult;
+use crate::interrupt::Interrupt;
+
+const EXAMPLES: &str = "\
+Examples:
+  widemargin train heart.csv --c 10 --scale standard -o heart.model
+  widemargin predict new.csv --model heart.model -o answers.txt
+  widemargin cross-validate heart.csv --kernel poly --degree 2 --folds 10
+  widemargin inspect heart.model
+  widemargin plot confusion heart.csv --model heart.model -o confusion.svg
+
+Exit codes:
+  0    done
+  1    the data, a file or the model is at fault
+  2    the command line is at fault
+  3    a model was written, but its tolerance was not reached
+  130  stopped by Ctrl-C (train: the best model so far was written)
+
+LIBSVM's own command lines work too: 'widemargin svm-train -c 10 -g 0.1 heart', or this binary
+linked under the names svm-train, svm-predict and svm-scale.";
+
+/// Train, apply, check and look at support vector machines.
+#[derive(Debug, Parser)]
+#[command(name = "widemargin", version, about, after_help = EXAMPLES, max_term_width = 100)]
+#[command(arg_required_else_help = true, subcommand_required = true)]
+pub(crate) struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Words passed on to one of LIBSVM's programs.
+#[derive(Debug, clap::Args)]
+#[command(disable_help_flag = true)]
+struct Forwarded {
+    /// As for LIBSVM's program; without any, prints them
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, num_args = 0..)]
+    options: Vec<String>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Train(train::Arguments),
+    Predict(predict::Arguments),
+    CrossValidate(cross_validate::Arguments),
+    Scale(scale::Arguments),
+    Inspect(inspect::Arguments),
+    Convert(convert::Arguments),
+    Plot(plot::Arguments),
+    Completions(completions::Arguments),
+    /// LIBSVM's svm-train: same options, files and output
+    #[command(name = "svm-train")]
+    SvmTrain(Forwarded),
+    /// LIBSVM's svm-predict: same options, files and output
+    #[command(name = "svm-predict")]
+    SvmPredict(Forwarded),
+    /// LIBSVM's svm-scale: same options, files and output
+    #[command(name = "svm-scale")]
+    SvmScale(Forwarded),
+}
+
+impl CommandLine {
+    /// Runs the command.
+    pub(crate) fn run(self, interrupt: &Interrupt) -> CommandResult {
+        match self.command {
+            Command::Train(arguments) => train::run(&arguments, interrupt),
+            Command::Predict(arguments) => predict::run(&arguments, interrupt),
+            Command::CrossValidate(arguments) => cross_validate::run(&arguments, interrupt),
+            Command::Scale(arguments) => scale::run(&arguments, interrupt),
+            Command::Inspect(arguments) => inspect::run(&arguments),
+            Command::Convert(arguments) => convert::run(&arguments, interrupt),
+            Command::Plot(arguments) => plot::run(&arguments, interrupt),
+            Command::Completions(arguments) => completions::run(&arguments),
+            // `main` hands these over before clap sees them; here they are listed in the help.
+            Command::SvmTrain(_) | Command::SvmPredict(_) | Command::SvmScale(_) => {
+                Ok(crate::failure::Outcome::Done)
+            }
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! `plot`: pictures of what a model does with data.
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use widemargin::Context;
+use widemargin::data::{Dataset, Dense, FeatureSummary, Label, Labels, Matrix};
+use widemargin::machine::{Model, Scheme};
+use widemargin::operation::metrics::{Confusion, RocCurve};
+
+use crate::arguments::{InputArguments, ResourceArguments};
+use crate::failure::{CommandResult, Failure, Outcome};
+use crate::interrupt::Interrupt;
+use crate::model_file;
+use crate::picture::{self, Curve, Regions};
+use crate::session::Session;
+
+/// Draw decision regions, a confusion matrix or ROC curves (SVG)
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  widemargin plot confusion test.csv --model heart.wm -o confusion.svg
+  widemargin plot roc test.csv --model heart.wm -o roc.svg
+  widemargin plot regions iris.csv --model iris.wm --axes petal_length,petal_width -o regions.svg")]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    picture: Picture,
+}
+
+#[derive(Debug, Subcommand)]
+enum Picture {
+    /// The answer at every point of a plane, and the rows of the data
+    Regions(RegionArguments),
+    /// How often each class was taken for each other
+    Confusion(Common),
+    /// True against false positive rate of every class
+    Roc(Common),
+}
+
+#[derive(Args, Debug)]
+struct Common {
+    /// Labelled data file; '-': standard input
+    data: PathBuf,
+
+    /// The model, native or LIBSVM's
+    #[arg(short, long, value_name = "FILE")]
+    model: PathBuf,
+
+    /// The picture to write; '-': standard output
+    #[arg(short, long, value_name = "FILE.svg")]
+    output: PathBuf,
+
+    /// Words above the picture
+    #[arg(long)]
+    title: Option<String>,
+
+    #[command(flatten)]
+    input: InputArguments,
+    #[command(flatten)]
+    resources: ResourceArguments,
+}
+
+#[derive(Args, Debug)]
+struct RegionArguments {
+    #[command(flatten)]
+    common: Common,
+
+    /// The two features to show, by name or number from 1; others stay at their mean
+    #[arg(long, value_name = "X,Y", default_value = "1,2")]
+    axes: String,
+
+    /// Points asked along each axis
+    #[arg(long, value_name = "N", default_value_t = 200,
+          value_parser = clap::value_parser!(u16).range(2..=1000))]
+    cells: u16,
+
+    /// Circle the support vectors; DATA must be the file the model was trained on
+    #[arg(long)]
+    support: bool,
+}
+
+/// Draws the picture.
+pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult {
+    let common = match &arguments.picture {
+        Picture::Regions(regions) => &regions.common,
+        Picture::Confusion(common) | Picture::Roc(common) => common,
+    };
+    let session = common.resources.session(interrupt)?;
+    let model = Model::load(&common.model)?;
+    let data =
+        session.read("reading", || model_file::read_for(&model, &common.input, &common.data))?;
+    match &arguments.picture {
+        Picture::Regions(arguments) => regions(arguments, &session, &model, &data)?,
+        Picture::Confusion(common) => confusion(common, &session, &model, &data)?,
+        Picture::Roc(common) => roc(common, &session, &model, &data)?,
+    }
+    Ok(Outcome::Done)
+}
+
+fn title(common: &Common, default: impl FnOnce() -> String) -> String {
+    common.title.clone().unwrap_or_else(default)
+}
+
+fn confusion(
+    common: &Common,
+    session: &Session<'_>,
+    model: &Model,
+    data: &Dataset,
+) -> CommandResult<()> {
+    if model.kind.is_regressor() {
+        return Err(Failure::usage(format!(
+            "a confusion matrix needs classes, not {}",
+            model.kind
+        )));
+    }
+    let answers = session.run("predicting", |context| predict(model, data, context))?;
+    let confusion = Confusion::new(data.labels(), &answers)?;
+    let names: Vec<String> = confusion.classes.iter().map(ToString::to_string).collect();
+    let title = title(common, || format!("accuracy {:.2} %", 100.0 * confusion.accuracy()));
+    session.save(|| picture::confusion(&common.output, &title, &names, &confusion.counts))
+}
+
+fn predict(model: &Model, data: &Dataset, context: &Context) -> widemargin::Result<Labels> {
+    model.predictor(context)?.predict(data.features())
+}
+
+fn roc(common: &Common, session: &Session<'_>, model: &Model, data: &Dataset) -> CommandResult<()> {
+    let scores = session.run("predicting", |context| scores(model, data, context))?;
+    let curves = scores
+        .into_iter()
+        .map(|(class, scores)| {
+            let curve = RocCurve::of_class(&scores, data.labels(), &class)?;
+            let name = format!("{class} (area {:.4})", curve.area);
+            Ok(Curve { name, points: curve.points })
+        })
+        .collect::<CommandResult<Vec<Curve>>>()?;
+    let title = title(common, || "receiver operating characteristic".to_owned());
+    session.save(|| picture::roc(&common.output, &title, &curves))
+}
+
+/// A score for every class: decision values of two classes or of one-vs-rest, 1 for inside of
+/// novelty detectors, else probabilities.
+fn scores(
+    model: &Model,
+    data: &Dataset,
+    context: &Context,
+) -> widemargin::Result<Vec<(Label, Vec<f64>)>> {
+    let predictor = model.predictor(context)?;
+    let column =
+        |table: &Dense<f64>, j: usize| (0..table.rows()).map(|i| table.row(i)[j]).collect();
+    let values = predictor.decision_values(data.features())?;
+    let fail = |message: &str| Err(widemargin::Error::Model { message: message.into() });
+    match &model.classes {
+        Some(table) if table.names.len() == 2 && model.functions.len() == 1 => {
+            Ok(vec![(table.names[0].clone(), column(&values, 0))])
+        }
+        Some(table) if table.scheme == Scheme::OneVsRest => Ok((0..table.names.len())
+            .map(|j| (table.names[j].clone(), column(&values, j)))
+            .collect()),
+        Some(_) => fail("ROC curves of several classes need --multiclass ovr or --probability"),
+        None if model.kind.is_regressor() => fail("ROC curves need classes, not numbers"),
+        None => Ok(vec![(Label::Int(1), column(&values, 0))]),
+    }
+}
+
+fn regions(
+    arguments: &RegionArguments,
+    session: &Session<'_>,
+    model: &Model,
+    data: &Dataset,
+) -> CommandResult<()> {
+    if model.kind.is_regressor() {
+        return Err(Failure::usage(format!("decision regions need classes, not {}", model.kind)));
+    }
+    let features = data.summary().features;
+    let axes = axes(&arguments.axes, &features)?;
+    let ranges = axes.map(|j| margin(&features[j]));
+    let cells = usize::from(arguments.cells);
+    let (cell_answers, row_answers) = session.run("predicting", |context| {
+        let predictor = model.predictor(context)?;
+        let lines = (0..cells)
+            .map(|row| predictor.predict(&line(&features, axes, &ranges, cells, row)?))
+            .collect::<widemargin::Result<Vec<Labels>>>()?;
+        Ok((lines, predictor.predict(data.features())?))
+    })?;
+    // Rows without labels are coloured by their answers.
+    let shown = if data.labels().is_empty() { &row_answers } else { data.labels() };
+    let mut names: Vec<String> = match &model.classes {
+        Some(table) => table.names.iter().map(ToString::to_string).collect(),
+        None => vec!["1".to_owned(), "-1".to_owned()],
+    };
+    let mut code = |labels: &Labels, i: usize| {
+        let name = labels.get(i).map_or_else(String::new, |label| label.to_string());
+        names.iter().position(|known| *known == name).unwrap_or_else(|| {
+            names.push(name);
+            names.len() - 1
+        })
+    };
+    let mut classes = Vec::with_capacity(cells * cells);
+    for line in &cell_answers {
+        classes.extend((0..cells).map(|i| code(line, i)));
+    }
+    let mut is_support = vec![false; data.rows()];
+    if arguments.support {
+        for &row in &model.support_rows {
+            match is_support.get_mut(row) {
+                Some(mark) => *mark = true,
+                None => return Err(Failure::usage("--support: DATA is not the training file")),
+            }
+        }
+    }
+    let mut row = vec![0.0; data.columns()];
+    let points = (0..data.rows())
+        .map(|i| {
+            data.features().copy_row(i, &mut row);
+            (row[axes[0]], row[axes[1]], code(shown, i), is_support[i])
+        })
+        .collect();
+    let name = |j: usize| features[j].name.clone().unwrap_or_else(|| format!("feature {}", j + 1));
+    let picture = Regions {
+        title: title(&arguments.common, || format!("{}, {}", model.kind, model.kernel)),
+        axes: axes.map(name),
+        ranges,
+        cells,
+        classes,
+        names,
+        points,
+    };
+    session.save(|| picture::regions(&arguments.common.output, &picture))
+}
+
+/// The two columns named by `X,Y`.
+fn axes(text: &str, features: &[FeatureSummary]) -> CommandResult<[usize; 2]> {
+    let find = |word: &str| {
+        let by_name = features.iter().position(|f| f.name.as_deref() == Some(word));
+        by_name
+            .or_else(|| word.parse::<usize>().ok()?.checked_sub(1))
+            .filter(|j| *j < features.len())
+    };
+    let pair = text.split_once(',').map(|(x, y)| (find(x.trim()), find(y.trim())));
+    match pair {
+        Some((Some(x), Some(y))) => Ok([x, y]),
+        _ => Err(Failure::usage(format!(
+            "--axes: expected two of the {} features by name or number, found '{text}'",
+            features.len()
+        ))),
+    }
+}
+
+/// The range of a feature and a little more.
+fn margin(feature: &FeatureSummary) -> Range<f64> {
+    let width = feature.maximum - feature.minimum;
+    let extra = if width > 0.0 { 0.06 * width } else { 1.0 };
+    feature.minimum - extra..feature.maximum + extra
+}
+
+/// One line of cells: rows at their centres; features that are not shown have their mean.
+fn line(
+    features: &[FeatureSummary],
+    axes: [usize; 2],
+    ranges: &[Range<f64>; 2],
+    cells: usize,
+    row: usize,
+) -> widemargin::Result<Matrix> {
+    let place = |range: &Range<f64>, cell: usize| {
+        range.start + (cell as f64 + 0.5) / cells as f64 * (range.end - range.start)
+    };
+    let mut values = Vec::with_capacity(cells * features.len());
+    for column in 0..cells {
+        let start = values.len();
+        values.extend(features.iter().map(|feature| feature.mean));
+        values[start + axes[0]] = place(&ranges[0], column);
+        values[start + axes[1]] = place(&ranges[1], row);
+    }
+    Ok(Matrix::DenseF64(Dense::new(cells, features.len(), values)?))
+}

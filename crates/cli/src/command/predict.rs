@@ -1,0 +1,144 @@
+//! `predict`: a model's answers for the rows of a data file.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use widemargin::Context;
+use widemargin::data::read::source::is_standard_stream;
+use widemargin::data::write::write_atomically;
+use widemargin::data::{Dataset, Dense, Labels};
+use widemargin::machine::{Model, Scheme};
+
+use crate::arguments::{InputArguments, ResourceArguments};
+use crate::evaluation::Evaluation;
+use crate::failure::{CommandResult, Outcome};
+use crate::interrupt::Interrupt;
+use crate::model_file;
+use crate::terminal;
+use crate::usage::Stopwatch;
+
+/// Apply a model to a data file
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  widemargin predict new.csv --model heart.wm
+  widemargin predict new.csv --model heart.wm --probability -o answers.txt
+  widemargin predict new.txt --model a9a.model --json        # LIBSVM's model files work too
+  cut -d, -f1-13 new.csv | widemargin predict - --model heart.wm --label-column none
+
+Answers go to standard output, or to -o FILE; then standard output has how good they are, if the
+data has labels.")]
+pub(crate) struct Arguments {
+    /// Data file; '-': standard input
+    data: PathBuf,
+
+    /// The model, native or LIBSVM's
+    #[arg(short, long, value_name = "FILE")]
+    model: PathBuf,
+
+    /// Where to write the answers, one a line [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Write the probability of every class after the answer (the model must be trained with
+    /// --probability)
+    #[arg(short, long)]
+    probability: bool,
+
+    /// Write the value of every decision function after the answer
+    #[arg(short, long, conflicts_with = "probability")]
+    decision_values: bool,
+
+    /// Print how it went as JSON on standard output; the answers are then only written to -o FILE
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    input: InputArguments,
+    #[command(flatten)]
+    resources: ResourceArguments,
+}
+
+/// Answers, written line by line.
+pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult {
+    let session = arguments.resources.session(interrupt)?;
+    let model = Model::load(&arguments.model)?;
+    let input = &arguments.input;
+    let data = session.read("reading", || model_file::read_for(&model, input, &arguments.data))?;
+    let watch = Stopwatch::start();
+    let answers =
+        session.run("predicting", |context| answers(arguments, &model, &data, context))?;
+    let spent = watch.stop();
+    let evaluation = Evaluation::new(&model, data.labels(), &answers.labels, spent)?;
+    let to_stdout = arguments.output.as_deref().is_none_or(is_standard_stream);
+    if !arguments.json || !to_stdout {
+        let path = arguments.output.as_deref().unwrap_or(Path::new("-"));
+        session.save(|| write_atomically(path, |out| answers.write(out)))?;
+    }
+    if arguments.json {
+        terminal::print_json(&evaluation.json())?;
+    } else if to_stdout && !arguments.resources.quiet {
+        terminal::note(evaluation.text().trim_end());
+    } else if !arguments.resources.quiet {
+        terminal::print(&evaluation.text())?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// What a model says about rows.
+struct Answers {
+    labels: Labels,
+    /// Names and numbers to write after every answer.
+    numbers: Option<(Vec<String>, Dense<f64>)>,
+}
+
+fn answers(
+    arguments: &Arguments,
+    model: &Model,
+    data: &Dataset,
+    context: &Context,
+) -> widemargin::Result<Answers> {
+    let predictor = model.predictor(context)?;
+    let values = predictor.decision_values(data.features())?;
+    let labels = predictor.answers(&values);
+    let numbers = arguments.decision_values.then(|| (function_names(model), values));
+    Ok(Answers { labels, numbers })
+}
+
+/// What a positive value of every decision function speaks for.
+fn function_names(model: &Model) -> Vec<String> {
+    let Some(table) = &model.classes else { return vec!["value".to_owned()] };
+    let names = &table.names;
+    match &table.scheme {
+        Scheme::OneVsOne | Scheme::Dag => (0..names.len())
+            .flat_map(|i| (i + 1..names.len()).map(move |j| (i, j)))
+            .map(|(i, j)| format!("{}/{}", names[i], names[j]))
+            .collect(),
+        Scheme::OneVsRest => names.iter().map(|name| format!("{name}/rest")).collect(),
+        Scheme::ErrorCorrecting(_) => {
+            (1..=model.functions.len()).map(|column| format!("code{column}")).collect()
+        }
+    }
+}
+
+impl Answers {
+    /// One answer a line; numbers follow after tabs, under a line that names them.
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        if let Some((names, _)) = &self.numbers {
+            writeln!(out, "answer\t{}", names.join("\t"))?;
+        }
+        for i in 0..self.labels.len() {
+            if let Some(label) = self.labels.get(i) {
+                write!(out, "{label}")?;
+            }
+            if let Some((_, numbers)) = &self.numbers {
+                for number in numbers.row(i) {
+                    write!(out, "\t{number}")?;
+                }
+            }
+            writeln!(out)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,228 @@
+//! `train`: from a data file to a model file.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Value, json};
+use widemargin::data::Dataset;
+use widemargin::machine::{Model, Preparation};
+use widemargin::solver::Status;
+
+use crate::arguments::{InputArguments, MachineArguments, ResourceArguments, ScaleArguments};
+use crate::evaluation::Evaluation;
+use crate::failure::{CommandResult, Outcome};
+use crate::interrupt::Interrupt;
+use crate::model_file::{self, ModelFormatName};
+use crate::session::Session;
+use crate::table::{Summary, bytes, count, duration};
+use crate::terminal;
+use crate::usage::{Spent, Stopwatch, peak_memory_bytes};
+use crate::weights::read_weights;
+
+/// Train a machine on a data file
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  widemargin train heart.csv                            # C-SVC, Gaussian kernel, heart.wm
+  widemargin train heart.csv --c 10 --gamma 0.02 --scale minmax -o heart.wm --test new.csv
+  widemargin train images.idx.gz --labels labels.idx.gz --c 10 --gamma 0.02
+  widemargin train prices.csv --machine epsilon-svr --kernel poly --degree 2 --epsilon 0.5
+  widemargin train a9a.txt --kernel \"0.7*rbf(gamma=0.05) + linear\" --class-weight balanced
+  zcat a9a.gz | widemargin train - -o a9a.wm --max-time 60
+
+Ctrl-C once stops at the next block and writes the best model so far; twice quits.")]
+pub(crate) struct Arguments {
+    /// Data file: LIBSVM text, CSV, TSV, IDX or NPY, also .gz .xz .zst .bz2; '-': standard input
+    data: PathBuf,
+
+    /// Where to write the model; '-': standard output [default: DATA's name with .wm, here]
+    #[arg(short = 'o', long, visible_alias = "output", value_name = "FILE")]
+    model: Option<PathBuf>,
+
+    /// Format of the model file
+    #[arg(long, value_enum, default_value = "native")]
+    model_format: ModelFormatName,
+
+    /// Weight of every row, one number a line, multiplied with C
+    #[arg(long, value_name = "FILE")]
+    sample_weights: Option<PathBuf>,
+
+    /// Data to try the model on
+    #[arg(long, value_name = "FILE")]
+    test: Option<PathBuf>,
+
+    /// Labels of the --test file (IDX, NPY, or text with one label a line)
+    #[arg(long, value_name = "FILE", requires = "test")]
+    test_labels: Option<PathBuf>,
+
+    /// Print the summary as JSON
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    machine: MachineArguments,
+    #[command(flatten)]
+    scale: ScaleArguments,
+    #[command(flatten)]
+    input: InputArguments,
+    #[command(flatten)]
+    resources: ResourceArguments,
+}
+
+/// Trains, saves and tells.
+pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult {
+    let session = arguments.resources.session(interrupt)?;
+    let target = model_file::target(arguments.model.as_deref(), &arguments.data)?;
+    model_file::check_writable(&target)?;
+    let (data, preparation) = session.read("reading", || prepare(arguments))?;
+    let machine = arguments.machine.build(&data, arguments.resources.seed)?;
+    let watch = Stopwatch::start();
+    let mut model = session.run("training", |context| machine.fit(&data, context))?;
+    let spent = watch.stop();
+    model.preparation = preparation;
+    session.save(|| model_file::save(&model, &target, arguments.model_format))?;
+    let outcome = tell_status(&model, &target);
+    let test = arguments.test.as_ref().map(|path| test(arguments, path, &model, &session));
+    let test = test.transpose()?;
+    let to_stdout = target.as_os_str() != "-";
+    if arguments.json {
+        let mut document = document(&data, &model, spent, session.threads(), &target);
+        if let (Some(test), Value::Object(fields)) = (&test, &mut document) {
+            fields.insert("test".to_owned(), test.json());
+        }
+        say(to_stdout, &format!("{document:#}\n"))?;
+    } else if !arguments.resources.quiet {
+        let mut text = summary(&data, &model, spent, &target, session.threads());
+        if let (Some(test), Some(path)) = (&test, &arguments.test) {
+            text.push_str(&format!("\ntest on {}\n{}", path.display(), test.text()));
+        }
+        say(to_stdout, &text)?;
+    }
+    Ok(outcome)
+}
+
+/// Reads, weighs and scales the training rows.
+fn prepare(arguments: &Arguments) -> CommandResult<(Dataset, Preparation)> {
+    let loaded = arguments.input.read(&arguments.data)?;
+    let mut preparation = Preparation::of_file(&loaded);
+    let mut data = loaded.dataset;
+    if let Some(path) = &arguments.sample_weights {
+        data = data.with_weights(read_weights(path)?)?;
+    }
+    preparation.scaler = arguments.scale.scale.fit(data.features())?;
+    if let Some(scaler) = &preparation.scaler {
+        let scaled = scaler.transform(data.features().clone())?;
+        data = data.with_features(scaled)?;
+    }
+    Ok((data, preparation))
+}
+
+/// Standard output unless the model went there.
+fn say(to_stdout: bool, text: &str) -> CommandResult<()> {
+    if to_stdout {
+        terminal::print(text)
+    } else {
+        terminal::note(text.trim_end());
+        Ok(())
+    }
+}
+
+/// Warns when the promised tolerance was not reached.
+fn tell_status(model: &Model, target: &Path) -> Outcome {
+    let Some(training) = &model.training else { return Outcome::Done };
+    let status = training.outcome.status;
+    if status.is_solved() {
+        return Outcome::Done;
+    }
+    let violation = training.outcome.violation;
+    let target = target.display();
+    terminal::warn(&format!(
+        "{status}: the optimality conditions hold only to {violation:.1e}; \
+         the best model so far is in {target}"
+    ));
+    if status == Status::Interrupted { Outcome::Interrupted } else { Outcome::NotConverged }
+}
+
+fn test(
+    arguments: &Arguments,
+    path: &Path,
+    model: &Model,
+    session: &Session<'_>,
+) -> CommandResult<Evaluation> {
+    let input = arguments.input.with_labels(arguments.test_labels.as_deref());
+    let data = session.read("reading", || model_file::read_for(model, &input, path))?;
+    let watch = Stopwatch::start();
+    let answers =
+        session.run("testing", |context| model.predictor(context)?.predict(data.features()))?;
+    Evaluation::new(model, data.labels(), &answers, watch.stop())
+}
+
+fn summary(data: &Dataset, model: &Model, spent: Spent, target: &Path, threads: usize) -> String {
+    let mut lines = Summary::default();
+    let storage = if data.features().is_sparse() { "sparse" } else { "dense" };
+    let support = model.support_count();
+    let share = 100.0 * support as f64 / data.rows().max(1) as f64;
+    lines
+        .line("rows", count(data.rows() as u64))
+        .line("features", format!("{} ({storage})", count(data.columns() as u64)));
+    if let Some(classes) = &model.classes {
+        lines.line("classes", classes.names.len());
+    }
+    lines.line("machine", format!("{}, kernel {}", model.kind, model.kernel));
+    if let Some(training) = &model.training {
+        let outcome = &training.outcome;
+        let (primal, dual) = (outcome.primal, outcome.dual);
+        lines
+            .line("status", outcome.status)
+            .line("objective", format!("primal {primal:.6}, dual {dual:.6}"))
+            .line("gap", format!("{:.3e}, violation {:.3e}", outcome.gap(), outcome.violation))
+            .line(
+                "iterations",
+                format!(
+                    "{} in {} blocks, {} kernel rows",
+                    count(outcome.iterations),
+                    count(outcome.blocks),
+                    count(outcome.kernel_rows)
+                ),
+            );
+    }
+    lines.line("support vectors", format!("{} ({share:.1} %)", count(support as u64)));
+    let mut time = format!("{} on {threads} threads", duration(spent.seconds));
+    if let Some(cpu) = spent.cpu_seconds {
+        time.push_str(&format!(", processor {}", duration(cpu)));
+    }
+    if let Some(peak) = peak_memory_bytes() {
+        time.push_str(&format!(", peak memory {}", bytes(peak)));
+    }
+    lines.line("time", time).line("model", target.display());
+    lines.text()
+}
+
+fn document(data: &Dataset, model: &Model, spent: Spent, threads: usize, target: &Path) -> Value {
+    let outcome = model.training.as_ref().map(|training| training.outcome);
+    json!({
+        "rows": data.rows(),
+        "features": data.columns(),
+        "classes": model.classes.as_ref().map(|classes| &classes.names),
+        "machine": model.kind,
+        "kernel": model.kernel.to_string(),
+        "precision": model.precision,
+        "parameters": model.training.as_ref().map(|t| {
+            t.parameters.iter().cloned().collect::<std::collections::BTreeMap<_, _>>()
+        }),
+        "status": outcome.map(|o| o.status),
+        "primal": outcome.map(|o| o.primal),
+        "dual": outcome.map(|o| o.dual),
+        "gap": outcome.map(|o| o.gap()),
+        "violation": outcome.map(|o| o.violation),
+        "iterations": outcome.map(|o| o.iterations),
+        "blocks": outcome.map(|o| o.blocks),
+        "kernel_rows": outcome.map(|o| o.kernel_rows),
+        "support_vectors": model.support_count(),
+        "threads": threads,
+        "fit_seconds": spent.seconds,
+        "fit_cpu_seconds": spent.cpu_seconds,
+        "peak_rss_bytes": peak_memory_bytes(),
+        "model": target.display().to_string(),
+    })
+}

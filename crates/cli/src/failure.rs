@@ -1,0 +1,102 @@
+//! What can end a command, and the exit code and message each end gives.
+
+use std::fmt;
+use std::io;
+use std::process::ExitCode;
+
+use widemargin::Error;
+
+/// How a command that did its work ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Everything asked for was done.
+    Done,
+    /// A model was written, but its tolerance was not reached.
+    NotConverged,
+    /// Ctrl-C ended the work; what was reached is kept.
+    Interrupted,
+}
+
+impl From<Outcome> for ExitCode {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Done => Self::SUCCESS,
+            Outcome::NotConverged => Self::from(3),
+            Outcome::Interrupted => Self::from(130),
+        }
+    }
+}
+
+/// Why a command could not do its work.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The library said no.
+    Library(Error),
+    /// The options make no sense together.
+    Usage(String),
+    /// Anything else.
+    Message(String),
+    /// The reader of standard output went away; nobody is there to be told.
+    BrokenPipe,
+}
+
+impl Failure {
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::Usage(message.into())
+    }
+
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Usage(_) | Self::Library(Error::Parameter { .. }) => ExitCode::from(2),
+            Self::Library(Error::Interrupted) => ExitCode::from(130),
+            Self::BrokenPipe => ExitCode::SUCCESS,
+            Self::Library(_) | Self::Message(_) => ExitCode::FAILURE,
+        }
+    }
+
+    /// What the user may try, for mistakes with one likely cause.
+    pub(crate) fn hint(&self) -> Option<&'static str> {
+        let Self::Library(error) = self else { return None };
+        match error {
+            Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+                Some("check the path; '-' reads standard input")
+            }
+            Error::NonFinite { .. } => {
+                Some("remove the row or fill the value in; --missing only fills gaps")
+            }
+            Error::OneClass { .. } => {
+                Some("--machine one-class learns from rows of a single kind; check --label-column")
+            }
+            Error::Labels { .. } => Some(
+                "--machine epsilon-svr needs numbers, --machine c-svc classes; \
+                      --label-column names the label of a table, --labels a file of labels",
+            ),
+            Error::TooLarge { .. } => Some("--sparse needs less memory for data with many zeros"),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Library(error) => error.fmt(f),
+            Self::Usage(message) | Self::Message(message) => f.write_str(message),
+            Self::BrokenPipe => f.write_str("standard output was closed"),
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Io { source, .. } if source.kind() == io::ErrorKind::BrokenPipe => {
+                Self::BrokenPipe
+            }
+            other => Self::Library(other),
+        }
+    }
+}
+
+/// What every command returns.
+pub(crate) type CommandResult<T = Outcome> = Result<T, Failure>;

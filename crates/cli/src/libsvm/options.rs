@@ -1,0 +1,85 @@
+//! LIBSVM's way of writing options: one letter, the value in the next word.
+//!
+//! As in LIBSVM only the letter after `-` counts, and options end at the first word that does not
+//! start with `-`. A value joined to its letter (`-c10`) is understood too.
+
+use std::ffi::OsString;
+use std::str::FromStr;
+
+use crate::failure::{CommandResult, Failure};
+
+/// Words of a command line, taken one by one.
+pub(super) struct Words<'a> {
+    words: &'a [OsString],
+}
+
+/// One option: its letter and the rest of its word.
+pub(super) struct Letter<'a> {
+    pub(super) letter: char,
+    pub(super) rest: &'a str,
+}
+
+impl<'a> Words<'a> {
+    pub(super) fn new(words: &'a [OsString]) -> Self {
+        Self { words }
+    }
+
+    /// The next option, if the next word is one; a lone `-` is a file.
+    pub(super) fn option(&mut self) -> Option<Letter<'a>> {
+        let (first, rest) = self.words.split_first()?;
+        let mut letters = first.to_str()?.strip_prefix('-')?.chars();
+        let letter = letters.next()?;
+        self.words = rest;
+        Some(Letter { letter, rest: letters.as_str() })
+    }
+
+    /// The value of an option: joined to it if that part is a number, else the next word.
+    pub(super) fn number<T: FromStr>(&mut self, option: &Letter<'_>) -> CommandResult<T> {
+        let Letter { letter, rest } = *option;
+        if let Ok(value) = rest.parse() {
+            return Ok(value);
+        }
+        self.next_number(letter)
+    }
+
+    /// The next word as a number.
+    pub(super) fn next_number<T: FromStr>(&mut self, letter: char) -> CommandResult<T> {
+        let word = self.next_word(letter)?;
+        word.to_str().and_then(|text| text.parse().ok()).ok_or_else(|| {
+            let word = word.to_string_lossy();
+            Failure::usage(format!("option -{letter}: expected a number, found '{word}'"))
+        })
+    }
+
+    /// The next word, whatever it is.
+    pub(super) fn next_word(&mut self, letter: char) -> CommandResult<&'a OsString> {
+        let (first, rest) = self
+            .words
+            .split_first()
+            .ok_or_else(|| Failure::usage(format!("option -{letter}: a value is missing")))?;
+        self.words = rest;
+        Ok(first)
+    }
+
+    /// The words after the options.
+    pub(super) fn files(self) -> &'a [OsString] {
+        self.words
+    }
+}
+
+/// An option the program does not have.
+pub(super) fn unknown(option: &Letter<'_>) -> Failure {
+    Failure::usage(format!("Unknown option: -{}", option.letter))
+}
+
+/// A switch that is 0 or 1.
+pub(super) fn switch(words: &mut Words<'_>, option: &Letter<'_>) -> CommandResult<bool> {
+    match words.number::<i64>(option)? {
+        0 => Ok(false),
+        1 => Ok(true),
+        other => Err(Failure::usage(format!(
+            "option -{}: expected 0 or 1, found {other}",
+            option.letter
+        ))),
+    }
+}

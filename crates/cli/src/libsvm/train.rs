@@ -1,0 +1,297 @@
+//! `svm-train`: LIBSVM's options, model file and summary lines.
+
+use std::ffi::OsString;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use widemargin::data::{ClassOrder, Dataset, Label};
+use widemargin::kernel::Kernel;
+use widemargin::machine::{
+    ClassWeights, Loss, Machine, MachineKind, Model, NuSvc, NuSvr, OneClass, Precision, Scheme,
+    SolverOptions, Svc, Svr,
+};
+use widemargin::solver::Status;
+use widemargin::{Context, Event, SolvedFunction};
+
+use super::options::{Words, switch, unknown};
+use super::{read_data, threads};
+use crate::failure::{CommandResult, Failure, Outcome};
+use crate::interrupt::Interrupt;
+use crate::session::Session;
+use crate::terminal;
+
+/// Printed when there is nothing to do.
+pub(super) const USAGE: &str = "\
+Usage: svm-train [options] training_set_file [model_file]
+options:
+-s svm_type : machine to train (default 0)
+	0 -- C-SVC		(classification into any number of classes)
+	1 -- nu-SVC		(classification into any number of classes)
+	2 -- one-class SVM
+	3 -- epsilon-SVR	(regression)
+	4 -- nu-SVR		(regression)
+-t kernel_type : kernel (default 2)
+	0 -- linear: u'*v
+	1 -- polynomial: (gamma*u'*v + coef0)^degree
+	2 -- radial basis function: exp(-gamma*|u-v|^2)
+	3 -- sigmoid: tanh(gamma*u'*v + coef0)
+	4 -- precomputed kernel (kernel values in training_set_file)
+-d degree : degree of the polynomial kernel (default 3)
+-g gamma : gamma of the kernel (default 1/num_features)
+-r coef0 : coef0 of the kernel (default 0)
+-c cost : penalty C of C-SVC, epsilon-SVR and nu-SVR (default 1)
+-n nu : nu of nu-SVC, one-class SVM and nu-SVR (default 0.5)
+-p epsilon : half width of the tube of epsilon-SVR (default 0.1)
+-m cachesize : megabytes for cached kernel rows (default 100)
+-e epsilon : tolerance of the stopping rule (default 0.001)
+-h shrinking : set settled variables aside, 0 or 1 (default 1)
+-b probability_estimates : learn probabilities, 0 or 1 (default 0)
+-wi weight : multiply C of class i by weight, for C-SVC (default 1)
+-v n : n-fold cross-validation instead of a model
+-q : print nothing
+";
+
+/// Below this tolerance kernel values are computed in double precision.
+const SMALLEST_SINGLE_TOLERANCE: f64 = 1e-5;
+
+struct Options {
+    machine: MachineKind,
+    kernel: u32,
+    degree: u32,
+    gamma: f64,
+    coef0: f64,
+    cost: f64,
+    nu: f64,
+    tube: f64,
+    cache_mb: f64,
+    tolerance: f64,
+    shrinking: bool,
+    probability: bool,
+    weights: Vec<(Label, f64)>,
+    folds: Option<usize>,
+    quiet: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            machine: MachineKind::CSvc,
+            kernel: 2,
+            degree: 3,
+            gamma: 0.0,
+            coef0: 0.0,
+            cost: 1.0,
+            nu: 0.5,
+            tube: 0.1,
+            cache_mb: 100.0,
+            tolerance: 1e-3,
+            shrinking: true,
+            probability: false,
+            weights: Vec::new(),
+            folds: None,
+            quiet: false,
+        }
+    }
+}
+
+impl Options {
+    fn read(arguments: &[OsString]) -> CommandResult<(Self, &[OsString])> {
+        let mut options = Self::default();
+        let mut words = Words::new(arguments);
+        while let Some(option) = words.option() {
+            match option.letter {
+                's' => options.machine = machine(words.number(&option)?)?,
+                't' => options.kernel = words.number(&option)?,
+                'd' => options.degree = words.number(&option)?,
+                'g' => options.gamma = words.number(&option)?,
+                'r' => options.coef0 = words.number(&option)?,
+                'c' => options.cost = words.number(&option)?,
+                'n' => options.nu = words.number(&option)?,
+                'p' => options.tube = words.number(&option)?,
+                'm' => options.cache_mb = words.number(&option)?,
+                'e' => options.tolerance = words.number(&option)?,
+                'h' => options.shrinking = switch(&mut words, &option)?,
+                'b' => options.probability = switch(&mut words, &option)?,
+                'q' => options.quiet = true,
+                'v' => options.folds = Some(folds(words.number(&option)?)?),
+                'w' => {
+                    let class: i64 = option.rest.parse().map_err(|_| unknown(&option))?;
+                    options.weights.push((Label::Int(class), words.next_number('w')?));
+                }
+                _ => return Err(unknown(&option)),
+            }
+        }
+        Ok((options, words.files()))
+    }
+
+    fn kernel(&self, features: usize) -> CommandResult<Kernel> {
+        let (coef0, degree) = (self.coef0, self.degree);
+        // LIBSVM takes 0 for "not given".
+        let gamma = if self.gamma == 0.0 { 1.0 / features.max(1) as f64 } else { self.gamma };
+        Ok(match self.kernel {
+            0 => Kernel::Linear,
+            1 => Kernel::Polynomial { gamma, coef0, degree },
+            2 => Kernel::Gaussian { gamma },
+            3 => Kernel::Sigmoid { gamma, coef0 },
+            4 => Kernel::Precomputed,
+            _ => return Err(Failure::Message("unknown kernel type".into())),
+        })
+    }
+
+    /// Weights of classes that occur; others are told as LIBSVM does.
+    fn class_weights(&self, data: &Dataset) -> CommandResult<ClassWeights> {
+        if self.weights.is_empty() || !self.machine.is_classifier() {
+            return Ok(ClassWeights::Uniform);
+        }
+        let names: Vec<String> = data
+            .labels()
+            .classes(ClassOrder::FirstSeen)?
+            .names
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        let known = |(label, _): &&(Label, f64)| names.contains(&label.to_string());
+        for (label, _) in self.weights.iter().filter(|weight| !known(weight)) {
+            terminal::note(&format!(
+                "WARNING: class label {label} specified in weight is not found"
+            ));
+        }
+        Ok(ClassWeights::Given(self.weights.iter().filter(known).cloned().collect()))
+    }
+
+    fn machine(&self, data: &Dataset) -> CommandResult<Box<dyn Machine>> {
+        let kernel = self.kernel(data.columns())?;
+        let precision = if self.tolerance < SMALLEST_SINGLE_TOLERANCE {
+            Precision::F64
+        } else {
+            Precision::F32
+        };
+        let options = SolverOptions {
+            tol: self.tolerance,
+            precision,
+            shrinking: self.shrinking,
+            max_iterations: None,
+        };
+        let (c, nu, loss) = (self.cost, self.nu, Loss::Hinge);
+        let (scheme, class_order) = (Scheme::OneVsOne, ClassOrder::FirstSeen);
+        let class_weights = self.class_weights(data)?;
+        Ok(match self.machine {
+            MachineKind::CSvc => {
+                Box::new(Svc { c, kernel, loss, class_weights, scheme, class_order, options })
+            }
+            MachineKind::NuSvc => {
+                let class_weights = ClassWeights::Uniform;
+                Box::new(NuSvc { nu, kernel, class_weights, scheme, class_order, options })
+            }
+            MachineKind::EpsilonSvr => {
+                Box::new(Svr { c, epsilon: self.tube, loss, kernel, options })
+            }
+            MachineKind::NuSvr => Box::new(NuSvr { c, nu, kernel, options }),
+            MachineKind::OneClass | MachineKind::Svdd => Box::new(OneClass { nu, kernel, options }),
+        })
+    }
+}
+
+fn machine(number: i64) -> CommandResult<MachineKind> {
+    usize::try_from(number)
+        .ok()
+        .and_then(|index| MachineKind::ALL.get(index).copied())
+        .filter(|kind| *kind != MachineKind::Svdd)
+        .ok_or_else(|| Failure::Message("unknown svm type".into()))
+}
+
+fn folds(number: i64) -> CommandResult<usize> {
+    usize::try_from(number)
+        .ok()
+        .filter(|folds| *folds >= 2)
+        .ok_or_else(|| Failure::usage("n-fold cross validation: n must >= 2"))
+}
+
+/// Trains or cross-validates.
+pub(super) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResult {
+    let (options, files) = Options::read(arguments)?;
+    let (data_path, model_path) = match files {
+        [data] => (Path::new(data), default_model(Path::new(data))),
+        [data, model, ..] => (Path::new(data), PathBuf::from(model)),
+        [] => return Err(Failure::usage("a training file is missing")),
+    };
+    let session = Session {
+        context: Context::new()
+            .with_threads(threads())?
+            .with_cache_bytes(cache_bytes(options.cache_mb)?)
+            .with_cancel_token(interrupt.token()),
+        interrupt,
+        time_limit: None,
+        quiet: true,
+    };
+    let data = session.read("reading", || read_data(data_path, options.kernel == 4))?;
+    let machine = options.machine(&data)?;
+    let solved = Arc::new(Mutex::new(Vec::new()));
+    let record = Arc::clone(&solved);
+    let observer = move |event: &Event| {
+        if let Event::Solved(function) = event {
+            record.lock().unwrap_or_else(PoisonError::into_inner).push(*function);
+        }
+    };
+    let model =
+        session.run_observed("training", observer, |context| machine.fit(&data, context))?;
+    session.save(|| model.save_libsvm(&model_path))?;
+    if !options.quiet {
+        let solved = solved.lock().unwrap_or_else(PoisonError::into_inner);
+        terminal::print(&summary(&model, &solved))?;
+    }
+    Ok(tell_status(&model))
+}
+
+fn cache_bytes(megabytes: f64) -> CommandResult<usize> {
+    if megabytes > 0.0 {
+        Ok((megabytes * 1_048_576.0) as usize)
+    } else {
+        Err(Failure::Message("cache_size <= 0".into()))
+    }
+}
+
+/// `FOLDER/heart_scale` makes `heart_scale.model` here.
+fn default_model(data: &Path) -> PathBuf {
+    let mut name = data.file_name().unwrap_or_default().to_owned();
+    name.push(".model");
+    PathBuf::from(name)
+}
+
+/// The lines LIBSVM prints, one group per decision function.
+fn summary(model: &Model, solved: &[SolvedFunction]) -> String {
+    let mut functions: Vec<&SolvedFunction> = solved.iter().collect();
+    functions.sort_by_key(|function| function.index);
+    let mut text = String::new();
+    for function in functions {
+        let SolvedFunction { outcome, offset, support, bounded, determined, .. } = function;
+        let _ = writeln!(text, "*\noptimization finished, #iter = {}", outcome.iterations);
+        if let Some((name, value)) = determined {
+            let _ = writeln!(text, "{name} = {value:.6}");
+        }
+        let _ = writeln!(text, "obj = {:.6}, rho = {offset:.6}", -outcome.dual);
+        let _ = writeln!(text, "nSV = {support}, nBSV = {bounded}");
+    }
+    if model.classes.is_some() {
+        let _ = writeln!(text, "Total nSV = {}", model.support_count());
+    }
+    text
+}
+
+/// As LIBSVM, a limit reached is a warning and no failure.
+fn tell_status(model: &Model) -> Outcome {
+    let Some(training) = &model.training else { return Outcome::Done };
+    match training.outcome.status {
+        Status::Solved | Status::AlmostSolved => Outcome::Done,
+        Status::Interrupted => {
+            terminal::note("WARNING: interrupted; the best model so far was saved");
+            Outcome::Interrupted
+        }
+        status => {
+            let violation = training.outcome.violation;
+            terminal::note(&format!("WARNING: {status} at violation {violation:.1e}"));
+            Outcome::Done
+        }
+    }
+}

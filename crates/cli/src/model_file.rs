@@ -1,0 +1,166 @@
+//! Where models are written, and in which format.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use widemargin::Error;
+use widemargin::data::Dataset;
+use widemargin::data::read::source::{is_standard_stream, read_all};
+use widemargin::data::read::{Loaded, read, read_bytes};
+use widemargin::machine::Model;
+use widemargin::operation::persist::ModelFormat;
+
+use crate::arguments::InputArguments;
+use crate::failure::{CommandResult, Failure};
+
+/// Kinds of model file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ModelFormatName {
+    /// Versioned and checksummed; keeps everything
+    Native,
+    /// LIBSVM's text
+    Libsvm,
+}
+
+impl ModelFormatName {
+    /// Its name for people and JSON.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Native => "widemargin",
+            Self::Libsvm => "libsvm",
+        }
+    }
+
+    /// The other of the two.
+    pub(crate) fn other(self) -> Self {
+        match self {
+            Self::Native => Self::Libsvm,
+            Self::Libsvm => Self::Native,
+        }
+    }
+}
+
+impl From<ModelFormat> for ModelFormatName {
+    fn from(format: ModelFormat) -> Self {
+        match format {
+            ModelFormat::Native => Self::Native,
+            ModelFormat::Libsvm => Self::Libsvm,
+        }
+    }
+}
+
+/// Bytes that tell a model from data.
+const PREAMBLE: u64 = 1 << 16;
+
+/// What a file holds.
+pub(crate) enum Content {
+    /// A model.
+    Model(ModelFormatName, Box<Model>),
+    /// A data set.
+    Data(Box<Loaded>),
+}
+
+/// Reads a model or data file, whichever it is.
+pub(crate) fn open(path: &Path, input: &InputArguments) -> CommandResult<Content> {
+    let model = |format: ModelFormat, model| Content::Model(format.into(), Box::new(model));
+    if is_standard_stream(path) {
+        let bytes = read_all(path)?;
+        return Ok(match ModelFormat::detect(&bytes) {
+            Some(format) => model(format, Model::load_from_bytes(&bytes)?),
+            None => Content::Data(Box::new(read_bytes(&bytes, &input.options())?)),
+        });
+    }
+    Ok(match ModelFormat::detect(&beginning(path)?) {
+        Some(format) => model(format, Model::load(path)?),
+        None => Content::Data(Box::new(input.read(path)?)),
+    })
+}
+
+fn beginning(path: &Path) -> CommandResult<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(PREAMBLE).read_to_end(&mut bytes))
+        .map_err(|source| Error::io(path, source))?;
+    Ok(bytes)
+}
+
+/// Reads rows for a model: as its training file was read, and with as many features.
+pub(crate) fn read_for(
+    model: &Model,
+    input: &InputArguments,
+    path: &Path,
+) -> CommandResult<Dataset> {
+    let options = model.preparation.read_options(input.options());
+    let data = read(path, &options)?.dataset;
+    Ok(if data.columns() == model.features() { data } else { fit_width(model, data)? })
+}
+
+/// Sparse files leave trailing zero features out, and LIBSVM ignores features a model does not know.
+fn fit_width(model: &Model, data: Dataset) -> CommandResult<Dataset> {
+    if data.columns() > model.features() && data.feature_names().is_some() {
+        return Err(Error::length("features", model.features(), data.columns()).into());
+    }
+    let features = data.features().clone().resized_columns(model.features());
+    Ok(data.with_features(features)?)
+}
+
+/// The model's path: as given, or the data file's name with `.wm` in the current folder.
+pub(crate) fn target(given: Option<&Path>, data: &Path) -> CommandResult<PathBuf> {
+    if let Some(path) = given {
+        return Ok(path.to_owned());
+    }
+    let name = data
+        .file_name()
+        .filter(|name| *name != "-")
+        .ok_or_else(|| Failure::usage("data from standard input needs -o FILE for the model"))?;
+    let mut name = PathBuf::from(name);
+    for packed in ["gz", "xz", "zst", "bz2"] {
+        if name.extension().is_some_and(|extension| extension == packed) {
+            name.set_extension("");
+        }
+    }
+    Ok(name.with_extension("wm"))
+}
+
+/// Fails now rather than after hours of training when the model could not be written.
+pub(crate) fn check_writable(path: &Path) -> CommandResult<()> {
+    if path.as_os_str() == "-" {
+        return Ok(());
+    }
+    let fail = |kind: std::io::ErrorKind| Err(Error::io(path, kind.into()).into());
+    if path.is_dir() {
+        return fail(std::io::ErrorKind::IsADirectory);
+    }
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
+            fail(std::io::ErrorKind::NotFound)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes the model whole or not at all.
+pub(crate) fn save(model: &Model, path: &Path, format: ModelFormatName) -> CommandResult<()> {
+    match format {
+        ModelFormatName::Native => model.save(path)?,
+        ModelFormatName::Libsvm => model.save_libsvm(path)?,
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_name_drops_packing_and_folder() {
+        let name = |data: &str| target(None, Path::new(data)).unwrap();
+        assert_eq!(name("a/heart.csv"), Path::new("heart.wm"));
+        assert_eq!(name("a9a.libsvm.xz"), Path::new("a9a.wm"));
+        assert_eq!(name("heart_scale"), Path::new("heart_scale.wm"));
+        assert!(target(None, Path::new("-")).is_err());
+        assert_eq!(target(Some(Path::new("m")), Path::new("-")).unwrap(), Path::new("m"));
+    }
+}

@@ -1,0 +1,65 @@
+//! Pictures as SVG: what is drawn is handed in, nothing is computed here.
+
+mod confusion;
+mod curve;
+mod regions;
+
+use std::fmt::Display;
+use std::path::Path;
+
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use widemargin::data::write::write_atomically;
+
+pub(crate) use confusion::confusion;
+pub(crate) use curve::{Curve, roc};
+pub(crate) use regions::{Regions, regions};
+
+use crate::failure::{CommandResult, Failure};
+
+/// Colours that people who see colours differently can tell apart (Okabe and Ito).
+const PALETTE: [RGBColor; 8] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(230, 159, 0),
+    RGBColor(86, 180, 233),
+    RGBColor(120, 120, 120),
+    RGBColor(240, 228, 66),
+];
+
+const FONT: &str = "sans-serif";
+
+type Canvas<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+fn color(index: usize) -> RGBColor {
+    PALETTE[index % PALETTE.len()]
+}
+
+/// The colour mixed with white.
+fn pale(index: usize) -> RGBColor {
+    let RGBColor(r, g, b) = color(index);
+    let mix = |v: u8| (f64::from(v) * 0.3 + 255.0 * 0.7) as u8;
+    RGBColor(mix(r), mix(g), mix(b))
+}
+
+fn drawing(error: impl Display) -> Failure {
+    Failure::Message(format!("the picture could not be drawn: {error}"))
+}
+
+/// Draws on a white canvas and writes the file whole or not at all.
+fn save(
+    path: &Path,
+    size: (u32, u32),
+    draw: impl FnOnce(&Canvas<'_>) -> CommandResult<()>,
+) -> CommandResult<()> {
+    let mut svg = String::new();
+    {
+        let canvas = SVGBackend::with_string(&mut svg, size).into_drawing_area();
+        canvas.fill(&WHITE).map_err(drawing)?;
+        draw(&canvas)?;
+        canvas.present().map_err(drawing)?;
+    }
+    Ok(write_atomically(path, |out| out.write_all(svg.as_bytes()))?)
+}

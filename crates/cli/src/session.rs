@@ -1,0 +1,71 @@
+//! One run of a command: its threads, progress bar, time limit and answer to Ctrl-C.
+
+use std::time::Duration;
+
+use widemargin::{Context, Event, Observer};
+
+use crate::failure::CommandResult;
+use crate::interrupt::Interrupt;
+use crate::progress::Progress;
+
+/// What the computations of a command run in.
+pub(crate) struct Session<'a> {
+    pub(crate) context: Context,
+    pub(crate) interrupt: &'a Interrupt,
+    pub(crate) time_limit: Option<Duration>,
+    pub(crate) quiet: bool,
+}
+
+impl Session<'_> {
+    /// Runs `read` on the threads of the session.
+    pub(crate) fn read<R: Send>(
+        &self,
+        message: &str,
+        read: impl FnOnce() -> CommandResult<R> + Send,
+    ) -> CommandResult<R> {
+        let progress = Progress::new(message, self.quiet);
+        let result = self.context.install(read);
+        progress.finish();
+        result
+    }
+
+    /// Runs a computation: with a progress bar, inside the time limit, stoppable by Ctrl-C.
+    pub(crate) fn run<R>(
+        &self,
+        message: &str,
+        compute: impl FnOnce(&Context) -> widemargin::Result<R>,
+    ) -> CommandResult<R> {
+        self.run_observed(message, |_: &Event| {}, compute)
+    }
+
+    /// As [`run`](Self::run), the events going to `observer` as well.
+    pub(crate) fn run_observed<R>(
+        &self,
+        message: &str,
+        observer: impl Observer + 'static,
+        compute: impl FnOnce(&Context) -> widemargin::Result<R>,
+    ) -> CommandResult<R> {
+        let progress = Progress::new(message, self.quiet);
+        let bar = progress.clone();
+        let mut context = self.context.clone().with_observer(move |event: &Event| {
+            bar.observe(event);
+            observer.observe(event);
+        });
+        if let Some(limit) = self.time_limit {
+            context = context.with_time_limit(limit);
+        }
+        let result = self.interrupt.during(|| compute(&context));
+        progress.finish();
+        Ok(result?)
+    }
+
+    /// Runs a save that Ctrl-C must not cut short.
+    pub(crate) fn save<R>(&self, save: impl FnOnce() -> R) -> R {
+        self.interrupt.while_saving(save)
+    }
+
+    /// Number of threads.
+    pub(crate) fn threads(&self) -> usize {
+        self.context.threads()
+    }
+}
