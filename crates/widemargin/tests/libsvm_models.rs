@@ -156,6 +156,8 @@ fn indices_count_from_zero_when_the_file_does() {
     let mut row = vec![0.0; 3];
     model.support.copy_row(0, &mut row);
     assert_eq!(row, [3.0, 0.0, 4.0]);
+    let written = String::from_utf8(model.to_libsvm_bytes().unwrap()).unwrap();
+    assert!(written.ends_with("SV\n0.5 0:3 2:4 \n0.5 1:5 \n"), "{written}");
 }
 
 const BINARY: &str = "svm_type c_svc\nkernel_type rbf\ngamma 0.5\nnr_class 2\ntotal_sv 2\nrho 0\n\
@@ -229,7 +231,7 @@ const BROKEN: [(&str, &str, &str); 30] = [
     (
         "-1 1:2",
         "-1 4294967295:1",
-        "11:4: expected a feature index from 0 to 4294967294, found '4294967295'",
+        "11:4: expected a feature index of at most 134217728, found '4294967295'",
     ),
     ("-1 1:2", "-1 1:inf", "11:6: expected a finite value, found 'inf'"),
     ("-1 1:2", "inf 1:2", "11:1: expected a finite coefficient, found 'inf'"),

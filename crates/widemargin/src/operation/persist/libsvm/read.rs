@@ -9,6 +9,7 @@ use std::path::Path;
 use super::super::validate;
 use super::tokens::{Token, Tokens};
 use super::{KERNELS, KEYS, MACHINES};
+use crate::data::read::{DEFAULT_MAX_COLUMNS, IndexBase};
 use crate::data::{Csr, Label, Layout, Matrix};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
@@ -26,7 +27,8 @@ pub(in super::super) fn read(path: &Path, bytes: &[u8]) -> Result<Model> {
     let classes = header.classes(&tokens, kind)?;
     let vectors = Vectors::read(&mut tokens, &header, kernel == Kernel::Precomputed)?;
     let functions = header.functions(&classes, &vectors);
-    let (support, support_rows) = vectors.into_matrix(kernel == Kernel::Precomputed)?;
+    let index_base = (kernel != Kernel::Precomputed).then(|| vectors.index_base());
+    let (support, support_rows) = vectors.into_matrix(index_base)?;
     let model = Model {
         kind,
         kernel,
@@ -37,7 +39,7 @@ pub(in super::super) fn read(path: &Path, bytes: &[u8]) -> Result<Model> {
         self_weight: 0.0,
         calibration: header.calibration(&tokens, kind)?,
         classes,
-        preparation: Preparation::default(),
+        preparation: Preparation { index_base, ..Preparation::default() },
         feature_names: None,
         training: None,
     };
@@ -273,8 +275,6 @@ fn list<'a, T>(
     (0..count).map(|_| item(tokens)).collect()
 }
 
-const INDEX: &str = "a feature index from 0 to 4294967294";
-
 /// The lines after `SV`.
 struct Vectors {
     /// Coefficients on each line.
@@ -329,17 +329,17 @@ impl Vectors {
         let mut least = 0_u32;
         while let Some(token) = tokens.next_on_line() {
             let (index, value) = split_pair(tokens, token)?;
-            let number: u32 = tokens.parse(index, INDEX)?;
-            if number == u32::MAX {
-                return Err(tokens.unexpected(index, INDEX));
-            }
+            let number: u32 = tokens.parse(index, "a feature index")?;
             if number < least {
                 let expected = format!("ascending feature indices, here at least {least}");
                 return Err(tokens.unexpected(index, expected));
             }
-            let index = number;
-            least = index + 1;
-            self.indices.push(index);
+            if number as usize > DEFAULT_MAX_COLUMNS {
+                let expected = format!("a feature index of at most {DEFAULT_MAX_COLUMNS}");
+                return Err(tokens.unexpected(index, expected));
+            }
+            least = number + 1;
+            self.indices.push(number);
             self.values.push(tokens.parse_finite(value, "a finite value")?);
         }
         self.starts.push(self.indices.len());
@@ -370,16 +370,20 @@ impl Vectors {
         rows.map(|row| self.coefficients[row * self.width + place]).collect()
     }
 
-    /// The table and the training rows.
-    fn into_matrix(self, precomputed: bool) -> Result<(Matrix, Vec<usize>)> {
+    fn index_base(&self) -> IndexBase {
+        if self.indices.contains(&0) { IndexBase::Zero } else { IndexBase::One }
+    }
+
+    /// The table and the training rows; no base means a precomputed kernel.
+    fn into_matrix(self, base: Option<IndexBase>) -> Result<(Matrix, Vec<usize>)> {
         let Self { starts, mut indices, values, serials, .. } = self;
-        if precomputed {
+        if base.is_none() {
             let rows: Vec<usize> = serials.into_iter().map(|serial| serial as usize).collect();
             let columns = rows.iter().max().map_or(1, |last| last + 1);
             let matrix = Csr::new(columns, starts, Vec::new(), Vec::new())?;
             return Ok((Matrix::SparseF64(matrix), rows));
         }
-        if !indices.contains(&0) {
+        if base == Some(IndexBase::One) {
             indices.iter_mut().for_each(|index| *index -= 1);
         }
         let columns = indices.iter().max().map_or(1, |&last| last as usize + 1);

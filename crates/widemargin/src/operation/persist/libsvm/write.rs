@@ -1,10 +1,11 @@
-//! Writes models that LIBSVM's programs read; anything they cannot hold is refused, not dropped.
+//! Writes models that LIBSVM's programs read; what would change predictions is refused, not dropped.
 
 use std::fmt::Write;
 
 use super::MACHINES;
 use super::number::{push_feature, push_number};
 use crate::data::Label;
+use crate::data::read::IndexBase;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::machine::{Calibration, ClassTable, Model, Scheme};
@@ -159,6 +160,7 @@ fn function_coefficients(model: &Model, function: usize) -> Vec<f64> {
 }
 
 fn put_vectors(text: &mut String, model: &Model, coefficients: &[Vec<f64>]) {
+    let first = usize::from(model.preparation.index_base != Some(IndexBase::Zero));
     for row in 0..model.support_count() {
         for place in coefficients {
             push_number(text, place[row]);
@@ -168,7 +170,7 @@ fn put_vectors(text: &mut String, model: &Model, coefficients: &[Vec<f64>]) {
             let _ = write!(text, "0:{} ", model.support_rows[row] + 1);
         } else {
             model.support.for_each_nonzero(row, |column, value| {
-                let _ = write!(text, "{}:", column + 1);
+                let _ = write!(text, "{}:", column + first);
                 push_feature(text, value);
                 text.push(' ');
             });
