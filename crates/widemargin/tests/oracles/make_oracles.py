@@ -3,12 +3,13 @@
 Run in the environment of bench/setup.sh: `bench/.venv/bin/python make_oracles.py`. Every
 configuration is solved by libsvm-official at tolerance 1e-10, refined to f64 precision (polish.py)
 and certified: the recorded `violation` and `gap` prove how close to optimal the record is. Data
-come from the repository's `data/`; rows are thinned by `stride` and, where `scaled`, every feature
-is mapped to [-1, 1] over the thinned rows as -1 + 2 (v - min) / (max - min), a constant one to 0.
+come from the repository's `data/`; rows are thinned by `stride`, then every feature is mapped to
+[-1, 1] over the thinned rows as -1 + 2 (v - min) / (max - min), a constant one to 0.
 """
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +43,7 @@ def classification(name, stride, weights):
         for kind in ("linear", "polynomial", "rbf", "sigmoid")
         for machine in (
             lambda k, kind=kind: Machine("c_svc", k[kind], c=1.0),
-            lambda k, kind=kind: Machine("nu_svc", k[kind], nu=0.2),
+            lambda k, kind=kind: Machine("nu_svc", k[kind], nu=0.23),
         )
     )
     yield name, stride, lambda k: Machine("c_svc", k["rbf"], c=100.0)
@@ -64,14 +65,14 @@ def one_class(name, stride):
 
 
 def configurations():
-    yield from classification("iris", 1, {0: 3.0, 2: 0.5})
-    yield from classification("wine", 1, {0: 0.5, 1: 4.0})
-    yield from classification("wdbc", 2, {0: 5.0})
-    yield from classification("ionosphere", 1, {1: 2.0, 2: 0.25})
-    yield from classification("digits", 6, {3: 2.0, 8: 0.1})
-    yield from regression("housing", 2, 0.5)
-    yield from regression("diabetes", 1, 5.0)
-    for name, stride in (("iris", 1), ("wdbc", 2), ("ionosphere", 1), ("digits", 6)):
+    """(file in data/, stride, machine given the kernels); weights are by class in sorted order."""
+    yield from classification("iris.csv", 1, {0: 3.0, 2: 0.5})
+    yield from classification("wine.csv", 1, {0: 0.5, 1: 4.0})
+    yield from classification("wdbc.csv", 2, {0: 5.0})
+    yield from classification("sonar.csv", 1, {0: 2.0, 1: 0.25})
+    yield from classification("digits.libsvm.xz", 6, {3: 2.0, 8: 0.1})
+    yield from regression("diabetes.csv", 1, 5.0)
+    for name, stride in (("iris.csv", 1), ("wdbc.csv", 2), ("sonar.csv", 1), ("diabetes.csv", 2)):
         yield from one_class(name, stride)
 
 
@@ -96,13 +97,29 @@ def count_range(machine, part, k):
     return size > 1e-5 * upper, touching | (size > 0)
 
 
-def record(name, stride, machine, x, y):
+def sorted_parts(machine, model, support, y):
+    """The sub-problems with pairs of classes in sorted order; the sign of a swapped pair turns."""
+    found = parts(machine, model, support, y)
+    if not model.labels:
+        return found
+    count, pairs = len(model.labels), {}
+    order = [(i, j) for i in range(count) for j in range(i + 1, count)]
+    for (i, j), part in zip(order, found):
+        first, second = model.labels[i], model.labels[j]
+        if first > second:
+            part = replace(part, target=-part.target, coefficients=-part.coefficients,
+                           rho=-part.rho)
+        pairs[min(first, second), max(first, second)] = part
+    return [pairs[key] for key in sorted(pairs)]
+
+
+def record(name, stride, machine, x, y, names):
     matrix = machine.kernel.block(x, x)
     model, support = train_libsvm(machine, x, y, TOLERANCE)
     rows = len(y)
     needed, allowed = np.zeros(rows, bool), np.zeros(rows, bool)
     subs, probes = [], np.unique(np.linspace(0, rows - 1, 6).astype(int))
-    for raw in parts(machine, model, support, y):
+    for raw in sorted_parts(machine, model, support, y):
         k = matrix[np.ix_(raw.rows, raw.rows)]
         part = polish(machine, raw, k)
         certificate = part.certificate(machine, k)
@@ -123,10 +140,10 @@ def record(name, stride, machine, x, y):
             subs[-1]["r"] = part.undivided(machine)
     kernel = machine.kernel
     entry = {
-        "data": name, "stride": stride, "scaled": True, "machine": machine.svm_type,
+        "data": name, "stride": stride, "machine": machine.svm_type,
         "kernel": kernel.name, "rows": rows, "features": x.shape[1],
         "support_vectors": [int(needed.sum()), int(allowed.sum())],
-        "probes": probes.tolist(), "labels": model.labels, "parts": subs,
+        "probes": probes.tolist(), "parts": subs,
     }
     if kernel.name != "linear":
         entry["gamma"] = kernel.gamma
@@ -141,7 +158,7 @@ def record(name, stride, machine, x, y):
     if machine.svm_type == "epsilon_svr":
         entry["epsilon"] = machine.epsilon
     if machine.weights:
-        entry["class_weights"] = [[label, w] for label, w in machine.weights.items()]
+        entry["class_weights"] = [[names[label], w] for label, w in machine.weights.items()]
     if kernel.name == "sigmoid":
         # Coefficients sum to zero, so only the doubly centred matrix must be semidefinite.
         centred = matrix - matrix.mean(0) - matrix.mean(1)[:, None] + matrix.mean()
@@ -152,13 +169,14 @@ def record(name, stride, machine, x, y):
 def main():
     entries = []
     for name, stride, make in configurations():
-        x, y = load(ROOT, name, stride)
+        x, given, codes, names = load(ROOT, name, stride)
         machine = make(kernels(x.shape[1]))
-        entry = record(name, stride, machine, x, y)
+        y = given.astype(float) if machine.svm_type.endswith("svr") else codes
+        entry = record(name, stride, machine, x, y, names)
         entries.append(entry)
         worst = max(p["violation"] for p in entry["parts"])
         gap = max(abs(p["gap"]) for p in entry["parts"])
-        print(f"{name:12} {machine.title():50} sv {entry['support_vectors']} "
+        print(f"{name:16} {machine.title():50} sv {entry['support_vectors']} "
               f"violation {worst:.1e} gap {gap:.1e}", flush=True)
     text = json.dumps({"tolerance": TOLERANCE, "source": "libsvm-official 3.37.0",
                        "configurations": entries}, separators=(",", ":"))
