@@ -142,7 +142,8 @@ impl Configuration {
 
     /// The minimised dual of one function, as LIBSVM prints it.
     fn objective(&self, kernel: &[Vec<f64>], coefficients: &[f64], targets: &[f64]) -> f64 {
-        let used: Vec<usize> = (0..coefficients.len()).filter(|&i| coefficients[i] != 0.0).collect();
+        let used: Vec<usize> =
+            (0..coefficients.len()).filter(|&i| coefficients[i] != 0.0).collect();
         let mut energy = 0.0;
         for &i in &used {
             let sum: f64 = used.iter().map(|&j| kernel[i][j] * coefficients[j]).sum();
@@ -184,10 +185,8 @@ fn check(configuration: &Configuration) {
         SolverOptions { tol: 1e-8, precision: Precision::F64, ..SolverOptions::default() };
     let model = configuration.fit(&rows, &labels, options);
     assert_eq!(model.training.as_ref().unwrap().outcome.status, Status::Solved, "{title}");
-    let kernel: Vec<Vec<f64>> = rows
-        .iter()
-        .map(|a| rows.iter().map(|b| configuration.evaluate(a, b)).collect())
-        .collect();
+    let kernel: Vec<Vec<f64>> =
+        rows.iter().map(|a| rows.iter().map(|b| configuration.evaluate(a, b)).collect()).collect();
     let targets = match &labels {
         Labels::Int(values) => values.iter().map(|&v| v as f64).collect(),
         Labels::Real(values) => values.clone(),
