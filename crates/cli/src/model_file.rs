@@ -8,7 +8,8 @@ use clap::ValueEnum;
 use widemargin::Error;
 use widemargin::data::Dataset;
 use widemargin::data::read::source::{is_standard_stream, read_all};
-use widemargin::data::read::{Loaded, read, read_bytes};
+use widemargin::data::read::{Format, IndexBase, Loaded, read, read_bytes};
+use widemargin::kernel::Kernel;
 use widemargin::machine::Model;
 use widemargin::operation::persist::ModelFormat;
 
@@ -88,21 +89,39 @@ fn beginning(path: &Path) -> CommandResult<Vec<u8>> {
 
 /// Reads rows for a model: as its training file was read, and with as many features.
 pub(crate) fn read_for(
-    model: &Model,
+    model: &mut Model,
     input: &InputArguments,
     path: &Path,
 ) -> CommandResult<Dataset> {
-    let options = model.preparation.read_options(input.options());
-    let data = read(path, &options)?.dataset;
-    Ok(if data.columns() == model.features() { data } else { fit_width(model, data)? })
+    let loaded = read(path, &model.preparation.read_options(input.options()))?;
+    let is_text = loaded.format == Format::Libsvm;
+    let data = kernel_values(&model.kernel, loaded)?;
+    if is_text { align(model, data) } else { Ok(data) }
 }
 
-/// Sparse files leave trailing zero features out, and LIBSVM ignores features a model does not know.
-fn fit_width(model: &Model, data: Dataset) -> CommandResult<Dataset> {
-    if data.columns() > model.features() && data.feature_names().is_some() {
-        return Err(Error::length("features", model.features(), data.columns()).into());
+/// The rows of a file; of a precomputed kernel without the serial number LIBSVM puts in column 0.
+pub(crate) fn kernel_values(kernel: &Kernel, loaded: Loaded) -> CommandResult<Dataset> {
+    let data = loaded.dataset;
+    if *kernel != Kernel::Precomputed || loaded.index_base != Some(IndexBase::Zero) {
+        return Ok(data);
     }
-    let features = data.features().clone().resized_columns(model.features());
+    let features = data.features().clone().without_first_column();
+    Ok(data.with_features(features)?)
+}
+
+/// LIBSVM text tells no width: zeros at the end of rows may be missing, and features the model has
+/// never seen are zero in all its support vectors.
+pub(crate) fn align(model: &mut Model, data: Dataset) -> CommandResult<Dataset> {
+    let (known, found) = (model.features(), data.columns());
+    if found > known && model.preparation.scaler.is_none() && model.kernel != Kernel::Precomputed {
+        model.support = model.support.clone().resized_columns(found);
+        model.feature_names = None;
+        return Ok(data);
+    }
+    if found == known {
+        return Ok(data);
+    }
+    let features = data.features().clone().resized_columns(known);
     Ok(data.with_features(features)?)
 }
 

@@ -59,6 +59,18 @@ impl Session<'_> {
         Ok(result?)
     }
 
+    /// Asks a model, which Ctrl-C may end at once because nothing would be lost.
+    pub(crate) fn ask<R>(
+        &self,
+        message: &str,
+        compute: impl FnOnce(&Context) -> widemargin::Result<R>,
+    ) -> CommandResult<R> {
+        let progress = Progress::new(message, self.quiet);
+        let result = compute(&self.context);
+        progress.finish();
+        Ok(result?)
+    }
+
     /// Runs a save that Ctrl-C must not cut short.
     pub(crate) fn save<R>(&self, save: impl FnOnce() -> R) -> R {
         self.interrupt.while_saving(save)

@@ -26,7 +26,7 @@ pub(crate) fn note(text: &str) {
 
 /// Tells the user about something that went on regardless.
 pub(crate) fn warn(text: &str) {
-    if io::stderr().is_terminal() {
+    if io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
         note(&format!("\u{1b}[1;33mwarning\u{1b}[0m: {text}"));
     } else {
         note(&format!("warning: {text}"));

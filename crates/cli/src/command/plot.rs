@@ -87,9 +87,9 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         Picture::Confusion(common) | Picture::Roc(common) => common,
     };
     let session = common.resources.session(interrupt)?;
-    let model = Model::load(&common.model)?;
-    let data =
-        session.read("reading", || model_file::read_for(&model, &common.input, &common.data))?;
+    let mut model = Model::load(&common.model)?;
+    let data = session
+        .read("reading", || model_file::read_for(&mut model, &common.input, &common.data))?;
     match &arguments.picture {
         Picture::Regions(arguments) => regions(arguments, &session, &model, &data)?,
         Picture::Confusion(common) => confusion(common, &session, &model, &data)?,
@@ -114,7 +114,7 @@ fn confusion(
             model.kind
         )));
     }
-    let answers = session.run("predicting", |context| predict(model, data, context))?;
+    let answers = session.ask("predicting", |context| predict(model, data, context))?;
     let confusion = Confusion::new(data.labels(), &answers)?;
     let names: Vec<String> = confusion.classes.iter().map(ToString::to_string).collect();
     let title = title(common, || format!("accuracy {:.2} %", 100.0 * confusion.accuracy()));
@@ -126,7 +126,7 @@ fn predict(model: &Model, data: &Dataset, context: &Context) -> widemargin::Resu
 }
 
 fn roc(common: &Common, session: &Session<'_>, model: &Model, data: &Dataset) -> CommandResult<()> {
-    let scores = session.run("predicting", |context| scores(model, data, context))?;
+    let scores = session.ask("predicting", |context| scores(model, data, context))?;
     let curves = scores
         .into_iter()
         .map(|(class, scores)| {
@@ -177,7 +177,7 @@ fn regions(
     let axes = axes(&arguments.axes, &features)?;
     let ranges = axes.map(|j| margin(&features[j]));
     let cells = usize::from(arguments.cells);
-    let (cell_answers, row_answers) = session.run("predicting", |context| {
+    let (cell_answers, row_answers) = session.ask("predicting", |context| {
         let predictor = model.predictor(context)?;
         let lines = (0..cells)
             .map(|row| predictor.predict(&line(&features, axes, &ranges, cells, row)?))
@@ -219,7 +219,9 @@ fn regions(
         .collect();
     let name = |j: usize| features[j].name.clone().unwrap_or_else(|| format!("feature {}", j + 1));
     let picture = Regions {
-        title: title(&arguments.common, || format!("{}, {}", model.kind, model.kernel)),
+        title: title(&arguments.common, || {
+            format!("{}, {} kernel", model.kind, model.kernel.name())
+        }),
         axes: axes.map(name),
         ranges,
         cells,

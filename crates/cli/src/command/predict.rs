@@ -63,12 +63,13 @@ pub(crate) struct Arguments {
 /// Answers, written line by line.
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult {
     let session = arguments.resources.session(interrupt)?;
-    let model = Model::load(&arguments.model)?;
+    let mut model = Model::load(&arguments.model)?;
     let input = &arguments.input;
-    let data = session.read("reading", || model_file::read_for(&model, input, &arguments.data))?;
+    let data =
+        session.read("reading", || model_file::read_for(&mut model, input, &arguments.data))?;
     let watch = Stopwatch::start();
     let answers =
-        session.run("predicting", |context| answers(arguments, &model, &data, context))?;
+        session.ask("predicting", |context| answers(arguments, &model, &data, context))?;
     let spent = watch.stop();
     let evaluation = Evaluation::new(&model, data.labels(), &answers.labels, spent)?;
     let to_stdout = arguments.output.as_deref().is_none_or(is_standard_stream);

@@ -82,7 +82,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     model.preparation = preparation;
     session.save(|| model_file::save(&model, &target, arguments.model_format))?;
     let outcome = tell_status(&model, &target);
-    let test = arguments.test.as_ref().map(|path| test(arguments, path, &model, &session));
+    let test = arguments.test.as_ref().map(|path| test(arguments, path, model.clone(), &session));
     let test = test.transpose()?;
     let to_stdout = target.as_os_str() != "-";
     if arguments.json {
@@ -105,7 +105,8 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
 fn prepare(arguments: &Arguments) -> CommandResult<(Dataset, Preparation)> {
     let loaded = arguments.input.read(&arguments.data)?;
     let mut preparation = Preparation::of_file(&loaded);
-    let mut data = loaded.dataset;
+    let kernel = arguments.machine.kernel(loaded.dataset.features())?;
+    let mut data = model_file::kernel_values(&kernel, loaded)?;
     if let Some(path) = &arguments.sample_weights {
         data = data.with_weights(read_weights(path)?)?;
     }
@@ -146,15 +147,15 @@ fn tell_status(model: &Model, target: &Path) -> Outcome {
 fn test(
     arguments: &Arguments,
     path: &Path,
-    model: &Model,
+    mut model: Model,
     session: &Session<'_>,
 ) -> CommandResult<Evaluation> {
     let input = arguments.input.with_labels(arguments.test_labels.as_deref());
-    let data = session.read("reading", || model_file::read_for(model, &input, path))?;
+    let data = session.read("reading", || model_file::read_for(&mut model, &input, path))?;
     let watch = Stopwatch::start();
     let answers =
         session.run("testing", |context| model.predictor(context)?.predict(data.features()))?;
-    Evaluation::new(model, data.labels(), &answers, watch.stop())
+    Evaluation::new(&model, data.labels(), &answers, watch.stop())
 }
 
 fn summary(data: &Dataset, model: &Model, spent: Spent, target: &Path, threads: usize) -> String {

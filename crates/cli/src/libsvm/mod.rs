@@ -9,8 +9,8 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-use widemargin::data::Dataset;
-use widemargin::data::read::{Format, IndexBase, ReadOptions, read};
+use widemargin::data::read::{Format, IndexBase, Loaded, ReadOptions, read};
+use widemargin::kernel::Kernel;
 
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -89,17 +89,13 @@ fn threads() -> usize {
     std::env::var("OMP_NUM_THREADS").ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
 }
 
-/// Reads LIBSVM text; of precomputed kernels the serial number in column 0 is dropped.
-fn read_data(path: &Path, precomputed: bool) -> CommandResult<Dataset> {
-    let options = ReadOptions::new().format(Format::Libsvm);
-    let data = if precomputed {
-        read(path, &options.index_base(IndexBase::Zero))?.dataset
-    } else {
-        read(path, &options)?.dataset
-    };
-    if !precomputed {
-        return Ok(data);
+/// Reads LIBSVM text for a kernel; `base` is that of the training file, if known.
+fn read_data(path: &Path, kernel: &Kernel, base: Option<IndexBase>) -> CommandResult<Loaded> {
+    let mut options = ReadOptions::new().format(Format::Libsvm);
+    if *kernel == Kernel::Precomputed {
+        options = options.index_base(IndexBase::Zero);
+    } else if let Some(base) = base {
+        options = options.index_base(base);
     }
-    let features = data.features().clone().without_first_column();
-    Ok(data.with_features(features)?)
+    Ok(read(path, &options)?)
 }

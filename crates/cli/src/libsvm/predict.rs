@@ -7,7 +7,6 @@ use std::path::Path;
 use widemargin::Context;
 use widemargin::data::write::{general, write_atomically};
 use widemargin::data::{Dataset, Labels};
-use widemargin::kernel::Kernel;
 use widemargin::machine::Model;
 use widemargin::operation::metrics::{Confusion, RegressionErrors};
 
@@ -15,6 +14,7 @@ use super::options::{Words, switch, unknown};
 use super::{read_data, threads};
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::model_file;
 use crate::session::Session;
 use crate::terminal;
 
@@ -49,15 +49,15 @@ pub(super) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
         time_limit: None,
         quiet: true,
     };
-    let model = Model::load(model_path)?;
-    let precomputed = model.kernel == Kernel::Precomputed;
+    let mut model = Model::load(model_path)?;
     let data = session.read("reading", || {
-        let data = read_data(Path::new(data_path), precomputed)?;
-        let features = data.features().clone().resized_columns(model.features());
-        Ok(data.with_features(features)?)
+        let base = model.preparation.index_base;
+        let loaded = read_data(Path::new(data_path), &model.kernel, base)?;
+        let data = model_file::kernel_values(&model.kernel, loaded)?;
+        model_file::align(&mut model, data)
     })?;
     let labels =
-        session.run("predicting", |context| model.predictor(context)?.predict(data.features()))?;
+        session.ask("predicting", |context| model.predictor(context)?.predict(data.features()))?;
     session.save(|| write_atomically(Path::new(output), |out| write(out, &labels)))?;
     if !quiet {
         terminal::print(&summary(&model, &data, &labels)?)?;

@@ -5,11 +5,12 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use widemargin::data::read::IndexBase;
 use widemargin::data::{ClassOrder, Dataset, Label};
 use widemargin::kernel::Kernel;
 use widemargin::machine::{
-    ClassWeights, Loss, Machine, MachineKind, Model, NuSvc, NuSvr, OneClass, Precision, Scheme,
-    SolverOptions, Svc, Svr,
+    ClassWeights, Loss, Machine, MachineKind, Model, NuSvc, NuSvr, OneClass, Precision,
+    Preparation, Scheme, SolverOptions, Svc, Svr,
 };
 use widemargin::solver::Status;
 use widemargin::{Context, Event, SolvedFunction};
@@ -18,6 +19,7 @@ use super::options::{Words, switch, unknown};
 use super::{read_data, threads};
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::model_file;
 use crate::session::Session;
 use crate::terminal;
 
@@ -160,8 +162,8 @@ impl Options {
         Ok(ClassWeights::Given(self.weights.iter().filter(known).cloned().collect()))
     }
 
-    fn machine(&self, data: &Dataset) -> CommandResult<Box<dyn Machine>> {
-        let kernel = self.kernel(data.columns())?;
+    fn machine(&self, data: &Dataset, features: usize) -> CommandResult<Box<dyn Machine>> {
+        let kernel = self.kernel(features)?;
         let precision = if self.tolerance < SMALLEST_SINGLE_TOLERANCE {
             Precision::F64
         } else {
@@ -225,8 +227,15 @@ pub(super) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
         time_limit: None,
         quiet: true,
     };
-    let data = session.read("reading", || read_data(data_path, options.kernel == 4))?;
-    let machine = options.machine(&data)?;
+    let (data, preparation) = session.read("reading", || {
+        let kernel = options.kernel(1)?;
+        let loaded = read_data(data_path, &kernel, None)?;
+        let preparation = Preparation::of_file(&loaded);
+        Ok((model_file::kernel_values(&kernel, loaded)?, preparation))
+    })?;
+    // LIBSVM counts features by the largest index, which is one less when indices start at 0.
+    let unused = usize::from(preparation.index_base == Some(IndexBase::Zero));
+    let machine = options.machine(&data, data.columns().saturating_sub(unused))?;
     let solved = Arc::new(Mutex::new(Vec::new()));
     let record = Arc::clone(&solved);
     let observer = move |event: &Event| {
@@ -234,8 +243,9 @@ pub(super) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
             record.lock().unwrap_or_else(PoisonError::into_inner).push(*function);
         }
     };
-    let model =
+    let mut model =
         session.run_observed("training", observer, |context| machine.fit(&data, context))?;
+    model.preparation = preparation;
     session.save(|| model.save_libsvm(&model_path))?;
     if !options.quiet {
         let solved = solved.lock().unwrap_or_else(PoisonError::into_inner);
