@@ -19,6 +19,18 @@ pub(crate) enum WrittenFormat {
     Npy,
 }
 
+/// Refuses names that promise a packed file.
+fn check_unpacked(path: &Path) -> CommandResult<()> {
+    let packed = ["gz", "xz", "zst", "bz2"];
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some(extension) if packed.contains(&extension) => Err(Failure::usage(format!(
+            "{}: files are written uncompressed; write to '-' and pipe into a compressor",
+            path.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// Where data goes.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Output")]
@@ -64,15 +76,7 @@ impl OutputArguments {
 
     /// Refuses what would lose something or cannot be written.
     pub(crate) fn check(&self) -> CommandResult<()> {
-        let packed = ["gz", "xz", "zst", "bz2"];
-        if let Some(extension) = self.output.extension().and_then(|e| e.to_str())
-            && packed.contains(&extension)
-        {
-            return Err(Failure::usage(format!(
-                "{}: files are written uncompressed; write to '-' and pipe into a compressor",
-                self.output.display()
-            )));
-        }
+        check_unpacked(&self.output)?;
         if self.output_labels.is_some() && self.format() != WrittenFormat::Npy {
             return Err(Failure::usage("--output-labels goes with --to npy only"));
         }

@@ -67,7 +67,7 @@ impl Failure {
             Error::OneClass { .. } => {
                 Some("--machine one-class learns from rows of a single kind; check --label-column")
             }
-            Error::Labels { .. } => Some(
+            Error::Labels { expected, .. } if expected.starts_with("one ") => Some(
                 "--machine epsilon-svr needs numbers, --machine c-svc classes; \
                       --label-column names the label of a table, --labels a file of labels",
             ),

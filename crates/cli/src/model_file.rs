@@ -130,11 +130,10 @@ pub(crate) fn target(given: Option<&Path>, data: &Path) -> CommandResult<PathBuf
     if let Some(path) = given {
         return Ok(path.to_owned());
     }
-    let name = data
-        .file_name()
-        .filter(|name| *name != "-")
-        .ok_or_else(|| Failure::usage("data from standard input needs -o FILE for the model"))?;
-    let mut name = PathBuf::from(name);
+    if is_standard_stream(data) {
+        return Err(Failure::usage("data from standard input needs -o FILE for the model"));
+    }
+    let mut name = PathBuf::from(data.file_name().unwrap_or("model".as_ref()));
     for packed in ["gz", "xz", "zst", "bz2"] {
         if name.extension().is_some_and(|extension| extension == packed) {
             name.set_extension("");
@@ -148,13 +147,13 @@ pub(crate) fn check_writable(path: &Path) -> CommandResult<()> {
     if path.as_os_str() == "-" {
         return Ok(());
     }
-    let fail = |kind: std::io::ErrorKind| Err(Error::io(path, kind.into()).into());
     if path.is_dir() {
-        return fail(std::io::ErrorKind::IsADirectory);
+        return Err(Error::io(path, std::io::ErrorKind::IsADirectory.into()).into());
     }
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
-            fail(std::io::ErrorKind::NotFound)
+            let (path, folder) = (path.display(), folder.display());
+            Err(Failure::Message(format!("{path}: there is no folder '{folder}'")))
         }
         _ => Ok(()),
     }

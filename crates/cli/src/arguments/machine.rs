@@ -9,6 +9,7 @@ use widemargin::machine::{
     error_correcting_code,
 };
 
+use super::value::{number, value};
 use crate::failure::CommandResult;
 
 /// Below this tolerance single precision no longer carries enough digits.
@@ -68,19 +69,20 @@ impl From<ProbabilityName> for CalibrationMethod {
 #[command(next_help_heading = "Machine")]
 pub(crate) struct MachineArguments {
     /// c-svc, nu-svc (classes), epsilon-svr, nu-svr (numbers), one-class or svdd (novelty)
-    #[arg(long, short = 's', value_name = "KIND", default_value = "c-svc")]
+    #[arg(long, short = 's', value_name = "KIND", default_value = "c-svc",
+          value_parser = value::<MachineKind>)]
     pub(crate) machine: MachineKind,
 
     /// Penalty C of an error, for c-svc, epsilon-svr and nu-svr
-    #[arg(long, short, value_name = "NUM", default_value_t = 1.0, allow_negative_numbers = true)]
+    #[arg(long, short, value_name = "NUM", default_value_t = 1.0, allow_negative_numbers = true, value_parser = number)]
     pub(crate) c: f64,
 
     /// Bound on the share of errors, for nu-svc, nu-svr, one-class and svdd; in (0, 1]
-    #[arg(long, value_name = "NUM", default_value_t = 0.5, allow_negative_numbers = true)]
+    #[arg(long, value_name = "NUM", default_value_t = 0.5, allow_negative_numbers = true, value_parser = number)]
     pub(crate) nu: f64,
 
     /// Half the width of the tube in which epsilon-svr forgives errors
-    #[arg(long, value_name = "NUM", default_value_t = 0.1, allow_negative_numbers = true)]
+    #[arg(long, value_name = "NUM", default_value_t = 0.1, allow_negative_numbers = true, value_parser = number)]
     pub(crate) epsilon: f64,
 
     /// How margin errors are charged
@@ -112,7 +114,7 @@ pub(crate) struct MachineArguments {
         value_name = "GAMMA",
         default_value = "scale",
         help_heading = "Kernel",
-        allow_negative_numbers = true
+        allow_negative_numbers = true, value_parser = value::<Gamma>
     )]
     pub(crate) gamma: Gamma,
 
@@ -125,7 +127,7 @@ pub(crate) struct MachineArguments {
         long,
         value_name = "NUM",
         default_value_t = 0.0,
-        allow_negative_numbers = true,
+        allow_negative_numbers = true, value_parser = number,
         help_heading = "Kernel"
     )]
     pub(crate) coef0: f64,
@@ -136,14 +138,14 @@ pub(crate) struct MachineArguments {
         short = 'e',
         value_name = "NUM",
         default_value_t = 1e-3,
-        allow_negative_numbers = true,
+        allow_negative_numbers = true, value_parser = number,
         help_heading = "Solver"
     )]
     pub(crate) tol: f64,
 
     /// Number format of kernel values: f32 (fast, sound down to --tol 1e-5) or f64
     /// [default: f32, below --tol 1e-5 f64]
-    #[arg(long, value_name = "FORMAT", help_heading = "Solver")]
+    #[arg(long, value_name = "FORMAT", value_parser = value::<Precision>, help_heading = "Solver")]
     pub(crate) precision: Option<Precision>,
 
     /// Keep every variable active (never faster; for checks)

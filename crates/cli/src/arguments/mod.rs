@@ -4,6 +4,7 @@ mod input;
 mod machine;
 mod resources;
 mod scale;
+mod value;
 
 pub(crate) use input::{InputArguments, first_index};
 pub(crate) use machine::MachineArguments;

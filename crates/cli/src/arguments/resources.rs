@@ -6,6 +6,7 @@ use clap::Args;
 use widemargin::Context;
 use widemargin::kernel::InstructionSet;
 
+use super::value::value;
 use crate::failure::CommandResult;
 use crate::interrupt::Interrupt;
 use crate::session::Session;
@@ -15,8 +16,9 @@ use crate::session::Session;
 #[command(next_help_heading = "Resources")]
 pub(crate) struct ResourceArguments {
     /// Worker threads; 0 means one per processor
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) threads: usize,
+    #[arg(long, value_name = "N", default_value_t = 0,
+          value_parser = clap::value_parser!(u16).range(0..=1024))]
+    pub(crate) threads: u16,
 
     /// Memory for cached kernel rows, in megabytes
     #[arg(long, value_name = "MB", default_value_t = 1024)]
@@ -31,7 +33,7 @@ pub(crate) struct ResourceArguments {
     pub(crate) seed: u64,
 
     /// Force a SIMD path: portable, sse2, avx2 or avx512 (default: the best of this processor)
-    #[arg(long, value_name = "SET")]
+    #[arg(long, value_name = "SET", value_parser = value::<InstructionSet>)]
     pub(crate) instruction_set: Option<InstructionSet>,
 
     /// Print no progress and no summary, only warnings and errors
@@ -51,7 +53,7 @@ impl ResourceArguments {
     /// Starts the threads.
     pub(crate) fn session<'a>(&'a self, interrupt: &'a Interrupt) -> CommandResult<Session<'a>> {
         let mut context = Context::new()
-            .with_threads(self.threads)?
+            .with_threads(self.threads.into())?
             .with_cache_bytes(self.cache_mb.saturating_mul(1 << 20))
             .with_seed(self.seed)
             .with_cancel_token(interrupt.token());

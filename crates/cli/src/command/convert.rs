@@ -2,52 +2,92 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
-use widemargin::machine::Model;
+use clap::{Args, ValueEnum};
 
 use crate::arguments::{InputArguments, first_index};
-use crate::data_file::OutputArguments;
-use crate::failure::{CommandResult, Outcome};
+use crate::data_file::{OutputArguments, WrittenFormat};
+use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::model_file::{self, Content, ModelFormatName};
+
+/// Formats of data and models.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum AnyFormat {
+    /// LIBSVM's text, of data or of a model
+    #[value(alias = "libsvm-model")]
+    Libsvm,
+    /// Data as comma-separated text with a header
+    Csv,
+    /// Data as a NumPy array; labels go to --output-labels
+    Npy,
+    /// A model in widemargin's own format
+    Native,
+}
 
 /// Convert a data or model file to another format
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  widemargin convert heart.csv -o heart.txt                       # CSV to LIBSVM text
-  widemargin convert a9a.txt.xz -o a9a.npy --output-labels a9a.labels.npy
-  widemargin convert heart.wm --model-format libsvm -o heart.model   # for LIBSVM's svm-predict
-  widemargin convert heart.model --model-format native -o heart.wm")]
+  widemargin convert heart.csv heart.txt                       # CSV to LIBSVM text
+  widemargin convert a9a.txt.xz a9a.npy --output-labels a9a.labels.npy
+  widemargin convert heart.wm heart.model --to libsvm          # for LIBSVM's svm-predict
+  widemargin convert heart.model heart.wm --to native")]
 pub(crate) struct Arguments {
     /// Data or model file; '-': standard input
     file: PathBuf,
 
-    /// Format of a model [default: native becomes libsvm and the reverse]
-    #[arg(long, value_enum, help_heading = "Output")]
-    model_format: Option<ModelFormatName>,
+    /// File to write; '-': standard output
+    #[arg(default_value = "-")]
+    output: PathBuf,
 
-    #[command(flatten)]
-    output: OutputArguments,
+    /// Its format [default: data by the name, .csv, .npy, else LIBSVM text; a native model becomes
+    /// LIBSVM's and the reverse]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    to: Option<AnyFormat>,
+
+    /// Where to write the labels of an NPY file
+    #[arg(long, value_name = "FILE")]
+    output_labels: Option<PathBuf>,
+
     #[command(flatten)]
     input: InputArguments,
 }
 
 /// Converts a file.
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult {
-    arguments.output.check()?;
     match model_file::open(&arguments.file, &arguments.input)? {
-        Content::Data(loaded) => interrupt.while_saving(|| {
-            arguments.output.save(&loaded.dataset, first_index(loaded.index_base))
-        })?,
+        Content::Data(loaded) => {
+            let output = OutputArguments {
+                output: arguments.output.clone(),
+                to: arguments.to.map(data_format).transpose()?,
+                output_labels: arguments.output_labels.clone(),
+            };
+            let first = first_index(loaded.index_base);
+            interrupt.while_saving(|| output.save(&loaded.dataset, first))?;
+        }
         Content::Model(format, model) => {
-            let format = arguments.model_format.unwrap_or_else(|| format.other());
-            interrupt.while_saving(|| convert(&model, arguments, format))?;
+            let format = arguments.to.map_or_else(|| Ok(format.other()), model_format)?;
+            interrupt.while_saving(|| model_file::save(&model, &arguments.output, format))?;
         }
     }
     Ok(Outcome::Done)
 }
 
-fn convert(model: &Model, arguments: &Arguments, format: ModelFormatName) -> CommandResult<()> {
-    model_file::save(model, &arguments.output.output, format)
+fn data_format(format: AnyFormat) -> CommandResult<WrittenFormat> {
+    match format {
+        AnyFormat::Libsvm => Ok(WrittenFormat::Libsvm),
+        AnyFormat::Csv => Ok(WrittenFormat::Csv),
+        AnyFormat::Npy => Ok(WrittenFormat::Npy),
+        AnyFormat::Native => Err(Failure::usage("--to native is for models; this file is data")),
+    }
+}
+
+fn model_format(format: AnyFormat) -> CommandResult<ModelFormatName> {
+    match format {
+        AnyFormat::Libsvm => Ok(ModelFormatName::Libsvm),
+        AnyFormat::Native => Ok(ModelFormatName::Native),
+        AnyFormat::Csv | AnyFormat::Npy => {
+            Err(Failure::usage("--to csv and --to npy are for data; this file is a model"))
+        }
+    }
 }

@@ -34,7 +34,7 @@ linked under the names svm-train, svm-predict and svm-scale.";
 
 /// Train, apply, check and look at support vector machines.
 #[derive(Debug, Parser)]
-#[command(name = "widemargin", version, about, after_help = EXAMPLES, max_term_width = 100)]
+#[command(name = "widemargin", version, after_help = EXAMPLES, max_term_width = 100)]
 #[command(arg_required_else_help = true, subcommand_required = true)]
 pub(crate) struct CommandLine {
     #[command(subcommand)]

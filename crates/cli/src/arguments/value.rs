@@ -1,0 +1,18 @@
+//! Values of options, with messages that say what was expected.
+
+use std::str::FromStr;
+
+use widemargin::Error;
+
+/// Reads a value of the library's; its error says what was expected.
+pub(crate) fn value<T: FromStr<Err = Error>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|error| match error {
+        Error::Parameter { expected, .. } => format!("expected {expected}"),
+        other => other.to_string(),
+    })
+}
+
+/// Reads any number; whether it is in range the library knows.
+pub(crate) fn number(text: &str) -> Result<f64, String> {
+    text.parse().map_err(|_| "expected a number".to_owned())
+}
