@@ -18,6 +18,7 @@ pub mod error;
 pub mod kernel;
 pub mod machine;
 pub mod operation;
+mod random;
 pub mod solver;
 
 pub use context::{CancelToken, Context, Event, Observer, SolvedFunction};

@@ -141,6 +141,10 @@ impl Machine for Svc {
         }
         .fit(data, context)
     }
+
+    fn kernel(&self) -> Option<&Kernel> {
+        Some(&self.kernel)
+    }
 }
 
 impl Machine for NuSvc {
@@ -158,6 +162,10 @@ impl Machine for NuSvc {
             parameters: vec![("nu".into(), self.nu.to_string())],
         }
         .fit(data, context)
+    }
+
+    fn kernel(&self) -> Option<&Kernel> {
+        Some(&self.kernel)
     }
 }
 

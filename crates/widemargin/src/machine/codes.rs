@@ -4,6 +4,7 @@
 //! class is on, 0 leaves it out.
 
 use crate::error::{Error, Result};
+use crate::random::Generator;
 
 /// Most classes for which the exhaustive code (2^(k−1) − 1 columns) is used.
 const EXHAUSTIVE_CLASSES: usize = 7;
@@ -23,10 +24,10 @@ pub fn error_correcting_code(classes: usize, seed: u64) -> Vec<Vec<i8>> {
         return exhaustive(classes);
     }
     let columns = (10.0 * (classes as f64).log2()).ceil() as usize;
-    let mut state = seed;
+    let mut generator = Generator::new(seed);
     let mut best = (0, Vec::new());
     for _ in 0..RANDOM_TRIALS {
-        let code = random(classes, columns, &mut state);
+        let code = random(classes, columns, &mut generator);
         let distance = smallest_distance(&code);
         if check(&code, classes).is_ok() && (distance > best.0 || best.1.is_empty()) {
             best = (distance, code);
@@ -46,15 +47,8 @@ fn exhaustive(classes: usize) -> Vec<Vec<i8>> {
     (0..classes).map(|c| splits.clone().map(|split| side(c, split)).collect()).collect()
 }
 
-fn random(classes: usize, columns: usize, state: &mut u64) -> Vec<Vec<i8>> {
-    let mut bit = || {
-        // SplitMix64 (Steele, Lea and Flood, 2014): a fixed generator, part of the file format.
-        *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = *state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        if (z ^ (z >> 31)) >> 63 == 1 { 1 } else { -1 }
-    };
+fn random(classes: usize, columns: usize, generator: &mut Generator) -> Vec<Vec<i8>> {
+    let mut bit = || if generator.bits() >> 63 == 1 { 1 } else { -1 };
     (0..classes).map(|_| (0..columns).map(|_| bit()).collect()).collect()
 }
 

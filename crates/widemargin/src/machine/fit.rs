@@ -4,6 +4,7 @@ use super::Model;
 use crate::context::Context;
 use crate::data::Dataset;
 use crate::error::Result;
+use crate::kernel::Kernel;
 
 /// A machine with its parameters set, ready to learn.
 pub trait Machine: Send + Sync {
@@ -14,4 +15,10 @@ pub trait Machine: Send + Sync {
     /// existed. Running out of time or iterations is no error but a
     /// [`Status`](crate::solver::Status) of the model.
     fn fit(&self, data: &Dataset, context: &Context) -> Result<Model>;
+
+    /// The kernel it will use, if it uses one; whoever trains on parts of a data set must then also
+    /// take parts of the rows of a precomputed kernel.
+    fn kernel(&self) -> Option<&Kernel> {
+        None
+    }
 }

@@ -9,6 +9,7 @@ mod novelty;
 mod parameters;
 mod predictor;
 mod preparation;
+mod probability;
 mod regression;
 mod training;
 mod vote;

@@ -64,6 +64,10 @@ impl Machine for OneClass {
         }
         .fit(data, context)
     }
+
+    fn kernel(&self) -> Option<&Kernel> {
+        Some(&self.kernel)
+    }
 }
 
 impl Machine for Svdd {
@@ -75,6 +79,10 @@ impl Machine for Svdd {
             options: &self.options,
         }
         .fit(data, context)
+    }
+
+    fn kernel(&self) -> Option<&Kernel> {
+        Some(&self.kernel)
     }
 }
 

@@ -98,6 +98,10 @@ impl Machine for Svr {
         }
         .fit(data, context)
     }
+
+    fn kernel(&self) -> Option<&Kernel> {
+        Some(&self.kernel)
+    }
 }
 
 impl Machine for NuSvr {
@@ -112,6 +116,10 @@ impl Machine for NuSvr {
             parameters: vec![("nu".into(), self.nu.to_string())],
         }
         .fit(data, context)
+    }
+
+    fn kernel(&self) -> Option<&Kernel> {
+        Some(&self.kernel)
     }
 }
 

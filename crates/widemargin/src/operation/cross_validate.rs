@@ -1,0 +1,170 @@
+//! Cross-validation: every row is answered by a model that was trained without its fold.
+
+use std::time::Instant;
+
+use super::folds::{FoldPlan, Folds, fit_part, query_part, run_folds};
+use super::metrics::{Confusion, RegressionErrors};
+use crate::context::Context;
+use crate::data::{Dataset, Label, Labels};
+use crate::error::{Error, Result};
+use crate::machine::{Machine, MachineKind};
+use crate::solver::Status;
+
+/// How good held-out answers are.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Quality {
+    /// Of classes, or of inside (1) and outside (−1) for novelty detectors.
+    Classes(Confusion),
+    /// Of numbers.
+    Numbers(RegressionErrors),
+}
+
+impl Quality {
+    /// Compares answers of a machine with the truth.
+    ///
+    /// # Errors
+    /// [`Error::Labels`] or [`Error::Length`] when there is not one fitting true label per answer.
+    pub fn new(kind: MachineKind, truth: &Labels, answers: &Labels) -> Result<Self> {
+        if kind.is_regressor() {
+            RegressionErrors::new(&truth.values()?, &answers.values()?).map(Self::Numbers)
+        } else {
+            Confusion::new(truth, answers).map(Self::Classes)
+        }
+    }
+}
+
+/// What one fold gave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FoldResult {
+    /// Number of the fold, from 0.
+    pub fold: usize,
+    /// Rows held out.
+    pub rows: usize,
+    /// Support vectors of its model.
+    pub support: usize,
+    /// How its training ended.
+    pub status: Status,
+    /// Seconds of training and prediction.
+    pub seconds: f64,
+    /// How good its answers are; `None` when the data has no labels.
+    pub quality: Option<Quality>,
+}
+
+/// Held-out answers and their quality.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CrossValidation {
+    /// Which machine it was.
+    pub kind: MachineKind,
+    /// The folds.
+    pub plan: FoldPlan,
+    /// Rows (from 0, ascending) of the folds that were finished: all unless interrupted.
+    pub rows: Vec<usize>,
+    /// The held-out answer of each of these rows.
+    pub answers: Labels,
+    /// The finished folds.
+    pub folds: Vec<FoldResult>,
+    /// How good all answers together are; `None` when the data has no labels.
+    pub quality: Option<Quality>,
+    /// The worst status of the folds, or why folds are missing.
+    pub status: Status,
+}
+
+/// Trains the machine once per fold without it and lets the model answer it.
+///
+/// Folds run in parallel on the context's threads and share its cache; its seed decides the folds.
+/// After an interruption or at a deadline the finished folds are kept.
+///
+/// ```
+/// use widemargin::data::{Dataset, Dense, Labels, Matrix};
+/// use widemargin::kernel::Kernel;
+/// use widemargin::machine::Svc;
+/// use widemargin::operation::cross_validate::{Quality, cross_validate};
+/// use widemargin::operation::folds::Folds;
+/// use widemargin::Context;
+///
+/// let rows = Dense::new(6, 1, vec![-3.0, -2.0, -1.0, 1.0, 2.0, 3.0])?;
+/// let data = Dataset::new(Matrix::DenseF64(rows), Labels::Int(vec![0, 0, 0, 1, 1, 1]))?;
+/// let svc = Svc { kernel: Kernel::Linear, ..Svc::default() };
+/// let result = cross_validate(&svc, &data, &Folds::Stratified(3), &Context::new())?;
+/// assert!(matches!(result.quality, Some(Quality::Classes(c)) if c.accuracy() == 1.0));
+/// # Ok::<(), widemargin::Error>(())
+/// ```
+///
+/// # Errors
+/// What [`Folds::assign`] and the machine refuse; [`Error::Interrupted`] when no fold was finished.
+pub fn cross_validate(
+    machine: &dyn Machine,
+    data: &Dataset,
+    folds: &Folds,
+    context: &Context,
+) -> Result<CrossValidation> {
+    let plan = folds.assign(data, context.seed())?;
+    let run = run_folds(plan.count(), "folds", context, |fold, context| {
+        validate_fold(machine, data, &plan, fold, context)
+    })?;
+    let finished: Vec<FoldAnswers> = run.results.into_iter().flatten().collect();
+    let kind = finished.first().ok_or(Error::Interrupted)?.kind;
+    let worst = finished.iter().map(|fold| fold.result.status).max().unwrap_or(Status::Solved);
+    let mut answered: Vec<(usize, Label)> = Vec::with_capacity(data.rows());
+    let mut results = Vec::with_capacity(finished.len());
+    for fold in finished {
+        let labels = (0..fold.rows.len()).filter_map(|i| fold.answers.get(i));
+        answered.extend(fold.rows.iter().copied().zip(labels));
+        results.push(fold.result);
+    }
+    answered.sort_by_key(|(row, _)| *row);
+    let (rows, labels): (Vec<usize>, Vec<Label>) = answered.into_iter().unzip();
+    let answers = Labels::from_labels(&labels);
+    Ok(CrossValidation {
+        kind,
+        quality: quality(kind, data, &rows, &answers)?,
+        plan,
+        rows,
+        answers,
+        folds: results,
+        status: run.stopped.unwrap_or(worst),
+    })
+}
+
+struct FoldAnswers {
+    kind: MachineKind,
+    rows: Vec<usize>,
+    answers: Labels,
+    result: FoldResult,
+}
+
+fn validate_fold(
+    machine: &dyn Machine,
+    data: &Dataset,
+    plan: &FoldPlan,
+    fold: usize,
+    context: &Context,
+) -> Result<Option<FoldAnswers>> {
+    let started = Instant::now();
+    let (train, held) = plan.split(fold);
+    let Some(model) = fit_part(machine, data, &train, context)? else { return Ok(None) };
+    let queries = query_part(machine, data, &train, &held)?;
+    let answers = model.predictor(context)?.predict(&queries)?;
+    let status = model.training.as_ref().map_or(Status::Solved, |t| t.outcome.status);
+    let result = FoldResult {
+        fold,
+        rows: held.len(),
+        support: model.support_count(),
+        status,
+        seconds: started.elapsed().as_secs_f64(),
+        quality: quality(model.kind, data, &held, &answers)?,
+    };
+    Ok(Some(FoldAnswers { kind: model.kind, rows: held, answers, result }))
+}
+
+fn quality(
+    kind: MachineKind,
+    data: &Dataset,
+    rows: &[usize],
+    answers: &Labels,
+) -> Result<Option<Quality>> {
+    match data.labels() {
+        Labels::None => Ok(None),
+        labels => Quality::new(kind, &labels.select(rows), answers).map(Some),
+    }
+}
