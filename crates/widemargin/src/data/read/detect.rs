@@ -25,13 +25,9 @@ fn text_format(sample: &[u8]) -> Option<Format> {
         let line = line.split(|b| *b == b'#').next().unwrap_or_default();
         let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
         let Some(label) = words.next() else { continue };
-        if let Some(pair) = words.next()
-            && is_pair(pair)
-            && !label.contains(&b'"')
-        {
-            return Some(Format::Libsvm);
-        }
-        if is_pair(label) {
+        let numeric_label = label.split(|b| *b == b',').all(|part| number(part).is_some());
+        let pair = words.next().unwrap_or_default();
+        if is_pair(label) || is_pair(pair) || (numeric_label && begins_pair(pair)) {
             return Some(Format::Libsvm);
         }
         if line.iter().any(|b| matches!(b, b',' | b';' | b'\t' | b'|')) {
@@ -52,6 +48,12 @@ fn is_pair(word: &[u8]) -> bool {
     }
 }
 
+/// Whether `word` is `index:` and anything; after a number that is LIBSVM text, right or wrong.
+fn begins_pair(word: &[u8]) -> bool {
+    let digits = word.iter().take_while(|b| b.is_ascii_digit()).count();
+    digits > 0 && word.get(digits) == Some(&b':')
+}
+
 fn by_name(path: &Path) -> Format {
     let mut name = path.to_path_buf();
     let packed = ["gz", "xz", "zst", "bz2"];
@@ -64,5 +66,34 @@ fn by_name(path: &Path) -> Format {
         Some("npy") => Format::Npy,
         Some("parquet") => Format::Parquet,
         _ => Format::Libsvm,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_decides_and_the_name_only_in_doubt() {
+        let of = |text: &str, name: &str| format(text.as_bytes(), Path::new(name));
+        for text in [
+            "1 1:2\n",
+            "# a,b\n\n1,2 3:4\n",
+            "1 1:2,2:1\n",
+            "cat 1:1\n",
+            "1:2 3:4\n",
+            "1 qid:1 1:2\n",
+        ] {
+            assert_eq!(of(text, "data.csv"), Format::Libsvm, "{text:?}");
+        }
+        for text in ["a,b\n1,2\n", "1\t2\n", "2020-01-01 12:30,5\n", "1;2\n", "x\n12:30,1\n"] {
+            assert_eq!(of(text, "data.libsvm"), Format::Csv, "{text:?}");
+        }
+        assert_eq!(of("1\n2\n", "a.csv.gz"), Format::Csv);
+        assert_eq!(of("1\n2\n", "a.TSV"), Format::Csv);
+        assert_eq!(of("1\n2\n", "a"), Format::Libsvm);
+        assert_eq!(format(b"\x93NUMPY...", Path::new("a")), Format::Npy);
+        assert_eq!(format(&[0, 0, 8, 3, 0], Path::new("a")), Format::Idx);
+        assert_eq!(format(b"PAR1...", Path::new("a")), Format::Parquet);
     }
 }

@@ -38,6 +38,8 @@ pub(super) fn read(
     let header = match (&options.header, &options.encoding) {
         (Some(given), _) => *given,
         (None, Some(encoding)) if encoding.named && encoding.is_header(&words) => true,
+        // The only row of a later file is data even if it is all words.
+        (None, Some(_)) if records.len() == 1 => false,
         (None, _) => sniff::has_header(&records),
     };
     let text = Text { skip_first: header, ..sample };
@@ -66,7 +68,7 @@ fn learn(
     let find = |column: &Column, what: &str| {
         find(column, &names, header).map_err(|found| Error::Format {
             path: text.path.to_owned(),
-            message: format!("{what}: expected {}, found {found}", listed(&names, header)),
+            message: format!("{what}: expected {}, found {found}", listed(column, &names, header)),
         })
     };
     let label = match &options.label_column {
@@ -202,9 +204,9 @@ fn find(column: &Column, names: &[String], header: bool) -> std::result::Result<
     }
 }
 
-fn listed(names: &[String], header: bool) -> String {
+fn listed(column: &Column, names: &[String], header: bool) -> String {
     const SHOWN: usize = 8;
-    if !header {
+    if !header || matches!(column, Column::Index(_)) {
         return format!("a column from 0 to {} or -{} to -1", names.len() - 1, names.len());
     }
     let mut quoted: Vec<String> = names.iter().take(SHOWN).map(|n| format!("'{n}'")).collect();

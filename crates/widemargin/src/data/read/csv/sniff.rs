@@ -57,11 +57,8 @@ pub(super) fn has_header(records: &[csv::ByteRecord]) -> bool {
     if rest.iter().any(|record| record.iter().any(is_number)) {
         return true;
     }
-    !rest.is_empty()
-        && first
-            .iter()
-            .enumerate()
-            .all(|(j, name)| rest.iter().all(|record| record.get(j) != Some(name)))
+    let recurs = |(j, name)| rest.iter().any(|record| record.get(j) == Some(name));
+    !first.iter().enumerate().any(recurs)
 }
 
 #[cfg(test)]
@@ -90,5 +87,6 @@ mod tests {
         assert!(has_header(&records("cap,odor\nx,s\nb,s\n")));
         assert!(!has_header(&records("x,s\nb,s\nx,t\n")));
         assert!(!has_header(&records("?,s,1\nb,s,2\n")));
+        assert!(has_header(&records("a,b,class\n")));
     }
 }
