@@ -241,7 +241,7 @@ fn an_unreadable_file_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("secret");
     fs::write(&path, "1 1:1\n").unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
     // The administrator may read everything; then there is nothing to see here.
     if let Err(error) = read_dataset(&path, &ReadOptions::new()) {
         let message = error.to_string();

@@ -15,6 +15,8 @@ mod libsvm;
 mod npy;
 pub(crate) mod number;
 mod options;
+#[cfg(feature = "parquet")]
+mod parquet;
 pub(crate) mod place;
 pub mod source;
 mod table;
@@ -84,6 +86,12 @@ fn read_named(bytes: &[u8], path: &Path, options: &ReadOptions) -> Result<Loaded
             let (dataset, encoding) = csv::read(bytes, path, options)?;
             Loaded { encoding: Some(encoding), ..Loaded::plain(dataset, format) }
         }
+        #[cfg(feature = "parquet")]
+        Format::Parquet => {
+            let (dataset, encoding) = parquet::read(bytes, path, options)?;
+            Loaded { encoding: Some(encoding), ..Loaded::plain(dataset, format) }
+        }
+        #[cfg(not(feature = "parquet"))]
         Format::Parquet => {
             return Err(Error::Format {
                 path: path.to_owned(),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::super::number::number;
 use super::super::place::{Fault, quoted};
-use super::super::table::{MISSING, RawColumn, Reading, is_missing};
+use super::super::table::{MISSING, RawColumn, Reading, TableSource, is_missing};
 use crate::error::{Error, Result};
 
 /// Records looked at to find a header.
@@ -75,47 +75,6 @@ impl<'a> Text<'a> {
             rows += 1;
         }
         Ok(rows)
-    }
-
-    /// Reads the columns: the number of rows and, for each column, what `readings` asks for.
-    pub(super) fn columns(
-        &self,
-        readings: &[Reading],
-        names: &[String],
-        label: Option<usize>,
-    ) -> Result<(usize, Vec<RawColumn>)> {
-        let width = readings.len();
-        let mut columns: Vec<Column> = readings.iter().map(|_| Column::default()).collect();
-        let rows = self.for_each_row(width, |row, record| {
-            for (j, (field, column)) in record.iter().zip(&mut columns).enumerate() {
-                if matches!(readings[j], Reading::Guess | Reading::Numbers) {
-                    self.take_number(field.trim_ascii(), column, row, j, readings[j], &names[j])?;
-                }
-            }
-            Ok(())
-        })?;
-        if rows == 0 {
-            let message = "expected at least one row, found only a header".into();
-            return Err(Error::Format { path: self.path.to_owned(), message });
-        }
-        for (j, column) in columns.iter().enumerate() {
-            if Some(j) != label {
-                self.check_mistakes(column, j, &names[j])?;
-            }
-        }
-        let is_words = |j: usize| readings[j] == Reading::Words || columns[j].words > 0;
-        let wanted: Vec<usize> = (0..width).filter(|j| is_words(*j)).collect();
-        let mut word_columns = self.words(width, &wanted)?;
-        let columns = columns
-            .into_iter()
-            .enumerate()
-            .map(|(j, column)| match (word_columns.remove(&j), readings[j]) {
-                (Some(words), _) => words,
-                (None, Reading::Skip) => RawColumn::Skipped,
-                (None, _) => RawColumn::Numbers(column.numbers),
-            })
-            .collect();
-        Ok((rows, columns))
     }
 
     fn take_number(
@@ -211,13 +170,7 @@ impl<'a> Text<'a> {
 
     /// An error about the field of that row and column (both from 0), with its line and byte column.
     #[cold]
-    pub(super) fn error_at(
-        &self,
-        row: usize,
-        column: usize,
-        expected: String,
-        found: String,
-    ) -> Error {
+    fn error_at(&self, row: usize, column: usize, expected: String, found: String) -> Error {
         let mut reader = self.reader();
         let mut record = csv::ByteRecord::new();
         let mut start = 0;
@@ -245,6 +198,56 @@ impl<'a> Text<'a> {
             at += 1;
         }
         at
+    }
+}
+
+impl TableSource for Text<'_> {
+    fn refuse(&self, message: String) -> Error {
+        Error::Format { path: self.path.to_owned(), message }
+    }
+
+    fn complain(&self, row: usize, column: usize, expected: String, found: String) -> Error {
+        self.error_at(row, column, expected, found)
+    }
+
+    fn columns(
+        &self,
+        readings: &[Reading],
+        names: &[String],
+        label: Option<usize>,
+    ) -> Result<(usize, Vec<RawColumn>)> {
+        let width = readings.len();
+        let mut columns: Vec<Column> = readings.iter().map(|_| Column::default()).collect();
+        let rows = self.for_each_row(width, |row, record| {
+            for (j, (field, column)) in record.iter().zip(&mut columns).enumerate() {
+                if matches!(readings[j], Reading::Guess | Reading::Numbers) {
+                    self.take_number(field.trim_ascii(), column, row, j, readings[j], &names[j])?;
+                }
+            }
+            Ok(())
+        })?;
+        if rows == 0 {
+            let message = "expected at least one row, found only a header".into();
+            return Err(Error::Format { path: self.path.to_owned(), message });
+        }
+        for (j, column) in columns.iter().enumerate() {
+            if Some(j) != label {
+                self.check_mistakes(column, j, &names[j])?;
+            }
+        }
+        let is_words = |j: usize| readings[j] == Reading::Words || columns[j].words > 0;
+        let wanted: Vec<usize> = (0..width).filter(|j| is_words(*j)).collect();
+        let mut word_columns = self.words(width, &wanted)?;
+        let columns = columns
+            .into_iter()
+            .enumerate()
+            .map(|(j, column)| match (word_columns.remove(&j), readings[j]) {
+                (Some(words), _) => words,
+                (None, Reading::Skip) => RawColumn::Skipped,
+                (None, _) => RawColumn::Numbers(column.numbers),
+            })
+            .collect();
+        Ok((rows, columns))
     }
 }
 

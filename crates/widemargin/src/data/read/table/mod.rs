@@ -6,13 +6,16 @@
 
 mod encode;
 mod fit;
+mod load;
 mod raw;
 
 use serde::{Deserialize, Serialize};
 
-pub(super) use encode::encode;
-pub(super) use fit::fit;
-pub(super) use raw::{MISSING, RawColumn, RawTable, Reading, is_missing};
+use encode::encode;
+use fit::fit;
+pub(super) use load::{TableSource, load};
+use raw::RawTable;
+pub(super) use raw::{MISSING, RawColumn, Reading, is_missing};
 
 /// The meaning of every column of the table a model was trained on; kept with the model so that a
 /// later file is turned into the same features.
