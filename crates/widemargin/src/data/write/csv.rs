@@ -14,6 +14,13 @@ use crate::error::Result;
 /// # Errors
 /// What `out` says.
 pub fn write_csv(out: &mut dyn Write, data: &Dataset) -> io::Result<()> {
+    write_records(out, data).map_err(|error| match error.into_kind() {
+        csv::ErrorKind::Io(source) => source,
+        other => io::Error::other(format!("{other:?}")),
+    })
+}
+
+fn write_records(out: &mut dyn Write, data: &Dataset) -> csv::Result<()> {
     let mut writer = csv::Writer::from_writer(out);
     let labelled = !matches!(data.labels(), Labels::None);
     let single = matches!(data.features(), Matrix::DenseF32(_) | Matrix::SparseF32(_));
@@ -43,7 +50,7 @@ pub fn write_csv(out: &mut dyn Write, data: &Dataset) -> io::Result<()> {
         }
         writer.write_record(None::<&[u8]>)?;
     }
-    writer.flush()
+    Ok(writer.flush()?)
 }
 
 /// Saves comma-separated text, all of it or nothing; see [`write_csv`].

@@ -1,0 +1,96 @@
+//! Ctrl-C: once keeps the best model so far, twice quits.
+
+#![cfg(unix)]
+
+mod common;
+
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use common::{Folder, Run};
+
+/// Rows of two classes that overlap so much that a tight tolerance takes minutes.
+fn hard_data(folder: &Folder) {
+    let mut state = 12345_u64;
+    let mut random = || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as f64 / f64::from(u32::MAX) * 2.0 - 1.0
+    };
+    let mut text = String::new();
+    for i in 0..4000 {
+        text.push_str(if i % 2 == 0 { "+1" } else { "-1" });
+        for j in 1..=10 {
+            text.push_str(&format!(" {j}:{:.5}", random()));
+        }
+        text.push('\n');
+    }
+    folder.write("hard", text);
+}
+
+fn start(folder: &Folder) -> Child {
+    let child = folder
+        .command(&[
+            "train",
+            "hard",
+            "-o",
+            "hard.wm",
+            "--c",
+            "1e6",
+            "--gamma",
+            "0.01",
+            "--tol",
+            "1e-9",
+            "--cache-mb",
+            "1",
+        ])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    // Long enough to be inside the solver, short against the minutes it would take.
+    sleep(Duration::from_secs(3));
+    child
+}
+
+fn interrupt(child: &Child) {
+    let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(status.is_ok_and(|status| status.success()));
+}
+
+#[test]
+fn once_saves_the_best_model_so_far() {
+    let folder = Folder::new();
+    hard_data(&folder);
+    let mut child = start(&folder);
+    assert!(child.try_wait().unwrap().is_none(), "solved before it could be interrupted");
+    let pressed = Instant::now();
+    interrupt(&child);
+    let run = Run::from(child.wait_with_output().unwrap()).exits(130);
+    assert!(pressed.elapsed() < Duration::from_secs(60));
+    assert!(run.stderr.contains("stopping at the next block"), "{}", run.stderr);
+    assert!(run.stderr.contains("warning: interrupted"), "{}", run.stderr);
+    assert!(run.stderr.contains("hard.wm"), "{}", run.stderr);
+    let model = folder.run("inspect hard.wm --json").exits(0).json();
+    assert_eq!(model["training"]["outcome"]["status"], "interrupted");
+    folder.run("predict hard --model hard.wm --json").exits(0);
+    assert_eq!(folder.names(), ["hard", "hard.wm"]);
+}
+
+#[test]
+fn twice_quits_and_leaves_no_file() {
+    let folder = Folder::new();
+    hard_data(&folder);
+    let mut child = start(&folder);
+    assert!(child.try_wait().unwrap().is_none(), "solved before it could be interrupted");
+    interrupt(&child);
+    interrupt(&child);
+    let run = Run::from(child.wait_with_output().unwrap());
+    // Two signals that arrive as one count as one.
+    if run.stderr.contains("warning: interrupted") {
+        return;
+    }
+    assert_eq!(run.code, Some(130), "{}", run.stderr);
+    assert_eq!(folder.names(), ["hard"]);
+}

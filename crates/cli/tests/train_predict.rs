@@ -1,0 +1,218 @@
+//! From a data file to a model, to answers, and to how good they are.
+
+mod common;
+
+use common::Folder;
+
+#[test]
+fn a_model_predicts_the_file_it_was_trained_on() {
+    let folder = Folder::new();
+    folder.copy("iris.libsvm");
+    let run = folder.run("train iris.libsvm --c 10 --gamma auto").exits(0);
+    for word in ["rows", "150", "classes", "status", "solved", "support vectors", "iris.wm"] {
+        assert!(run.stdout.contains(word), "{word} in {}", run.stdout);
+    }
+    let run = folder.run("predict iris.libsvm --model iris.wm --output answers").exits(0);
+    assert!(run.stdout.contains("accuracy"), "{}", run.stdout);
+    assert!(run.stdout.contains("true \\ predicted"), "{}", run.stdout);
+    let answers = folder.read("answers");
+    assert_eq!(answers.lines().count(), 150);
+    assert!(answers.lines().all(|line| ["0", "1", "2"].contains(&line)));
+    let right = answers
+        .lines()
+        .zip(folder.read("iris.libsvm").lines())
+        .filter(|(answer, row)| row.split(' ').next() == Some(answer))
+        .count();
+    let share = format!("({right} of 150)");
+    assert!(run.stdout.contains(&share), "{share} in {}", run.stdout);
+}
+
+#[test]
+fn the_summary_for_programs_has_every_number_a_benchmark_needs() {
+    let folder = Folder::new();
+    folder.copy("iris.libsvm");
+    let fit = folder.run("train iris.libsvm --json --threads 1").exits(0).json();
+    for name in [
+        "fit_seconds",
+        "fit_cpu_seconds",
+        "support_vectors",
+        "primal",
+        "dual",
+        "gap",
+        "violation",
+        "iterations",
+        "kernel_rows",
+        "rows",
+        "features",
+        "peak_rss_bytes",
+    ] {
+        assert!(fit[name].is_number(), "{name}: {}", fit[name]);
+    }
+    assert_eq!(fit["status"], "solved");
+    assert_eq!(fit["classes"], serde_json::json!([0, 1, 2]));
+    assert_eq!((fit["rows"].as_u64(), fit["features"].as_u64()), (Some(150), Some(4)));
+    let number = |name: &str| fit[name].as_f64().expect(name);
+    assert!((number("primal") - number("dual") - number("gap")).abs() < 1e-9);
+    assert!(number("violation") <= 1e-3);
+    let test = folder.run("predict iris.libsvm --model iris.wm --json").exits(0).json();
+    for name in ["predict_seconds", "predict_cpu_seconds", "accuracy", "rows"] {
+        assert!(test[name].is_number(), "{name}: {}", test[name]);
+    }
+    assert!(test["accuracy"].as_f64().is_some_and(|accuracy| accuracy > 0.95));
+}
+
+#[test]
+fn scaling_and_words_of_a_table_travel_with_the_model() {
+    let folder = Folder::new();
+    let mut table = String::from("size,color,kind\n");
+    for i in 0..40 {
+        let (color, kind) = if i % 2 == 0 { ("red", "apple") } else { ("green", "pear") };
+        table.push_str(&format!("{},{color},{kind}\n", 1000 + 10 * i));
+    }
+    folder.write("fruit.csv", table);
+    folder.run("train fruit.csv --scale minmax:0,1 --c 10").exits(0);
+    folder.write("new.csv", "size,color\n1000,green\n1390,red\n");
+    let run = folder.run("predict new.csv --model fruit.wm --quiet").exits(0);
+    assert_eq!(run.lines(), ["pear", "apple"]);
+    let inspected = folder.run("inspect fruit.wm --json").exits(0).json();
+    assert_eq!(inspected["scaling"], "minmax");
+    let run = folder.run("convert fruit.wm fruit.model").exits(1);
+    assert!(run.stderr.contains("scaling"), "{}", run.stderr);
+}
+
+#[test]
+fn every_machine_trains_and_answers() {
+    let folder = Folder::new();
+    folder.copy("iris.libsvm");
+    let wine = shipped_wine(&folder);
+    for machine in ["c-svc", "nu-svc --nu 0.2", "c-svc --loss squared-hinge"] {
+        let run = folder.run(&format!("train {wine} --machine {machine} --scale standard --json"));
+        let fit = run.exits(0).json();
+        assert_eq!(fit["status"], "solved", "{machine}");
+    }
+    for machine in ["epsilon-svr --epsilon 0.2", "nu-svr", "one-class --nu 0.1", "svdd --nu 0.1"] {
+        let arguments = format!("train iris.libsvm --machine {machine} -o m.wm --json");
+        assert_eq!(folder.run(&arguments).exits(0).json()["status"], "solved", "{machine}");
+        folder.run("predict iris.libsvm -m m.wm -o answers").exits(0);
+        let answers = folder.read("answers");
+        let novelty = machine.starts_with("one-class") || machine.starts_with("svdd");
+        if novelty {
+            let outside = answers.lines().filter(|line| *line == "-1").count();
+            assert!((5..=20).contains(&outside), "{machine}: {outside} of 150 outside");
+        } else {
+            assert!(answers.lines().all(|line| line.parse::<f64>().is_ok()), "{machine}");
+        }
+    }
+}
+
+fn shipped_wine(folder: &Folder) -> &'static str {
+    folder.copy("wine.csv");
+    "wine.csv"
+}
+
+#[test]
+fn kernels_and_schemes_are_understood() {
+    let folder = Folder::new();
+    folder.copy("iris.libsvm");
+    for kernel in [
+        "linear",
+        "poly",
+        "rbf",
+        "sigmoid(gamma=0.01)",
+        "laplacian",
+        "chi2",
+        "cosine",
+        "0.5*rbf(gamma=0.1)+poly(degree=2)",
+    ] {
+        let run = folder.run_words(&["train", "iris.libsvm", "--kernel", kernel, "--json"]);
+        assert!(run.json()["support_vectors"].as_u64().is_some_and(|n| n > 0), "{kernel}");
+    }
+    for (scheme, functions) in [("ovo", 3), ("ovr", 3), ("dag", 3), ("ecoc", 3)] {
+        folder.run(&format!("train iris.libsvm --multiclass {scheme} --c 10")).exits(0);
+        let model = folder.run("inspect iris.wm --json").exits(0).json();
+        assert_eq!(model["functions"], functions, "{scheme}");
+        let test = folder.run("predict iris.libsvm -m iris.wm --json").exits(0).json();
+        assert!(test["accuracy"].as_f64().is_some_and(|a| a > 0.94), "{scheme}: {test}");
+    }
+}
+
+#[test]
+fn decision_values_are_named_after_their_pair() {
+    let folder = Folder::new();
+    folder.copy("iris.libsvm");
+    folder.run("train iris.libsvm").exits(0);
+    let run = folder.run("predict iris.libsvm -m iris.wm --decision-values --quiet").exits(0);
+    assert_eq!(run.lines()[0], "answer\t0/1\t0/2\t1/2");
+    let first: Vec<&str> = run.lines()[1].split('\t').collect();
+    assert_eq!(first[0], "0");
+    assert!(first[1].parse::<f64>().unwrap() > 0.0 && first[2].parse::<f64>().unwrap() > 0.0);
+}
+
+#[test]
+fn a_limit_is_a_warning_a_model_and_exit_code_3() {
+    let folder = Folder::new();
+    folder.copy("iris.libsvm");
+    let run = folder.run("train iris.libsvm --c 1000 --max-iter 3").exits(3);
+    assert!(run.stderr.starts_with("warning: iteration limit reached"), "{}", run.stderr);
+    assert!(run.stdout.contains("iteration limit reached"));
+    folder.run("predict iris.libsvm -m iris.wm").exits(0);
+}
+
+#[test]
+fn standard_input_and_output_are_dashes() {
+    let folder = Folder::new();
+    let data = std::fs::read(common::shipped("iris.libsvm")).unwrap();
+    let run = folder.run_with_input("train - -o iris.wm", &data).exits(0);
+    assert!(run.stdout.contains("150"));
+    let run = folder.run_with_input("predict - --model iris.wm --quiet", &data).exits(0);
+    assert_eq!(run.lines().len(), 150);
+    let run = folder.run_with_input("train - -o - --model-format libsvm --quiet", &data).exits(0);
+    assert!(run.stdout.starts_with("svm_type c_svc\n"), "{}", run.stdout);
+    folder.write("iris.model", run.stdout);
+    folder.run_with_input("predict - --model iris.model --json", &data).exits(0);
+    let run = folder.run_with_input("inspect - --json", &data).exits(0);
+    assert_eq!(run.json()["rows"], 150);
+}
+
+#[test]
+fn a_test_file_is_tried_right_after_training() {
+    let folder = Folder::new();
+    folder.copy("mnist-500-images-idx3-ubyte.gz");
+    folder.copy("mnist-500-labels-idx1-ubyte.gz");
+    let images = "mnist-500-images-idx3-ubyte.gz --labels mnist-500-labels-idx1-ubyte.gz";
+    let run = folder
+        .run(&format!(
+            "train {images} --c 10 --gamma 0.02 --scale minmax:0,1 -o m.wm --test \
+             mnist-500-images-idx3-ubyte.gz --test-labels mnist-500-labels-idx1-ubyte.gz --json"
+        ))
+        .exits(0);
+    let accuracy = run.json()["test"]["accuracy"].as_f64().unwrap();
+    assert!(accuracy > 0.99, "{accuracy}");
+}
+
+#[test]
+fn weights_of_rows_count() {
+    let folder = Folder::new();
+    folder.write("data", "1 1:1\n1 1:2\n-1 1:3\n-1 1:4\n");
+    folder.write("weights", "1\n1\n# the third\n1\n0.5\n");
+    folder.run("train data --kernel linear --sample-weights weights").exits(0);
+    folder.write("weights", "1\n1\n");
+    let run = folder.run("train data --sample-weights weights").exits(1);
+    assert_eq!(run.stderr, "error: sample weights: expected 4, found 2\n");
+    folder.write("weights", "1\n1\n1\n  minus\n");
+    let run = folder.run("train data --sample-weights weights").exits(1);
+    assert!(run.stderr.starts_with("error: weights:4:3: expected a weight"), "{}", run.stderr);
+}
+
+#[test]
+fn threads_do_not_change_the_model() {
+    let folder = Folder::new();
+    folder.copy("iris.libsvm");
+    let mut models = Vec::new();
+    for threads in [1, 2, 4] {
+        folder.run(&format!("train iris.libsvm --threads {threads} -o m --model-format libsvm"));
+        models.push(folder.read("m"));
+    }
+    assert_eq!(models[0], models[1]);
+    assert_eq!(models[0], models[2]);
+}
