@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 use widemargin::data::Labels;
 use widemargin::machine::{MachineKind, Model};
-use widemargin::operation::metrics::{Confusion, RegressionErrors};
+use widemargin::operation::cross_validate::Quality;
+use widemargin::operation::metrics::Confusion;
 
 use crate::failure::CommandResult;
 use crate::table::{Summary, count, duration, grid};
@@ -12,65 +13,50 @@ use crate::usage::Spent;
 /// Classes beyond which the confusion matrix is left out of the text.
 const LARGEST_PRINTED: usize = 30;
 
-/// Answers compared with the truth.
-pub(crate) enum Quality {
-    /// The data has no labels that the answers could be compared with.
-    Unknown,
-    /// Classes.
-    Classes(Confusion),
-    /// Numbers.
-    Numbers(RegressionErrors),
+/// Compares answers with the labels of the data, if it has any that fit.
+pub(crate) fn quality(
+    kind: MachineKind,
+    truth: &Labels,
+    answers: &Labels,
+) -> CommandResult<Option<Quality>> {
+    let novelty = !kind.is_classifier() && !kind.is_regressor();
+    if matches!(truth, Labels::None) || (novelty && !speaks_of_novelty(truth)) {
+        return Ok(None);
+    }
+    Ok(Some(Quality::new(kind, truth, answers)?))
 }
 
-impl Quality {
-    /// Compares answers with the labels of the data, if it has any.
-    pub(crate) fn new(kind: MachineKind, truth: &Labels, answers: &Labels) -> CommandResult<Self> {
-        if matches!(truth, Labels::None) {
-            return Ok(Self::Unknown);
+/// Lines for people.
+pub(crate) fn quality_text(quality: &Quality) -> String {
+    let mut lines = Summary::default();
+    match quality {
+        Quality::Numbers(errors) => {
+            lines
+                .line("mean squared error", format!("{:.6}", errors.mean_squared_error))
+                .line("mean absolute error", format!("{:.6}", errors.mean_absolute_error))
+                .line("determination (R²)", format!("{:.6}", errors.determination));
+            lines.text()
         }
-        Ok(if kind.is_regressor() {
-            Self::Numbers(RegressionErrors::new(&truth.values()?, &answers.values()?)?)
-        } else if kind.is_classifier() || speaks_of_novelty(truth) {
-            Self::Classes(Confusion::new(truth, answers)?)
-        } else {
-            Self::Unknown
-        })
-    }
-
-    /// Lines for people.
-    pub(crate) fn text(&self) -> String {
-        let mut lines = Summary::default();
-        match self {
-            Self::Unknown => String::new(),
-            Self::Numbers(errors) => {
-                lines
-                    .line("mean squared error", format!("{:.6}", errors.mean_squared_error))
-                    .line("mean absolute error", format!("{:.6}", errors.mean_absolute_error))
-                    .line("determination (R²)", format!("{:.6}", errors.determination));
-                lines.text()
-            }
-            Self::Classes(confusion) => {
-                let (right, total) = (confusion.correct(), confusion.total());
-                let share = 100.0 * confusion.accuracy();
-                let (right, total) = (count(right as u64), count(total as u64));
-                lines.line("accuracy", format!("{share:.4} % ({right} of {total})"));
-                lines.text() + &confusion_text(confusion)
-            }
+        Quality::Classes(confusion) => {
+            let share = 100.0 * confusion.accuracy();
+            let (right, total) =
+                (count(confusion.correct() as u64), count(confusion.total() as u64));
+            lines.line("accuracy", format!("{share:.4} % ({right} of {total})"));
+            lines.text() + &confusion_text(confusion)
         }
     }
+}
 
-    /// Fields for programs.
-    pub(crate) fn json(&self) -> Value {
-        match self {
-            Self::Unknown => json!({}),
-            Self::Numbers(errors) => json!(errors),
-            Self::Classes(confusion) => json!({
-                "accuracy": confusion.accuracy(),
-                "balanced_accuracy": confusion.balanced_accuracy(),
-                "correct": confusion.correct(),
-                "confusion": confusion,
-            }),
-        }
+/// Fields for programs.
+pub(crate) fn quality_json(quality: &Quality) -> Value {
+    match quality {
+        Quality::Numbers(errors) => json!(errors),
+        Quality::Classes(confusion) => json!({
+            "accuracy": confusion.accuracy(),
+            "balanced_accuracy": confusion.balanced_accuracy(),
+            "correct": confusion.correct(),
+            "confusion": confusion,
+        }),
     }
 }
 
@@ -103,7 +89,7 @@ fn confusion_text(confusion: &Confusion) -> String {
 
 /// Quality and cost of the answers to a file.
 pub(crate) struct Evaluation {
-    pub(crate) quality: Quality,
+    pub(crate) quality: Option<Quality>,
     pub(crate) rows: usize,
     pub(crate) spent: Spent,
 }
@@ -116,7 +102,7 @@ impl Evaluation {
         answers: &Labels,
         spent: Spent,
     ) -> CommandResult<Self> {
-        let quality = Quality::new(model.kind, truth, answers)?;
+        let quality = quality(model.kind, truth, answers)?;
         Ok(Self { quality, rows: answers.len(), spent })
     }
 
@@ -127,7 +113,7 @@ impl Evaluation {
         lines
             .line("rows", count(self.rows as u64))
             .line("time", format!("{} ({per_row} a row)", duration(self.spent.seconds)));
-        lines.text() + &self.quality.text()
+        lines.text() + &self.quality.as_ref().map_or_else(String::new, quality_text)
     }
 
     /// Fields for programs.
@@ -137,7 +123,8 @@ impl Evaluation {
             "predict_seconds": self.spent.seconds,
             "predict_cpu_seconds": self.spent.cpu_seconds,
         });
-        if let (Value::Object(fields), Value::Object(more)) = (&mut document, self.quality.json()) {
+        let more = self.quality.as_ref().map_or_else(|| json!({}), quality_json);
+        if let (Value::Object(fields), Value::Object(more)) = (&mut document, more) {
             fields.extend(more);
         }
         document

@@ -144,6 +144,55 @@ fn svm_predict_prints_libsvms_lines() {
 }
 
 #[test]
+fn cross_validation_prints_what_grid_scripts_look_for() {
+    let folder = Folder::new();
+    folder.copy("iris.libsvm");
+    let run = folder.run("svm-train -c 2 -g 0.125 -v 5 iris.libsvm").exits(0);
+    // As LIBSVM's grid.py does it: the last word of the line with 'Cross', its last letter cut.
+    let line = run.lines().into_iter().find(|line| line.contains("Cross")).expect("a result");
+    let word = line.split_whitespace().last().expect("a word");
+    let rate: f64 = word[..word.len() - 1].parse().expect("a rate");
+    assert!((94.0..=100.0).contains(&rate), "{line}");
+    assert_eq!(line, format!("Cross Validation Accuracy = {word}"));
+    let run = folder.run("svm-train -s 3 -v 5 iris.libsvm").exits(0);
+    assert_eq!(run.lines().len(), 2);
+    assert!(run.lines()[0].starts_with("Cross Validation Mean squared error = 0.03"));
+    assert!(run.lines()[1].starts_with("Cross Validation Squared correlation coefficient = 0.9"));
+    let run = folder.run("svm-train -q -v 500 iris.libsvm").exits(0);
+    assert!(run.stderr.contains("leave-one-out"), "{}", run.stderr);
+    assert_eq!(folder.names(), ["iris.libsvm"]);
+}
+
+#[test]
+fn probabilities_are_learnt_and_written_as_libsvm_does() {
+    let folder = Folder::new();
+    folder.copy("iris.libsvm");
+    folder.run("svm-train -q -b 1 iris.libsvm model").exits(0);
+    let model = folder.read("model");
+    assert!(model.contains("\nprobA ") && model.contains("\nprobB "), "{model}");
+    let run = folder.run("svm-predict -b 1 iris.libsvm model out").exits(0);
+    assert!(run.stdout.starts_with("Accuracy = 9"), "{}", run.stdout);
+    let out = folder.read("out");
+    let mut lines = out.lines();
+    assert_eq!(lines.next(), Some("labels 0 1 2"));
+    for line in lines {
+        let row = numbers(line);
+        assert!((row[1..].iter().sum::<f64>() - 1.0).abs() < 1e-5, "{line}");
+        let likely = (1..4).max_by(|&a, &b| row[a].total_cmp(&row[b])).unwrap();
+        assert_eq!(row[0], (likely - 1) as f64, "{line}");
+    }
+    let run = folder.run("svm-predict iris.libsvm model out").exits(0);
+    assert!(run.stdout.starts_with("Model supports probability estimates, but disabled"));
+    folder.run("svm-train -q -b 1 -s 3 iris.libsvm model").exits(0);
+    let run = folder.run("svm-predict -b 1 iris.libsvm model out").exits(0);
+    assert!(run.stdout.contains("z: Laplace distribution e^(-|z|/sigma)/(2sigma),sigma=0.1"));
+    folder.run("svm-train -q iris.libsvm model").exits(0);
+    let run = folder.run("svm-predict -b 1 iris.libsvm model out2").exits(1);
+    assert_eq!(run.stderr, "error: Model does not support probability estimates\n");
+    assert!(!folder.names().contains(&"out2".to_owned()));
+}
+
+#[test]
 fn svm_scale_writes_what_libsvm_writes() {
     let folder = Folder::new();
     folder.write("s", "1 1:3 5:0.123456789\n2 1:3 2:-1 5:1\n+1 2:5 3:7\n");

@@ -149,6 +149,51 @@ fn decision_values_are_named_after_their_pair() {
 }
 
 #[test]
+fn probabilities_add_up_to_1() {
+    let folder = Folder::new();
+    folder.copy("iris.csv");
+    for method in ["sigmoid", "isotonic"] {
+        folder.run(&format!("train iris.csv --probability={method} --scale standard")).exits(0);
+        let run = folder.run("predict iris.csv -m iris.wm --probability --quiet").exits(0);
+        let lines = run.lines();
+        assert_eq!(lines[0], "answer\tsetosa\tversicolor\tvirginica");
+        for line in &lines[1..] {
+            let shares = line.split('\t').skip(1).map(|word| word.parse::<f64>().unwrap());
+            assert!((shares.sum::<f64>() - 1.0).abs() < 1e-9, "{line}");
+        }
+        assert_eq!(folder.run("inspect iris.wm --json").json()["calibration"], method);
+        folder.run("plot roc iris.csv -m iris.wm -o roc.svg").exits(0);
+    }
+    folder.run("train iris.csv").exits(0);
+    let run = folder.run("predict iris.csv -m iris.wm --probability").exits(1);
+    assert!(run.stderr.contains("no probabilities"), "{}", run.stderr);
+}
+
+#[test]
+fn cross_validation_answers_every_row_once() {
+    let folder = Folder::new();
+    folder.copy("iris.csv");
+    let run = folder.run("cross-validate iris.csv --scale standard --folds 3 -o answers").exits(0);
+    for words in ["fold", "accuracy", "true \\ predicted", "setosa"] {
+        assert!(run.stdout.contains(words), "{words} in {}", run.stdout);
+    }
+    let answers = folder.read("answers");
+    let rows = folder.read("iris.csv");
+    let right = answers.lines().zip(rows.lines().skip(1)).filter(|(a, row)| row.ends_with(*a));
+    let right = right.count();
+    let json = folder.run("cross-validate iris.csv --scale standard --folds 3 --json").exits(0);
+    let json = json.json();
+    assert_eq!(json["rows"], 150);
+    assert_eq!(json["correct"], right);
+    assert_eq!(json["folds"].as_array().map(Vec::len), Some(3));
+    let other = folder.run("cross-validate iris.csv --folds 3 --seed 7 --json").exits(0).json();
+    assert!(other["accuracy"].as_f64().is_some_and(|accuracy| accuracy > 0.9));
+    folder.copy("diabetes.csv");
+    let run = folder.run("cross-validate diabetes.csv --machine nu-svr --c 100 --scale standard");
+    assert!(run.exits(0).stdout.contains("mean squared error"));
+}
+
+#[test]
 fn a_limit_is_a_warning_a_model_and_exit_code_3() {
     let folder = Folder::new();
     folder.copy("iris.libsvm");

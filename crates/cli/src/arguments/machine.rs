@@ -5,10 +5,11 @@ use widemargin::data::{ClassOrder, Dataset, Label, Matrix};
 use widemargin::kernel::Kernel;
 use widemargin::machine::{
     CalibrationMethod, ClassWeights, Gamma, KernelDefaults, KernelExpression, Loss, Machine,
-    MachineKind, NuSvc, NuSvr, OneClass, Precision, Scheme, SolverOptions, Svc, Svdd, Svr,
+    MachineKind, NuSvc, NuSvr, OneClass, Precision, Scaled, Scheme, SolverOptions, Svc, Svdd, Svr,
     error_correcting_code,
 };
 
+use super::Scaling;
 use super::value::{number, value};
 use crate::failure::CommandResult;
 
@@ -190,9 +191,27 @@ impl MachineArguments {
         })
     }
 
-    /// The machine, its parameters set for a data set.
-    pub(crate) fn build(&self, data: &Dataset, seed: u64) -> CommandResult<Box<dyn Machine>> {
-        let kernel = self.kernel(data.features())?;
+    /// The machine, its parameters set for a data set and after the scaling of its features.
+    pub(crate) fn build(
+        &self,
+        data: &Dataset,
+        scaling: Scaling,
+        seed: u64,
+    ) -> CommandResult<Box<dyn Machine>> {
+        let Scaling(Some(rule)) = scaling else {
+            return self.unscaled(data, self.kernel(data.features())?, seed);
+        };
+        let scaled = rule.fit(data.features())?.transform(data.features().clone())?;
+        let machine = self.unscaled(data, self.kernel(&scaled)?, seed)?;
+        Ok(Box::new(Scaled { rule, machine }))
+    }
+
+    fn unscaled(
+        &self,
+        data: &Dataset,
+        kernel: Kernel,
+        seed: u64,
+    ) -> CommandResult<Box<dyn Machine>> {
         let options = self.options();
         let class_weights = self.class_weight.clone().unwrap_or_default();
         let class_order = ClassOrder::Sorted;

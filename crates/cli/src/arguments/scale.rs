@@ -1,32 +1,11 @@
 //! Scaling of the features before training.
 
 use clap::Args;
-use widemargin::data::Matrix;
-use widemargin::data::scaling::Scaler;
+use widemargin::machine::ScalingRule;
 
-use crate::failure::CommandResult;
-
-/// How features are scaled.
+/// How features are scaled, if at all.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Scaling {
-    /// Not at all.
-    None,
-    /// To a range.
-    Range(f64, f64),
-    /// To mean 0 and deviation 1.
-    Standard,
-}
-
-impl Scaling {
-    /// Learns the scaling from a table.
-    pub(crate) fn fit(self, features: &Matrix) -> CommandResult<Option<Scaler>> {
-        Ok(match self {
-            Self::None => None,
-            Self::Range(lower, upper) => Some(Scaler::fit_range(features, lower, upper)?),
-            Self::Standard => Some(Scaler::fit_standard(features)?),
-        })
-    }
-}
+pub(crate) struct Scaling(pub(crate) Option<ScalingRule>);
 
 /// The `--scale` option.
 #[derive(Args, Clone, Debug)]
@@ -41,17 +20,21 @@ pub(crate) struct ScaleArguments {
 /// Reads `none`, `standard`, `minmax` or `minmax:LOWER,UPPER`.
 pub(crate) fn scaling(text: &str) -> Result<Scaling, String> {
     match text {
-        "none" => return Ok(Scaling::None),
-        "standard" => return Ok(Scaling::Standard),
-        "minmax" => return Ok(Scaling::Range(-1.0, 1.0)),
+        "none" => return Ok(Scaling(None)),
+        "standard" => return Ok(Scaling(Some(ScalingRule::Standard))),
+        "minmax" => return Ok(range(-1.0, 1.0)),
         _ => {}
     }
     let limits = text.strip_prefix("minmax:").and_then(|limits| limits.split_once(','));
     let parse = |limit: &str| limit.trim().parse::<f64>().ok().filter(|value| value.is_finite());
     match limits.map(|(lower, upper)| (parse(lower), parse(upper))) {
-        Some((Some(lower), Some(upper))) if lower < upper => Ok(Scaling::Range(lower, upper)),
+        Some((Some(lower), Some(upper))) if lower < upper => Ok(range(lower, upper)),
         _ => Err("expected none, standard, minmax or minmax:LOWER,UPPER with LOWER < UPPER".into()),
     }
+}
+
+fn range(lower: f64, upper: f64) -> Scaling {
+    Scaling(Some(ScalingRule::Range { lower, upper }))
 }
 
 #[cfg(test)]
@@ -60,9 +43,9 @@ mod tests {
 
     #[test]
     fn ranges_are_read_with_their_limits() {
-        assert_eq!(scaling("minmax"), Ok(Scaling::Range(-1.0, 1.0)));
-        assert_eq!(scaling("minmax:0, 2.5"), Ok(Scaling::Range(0.0, 2.5)));
-        assert_eq!(scaling("standard"), Ok(Scaling::Standard));
+        assert_eq!(scaling("minmax"), Ok(range(-1.0, 1.0)));
+        assert_eq!(scaling("minmax:0, 2.5"), Ok(range(0.0, 2.5)));
+        assert_eq!(scaling("standard"), Ok(Scaling(Some(ScalingRule::Standard))));
         for bad in ["", "minmax:1,0", "minmax:1", "minmax:a,b", "maxmin", "minmax:0,inf"] {
             assert!(scaling(bad).is_err(), "{bad}");
         }

@@ -1,19 +1,35 @@
 //! `cross-validate`: how good a machine is on rows it was not trained on.
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
+use serde_json::{Value, json};
+use widemargin::data::write::write_atomically;
+use widemargin::operation::cross_validate::{CrossValidation, FoldResult, Quality, cross_validate};
+use widemargin::operation::folds::Folds;
+use widemargin::solver::Status;
 
 use crate::arguments::{InputArguments, MachineArguments, ResourceArguments, ScaleArguments};
-use crate::failure::{CommandResult, Failure};
+use crate::evaluation::{quality_json, quality_text};
+use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::model_file;
+use crate::table::{duration, grid};
+use crate::terminal;
+use crate::usage::{Spent, Stopwatch};
+use crate::weights::read_weights;
 
 /// Estimate how good a machine is by k-fold cross-validation
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   widemargin cross-validate heart.csv --c 10 --scale standard
-  widemargin cross-validate prices.csv --machine epsilon-svr --folds 10 --json")]
+  widemargin cross-validate prices.csv --machine epsilon-svr --folds 10 --json
+  widemargin cross-validate queries.txt --grouped            # rows of a qid stay together
+
+Classes are spread evenly over the folds; --seed decides which rows go where. The scaling is learnt
+in every fold without the rows it is tried on.")]
 pub(crate) struct Arguments {
     /// Data file; '-': standard input
     data: PathBuf,
@@ -21,6 +37,22 @@ pub(crate) struct Arguments {
     /// Number of parts; each is predicted by a machine trained on the others
     #[arg(long, value_name = "K", default_value_t = 5)]
     folds: usize,
+
+    /// Predict every row by a machine trained on all others
+    #[arg(long, conflicts_with_all = ["folds", "grouped"])]
+    leave_one_out: bool,
+
+    /// Keep rows with the same group number (qid) in one part
+    #[arg(long)]
+    grouped: bool,
+
+    /// Weight of every row, one number a line, multiplied with C
+    #[arg(long, value_name = "FILE")]
+    sample_weights: Option<PathBuf>,
+
+    /// Write the answer to every row to a file
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
 
     /// Print the result as JSON
     #[arg(long)]
@@ -37,6 +69,117 @@ pub(crate) struct Arguments {
 }
 
 /// Cross-validates.
-pub(crate) fn run(_arguments: &Arguments, _interrupt: &Interrupt) -> CommandResult {
-    Err(Failure::Message("not yet".into()))
+pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult {
+    if arguments.machine.probability.is_some() {
+        return Err(Failure::usage("--probability goes with train, not with cross-validate"));
+    }
+    let session = arguments.resources.session(interrupt)?;
+    let data = session.read("reading", || {
+        let loaded = arguments.input.read(&arguments.data)?;
+        let kernel = arguments.machine.kernel(loaded.dataset.features())?;
+        let data = model_file::kernel_values(&kernel, loaded)?;
+        match &arguments.sample_weights {
+            Some(path) => Ok(data.with_weights(read_weights(path)?)?),
+            None => Ok(data),
+        }
+    })?;
+    let machine =
+        arguments.machine.build(&data, arguments.scale.scale, arguments.resources.seed)?;
+    let folds = match (arguments.leave_one_out, arguments.grouped) {
+        (true, _) => Folds::LeaveOneOut,
+        (_, true) => Folds::Grouped(arguments.folds),
+        _ => Folds::usual(arguments.machine.machine, arguments.folds),
+    };
+    let watch = Stopwatch::start();
+    let result = session.run("cross-validating", |context| {
+        cross_validate(machine.as_ref(), &data, &folds, context)
+    })?;
+    let spent = watch.stop();
+    if let Some(path) = &arguments.output {
+        session.save(|| write_atomically(path, |out| write_answers(out, &result)))?;
+    }
+    if arguments.json {
+        terminal::print_json(&document(&result, spent))?;
+    } else if !arguments.resources.quiet {
+        terminal::print(&text(&result, spent))?;
+    }
+    Ok(tell_status(&result))
+}
+
+fn write_answers(out: &mut dyn Write, result: &CrossValidation) -> std::io::Result<()> {
+    (0..result.answers.len())
+        .filter_map(|i| result.answers.get(i))
+        .try_for_each(|label| writeln!(out, "{label}"))
+}
+
+/// One number that says how good a fold was.
+fn score(quality: &Option<Quality>) -> String {
+    match quality {
+        None => String::new(),
+        Some(Quality::Classes(confusion)) => format!("{:.2} %", 100.0 * confusion.accuracy()),
+        Some(Quality::Numbers(errors)) => format!("{:.6}", errors.mean_squared_error),
+    }
+}
+
+fn text(result: &CrossValidation, spent: Spent) -> String {
+    let heading = match &result.quality {
+        None => "",
+        Some(Quality::Classes(_)) => "accuracy",
+        Some(Quality::Numbers(_)) => "squared error",
+    };
+    let mut rows =
+        vec![["fold", "rows", "support vectors", "time", heading].map(str::to_owned).to_vec()];
+    rows.extend(result.folds.iter().map(|fold| {
+        vec![
+            (fold.fold + 1).to_string(),
+            fold.rows.to_string(),
+            fold.support.to_string(),
+            duration(fold.seconds),
+            score(&fold.quality),
+        ]
+    }));
+    let mut text = grid(&rows);
+    text.push_str(&format!("\ntime  {}\n", duration(spent.seconds)));
+    if let Some(quality) = &result.quality {
+        text.push_str(&quality_text(quality));
+    }
+    text
+}
+
+fn document(result: &CrossValidation, spent: Spent) -> Value {
+    let fold = |fold: &FoldResult| {
+        json!({
+            "fold": fold.fold + 1,
+            "rows": fold.rows,
+            "support_vectors": fold.support,
+            "status": fold.status,
+            "seconds": fold.seconds,
+            "quality": fold.quality.as_ref().map(quality_json),
+        })
+    };
+    let mut document = json!({
+        "machine": result.kind,
+        "rows": result.rows.len(),
+        "folds": result.folds.iter().map(fold).collect::<Vec<_>>(),
+        "status": result.status,
+        "seconds": spent.seconds,
+        "cpu_seconds": spent.cpu_seconds,
+    });
+    let more = result.quality.as_ref().map_or_else(|| json!({}), quality_json);
+    if let (Value::Object(fields), Value::Object(more)) = (&mut document, more) {
+        fields.extend(more);
+    }
+    document
+}
+
+fn tell_status(result: &CrossValidation) -> Outcome {
+    let (done, planned) = (result.folds.len(), result.plan.count());
+    match result.status {
+        Status::Solved => return Outcome::Done,
+        status if done < planned => {
+            terminal::warn(&format!("{status}: only {done} of {planned} folds were finished"));
+        }
+        status => terminal::warn(&format!("{status} in at least one fold")),
+    }
+    if result.status == Status::Interrupted { Outcome::Interrupted } else { Outcome::NotConverged }
 }

@@ -147,21 +147,28 @@ fn scores(
     context: &Context,
 ) -> widemargin::Result<Vec<(Label, Vec<f64>)>> {
     let predictor = model.predictor(context)?;
-    let column =
-        |table: &Dense<f64>, j: usize| (0..table.rows()).map(|i| table.row(i)[j]).collect();
     let values = predictor.decision_values(data.features())?;
     let fail = |message: &str| Err(widemargin::Error::Model { message: message.into() });
     match &model.classes {
         Some(table) if table.names.len() == 2 && model.functions.len() == 1 => {
             Ok(vec![(table.names[0].clone(), column(&values, 0))])
         }
-        Some(table) if table.scheme == Scheme::OneVsRest => Ok((0..table.names.len())
-            .map(|j| (table.names[j].clone(), column(&values, j)))
-            .collect()),
+        Some(table) if table.scheme == Scheme::OneVsRest => Ok(columns(&table.names, &values)),
+        Some(table) if model.calibration.is_some() => {
+            Ok(columns(&table.names, &predictor.probabilities_of(&values)?))
+        }
         Some(_) => fail("ROC curves of several classes need --multiclass ovr or --probability"),
         None if model.kind.is_regressor() => fail("ROC curves need classes, not numbers"),
         None => Ok(vec![(Label::Int(1), column(&values, 0))]),
     }
+}
+
+fn column(table: &Dense<f64>, j: usize) -> Vec<f64> {
+    (0..table.rows()).map(|i| table.row(i)[j]).collect()
+}
+
+fn columns(names: &[Label], table: &Dense<f64>) -> Vec<(Label, Vec<f64>)> {
+    names.iter().enumerate().map(|(j, name)| (name.clone(), column(table, j))).collect()
 }
 
 fn regions(

@@ -102,9 +102,21 @@ fn answers(
 ) -> widemargin::Result<Answers> {
     let predictor = model.predictor(context)?;
     let values = predictor.decision_values(data.features())?;
+    if arguments.probability {
+        let probabilities = predictor.probabilities_of(&values)?;
+        let labels = predictor.most_probable(&probabilities);
+        return Ok(Answers { labels, numbers: Some((class_names(model), probabilities)) });
+    }
     let labels = predictor.answers(&values);
     let numbers = arguments.decision_values.then(|| (function_names(model), values));
     Ok(Answers { labels, numbers })
+}
+
+fn class_names(model: &Model) -> Vec<String> {
+    match &model.classes {
+        Some(table) => table.names.iter().map(ToString::to_string).collect(),
+        None => vec!["1".to_owned(), "-1".to_owned()],
+    }
 }
 
 /// What a positive value of every decision function speaks for.

@@ -54,8 +54,9 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         Some(path) => load(path)?,
         None => arguments
             .method
-            .fit(data.features())?
-            .ok_or_else(|| Failure::usage("--method none scales nothing; use 'convert'"))?,
+            .0
+            .ok_or_else(|| Failure::usage("--method none scales nothing; use 'convert'"))?
+            .fit(data.features())?,
     };
     let mut scaled = data;
     if let Scaler::Range(range) = &scaler

@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use widemargin::data::Dataset;
 use widemargin::machine::{Model, Preparation};
+use widemargin::operation::calibrate::calibrate;
 use widemargin::solver::Status;
 
 use crate::arguments::{InputArguments, MachineArguments, ResourceArguments, ScaleArguments};
@@ -75,11 +76,19 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     let target = model_file::target(arguments.model.as_deref(), &arguments.data)?;
     model_file::check_writable(&target)?;
     let (data, preparation) = session.read("reading", || prepare(arguments))?;
-    let machine = arguments.machine.build(&data, arguments.resources.seed)?;
+    let machine =
+        arguments.machine.build(&data, arguments.scale.scale, arguments.resources.seed)?;
+    let method = arguments.machine.probability.map(Into::into);
     let watch = Stopwatch::start();
-    let mut model = session.run("training", |context| machine.fit(&data, context))?;
+    let mut model = session.run("training", |context| {
+        let model = machine.fit(&data, context)?;
+        match method {
+            Some(method) => calibrate(machine.as_ref(), &data, model, method, context),
+            None => Ok(model),
+        }
+    })?;
     let spent = watch.stop();
-    model.preparation = preparation;
+    model.preparation = Preparation { scaler: model.preparation.scaler.take(), ..preparation };
     session.save(|| model_file::save(&model, &target, arguments.model_format))?;
     let outcome = tell_status(&model, &target);
     let test = arguments.test.as_ref().map(|path| test(arguments, path, model.clone(), &session));
@@ -101,19 +110,14 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     Ok(outcome)
 }
 
-/// Reads, weighs and scales the training rows.
+/// Reads and weighs the training rows.
 fn prepare(arguments: &Arguments) -> CommandResult<(Dataset, Preparation)> {
     let loaded = arguments.input.read(&arguments.data)?;
-    let mut preparation = Preparation::of_file(&loaded);
+    let preparation = Preparation::of_file(&loaded);
     let kernel = arguments.machine.kernel(loaded.dataset.features())?;
     let mut data = model_file::kernel_values(&kernel, loaded)?;
     if let Some(path) = &arguments.sample_weights {
         data = data.with_weights(read_weights(path)?)?;
-    }
-    preparation.scaler = arguments.scale.scale.fit(data.features())?;
-    if let Some(scaler) = &preparation.scaler {
-        let scaled = scaler.transform(data.features().clone())?;
-        data = data.with_features(scaled)?;
     }
     Ok((data, preparation))
 }

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use widemargin::Context;
 use widemargin::data::write::{general, write_atomically};
-use widemargin::data::{Dataset, Labels};
-use widemargin::machine::Model;
+use widemargin::data::{Dataset, Dense, Label, Labels};
+use widemargin::machine::{Calibration, Model};
 use widemargin::operation::metrics::{Confusion, RegressionErrors};
 
 use super::options::{Words, switch, unknown};
@@ -28,14 +28,11 @@ options:
 
 /// Predicts a file.
 pub(super) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResult {
-    let mut quiet = false;
+    let (mut probability, mut quiet) = (false, false);
     let mut words = Words::new(arguments);
     while let Some(option) = words.option() {
         match option.letter {
-            'b' if switch(&mut words, &option)? => {
-                return Err(Failure::Message("probabilities cannot be predicted yet".into()));
-            }
-            'b' => {}
+            'b' => probability = switch(&mut words, &option)?,
             'q' => quiet = true,
             _ => return Err(unknown(&option)),
         }
@@ -56,24 +53,80 @@ pub(super) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
         let data = model_file::kernel_values(&model.kernel, loaded)?;
         model_file::align(&mut model, data)
     })?;
-    let labels =
-        session.ask("predicting", |context| model.predictor(context)?.predict(data.features()))?;
-    session.save(|| write_atomically(Path::new(output), |out| write(out, &labels)))?;
+    let noise = check_probability(&model, probability)?;
+    let answers = session.ask("predicting", |context| {
+        let predictor = model.predictor(context)?;
+        let values = predictor.decision_values(data.features())?;
+        if !probability || noise.is_some() {
+            return Ok((predictor.answers(&values), None));
+        }
+        let shares = predictor.probabilities_of(&values)?;
+        Ok((predictor.most_probable(&shares), Some(shares)))
+    })?;
+    let (labels, shares) = answers;
+    let heading = heading(&model);
+    session.save(|| {
+        write_atomically(Path::new(output), |out| write(out, &labels, &heading, shares.as_ref()))
+    })?;
     if !quiet {
+        if model.calibration.is_some() && !probability {
+            terminal::print("Model supports probability estimates, but disabled in prediction.\n")?;
+        }
+        if let Some(scale) = noise {
+            terminal::print(&format!(
+                "Prob. model for test data: target value = predicted value + z,\n\
+                 z: Laplace distribution e^(-|z|/sigma)/(2sigma),sigma={}\n",
+                general(scale, 6)
+            ))?;
+        }
         terminal::print(&summary(&model, &data, &labels)?)?;
     }
     Ok(Outcome::Done)
 }
 
-fn write(out: &mut dyn Write, labels: &Labels) -> io::Result<()> {
-    match labels {
-        Labels::Real(values) => {
-            values.iter().try_for_each(|value| writeln!(out, "{}", general(*value, 17)))
+/// Checks that the model has what `-b` asks for; for regression the scale of the noise.
+fn check_probability(model: &Model, wanted: bool) -> CommandResult<Option<f64>> {
+    match &model.calibration {
+        None if wanted => {
+            Err(Failure::Message("Model does not support probability estimates".into()))
         }
-        _ => (0..labels.len())
-            .filter_map(|i| labels.get(i))
-            .try_for_each(|label| writeln!(out, "{label}")),
+        Some(Calibration::Laplace { scale }) if wanted => Ok(Some(*scale)),
+        _ => Ok(None),
     }
+}
+
+/// `labels` and the classes, the first line of answers with probabilities.
+fn heading(model: &Model) -> String {
+    let names = match &model.classes {
+        Some(table) => table.names.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "),
+        None => "normal outlier".to_owned(),
+    };
+    format!("labels {names}")
+}
+
+fn write(
+    out: &mut dyn Write,
+    labels: &Labels,
+    heading: &str,
+    shares: Option<&Dense<f64>>,
+) -> io::Result<()> {
+    if shares.is_some() {
+        writeln!(out, "{heading}")?;
+    }
+    for i in 0..labels.len() {
+        match labels.get(i) {
+            Some(Label::Real(value)) => write!(out, "{}", general(value, 17))?,
+            Some(label) => write!(out, "{label}")?,
+            None => {}
+        }
+        if let Some(shares) = shares {
+            for share in shares.row(i) {
+                write!(out, " {}", general(*share, 6))?;
+            }
+        }
+        writeln!(out)?;
+    }
+    Ok(())
 }
 
 /// The lines LIBSVM prints.

@@ -6,12 +6,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use widemargin::data::read::IndexBase;
+use widemargin::data::write::general;
 use widemargin::data::{ClassOrder, Dataset, Label};
 use widemargin::kernel::Kernel;
 use widemargin::machine::{
-    ClassWeights, Loss, Machine, MachineKind, Model, NuSvc, NuSvr, OneClass, Precision,
-    Preparation, Scheme, SolverOptions, Svc, Svr,
+    CalibrationMethod, ClassWeights, Loss, Machine, MachineKind, Model, NuSvc, NuSvr, OneClass,
+    Precision, Preparation, Scheme, SolverOptions, Svc, Svr,
 };
+use widemargin::operation::calibrate::calibrate;
+use widemargin::operation::cross_validate::{Quality, cross_validate};
+use widemargin::operation::folds::Folds;
 use widemargin::solver::Status;
 use widemargin::{Context, Event, SolvedFunction};
 
@@ -236,6 +240,9 @@ pub(super) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
     // LIBSVM counts features by the largest index, which is one less when indices start at 0.
     let unused = usize::from(preparation.index_base == Some(IndexBase::Zero));
     let machine = options.machine(&data, data.columns().saturating_sub(unused))?;
+    if let Some(folds) = options.folds {
+        return validate(&session, machine.as_ref(), &data, options.machine, folds);
+    }
     let solved = Arc::new(Mutex::new(Vec::new()));
     let record = Arc::clone(&solved);
     let observer = move |event: &Event| {
@@ -245,6 +252,11 @@ pub(super) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
     };
     let mut model =
         session.run_observed("training", observer, |context| machine.fit(&data, context))?;
+    if options.probability {
+        model = session.run("calibrating", |context| {
+            calibrate(machine.as_ref(), &data, model, CalibrationMethod::Sigmoid, context)
+        })?;
+    }
     model.preparation = preparation;
     session.save(|| model.save_libsvm(&model_path))?;
     if !options.quiet {
@@ -252,6 +264,42 @@ pub(super) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
         terminal::print(&summary(&model, &solved))?;
     }
     Ok(tell_status(&model))
+}
+
+/// Prints how good the machine is in `count`-fold cross-validation.
+fn validate(
+    session: &Session<'_>,
+    machine: &dyn Machine,
+    data: &Dataset,
+    kind: MachineKind,
+    count: usize,
+) -> CommandResult {
+    let count = if count > data.rows() {
+        terminal::note(
+            "WARNING: # folds > # data. Will use # folds = # data instead (i.e., leave-one-out \
+             cross validation)",
+        );
+        data.rows()
+    } else {
+        count
+    };
+    let folds = Folds::usual(kind, count);
+    let result = session
+        .run("cross-validating", |context| cross_validate(machine, data, &folds, context))?;
+    let text = match &result.quality {
+        None => String::new(),
+        Some(Quality::Classes(confusion)) => {
+            format!("Cross Validation Accuracy = {}%\n", general(100.0 * confusion.accuracy(), 6))
+        }
+        Some(Quality::Numbers(errors)) => format!(
+            "Cross Validation Mean squared error = {}\n\
+             Cross Validation Squared correlation coefficient = {}\n",
+            general(errors.mean_squared_error, 6),
+            general(errors.squared_correlation, 6)
+        ),
+    };
+    terminal::print(&text)?;
+    Ok(if result.status == Status::Interrupted { Outcome::Interrupted } else { Outcome::Done })
 }
 
 fn cache_bytes(megabytes: f64) -> CommandResult<usize> {

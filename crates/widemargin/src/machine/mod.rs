@@ -11,6 +11,7 @@ mod predictor;
 mod preparation;
 mod probability;
 mod regression;
+mod scaled;
 mod training;
 mod vote;
 
@@ -26,3 +27,4 @@ pub use parameters::{CalibrationMethod, ClassWeights, Gamma, Loss, Precision, So
 pub use predictor::Predictor;
 pub use preparation::Preparation;
 pub use regression::{NuSvr, Svr};
+pub use scaled::{Scaled, ScalingRule};

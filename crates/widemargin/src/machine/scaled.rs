@@ -1,0 +1,107 @@
+//! A machine that learns the scaling of the features together with the model.
+//!
+//! The scaling is fitted on exactly the rows the machine is given, so that cross-validation and
+//! calibration never let held-out rows decide it; the model carries it and predicts raw rows.
+
+use super::fit::Machine;
+use super::model::Model;
+use crate::context::Context;
+use crate::data::scaling::Scaler;
+use crate::data::{Dataset, Matrix};
+use crate::error::Result;
+use crate::kernel::Kernel;
+
+/// How a scaling is learnt.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ScalingRule {
+    /// Every feature to mean 0 and deviation 1 (sparse features are divided only).
+    Standard,
+    /// Every feature to a range, as `svm-scale` does.
+    Range {
+        /// Image of the smallest value.
+        lower: f64,
+        /// Image of the largest value.
+        upper: f64,
+    },
+}
+
+impl ScalingRule {
+    /// Learns the scaling of a table.
+    ///
+    /// # Errors
+    /// As [`Scaler::fit_standard`] and [`Scaler::fit_range`].
+    pub fn fit(self, features: &Matrix) -> Result<Scaler> {
+        match self {
+            Self::Standard => Scaler::fit_standard(features),
+            Self::Range { lower, upper } => Scaler::fit_range(features, lower, upper),
+        }
+    }
+}
+
+/// Scales the features, then trains `machine`.
+///
+/// ```
+/// use widemargin::data::{Dataset, Dense, Labels, Matrix};
+/// use widemargin::machine::{Machine, Scaled, ScalingRule, Svc};
+/// use widemargin::Context;
+///
+/// let rows = Matrix::DenseF64(Dense::new(4, 1, vec![1000.0, 1001.0, 1003.0, 1004.0])?);
+/// let data = Dataset::new(rows, Labels::Int(vec![0, 0, 1, 1]))?;
+/// let machine = Scaled { rule: ScalingRule::Standard, machine: Box::new(Svc::default()) };
+/// let context = Context::new();
+/// let model = machine.fit(&data, &context)?;
+/// assert_eq!(&model.predictor(&context)?.predict(data.features())?, data.labels());
+/// # Ok::<(), widemargin::Error>(())
+/// ```
+pub struct Scaled {
+    /// How the scaling is learnt.
+    pub rule: ScalingRule,
+    /// The machine that sees the scaled rows.
+    pub machine: Box<dyn Machine>,
+}
+
+impl Machine for Scaled {
+    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+        let (scaler, scaled) = context.install(|| {
+            let scaler = self.rule.fit(data.features())?;
+            let features = scaler.transform(data.features().clone())?;
+            Ok::<_, crate::Error>((scaler, data.clone().with_features(features)?))
+        })?;
+        let mut model = self.machine.fit(&scaled, context)?;
+        model.preparation.scaler = Some(scaler);
+        Ok(model)
+    }
+
+    fn kernel(&self) -> Option<&Kernel> {
+        self.machine.kernel()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Dense, Labels};
+    use crate::machine::Svr;
+
+    #[test]
+    fn training_on_raw_rows_equals_training_on_scaled_ones() {
+        let raw = Matrix::DenseF64(Dense::new(4, 1, vec![10.0, 20.0, 30.0, 50.0]).unwrap());
+        let labels = Labels::Real(vec![1.0, 2.0, 3.0, 5.0]);
+        let data = Dataset::new(raw.clone(), labels.clone()).unwrap();
+        let context = Context::new();
+        for rule in [ScalingRule::Standard, ScalingRule::Range { lower: 0.0, upper: 1.0 }] {
+            let scaled = rule.fit(&raw).unwrap().transform(raw.clone()).unwrap();
+            let svr = Svr { c: 100.0, ..Svr::default() };
+            let by_hand = Dataset::new(scaled.clone(), labels.clone())
+                .and_then(|data| svr.fit(&data, &context))
+                .unwrap();
+            let machine = Scaled { rule, machine: Box::new(svr) };
+            let by_itself = machine.fit(&data, &context).unwrap();
+            assert_eq!(by_itself.functions, by_hand.functions);
+            assert_eq!(
+                by_itself.predictor(&context).unwrap().predict(&raw).unwrap(),
+                by_hand.predictor(&context).unwrap().predict(&scaled).unwrap(),
+            );
+        }
+    }
+}
