@@ -1,7 +1,7 @@
 """Proves that widemargin finds LIBSVM's optimum: bar 1 of the comparison.
 
 For every configuration (data set × machine × kernel × weights) both programs train at tolerance
-1e-6, ours in f64. Then, from our model file alone and in f64: every KKT condition is verified, the
+1e-6 (ours then computes in f64). Then, from our model file alone and in f64: every KKT condition is verified, the
 objective is compared with LIBSVM's (1e-6 relative) and the decision values of all rows too (1e-4).
 ν-SVC is compared as it was solved, before LIBSVM divides the coefficients by r: a tolerance of 1e-6
 there means 1e-6 / r after, for LIBSVM as for us.
@@ -95,7 +95,7 @@ def train_ours(machine: Machine, x, y, folder: Path):
     data, model = folder / "data", folder / "model"
     write_problem(data, x, y, machine.kernel.name == "precomputed")
     subprocess.run(
-        [OURS, "svm-train", *machine.options(TOLERANCE), "--precision", "f64", data, model],
+        [OURS, "svm-train", *machine.options(TOLERANCE), data, model],
         check=True, capture_output=True, text=True)
     read = read_model(model, x.shape[1])
     support = match_rows(read, x)

@@ -87,10 +87,10 @@ def ours(_peer: str, problem: Problem, threads: int, want_dual: bool) -> dict:
 
     with tempfile.TemporaryDirectory(dir=CACHE) as folder:
         model, predicted = Path(folder) / "model", Path(folder) / "predicted"
-        train, memory = measured(
-            [OURS, "train", *data("train"), "--kernel", "rbf", "--gamma", repr(problem.gamma),
-             "--c", problem.c, "--tol", TOLERANCE, "--cache-mb", problem.cache_mb,
-             "--threads", threads, "--model", model, "--json"], threads)
+        settings = [
+            *data("train"), "--kernel", "rbf", "--gamma", repr(problem.gamma), "--c", problem.c,
+            "--tol", TOLERANCE, "--cache-mb", problem.cache_mb, "--threads", threads, "--json"]
+        train, memory = measured([OURS, "train", *settings, "--model", model], threads)
         test, _ = measured(
             [OURS, "predict", *data("test"), "--model", model, "--output", predicted,
              "--threads", threads, "--json"], threads)
@@ -104,7 +104,8 @@ def ours(_peer: str, problem: Problem, threads: int, want_dual: bool) -> dict:
         }
         if want_dual:
             text = Path(folder) / "libsvm.model"
-            measured([OURS, "convert", model, text, "--to", "libsvm-model"], threads)
+            measured([OURS, "train", *settings, "--model", text, "--model-format", "libsvm"],
+                     threads)
             result["dual"] = read_model(text, problem.rows("test", "f32").shape[1]).dual()
     return result
 
