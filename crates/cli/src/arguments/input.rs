@@ -52,7 +52,7 @@ pub(crate) struct InputArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) labels: Option<PathBuf>,
 
-    /// Label column of a table: its name, its number from 1, negative from the end, or 'none'
+    /// Label column of a table: its name, its number from 0, negative from the end, or 'none'
     /// [default: the one named label, class, target or y, else the last]
     #[arg(long, value_name = "COLUMN", value_parser = label_column, allow_negative_numbers = true)]
     pub(crate) label_column: Option<LabelColumn>,
@@ -91,12 +91,7 @@ pub(crate) struct InputArguments {
 }
 
 fn column(text: &str) -> Result<Column, String> {
-    match text.parse::<i64>() {
-        Ok(0) => Err("columns are counted from 1".to_owned()),
-        Ok(number @ 1..) => Ok(Column::Index(number - 1)),
-        Ok(number) => Ok(Column::Index(number)),
-        Err(_) => Ok(Column::Name(text.to_owned())),
-    }
+    Ok(text.parse().map_or_else(|_| Column::Name(text.to_owned()), Column::Index))
 }
 
 fn label_column(text: &str) -> Result<LabelColumn, String> {

@@ -10,7 +10,7 @@ use widemargin::machine::{
 };
 
 use super::Scaling;
-use super::value::{number, value};
+use super::value::{number, value, whole};
 use crate::failure::CommandResult;
 
 /// Below this tolerance single precision no longer carries enough digits.
@@ -105,7 +105,14 @@ pub(crate) struct MachineArguments {
 
     /// linear, poly, rbf, sigmoid, laplacian, chi2, cosine, precomputed, or a combination such as
     /// "0.5*rbf(gamma=0.1) + poly(degree=2)*cosine"
-    #[arg(long, short, value_name = "KERNEL", default_value = "rbf", help_heading = "Kernel")]
+    #[arg(
+        long,
+        short,
+        value_name = "KERNEL",
+        default_value = "rbf",
+        allow_hyphen_values = true,
+        help_heading = "Kernel"
+    )]
     pub(crate) kernel: String,
 
     /// scale: 1/(features * variance); auto: 1/features; or a number
@@ -120,7 +127,7 @@ pub(crate) struct MachineArguments {
     pub(crate) gamma: Gamma,
 
     /// Exponent of the polynomial kernel
-    #[arg(long, value_name = "N", default_value_t = 3, help_heading = "Kernel")]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = whole::<u32>, allow_negative_numbers = true, help_heading = "Kernel")]
     pub(crate) degree: u32,
 
     /// Constant of the polynomial and sigmoid kernels
@@ -154,7 +161,7 @@ pub(crate) struct MachineArguments {
     pub(crate) no_shrinking: bool,
 
     /// Stop each sub-problem after this many steps and keep the best model so far
-    #[arg(long, value_name = "N", help_heading = "Solver")]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>, allow_negative_numbers = true, help_heading = "Solver")]
     pub(crate) max_iter: Option<u64>,
 }
 

@@ -6,7 +6,7 @@ use clap::Args;
 use widemargin::Context;
 use widemargin::kernel::InstructionSet;
 
-use super::value::value;
+use super::value::{value, whole};
 use crate::failure::CommandResult;
 use crate::interrupt::Interrupt;
 use crate::session::Session;
@@ -21,7 +21,7 @@ pub(crate) struct ResourceArguments {
     pub(crate) threads: u16,
 
     /// Memory for cached kernel rows, in megabytes
-    #[arg(long, value_name = "MB", default_value_t = 1024)]
+    #[arg(long, value_name = "MB", default_value_t = 1024, value_parser = whole::<usize>)]
     pub(crate) cache_mb: usize,
 
     /// Stop after this many seconds and keep the best model so far
@@ -29,7 +29,7 @@ pub(crate) struct ResourceArguments {
     pub(crate) max_time: Option<Duration>,
 
     /// Seed of everything random (folds, output codes)
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<u64>)]
     pub(crate) seed: u64,
 
     /// Force a SIMD path: portable, sse2, avx2 or avx512 (default: the best of this processor)

@@ -16,3 +16,8 @@ pub(crate) fn value<T: FromStr<Err = Error>>(text: &str) -> Result<T, String> {
 pub(crate) fn number(text: &str) -> Result<f64, String> {
     text.parse().map_err(|_| "expected a number".to_owned())
 }
+
+/// Reads a whole number.
+pub(crate) fn whole<T: FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| "expected a whole number of at least 0".to_owned())
+}

@@ -1,17 +1,20 @@
 //! `train`: from a data file to a model file.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
+use widemargin::Error;
 use widemargin::data::Dataset;
-use widemargin::machine::{Model, Preparation};
+use widemargin::data::read::source::is_standard_stream;
+use widemargin::machine::{MachineKind, Model, Preparation};
 use widemargin::operation::calibrate::calibrate;
 use widemargin::solver::Status;
 
 use crate::arguments::{InputArguments, MachineArguments, ResourceArguments, ScaleArguments};
 use crate::evaluation::Evaluation;
-use crate::failure::{CommandResult, Outcome};
+use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::model_file::{self, ModelFormatName};
 use crate::session::Session;
@@ -75,6 +78,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     let session = arguments.resources.session(interrupt)?;
     let target = model_file::target(arguments.model.as_deref(), &arguments.data)?;
     model_file::check_writable(&target)?;
+    check(arguments)?;
     let (data, preparation) = session.read("reading", || prepare(arguments))?;
     let machine =
         arguments.machine.build(&data, arguments.scale.scale, arguments.resources.seed)?;
@@ -108,6 +112,25 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         say(to_stdout, &text)?;
     }
     Ok(outcome)
+}
+
+/// Fails now rather than after the training.
+fn check(arguments: &Arguments) -> CommandResult<()> {
+    if arguments.scale.scale.0.is_some() && arguments.model_format == ModelFormatName::Libsvm {
+        return Err(Failure::usage(
+            "LIBSVM's model files have no place for --scale; scale the data with 'scale' first",
+        ));
+    }
+    let machine = &arguments.machine;
+    if machine.probability.is_some() && machine.machine == MachineKind::Svdd {
+        return Err(Failure::usage("svdd has no probabilities; use --machine one-class"));
+    }
+    for path in arguments.test.iter().chain(&arguments.test_labels) {
+        if !is_standard_stream(path) {
+            File::open(path).map_err(|source| Error::io(path, source))?;
+        }
+    }
+    Ok(())
 }
 
 /// Reads and weighs the training rows.

@@ -1,0 +1,111 @@
+//! Mistakes on the command line and what the program says, as listed in `docs/errors.md`.
+
+mod common;
+
+use common::{Folder, Run};
+
+struct Row {
+    command: String,
+    code: i32,
+    message: String,
+}
+
+/// The table under the heading "The command line".
+fn table() -> Vec<Row> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/errors.md");
+    let text = std::fs::read_to_string(path).expect("docs/errors.md");
+    let section = text.split("\n## The command line\n").nth(1).expect("the section");
+    let section = section.split("\n## ").next().unwrap_or_default();
+    section
+        .lines()
+        .filter(|line| line.starts_with("| `"))
+        .map(|line| {
+            let line = line.replace("\\|", "\u{1}");
+            let cells: Vec<String> =
+                line.split('|').map(|cell| cell.trim().replace('\u{1}', "|")).collect();
+            let code = |cell: &str| cell.trim_matches('`').to_owned();
+            Row {
+                command: code(&cells[1]),
+                code: cells[2].parse().expect("an exit code"),
+                message: code(&cells[3]),
+            }
+        })
+        .collect()
+}
+
+/// The files the commands of the table speak of.
+fn files() -> Folder {
+    let folder = Folder::new();
+    folder.copy("iris.libsvm");
+    folder.copy("iris.csv");
+    folder.write("one-class.txt", "1 1:1\n1 1:2\n");
+    folder.write("two.txt", "1 1:1\n1 1:2\n1 1:4\n2 1:3\n");
+    folder.write("words.csv", "x,y\n1,a\n2,b\n3,a\n");
+    folder.write("weights.txt", "1\n1\nheavy\n");
+    folder.write("few-weights.txt", "1\n1\n");
+    folder.run("train iris.libsvm --quiet -o iris.wm").exits(0);
+    folder.run("train iris.libsvm --quiet -o scaled.wm --scale standard").exits(0);
+    folder.run("train iris.libsvm --quiet -o numbers.wm --machine epsilon-svr").exits(0);
+    let mut damaged = std::fs::read(folder.file("iris.wm")).unwrap();
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 0xff;
+    folder.write("damaged.wm", damaged);
+    folder.write("cut.wm", &std::fs::read(folder.file("iris.wm")).unwrap()[..200]);
+    folder
+}
+
+/// Words separated by blanks, double quotes keeping some together.
+fn words(command: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for (i, part) in command.split('"').enumerate() {
+        if i % 2 == 1 {
+            words.push(part.to_owned());
+        } else {
+            words.extend(part.split_whitespace().map(str::to_owned));
+        }
+    }
+    words
+}
+
+/// Whether a message is the documented one, `…` standing for what differs from run to run.
+fn fits(said: &str, documented: &str) -> bool {
+    match documented.split_once('…') {
+        None => said == documented,
+        Some((start, end)) => {
+            said.len() >= start.len() + end.len() && said.starts_with(start) && said.ends_with(end)
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn every_mistake_gets_the_documented_message_and_code() {
+    let folder = files();
+    let before = folder.names();
+    let rows = table();
+    assert!(rows.len() >= 40, "{} rows", rows.len());
+    let mut wrong = String::new();
+    for Row { command, code, message } in rows {
+        let run: Run = folder.command(&words(&command)).output().unwrap().into();
+        let first = run.stderr.lines().next().unwrap_or_default();
+        let said = first.strip_prefix("error: ").unwrap_or(first);
+        if !fits(said, &message) || run.code != Some(code) {
+            wrong.push_str(&format!("| `{command}` | {} | `{said}` |\n", run.code.unwrap_or(-1)));
+        }
+    }
+    assert!(wrong.is_empty(), "these rows differ from what the program says:\n{wrong}");
+    assert_eq!(folder.names(), before, "a mistake left a file behind");
+}
+
+#[test]
+fn likely_causes_get_a_hint() {
+    let folder = files();
+    for (command, hint) in [
+        ("train none.txt", "hint: check the path"),
+        ("train one-class.txt", "hint: --machine one-class"),
+        ("train words.csv --machine epsilon-svr", "hint: --machine epsilon-svr needs numbers"),
+    ] {
+        let run = folder.run(command).exits(1);
+        assert!(run.stderr.contains(hint), "{command}: {}", run.stderr);
+    }
+}
