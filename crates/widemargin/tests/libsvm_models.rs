@@ -244,7 +244,7 @@ fn broken_files_are_refused_with_their_place() {
         assert!(BINARY.contains(old), "{old:?}");
         let text = BINARY.replacen(old, new, 1);
         let found = Model::load_from_bytes(text.as_bytes()).expect_err(expected).to_string();
-        let place = if expected.starts_with("expected") { "model: model: " } else { "model:" };
+        let place = if expected.starts_with("expected") { "model: " } else { "model:" };
         assert_eq!(found, format!("{place}{expected}"), "{text}");
     }
 }

@@ -67,7 +67,10 @@ fn replace(
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
-    let mut temporary = builder.tempfile_in(&folder)?;
+    fs::metadata(&folder)?;
+    // The library's own text names the temporary file, which the user never asked for.
+    let mut temporary =
+        builder.tempfile_in(&folder).map_err(|error| io::Error::from(error.kind()))?;
     write_through(temporary.as_file_mut(), write)?;
     if let Some(metadata) = existing {
         temporary.as_file().set_permissions(metadata.permissions())?;

@@ -29,7 +29,7 @@ pub(super) fn decode(path: &Path, bytes: &[u8]) -> error::Result<Model> {
     decode_document(document)
         .and_then(|model| match validate::check(&model) {
             Ok(()) => Ok(model),
-            Err(error) => Err(error.to_string()),
+            Err(error) => Err(validate::reason(error)),
         })
         .map_err(|message| Error::Format { path: path.into(), message })
 }
@@ -62,8 +62,7 @@ fn encode_document(model: &Model) -> Result<Vec<u8>, String> {
 
 fn decode_document(document: &[u8]) -> Result<Model, String> {
     let (mut arrays, header) = ArrayReader::open(document)?;
-    let header: Header =
-        serde_json::from_str(&header).map_err(|error| format!("header: {error}"))?;
+    let header: Header = serde_json::from_str(&header).map_err(|error| header_error(&error))?;
     let support = take_support(&mut arrays, header.features)?;
     let support_rows = arrays.take_indices("support.rows")?;
     let functions = take_functions(&mut arrays)?;
@@ -90,6 +89,10 @@ fn decode_document(document: &[u8]) -> Result<Model, String> {
         feature_names: header.feature_names,
         training: header.training.map(Into::into),
     })
+}
+
+fn header_error(error: &serde_json::Error) -> String {
+    format!("header: {error}").replace('`', "'")
 }
 
 fn put_support(arrays: &mut ArrayWriter, support: &Matrix) {

@@ -24,6 +24,14 @@ impl Model {
     }
 }
 
+/// What does not hold, for an error that names the file itself.
+pub(super) fn reason(error: Error) -> String {
+    match error {
+        Error::Model { message } => message,
+        other => other.to_string(),
+    }
+}
+
 /// [`Model::validate`].
 pub(super) fn check(model: &Model) -> Result<()> {
     check_depth(&model.kernel, MAX_KERNEL_DEPTH)?;

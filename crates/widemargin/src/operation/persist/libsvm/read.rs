@@ -45,7 +45,7 @@ pub(in super::super) fn read(path: &Path, bytes: &[u8]) -> Result<Model> {
     };
     match validate::check(&model) {
         Ok(()) => Ok(model),
-        Err(error) => Err(Error::Format { path: path.into(), message: error.to_string() }),
+        Err(error) => Err(Error::Format { path: path.into(), message: validate::reason(error) }),
     }
 }
 
