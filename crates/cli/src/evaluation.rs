@@ -10,8 +10,8 @@ use crate::failure::CommandResult;
 use crate::table::{Summary, count, duration, grid};
 use crate::usage::Spent;
 
-/// Classes beyond which the confusion matrix is left out of the text.
-const LARGEST_PRINTED: usize = 30;
+/// Classes beyond which a line of text can no longer hold a row of the confusion matrix.
+const LARGEST_PRINTED: usize = 12;
 
 /// Compares answers with the labels of the data, if it has any that fit.
 pub(crate) fn quality(
@@ -65,13 +65,22 @@ fn speaks_of_novelty(truth: &Labels) -> bool {
     truth.values().is_ok_and(|values| values.iter().all(|v| v.abs() == 1.0))
 }
 
+fn percent(share: Option<f64>) -> String {
+    share.map_or(String::new(), |share| format!("{:.1} %", 100.0 * share))
+}
+
 fn confusion_text(confusion: &Confusion) -> String {
-    if confusion.classes.len() > LARGEST_PRINTED {
-        return String::new();
-    }
     let names: Vec<String> = confusion.classes.iter().map(ToString::to_string).collect();
-    let percent =
-        |share: Option<f64>| share.map_or(String::new(), |s| format!("{:.1} %", 100.0 * s));
+    let rows = if names.len() > LARGEST_PRINTED {
+        class_rows(confusion, &names)
+    } else {
+        matrix_rows(confusion, &names)
+    };
+    format!("\n{}", grid(&rows))
+}
+
+/// The matrix, a row per true class.
+fn matrix_rows(confusion: &Confusion, names: &[String]) -> Vec<Vec<String>> {
     let mut rows = vec![vec!["true \\ predicted".to_owned()]];
     rows[0].extend(names.iter().cloned());
     rows[0].push("recall".to_owned());
@@ -84,7 +93,26 @@ fn confusion_text(confusion: &Confusion) -> String {
     let mut last = vec!["precision".to_owned()];
     last.extend((0..names.len()).map(|j| percent(confusion.precision(j))));
     rows.push(last);
-    format!("\n{}", grid(&rows))
+    rows
+}
+
+/// What matters of every class: a line each, however many there are.
+fn class_rows(confusion: &Confusion, names: &[String]) -> Vec<Vec<String>> {
+    let heading = ["class", "rows", "recall", "precision", "most often taken for"];
+    let mut rows = vec![heading.map(str::to_owned).to_vec()];
+    for (i, name) in names.iter().enumerate() {
+        let counts = &confusion.counts[i];
+        let others = (0..names.len()).filter(|&j| j != i && counts[j] > 0);
+        let taken = others.max_by_key(|&j| (counts[j], names.len() - j));
+        rows.push(vec![
+            name.clone(),
+            count(counts.iter().sum::<usize>() as u64),
+            percent(confusion.recall(i)),
+            percent(confusion.precision(i)),
+            taken.map_or(String::new(), |j| format!("{} ({})", names[j], counts[j])),
+        ]);
+    }
+    rows
 }
 
 /// Quality and cost of the answers to a file.

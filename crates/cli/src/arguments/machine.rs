@@ -156,7 +156,7 @@ pub(crate) struct MachineArguments {
     #[arg(long, value_name = "FORMAT", value_parser = value::<Precision>, help_heading = "Solver")]
     pub(crate) precision: Option<Precision>,
 
-    /// Keep every variable active (never faster; for checks)
+    /// Never set variables aside that seem settled
     #[arg(long, help_heading = "Solver")]
     pub(crate) no_shrinking: bool,
 

@@ -16,11 +16,11 @@ use crate::interrupt::Interrupt;
 
 const EXAMPLES: &str = "\
 Examples:
-  widemargin train heart.csv --c 10 --scale standard -o heart.model
-  widemargin predict new.csv --model heart.model -o answers.txt
+  widemargin train heart.csv --c 10 --scale standard -o heart.wm
+  widemargin predict new.csv --model heart.wm -o answers.txt
   widemargin cross-validate heart.csv --kernel poly --degree 2 --folds 10
-  widemargin inspect heart.model
-  widemargin plot confusion heart.csv --model heart.model -o confusion.svg
+  widemargin inspect heart.wm
+  widemargin plot confusion heart.csv --model heart.wm -o confusion.svg
 
 Exit codes:
   0    done
