@@ -150,9 +150,11 @@ impl Run<'_> {
                     }
                 }
             }
-            let (size, fresh) = (self.options.working_set, self.options.working_set / 4);
+            let env = |k: &str, d: f64| std::env::var(k).ok().map_or(d, |v| v.parse().unwrap());
+            let size = env("WS", self.options.working_set as f64) as usize;
+            let fresh = (env("FRESH", 0.25) * size as f64) as usize;
             let set = selector.select(state, &extremes, size, fresh);
-            let inner_tol = (0.1 * violation).max(0.5 * tol);
+            let inner_tol = (env("IT", 0.1) * violation).max(0.5 * tol);
             let steps = self.options.max_iterations - self.steps;
             self.steps += block.improve(rows, state, &set, inner_tol, steps, self.context);
             self.blocks += 1;

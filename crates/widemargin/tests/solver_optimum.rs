@@ -1,0 +1,151 @@
+//! The decomposition solver against an interior-point solver, on random quadratic programs.
+
+use clarabel::algebra::CscMatrix;
+use clarabel::solver::{
+    DefaultSettingsBuilder, DefaultSolver, IPSolver, SolverStatus, SupportedConeT,
+};
+use proptest::prelude::*;
+use widemargin::Context;
+use widemargin::data::{Dense, Matrix};
+use widemargin::kernel::{InstructionSet, Kernel, KernelBlocks, KernelRows};
+use widemargin::solver::Status;
+use widemargin::solver::smo::{Options, Problem, solve};
+
+/// A quadratic program with its dense matrix.
+#[derive(Clone, Debug)]
+struct Program {
+    matrix: Vec<Vec<f64>>,
+    problem: Problem,
+}
+
+/// A random positive semidefinite matrix of rank `rank` with boxes, groups and a feasible start.
+fn program(n: usize, rank: usize, ridge: bool, groups: bool) -> impl Strategy<Value = Program> {
+    let factor = prop::collection::vec(-1.0..1.0_f64, n * rank);
+    let linear = prop::collection::vec(-2.0..2.0_f64, n);
+    let width = prop::collection::vec(0.0..3.0_f64, n);
+    let start = prop::collection::vec(0.0..=1.0_f64, n);
+    let shift = prop::collection::vec(-1.0..1.0_f64, n);
+    (factor, linear, width, start, shift).prop_map(move |(factor, linear, width, start, shift)| {
+        let row = |i: usize| &factor[i * rank..(i + 1) * rank];
+        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
+        let matrix = (0..n).map(|i| (0..n).map(|j| dot(row(i), row(j))).collect()).collect();
+        let shift = if ridge { vec![0.0; n] } else { shift };
+        let point = |i: usize| (shift[i] + width[i] * start[i]).min(shift[i] + width[i]);
+        let problem = Problem {
+            linear,
+            start: (0..n).map(point).collect(),
+            upper: (0..n)
+                .map(|i| if ridge { f64::INFINITY } else { shift[i] + width[i] })
+                .collect(),
+            ridge: ridge.then(|| width.iter().map(|w| 0.1 + w).collect()),
+            groups: groups.then(|| (0..n).map(|i| u8::from(i % 3 == 0)).collect()),
+            lower: shift,
+        };
+        Program { matrix, problem }
+    })
+}
+
+/// Minimum by an interior-point method.
+fn reference(program: &Program) -> f64 {
+    let n = program.matrix.len();
+    let problem = &program.problem;
+    let ridge = |i: usize| problem.ridge.as_ref().map_or(0.0, |r| r[i]);
+    let entry = |i: usize, j: usize| program.matrix[i][j] + if i == j { ridge(i) } else { 0.0 };
+    let dense: Vec<Vec<f64>> = (0..n).map(|i| (0..n).map(|j| entry(i, j)).collect()).collect();
+    let quadratic = CscMatrix::from(&dense).to_triu();
+    let mut rows: Vec<Vec<f64>> = Vec::new();
+    let mut bounds = Vec::new();
+    let group = |i: usize| problem.groups.as_ref().map_or(0, |g| g[i]);
+    let groups = (0..n).map(group).max().unwrap() + 1;
+    for g in 0..groups {
+        rows.push((0..n).map(|i| f64::from(u8::from(group(i) == g))).collect());
+        bounds.push((0..n).filter(|&i| group(i) == g).map(|i| problem.start[i]).sum());
+    }
+    for i in 0..n {
+        for (sign, bound) in [(1.0, problem.upper[i]), (-1.0, -problem.lower[i])] {
+            if bound.is_finite() {
+                rows.push((0..n).map(|j| if i == j { sign } else { 0.0 }).collect());
+                bounds.push(bound);
+            }
+        }
+    }
+    let constraints = CscMatrix::from(&rows);
+    let cones = [
+        SupportedConeT::ZeroConeT(groups as usize),
+        SupportedConeT::NonnegativeConeT(rows.len() - groups as usize),
+    ];
+    let settings = DefaultSettingsBuilder::default()
+        .verbose(false)
+        .tol_gap_abs(1e-11)
+        .tol_gap_rel(1e-11)
+        .tol_feas(1e-11)
+        .build()
+        .unwrap();
+    let mut solver =
+        DefaultSolver::new(&quadratic, &problem.linear, &constraints, &bounds, &cones, settings)
+            .unwrap();
+    solver.solve();
+    assert!(matches!(solver.solution.status, SolverStatus::Solved | SolverStatus::AlmostSolved));
+    solver.solution.obj_val
+}
+
+fn check(program: &Program, working_set: usize) -> Result<(), TestCaseError> {
+    let n = program.matrix.len();
+    let context = Context::new();
+    let values = Dense::new(n, n, program.matrix.concat()).unwrap();
+    let blocks = KernelBlocks::<f64>::new(
+        &Kernel::Precomputed,
+        &Matrix::DenseF64(values),
+        None,
+        InstructionSet::detect(),
+    )
+    .unwrap();
+    let rows = KernelRows::new(blocks, vec![0, n / 2, n], 1 << 20);
+    let view = rows.view(&[0, 1], &context);
+    let options = Options { tol: 1e-8, working_set, ..Options::default() };
+    let solution = solve(&view, &program.problem, &options, &context);
+    prop_assert_eq!(solution.outcome.status, Status::Solved);
+
+    let problem = &program.problem;
+    let beta = &solution.beta;
+    for i in 0..n {
+        prop_assert!(problem.lower[i] <= beta[i] && beta[i] <= problem.upper[i]);
+    }
+    let group = |i: usize| problem.groups.as_ref().map_or(0, |groups| groups[i]);
+    for g in 0..2 {
+        let sum = |point: &[f64]| (0..n).filter(|&i| group(i) == g).map(|i| point[i]).sum::<f64>();
+        prop_assert!((sum(beta) - sum(&problem.start)).abs() < 1e-9);
+    }
+    let objective: f64 = (0..n)
+        .map(|i| {
+            let product: f64 = (0..n).map(|j| program.matrix[i][j] * beta[j]).sum();
+            let ridge = problem.ridge.as_ref().map_or(0.0, |r| r[i]) * beta[i];
+            beta[i] * (0.5 * (product + ridge) + problem.linear[i])
+        })
+        .sum();
+    prop_assert!((objective + solution.outcome.dual).abs() <= 1e-9 * objective.abs().max(1.0));
+    let minimum = reference(program);
+    let scale = minimum.abs().max(1.0);
+    prop_assert!((objective - minimum).abs() <= 1e-6 * scale, "{} but {}", objective, minimum);
+    prop_assert!((-1e-9..=1e-6 * scale).contains(&solution.outcome.gap()));
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn boxes_and_one_sum(program in program(24, 6, false, false), size in 2_usize..30) {
+        check(&program, size)?;
+    }
+
+    #[test]
+    fn boxes_and_two_sums(program in program(20, 20, false, true), size in 4_usize..24) {
+        check(&program, size)?;
+    }
+
+    #[test]
+    fn a_ridge_and_no_upper_bound(program in program(18, 4, true, false), size in 2_usize..20) {
+        check(&program, size)?;
+    }
+}
