@@ -2,8 +2,11 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::Real;
+use super::pool::Buffer;
+
 /// Part of a kernel row, shared between the cache and its users.
-pub type Piece<T> = Arc<Box<[T]>>;
+pub type Piece<T> = Arc<Buffer<T>>;
 
 const NONE: u32 = u32::MAX;
 
@@ -30,7 +33,7 @@ pub(super) struct PieceCache<T> {
     lru: Mutex<Lru<T>>,
 }
 
-impl<T> PieceCache<T> {
+impl<T: Real> PieceCache<T> {
     /// An empty cache for `keys` keys and at most `limit` bytes of pieces.
     pub(super) fn new(keys: usize, limit: usize) -> Self {
         let lru = Lru {
@@ -93,11 +96,11 @@ impl<T> PieceCache<T> {
     }
 }
 
-fn size_of_piece<T>(piece: &Piece<T>) -> usize {
+fn size_of_piece<T: Real>(piece: &Piece<T>) -> usize {
     std::mem::size_of_val::<[T]>(piece)
 }
 
-impl<T> Lru<T> {
+impl<T: Real> Lru<T> {
     fn insert(&mut self, key: usize, piece: Piece<T>) {
         self.bytes += size_of_piece(&piece);
         let entry = Entry { key, piece: Some(piece), newer: NONE, older: NONE };
@@ -157,26 +160,29 @@ impl<T> Lru<T> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::pool::Pool;
     use super::*;
 
-    fn piece(value: u8, length: usize) -> Piece<u8> {
-        Arc::new(vec![value; length].into_boxed_slice())
+    fn piece(value: u8, length: usize) -> Piece<f32> {
+        let mut buffer = Pool::default().buffers(1, length).remove(0);
+        buffer.fill(f32::from(value));
+        Arc::new(buffer)
     }
 
     #[test]
     fn the_least_recently_used_leaves_first() {
-        let cache = PieceCache::new(4, 30);
+        let cache = PieceCache::new(4, 120);
         cache.insert([(0, piece(0, 10)), (1, piece(1, 10)), (2, piece(2, 10))]);
         assert!(cache.get(&[0])[0].is_some());
         cache.insert([(3, piece(3, 10))]);
         let held: Vec<bool> = cache.peek(&[0, 1, 2, 3]).iter().map(Option::is_some).collect();
         assert_eq!(held, [true, false, true, true]);
-        assert_eq!(cache.lock().bytes, 30);
+        assert_eq!(cache.lock().bytes, 120);
     }
 
     #[test]
     fn a_piece_larger_than_the_limit_is_not_kept() {
-        let cache = PieceCache::new(1, 5);
+        let cache = PieceCache::new(1, 20);
         cache.insert([(0, piece(0, 10))]);
         assert_eq!(cache.lock().bytes, 0);
         assert!(cache.peek(&[0])[0].is_none());
@@ -184,9 +190,9 @@ mod tests {
 
     #[test]
     fn lowering_the_limit_empties_from_the_old_end() {
-        let cache = PieceCache::new(3, 100);
+        let cache = PieceCache::new(3, 400);
         cache.insert([(2, piece(2, 10)), (0, piece(0, 10)), (1, piece(1, 10))]);
-        cache.set_limit(20);
+        cache.set_limit(80);
         let held: Vec<bool> = cache.peek(&[0, 1, 2]).iter().map(Option::is_some).collect();
         assert_eq!(held, [true, true, false]);
     }

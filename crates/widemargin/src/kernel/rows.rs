@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rayon::prelude::*;
 
 use super::cache::{Piece, PieceCache};
+use super::pool::{Buffer, Pool};
 use super::{KernelBlocks, Real, accumulate};
 use crate::context::Context;
 
@@ -69,6 +70,7 @@ pub struct KernelRows<T: Real> {
     /// Boundaries of the segments: 0, …, number of rows.
     segments: Vec<usize>,
     cache: PieceCache<T>,
+    pool: Pool,
     cache_bytes: usize,
     computed: AtomicU64,
 }
@@ -81,6 +83,7 @@ impl<T: Real> KernelRows<T> {
             blocks,
             segments,
             cache: PieceCache::new(keys, cache_bytes),
+            pool: Pool::default(),
             cache_bytes,
             computed: AtomicU64::new(0),
         }
@@ -139,9 +142,8 @@ impl<T: Real> KernelRows<T> {
         (parts.into_iter().flatten().collect(), computed)
     }
 
-    fn compute(&self, left: &[usize], columns: Range<usize>, context: &Context) -> Vec<Box<[T]>> {
-        let mut values: Vec<Box<[T]>> =
-            left.iter().map(|_| vec![T::ZERO; columns.len()].into_boxed_slice()).collect();
+    fn compute(&self, left: &[usize], columns: Range<usize>, context: &Context) -> Vec<Buffer<T>> {
+        let mut values = self.pool.buffers(left.len(), columns.len());
         if context.is_parallel() && columns.len() > TASK_COLUMNS {
             let mut tasks: Vec<Vec<&mut [T]>> =
                 columns.clone().step_by(TASK_COLUMNS).map(|_| Vec::new()).collect();
