@@ -7,7 +7,6 @@ mod instruction_set;
 mod pool;
 mod rows;
 mod simd;
-mod vectorize;
 
 pub use block::{KernelBlocks, Queries};
 pub use cache::Piece;
@@ -15,5 +14,4 @@ pub use function::{CustomKernel, Kernel};
 pub use instruction_set::InstructionSet;
 pub use pool::Buffer;
 pub use rows::{CompactRows, KernelRows, MatrixRows, Row, RowsView};
-pub use simd::{Real, accumulate, multiply};
-pub use vectorize::{Vectorize, vectorize};
+pub use simd::{PAIR_WIDTH, Real, Scan, accumulate, best_partner, multiply, scan, shift_and_scan};

@@ -54,6 +54,9 @@ pub trait MatrixRows: Sync {
     /// The rows of `variables`.
     fn fetch(&self, variables: &[u32]) -> Vec<Row<Self::Value>>;
 
+    /// Memory for `count` rows of `length` entries, with any contents.
+    fn buffers(&self, count: usize, length: usize) -> Vec<Buffer<Self::Value>>;
+
     /// The product with `beta`, computed afresh with sums in double precision.
     fn product(&self, beta: &[f64]) -> Vec<f64>;
 
@@ -267,6 +270,10 @@ impl<'a, T: Real> MatrixRows for RowsView<'a, T> {
             .collect()
     }
 
+    fn buffers(&self, count: usize, length: usize) -> Vec<Buffer<T>> {
+        self.rows.pool.buffers(count, length)
+    }
+
     fn product(&self, beta: &[f64]) -> Vec<f64> {
         let mut terms: Vec<(usize, f64)> =
             (0..beta.len()).filter(|&v| beta[v] != 0.0).map(|v| (self.row(v), beta[v])).collect();
@@ -328,6 +335,10 @@ impl<T: Real> MatrixRows for CompactRows<'_, T> {
 
     fn fetch(&self, variables: &[u32]) -> Vec<Row<T>> {
         self.view().fetch(variables)
+    }
+
+    fn buffers(&self, count: usize, length: usize) -> Vec<Buffer<T>> {
+        self.rows.pool.buffers(count, length)
     }
 
     fn product(&self, beta: &[f64]) -> Vec<f64> {

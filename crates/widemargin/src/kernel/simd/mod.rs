@@ -12,6 +12,7 @@ mod accumulate;
 mod lanes;
 pub(super) mod math;
 mod multiply;
+mod pair;
 mod portable;
 mod real;
 #[cfg(target_arch = "x86_64")]
@@ -20,6 +21,7 @@ mod x86;
 pub use accumulate::accumulate;
 pub(super) use lanes::{Family, Lanes};
 pub use multiply::multiply;
+pub use pair::{PAIR_WIDTH, Scan, best_partner, scan, shift_and_scan};
 pub use real::Real;
 pub(super) use real::Vector;
 

@@ -2,16 +2,19 @@
 
 use rayon::prelude::*;
 
-use super::inner::{Inner, padded};
+use super::inner::{Inner, InnerRows, Masks, RowSource, padded};
 use super::problem::{Options, Problem, Solution};
-use super::select::{Selector, unsettled};
+use super::select::{Selector, likely_next, unsettled};
 use super::state::{Extremes, State};
 use crate::context::{Context, Event};
-use crate::kernel::{MatrixRows, Real, Row, accumulate, vectorize};
+use crate::kernel::{MatrixRows, Real, Row, accumulate};
 use crate::solver::{Outcome, Status};
 
 /// Columns of the gradient one task brings up to date.
 const UPDATE_CHUNK: usize = 4096;
+
+/// Most variables for which the whole problem is one working set.
+const WHOLE: usize = 2048;
 
 /// Fewest variables for which setting some aside pays for repacking the rest.
 const SHRINK_FROM: usize = 4000;
@@ -114,7 +117,6 @@ impl Run<'_> {
         tol: f64,
         may_shrink: bool,
     ) -> Option<Status> {
-        let mut block = Block::new();
         let mut until_shrink = SHRINK_EVERY;
         loop {
             let extremes = state.extremes();
@@ -150,13 +152,19 @@ impl Run<'_> {
                     }
                 }
             }
+            if state.len() <= WHOLE {
+                let steps = self.options.max_iterations - self.steps;
+                self.steps += descend_inner(state, Batched { rows }, tol, steps, self.context);
+                self.blocks += 1;
+                continue;
+            }
             let env = |k: &str, d: f64| std::env::var(k).ok().map_or(d, |v| v.parse().unwrap());
             let size = env("WS", self.options.working_set as f64) as usize;
             let fresh = (env("FRESH", 0.25) * size as f64) as usize;
             let set = selector.select(state, &extremes, size, fresh);
             let inner_tol = (env("IT", 0.1) * violation).max(0.5 * tol);
             let steps = self.options.max_iterations - self.steps;
-            self.steps += block.improve(rows, state, &set, inner_tol, steps, self.context);
+            self.steps += improve(rows, state, &set, inner_tol, steps, self.context);
             self.blocks += 1;
         }
     }
@@ -190,116 +198,113 @@ impl Run<'_> {
     }
 }
 
-/// Buffers of the working-set sub-problem, kept between blocks.
-struct Block<T> {
-    matrix: Vec<T>,
-    filled: Vec<bool>,
-}
-
-impl<T: Real> Block<T> {
-    fn new() -> Self {
-        Self { matrix: Vec::new(), filled: Vec::new() }
-    }
-
-    /// Solves the sub-problem of the variables `set` and updates the state; returns the steps.
-    fn improve<R: MatrixRows<Value = T>>(
-        &mut self,
-        rows: &R,
-        state: &mut State,
-        set: &[u32],
-        tol: f64,
-        max_steps: u64,
-        context: &Context,
-    ) -> u64 {
-        let fetched = rows.fetch(set);
-        let (q, width) = (set.len(), padded(set.len()));
-        self.matrix.resize(q * width, T::ZERO);
-        self.filled.clear();
-        self.filled.resize(q, false);
-        let pick = |values: &[f64], rest: f64| {
-            let mut picked: Vec<f64> = set.iter().map(|&v| values[v as usize]).collect();
-            picked.resize(width, rest);
-            picked
-        };
-        let mut beta = pick(&state.beta, 0.0);
-        let mut gradient = pick(&state.gradient, 0.0);
-        let (lower, upper) = (pick(&state.lower, 0.0), pick(&state.upper, 0.0));
-        let diagonal = pick(&state.diagonal, 1.0);
-        let ridge = state.ridge.as_ref().map_or_else(|| vec![0.0; width], |r| pick(r, 0.0));
-        let groups: Vec<u8> = set.iter().map(|&v| state.group(v as usize) as u8).collect();
-        let mut rise = vec![f64::NEG_INFINITY; width * state.group_count];
-        let mut fall = rise.clone();
-        for w in 0..q {
-            let at = usize::from(groups[w]) * width + w;
-            if beta[w] < upper[w] {
-                rise[at] = 0.0;
-            }
-            if beta[w] > lower[w] {
-                fall[at] = 0.0;
-            }
-        }
-        let spans = piece_spans(rows.pieces(), set);
-        let mut fill =
-            |w: usize, out: &mut [T]| gather(&fetched[w], rows.pieces(), &spans, set, out);
-        let steps = vectorize(
-            context.instruction_set(),
-            Inner {
-                matrix: &mut self.matrix,
-                filled: &mut self.filled,
-                fill: &mut fill,
-                beta: &mut beta,
-                gradient: &mut gradient,
-                lower: &lower,
-                upper: &upper,
-                diagonal: &diagonal,
-                ridge: &ridge,
-                rise: &mut rise,
-                fall: &mut fall,
-                groups: &groups,
-                group_count: state.group_count,
-                tol,
-                max_steps,
-            },
-        );
-        let mut changes = Vec::with_capacity(q);
-        let mut changed_rows = Vec::with_capacity(q);
-        for (w, &v) in set.iter().enumerate() {
-            let v = v as usize;
-            let change = beta[w] - state.beta[v];
-            if change != 0.0 {
-                state.beta[v] = beta[w];
-                if let Some(ridge) = &state.ridge {
-                    state.gradient[v] += ridge[v] * change;
-                }
-                changes.push(change);
-                changed_rows.push(&fetched[w]);
-            }
-        }
-        update_gradient(&mut state.gradient, rows.pieces(), &changed_rows, &changes, context);
-        steps
-    }
-}
-
-/// Positions of `set` that fall into each piece.
-fn piece_spans(pieces: &[usize], set: &[u32]) -> Vec<std::ops::Range<usize>> {
-    let position = |bound: usize| set.partition_point(|&v| (v as usize) < bound);
-    pieces.windows(2).map(|piece| position(piece[0])..position(piece[1])).collect()
-}
-
-/// The entries of `row` at the variables of `set`.
-fn gather<T: Real>(
-    row: &Row<T>,
-    pieces: &[usize],
-    spans: &[std::ops::Range<usize>],
+/// Solves the sub-problem of the variables `set` and updates the state; returns the steps.
+fn improve<R: MatrixRows>(
+    rows: &R,
+    state: &mut State,
     set: &[u32],
-    out: &mut [T],
-) {
-    for ((part, span), &start) in row.iter().zip(spans).zip(pieces) {
-        for (o, &v) in out[span.clone()].iter_mut().zip(&set[span.clone()]) {
-            *o = part[v as usize - start];
+    tol: f64,
+    max_steps: u64,
+    context: &Context,
+) -> u64 {
+    let fetched = rows.fetch(set);
+    let mut part = state.select(set);
+    let source = Gathered { rows, fetched: &fetched, set };
+    let steps = descend_inner(&mut part, source, tol, max_steps, context);
+    let mut changes = Vec::with_capacity(set.len());
+    let mut changed_rows = Vec::with_capacity(set.len());
+    for (w, &v) in set.iter().enumerate() {
+        let v = v as usize;
+        let change = part.beta[w] - state.beta[v];
+        if change != 0.0 {
+            state.beta[v] = part.beta[w];
+            if let Some(ridge) = &state.ridge {
+                state.gradient[v] += ridge[v] * change;
+            }
+            changes.push(change);
+            changed_rows.push(&fetched[w]);
         }
     }
-    out[set.len()..].fill(T::ZERO);
+    update_gradient(&mut state.gradient, rows.pieces(), &changed_rows, &changes, context);
+    steps
+}
+
+/// Runs the inner solver on all variables of `state`.
+fn descend_inner<T: Real, S: RowSource<T>>(
+    state: &mut State,
+    source: S,
+    tol: f64,
+    max_steps: u64,
+    context: &Context,
+) -> u64 {
+    let (q, width) = (state.len(), padded(state.len()));
+    let mut masks = Masks::new(width, state.group_count);
+    for v in 0..q {
+        masks.set(v, state.group(v), state.can_rise(v), state.can_fall(v));
+    }
+    let mut rough_diagonal: Vec<T> = state.diagonal.iter().map(|&d| T::from_f64(d)).collect();
+    rough_diagonal.resize(width, T::ONE);
+    state.gradient.resize(width, 0.0);
+    let mut inner = Inner {
+        set: context.instruction_set(),
+        rows: (0..q).map(|_| None).collect(),
+        source,
+        beta: &mut state.beta,
+        gradient: &mut state.gradient,
+        lower: &state.lower,
+        upper: &state.upper,
+        diagonal: &state.diagonal,
+        rough_diagonal: &rough_diagonal,
+        ridge: state.ridge.as_deref(),
+        masks,
+        groups: &state.groups,
+        group_count: state.group_count,
+    };
+    let steps = inner.run(tol, max_steps);
+    state.gradient.truncate(q);
+    steps
+}
+
+/// Rows cut down to a working set.
+struct Gathered<'a, R: MatrixRows> {
+    rows: &'a R,
+    fetched: &'a [Row<R::Value>],
+    set: &'a [u32],
+}
+
+impl<T: Real, R: MatrixRows<Value = T>> RowSource<T> for Gathered<'_, R> {
+    fn fill(&mut self, v: usize, _: &Masks<T>, _: &[f64], rows: &mut InnerRows<T>) {
+        let mut out = self.rows.buffers(1, padded(self.set.len())).remove(0);
+        let mut w = 0;
+        for (part, piece) in self.fetched[v].iter().zip(self.rows.pieces().windows(2)) {
+            let end = w + self.set[w..].partition_point(|&v| (v as usize) < piece[1]);
+            for (o, &v) in out[w..end].iter_mut().zip(&self.set[w..end]) {
+                *o = part[v as usize - piece[0]];
+            }
+            w = end;
+        }
+        out[w..].fill(T::ZERO);
+        rows[v] = Some(out);
+    }
+}
+
+/// Whole rows, fetched together with those of the worst violators.
+struct Batched<'a, R> {
+    rows: &'a R,
+}
+
+impl<T: Real, R: MatrixRows<Value = T>> RowSource<T> for Batched<'_, R> {
+    fn fill(&mut self, v: usize, masks: &Masks<T>, gradient: &[f64], rows: &mut InnerRows<T>) {
+        let batch = likely_next(v, gradient, masks, rows);
+        let buffers = self.rows.buffers(batch.len(), gradient.len());
+        for ((&w, mut out), row) in batch.iter().zip(buffers).zip(self.rows.fetch(&batch)) {
+            for (part, piece) in row.iter().zip(self.rows.pieces().windows(2)) {
+                out[piece[0]..piece[1]].copy_from_slice(part);
+            }
+            out[self.rows.len()..].fill(T::ZERO);
+            rows[w as usize] = Some(out);
+        }
+    }
 }
 
 /// gradient += Σ changeᵣ rowᵣ.

@@ -5,7 +5,9 @@
 //! at a time; variables met before fill the rest. All choices depend on the state alone, ties going
 //! to the lower index, so that the path is the same for any number of threads.
 
+use super::inner::{InnerRows, Masks};
 use super::state::{Extremes, State};
+use crate::kernel::Real;
 
 /// A variable and by how much it violates the optimality conditions.
 type Candidate = (f64, u32);
@@ -79,6 +81,32 @@ impl Selector {
             candidates: [Vec::new(), Vec::new()],
         }
     }
+}
+
+/// Rows fetched together when a problem is its own working set.
+const BATCH: usize = 32;
+
+/// The variable `wanted` and the worst violators whose rows are not there yet, half of them wanting
+/// to rise and half to fall; ascending.
+pub(super) fn likely_next<T: Real>(
+    wanted: usize,
+    gradient: &[f64],
+    masks: &Masks<T>,
+    rows: &InnerRows<T>,
+) -> Vec<u32> {
+    let mut batch = vec![wanted as u32];
+    for (mask, sign) in [(&masks.rise, -1.0), (&masks.fall, 1.0)] {
+        let can = |v: usize| mask[v..].iter().step_by(gradient.len()).any(|&m| m == T::ZERO);
+        let mut side: Vec<Candidate> = (0..rows.len())
+            .filter(|&v| rows[v].is_none() && can(v))
+            .map(|v| (sign * gradient[v], v as u32))
+            .collect();
+        worst_first(&mut side, BATCH / 2);
+        batch.extend(side.iter().map(|&(_, v)| v));
+    }
+    batch.sort_unstable();
+    batch.dedup();
+    batch
 }
 
 /// Moves the `count` largest candidates to the front, sorted, and drops the others.
