@@ -14,6 +14,9 @@ use crate::solver::{Outcome, Status};
 /// Kernel-row cache used unless told otherwise, in bytes (as LIBSVM's `-m 200`, but larger).
 pub const DEFAULT_CACHE_BYTES: usize = 1 << 30;
 
+/// Most worker threads of one computation.
+pub const MAX_THREADS: usize = 1024;
+
 /// What a long computation tells while it runs.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -153,7 +156,14 @@ impl Context {
     }
 
     /// Uses `threads` worker threads; 0 means one per logical processor.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for more than [`MAX_THREADS`], [`Error::Threads`] when the system
+    /// refuses to start them.
     pub fn with_threads(mut self, threads: usize) -> Result<Self> {
+        if threads > MAX_THREADS {
+            return Err(Error::parameter("threads", format!("at most {MAX_THREADS}"), threads));
+        }
         let threads = match threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
             n => n,

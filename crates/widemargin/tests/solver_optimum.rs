@@ -7,7 +7,7 @@ use clarabel::solver::{
 use proptest::prelude::*;
 use widemargin::Context;
 use widemargin::data::{Dense, Matrix};
-use widemargin::kernel::{InstructionSet, Kernel, KernelBlocks, KernelRows};
+use widemargin::kernel::{InstructionSet, Kernel, KernelBlocks, KernelRows, Reuse};
 use widemargin::solver::Status;
 use widemargin::solver::smo::{Options, Problem, solve};
 
@@ -100,7 +100,7 @@ fn check(program: &Program, working_set: usize) -> Result<(), TestCaseError> {
         InstructionSet::detect(),
     )
     .unwrap();
-    let rows = KernelRows::new(blocks, vec![0, n / 2, n], 1 << 20);
+    let rows = KernelRows::new(blocks, vec![0, n / 2, n], Reuse::WithinSegment, 1 << 20);
     let view = rows.view(&[0, 1], &context);
     let options = Options { tol: 1e-8, working_set, ..Options::default() };
     let solution = solve(&view, &program.problem, &options, &context);

@@ -88,6 +88,17 @@ impl<T: Real> PieceCache<T> {
         lru.evict();
     }
 
+    /// Forgets the pieces of `keys`.
+    pub(super) fn remove(&self, keys: &[usize]) {
+        let mut lru = self.lock();
+        for &key in keys {
+            let slot = lru.slots[key];
+            if slot != NONE {
+                lru.remove(slot);
+            }
+        }
+    }
+
     /// Changes the limit; older pieces leave until it holds.
     pub(super) fn set_limit(&self, limit: usize) {
         let mut lru = self.lock();
@@ -120,15 +131,18 @@ impl<T: Real> Lru<T> {
 
     fn evict(&mut self) {
         while self.bytes > self.limit && self.oldest != NONE {
-            let slot = self.oldest;
-            self.unlink(slot);
-            let entry = &mut self.entries[slot as usize];
-            if let Some(piece) = entry.piece.take() {
-                self.bytes -= size_of_piece(&piece);
-            }
-            self.slots[entry.key] = NONE;
-            self.free.push(slot);
+            self.remove(self.oldest);
         }
+    }
+
+    fn remove(&mut self, slot: u32) {
+        self.unlink(slot);
+        let entry = &mut self.entries[slot as usize];
+        if let Some(piece) = entry.piece.take() {
+            self.bytes -= size_of_piece(&piece);
+        }
+        self.slots[entry.key] = NONE;
+        self.free.push(slot);
     }
 
     fn unlink(&mut self, slot: u32) {
@@ -186,6 +200,16 @@ mod tests {
         cache.insert([(0, piece(0, 10))]);
         assert_eq!(cache.lock().bytes, 0);
         assert!(cache.peek(&[0])[0].is_none());
+    }
+
+    #[test]
+    fn forgotten_pieces_make_room() {
+        let cache = PieceCache::new(3, 80);
+        cache.insert([(0, piece(0, 10)), (1, piece(1, 10))]);
+        cache.remove(&[0, 2]);
+        cache.insert([(2, piece(2, 10))]);
+        let held: Vec<bool> = cache.peek(&[0, 1, 2]).iter().map(Option::is_some).collect();
+        assert_eq!(held, [false, true, true]);
     }
 
     #[test]

@@ -6,8 +6,8 @@
 //! the parts against it. A value K(i, j) has the same bits whichever way it was computed.
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
 
@@ -54,6 +54,10 @@ pub trait MatrixRows: Sync {
     /// The rows of `variables`.
     fn fetch(&self, variables: &[u32]) -> Vec<Row<Self::Value>>;
 
+    /// The rows of `variables` (distinct), each in one piece of `width` entries, zeros beyond its
+    /// own.
+    fn fetch_joined(&self, variables: &[u32], width: usize) -> Vec<Buffer<Self::Value>>;
+
     /// Memory for `count` rows of `length` entries, with any contents.
     fn buffers(&self, count: usize, length: usize) -> Vec<Buffer<Self::Value>>;
 
@@ -67,11 +71,22 @@ pub trait MatrixRows: Sync {
     fn computed(&self) -> u64;
 }
 
+/// Which parts of rows several sub-problems need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reuse {
+    /// Any part.
+    Everywhere,
+    /// Only parts against the row's own segment, as in one-vs-one, where two segments meet in one
+    /// sub-problem alone; other parts are forgotten with the sub-problem.
+    WithinSegment,
+}
+
 /// Segmented kernel rows with their cache.
 pub struct KernelRows<T: Real> {
     blocks: KernelBlocks<T>,
     /// Boundaries of the segments: 0, …, number of rows.
     segments: Vec<usize>,
+    reuse: Reuse,
     cache: PieceCache<T>,
     pool: Pool,
     cache_bytes: usize,
@@ -80,11 +95,17 @@ pub struct KernelRows<T: Real> {
 
 impl<T: Real> KernelRows<T> {
     /// Rows in segments with the given boundaries (0 first, the number of rows last).
-    pub fn new(blocks: KernelBlocks<T>, segments: Vec<usize>, cache_bytes: usize) -> Self {
+    pub fn new(
+        blocks: KernelBlocks<T>,
+        segments: Vec<usize>,
+        reuse: Reuse,
+        cache_bytes: usize,
+    ) -> Self {
         let keys = blocks.len() * segments.len().saturating_sub(1);
         Self {
             blocks,
             segments,
+            reuse,
             cache: PieceCache::new(keys, cache_bytes),
             pool: Pool::default(),
             cache_bytes,
@@ -104,6 +125,7 @@ impl<T: Real> KernelRows<T> {
             pieces,
             context,
             computed: AtomicU64::new(0),
+            private: Mutex::new(Vec::new()),
         }
     }
 
@@ -125,45 +147,55 @@ impl<T: Real> KernelRows<T> {
         row * (self.segments.len() - 1) + segment
     }
 
-    /// The parts of `rows` (distinct) against one segment, and how many entries were computed.
-    fn parts(&self, rows: &[usize], segment: usize, context: &Context) -> (Vec<Piece<T>>, u64) {
+    /// The parts of `rows` (distinct) against one segment, and the keys of those computed.
+    fn parts(
+        &self,
+        rows: &[usize],
+        segment: usize,
+        context: &Context,
+    ) -> (Vec<Piece<T>>, Vec<usize>) {
         let keys: Vec<usize> = rows.iter().map(|&row| self.key(row, segment)).collect();
         let mut parts = self.cache.get(&keys);
         let missing: Vec<usize> = (0..rows.len()).filter(|&r| parts[r].is_none()).collect();
         if missing.is_empty() {
-            return (parts.into_iter().flatten().collect(), 0);
+            return (parts.into_iter().flatten().collect(), Vec::new());
         }
         let left: Vec<usize> = missing.iter().map(|&r| rows[r]).collect();
-        let columns = self.segment(segment);
-        let computed = (left.len() * columns.len()) as u64;
-        let fresh: Vec<Piece<T>> =
-            self.compute(&left, columns, context).into_iter().map(Arc::new).collect();
-        self.cache.insert(missing.iter().map(|&r| keys[r]).zip(fresh.iter().cloned()));
+        let mut values = self.pool.buffers(left.len(), self.segment(segment).len());
+        let mut out: Vec<&mut [T]> = values.iter_mut().map(|row| &mut row[..]).collect();
+        self.compute(&left, self.segment(segment), &mut out, context);
+        let fresh: Vec<Piece<T>> = values.into_iter().map(Arc::new).collect();
+        let new_keys: Vec<usize> = missing.iter().map(|&r| keys[r]).collect();
+        self.cache.insert(new_keys.iter().copied().zip(fresh.iter().cloned()));
         for (&r, part) in missing.iter().zip(fresh) {
             parts[r] = Some(part);
         }
-        (parts.into_iter().flatten().collect(), computed)
+        (parts.into_iter().flatten().collect(), new_keys)
     }
 
-    fn compute(&self, left: &[usize], columns: Range<usize>, context: &Context) -> Vec<Buffer<T>> {
-        let mut values = self.pool.buffers(left.len(), columns.len());
-        if context.is_parallel() && columns.len() > TASK_COLUMNS {
-            let mut tasks: Vec<Vec<&mut [T]>> =
-                columns.clone().step_by(TASK_COLUMNS).map(|_| Vec::new()).collect();
-            for row in &mut values {
-                for (task, part) in tasks.iter_mut().zip(row.chunks_mut(TASK_COLUMNS)) {
-                    task.push(part);
-                }
-            }
-            tasks.par_iter_mut().enumerate().for_each(|(t, out)| {
-                let start = columns.start + t * TASK_COLUMNS;
-                self.blocks.block(left, start..(start + TASK_COLUMNS).min(columns.end), out);
-            });
-        } else {
-            let mut out: Vec<&mut [T]> = values.iter_mut().map(|row| &mut row[..]).collect();
-            self.blocks.block(left, columns, &mut out);
+    /// out[r] = K(left[r], columns).
+    fn compute(
+        &self,
+        left: &[usize],
+        columns: Range<usize>,
+        out: &mut [&mut [T]],
+        context: &Context,
+    ) {
+        self.computed.fetch_add((left.len() * columns.len()) as u64, Ordering::Relaxed);
+        if !context.is_parallel() || columns.len() <= TASK_COLUMNS {
+            return self.blocks.block(left, columns, out);
         }
-        values
+        let mut tasks: Vec<Vec<&mut [T]>> =
+            columns.clone().step_by(TASK_COLUMNS).map(|_| Vec::new()).collect();
+        for row in out {
+            for (task, part) in tasks.iter_mut().zip(row.chunks_mut(TASK_COLUMNS)) {
+                task.push(part);
+            }
+        }
+        tasks.par_iter_mut().enumerate().for_each(|(t, out)| {
+            let start = columns.start + t * TASK_COLUMNS;
+            self.blocks.block(left, start..(start + TASK_COLUMNS).min(columns.end), out);
+        });
     }
 
     /// Σ coefficientᵣ K(rowᵣ, ·) over one segment.
@@ -216,6 +248,15 @@ pub struct RowsView<'a, T: Real> {
     pieces: Vec<usize>,
     context: &'a Context,
     computed: AtomicU64,
+    /// Keys of cached parts that no other sub-problem needs.
+    private: Mutex<Vec<usize>>,
+}
+
+impl<T: Real> Drop for RowsView<'_, T> {
+    fn drop(&mut self) {
+        let private = self.private.get_mut().unwrap_or_else(PoisonError::into_inner);
+        self.rows.cache.remove(private);
+    }
 }
 
 impl<T: Real> RowsView<'_, T> {
@@ -223,6 +264,12 @@ impl<T: Real> RowsView<'_, T> {
     fn row(&self, v: usize) -> usize {
         let k = self.pieces.partition_point(|&start| start <= v) - 1;
         self.rows.segments[self.segments[k]] + v - self.pieces[k]
+    }
+
+    /// Counts the entries of parts that were computed against segment `s`.
+    fn count(&self, parts: usize, s: usize) {
+        let entries = (parts * self.rows.segment(s).len()) as u64;
+        self.computed.fetch_add(entries, Ordering::Relaxed);
     }
 
     /// `of(s)` for the segment of every piece, evaluated once per distinct segment.
@@ -257,9 +304,14 @@ impl<'a, T: Real> MatrixRows for RowsView<'a, T> {
         distinct.sort_unstable();
         distinct.dedup();
         let parts = self.each_segment(|s| {
-            let (parts, computed) = self.rows.parts(&distinct, s, self.context);
-            self.computed.fetch_add(computed, Ordering::Relaxed);
-            self.rows.computed.fetch_add(computed, Ordering::Relaxed);
+            let (parts, new_keys) = self.rows.parts(&distinct, s, self.context);
+            self.count(new_keys.len(), s);
+            if self.rows.reuse == Reuse::WithinSegment {
+                let segment = self.rows.segment(s);
+                let own = |key: &usize| segment.contains(&(key / (self.rows.segments.len() - 1)));
+                let mut private = self.private.lock().unwrap_or_else(PoisonError::into_inner);
+                private.extend(new_keys.iter().filter(|key| !own(key)));
+            }
             parts
         });
         rows.iter()
@@ -268,6 +320,36 @@ impl<'a, T: Real> MatrixRows for RowsView<'a, T> {
                 parts.iter().map(|of_segment| Arc::clone(&of_segment[at])).collect()
             })
             .collect()
+    }
+
+    fn fetch_joined(&self, variables: &[u32], width: usize) -> Vec<Buffer<T>> {
+        let rows: Vec<usize> = variables.iter().map(|&v| self.row(v as usize)).collect();
+        let mut joined = self.rows.pool.buffers::<T>(rows.len(), width);
+        for (&s, piece) in self.segments.iter().zip(self.pieces.windows(2)) {
+            let segment = self.rows.segment(s);
+            let (mut shared, mut shared_out) = (Vec::new(), Vec::new());
+            let (mut private, mut private_out) = (Vec::new(), Vec::new());
+            for (&row, out) in rows.iter().zip(&mut joined) {
+                let out = &mut out[piece[0]..piece[1]];
+                if self.rows.reuse == Reuse::Everywhere || segment.contains(&row) {
+                    shared.push(row);
+                    shared_out.push(out);
+                } else {
+                    private.push(row);
+                    private_out.push(out);
+                }
+            }
+            let (parts, new_keys) = self.rows.parts(&shared, s, self.context);
+            for (part, out) in parts.iter().zip(shared_out) {
+                out.copy_from_slice(part);
+            }
+            self.rows.compute(&private, segment, &mut private_out, self.context);
+            self.count(new_keys.len() + private.len(), s);
+        }
+        for row in &mut joined {
+            row[self.len()..].fill(T::ZERO);
+        }
+        joined
     }
 
     fn buffers(&self, count: usize, length: usize) -> Vec<Buffer<T>> {
@@ -313,7 +395,11 @@ impl<'a, T: Real> CompactRows<'a, T> {
         let cache_bytes = parent.cache_bytes / (2 * context.threads());
         parent.cache.set_limit(parent.cache_bytes / 2);
         let n = keep.len();
-        Self { rows: KernelRows::new(blocks, vec![0, n], cache_bytes), pieces: [0, n], context }
+        Self {
+            rows: KernelRows::new(blocks, vec![0, n], Reuse::Everywhere, cache_bytes),
+            pieces: [0, n],
+            context,
+        }
     }
 
     fn view(&self) -> RowsView<'_, T> {
@@ -335,6 +421,10 @@ impl<T: Real> MatrixRows for CompactRows<'_, T> {
 
     fn fetch(&self, variables: &[u32]) -> Vec<Row<T>> {
         self.view().fetch(variables)
+    }
+
+    fn fetch_joined(&self, variables: &[u32], width: usize) -> Vec<Buffer<T>> {
+        self.view().fetch_joined(variables, width)
     }
 
     fn buffers(&self, count: usize, length: usize) -> Vec<Buffer<T>> {

@@ -14,7 +14,7 @@ use super::training::{Expansion, Packed, assemble, equivalent_nu, fill_up, repor
 use crate::context::{Context, Event};
 use crate::data::{ClassOrder, Classes, Dataset};
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, Real};
+use crate::kernel::{Kernel, Real, Reuse};
 use crate::solver::{Outcome, smo};
 
 /// Support vector classification with penalty C.
@@ -209,7 +209,11 @@ impl Classifier<'_> {
             .map(|rows| rows.into_iter().filter(|&row| self.weights[row] > 0.0).collect())
             .collect();
         self.check_weights(&rows, &tasks)?;
-        let packed = Packed::<T>::new(self.kernel, data, &rows, context)?;
+        let reuse = match self.scheme {
+            Scheme::OneVsOne | Scheme::Dag => Reuse::WithinSegment,
+            Scheme::OneVsRest | Scheme::ErrorCorrecting(_) => Reuse::Everywhere,
+        };
+        let packed = Packed::<T>::new(self.kernel, data, &rows, reuse, context)?;
         context.report(&Event::Stage { name: "two-class problems", total: tasks.len() });
         let solve = |(index, task): (usize, &Task)| {
             let solved = self.solve(&packed, index, task, context);

@@ -10,7 +10,7 @@ use super::preparation::Preparation;
 use crate::context::{Context, Event, SolvedFunction};
 use crate::data::Dataset;
 use crate::error::Result;
-use crate::kernel::{Kernel, KernelBlocks, KernelRows, Real};
+use crate::kernel::{Kernel, KernelBlocks, KernelRows, Real, Reuse};
 use crate::solver::{Outcome, smo};
 
 /// Pair steps allowed per sub-problem unless the user sets a limit (LIBSVM's rule, for block steps).
@@ -45,6 +45,7 @@ impl<T: Real> Packed<T> {
         kernel: &Kernel,
         data: &Dataset,
         segment_rows: &[Vec<usize>],
+        reuse: Reuse,
         context: &Context,
     ) -> Result<Self> {
         let started = Instant::now();
@@ -55,13 +56,13 @@ impl<T: Real> Packed<T> {
         }
         let set = context.instruction_set();
         let blocks = KernelBlocks::new(kernel, data.features(), Some(&order), set)?;
-        let rows = KernelRows::new(blocks, segments.clone(), context.cache_bytes());
+        let rows = KernelRows::new(blocks, segments.clone(), reuse, context.cache_bytes());
         Ok(Self { rows, order, segments, started })
     }
 
     /// Packs all rows of `data` as one segment.
     pub(super) fn whole(kernel: &Kernel, data: &Dataset, context: &Context) -> Result<Self> {
-        Self::new(kernel, data, &[(0..data.rows()).collect()], context)
+        Self::new(kernel, data, &[(0..data.rows()).collect()], Reuse::Everywhere, context)
     }
 
     pub(super) fn segment(&self, s: usize) -> Range<usize> {

@@ -4,8 +4,9 @@ use rayon::prelude::*;
 
 use super::inner::{Inner, InnerRows, Masks, RowSource, padded};
 use super::problem::{Options, Problem, Solution};
-use super::select::{Selector, likely_next, unsettled};
+use super::select::{Selector, unsettled};
 use super::state::{Extremes, State};
+use super::whole::{Batched, product};
 use crate::context::{Context, Event};
 use crate::kernel::{MatrixRows, Real, Row, accumulate};
 use crate::solver::{Outcome, Status};
@@ -14,7 +15,10 @@ use crate::solver::{Outcome, Status};
 const UPDATE_CHUNK: usize = 4096;
 
 /// Most variables for which the whole problem is one working set.
-const WHOLE: usize = 2048;
+const WHOLE: usize = 4096;
+
+/// Steps of such a problem between two looks at limits and requests to stop.
+const WHOLE_STEPS: u64 = 50_000;
 
 /// Fewest variables for which setting some aside pays for repacking the rest.
 const SHRINK_FROM: usize = 4000;
@@ -47,14 +51,19 @@ pub fn solve<R: MatrixRows>(
     let diagonal = (0..n)
         .map(|v| rows.diagonal(v) + problem.ridge.as_ref().map_or(0.0, |ridge| ridge[v]))
         .collect();
-    let gradient = fresh_gradient(rows, problem, &problem.start);
+    let gradient = fresh_gradient(problem, &problem.start, |beta| rows.product(beta));
     let mut state = State::new(problem, gradient, diagonal);
     let mut run = Run { linear: &problem.linear, options, context, steps: 0, blocks: 0 };
     let mut selector = Selector::new(n);
     let mut confirmations = 0;
     let (status, violation) = loop {
-        let ended = run.descend(rows, &mut state, &mut selector, options.tol, true);
-        state.gradient = fresh_gradient(rows, problem, &state.beta);
+        let ended = if n <= WHOLE {
+            run.descend_whole(rows, problem, &mut state)
+        } else {
+            let ended = run.descend(rows, &mut state, &mut selector, options.tol, true);
+            state.gradient = fresh_gradient(problem, &state.beta, |beta| rows.product(beta));
+            ended
+        };
         let violation = worst(&state.extremes());
         match ended {
             Some(status) => break (status, violation),
@@ -81,9 +90,14 @@ pub fn solve<R: MatrixRows>(
     Solution { beta: state.beta, gradient: state.gradient, multipliers, outcome }
 }
 
-fn fresh_gradient<R: MatrixRows>(rows: &R, problem: &Problem, beta: &[f64]) -> Vec<f64> {
+/// f at `beta`, given the product with the matrix.
+fn fresh_gradient(
+    problem: &Problem,
+    beta: &[f64],
+    product: impl FnOnce(&[f64]) -> Vec<f64>,
+) -> Vec<f64> {
     let mut gradient =
-        if beta.iter().all(|&b| b == 0.0) { vec![0.0; beta.len()] } else { rows.product(beta) };
+        if beta.iter().all(|&b| b == 0.0) { vec![0.0; beta.len()] } else { product(beta) };
     for v in 0..beta.len() {
         gradient[v] += problem.linear[v];
         if let Some(ridge) = &problem.ridge {
@@ -107,6 +121,48 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// As [`descend`](Self::descend) for a problem that is its own working set; leaves a gradient
+    /// computed afresh.
+    fn descend_whole<R: MatrixRows>(
+        &mut self,
+        rows: &R,
+        problem: &Problem,
+        state: &mut State,
+    ) -> Option<Status> {
+        let mut held: InnerRows<R::Value> = (0..state.len()).map(|_| None).collect();
+        let ended = loop {
+            let left = self.options.max_iterations - self.steps;
+            let limit = left.min(WHOLE_STEPS);
+            let (tol, context) = (self.options.tol, self.context);
+            let steps = descend_inner(state, &mut held, Batched(rows), tol, limit, context);
+            self.steps += steps;
+            self.report(state, worst(&state.extremes()));
+            if steps < limit {
+                break None;
+            }
+            if steps == left {
+                break Some(Status::IterationLimit);
+            }
+            if let Some(status) = context.stop_request() {
+                break Some(status);
+            }
+        };
+        self.blocks += 1;
+        let (width, set) = (padded(state.len()), self.context.instruction_set());
+        state.gradient =
+            fresh_gradient(problem, &state.beta, |beta| product(rows, &mut held, beta, width, set));
+        ended
+    }
+
+    fn report(&self, state: &State, violation: f64) {
+        self.context.report(&Event::Iteration {
+            iteration: self.blocks as usize,
+            violation,
+            objective: -state.objective(self.linear),
+            active: state.len(),
+        });
+    }
+
     /// Lowers the objective until the violation over the variables of `state` is at most `tol`
     /// (`None`) or a limit ends it (`Some`).
     fn descend<R: MatrixRows>(
@@ -121,12 +177,7 @@ impl Run<'_> {
         loop {
             let extremes = state.extremes();
             let violation = worst(&extremes);
-            self.context.report(&Event::Iteration {
-                iteration: self.blocks as usize,
-                violation,
-                objective: -state.objective(self.linear),
-                active: state.len(),
-            });
+            self.report(state, violation);
             if violation <= tol {
                 return None;
             }
@@ -151,12 +202,6 @@ impl Run<'_> {
                         continue;
                     }
                 }
-            }
-            if state.len() <= WHOLE {
-                let steps = self.options.max_iterations - self.steps;
-                self.steps += descend_inner(state, Batched { rows }, tol, steps, self.context);
-                self.blocks += 1;
-                continue;
             }
             let env = |k: &str, d: f64| std::env::var(k).ok().map_or(d, |v| v.parse().unwrap());
             let size = env("WS", self.options.working_set as f64) as usize;
@@ -210,7 +255,8 @@ fn improve<R: MatrixRows>(
     let fetched = rows.fetch(set);
     let mut part = state.select(set);
     let source = Gathered { rows, fetched: &fetched, set };
-    let steps = descend_inner(&mut part, source, tol, max_steps, context);
+    let mut held = (0..set.len()).map(|_| None).collect();
+    let steps = descend_inner(&mut part, &mut held, source, tol, max_steps, context);
     let mut changes = Vec::with_capacity(set.len());
     let mut changed_rows = Vec::with_capacity(set.len());
     for (w, &v) in set.iter().enumerate() {
@@ -232,6 +278,7 @@ fn improve<R: MatrixRows>(
 /// Runs the inner solver on all variables of `state`.
 fn descend_inner<T: Real, S: RowSource<T>>(
     state: &mut State,
+    rows: &mut InnerRows<T>,
     source: S,
     tol: f64,
     max_steps: u64,
@@ -247,7 +294,7 @@ fn descend_inner<T: Real, S: RowSource<T>>(
     state.gradient.resize(width, 0.0);
     let mut inner = Inner {
         set: context.instruction_set(),
-        rows: (0..q).map(|_| None).collect(),
+        rows,
         source,
         beta: &mut state.beta,
         gradient: &mut state.gradient,
@@ -285,25 +332,6 @@ impl<T: Real, R: MatrixRows<Value = T>> RowSource<T> for Gathered<'_, R> {
         }
         out[w..].fill(T::ZERO);
         rows[v] = Some(out);
-    }
-}
-
-/// Whole rows, fetched together with those of the worst violators.
-struct Batched<'a, R> {
-    rows: &'a R,
-}
-
-impl<T: Real, R: MatrixRows<Value = T>> RowSource<T> for Batched<'_, R> {
-    fn fill(&mut self, v: usize, masks: &Masks<T>, gradient: &[f64], rows: &mut InnerRows<T>) {
-        let batch = likely_next(v, gradient, masks, rows);
-        let buffers = self.rows.buffers(batch.len(), gradient.len());
-        for ((&w, mut out), row) in batch.iter().zip(buffers).zip(self.rows.fetch(&batch)) {
-            for (part, piece) in row.iter().zip(self.rows.pieces().windows(2)) {
-                out[piece[0]..piece[1]].copy_from_slice(part);
-            }
-            out[self.rows.len()..].fill(T::ZERO);
-            rows[w as usize] = Some(out);
-        }
     }
 }
 

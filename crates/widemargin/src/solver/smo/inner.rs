@@ -50,7 +50,7 @@ impl<T: Real> Masks<T> {
 /// A sub-problem in compact form; `gradient` and `rough_diagonal` are [`padded`].
 pub(super) struct Inner<'a, T: Real, S> {
     pub(super) set: InstructionSet,
-    pub(super) rows: InnerRows<T>,
+    pub(super) rows: &'a mut InnerRows<T>,
     pub(super) source: S,
     pub(super) beta: &'a mut [f64],
     pub(super) gradient: &'a mut [f64],
@@ -99,7 +99,7 @@ impl<T: Real, S: RowSource<T>> Inner<'_, T, S> {
 
     fn ensure_row(&mut self, v: usize) {
         if self.rows[v].is_none() {
-            self.source.fill(v, &self.masks, self.gradient, &mut self.rows);
+            self.source.fill(v, &self.masks, self.gradient, self.rows);
         }
     }
 

@@ -17,6 +17,7 @@ mod inner;
 mod problem;
 mod select;
 mod state;
+mod whole;
 
 pub use decompose::solve;
 pub use problem::{Options, Problem, Solution};
