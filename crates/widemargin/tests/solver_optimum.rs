@@ -89,7 +89,17 @@ fn reference(program: &Program) -> f64 {
     solver.solution.obj_val
 }
 
+/// Checks the solution by working sets of the given size, with shrinking, and with all rows held.
 fn check(program: &Program, working_set: usize) -> Result<(), TestCaseError> {
+    check_one(program, working_set, 0)?;
+    check_one(program, working_set, program.matrix.len())
+}
+
+fn check_one(
+    program: &Program,
+    working_set: usize,
+    hold_up_to: usize,
+) -> Result<(), TestCaseError> {
     let n = program.matrix.len();
     let context = Context::new();
     let values = Dense::new(n, n, program.matrix.concat()).unwrap();
@@ -102,7 +112,8 @@ fn check(program: &Program, working_set: usize) -> Result<(), TestCaseError> {
     .unwrap();
     let rows = KernelRows::new(blocks, vec![0, n / 2, n], Reuse::WithinSegment, 1 << 20);
     let view = rows.view(&[0, 1], &context);
-    let options = Options { tol: 1e-8, working_set, ..Options::default() };
+    let options =
+        Options { tol: 1e-8, working_set, hold_up_to, shrink_from: 0, ..Options::default() };
     let solution = solve(&view, &program.problem, &options, &context);
     prop_assert_eq!(solution.outcome.status, Status::Solved);
 

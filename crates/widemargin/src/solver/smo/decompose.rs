@@ -6,7 +6,7 @@ use super::inner::{Inner, InnerRows, Masks, RowSource, padded};
 use super::problem::{Options, Problem, Solution};
 use super::select::{Selector, unsettled};
 use super::state::{Extremes, State};
-use super::whole::{Batched, product};
+use super::whole::{Held, hold, product};
 use crate::context::{Context, Event};
 use crate::kernel::{MatrixRows, Real, Row, accumulate};
 use crate::solver::{Outcome, Status};
@@ -14,14 +14,15 @@ use crate::solver::{Outcome, Status};
 /// Columns of the gradient one task brings up to date.
 const UPDATE_CHUNK: usize = 4096;
 
-/// Most variables for which the whole problem is one working set.
-const WHOLE: usize = 4096;
-
-/// Steps of such a problem between two looks at limits and requests to stop.
+/// Steps of a problem that holds its rows between two looks at limits and requests to stop.
 const WHOLE_STEPS: u64 = 50_000;
 
-/// Fewest variables for which setting some aside pays for repacking the rest.
-const SHRINK_FROM: usize = 4000;
+/// Rows that join such a problem at a time.
+const WHOLE_BATCH: usize = 64;
+
+/// A working set has settled when its violation is this share of that of all variables; solving it
+/// further would be undone by the next one.
+const SETTLED: f64 = 0.5;
 
 /// Working sets between two looks at what could be set aside.
 const SHRINK_EVERY: usize = 8;
@@ -57,8 +58,8 @@ pub fn solve<R: MatrixRows>(
     let mut selector = Selector::new(n);
     let mut confirmations = 0;
     let (status, violation) = loop {
-        let ended = if n <= WHOLE {
-            run.descend_whole(rows, problem, &mut state)
+        let ended = if n <= options.hold_up_to {
+            run.descend_whole(rows, problem, &mut state, &mut selector)
         } else {
             let ended = run.descend(rows, &mut state, &mut selector, options.tol, true);
             state.gradient = fresh_gradient(problem, &state.beta, |beta| rows.product(beta));
@@ -128,29 +129,41 @@ impl Run<'_> {
         rows: &R,
         problem: &Problem,
         state: &mut State,
+        selector: &mut Selector,
     ) -> Option<Status> {
+        let (tol, context) = (self.options.tol, self.context);
         let mut held: InnerRows<R::Value> = (0..state.len()).map(|_| None).collect();
         let ended = loop {
-            let left = self.options.max_iterations - self.steps;
-            let limit = left.min(WHOLE_STEPS);
-            let (tol, context) = (self.options.tol, self.context);
-            let steps = descend_inner(state, &mut held, Batched(rows), tol, limit, context);
-            self.steps += steps;
-            self.report(state, worst(&state.extremes()));
-            if steps < limit {
+            let extremes = state.extremes();
+            let violation = worst(&extremes);
+            self.report(state, violation);
+            if violation <= tol {
                 break None;
-            }
-            if steps == left {
-                break Some(Status::IterationLimit);
             }
             if let Some(status) = context.stop_request() {
                 break Some(status);
             }
+            if self.steps >= self.options.max_iterations {
+                break Some(Status::IterationLimit);
+            }
+            let fresh = selector.select_fresh(state, &extremes, WHOLE_BATCH);
+            hold(rows, &fresh, &mut held);
+            let inner_tol = if fresh.is_empty() { tol } else { (SETTLED * violation).max(tol) };
+            let limit = (self.options.max_iterations - self.steps).min(WHOLE_STEPS);
+            self.steps += descend_inner(
+                state,
+                &mut held,
+                Held,
+                |v, held| held[v].is_some(),
+                inner_tol,
+                limit,
+                context,
+            );
+            self.blocks += 1;
         };
-        self.blocks += 1;
-        let (width, set) = (padded(state.len()), self.context.instruction_set());
-        state.gradient =
-            fresh_gradient(problem, &state.beta, |beta| product(rows, &mut held, beta, width, set));
+        state.gradient = fresh_gradient(problem, &state.beta, |_| {
+            product(rows, &mut held, state, context.instruction_set())
+        });
         ended
     }
 
@@ -187,7 +200,7 @@ impl Run<'_> {
             if self.steps >= self.options.max_iterations {
                 return Some(Status::IterationLimit);
             }
-            if self.options.shrinking && may_shrink && state.len() >= SHRINK_FROM {
+            if self.options.shrinking && may_shrink && state.len() >= self.options.shrink_from {
                 until_shrink -= 1;
                 if until_shrink == 0 {
                     until_shrink = SHRINK_EVERY;
@@ -203,11 +216,9 @@ impl Run<'_> {
                     }
                 }
             }
-            let env = |k: &str, d: f64| std::env::var(k).ok().map_or(d, |v| v.parse().unwrap());
-            let size = env("WS", self.options.working_set as f64) as usize;
-            let fresh = (env("FRESH", 0.25) * size as f64) as usize;
+            let (size, fresh) = (self.options.working_set, self.options.working_set / 8);
             let set = selector.select(state, &extremes, size, fresh);
-            let inner_tol = (env("IT", 0.1) * violation).max(0.5 * tol);
+            let inner_tol = (SETTLED * violation).max(0.5 * tol);
             let steps = self.options.max_iterations - self.steps;
             self.steps += improve(rows, state, &set, inner_tol, steps, self.context);
             self.blocks += 1;
@@ -256,7 +267,7 @@ fn improve<R: MatrixRows>(
     let mut part = state.select(set);
     let source = Gathered { rows, fetched: &fetched, set };
     let mut held = (0..set.len()).map(|_| None).collect();
-    let steps = descend_inner(&mut part, &mut held, source, tol, max_steps, context);
+    let steps = descend_inner(&mut part, &mut held, source, |_, _| true, tol, max_steps, context);
     let mut changes = Vec::with_capacity(set.len());
     let mut changed_rows = Vec::with_capacity(set.len());
     for (w, &v) in set.iter().enumerate() {
@@ -275,18 +286,19 @@ fn improve<R: MatrixRows>(
     steps
 }
 
-/// Runs the inner solver on all variables of `state`.
+/// Runs the inner solver on the variables of `state` that take part.
 fn descend_inner<T: Real, S: RowSource<T>>(
     state: &mut State,
     rows: &mut InnerRows<T>,
     source: S,
+    takes_part: impl Fn(usize, &InnerRows<T>) -> bool,
     tol: f64,
     max_steps: u64,
     context: &Context,
 ) -> u64 {
     let (q, width) = (state.len(), padded(state.len()));
     let mut masks = Masks::new(width, state.group_count);
-    for v in 0..q {
+    for v in (0..q).filter(|&v| takes_part(v, rows)) {
         masks.set(v, state.group(v), state.can_rise(v), state.can_fall(v));
     }
     let mut rough_diagonal: Vec<T> = state.diagonal.iter().map(|&d| T::from_f64(d)).collect();
@@ -320,7 +332,7 @@ struct Gathered<'a, R: MatrixRows> {
 }
 
 impl<T: Real, R: MatrixRows<Value = T>> RowSource<T> for Gathered<'_, R> {
-    fn fill(&mut self, v: usize, _: &Masks<T>, _: &[f64], rows: &mut InnerRows<T>) {
+    fn fill(&mut self, v: usize, rows: &mut InnerRows<T>) {
         let mut out = self.rows.buffers(1, padded(self.set.len())).remove(0);
         let mut w = 0;
         for (part, piece) in self.fetched[v].iter().zip(self.rows.pieces().windows(2)) {

@@ -17,15 +17,15 @@ pub(super) type InnerRows<T> = Vec<Option<Buffer<T>>>;
 
 /// Brings rows of the working set's matrix when they are needed.
 pub(super) trait RowSource<T: Real> {
-    /// Puts row `v` into `rows`, and others if that costs little.
-    fn fill(&mut self, v: usize, inner: &Masks<T>, gradient: &[f64], rows: &mut InnerRows<T>);
+    /// Puts row `v` into `rows`.
+    fn fill(&mut self, v: usize, rows: &mut InnerRows<T>);
 }
 
 /// Which variables can move where: 0 where they can, −∞ where not; a run of [`padded`] entries for
 /// each group.
 pub(super) struct Masks<T> {
-    pub(super) rise: Vec<T>,
-    pub(super) fall: Vec<T>,
+    rise: Vec<T>,
+    fall: Vec<T>,
     width: usize,
 }
 
@@ -99,7 +99,7 @@ impl<T: Real, S: RowSource<T>> Inner<'_, T, S> {
 
     fn ensure_row(&mut self, v: usize) {
         if self.rows[v].is_none() {
-            self.source.fill(v, &self.masks, self.gradient, self.rows);
+            self.source.fill(v, self.rows);
         }
     }
 

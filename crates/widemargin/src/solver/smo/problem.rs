@@ -30,11 +30,22 @@ pub struct Options {
     pub max_iterations: u64,
     /// Largest working set.
     pub working_set: usize,
+    /// Most variables of a problem that holds all the rows it needs instead of taking working sets.
+    pub hold_up_to: usize,
+    /// Fewest variables for which setting some aside pays for packing the rest anew.
+    pub shrink_from: usize,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { tol: 1e-3, shrinking: true, max_iterations: u64::MAX, working_set: 512 }
+        Self {
+            tol: 1e-3,
+            shrinking: true,
+            max_iterations: u64::MAX,
+            working_set: 2048,
+            hold_up_to: 4096,
+            shrink_from: 4000,
+        }
     }
 }
 

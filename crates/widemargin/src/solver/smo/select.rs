@@ -5,9 +5,7 @@
 //! at a time; variables met before fill the rest. All choices depend on the state alone, ties going
 //! to the lower index, so that the path is the same for any number of threads.
 
-use super::inner::{InnerRows, Masks};
 use super::state::{Extremes, State};
-use crate::kernel::Real;
 
 /// A variable and by how much it violates the optimality conditions.
 type Candidate = (f64, u32);
@@ -36,21 +34,9 @@ impl Selector {
         if state.len() <= size {
             return (0..state.len() as u32).collect();
         }
-        let [rising, falling] = &mut self.candidates;
-        rising.clear();
-        falling.clear();
-        for v in 0..state.len() {
-            let value = -state.gradient[v];
-            let e = extremes[state.group(v)];
-            if state.can_rise(v) && value > e.down {
-                rising.push((value - e.down, v as u32));
-            }
-            if state.can_fall(v) && value < e.up {
-                falling.push((e.up - value, v as u32));
-            }
-        }
+        self.find_candidates(state, extremes, |_| true);
         let mut chosen = Vec::with_capacity(size);
-        for side in [rising, falling] {
+        for side in &mut self.candidates {
             let mut fresh_left = (fresh / 2).max(1);
             let mut room = size / 2;
             worst_first(side, 4 * size);
@@ -74,6 +60,52 @@ impl Selector {
         chosen
     }
 
+    /// The worst `size` violators not met before, ascending.
+    pub(super) fn select_fresh(
+        &mut self,
+        state: &State,
+        extremes: &[Extremes; 2],
+        size: usize,
+    ) -> Vec<u32> {
+        let met = std::mem::take(&mut self.met);
+        self.find_candidates(state, extremes, |v| !met[v]);
+        self.met = met;
+        let mut chosen = Vec::with_capacity(size);
+        for side in &mut self.candidates {
+            worst_first(side, size / 2);
+            chosen.extend(side.iter().map(|&(_, v)| v));
+        }
+        chosen.sort_unstable();
+        chosen.dedup();
+        for &v in &chosen {
+            self.met[v as usize] = true;
+        }
+        chosen
+    }
+
+    /// Lists the violating variables that `admitted` lets, those that want to rise and those that
+    /// want to fall.
+    fn find_candidates(
+        &mut self,
+        state: &State,
+        extremes: &[Extremes; 2],
+        admitted: impl Fn(usize) -> bool,
+    ) {
+        let [rising, falling] = &mut self.candidates;
+        rising.clear();
+        falling.clear();
+        for v in (0..state.len()).filter(|&v| admitted(v)) {
+            let value = -state.gradient[v];
+            let e = extremes[state.group(v)];
+            if state.can_rise(v) && value > e.down {
+                rising.push((value - e.down, v as u32));
+            }
+            if state.can_fall(v) && value < e.up {
+                falling.push((e.up - value, v as u32));
+            }
+        }
+    }
+
     /// The selector of the variables that stay after shrinking.
     pub(super) fn compact(&self, keep: &[u32]) -> Self {
         Self {
@@ -81,32 +113,6 @@ impl Selector {
             candidates: [Vec::new(), Vec::new()],
         }
     }
-}
-
-/// Rows fetched together when a problem is its own working set.
-const BATCH: usize = 32;
-
-/// The variable `wanted` and the worst violators whose rows are not there yet, half of them wanting
-/// to rise and half to fall; ascending.
-pub(super) fn likely_next<T: Real>(
-    wanted: usize,
-    gradient: &[f64],
-    masks: &Masks<T>,
-    rows: &InnerRows<T>,
-) -> Vec<u32> {
-    let mut batch = vec![wanted as u32];
-    for (mask, sign) in [(&masks.rise, -1.0), (&masks.fall, 1.0)] {
-        let can = |v: usize| mask[v..].iter().step_by(gradient.len()).any(|&m| m == T::ZERO);
-        let mut side: Vec<Candidate> = (0..rows.len())
-            .filter(|&v| rows[v].is_none() && can(v))
-            .map(|v| (sign * gradient[v], v as u32))
-            .collect();
-        worst_first(&mut side, BATCH / 2);
-        batch.extend(side.iter().map(|&(_, v)| v));
-    }
-    batch.sort_unstable();
-    batch.dedup();
-    batch
 }
 
 /// Moves the `count` largest candidates to the front, sorted, and drops the others.
