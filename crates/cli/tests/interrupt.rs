@@ -50,7 +50,7 @@ fn start(folder: &Folder) -> Child {
         .spawn()
         .expect("the program starts");
     // Long enough to be inside the solver, short against the minutes it would take.
-    sleep(Duration::from_secs(3));
+    sleep(Duration::from_millis(1500));
     child
 }
 

@@ -94,7 +94,12 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     let spent = watch.stop();
     model.preparation = Preparation { scaler: model.preparation.scaler.take(), ..preparation };
     session.save(|| model_file::save(&model, &target, arguments.model_format))?;
-    let outcome = tell_status(&model, &target);
+    let outcome = match tell_status(&model, &target) {
+        _ if interrupt.token().is_cancelled() => Outcome::Interrupted,
+        // Why there are no probabilities was told when it happened.
+        Outcome::Done if method.is_some() && model.calibration.is_none() => Outcome::NotConverged,
+        outcome => outcome,
+    };
     let test = arguments.test.as_ref().map(|path| test(arguments, path, model.clone(), &session));
     let test = test.transpose()?;
     let to_stdout = target.as_os_str() != "-";

@@ -169,7 +169,7 @@ impl Predictor<'_> {
         let scaled;
         let features = match &self.model.preparation.scaler {
             Some(scaler) => {
-                scaled = scaler.transform_resized(features.clone())?;
+                scaled = scaler.transform(features.clone())?;
                 &scaled
             }
             None => features,
