@@ -65,8 +65,9 @@ fn speaks_of_novelty(truth: &Labels) -> bool {
     truth.values().is_ok_and(|values| values.iter().all(|v| v.abs() == 1.0))
 }
 
+/// A share as a percentage; nothing where there is none.
 fn percent(share: Option<f64>) -> String {
-    share.map_or(String::new(), |share| format!("{:.1} %", 100.0 * share))
+    share.map_or(String::new(), |share| format!("{:.1}", 100.0 * share))
 }
 
 fn confusion_text(confusion: &Confusion) -> String {
@@ -83,14 +84,14 @@ fn confusion_text(confusion: &Confusion) -> String {
 fn matrix_rows(confusion: &Confusion, names: &[String]) -> Vec<Vec<String>> {
     let mut rows = vec![vec!["true \\ predicted".to_owned()]];
     rows[0].extend(names.iter().cloned());
-    rows[0].push("recall".to_owned());
+    rows[0].push("recall %".to_owned());
     for (i, name) in names.iter().enumerate() {
         let mut row = vec![name.clone()];
         row.extend(confusion.counts[i].iter().map(|c| count(*c as u64)));
         row.push(percent(confusion.recall(i)));
         rows.push(row);
     }
-    let mut last = vec!["precision".to_owned()];
+    let mut last = vec!["precision %".to_owned()];
     last.extend((0..names.len()).map(|j| percent(confusion.precision(j))));
     rows.push(last);
     rows
@@ -98,7 +99,7 @@ fn matrix_rows(confusion: &Confusion, names: &[String]) -> Vec<Vec<String>> {
 
 /// What matters of every class: a line each, however many there are.
 fn class_rows(confusion: &Confusion, names: &[String]) -> Vec<Vec<String>> {
-    let heading = ["class", "rows", "recall", "precision", "most often taken for"];
+    let heading = ["class", "rows", "recall %", "precision %", "most often taken for"];
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
     for (i, name) in names.iter().enumerate() {
         let counts = &confusion.counts[i];

@@ -60,6 +60,8 @@ fn data_survives_every_format() {
     assert_eq!(folder.read("iris.txt"), folder.read("iris.libsvm"));
     let run = folder.run("convert iris.libsvm --to csv").exits(0);
     assert_eq!(run.stdout, folder.read("iris.csv"));
+    folder.run("convert iris.libsvm -o other.csv").exits(0);
+    assert_eq!(folder.read("other.csv"), folder.read("iris.csv"));
 }
 
 #[test]

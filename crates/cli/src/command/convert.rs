@@ -1,6 +1,6 @@
 //! `convert`: data and model files from one format to another.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
@@ -36,9 +36,13 @@ pub(crate) struct Arguments {
     /// Data or model file; '-': standard input
     file: PathBuf,
 
-    /// File to write; '-': standard output
-    #[arg(default_value = "-")]
-    output: PathBuf,
+    /// File to write [default: standard output]
+    #[arg(value_name = "OUTPUT")]
+    target: Option<PathBuf>,
+
+    /// The same as an option
+    #[arg(short, long, value_name = "FILE", conflicts_with = "target")]
+    output: Option<PathBuf>,
 
     /// Its format [default: data by the name, .csv, .npy, else LIBSVM text; a native model becomes
     /// LIBSVM's and the reverse]
@@ -55,10 +59,12 @@ pub(crate) struct Arguments {
 
 /// Converts a file.
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult {
+    let target = arguments.target.as_ref().or(arguments.output.as_ref());
+    let target = target.map_or(Path::new("-"), PathBuf::as_path);
     match model_file::open(&arguments.file, &arguments.input)? {
         Content::Data(loaded) => {
             let output = OutputArguments {
-                output: arguments.output.clone(),
+                output: target.to_owned(),
                 to: arguments.to.map(data_format).transpose()?,
                 output_labels: arguments.output_labels.clone(),
             };
@@ -67,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         }
         Content::Model(format, model) => {
             let format = arguments.to.map_or_else(|| Ok(format.other()), model_format)?;
-            interrupt.while_saving(|| model_file::save(&model, &arguments.output, format))?;
+            interrupt.while_saving(|| model_file::save(&model, target, format))?;
         }
     }
     Ok(Outcome::Done)
