@@ -1,10 +1,12 @@
 """Proves that widemargin finds LIBSVM's optimum: bar 1 of the comparison.
 
 For every configuration (data set × machine × kernel × weights) both programs train at tolerance
-1e-6 (ours then computes in f64). Then, from our model file alone and in f64: every KKT condition is verified, the
+1e-6; ours then computes in f64. From our model file alone, every KKT condition is verified, the
 objective is compared with LIBSVM's (1e-6 relative) and the decision values of all rows too (1e-4).
 ν-SVC is compared as it was solved, before LIBSVM divides the coefficients by r: a tolerance of 1e-6
-there means 1e-6 / r after, for LIBSVM as for us.
+there means 1e-6 / r after, for LIBSVM as for us. LIBSVM keeps kernel values in f32, so its own
+decision values can be wrong by more than 1e-4; where ours are farther away than that, they are
+compared with LIBSVM's solution refined in f64 (polish.py) instead, and the table says so.
 Prints a table and writes bench/exactness.md; ends with 1 when anything fails.
 """
 
@@ -19,6 +21,7 @@ import numpy as np
 
 from machines import Machine, match_rows, parts, train_libsvm
 from models import Kernel, read_model
+from polish import polish
 from problems import data_folder, read_libsvm
 from runners import HERE, OURS
 
@@ -117,6 +120,7 @@ class Outcome:
     infeasibility: float
     gap: float
     checked: int = 0
+    refined: bool = False
 
     def passed(self) -> bool:
         return (self.objective <= SAME_OBJECTIVE and self.value <= SAME_VALUE
@@ -124,7 +128,7 @@ class Outcome:
 
     def row(self) -> str:
         return (f"| {self.name} | {self.rows} | {self.machine.title()} | {self.objective:.1e} | "
-                f"{self.value:.1e} | {self.violation:.1e} | {self.gap:.1e} | "
+                f"{self.value:.1e}{'*' if self.refined else ''} | {self.violation:.1e} | {self.gap:.1e} | "
                 f"{'pass' if self.passed() else '**FAIL**'} |")
 
 
@@ -152,7 +156,14 @@ def check(name: str, machine: Machine, x, y, solve) -> Outcome:
         all_rows = matrix[:, ours.rows]
         difference = all_rows @ (ours.coefficients - other.coefficients) - (ours.rho - other.rho)
         outcome.objective = max(outcome.objective, abs(mine - their) / max(1e-12, abs(their)))
-        outcome.value = max(outcome.value, r * float(np.abs(difference).max()))
+        distance = r * float(np.abs(difference).max())
+        if distance > SAME_VALUE:
+            exact = polish(machine, other, k)
+            difference = (all_rows @ (ours.coefficients - exact.coefficients)
+                          - (ours.rho - exact.rho))
+            distance = r * float(np.abs(difference).max())
+            outcome.refined = True
+        outcome.value = max(outcome.value, distance)
         outcome.violation = max(outcome.violation, r * certificate.violation)
         outcome.infeasibility = max(outcome.infeasibility, certificate.infeasibility)
         outcome.gap = max(outcome.gap, abs(certificate.relative_gap))
@@ -193,7 +204,9 @@ def main():
              "Written by bench/exactness.py: both programs at tolerance 1e-6, ours in f64; the "
              "numbers are the largest over all sub-problems and rows, computed from the model "
              f"files. Limits: objective {SAME_OBJECTIVE:.0e}, decision values {SAME_VALUE:.0e}, "
-             f"KKT {TOLERANCE:.0e}. ν-SVC is compared before LIBSVM's division by r. {count - failures} of {count} pass.", "", *lines, ""]
+             f"KKT {TOLERANCE:.0e}. ν-SVC is compared before LIBSVM's division by r. An asterisk: LIBSVM's own "
+             "solution is less exact than the limit (it keeps kernel values in f32), so it was first "
+             f"refined in f64 with its active set held. {count - failures} of {count} pass.", "", *lines, ""]
     print(f"{count - failures} of {count} configurations pass")
     if not arguments.data and not arguments.self_check:
         (HERE / "exactness.md").write_text("\n".join(lines))

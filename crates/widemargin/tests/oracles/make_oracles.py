@@ -1,7 +1,7 @@
 """Records optima of LIBSVM for the integration tests: writes libsvm_optima.json beside itself.
 
 Run in the environment of bench/setup.sh: `bench/.venv/bin/python make_oracles.py`. Every
-configuration is solved by libsvm-official at tolerance 1e-10, refined to f64 precision (polish.py)
+configuration is solved by libsvm-official at tolerance 1e-10, refined to f64 precision (bench/polish.py)
 and certified: the recorded `violation` and `gap` prove how close to optimal the record is. Data
 come from the repository's `data/`; rows are thinned by `stride`, then every feature is mapped to
 [-1, 1] over the thinned rows as -1 + 2 (v - min) / (max - min), a constant one to 0.
