@@ -153,21 +153,27 @@ def check(name: str, machine: Machine, x, y, solve) -> Outcome:
         certificate = ours.certificate(machine, k)
         mine, their = (part.objective(machine, k) * part.undivided(machine) ** 2
                        for part in (ours, other))
-        all_rows = matrix[:, ours.rows]
-        difference = all_rows @ (ours.coefficients - other.coefficients) - (ours.rho - other.rho)
         outcome.objective = max(outcome.objective, abs(mine - their) / max(1e-12, abs(their)))
-        distance = r * float(np.abs(difference).max())
+        distance = value_distance(machine, ours, other, matrix)
         if distance > SAME_VALUE:
-            exact = polish(machine, other, k)
-            difference = (all_rows @ (ours.coefficients - exact.coefficients)
-                          - (ours.rho - exact.rho))
-            distance = r * float(np.abs(difference).max())
+            distance = value_distance(machine, ours, polish(machine, other, k), matrix)
             outcome.refined = True
         outcome.value = max(outcome.value, distance)
         outcome.violation = max(outcome.violation, r * certificate.violation)
         outcome.infeasibility = max(outcome.infeasibility, certificate.infeasibility)
         outcome.gap = max(outcome.gap, abs(certificate.relative_gap))
     return outcome
+
+
+def value_distance(machine: Machine, ours, other, matrix) -> float:
+    """Largest difference of decision values over all rows; up to a shift where ρ is not unique."""
+    values = [
+        part.undivided(machine) * (matrix[:, part.rows] @ part.coefficients - part.rho)
+        for part in (ours, other)]
+    difference = values[0] - values[1]
+    if not ours.offset_is_unique(machine):
+        difference = difference - 0.5 * (difference.max() + difference.min())
+    return float(np.abs(difference).max())
 
 
 def label_pair(model, p: int):

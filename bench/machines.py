@@ -86,6 +86,16 @@ class Part:
             return 1.0
         return machine.nu * len(self.rows) / float(np.abs(self.coefficients).sum())
 
+    def offset_is_unique(self, machine: Machine) -> bool:
+        """Whether free coefficients fix ρ; a ν-machine needs one on either side."""
+        size = np.abs(self.coefficients) * self.undivided(machine)
+        upper = np.ones(len(size)) if machine.svm_type == "nu_svc" else self.upper
+        free = (size > 1e-7 * upper) & (size < upper * (1 - 1e-7))
+        if machine.svm_type in ("nu_svc", "nu_svr"):
+            return bool((free & (self.coefficients > 0)).any()
+                        and (free & (self.coefficients < 0)).any())
+        return bool(free.any())
+
     def objective(self, machine: Machine, k: np.ndarray) -> float:
         """What LIBSVM prints as `obj`: the value of the minimised dual."""
         c, y = self.coefficients, self.target

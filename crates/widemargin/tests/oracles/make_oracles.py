@@ -127,11 +127,10 @@ def record(name, stride, machine, x, y, names):
         needed[part.rows[low]] = True
         allowed[part.rows[high]] = True
         values = matrix[np.ix_(probes, part.rows)] @ part.coefficients - part.rho
-        size = np.abs(part.coefficients)
         subs.append({
             "objective": part.objective(machine, k),
             "rho": part.rho,
-            "rho_unique": bool(((size > 1e-6 * size.max()) & (size < size.max() * (1 - 1e-6))).any()),
+            "rho_unique": part.offset_is_unique(machine),
             "violation": certificate.violation,
             "gap": certificate.relative_gap,
             "values": [float(f"{v:.10g}") for v in values],
