@@ -14,10 +14,10 @@ use crate::solver::{Outcome, Status};
 /// Columns of the gradient one task brings up to date.
 const UPDATE_CHUNK: usize = 4096;
 
-/// Steps of a problem that holds its rows between two looks at limits and requests to stop.
-const WHOLE_STEPS: u64 = 50_000;
+/// Steps of the inner solver between two looks at limits and requests to stop.
+const INNER_STEPS: u64 = 20_000;
 
-/// Rows that join such a problem at a time.
+/// Rows that join a problem that holds its rows at a time.
 const WHOLE_BATCH: usize = 64;
 
 /// A working set has settled when its violation is this share of that of all variables; solving it
@@ -149,7 +149,7 @@ impl Run<'_> {
             let fresh = selector.select_fresh(state, &extremes, WHOLE_BATCH);
             hold(rows, &fresh, &mut held);
             let inner_tol = if fresh.is_empty() { tol } else { (SETTLED * violation).max(tol) };
-            let limit = (self.options.max_iterations - self.steps).min(WHOLE_STEPS);
+            let limit = (self.options.max_iterations - self.steps).min(INNER_STEPS);
             self.steps += descend_inner(
                 state,
                 &mut held,
@@ -219,7 +219,7 @@ impl Run<'_> {
             let (size, fresh) = (self.options.working_set, self.options.working_set / 8);
             let set = selector.select(state, &extremes, size, fresh);
             let inner_tol = (SETTLED * violation).max(0.5 * tol);
-            let steps = self.options.max_iterations - self.steps;
+            let steps = (self.options.max_iterations - self.steps).min(INNER_STEPS);
             self.steps += improve(rows, state, &set, inner_tol, steps, self.context);
             self.blocks += 1;
         }

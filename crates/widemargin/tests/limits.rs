@@ -1,0 +1,93 @@
+//! Limits and requests to stop end with a feasible model that says so.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use widemargin::data::{Dataset, Dense, Labels, Matrix};
+use widemargin::kernel::Kernel;
+use widemargin::machine::{Machine, Model, SolverOptions, Svc};
+use widemargin::solver::Status;
+use widemargin::{CancelToken, Context, Event};
+
+/// Rows on a circle with labels that alternate: slow to separate.
+fn hard(n: usize) -> Dataset {
+    let angle = |i: usize| i as f64 * 2.399_963;
+    let values = (0..n).flat_map(|i| [angle(i).cos(), angle(i).sin(), (i % 7) as f64]).collect();
+    let labels = (0..n).map(|i| ((i * i + 3 * i) % 5 < 2) as i64).collect();
+    let features = Matrix::DenseF64(Dense::new(n, 3, values).unwrap());
+    Dataset::new(features, Labels::Int(labels)).unwrap()
+}
+
+fn svc(max_iterations: Option<u64>) -> Svc {
+    let options = SolverOptions { max_iterations, tol: 1e-6, ..SolverOptions::default() };
+    Svc { c: 1e4, kernel: Kernel::Gaussian { gamma: 5.0 }, options, ..Svc::default() }
+}
+
+/// Checks that the model is usable and its coefficients feasible: |c| ≤ C and Σc = 0.
+fn assert_feasible(model: &Model, c: f64) {
+    let coefficients: Vec<f64> =
+        model.functions[0].parts.iter().flat_map(|part| part.coefficients.clone()).collect();
+    assert!(coefficients.iter().all(|v| v.abs() <= c));
+    assert!(coefficients.iter().sum::<f64>().abs() <= 1e-9 * c * coefficients.len() as f64);
+    let outcome = model.training.as_ref().unwrap().outcome;
+    assert!(outcome.violation > 1e-6 && outcome.gap() > 0.0);
+}
+
+#[test]
+fn the_iteration_limit_is_kept() {
+    for n in [500, 6000] {
+        let model = svc(Some(100)).fit(&hard(n), &Context::new()).unwrap();
+        let outcome = model.training.as_ref().unwrap().outcome;
+        assert_eq!(outcome.status, Status::IterationLimit);
+        assert!(outcome.iterations <= 100);
+        assert_feasible(&model, 1e4);
+    }
+}
+
+#[test]
+fn the_time_limit_is_kept() {
+    let context = Context::new().with_time_limit(Duration::ZERO);
+    for n in [500, 6000] {
+        let model = svc(None).fit(&hard(n), &context).unwrap();
+        assert_eq!(model.training.as_ref().unwrap().outcome.status, Status::TimeLimit);
+    }
+}
+
+#[test]
+fn cancelling_stops_at_the_next_block() {
+    for n in [500, 6000] {
+        let token = CancelToken::new();
+        let reports = Arc::new(AtomicUsize::new(0));
+        let (seen, cancel) = (Arc::clone(&reports), token.clone());
+        let context =
+            Context::new().with_cancel_token(token).with_observer(move |event: &Event| {
+                if matches!(event, Event::Iteration { .. })
+                    && seen.fetch_add(1, Ordering::Relaxed) == 2
+                {
+                    cancel.cancel();
+                }
+            });
+        let model = svc(None).fit(&hard(n), &context).unwrap();
+        assert_eq!(model.training.as_ref().unwrap().outcome.status, Status::Interrupted);
+        assert_eq!(reports.load(Ordering::Relaxed), 3);
+        assert_feasible(&model, 1e4);
+    }
+}
+
+#[test]
+fn the_dual_never_decreases() {
+    let duals = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let seen = Arc::clone(&duals);
+    let context = Context::new().with_observer(move |event: &Event| {
+        if let Event::Iteration { objective, .. } = event {
+            seen.lock().unwrap().push(*objective);
+        }
+    });
+    svc(Some(200_000)).fit(&hard(5000), &context).unwrap();
+    let duals = duals.lock().unwrap();
+    assert!(duals.len() > 3);
+    for pair in duals.windows(2) {
+        assert!(pair[1] >= pair[0] - 1e-6 * pair[0].abs(), "{pair:?}");
+    }
+}
