@@ -23,3 +23,12 @@ pub mod solver;
 
 pub use context::{CancelToken, Context, Event, Observer, SolvedFunction};
 pub use error::{Error, Result};
+
+/// The examples in the documentation's pages are tests.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../../../docs/model-files.md")]
+    mod model_files {}
+    #[doc = include_str!("../../../docs/probabilities.md")]
+    mod probabilities {}
+}
