@@ -88,6 +88,7 @@ fn libsvm_cases(dir: &Folder) -> Vec<Case> {
         dir.text("`1 1:2,2:1`", "1 1:2,2:1\n"),
         dir.text("`1:2 2:3` (label missing)", "1:2 2:3\n"),
         dir.text("`nan 1:1` (label NaN)", "nan 1:1\n"),
+        dir.text("a label of control characters (a binary file?)", "\u{1}\u{2} 1:1\n"),
         dir.text("`1 qid:x 1:1`", "1 qid:x 1:1\n"),
         dir.text("`qid` on some rows only", "1 qid:1 1:1\n2 1:1\n"),
         dir.text("an empty file", ""),

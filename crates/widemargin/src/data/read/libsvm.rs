@@ -77,7 +77,7 @@ fn read_as<T: Real>(
         };
     }
     let groups = groups(&parts).map_err(|f| f.in_text(path, bytes))?;
-    let labels = labels(&parts, bytes, path, options)?;
+    let labels = labels(&parts, bytes, options);
     let columns = options.columns.unwrap_or(needed);
     let base = u32::from(!zero_based);
     let rows = parts.into_iter().map(|p| p.rows).collect();
@@ -286,8 +286,8 @@ fn parse_label<T>(
     if number(word).is_some() {
         return Err(Fault::new(at, "a finite label", quoted(word)));
     }
-    if std::str::from_utf8(word).is_err() {
-        return Err(Fault::new(at, "a label in UTF-8", quoted(word)));
+    if std::str::from_utf8(word).is_err() || word.iter().any(u8::is_ascii_control) {
+        return Err(Fault::new(at, "a label of printable UTF-8 characters", quoted(word)));
     }
     out.labels_are_numbers = false;
     out.labels.push(f64::NAN);
@@ -401,47 +401,39 @@ fn groups<T>(parts: &[Parsed<T>]) -> std::result::Result<Option<Vec<i64>>, Fault
     Ok(Some(parts.iter().flat_map(|p| &p.groups).copied().collect()))
 }
 
-fn labels<T>(
-    parts: &[Parsed<T>],
-    bytes: &[u8],
-    path: &Path,
-    options: &ReadOptions,
-) -> Result<Labels> {
+fn labels<T>(parts: &[Parsed<T>], bytes: &[u8], options: &ReadOptions) -> Labels {
     if options.label_column == LabelColumn::Absent {
-        return Ok(Labels::None);
+        return Labels::None;
     }
     let numbers = || parts.iter().flat_map(|p| &p.labels);
     if !parts.iter().all(|p| p.labels_are_numbers) {
-        return text_labels(bytes, path).map(Labels::Text);
+        return Labels::Text(text_labels(bytes));
     }
     if parts.iter().all(|p| p.labels_are_whole) {
-        return Ok(Labels::Int(numbers().map(|v| *v as i64).collect()));
+        return Labels::Int(numbers().map(|v| *v as i64).collect());
     }
     if numbers().all(|v| v.fract() == 0.0) {
-        let words = text_labels(bytes, path)?;
+        let words = text_labels(bytes);
         if let Ok(whole) = words.iter().map(|w| w.parse()).collect() {
-            return Ok(Labels::Int(whole));
+            return Labels::Int(whole);
         }
     }
-    Ok(Labels::Real(numbers().copied().collect()))
+    Labels::Real(numbers().copied().collect())
 }
 
 /// The first word of every row, for labels that are no numbers or need more digits than a double has.
-fn text_labels(bytes: &[u8], path: &Path) -> Result<Vec<String>> {
+fn text_labels(bytes: &[u8]) -> Vec<String> {
     let mut labels = Vec::new();
     let mut at = 0;
     while at < bytes.len() {
         at = skip_blanks(bytes, at);
         let word = token(bytes, at);
         if !word.is_empty() {
-            let text = std::str::from_utf8(word).map_err(|_| {
-                Fault::new(at, "a label in UTF-8", quoted(word)).in_text(path, bytes)
-            })?;
-            labels.push(text.to_owned());
+            labels.push(String::from_utf8_lossy(word).into_owned());
         }
         at = skip_comment(bytes, at) + 1;
     }
-    Ok(labels)
+    labels
 }
 
 #[cfg(test)]

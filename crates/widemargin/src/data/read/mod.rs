@@ -18,6 +18,7 @@ mod options;
 #[cfg(feature = "parquet")]
 mod parquet;
 pub(crate) mod place;
+mod scaled;
 pub mod source;
 mod table;
 
