@@ -72,11 +72,7 @@ proptest! {
         write_csv(&mut text, &data).unwrap();
         let back = read_bytes(&text, &options(&data, Format::Csv)).unwrap().dataset;
         prop_assert_eq!(back.features(), data.features());
-        // Doubles carry whole labels up to 2⁵³ in a table.
-        let small = !matches!(data.labels(), Labels::Int(v) if v.iter().any(|x| x.unsigned_abs() >= 1 << 53));
-        if small {
-            prop_assert_eq!(back.labels(), data.labels());
-        }
+        prop_assert_eq!(back.labels(), data.labels());
     }
 
     #[test]
@@ -132,4 +128,31 @@ fn a_label_that_would_not_come_back_is_refused() {
         let data = Dataset::new(features, Labels::Text(vec![word.into()])).unwrap();
         assert!(write_libsvm(&mut Vec::new(), &data, 1).is_err(), "{word:?}");
     }
+}
+
+#[test]
+fn a_large_file_read_on_several_threads_is_the_same() {
+    let mut text = String::new();
+    for i in 0..80_000_u32 {
+        let value = f64::from(i).sin();
+        text += &format!("{} {}:{value} {}:{}\n", i % 3, i % 50 + 1, i % 40 + 60, i);
+    }
+    assert!(text.len() > 2 << 20, "several chunks");
+    let alone = read_bytes(text.as_bytes(), &ReadOptions::new()).unwrap().dataset;
+    for threads in [2, 4] {
+        let context = widemargin::Context::new().with_threads(threads).unwrap();
+        for layout in [Layout::Sparse, Layout::Dense] {
+            let options = ReadOptions::new().layout(layout);
+            let data = context.install(|| read_bytes(text.as_bytes(), &options)).unwrap().dataset;
+            let expected = alone.features().clone().into_layout(layout);
+            assert_eq!(*data.features(), expected);
+            assert_eq!(data.labels(), alone.labels());
+        }
+    }
+    let broken = format!("{text}1 3:1 2:1\n{text}");
+    let alone = read_bytes(broken.as_bytes(), &ReadOptions::new()).unwrap_err().to_string();
+    let context = widemargin::Context::new().with_threads(3).unwrap();
+    let together = context.install(|| read_bytes(broken.as_bytes(), &ReadOptions::new()));
+    assert_eq!(together.unwrap_err().to_string(), alone);
+    assert!(alone.starts_with("-:80001:7: "), "{alone}");
 }

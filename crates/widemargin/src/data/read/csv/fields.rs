@@ -33,6 +33,14 @@ struct Column {
     present: usize,
 }
 
+impl Column {
+    /// Whether all are whole numbers and some are too large for a double to keep.
+    fn needs_more_digits(&self) -> bool {
+        self.numbers.iter().any(|v| v.abs() >= (1_u64 << 53) as f64)
+            && self.numbers.iter().all(|v| v.fract() == 0.0)
+    }
+}
+
 impl<'a> Text<'a> {
     fn reader(&self) -> csv::Reader<&'a [u8]> {
         csv::ReaderBuilder::new()
@@ -235,7 +243,11 @@ impl TableSource for Text<'_> {
                 self.check_mistakes(column, j, &names[j])?;
             }
         }
-        let is_words = |j: usize| readings[j] == Reading::Words || columns[j].words > 0;
+        let is_words = |j: usize| {
+            readings[j] == Reading::Words
+                || columns[j].words > 0
+                || (Some(j) == label && columns[j].needs_more_digits())
+        };
         let wanted: Vec<usize> = (0..width).filter(|j| is_words(*j)).collect();
         let mut word_columns = self.words(width, &wanted)?;
         let columns = columns

@@ -148,6 +148,11 @@ fn labels_of(table: &RawTable<'_>, column: usize) -> Result<Labels> {
             if let Some(row) = codes.iter().position(|code| *code == MISSING) {
                 return gap(row);
             }
+            if let Ok(whole) =
+                words.iter().map(|word| word.parse()).collect::<std::result::Result<Vec<i64>, _>>()
+            {
+                return Ok(Labels::Int(codes.iter().map(|code| whole[*code as usize]).collect()));
+            }
             Ok(Labels::Text(codes.iter().map(|code| words[*code as usize].clone()).collect()))
         }
     }
