@@ -12,6 +12,8 @@
 
 #![deny(unsafe_code)]
 
+#[cfg(doctest)]
+mod book;
 pub mod context;
 pub mod data;
 pub mod error;
@@ -23,12 +25,3 @@ pub mod solver;
 
 pub use context::{CancelToken, Context, Event, Observer, SolvedFunction};
 pub use error::{Error, Result};
-
-/// The examples in the documentation's pages are tests.
-#[cfg(doctest)]
-mod pages {
-    #[doc = include_str!("../../../docs/model-files.md")]
-    mod model_files {}
-    #[doc = include_str!("../../../docs/probabilities.md")]
-    mod probabilities {}
-}

@@ -1,0 +1,25 @@
+//! The examples of the book in `docs/` and of the README, compiled and run as tests.
+
+macro_rules! pages {
+    ($($name:ident: $path:literal,)*) => {
+        $(#[doc = include_str!(concat!("../../../", $path))] mod $name {})*
+    };
+}
+
+pages! {
+    readme: "README.md",
+    coming_from_libsvm: "docs/coming-from-libsvm.md",
+    cross_validation: "docs/cross-validation.md",
+    data: "docs/data.md",
+    kernels: "docs/kernels.md",
+    models: "docs/models.md",
+    probabilities: "docs/probabilities.md",
+    machines: "docs/machines/README.md",
+    c_svc: "docs/machines/c-svc.md",
+    nu_svc: "docs/machines/nu-svc.md",
+    epsilon_svr: "docs/machines/epsilon-svr.md",
+    nu_svr: "docs/machines/nu-svr.md",
+    one_class: "docs/machines/one-class.md",
+    svdd: "docs/machines/svdd.md",
+    multiclass: "docs/machines/multiclass.md",
+}
