@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use widemargin::data::{Dense, Label, Matrix};
 use widemargin::kernel::Kernel;
-use widemargin::machine::{Calibration, MachineKind, Model, Scheme};
+use widemargin::machine::{Calibration, MachineKind, Model, Part, Scheme};
 
 const MODELS: [&str; 10] = [
     "c_svc_linear_binary",
@@ -279,6 +279,9 @@ fn models_libsvm_does_not_know_are_refused_with_advice() {
         model
     };
     let curve = vec![(0.0, 0.0), (1.0, 1.0)];
+    let mut strange = model();
+    let rows = strange.support_count();
+    strange.functions[0].parts = vec![Part { support: 0..rows, coefficients: vec![1.0; rows] }];
     let native = "; save it in the native format instead";
     for (model, expected) in [
         (
@@ -297,6 +300,7 @@ fn models_libsvm_does_not_know_are_refused_with_advice() {
             Model { calibration: Some(Calibration::Isotonic { knots: vec![curve; 3] }), ..model() },
             format!("LIBSVM has no isotonic probabilities (it has sigmoid ones){native}"),
         ),
+        (strange, format!("a pair of classes uses support vectors of a third{native}")),
         (
             with_label(Label::Text("setosa".into())),
             format!("LIBSVM's class labels are 32-bit whole numbers, not 'setosa'{native}"),

@@ -36,7 +36,7 @@ pub(in super::super) fn write(model: &Model) -> Result<Vec<u8>> {
     text.push_str("SV\n");
     let coefficients = match &model.classes {
         Some(table) => class_coefficients(model, table)?,
-        None => vec![function_coefficients(model, 0)],
+        None => vec![all_coefficients(model)],
     };
     put_vectors(&mut text, model, &coefficients);
     Ok(text.into_bytes())
@@ -137,23 +137,27 @@ fn class_coefficients(model: &Model, table: &ClassTable) -> Result<Vec<Vec<f64>>
     }
     let mut places = vec![vec![0.0; model.support_count()]; classes.saturating_sub(1)];
     let pairs = (0..classes).flat_map(|i| (i + 1..classes).map(move |j| (i, j)));
-    for (function, (i, j)) in pairs.enumerate() {
-        let all = function_coefficients(model, function);
-        let used = |rows: std::ops::Range<usize>| all[rows].iter().filter(|c| **c != 0.0).count();
+    for (function, (i, j)) in model.functions.iter().zip(pairs) {
         let (first, second) = (starts[i]..starts[i + 1], starts[j]..starts[j + 1]);
-        if used(0..all.len()) != used(first.clone()) + used(second.clone()) {
-            return refuse("a pair of classes uses support vectors of a third".into());
+        for part in &function.parts {
+            for (row, &coefficient) in part.support.clone().zip(&part.coefficients) {
+                if first.contains(&row) {
+                    places[j - 1][row] = coefficient;
+                } else if second.contains(&row) {
+                    places[i][row] = coefficient;
+                } else if coefficient != 0.0 {
+                    return refuse("a pair of classes uses support vectors of a third".into());
+                }
+            }
         }
-        places[j - 1][first.clone()].copy_from_slice(&all[first]);
-        places[i][second.clone()].copy_from_slice(&all[second]);
     }
     Ok(places)
 }
 
-/// Coefficients of a function on all support vectors.
-fn function_coefficients(model: &Model, function: usize) -> Vec<f64> {
+/// Coefficients of the only function on all support vectors.
+fn all_coefficients(model: &Model) -> Vec<f64> {
     let mut all = vec![0.0; model.support_count()];
-    for part in &model.functions[function].parts {
+    for part in model.functions.iter().flat_map(|function| &function.parts) {
         all[part.support.clone()].copy_from_slice(&part.coefficients);
     }
     all
