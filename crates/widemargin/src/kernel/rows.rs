@@ -64,6 +64,10 @@ pub trait MatrixRows: Sync {
     /// The product with `beta`, computed afresh with sums in double precision.
     fn product(&self, beta: &[f64]) -> Vec<f64>;
 
+    /// Rows that a sub-problem may count on finding again. Does not depend on the number of threads,
+    /// so that choices made by it do not either.
+    fn capacity(&self) -> usize;
+
     /// The matrix restricted to the variables `keep` (ascending).
     fn compact(&self, keep: &[u32]) -> Self::Compact;
 
@@ -371,6 +375,10 @@ impl<'a, T: Real> MatrixRows for RowsView<'a, T> {
         self.each_segment(|s| self.rows.combine(&rows, &coefficients, s, self.context)).concat()
     }
 
+    fn capacity(&self) -> usize {
+        self.rows.cache_bytes / (2 * size_of::<T>() * self.len().max(1))
+    }
+
     fn compact(&self, keep: &[u32]) -> CompactRows<'a, T> {
         let kept: Vec<usize> = keep.iter().map(|&v| self.row(v as usize)).collect();
         CompactRows::new(self.rows, &kept, self.context)
@@ -392,8 +400,8 @@ impl<'a, T: Real> CompactRows<'a, T> {
     /// Packs the rows `keep` of `parent`, one variable each.
     fn new(parent: &KernelRows<T>, keep: &[usize], context: &'a Context) -> Self {
         let blocks = parent.blocks.subset(keep);
-        let cache_bytes = parent.cache_bytes / (2 * context.threads());
-        parent.cache.set_limit(parent.cache_bytes / 2);
+        let cache_bytes = parent.cache_bytes / 2;
+        parent.cache.set_limit(cache_bytes);
         let n = keep.len();
         Self {
             rows: KernelRows::new(blocks, vec![0, n], Reuse::Everywhere, cache_bytes),
@@ -433,6 +441,10 @@ impl<T: Real> MatrixRows for CompactRows<'_, T> {
 
     fn product(&self, beta: &[f64]) -> Vec<f64> {
         self.view().product(beta)
+    }
+
+    fn capacity(&self) -> usize {
+        self.view().capacity()
     }
 
     fn compact(&self, keep: &[u32]) -> Self {

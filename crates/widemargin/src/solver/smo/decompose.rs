@@ -2,11 +2,12 @@
 
 use rayon::prelude::*;
 
+use super::gather::{Earlier, Gathered};
+use super::held::{Held, hold, product};
 use super::inner::{Inner, InnerRows, Masks, RowSource, padded};
 use super::problem::{Options, Problem, Solution};
 use super::select::{Selector, unsettled};
 use super::state::{Extremes, State};
-use super::whole::{Held, hold, product};
 use crate::context::{Context, Event};
 use crate::kernel::{MatrixRows, Real, Row, accumulate};
 use crate::solver::{Outcome, Status};
@@ -18,11 +19,14 @@ const UPDATE_CHUNK: usize = 4096;
 const INNER_STEPS: u64 = 20_000;
 
 /// Rows that join a problem that holds its rows at a time.
-const WHOLE_BATCH: usize = 64;
+const HELD_BATCH: usize = 64;
 
 /// A working set has settled when its violation is this share of that of all variables; solving it
 /// further would be undone by the next one.
 const SETTLED: f64 = 0.5;
+
+/// Working set below which a small cache does not push.
+const SMALLEST_WORKING_SET: usize = 64;
 
 /// Working sets between two looks at what could be set aside.
 const SHRINK_EVERY: usize = 8;
@@ -55,15 +59,17 @@ pub fn solve<R: MatrixRows>(
     let gradient = fresh_gradient(problem, &problem.start, |beta| rows.product(beta));
     let mut state = State::new(problem, gradient, diagonal);
     let mut run = Run { linear: &problem.linear, options, context, steps: 0, blocks: 0 };
-    let mut selector = Selector::new(n);
+    let mut held = InnerRows::new();
     let mut confirmations = 0;
     let (status, violation) = loop {
-        let ended = if n <= options.hold_up_to {
-            run.descend_whole(rows, problem, &mut state, &mut selector)
+        let ended;
+        state.gradient = if n <= options.hold_up_to {
+            ended = run.descend_held(rows, &mut state, &mut held, options.tol);
+            let set = context.instruction_set();
+            fresh_gradient(problem, &state.beta, |beta| product(rows, &mut held, beta, set))
         } else {
-            let ended = run.descend(rows, &mut state, &mut selector, options.tol, true);
-            state.gradient = fresh_gradient(problem, &state.beta, |beta| rows.product(beta));
-            ended
+            ended = run.descend(rows, &mut state, options.tol);
+            fresh_gradient(problem, &state.beta, |beta| rows.product(beta))
         };
         let violation = worst(&state.extremes());
         match ended {
@@ -122,49 +128,47 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// As [`descend`](Self::descend) for a problem that is its own working set; leaves a gradient
-    /// computed afresh.
-    fn descend_whole<R: MatrixRows>(
+    /// As [`descend`](Self::descend), holding the row of every variable that takes part; puts the
+    /// rows into `held`.
+    fn descend_held<R: MatrixRows>(
         &mut self,
         rows: &R,
-        problem: &Problem,
         state: &mut State,
-        selector: &mut Selector,
+        held: &mut InnerRows<R::Value>,
+        tol: f64,
     ) -> Option<Status> {
-        let (tol, context) = (self.options.tol, self.context);
-        let mut held: InnerRows<R::Value> = (0..state.len()).map(|_| None).collect();
-        let ended = loop {
+        let context = self.context;
+        let mut selector = Selector::new(state.len(), state.len());
+        held.resize_with(state.len(), || None);
+        loop {
             let extremes = state.extremes();
             let violation = worst(&extremes);
             self.report(state, violation);
             if violation <= tol {
-                break None;
+                return None;
             }
-            if let Some(status) = context.stop_request() {
-                break Some(status);
+            if let Some(status) = self.limit() {
+                return Some(status);
             }
-            if self.steps >= self.options.max_iterations {
-                break Some(Status::IterationLimit);
-            }
-            let fresh = selector.select_fresh(state, &extremes, WHOLE_BATCH);
-            hold(rows, &fresh, &mut held);
+            let fresh = selector.select_fresh(state, &extremes, HELD_BATCH);
+            hold(rows, &fresh, held);
             let inner_tol = if fresh.is_empty() { tol } else { (SETTLED * violation).max(tol) };
-            let limit = (self.options.max_iterations - self.steps).min(INNER_STEPS);
-            self.steps += descend_inner(
-                state,
-                &mut held,
-                Held,
-                |v, held| held[v].is_some(),
-                inner_tol,
-                limit,
-                context,
-            );
+            let is_held = |v: usize, held: &InnerRows<R::Value>| held[v].is_some();
+            let steps = self.steps_left();
+            self.steps += descend_inner(state, held, Held, is_held, inner_tol, steps, context);
             self.blocks += 1;
-        };
-        state.gradient = fresh_gradient(problem, &state.beta, |_| {
-            product(rows, &mut held, state, context.instruction_set())
-        });
-        ended
+        }
+    }
+
+    /// Why the solve has to end before it is done, if it has to.
+    fn limit(&self) -> Option<Status> {
+        let spent = self.steps >= self.options.max_iterations;
+        self.context.stop_request().or(spent.then_some(Status::IterationLimit))
+    }
+
+    /// Steps that the inner solver may take at once.
+    fn steps_left(&self) -> u64 {
+        (self.options.max_iterations - self.steps).min(INNER_STEPS)
     }
 
     fn report(&self, state: &State, violation: f64) {
@@ -178,14 +182,11 @@ impl Run<'_> {
 
     /// Lowers the objective until the violation over the variables of `state` is at most `tol`
     /// (`None`) or a limit ends it (`Some`).
-    fn descend<R: MatrixRows>(
-        &mut self,
-        rows: &R,
-        state: &mut State,
-        selector: &mut Selector,
-        tol: f64,
-        may_shrink: bool,
-    ) -> Option<Status> {
+    fn descend<R: MatrixRows>(&mut self, rows: &R, state: &mut State, tol: f64) -> Option<Status> {
+        let capacity = rows.capacity();
+        let mut selector = Selector::new(state.len(), capacity);
+        let size = self.options.working_set.min(capacity.max(SMALLEST_WORKING_SET));
+        let mut earlier = Earlier::default();
         let mut until_shrink = SHRINK_EVERY;
         loop {
             let extremes = state.extremes();
@@ -194,21 +195,18 @@ impl Run<'_> {
             if violation <= tol {
                 return None;
             }
-            if let Some(status) = self.context.stop_request() {
+            if let Some(status) = self.limit() {
                 return Some(status);
             }
-            if self.steps >= self.options.max_iterations {
-                return Some(Status::IterationLimit);
-            }
-            if self.options.shrinking && may_shrink && state.len() >= self.options.shrink_from {
+            if self.options.shrinking && state.len() >= self.options.shrink_from {
                 until_shrink -= 1;
                 if until_shrink == 0 {
                     until_shrink = SHRINK_EVERY;
                     let keep = unsettled(state, &extremes);
-                    if keep.len() < state.len() / 2 {
+                    if keep.len() < state.len() / 2 && capacity < state.len() / 2 {
                         let compact = rows.compact(&keep);
                         let target = (0.1 * violation).max(tol);
-                        let ended = self.shrunk(rows, &compact, state, selector, &keep, target);
+                        let ended = self.shrunk(rows, &compact, state, &keep, target);
                         if ended.is_some() {
                             return ended;
                         }
@@ -216,11 +214,10 @@ impl Run<'_> {
                     }
                 }
             }
-            let (size, fresh) = (self.options.working_set, self.options.working_set / 8);
-            let set = selector.select(state, &extremes, size, fresh);
+            let set = selector.select(state, &extremes, size, size / 8);
             let inner_tol = (SETTLED * violation).max(0.5 * tol);
-            let steps = (self.options.max_iterations - self.steps).min(INNER_STEPS);
-            self.steps += improve(rows, state, &set, inner_tol, steps, self.context);
+            let steps = self.steps_left();
+            self.steps += improve(rows, state, set, &mut earlier, inner_tol, steps, self.context);
             self.blocks += 1;
         }
     }
@@ -231,13 +228,15 @@ impl Run<'_> {
         rows: &R,
         compact: &C,
         state: &mut State,
-        selector: &mut Selector,
         keep: &[u32],
         tol: f64,
     ) -> Option<Status> {
         let mut part = state.select(keep);
-        let mut part_selector = selector.compact(keep);
-        let ended = self.descend(compact, &mut part, &mut part_selector, tol, true);
+        let ended = if keep.len() <= self.options.hold_up_to {
+            self.descend_held(compact, &mut part, &mut InnerRows::new(), tol)
+        } else {
+            self.descend(compact, &mut part, tol)
+        };
         let mut change = vec![0.0; state.len()];
         for (&v, &beta) in keep.iter().zip(&part.beta) {
             change[v as usize] = beta - state.beta[v as usize];
@@ -258,14 +257,15 @@ impl Run<'_> {
 fn improve<R: MatrixRows>(
     rows: &R,
     state: &mut State,
-    set: &[u32],
+    set: Vec<u32>,
+    earlier: &mut Earlier<R::Value>,
     tol: f64,
     max_steps: u64,
     context: &Context,
 ) -> u64 {
-    let fetched = rows.fetch(set);
-    let mut part = state.select(set);
-    let source = Gathered { rows, fetched: &fetched, set };
+    let fetched = rows.fetch(&set);
+    let mut part = state.select(&set);
+    let source = Gathered::new(rows, &fetched, &set, earlier);
     let mut held = (0..set.len()).map(|_| None).collect();
     let steps = descend_inner(&mut part, &mut held, source, |_, _| true, tol, max_steps, context);
     let mut changes = Vec::with_capacity(set.len());
@@ -283,6 +283,7 @@ fn improve<R: MatrixRows>(
         }
     }
     update_gradient(&mut state.gradient, rows.pieces(), &changed_rows, &changes, context);
+    *earlier = Earlier { set, rows: held };
     steps
 }
 
@@ -322,29 +323,6 @@ fn descend_inner<T: Real, S: RowSource<T>>(
     let steps = inner.run(tol, max_steps);
     state.gradient.truncate(q);
     steps
-}
-
-/// Rows cut down to a working set.
-struct Gathered<'a, R: MatrixRows> {
-    rows: &'a R,
-    fetched: &'a [Row<R::Value>],
-    set: &'a [u32],
-}
-
-impl<T: Real, R: MatrixRows<Value = T>> RowSource<T> for Gathered<'_, R> {
-    fn fill(&mut self, v: usize, rows: &mut InnerRows<T>) {
-        let mut out = self.rows.buffers(1, padded(self.set.len())).remove(0);
-        let mut w = 0;
-        for (part, piece) in self.fetched[v].iter().zip(self.rows.pieces().windows(2)) {
-            let end = w + self.set[w..].partition_point(|&v| (v as usize) < piece[1]);
-            for (o, &v) in out[w..end].iter_mut().zip(&self.set[w..end]) {
-                *o = part[v as usize - piece[0]];
-            }
-            w = end;
-        }
-        out[w..].fill(T::ZERO);
-        rows[v] = Some(out);
-    }
 }
 
 /// gradient += Σ changeᵣ rowᵣ.

@@ -13,11 +13,12 @@
 //! of −fᵢ and f = (K + diag(r))β + p, confirmed on all variables with a freshly computed gradient.
 
 mod decompose;
+mod gather;
+mod held;
 mod inner;
 mod problem;
 mod select;
 mod state;
-mod whole;
 
 pub use decompose::solve;
 pub use problem::{Options, Problem, Solution};

@@ -1,9 +1,12 @@
 //! Which variables enter the next working set, and which may be set aside.
 //!
 //! Half of a working set is taken from the variables that most want to rise, half from those that
-//! most want to fall. Rows not used before cost a computation, so only the worst few of those enter
-//! at a time; variables met before fill the rest. All choices depend on the state alone, ties going
-//! to the lower index, so that the path is the same for any number of threads.
+//! most want to fall. A row that is not in the cache costs a computation, so only the worst few of
+//! those enter at a time; variables whose rows are at hand fill the rest. Which rows are at hand is
+//! counted here, not asked of the cache, and ties go to the lower index, so that the path is the same
+//! for any number of threads.
+
+use std::collections::VecDeque;
 
 use super::state::{Extremes, State};
 
@@ -12,17 +15,54 @@ type Candidate = (f64, u32);
 
 /// Chooses working sets.
 pub(super) struct Selector {
-    /// Whether a variable was in a working set before.
-    met: Vec<bool>,
+    at_hand: AtHand,
     candidates: [Vec<Candidate>; 2],
 }
 
-impl Selector {
-    pub(super) fn new(variables: usize) -> Self {
-        Self { met: vec![false; variables], candidates: [Vec::new(), Vec::new()] }
+/// The variables whose rows were used last, as many as the cache holds.
+struct AtHand {
+    /// Clock of the last use of each variable, 0 when its row is not at hand.
+    last_use: Vec<u64>,
+    /// Uses in order, those overtaken by a later one included.
+    uses: VecDeque<(u64, u32)>,
+    count: usize,
+    clock: u64,
+    capacity: usize,
+}
+
+impl AtHand {
+    fn new(variables: usize, capacity: usize) -> Self {
+        Self { last_use: vec![0; variables], uses: VecDeque::new(), count: 0, clock: 0, capacity }
     }
 
-    /// A working set of at most `size` variables, at most `fresh` of them not met before,
+    fn has(&self, v: usize) -> bool {
+        self.last_use[v] != 0
+    }
+
+    fn take(&mut self, variables: &[u32]) {
+        self.clock += 1;
+        for &v in variables {
+            self.count += usize::from(!self.has(v as usize));
+            self.last_use[v as usize] = self.clock;
+            self.uses.push_back((self.clock, v));
+        }
+        while self.count > self.capacity.max(variables.len()) {
+            let Some((clock, v)) = self.uses.pop_front() else { break };
+            if self.last_use[v as usize] == clock {
+                self.last_use[v as usize] = 0;
+                self.count -= 1;
+            }
+        }
+    }
+}
+
+impl Selector {
+    /// A selector that counts on finding the last `capacity` rows used again.
+    pub(super) fn new(variables: usize, capacity: usize) -> Self {
+        Self { at_hand: AtHand::new(variables, capacity), candidates: [Vec::new(), Vec::new()] }
+    }
+
+    /// A working set of at most `size` variables, at most `fresh` of them with rows not at hand,
     /// ascending. Contains the most violating pair.
     pub(super) fn select(
         &mut self,
@@ -34,7 +74,7 @@ impl Selector {
         if state.len() <= size {
             return (0..state.len() as u32).collect();
         }
-        self.find_candidates(state, extremes, |_| true);
+        self.find_candidates(state, extremes, |_, _| true);
         let mut chosen = Vec::with_capacity(size);
         for side in &mut self.candidates {
             let mut fresh_left = (fresh / 2).max(1);
@@ -44,9 +84,9 @@ impl Selector {
                 if room == 0 {
                     break;
                 }
-                let met = self.met[v as usize];
-                if met || fresh_left > 0 {
-                    fresh_left -= usize::from(!met);
+                let at_hand = self.at_hand.has(v as usize);
+                if at_hand || fresh_left > 0 {
+                    fresh_left -= usize::from(!at_hand);
                     room -= 1;
                     chosen.push(v);
                 }
@@ -54,22 +94,18 @@ impl Selector {
         }
         chosen.sort_unstable();
         chosen.dedup();
-        for &v in &chosen {
-            self.met[v as usize] = true;
-        }
+        self.at_hand.take(&chosen);
         chosen
     }
 
-    /// The worst `size` violators not met before, ascending.
+    /// The worst `size` violators whose rows are not at hand, ascending.
     pub(super) fn select_fresh(
         &mut self,
         state: &State,
         extremes: &[Extremes; 2],
         size: usize,
     ) -> Vec<u32> {
-        let met = std::mem::take(&mut self.met);
-        self.find_candidates(state, extremes, |v| !met[v]);
-        self.met = met;
+        self.find_candidates(state, extremes, |at_hand, v| !at_hand.has(v));
         let mut chosen = Vec::with_capacity(size);
         for side in &mut self.candidates {
             worst_first(side, size / 2);
@@ -77,9 +113,7 @@ impl Selector {
         }
         chosen.sort_unstable();
         chosen.dedup();
-        for &v in &chosen {
-            self.met[v as usize] = true;
-        }
+        self.at_hand.take(&chosen);
         chosen
     }
 
@@ -89,12 +123,12 @@ impl Selector {
         &mut self,
         state: &State,
         extremes: &[Extremes; 2],
-        admitted: impl Fn(usize) -> bool,
+        admitted: impl Fn(&AtHand, usize) -> bool,
     ) {
         let [rising, falling] = &mut self.candidates;
         rising.clear();
         falling.clear();
-        for v in (0..state.len()).filter(|&v| admitted(v)) {
+        for v in (0..state.len()).filter(|&v| admitted(&self.at_hand, v)) {
             let value = -state.gradient[v];
             let e = extremes[state.group(v)];
             if state.can_rise(v) && value > e.down {
@@ -103,14 +137,6 @@ impl Selector {
             if state.can_fall(v) && value < e.up {
                 falling.push((e.up - value, v as u32));
             }
-        }
-    }
-
-    /// The selector of the variables that stay after shrinking.
-    pub(super) fn compact(&self, keep: &[u32]) -> Self {
-        Self {
-            met: keep.iter().map(|&v| self.met[v as usize]).collect(),
-            candidates: [Vec::new(), Vec::new()],
         }
     }
 }

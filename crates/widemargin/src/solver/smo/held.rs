@@ -6,7 +6,6 @@
 //! again.
 
 use super::inner::{InnerRows, RowSource, padded};
-use super::state::State;
 use crate::kernel::{Buffer, InstructionSet, MatrixRows, Real, accumulate};
 
 /// Rows that all variables taking part have already.
@@ -25,21 +24,20 @@ pub(super) fn hold<R: MatrixRows>(rows: &R, variables: &[u32], held: &mut InnerR
     }
 }
 
-/// The product of the matrix with the point, from the rows held.
+/// The product of the matrix with `beta`, from the rows held.
 pub(super) fn product<R: MatrixRows>(
     rows: &R,
     held: &mut InnerRows<R::Value>,
-    state: &State,
+    beta: &[f64],
     set: InstructionSet,
 ) -> Vec<f64> {
-    let used: Vec<u32> =
-        (0..state.len() as u32).filter(|&v| state.beta[v as usize] != 0.0).collect();
+    let used: Vec<u32> = (0..beta.len() as u32).filter(|&v| beta[v as usize] != 0.0).collect();
     hold(rows, &used, held);
     let row = |v: &u32| held[*v as usize].as_ref().map(|row: &Buffer<_>| &row[..]);
     let parts: Vec<&[R::Value]> = used.iter().filter_map(row).collect();
-    let coefficients: Vec<f64> = used.iter().map(|&v| state.beta[v as usize]).collect();
-    let mut sums = vec![0.0; padded(state.len())];
+    let coefficients: Vec<f64> = used.iter().map(|&v| beta[v as usize]).collect();
+    let mut sums = vec![0.0; padded(beta.len())];
     accumulate(set, &mut sums, &parts, &coefficients);
-    sums.truncate(state.len());
+    sums.truncate(beta.len());
     sums
 }
