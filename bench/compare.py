@@ -5,7 +5,7 @@
     python compare.py --recorded         # peers' times from the last full run, only ours measured
     python compare.py --peers-only       # record the peers, ours not needed
 
-Writes bench/results.md and bench/.cache/measurements.json. Times count fitting and predicting only:
+A full run writes bench/results.md; all keep bench/.cache/measurements.json. Times count fitting and predicting only:
 data is already in memory, model files are not written. Runs are interleaved (every program once,
 then again), each in a fresh process; the best of the rounds counts.
 """
@@ -230,7 +230,7 @@ def main():
         return
     text = report(store, names)
     print(text)
-    if not arguments.problems:
+    if not (arguments.problems or arguments.recorded or arguments.report):
         (HERE / "results.md").write_text(text)
     if "**FAIL**" in text:
         sys.exit(1)
