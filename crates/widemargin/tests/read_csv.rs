@@ -182,3 +182,13 @@ fn places_in_quoted_fields_are_exact() {
     let ragged = "a,b,c\r\n1,2,3\r\n\r\n4,5\r\n";
     assert_eq!(message(ragged, &csv()), "-:4:3: expected 3 fields as in the first row, found 2");
 }
+
+#[test]
+fn large_whole_labels_keep_every_digit() {
+    let labels = |text: &str| load(text, &csv()).dataset.labels().clone();
+    let large = Labels::Int(vec![9_223_372_036_854_775_807, 1]);
+    assert_eq!(labels("a,y\n1,9223372036854775807\n2,1\n"), large);
+    assert_eq!(labels("a,y\n1,1e16\n2,1\n"), Labels::Int(vec![10_000_000_000_000_000, 1]));
+    assert_eq!(labels("a,y\n1,1e16\n2,0.5\n"), Labels::Real(vec![1e16, 0.5]));
+    assert_eq!(labels("a,y\n1,1e300\n2,5\n"), Labels::Real(vec![1e300, 5.0]));
+}

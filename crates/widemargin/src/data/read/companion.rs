@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
+use super::number::{number, whole};
 use super::place::{Fault, quoted};
-use super::{Format, detect, idx, npy, number::number, source};
+use super::{Format, detect, idx, npy, source};
 use crate::data::{Label, Labels};
 use crate::error::{Error, Result};
 
@@ -40,15 +41,9 @@ fn text(bytes: &[u8], path: &Path) -> Result<Labels> {
 /// The label a word stands for: a whole number, a real number, or itself.
 pub(super) fn label(word: &[u8]) -> std::result::Result<Label, &'static str> {
     let text = std::str::from_utf8(word).map_err(|_| "a label in UTF-8")?;
-    if let Ok(whole) = text.parse() {
-        return Ok(Label::Int(whole));
-    }
     match number(word) {
         Some(value) if !value.is_finite() => Err("a finite label"),
-        Some(value) if value.fract() == 0.0 && value.abs() < (1_u64 << 53) as f64 => {
-            Ok(Label::Int(value as i64))
-        }
-        Some(value) => Ok(Label::Real(value)),
+        Some(value) => Ok(whole(word, value).map_or(Label::Real(value), Label::Int)),
         None => Ok(Label::Text(text.to_owned())),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::number::whole_value;
 use super::options::{Precision, ReadOptions};
 use super::place::Fault;
 use crate::data::{Dense, Labels, Matrix};
@@ -91,10 +92,7 @@ impl Elements<'_> {
         match self.element {
             Element::U64 => i64::try_from(u64::from_le_bytes(self.get(i))).ok(),
             Element::I64 => Some(i64::from_le_bytes(self.get(i))),
-            _ => {
-                let value = self.number(i);
-                (value.fract() == 0.0 && value.abs() < (1_u64 << 53) as f64).then_some(value as i64)
-            }
+            _ => whole_value(self.number(i)),
         }
     }
 

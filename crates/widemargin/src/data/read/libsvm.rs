@@ -11,7 +11,7 @@ use std::path::Path;
 use rayon::prelude::*;
 
 use super::assemble::{Part, Real, assemble};
-use super::number::{byte_at, decimal_prefix, number, whole_prefix};
+use super::number::{byte_at, decimal_prefix, number, whole, whole_prefix};
 use super::options::{IndexBase, LabelColumn, Precision, ReadOptions};
 use super::place::{Fault, quoted};
 use crate::data::{Dataset, Labels};
@@ -414,8 +414,9 @@ fn labels<T>(parts: &[Parsed<T>], bytes: &[u8], options: &ReadOptions) -> Labels
     }
     if numbers().all(|v| v.fract() == 0.0) {
         let words = text_labels(bytes);
-        if let Ok(whole) = words.iter().map(|w| w.parse()).collect() {
-            return Labels::Int(whole);
+        let wholes = words.iter().zip(numbers()).map(|(w, v)| whole(w.as_bytes(), *v));
+        if let Some(wholes) = wholes.collect() {
+            return Labels::Int(wholes);
         }
     }
     Labels::Real(numbers().copied().collect())
@@ -485,6 +486,9 @@ mod tests {
     fn labels_are_kept_as_given() {
         assert_eq!(rows("1.5 1:1\n2 1:1\n").0, Labels::Real(vec![1.5, 2.0]));
         assert_eq!(rows("1.0 1:1\n-2e0 1:1\n").0, Labels::Int(vec![1, -2]));
+        let spelt = Labels::Int(vec![9_226_748_800_000_000, i64::MAX]);
+        assert_eq!(rows("922674880E7 1:1\n9223372036854775807 1:1\n").0, spelt);
+        assert_eq!(rows("1e300 1:1\n2 1:1\n").0, Labels::Real(vec![1e300, 2.0]));
         assert_eq!(rows("cat 1:1\n+1 1:1\n").0, Labels::Text(vec!["cat".into(), "+1".into()]));
         assert_eq!(rows("1,3 1:1\n2 1:1\n").0, Labels::Text(vec!["1,3".into(), "2".into()]));
         let large = i64::MAX;

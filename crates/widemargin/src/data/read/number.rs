@@ -121,6 +121,21 @@ pub(crate) fn number(field: &[u8]) -> Option<f64> {
     }
 }
 
+/// The whole number that `text` with the value `value` stands for, if it is one of 64 bits: `7`, `+7`,
+/// `7.0` and `7e0` alike.
+pub(crate) fn whole(text: &[u8], value: f64) -> Option<i64> {
+    match std::str::from_utf8(text).ok()?.parse() {
+        Ok(whole) => Some(whole),
+        Err(_) => whole_value(value),
+    }
+}
+
+/// `value` as a whole number of 64 bits, if it is one.
+pub(crate) fn whole_value(value: f64) -> Option<i64> {
+    const BEYOND: f64 = (1_u64 << 63) as f64;
+    (value.fract() == 0.0 && value.abs() < BEYOND).then_some(value as i64)
+}
+
 #[cold]
 #[inline(never)]
 fn parse_slowly(text: &[u8]) -> Option<f64> {

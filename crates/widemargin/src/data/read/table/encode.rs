@@ -5,8 +5,10 @@ use std::collections::HashMap;
 use super::raw::{MISSING, RawColumn, RawTable};
 use super::{Role, TableEncoding};
 use crate::data::read::assemble::{Part, Real, assemble};
+use crate::data::read::companion::label;
+use crate::data::read::number::whole_value;
 use crate::data::read::options::{Precision, ReadOptions, UnknownCategory};
-use crate::data::{Dataset, Labels, Matrix};
+use crate::data::{Dataset, Label, Labels, Matrix};
 use crate::error::{Error, Result};
 
 /// Where a feature column of the encoding finds its values.
@@ -137,21 +139,17 @@ fn labels_of(table: &RawTable<'_>, column: usize) -> Result<Labels> {
             if let Some(row) = values.iter().position(|v| v.is_nan()) {
                 return gap(row);
             }
-            let whole = |v: &f64| v.fract() == 0.0 && v.abs() < (1_u64 << 53) as f64;
-            Ok(if values.iter().all(whole) {
-                Labels::Int(values.iter().map(|v| *v as i64).collect())
-            } else {
-                Labels::Real(values.clone())
-            })
+            let whole: Option<Vec<i64>> = values.iter().map(|v| whole_value(*v)).collect();
+            Ok(whole.map_or_else(|| Labels::Real(values.clone()), Labels::Int))
         }
         RawColumn::Words { codes, words } => {
             if let Some(row) = codes.iter().position(|code| *code == MISSING) {
                 return gap(row);
             }
-            if let Ok(whole) =
-                words.iter().map(|word| word.parse()).collect::<std::result::Result<Vec<i64>, _>>()
-            {
-                return Ok(Labels::Int(codes.iter().map(|code| whole[*code as usize]).collect()));
+            let kinds: Vec<Label> = words.iter().filter_map(|w| label(w.as_bytes()).ok()).collect();
+            if kinds.len() == words.len() && !kinds.iter().any(|k| matches!(k, Label::Text(_))) {
+                let of = |code: &u32| kinds[*code as usize].clone();
+                return Ok(Labels::from_labels(&codes.iter().map(of).collect::<Vec<Label>>()));
             }
             Ok(Labels::Text(codes.iter().map(|code| words[*code as usize].clone()).collect()))
         }
