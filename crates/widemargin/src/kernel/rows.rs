@@ -22,6 +22,12 @@ const TASK_COLUMNS: usize = 2048;
 /// Rows whose contributions to a product are added in one pass.
 const PRODUCT_ROWS: usize = 64;
 
+/// Feature products below which computing a value again costs less than fresh memory for it.
+const CHEAP_PRODUCTS: usize = 64;
+
+/// Rows of cheap values that are kept, twice the largest working set.
+const CHEAP_ROWS: usize = 4096;
+
 /// One row of a symmetric matrix in consecutive pieces.
 pub type Row<T> = Vec<Piece<T>>;
 
@@ -106,6 +112,11 @@ impl<T: Real> KernelRows<T> {
         cache_bytes: usize,
     ) -> Self {
         let keys = blocks.len() * segments.len().saturating_sub(1);
+        let cache_bytes = if blocks.products_per_value() <= CHEAP_PRODUCTS {
+            cache_bytes.min(CHEAP_ROWS.saturating_mul(blocks.len() * size_of::<T>()))
+        } else {
+            cache_bytes
+        };
         Self {
             blocks,
             segments,

@@ -80,24 +80,20 @@ impl<T: Real> Ready<T> {
         context: &Context,
     ) -> Result<()> {
         let queries = self.blocks.prepare(queries, rows.clone())?;
-        let mut block = vec![T::ZERO; rows.len() * BLOCK_COLUMNS];
+        let widest = self.runs.iter().map(|run| run.support.len()).max().unwrap_or(0);
+        let stride = widest.min(BLOCK_COLUMNS);
+        let mut block = vec![T::ZERO; rows.len() * stride];
         for run in &self.runs {
             let outputs = run.functions.len();
             let mut sums = vec![0.0; rows.len() * outputs];
             for start in run.support.clone().step_by(BLOCK_COLUMNS) {
                 let columns = start..(start + BLOCK_COLUMNS).min(run.support.end);
                 let (width, offset) = (columns.len(), start - run.support.start);
-                self.blocks.query_block(
-                    &queries,
-                    0..rows.len(),
-                    columns,
-                    &mut block,
-                    BLOCK_COLUMNS,
-                );
+                self.blocks.query_block(&queries, 0..rows.len(), columns, &mut block, stride);
                 multiply(
                     context.instruction_set(),
                     &block,
-                    BLOCK_COLUMNS,
+                    stride,
                     &run.weights[offset..],
                     run.support.len(),
                     width,

@@ -184,6 +184,15 @@ impl<T: Real> KernelBlocks<T> {
         self.set
     }
 
+    /// About how many feature products one value costs: whether values are worth keeping.
+    pub fn products_per_value(&self) -> usize {
+        match &self.source {
+            Source::Packed(packed) => packed.products_per_value(),
+            Source::Given(_) => 1,
+            Source::Custom(_) | Source::Combined(_) => usize::MAX,
+        }
+    }
+
     /// K(i, i) of every packed row, as blocks would hold it.
     pub fn diagonal(&self) -> &[T] {
         &self.diagonal

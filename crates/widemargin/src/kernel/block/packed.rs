@@ -96,6 +96,14 @@ impl<T: Real> Packed<T> {
         self.features.columns()
     }
 
+    /// Features of a dense row, non-zeros of a sparse one.
+    pub(super) fn products_per_value(&self) -> usize {
+        match &self.rows.storage {
+            Storage::Dense(_) => self.rows.features,
+            Storage::Sparse(rows) => rows.nonzeros() / rows.rows().max(1),
+        }
+    }
+
     /// Packs foreign rows as left rows; returns their similarities with themselves too.
     pub(super) fn prepare(
         &self,

@@ -62,6 +62,11 @@ impl<T: Real> SparseRows<T> {
         self.starts.len() - 1
     }
 
+    /// Number of non-zeros.
+    pub(super) fn nonzeros(&self) -> usize {
+        self.values.len()
+    }
+
     fn row(&self, row: usize) -> (&[u32], &[T]) {
         let range = self.starts[row]..self.starts[row + 1];
         (&self.features[range.clone()], &self.values[range])

@@ -2,7 +2,7 @@
 
 use crate::solver::Outcome;
 
-/// A quadratic program; see the [module](super::smo) for the formula.
+/// A quadratic program; see the [module](crate::solver::smo) for the formula.
 #[derive(Clone, Debug)]
 pub struct Problem {
     /// Linear term p.
