@@ -14,4 +14,6 @@ pub use function::{CustomKernel, Kernel};
 pub use instruction_set::InstructionSet;
 pub use pool::Buffer;
 pub use rows::{CompactRows, KernelRows, MatrixRows, Reuse, Row, RowsView};
-pub use simd::{PAIR_WIDTH, Real, Scan, accumulate, best_partner, multiply, scan, shift_and_scan};
+pub use simd::{
+    PAIR_WIDTH, Real, Scan, Weights, accumulate, best_partner, multiply, scan, shift_and_scan,
+};

@@ -20,13 +20,13 @@ use crate::context::Context;
 const TASK_COLUMNS: usize = 2048;
 
 /// Rows whose contributions to a product are added in one pass.
-const PRODUCT_ROWS: usize = 64;
+const PRODUCT_ROWS: usize = 256;
 
-/// Feature products below which computing a value again costs less than fresh memory for it.
+/// Columns of one such pass; its values stay in the second-level cache.
+const PRODUCT_COLUMNS: usize = 512;
+
+/// Feature products up to which computing a value again costs less than keeping it.
 const CHEAP_PRODUCTS: usize = 64;
-
-/// Rows of cheap values that are kept, twice the largest working set.
-const CHEAP_ROWS: usize = 4096;
 
 /// One row of a symmetric matrix in consecutive pieces.
 pub type Row<T> = Vec<Piece<T>>;
@@ -74,8 +74,12 @@ pub trait MatrixRows: Sync {
     /// so that choices made by it do not either.
     fn capacity(&self) -> usize;
 
-    /// The matrix restricted to the variables `keep` (ascending).
-    fn compact(&self, keep: &[u32]) -> Self::Compact;
+    /// Whether computing rows again costs less than keeping them.
+    fn is_cheap(&self) -> bool;
+
+    /// The matrix restricted to the variables `keep` (ascending), whose rows it computes again or
+    /// keeps as `reuse` says.
+    fn compact(&self, keep: &[u32], reuse: Reuse) -> Self::Compact;
 
     /// Entries computed so far.
     fn computed(&self) -> u64;
@@ -89,6 +93,8 @@ pub enum Reuse {
     /// Only parts against the row's own segment, as in one-vs-one, where two segments meet in one
     /// sub-problem alone; other parts are forgotten with the sub-problem.
     WithinSegment,
+    /// None: who asks for a row keeps it.
+    Nowhere,
 }
 
 /// Segmented kernel rows with their cache.
@@ -111,21 +117,19 @@ impl<T: Real> KernelRows<T> {
         reuse: Reuse,
         cache_bytes: usize,
     ) -> Self {
+        Self::with_pool(blocks, segments, reuse, cache_bytes, Pool::default())
+    }
+
+    fn with_pool(
+        blocks: KernelBlocks<T>,
+        segments: Vec<usize>,
+        reuse: Reuse,
+        cache_bytes: usize,
+        pool: Pool,
+    ) -> Self {
         let keys = blocks.len() * segments.len().saturating_sub(1);
-        let cache_bytes = if blocks.products_per_value() <= CHEAP_PRODUCTS {
-            cache_bytes.min(CHEAP_ROWS.saturating_mul(blocks.len() * size_of::<T>()))
-        } else {
-            cache_bytes
-        };
-        Self {
-            blocks,
-            segments,
-            reuse,
-            cache: PieceCache::new(keys, cache_bytes),
-            pool: Pool::default(),
-            cache_bytes,
-            computed: AtomicU64::new(0),
-        }
+        let cache = PieceCache::new(keys, cache_bytes);
+        Self { blocks, segments, reuse, cache, pool, cache_bytes, computed: AtomicU64::new(0) }
     }
 
     /// The matrix of the sub-problem made of `segments`, which may repeat.
@@ -223,34 +227,41 @@ impl<T: Real> KernelRows<T> {
     ) -> Vec<f64> {
         let keys: Vec<usize> = rows.iter().map(|&row| self.key(row, segment)).collect();
         let cached = self.cache.peek(&keys);
+        let missing: Vec<usize> = (0..rows.len()).filter(|&r| cached[r].is_none()).collect();
+        let left: Vec<usize> = missing.iter().map(|&r| rows[r]).collect();
+        let left = self.blocks.gather(&left);
         let columns = self.segment(segment);
+        self.computed.fetch_add((missing.len() * columns.len()) as u64, Ordering::Relaxed);
         let mut sums = vec![0.0; columns.len()];
-        let task = |(t, out): (usize, &mut [f64])| {
-            let offset = t * TASK_COLUMNS;
-            let mut scratch = vec![T::ZERO; PRODUCT_ROWS * out.len()];
+        let task = |scratch: &mut Vec<T>, (t, out): (usize, &mut [f64])| {
+            let offset = t * PRODUCT_COLUMNS;
+            let start = columns.start + offset;
+            scratch.resize(PRODUCT_ROWS * PRODUCT_COLUMNS, T::ZERO);
             for group in (0..rows.len()).step_by(PRODUCT_ROWS) {
                 let group = group..(group + PRODUCT_ROWS).min(rows.len());
-                let left: Vec<usize> =
-                    group.clone().filter(|&r| cached[r].is_none()).map(|r| rows[r]).collect();
-                let start = columns.start + offset;
-                let mut fresh: Vec<&mut [T]> =
-                    scratch.chunks_mut(out.len()).take(left.len()).collect();
-                self.blocks.block(&left, start..start + out.len(), &mut fresh);
-                let mut fresh = fresh.into_iter().map(|part| &*part);
+                let fresh = missing.partition_point(|&r| r < group.start)
+                    ..missing.partition_point(|&r| r < group.end);
+                let mut values: Vec<&mut [T]> =
+                    scratch.chunks_mut(out.len()).take(fresh.len()).collect();
+                self.blocks.query_rows(&left, fresh, start..start + out.len(), &mut values);
+                let mut values = values.into_iter().map(|part| &*part);
                 let parts: Vec<&[T]> = group
                     .clone()
                     .filter_map(|r| match &cached[r] {
                         Some(part) => Some(&part[offset..offset + out.len()]),
-                        None => fresh.next(),
+                        None => values.next(),
                     })
                     .collect();
                 accumulate(context.instruction_set(), out, &parts, &coefficients[group]);
             }
         };
-        if context.is_parallel() && sums.len() > TASK_COLUMNS {
-            sums.par_chunks_mut(TASK_COLUMNS).enumerate().for_each(task);
+        if context.is_parallel() && sums.len() > PRODUCT_COLUMNS {
+            sums.par_chunks_mut(PRODUCT_COLUMNS).enumerate().for_each_init(Vec::new, task);
         } else {
-            sums.chunks_mut(TASK_COLUMNS).enumerate().for_each(task);
+            let mut scratch = Vec::new();
+            for chunk in sums.chunks_mut(PRODUCT_COLUMNS).enumerate() {
+                task(&mut scratch, chunk);
+            }
         }
         sums
     }
@@ -346,7 +357,12 @@ impl<'a, T: Real> MatrixRows for RowsView<'a, T> {
             let (mut private, mut private_out) = (Vec::new(), Vec::new());
             for (&row, out) in rows.iter().zip(&mut joined) {
                 let out = &mut out[piece[0]..piece[1]];
-                if self.rows.reuse == Reuse::Everywhere || segment.contains(&row) {
+                let keep = match self.rows.reuse {
+                    Reuse::Everywhere => true,
+                    Reuse::WithinSegment => segment.contains(&row),
+                    Reuse::Nowhere => false,
+                };
+                if keep {
                     shared.push(row);
                     shared_out.push(out);
                 } else {
@@ -390,9 +406,13 @@ impl<'a, T: Real> MatrixRows for RowsView<'a, T> {
         self.rows.cache_bytes / (2 * size_of::<T>() * self.len().max(1))
     }
 
-    fn compact(&self, keep: &[u32]) -> CompactRows<'a, T> {
+    fn is_cheap(&self) -> bool {
+        self.rows.blocks.products_per_value() <= CHEAP_PRODUCTS
+    }
+
+    fn compact(&self, keep: &[u32], reuse: Reuse) -> CompactRows<'a, T> {
         let kept: Vec<usize> = keep.iter().map(|&v| self.row(v as usize)).collect();
-        CompactRows::new(self.rows, &kept, self.context)
+        CompactRows::new(self.rows, &kept, reuse, self.context)
     }
 
     fn computed(&self) -> u64 {
@@ -409,13 +429,17 @@ pub struct CompactRows<'a, T: Real> {
 
 impl<'a, T: Real> CompactRows<'a, T> {
     /// Packs the rows `keep` of `parent`, one variable each.
-    fn new(parent: &KernelRows<T>, keep: &[usize], context: &'a Context) -> Self {
+    fn new(parent: &KernelRows<T>, keep: &[usize], reuse: Reuse, context: &'a Context) -> Self {
         let blocks = parent.blocks.subset(keep);
-        let cache_bytes = parent.cache_bytes / 2;
-        parent.cache.set_limit(cache_bytes);
+        let cache_bytes = match reuse {
+            Reuse::Nowhere => 0,
+            Reuse::Everywhere | Reuse::WithinSegment => parent.cache_bytes / 2,
+        };
+        parent.cache.set_limit(parent.cache_bytes - cache_bytes);
         let n = keep.len();
+        let pool = parent.pool.clone();
         Self {
-            rows: KernelRows::new(blocks, vec![0, n], Reuse::Everywhere, cache_bytes),
+            rows: KernelRows::with_pool(blocks, vec![0, n], reuse, cache_bytes, pool),
             pieces: [0, n],
             context,
         }
@@ -458,9 +482,13 @@ impl<T: Real> MatrixRows for CompactRows<'_, T> {
         self.view().capacity()
     }
 
-    fn compact(&self, keep: &[u32]) -> Self {
+    fn is_cheap(&self) -> bool {
+        self.view().is_cheap()
+    }
+
+    fn compact(&self, keep: &[u32], reuse: Reuse) -> Self {
         let kept: Vec<usize> = keep.iter().map(|&v| v as usize).collect();
-        Self::new(&self.rows, &kept, self.context)
+        Self::new(&self.rows, &kept, reuse, self.context)
     }
 
     fn computed(&self) -> u64 {

@@ -11,10 +11,10 @@ use super::vote::elect;
 use crate::context::Context;
 use crate::data::{Dense, Label, Labels, Matrix};
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, KernelBlocks, Real, multiply};
+use crate::kernel::{Kernel, KernelBlocks, Real, Weights, multiply};
 
 /// Rows predicted by one task.
-const TASK_ROWS: usize = 64;
+const TASK_ROWS: usize = 256;
 
 /// Support vectors whose kernel values are held at a time.
 const BLOCK_COLUMNS: usize = 512;
@@ -43,8 +43,7 @@ struct Ready<T: Real> {
 struct Run<T> {
     support: Range<usize>,
     functions: Vec<usize>,
-    /// One row per function.
-    weights: Vec<T>,
+    weights: Weights<T>,
 }
 
 impl Model {
@@ -80,30 +79,31 @@ impl<T: Real> Ready<T> {
         context: &Context,
     ) -> Result<()> {
         let queries = self.blocks.prepare(queries, rows.clone())?;
-        let widest = self.runs.iter().map(|run| run.support.len()).max().unwrap_or(0);
-        let stride = widest.min(BLOCK_COLUMNS);
+        let stride = self.blocks.len().min(BLOCK_COLUMNS);
         let mut block = vec![T::ZERO; rows.len() * stride];
-        for run in &self.runs {
-            let outputs = run.functions.len();
-            let mut sums = vec![0.0; rows.len() * outputs];
-            for start in run.support.clone().step_by(BLOCK_COLUMNS) {
-                let columns = start..(start + BLOCK_COLUMNS).min(run.support.end);
-                let (width, offset) = (columns.len(), start - run.support.start);
-                self.blocks.query_block(&queries, 0..rows.len(), columns, &mut block, stride);
+        let mut sums = Vec::new();
+        for start in (0..self.blocks.len()).step_by(BLOCK_COLUMNS) {
+            let columns = start..(start + BLOCK_COLUMNS).min(self.blocks.len());
+            self.blocks.query_block(&queries, 0..rows.len(), columns.clone(), &mut block, stride);
+            let from = self.runs.partition_point(|run| run.support.end <= columns.start);
+            for run in self.runs[from..].iter().take_while(|run| run.support.start < columns.end) {
+                let shared = run.support.start.max(columns.start)..run.support.end.min(columns.end);
+                let outputs = run.functions.len();
+                sums.clear();
+                sums.resize(rows.len() * outputs, 0.0);
                 multiply(
                     context.instruction_set(),
-                    &block,
+                    &block[shared.start - columns.start..],
                     stride,
-                    &run.weights[offset..],
-                    run.support.len(),
-                    width,
+                    &run.weights,
+                    shared.start - run.support.start,
+                    shared.len(),
                     &mut sums,
-                    outputs,
                 );
-            }
-            for (out, sums) in out.chunks_exact_mut(functions).zip(sums.chunks_exact(outputs)) {
-                for (&f, sum) in run.functions.iter().zip(sums) {
-                    out[f] += sum;
+                for (out, sums) in out.chunks_exact_mut(functions).zip(sums.chunks_exact(outputs)) {
+                    for (&f, sum) in run.functions.iter().zip(sums) {
+                        out[f] += sum;
+                    }
                 }
             }
         }
@@ -130,17 +130,17 @@ fn runs<T: Real>(functions: &[DecisionFunction]) -> Vec<Run<T>> {
     cuts.windows(2)
         .map(|cut| {
             let support = cut[0]..cut[1];
-            let mut run = Run { support, functions: Vec::new(), weights: Vec::new() };
+            let (mut users, mut weights) = (Vec::new(), Vec::new());
             for (f, function) in functions.iter().enumerate() {
                 let covers = |r: &Range<usize>| r.start <= cut[0] && cut[1] <= r.end;
                 if let Some(part) = function.parts.iter().find(|part| covers(&part.support)) {
                     let offset = cut[0] - part.support.start;
                     let coefficients = &part.coefficients[offset..offset + cut[1] - cut[0]];
-                    run.functions.push(f);
-                    run.weights.extend(coefficients.iter().map(|&c| T::from_f64(c)));
+                    users.push(f);
+                    weights.extend(coefficients.iter().map(|&c| T::from_f64(c)));
                 }
             }
-            run
+            Run { weights: Weights::new(support.len(), weights), support, functions: users }
         })
         .filter(|run| !run.functions.is_empty() && !run.support.is_empty())
         .collect()

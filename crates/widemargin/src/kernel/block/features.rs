@@ -11,8 +11,8 @@ const ABSENT: u32 = u32::MAX;
 pub(super) struct Features {
     /// Place of every original column among the kept ones.
     place: Vec<u32>,
-    /// Number of columns kept.
-    kept: usize,
+    /// The columns kept, ascending.
+    kept: Vec<u32>,
     /// What is subtracted from every kept column.
     origin: Option<Vec<f64>>,
 }
@@ -33,7 +33,7 @@ impl Features {
         for (at, &column) in used.iter().enumerate() {
             place[column as usize] = at as u32;
         }
-        Self { place, kept: used.len(), origin }
+        Self { place, kept: used.to_vec(), origin }
     }
 
     /// Number of columns a row has to have.
@@ -43,7 +43,7 @@ impl Features {
 
     /// Number of columns kept.
     pub(super) fn kept(&self) -> usize {
-        self.kept
+        self.kept.len()
     }
 
     /// Calls `visit(place, value)` for the non-zero values of a row in kept columns, ascending.
@@ -66,12 +66,14 @@ impl Features {
 
     /// Writes the kept columns of a row, seen from the origin, into `out`.
     pub(super) fn read<T: Real>(&self, matrix: &Matrix, row: usize, out: &mut [T]) -> Dropped {
-        match &self.origin {
-            None => {
+        match (matrix, &self.origin) {
+            (Matrix::DenseF32(m), _) => self.read_dense(m.row(row), out),
+            (Matrix::DenseF64(m), _) => self.read_dense(m.row(row), out),
+            (_, None) => {
                 out.fill(T::ZERO);
                 self.for_each(matrix, row, |k, value| out[k as usize] = T::from_f64(value))
             }
-            Some(origin) => {
+            (_, Some(origin)) => {
                 for (value, &mean) in out.iter_mut().zip(origin) {
                     *value = T::from_f64(-mean);
                 }
@@ -80,5 +82,30 @@ impl Features {
                 })
             }
         }
+    }
+
+    fn read_dense<S: Copy + Into<f64>, T: Real>(&self, row: &[S], out: &mut [T]) -> Dropped {
+        let kept = self.kept.iter().map(|&column| row[column as usize].into());
+        match &self.origin {
+            None => {
+                for (to, value) in out.iter_mut().zip(kept) {
+                    *to = T::from_f64(value);
+                }
+            }
+            Some(origin) => {
+                for ((to, value), mean) in out.iter_mut().zip(kept).zip(origin) {
+                    *to = T::from_f64(value - mean);
+                }
+            }
+        }
+        let mut dropped = Dropped::default();
+        if self.kept.len() < row.len() {
+            for (&value, _) in row.iter().zip(&self.place).filter(|(_, place)| **place == ABSENT) {
+                let value: f64 = value.into();
+                dropped.squares += value * value;
+                dropped.absolute += value.abs();
+            }
+        }
+        dropped
     }
 }

@@ -20,7 +20,7 @@ mod x86;
 
 pub use accumulate::accumulate;
 pub(super) use lanes::{Family, Lanes};
-pub use multiply::multiply;
+pub use multiply::{Weights, multiply};
 pub use pair::{PAIR_WIDTH, Scan, best_partner, scan, shift_and_scan};
 pub use real::Real;
 pub(super) use real::Vector;

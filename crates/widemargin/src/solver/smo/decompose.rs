@@ -9,7 +9,7 @@ use super::problem::{Options, Problem, Solution};
 use super::select::{Selector, unsettled};
 use super::state::{Extremes, State};
 use crate::context::{Context, Event};
-use crate::kernel::{MatrixRows, Real, Row, accumulate};
+use crate::kernel::{MatrixRows, Real, Reuse, Row, accumulate};
 use crate::solver::{Outcome, Status};
 
 /// Columns of the gradient one task brings up to date.
@@ -24,6 +24,12 @@ const HELD_BATCH: usize = 64;
 /// A working set has settled when its violation is this share of that of all variables; solving it
 /// further would be undone by the next one.
 const SETTLED: f64 = 0.5;
+
+/// The same for a working set of nearly all violating variables, which little is left to undo.
+const SETTLED_ALL: f64 = 0.1;
+
+/// Part of the variables that a working set may be when its rows are not kept.
+const STREAMED_SHARE: usize = 8;
 
 /// Working set below which a small cache does not push.
 const SMALLEST_WORKING_SET: usize = 64;
@@ -68,7 +74,11 @@ pub fn solve<R: MatrixRows>(
             let set = context.instruction_set();
             fresh_gradient(problem, &state.beta, |beta| product(rows, &mut held, beta, set))
         } else {
-            ended = run.descend(rows, &mut state, options.tol);
+            ended = if rows.is_cheap() {
+                run.descend_streamed(rows, &mut state, options.tol)
+            } else {
+                run.descend(rows, &mut state, options.tol)
+            };
             fresh_gradient(problem, &state.beta, |beta| rows.product(beta))
         };
         let violation = worst(&state.extremes());
@@ -204,9 +214,8 @@ impl Run<'_> {
                     until_shrink = SHRINK_EVERY;
                     let keep = unsettled(state, &extremes);
                     if keep.len() < state.len() / 2 && capacity < state.len() / 2 {
-                        let compact = rows.compact(&keep);
                         let target = (0.1 * violation).max(tol);
-                        let ended = self.shrunk(rows, &compact, state, &keep, target);
+                        let ended = self.descend_part(rows, state, &keep, target);
                         if ended.is_some() {
                             return ended;
                         }
@@ -222,20 +231,53 @@ impl Run<'_> {
         }
     }
 
-    /// Descends on the variables `keep` alone, then brings the gradient of the others up to date.
-    fn shrunk<R: MatrixRows, C: MatrixRows>(
+    /// As [`descend`](Self::descend), for rows that cost less to compute again than to keep: the
+    /// worst violators descend among themselves, and only rows of variables that moved are computed
+    /// in full, a few columns at a time.
+    fn descend_streamed<R: MatrixRows>(
         &mut self,
         rows: &R,
-        compact: &C,
+        state: &mut State,
+        tol: f64,
+    ) -> Option<Status> {
+        let largest = self.options.hold_up_to.max(SMALLEST_WORKING_SET);
+        let size = (state.len() / STREAMED_SHARE).max(self.options.working_set).min(largest);
+        let mut selector = Selector::new(state.len(), state.len());
+        loop {
+            let extremes = state.extremes();
+            let violation = worst(&extremes);
+            self.report(state, violation);
+            if violation <= tol {
+                return None;
+            }
+            if let Some(status) = self.limit() {
+                return Some(status);
+            }
+            let set = selector.select_worst(state, &extremes, size);
+            let crowded = set.len() >= size - size / 32;
+            let settled = if crowded { SETTLED } else { SETTLED_ALL };
+            let target = (settled * violation).max(0.5 * tol);
+            let ended = self.descend_part(rows, state, &set, target);
+            if ended.is_some() {
+                return ended;
+            }
+        }
+    }
+
+    /// Descends on the variables `keep` alone, then brings the gradient of the others up to date.
+    fn descend_part<R: MatrixRows>(
+        &mut self,
+        rows: &R,
         state: &mut State,
         keep: &[u32],
         tol: f64,
     ) -> Option<Status> {
         let mut part = state.select(keep);
         let ended = if keep.len() <= self.options.hold_up_to {
-            self.descend_held(compact, &mut part, &mut InnerRows::new(), tol)
+            let compact = rows.compact(keep, Reuse::Nowhere);
+            self.descend_held(&compact, &mut part, &mut InnerRows::new(), tol)
         } else {
-            self.descend(compact, &mut part, tol)
+            self.descend(&rows.compact(keep, Reuse::Everywhere), &mut part, tol)
         };
         let mut change = vec![0.0; state.len()];
         for (&v, &beta) in keep.iter().zip(&part.beta) {

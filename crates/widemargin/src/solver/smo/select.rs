@@ -98,6 +98,17 @@ impl Selector {
         chosen
     }
 
+    /// The `size` worst violators, fewer when some of them violate on both sides, ascending.
+    pub(super) fn select_worst(
+        &mut self,
+        state: &State,
+        extremes: &[Extremes; 2],
+        size: usize,
+    ) -> Vec<u32> {
+        self.find_candidates(state, extremes, |_, _| true);
+        self.worst(size)
+    }
+
     /// The worst `size` violators whose rows are not at hand, ascending.
     pub(super) fn select_fresh(
         &mut self,
@@ -106,6 +117,13 @@ impl Selector {
         size: usize,
     ) -> Vec<u32> {
         self.find_candidates(state, extremes, |at_hand, v| !at_hand.has(v));
+        let chosen = self.worst(size);
+        self.at_hand.take(&chosen);
+        chosen
+    }
+
+    /// The worst half of `size` candidates of either side, ascending.
+    fn worst(&mut self, size: usize) -> Vec<u32> {
         let mut chosen = Vec::with_capacity(size);
         for side in &mut self.candidates {
             worst_first(side, size / 2);
@@ -113,7 +131,6 @@ impl Selector {
         }
         chosen.sort_unstable();
         chosen.dedup();
-        self.at_hand.take(&chosen);
         chosen
     }
 
