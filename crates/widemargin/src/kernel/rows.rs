@@ -16,14 +16,12 @@ use super::pool::{Buffer, Pool};
 use super::{KernelBlocks, Real, accumulate};
 use crate::context::Context;
 
-/// Columns of a block that one task computes.
-const TASK_COLUMNS: usize = 2048;
+/// Columns of a block that one task computes; those of [`PRODUCT_ROWS`] rows stay in the second-level
+/// cache.
+const TASK_COLUMNS: usize = 512;
 
 /// Rows whose contributions to a product are added in one pass.
 const PRODUCT_ROWS: usize = 256;
-
-/// Columns of one such pass; its values stay in the second-level cache.
-const PRODUCT_COLUMNS: usize = 512;
 
 /// Feature products up to which computing a value again costs less than keeping it.
 const CHEAP_PRODUCTS: usize = 64;
@@ -211,9 +209,11 @@ impl<T: Real> KernelRows<T> {
                 task.push(part);
             }
         }
+        let left = self.blocks.gather(left);
         tasks.par_iter_mut().enumerate().for_each(|(t, out)| {
             let start = columns.start + t * TASK_COLUMNS;
-            self.blocks.block(left, start..(start + TASK_COLUMNS).min(columns.end), out);
+            let columns = start..(start + TASK_COLUMNS).min(columns.end);
+            self.blocks.query_rows(&left, 0..out.len(), columns, out);
         });
     }
 
@@ -234,9 +234,9 @@ impl<T: Real> KernelRows<T> {
         self.computed.fetch_add((missing.len() * columns.len()) as u64, Ordering::Relaxed);
         let mut sums = vec![0.0; columns.len()];
         let task = |scratch: &mut Vec<T>, (t, out): (usize, &mut [f64])| {
-            let offset = t * PRODUCT_COLUMNS;
+            let offset = t * TASK_COLUMNS;
             let start = columns.start + offset;
-            scratch.resize(PRODUCT_ROWS * PRODUCT_COLUMNS, T::ZERO);
+            scratch.resize(PRODUCT_ROWS * TASK_COLUMNS, T::ZERO);
             for group in (0..rows.len()).step_by(PRODUCT_ROWS) {
                 let group = group..(group + PRODUCT_ROWS).min(rows.len());
                 let fresh = missing.partition_point(|&r| r < group.start)
@@ -255,11 +255,11 @@ impl<T: Real> KernelRows<T> {
                 accumulate(context.instruction_set(), out, &parts, &coefficients[group]);
             }
         };
-        if context.is_parallel() && sums.len() > PRODUCT_COLUMNS {
-            sums.par_chunks_mut(PRODUCT_COLUMNS).enumerate().for_each_init(Vec::new, task);
+        if context.is_parallel() && sums.len() > TASK_COLUMNS {
+            sums.par_chunks_mut(TASK_COLUMNS).enumerate().for_each_init(Vec::new, task);
         } else {
             let mut scratch = Vec::new();
-            for chunk in sums.chunks_mut(PRODUCT_COLUMNS).enumerate() {
+            for chunk in sums.chunks_mut(TASK_COLUMNS).enumerate() {
                 task(&mut scratch, chunk);
             }
         }

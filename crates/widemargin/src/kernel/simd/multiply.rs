@@ -253,7 +253,7 @@ mod tests {
         let value = |i: usize| ((i * 7919 % 1013) as f32 / 1013.0 - 0.5) * 2.0;
         let columns = 259;
         let block: Vec<f32> = (0..11 * columns).map(value).collect();
-        for (set, outputs) in available().into_iter().flat_map(|set| [(set, 2), (set, 6)]) {
+        for (set, outputs) in available().flat_map(|set| [(set, 2), (set, 6)]) {
             let weights = (0..outputs * columns).map(|i| value(i + 31)).collect();
             let weights = Weights::new(columns, weights);
             let mut together = vec![0.0; 11 * outputs];

@@ -29,7 +29,7 @@ const SETTLED: f64 = 0.5;
 const SETTLED_ALL: f64 = 0.1;
 
 /// Part of the variables that a working set may be when its rows are not kept.
-const STREAMED_SHARE: usize = 8;
+const STREAMED_SHARE: usize = 12;
 
 /// Working set below which a small cache does not push.
 const SMALLEST_WORKING_SET: usize = 64;
