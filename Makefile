@@ -1,15 +1,18 @@
-# The two commands of the README are `make demo` and `make test`; both need only Rust (and a shell).
+# The two commands of the README are `make demo` and `make test`. The first needs only Rust and a
+# shell; the second also Python 3.11 or newer, and fetches the rest into .venv-test.
 
 DATA ?= $(WIDEMARGIN_DATA)
 FUZZ_SECONDS ?= 600
 PYTHON = bench/.venv/bin/python
+PYTHON3 ?= python3
+TEST_BIN = .venv-test/bin
 
-.PHONY: help demo test lint bench bench-setup exactness dropin fuzz clean-demo
+.PHONY: help demo test test-rust test-python lint bench bench-setup exactness dropin fuzz clean-demo
 
 help:
 	@echo 'make demo       build the program, train on real data, draw a picture (in demo/)'
-	@echo 'make test       build and run every test'
-	@echo 'make lint       formatting, clippy and rustdoc, all warnings are errors'
+	@echo 'make test       build and run every test, of Rust and of Python'
+	@echo 'make lint       formatting, clippy, rustdoc and ruff, all warnings are errors'
 	@echo 'make bench      the table against scikit-learn, scikit-learn-intelex and libsvm-rs'
 	@echo 'make exactness  the same optimum as LIBSVM, every KKT condition verified'
 	@echo 'make dropin     our programs in the place of LIBSVM'"'"'s, and models both ways'
@@ -20,11 +23,29 @@ demo:
 	@cargo build --release --locked -p widemargin-cli
 	@scripts/demo.sh
 
-test:
+test: test-rust test-python
+
+test-rust:
 	cargo test --workspace --locked
 
-lint:
+# The tests of the package, its examples in the documentation, its types, the scripts in examples/ and
+# scikit-learn's own tests of the estimators.
+test-python: .venv-test/ready
+	VIRTUAL_ENV='$(CURDIR)/.venv-test' $(TEST_BIN)/maturin develop --quiet
+	$(TEST_BIN)/python -m pytest -q
+	$(TEST_BIN)/python -m pytest -q --doctest-modules python/widemargin
+	$(TEST_BIN)/python python/sklearn_suite/run.py
+	$(TEST_BIN)/mypy
+
+.venv-test/ready: python/requirements-test.txt
+	$(PYTHON3) -m venv .venv-test
+	$(TEST_BIN)/pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
+lint: .venv-test/ready
 	cargo fmt --all --check
+	$(TEST_BIN)/ruff format --check
+	$(TEST_BIN)/ruff check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked
 

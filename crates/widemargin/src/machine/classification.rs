@@ -11,6 +11,7 @@ use super::fit::Machine;
 use super::model::{ClassTable, MachineKind, Model, Scheme};
 use super::parameters::{ClassWeights, Loss, Precision, SolverOptions};
 use super::training::{Expansion, Packed, assemble, equivalent_nu, fill_up, report_solved};
+use super::warm_start::Earlier;
 use crate::context::{Context, Event};
 use crate::data::{ClassOrder, Classes, Dataset};
 use crate::error::{Error, Result};
@@ -106,6 +107,7 @@ struct Classifier<'a> {
     /// Weight of every row, class weights included.
     weights: Vec<f64>,
     rule: Rule,
+    earlier: Earlier<'a>,
     parameters: Vec<(String, String)>,
 }
 
@@ -119,8 +121,8 @@ enum Rule {
 /// One two-class problem: segments, ascending, with the sign of their rows.
 type Task = Vec<(usize, f64)>;
 
-impl Machine for Svc {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+impl Svc {
+    fn learn(&self, data: &Dataset, earlier: Earlier<'_>, context: &Context) -> Result<Model> {
         if !(self.c.is_finite() && self.c > 0.0) {
             return Err(Error::parameter("c", "a finite number above 0", self.c));
         }
@@ -135,11 +137,22 @@ impl Machine for Svc {
             scheme: &self.scheme,
             options: &self.options,
             weights: row_weights(data, &classes, &self.class_weights)?,
+            earlier: earlier.of_classes(&classes.names, &self.scheme),
             classes,
             rule: Rule::Penalty { c: self.c, loss: self.loss },
             parameters: vec![("c".into(), self.c.to_string()), ("loss".into(), loss.into())],
         }
         .fit(data, context)
+    }
+}
+
+impl Machine for Svc {
+    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+        self.learn(data, Earlier::NONE, context)
+    }
+
+    fn fit_from(&self, data: &Dataset, start: &Model, context: &Context) -> Result<Model> {
+        self.learn(data, Earlier::new(start), context)
     }
 
     fn kernel(&self) -> Option<&Kernel> {
@@ -147,8 +160,8 @@ impl Machine for Svc {
     }
 }
 
-impl Machine for NuSvc {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+impl NuSvc {
+    fn learn(&self, data: &Dataset, earlier: Earlier<'_>, context: &Context) -> Result<Model> {
         check_nu(self.nu)?;
         let classes = data.labels().classes(self.class_order)?;
         Classifier {
@@ -157,11 +170,22 @@ impl Machine for NuSvc {
             scheme: &self.scheme,
             options: &self.options,
             weights: row_weights(data, &classes, &self.class_weights)?,
+            earlier: earlier.of_classes(&classes.names, &self.scheme),
             classes,
             rule: Rule::Share { nu: self.nu },
             parameters: vec![("nu".into(), self.nu.to_string())],
         }
         .fit(data, context)
+    }
+}
+
+impl Machine for NuSvc {
+    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+        self.learn(data, Earlier::NONE, context)
+    }
+
+    fn fit_from(&self, data: &Dataset, start: &Model, context: &Context) -> Result<Model> {
+        self.learn(data, Earlier::new(start), context)
     }
 
     fn kernel(&self) -> Option<&Kernel> {
@@ -304,10 +328,12 @@ impl Classifier<'_> {
         let weights: Vec<f64> =
             signed_rows().map(|(row, _)| self.weights[packed.order[row]]).collect();
         let signs: Vec<f64> = signed_rows().map(|(_, sign)| sign).collect();
-        let problem = match self.rule {
+        let mut problem = match self.rule {
             Rule::Penalty { c, loss } => penalty_problem(&signs, &weights, c, loss),
             Rule::Share { nu } => share_problem(&signs, &weights, nu),
         };
+        let rows = signed_rows().map(|(row, _)| packed.order[row]);
+        self.earlier.apply(index, rows, &mut problem);
         let options = self.options.for_problem(signs.len());
         let solution = smo::solve(&view, &problem, &options, context);
         let mut outcome = solution.outcome;

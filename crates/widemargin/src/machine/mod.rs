@@ -1,7 +1,9 @@
 //! The machines: what they learn from labelled rows and the models they return.
 
+mod class_order;
 mod classification;
 mod codes;
+mod coefficients;
 mod fit;
 mod kernel_expression;
 mod model;
@@ -14,6 +16,7 @@ mod regression;
 mod scaled;
 mod training;
 mod vote;
+mod warm_start;
 
 pub use classification::{NuSvc, Svc};
 pub use codes::error_correcting_code;
@@ -24,7 +27,7 @@ pub use model::{
 };
 pub use novelty::{OneClass, Svdd};
 pub use parameters::{CalibrationMethod, ClassWeights, Gamma, Loss, Precision, SolverOptions};
-pub use predictor::Predictor;
+pub use predictor::{PackedSupport, Predictor};
 pub use preparation::Preparation;
 pub use regression::{NuSvr, Svr};
 pub use scaled::{Scaled, ScalingRule};

@@ -10,6 +10,7 @@ use super::fit::Machine;
 use super::model::{MachineKind, Model};
 use super::parameters::{Precision, SolverOptions};
 use super::training::{Expansion, Packed, assemble, fill_up, report_solved};
+use super::warm_start::Earlier;
 use crate::context::Context;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
@@ -54,15 +55,26 @@ impl Default for Svdd {
     }
 }
 
-impl Machine for OneClass {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+impl OneClass {
+    fn learn(&self, data: &Dataset, earlier: Earlier<'_>, context: &Context) -> Result<Model> {
         Describer {
             kind: MachineKind::OneClass,
             nu: self.nu,
             kernel: &self.kernel,
             options: &self.options,
+            earlier,
         }
         .fit(data, context)
+    }
+}
+
+impl Machine for OneClass {
+    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+        self.learn(data, Earlier::NONE, context)
+    }
+
+    fn fit_from(&self, data: &Dataset, start: &Model, context: &Context) -> Result<Model> {
+        self.learn(data, Earlier::new(start), context)
     }
 
     fn kernel(&self) -> Option<&Kernel> {
@@ -70,15 +82,26 @@ impl Machine for OneClass {
     }
 }
 
-impl Machine for Svdd {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+impl Svdd {
+    fn learn(&self, data: &Dataset, earlier: Earlier<'_>, context: &Context) -> Result<Model> {
         Describer {
             kind: MachineKind::Svdd,
             nu: self.nu,
             kernel: &self.kernel,
             options: &self.options,
+            earlier,
         }
         .fit(data, context)
+    }
+}
+
+impl Machine for Svdd {
+    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+        self.learn(data, Earlier::NONE, context)
+    }
+
+    fn fit_from(&self, data: &Dataset, start: &Model, context: &Context) -> Result<Model> {
+        self.learn(data, Earlier::new(start), context)
     }
 
     fn kernel(&self) -> Option<&Kernel> {
@@ -91,6 +114,7 @@ struct Describer<'a> {
     nu: f64,
     kernel: &'a Kernel,
     options: &'a SolverOptions,
+    earlier: Earlier<'a>,
 }
 
 impl Describer<'_> {
@@ -121,7 +145,7 @@ impl Describer<'_> {
             (vec![0.0; n], weights, self.nu * total)
         };
         let upper: Vec<f64> = upper;
-        let problem = smo::Problem {
+        let mut problem = smo::Problem {
             linear,
             lower: vec![0.0; n],
             start: fill_up(upper.iter().copied(), sum),
@@ -129,6 +153,7 @@ impl Describer<'_> {
             ridge: None,
             groups: None,
         };
+        self.earlier.apply(0, 0..n, &mut problem);
         let view = packed.rows.view(&[0], context);
         let options = self.options.for_problem(n);
         let solution = smo::solve(&view, &problem, &options, context);

@@ -2,12 +2,13 @@
 //! all functions at once.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use super::model::{DecisionFunction, MachineKind, Model};
 use super::parameters::Precision;
-use super::vote::elect;
+use super::vote::{elect, scores};
 use crate::context::Context;
 use crate::data::{Dense, Label, Labels, Matrix};
 use crate::error::{Error, Result};
@@ -23,8 +24,13 @@ const BLOCK_COLUMNS: usize = 512;
 pub struct Predictor<'a> {
     model: &'a Model,
     context: &'a Context,
-    engine: Engine,
+    engine: Arc<Engine>,
 }
+
+/// The support vectors of one model, packed for its kernel: what a [`Predictor`] spends its time on
+/// before the first row, kept for the next one.
+#[derive(Clone)]
+pub struct PackedSupport(Arc<Engine>);
 
 enum Engine {
     Single(Ready<f32>),
@@ -52,12 +58,28 @@ impl Model {
     /// # Errors
     /// [`Error::Kernel`] when the support vectors do not suit the kernel.
     pub fn predictor<'a>(&'a self, context: &'a Context) -> Result<Predictor<'a>> {
-        let engine = match (&self.kernel, self.precision) {
+        Ok(self.predictor_with(&self.pack(context)?, context))
+    }
+
+    /// Packs the support vectors for predictors to come.
+    ///
+    /// # Errors
+    /// As [`predictor`](Self::predictor).
+    pub fn pack(&self, context: &Context) -> Result<PackedSupport> {
+        Ok(PackedSupport(Arc::new(match (&self.kernel, self.precision) {
             (Kernel::Precomputed, _) => Engine::Given(self.support_rows.clone()),
             (_, Precision::F32) => Engine::Single(Ready::new(self, context)?),
             (_, Precision::F64) => Engine::Double(Ready::new(self, context)?),
-        };
-        Ok(Predictor { model: self, context, engine })
+        })))
+    }
+
+    /// A predictor that uses what [`pack`](Self::pack) of the same model made.
+    pub fn predictor_with<'a>(
+        &'a self,
+        packed: &PackedSupport,
+        context: &'a Context,
+    ) -> Predictor<'a> {
+        Predictor { model: self, context, engine: Arc::clone(&packed.0) }
     }
 }
 
@@ -196,7 +218,7 @@ impl Predictor<'_> {
     fn sums(&self, features: &Matrix, rows: Range<usize>, out: &mut [f64]) -> Result<()> {
         let functions = self.model.functions.len();
         let weight = self.model.self_weight;
-        match &self.engine {
+        match &*self.engine {
             Engine::Single(ready) => {
                 ready.evaluate(features, rows, weight, out, functions, self.context)
             }
@@ -255,12 +277,36 @@ impl Predictor<'_> {
                 Labels::Int(rows.map(|i| if values.row(i)[0] > 0.0 { 1 } else { -1 }).collect())
             }
             (_, Some(table)) => {
-                let class = |i| elect(&table.scheme, table.names.len(), values.row(i));
-                let labels: Vec<Label> = rows.map(|i| table.names[class(i)].clone()).collect();
+                let classes = self.class_indices(values).into_iter();
+                let labels: Vec<Label> = classes.map(|class| table.names[class].clone()).collect();
                 Labels::from_labels(&labels)
             }
             _ => Labels::Real(rows.map(|i| values.row(i)[0]).collect()),
         }
+    }
+
+    /// The place, in the model's list of classes, of the class that each row of decision values
+    /// elects; empty for a model without classes.
+    pub fn class_indices(&self, values: &Dense<f64>) -> Vec<usize> {
+        let Some(table) = &self.model.classes else { return Vec::new() };
+        let class = |i| elect(&table.scheme, table.names.len(), values.row(i));
+        (0..values.rows()).map(class).collect()
+    }
+
+    /// A score of every class for every row of decision values, the largest being the best.
+    ///
+    /// With a function per pair: votes, plus the sum s of the values in favour, squeezed into
+    /// (−⅓, ⅓) by s / (3(|s| + 1)) so that it decides ties only (scikit-learn's `ovr` shape).
+    /// With one per class: the values. With a code: minus the hinge loss of the class's code.
+    pub fn class_scores(&self, values: &Dense<f64>) -> Dense<f64> {
+        let classes = self.model.classes.as_ref().map_or(0, |table| table.names.len());
+        let mut all = Vec::with_capacity(values.rows() * classes);
+        if let Some(table) = &self.model.classes {
+            for i in 0..values.rows() {
+                all.extend(scores(&table.scheme, classes, values.row(i)));
+            }
+        }
+        Dense::new(values.rows(), classes, all).expect("one score per class and row")
     }
 }
 

@@ -10,6 +10,7 @@ use super::fit::Machine;
 use super::model::{MachineKind, Model};
 use super::parameters::{Loss, Precision, SolverOptions};
 use super::training::{Expansion, Packed, assemble, equivalent_nu, fill_up, report_solved};
+use super::warm_start::Earlier;
 use crate::context::Context;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
@@ -74,6 +75,7 @@ struct Regressor<'a> {
     options: &'a SolverOptions,
     c: f64,
     rule: Rule,
+    earlier: Earlier<'a>,
     parameters: Vec<(String, String)>,
 }
 
@@ -83,8 +85,8 @@ enum Rule {
     Share { nu: f64 },
 }
 
-impl Machine for Svr {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+impl Svr {
+    fn learn(&self, data: &Dataset, earlier: Earlier<'_>, context: &Context) -> Result<Model> {
         if !(self.epsilon.is_finite() && self.epsilon >= 0.0) {
             return Err(Error::parameter("epsilon", "a finite number of at least 0", self.epsilon));
         }
@@ -93,10 +95,21 @@ impl Machine for Svr {
             kernel: &self.kernel,
             options: &self.options,
             c: self.c,
+            earlier,
             rule: Rule::Tube { epsilon: self.epsilon, loss: self.loss },
             parameters: vec![("epsilon".into(), self.epsilon.to_string())],
         }
         .fit(data, context)
+    }
+}
+
+impl Machine for Svr {
+    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+        self.learn(data, Earlier::NONE, context)
+    }
+
+    fn fit_from(&self, data: &Dataset, start: &Model, context: &Context) -> Result<Model> {
+        self.learn(data, Earlier::new(start), context)
     }
 
     fn kernel(&self) -> Option<&Kernel> {
@@ -104,18 +117,29 @@ impl Machine for Svr {
     }
 }
 
-impl Machine for NuSvr {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+impl NuSvr {
+    fn learn(&self, data: &Dataset, earlier: Earlier<'_>, context: &Context) -> Result<Model> {
         check_nu(self.nu)?;
         Regressor {
             kind: MachineKind::NuSvr,
             kernel: &self.kernel,
             options: &self.options,
             c: self.c,
+            earlier,
             rule: Rule::Share { nu: self.nu },
             parameters: vec![("nu".into(), self.nu.to_string())],
         }
         .fit(data, context)
+    }
+}
+
+impl Machine for NuSvr {
+    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+        self.learn(data, Earlier::NONE, context)
+    }
+
+    fn fit_from(&self, data: &Dataset, start: &Model, context: &Context) -> Result<Model> {
+        self.learn(data, Earlier::new(start), context)
     }
 
     fn kernel(&self) -> Option<&Kernel> {
@@ -147,10 +171,11 @@ impl Regressor<'_> {
             Some(weights) => weights.iter().map(|w| self.c * w).collect(),
             None => vec![self.c; n],
         };
-        let problem = match self.rule {
+        let mut problem = match self.rule {
             Rule::Tube { epsilon, loss } => tube_problem(targets, &bound, epsilon, loss),
             Rule::Share { nu } => share_problem(targets, &bound, nu),
         };
+        self.earlier.apply(0, (0..n).chain(0..n), &mut problem);
         let view = packed.rows.view(&[0, 0], context);
         let options = self.options.for_problem(2 * n);
         let solution = smo::solve(&view, &problem, &options, context);

@@ -14,6 +14,28 @@ pub(super) fn elect(scheme: &Scheme, classes: usize, values: &[f64]) -> usize {
     }
 }
 
+/// A score of every class; see [`Predictor::class_scores`](super::Predictor::class_scores).
+pub(super) fn scores(scheme: &Scheme, classes: usize, values: &[f64]) -> Vec<f64> {
+    match scheme {
+        Scheme::OneVsOne | Scheme::Dag => {
+            let mut votes = vec![0.0; classes];
+            let mut confidence = vec![0.0; classes];
+            let pairs = (0..classes).flat_map(|i| (i + 1..classes).map(move |j| (i, j)));
+            for ((i, j), &value) in pairs.zip(values) {
+                votes[if value < 0.0 { j } else { i }] += 1.0;
+                confidence[i] += value;
+                confidence[j] -= value;
+            }
+            let score = |(vote, sum): (f64, f64)| vote + sum / (3.0 * (sum.abs() + 1.0));
+            votes.into_iter().zip(confidence).map(score).collect()
+        }
+        Scheme::OneVsRest => values.to_vec(),
+        Scheme::ErrorCorrecting(codes) => {
+            codes.iter().map(|code| -hinge_loss(code, values)).collect()
+        }
+    }
+}
+
 fn first_largest(values: impl Iterator<Item = f64>) -> usize {
     let mut best = (0, f64::NEG_INFINITY);
     for (class, value) in values.enumerate() {

@@ -72,7 +72,8 @@ fn laplace(
 ) -> Result<Option<Calibration>> {
     let targets = data.labels().values()?;
     let plan = Folds::Random(FOLDS.min(data.rows())).assign(data, context.seed())?;
-    let held_out = held_out(machine, data, &plan, context, |train| train, |_, values| Ok(values))?;
+    let held_out =
+        held_out(machine, data, &plan, context, |train| train, |_| None, |_, values| Ok(values))?;
     Ok(held_out.map(|folds| {
         let residual = |row: usize, values: &[f64]| targets[row] - values[0];
         let residuals: Vec<f64> = folds
@@ -99,9 +100,11 @@ fn classes(
         rows.sort_by_key(|&row| class_of[row]);
         rows
     };
-    let held_out = held_out(machine, data, &plan, context, in_class_order, |model, values| {
-        aligned(table, model, values)
-    })?;
+    let lone = |train: &[usize]| lone_class(table, data, &class_of, train);
+    let held_out =
+        held_out(machine, data, &plan, context, in_class_order, lone, |model, values| {
+            aligned(table, model, values)
+        })?;
     let Some(held_out) = held_out else { return Ok(None) };
     let functions = table.scheme.functions(table.names.len());
     let weight = |row: usize| data.weights().map_or(1.0, |weights| weights[row]);
@@ -237,6 +240,24 @@ fn aligned(table: &ClassTable, model: &Model, values: Dense<f64>) -> Result<Dens
     Dense::new(values.rows(), functions, all)
 }
 
+/// The value of every function when the training rows of a fold are all of one class, which then
+/// wins against the others (LIBSVM's rule); `None` when they are of several.
+fn lone_class(
+    table: &ClassTable,
+    data: &Dataset,
+    class_of: &[usize],
+    train: &[usize],
+) -> Option<Vec<f64>> {
+    let counts = |row: &&usize| data.weights().is_none_or(|weights| weights[**row] > 0.0);
+    let mut classes = train.iter().filter(counts).map(|&row| class_of[row]);
+    let class = classes.next()?;
+    if matches!(table.scheme, Scheme::ErrorCorrecting(_)) || classes.any(|other| other != class) {
+        return None;
+    }
+    let value = |f: usize| side(table, f, class).map_or(0.0, |on| if on { 1.0 } else { -1.0 });
+    Some((0..table.scheme.functions(table.names.len())).map(value).collect())
+}
+
 /// The value of pair (a, b), positive meaning a.
 fn pair_value(classes: usize, a: usize, b: usize, values: &[f64]) -> f64 {
     let number = |i: usize, j: usize| i * (2 * classes - i - 1) / 2 + j - i - 1;
@@ -253,11 +274,16 @@ fn held_out(
     plan: &FoldPlan,
     context: &Context,
     order: impl Fn(Vec<usize>) -> Vec<usize> + Sync,
+    lone: impl Fn(&[usize]) -> Option<Vec<f64>> + Sync,
     align: impl Fn(&Model, Dense<f64>) -> Result<Dense<f64>> + Sync,
 ) -> Result<Option<Vec<HeldOut>>> {
     let run = run_folds(plan.count(), "calibration", context, |fold, context| {
         let (train, held) = plan.split(fold);
         let train = order(train);
+        if let Some(row) = lone(&train) {
+            let values = Dense::new(held.len(), row.len(), row.repeat(held.len()))?;
+            return Ok(Some((held, values)));
+        }
         let Some(model) = fit_part(machine, data, &train, context)? else { return Ok(None) };
         let queries = query_part(machine, data, &train, &held)?;
         let values = model.predictor(context)?.decision_values(&queries)?;

@@ -1,0 +1,24 @@
+//! The compiled half of the Python package: NumPy arrays in, models out.
+//!
+//! It owns no mathematics. Tables of NumPy are read in place where they are C-contiguous, training
+//! runs on a thread of its own with the interpreter released, and errors become Python's.
+
+#![deny(unsafe_code)]
+
+mod errors;
+mod machines;
+mod model;
+mod table;
+mod training;
+
+use pyo3::prelude::*;
+
+/// `widemargin._core`.
+#[pymodule(gil_used = false)]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<model::Model>()?;
+    module.add_function(wrap_pyfunction!(training::fit, module)?)?;
+    module.add_function(wrap_pyfunction!(machines::check_kernel, module)?)?;
+    Ok(())
+}

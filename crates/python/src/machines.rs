@@ -1,0 +1,140 @@
+//! Parameters as Python holds them, made into the library's machines.
+
+use std::time::Duration;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use widemargin::data::Matrix;
+use widemargin::kernel::Kernel;
+use widemargin::machine::{
+    CalibrationMethod, Gamma, KernelDefaults, KernelExpression, Loss, Machine, NuSvc, NuSvr,
+    OneClass, Precision, Scheme, SolverOptions, Svc, Svdd, Svr, error_correcting_code,
+};
+use widemargin::{CancelToken, Context};
+
+use crate::errors::exception;
+
+/// Everything an estimator says about how to train; the items of a dictionary.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Settings {
+    machine: String,
+    c: f64,
+    nu: f64,
+    epsilon: f64,
+    squared_loss: bool,
+    kernel: String,
+    gamma: GammaSetting,
+    coef0: f64,
+    degree: u32,
+    tol: f64,
+    shrinking: bool,
+    max_iterations: Option<u64>,
+    single_precision: bool,
+    scheme: String,
+    calibration: Option<String>,
+    seed: u64,
+    cache_megabytes: f64,
+    threads: usize,
+    max_seconds: Option<f64>,
+}
+
+#[derive(FromPyObject)]
+enum GammaSetting {
+    Rule(String),
+    Value(f64),
+}
+
+impl GammaSetting {
+    fn rule(&self) -> PyResult<Gamma> {
+        match self {
+            Self::Rule(name) => name.parse().map_err(exception),
+            Self::Value(gamma) => Ok(Gamma::Value(*gamma)),
+        }
+    }
+}
+
+impl Settings {
+    /// The kernel, its parameters resolved on the table it will be trained on.
+    pub(crate) fn kernel(&self, features: &Matrix) -> PyResult<Kernel> {
+        let gamma = self.gamma.rule()?;
+        let defaults = KernelDefaults { gamma, coef0: self.coef0, degree: self.degree };
+        KernelExpression::parse(&self.kernel, defaults)
+            .and_then(|expression| expression.resolve(features))
+            .map_err(exception)
+    }
+
+    /// The machine for `classes` classes.
+    pub(crate) fn machine(&self, kernel: Kernel, classes: usize) -> PyResult<Box<dyn Machine>> {
+        let loss = if self.squared_loss { Loss::SquaredHinge } else { Loss::Hinge };
+        let precision = if self.single_precision { Precision::F32 } else { Precision::F64 };
+        let options = SolverOptions {
+            tol: self.tol,
+            precision,
+            shrinking: self.shrinking,
+            max_iterations: self.max_iterations,
+        };
+        let (c, nu, epsilon) = (self.c, self.nu, self.epsilon);
+        Ok(match self.machine.as_str() {
+            "c-svc" => {
+                let scheme = self.scheme(classes)?;
+                Box::new(Svc { c, kernel, loss, scheme, options, ..Svc::default() })
+            }
+            "nu-svc" => {
+                let scheme = self.scheme(classes)?;
+                Box::new(NuSvc { nu, kernel, scheme, options, ..NuSvc::default() })
+            }
+            "epsilon-svr" => Box::new(Svr { c, epsilon, loss, kernel, options }),
+            "nu-svr" => Box::new(NuSvr { c, nu, kernel, options }),
+            "one-class" => Box::new(OneClass { nu, kernel, options }),
+            "svdd" => Box::new(Svdd { nu, kernel, options }),
+            other => return Err(PyValueError::new_err(format!("unknown machine '{other}'"))),
+        })
+    }
+
+    /// Two classes need no reduction, whatever the scheme.
+    fn scheme(&self, classes: usize) -> PyResult<Scheme> {
+        match self.scheme.as_str() {
+            _ if classes <= 2 => Ok(Scheme::OneVsOne),
+            "ovo" => Ok(Scheme::OneVsOne),
+            "ovr" => Ok(Scheme::OneVsRest),
+            "dag" => Ok(Scheme::Dag),
+            "ecoc" => Ok(Scheme::ErrorCorrecting(error_correcting_code(classes, self.seed))),
+            other => Err(PyValueError::new_err(format!("unknown scheme '{other}'"))),
+        }
+    }
+
+    /// How probabilities are to be learnt, if at all.
+    pub(crate) fn calibration(&self) -> PyResult<Option<CalibrationMethod>> {
+        match self.calibration.as_deref() {
+            None => Ok(None),
+            Some("sigmoid") => Ok(Some(CalibrationMethod::Sigmoid)),
+            Some("isotonic") => Ok(Some(CalibrationMethod::Isotonic)),
+            Some(other) => Err(PyValueError::new_err(format!("unknown calibration '{other}'"))),
+        }
+    }
+
+    /// Threads, memory, seed and limits, without an observer.
+    pub(crate) fn context(&self, cancel: CancelToken) -> PyResult<Context> {
+        let bytes = (self.cache_megabytes * f64::from(1 << 20)) as usize;
+        let mut context = Context::new()
+            .with_threads(self.threads)
+            .map_err(exception)?
+            .with_cache_bytes(bytes)
+            .with_seed(self.seed)
+            .with_cancel_token(cancel);
+        // A limit too long for the clock is none.
+        if let Some(limit) = self.max_seconds.and_then(|s| Duration::try_from_secs_f64(s).ok()) {
+            context = context.with_time_limit(limit);
+        }
+        Ok(context)
+    }
+}
+
+/// Checks that a kernel expression can be read.
+///
+/// Raises ``ValueError`` saying what was expected where.
+#[pyfunction]
+pub(crate) fn check_kernel(text: &str) -> PyResult<()> {
+    KernelExpression::parse(text, KernelDefaults::default()).map(|_| ()).map_err(exception)
+}

@@ -1,0 +1,410 @@
+//! Trained models as a Python class: their arrays, their answers and their files.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use numpy::{IntoPyArray, PyArray1, PyArray2};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use widemargin::Context;
+use widemargin::data::{Dense, Label, Matrix};
+use widemargin::kernel::Kernel;
+use widemargin::machine::{
+    Calibration, MachineKind, Model as Trained, PackedSupport, Predictor, Scheme,
+};
+
+use crate::errors::exception;
+use crate::table::{Table, array2, rows, to_python};
+
+/// Kernel values computed between two looks for Ctrl-C, about.
+const VALUES_PER_BLOCK: usize = 1 << 26;
+
+/// Offset and factor of every feature.
+type Scaling<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
+
+/// A trained model; immutable.
+#[pyclass(frozen, module = "widemargin._core")]
+pub(crate) struct Model {
+    model: Arc<Trained>,
+    /// Support vectors packed by the first prediction.
+    packed: OnceLock<PackedSupport>,
+}
+
+impl Model {
+    pub(crate) fn new(model: Trained) -> Self {
+        Self { model: Arc::new(model), packed: OnceLock::new() }
+    }
+
+    pub(crate) fn shared(&self) -> Arc<Trained> {
+        Arc::clone(&self.model)
+    }
+
+    /// The decision values of all rows, and what `read` makes of each block of them.
+    fn each_block<R: Send>(
+        &self,
+        py: Python<'_>,
+        features: &Table<'_>,
+        threads: usize,
+        read: impl Fn(&Predictor<'_>, &Dense<f64>) -> widemargin::Result<Vec<R>> + Sync,
+    ) -> PyResult<(usize, Vec<R>)> {
+        let matrix = features.matrix()?;
+        let total = matrix.rows();
+        let block = (VALUES_PER_BLOCK / self.model.support_count().max(1)).clamp(256, 1 << 16);
+        let mut all = Vec::new();
+        let context = py.detach(|| Context::new().with_threads(threads)).map_err(exception)?;
+        for start in (0..total).step_by(block) {
+            let end = (start + block).min(total);
+            let part =
+                if end - start == total { matrix.clone() } else { rows(&matrix, start..end)? };
+            let found = py.detach(|| self.read_block(&part, &context, &read)).map_err(exception)?;
+            if all.is_empty() {
+                all = found;
+                all.reserve(all.len() / (end - start) * (total - end));
+            } else {
+                all.extend(found);
+            }
+            py.check_signals()?;
+        }
+        Ok((total, all))
+    }
+
+    fn read_block<R>(
+        &self,
+        features: &Matrix,
+        context: &Context,
+        read: impl Fn(&Predictor<'_>, &Dense<f64>) -> widemargin::Result<Vec<R>>,
+    ) -> widemargin::Result<Vec<R>> {
+        let packed = match self.packed.get() {
+            Some(packed) => packed,
+            None => {
+                let packed = self.model.pack(context)?;
+                self.packed.get_or_init(|| packed)
+            }
+        };
+        let predictor = self.model.predictor_with(packed, context);
+        read(&predictor, &predictor.decision_values(features)?)
+    }
+}
+
+#[pymethods]
+impl Model {
+    /// Reads the content of a model file, native or LIBSVM's.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, content: &[u8]) -> PyResult<Self> {
+        py.detach(|| Trained::load_from_bytes(content)).map(Self::new).map_err(exception)
+    }
+
+    /// Reads a model file, native or LIBSVM's, with its classes in ascending order.
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        let model = py.detach(|| Trained::load(path)).map_err(exception)?;
+        Ok(Self::new(model.with_sorted_classes()))
+    }
+
+    /// Writes a native model file, atomically.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        py.detach(|| self.model.save(path)).map_err(exception)
+    }
+
+    /// The content of a native model file.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let content = py.detach(|| self.model.to_bytes()).map_err(exception)?;
+        Ok(PyBytes::new(py, &content))
+    }
+
+    /// The content of a LIBSVM model file.
+    fn to_libsvm<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let content = py.detach(|| self.model.to_libsvm_bytes()).map_err(exception)?;
+        Ok(PyBytes::new(py, &content))
+    }
+
+    fn __reduce__<'py>(
+        slf: &Bound<'py, Self>,
+    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        let content = slf.get().to_bytes(slf.py())?;
+        Ok((slf.get_type().getattr("from_bytes")?, (content,)))
+    }
+
+    fn __copy__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __deepcopy__<'py>(slf: Bound<'py, Self>, _memo: &Bound<'py, PyAny>) -> Bound<'py, Self> {
+        slf
+    }
+
+    /// Name of the machine, as on the command line.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        self.model.kind.name()
+    }
+
+    /// Number of features of a row.
+    #[getter]
+    fn features(&self) -> usize {
+        self.model.features()
+    }
+
+    /// Names of the features, if known.
+    #[getter]
+    fn feature_names(&self) -> Option<Vec<String>> {
+        self.model.feature_names.clone()
+    }
+
+    /// ``"single"`` or ``"double"``.
+    #[getter]
+    fn precision(&self) -> &'static str {
+        match self.model.precision {
+            widemargin::machine::Precision::F32 => "single",
+            widemargin::machine::Precision::F64 => "double",
+        }
+    }
+
+    /// Names of the classes, if it has any.
+    #[getter]
+    fn classes<'py>(&self, py: Python<'py>) -> PyResult<Option<Vec<Bound<'py, PyAny>>>> {
+        let Some(table) = &self.model.classes else { return Ok(None) };
+        let name = |label: &Label| {
+            Ok(match label {
+                Label::Int(value) => value.into_pyobject(py)?.into_any(),
+                Label::Real(value) => value.into_pyobject(py)?.into_any(),
+                Label::Text(value) => value.into_pyobject(py)?.into_any(),
+            })
+        };
+        table.names.iter().map(name).collect::<PyResult<_>>().map(Some)
+    }
+
+    /// How functions become classes: ``"ovo"``, ``"ovr"``, ``"dag"`` or ``"ecoc"``.
+    #[getter]
+    fn scheme(&self) -> Option<&'static str> {
+        self.model.classes.as_ref().map(|table| match table.scheme {
+            Scheme::OneVsOne => "ovo",
+            Scheme::OneVsRest => "ovr",
+            Scheme::Dag => "dag",
+            Scheme::ErrorCorrecting(_) => "ecoc",
+        })
+    }
+
+    /// The code matrix of ``"ecoc"``, one row per class.
+    #[getter]
+    fn code<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
+        match self.model.classes.as_ref().map(|table| &table.scheme) {
+            Some(Scheme::ErrorCorrecting(code)) => {
+                let shape = [code.len(), code.first().map_or(0, Vec::len)];
+                let entries = code.iter().flatten().map(|&entry| f64::from(entry)).collect();
+                array2(py, entries, shape).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Training row of every support vector.
+    #[getter]
+    fn support<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i32>> {
+        let rows: Vec<i32> = self.model.support_rows.iter().map(|&row| row as i32).collect();
+        rows.into_pyarray(py)
+    }
+
+    /// The support vectors: an array, or ``(indptr, indices, values, columns)``.
+    #[getter]
+    fn support_vectors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &self.model.support)
+    }
+
+    /// Number of support vectors, by class for classifiers.
+    #[getter]
+    fn support_counts<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i32>> {
+        let counts: Vec<i32> = match &self.model.classes {
+            Some(table) => table.support.iter().map(|&count| count as i32).collect(),
+            None => vec![self.model.support_count() as i32],
+        };
+        counts.into_pyarray(py)
+    }
+
+    /// −ρ of every function.
+    #[getter]
+    fn intercepts<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        // Adding zero turns -0 into 0.
+        let values: Vec<f64> = self.model.functions.iter().map(|f| 0.0 - f.offset).collect();
+        values.into_pyarray(py)
+    }
+
+    /// Coefficients of the support vectors: LIBSVM's ``sv_coef`` (one row fewer than classes) where
+    /// there is a function per pair of classes, otherwise a row per function.
+    #[getter]
+    fn dual_coefficients<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let (rows, values) = self.model.dual_coefficients();
+        array2(py, values, [rows, self.model.support_count()])
+    }
+
+    /// Weights of the features in every function of a linear model.
+    fn weights<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let weights = py.detach(|| self.model.linear_weights()).map_err(exception)?;
+        let shape = [weights.rows(), weights.columns()];
+        array2(py, weights.values().to_vec(), shape)
+    }
+
+    /// How the training ended: status, objectives, violation, effort; empty for foreign models.
+    #[getter]
+    fn training<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let items = PyDict::new(py);
+        if let Some(training) = &self.model.training {
+            let outcome = &training.outcome;
+            items.set_item("status", outcome.status.to_string())?;
+            items.set_item("primal", outcome.primal)?;
+            items.set_item("dual", outcome.dual)?;
+            items.set_item("gap", outcome.gap())?;
+            items.set_item("violation", outcome.violation)?;
+            items.set_item("iterations", outcome.iterations)?;
+            items.set_item("rows", training.rows)?;
+            items.set_item("seconds", training.seconds)?;
+            items.set_item("parameters", training.parameters.clone())?;
+        }
+        Ok(items)
+    }
+
+    /// The kernel as a nested dictionary.
+    #[getter]
+    fn kernel<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        describe(py, &self.model.kernel)
+    }
+
+    /// What is done to rows before the kernel sees them, if anything: ``(offset, factor)`` with
+    /// row ↦ offset + factor · row.
+    #[getter]
+    fn scaling<'py>(&self, py: Python<'py>) -> PyResult<Option<Scaling<'py>>> {
+        let Some(scaler) = &self.model.preparation.scaler else { return Ok(None) };
+        let columns = self.model.features();
+        let values = [vec![0.0; columns], vec![1.0; columns]].concat();
+        let probe = Dense::new(2, columns, values).map_err(exception)?;
+        let moved = scaler.transform(Matrix::DenseF64(probe)).map_err(exception)?;
+        let (mut offset, mut end) = (vec![0.0; columns], vec![0.0; columns]);
+        moved.copy_row(0, &mut offset);
+        moved.copy_row(1, &mut end);
+        let factor: Vec<f64> = end.iter().zip(&offset).map(|(end, offset)| end - offset).collect();
+        Ok(Some((offset.into_pyarray(py), factor.into_pyarray(py))))
+    }
+
+    /// The calibration as a dictionary, if there is one.
+    #[getter]
+    fn calibration<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let items = PyDict::new(py);
+        match &self.model.calibration {
+            None => return Ok(None),
+            Some(Calibration::Sigmoid { a, b }) => {
+                items.set_item("method", "sigmoid")?;
+                items.set_item("a", a.clone().into_pyarray(py))?;
+                items.set_item("b", b.clone().into_pyarray(py))?;
+            }
+            Some(Calibration::Isotonic { knots }) => {
+                items.set_item("method", "isotonic")?;
+                items.set_item("knots", knots.clone())?;
+            }
+            Some(Calibration::Laplace { scale }) => {
+                items.set_item("method", "laplace")?;
+                items.set_item("scale", *scale)?;
+            }
+            Some(Calibration::Density { marks }) => {
+                items.set_item("method", "density")?;
+                items.set_item("marks", marks.clone().into_pyarray(py))?;
+            }
+        }
+        Ok(Some(items))
+    }
+
+    /// The values of all decision functions, positive meaning the first class of a pair.
+    fn decision_values<'py>(
+        &self,
+        py: Python<'py>,
+        features: Table<'py>,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let (rows, values) =
+            self.each_block(py, &features, threads, |_, values| Ok(values.values().to_vec()))?;
+        array2(py, values, [rows, self.model.functions.len()])
+    }
+
+    /// A score of every class, the largest being the best: votes with a fraction for confidence
+    /// where there is a function per pair, otherwise what decides the answer.
+    fn class_scores<'py>(
+        &self,
+        py: Python<'py>,
+        features: Table<'py>,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let classes = self.model.classes.as_ref().map_or(0, |table| table.names.len());
+        let (rows, scores) = self.each_block(py, &features, threads, |predictor, values| {
+            Ok(predictor.class_scores(values).values().to_vec())
+        })?;
+        array2(py, scores, [rows, classes])
+    }
+
+    /// The probability of every class.
+    fn probabilities<'py>(
+        &self,
+        py: Python<'py>,
+        features: Table<'py>,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let classes = self.model.classes.as_ref().map_or(2, |table| table.names.len());
+        let (rows, values) = self.each_block(py, &features, threads, |predictor, values| {
+            Ok(predictor.probabilities_of(values)?.values().to_vec())
+        })?;
+        array2(py, values, [rows, classes])
+    }
+
+    /// The answers: positions of classes, numbers, or 1 and −1.
+    fn predict<'py>(
+        &self,
+        py: Python<'py>,
+        features: Table<'py>,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        if self.model.kind.is_regressor() {
+            let (_, values) =
+                self.each_block(py, &features, threads, |_, values| Ok(values.values().to_vec()))?;
+            return Ok(values.into_pyarray(py).into_any());
+        }
+        let (_, answers) = self.each_block(py, &features, threads, |predictor, values| {
+            Ok(match self.model.kind {
+                MachineKind::OneClass | MachineKind::Svdd => {
+                    let inside = |value: &f64| if *value > 0.0 { 1_isize } else { -1 };
+                    values.values().iter().map(inside).collect()
+                }
+                _ => predictor.class_indices(values).into_iter().map(|c| c as isize).collect(),
+            })
+        })?;
+        Ok(answers.into_pyarray(py).into_any())
+    }
+}
+
+fn describe<'py>(py: Python<'py>, kernel: &Kernel) -> PyResult<Bound<'py, PyDict>> {
+    let items = PyDict::new(py);
+    items.set_item("name", kernel.name())?;
+    match kernel {
+        Kernel::Polynomial { gamma, coef0, degree } => {
+            items.set_item("gamma", *gamma)?;
+            items.set_item("coef0", *coef0)?;
+            items.set_item("degree", *degree)?;
+        }
+        Kernel::Sigmoid { gamma, coef0 } => {
+            items.set_item("gamma", *gamma)?;
+            items.set_item("coef0", *coef0)?;
+        }
+        Kernel::Gaussian { gamma } | Kernel::Laplacian { gamma } | Kernel::ChiSquared { gamma } => {
+            items.set_item("gamma", *gamma)?;
+        }
+        Kernel::Sum(terms) => {
+            let weights: Vec<f64> = terms.iter().map(|(weight, _)| *weight).collect();
+            let parts = terms.iter().map(|(_, kernel)| describe(py, kernel));
+            items.set_item("weights", weights)?;
+            items.set_item("parts", parts.collect::<PyResult<Vec<_>>>()?)?;
+        }
+        Kernel::Product(factors) => {
+            let parts = factors.iter().map(|kernel| describe(py, kernel));
+            items.set_item("parts", parts.collect::<PyResult<Vec<_>>>()?)?;
+        }
+        _ => {}
+    }
+    Ok(items)
+}

@@ -1,0 +1,396 @@
+"""What all estimators have in common: parameters in, the compiled half called, attributes out."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils.validation import (
+    _num_samples,
+    check_consistent_length,
+    check_is_fitted,
+    validate_data,
+)
+
+from widemargin import _core
+from widemargin._parameters import check_kernel
+from widemargin._progress import Monitor, as_callbacks
+from widemargin._tables import container_of, from_core, to_container, to_core
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from typing_extensions import Self
+
+#: LIBSVM takes an infinite C; the solver wants a number, and no dual variable comes near this one.
+_LARGEST_C = 1e100
+
+_NOT_FINITE = (
+    "The dual coefficients or intercepts are not finite. The input data may contain large values "
+    "and need to be preprocessed."
+)
+_ADVICE = "Consider pre-processing your data with StandardScaler or MinMaxScaler."
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def checks_parameters(method: F) -> F:
+    """Check the parameters before `fit` runs, as scikit-learn's estimators do."""
+    return cast("F", _fit_context(prefer_skip_nested_validation=True)(method))
+
+
+class BaseMachine(BaseEstimator):
+    """A kernel machine; derived classes name it and hold its parameters."""
+
+    _kind: ClassVar[str]
+    _parameter_constraints: ClassVar[dict[str, list[Any]]]
+
+    # Parameters that a machine may lack.
+    C: float = 1.0
+    nu: float = 0.5
+    epsilon: float = 0.0
+    loss: str = "hinge"
+    random_state: Any = None
+    multi_class: str = "ovo"
+
+    # Parameters that every derived class sets.
+    kernel: Any
+    degree: int
+    gamma: float | str
+    coef0: float
+    tol: float
+    shrinking: bool
+    cache_size: float
+    verbose: bool | int
+    max_iter: int
+    precision: str
+    max_time: float | None
+    warm_start: bool
+    callbacks: Any
+    n_jobs: int | None
+
+    def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's tags."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        return tags
+
+    # Training
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        kernel = self.kernel
+        check_kernel(type(self).__name__, kernel)
+        random = check_random_state(self.random_state)
+        if sp.issparse(X) and isinstance(kernel, str) and kernel == "precomputed":
+            raise TypeError("Sparse precomputed kernels are not supported.")
+        if callable(kernel):
+            check_consistent_length(X, y)
+            rows = X
+            X = self._gram(X, X)
+            if X.shape[0] != X.shape[1]:
+                raise ValueError("X.shape[0] should be equal to X.shape[1]")
+            y = column_or_1d(y, warn=True)
+        else:
+            rows = None
+            X, y = validate_data(
+                self,
+                X,
+                y,
+                dtype=[np.float64, np.float32],
+                order="C",
+                accept_sparse="csr",
+                accept_large_sparse=False,
+            )
+        targets = self._targets(y)
+        count = _num_samples(X)
+        if kernel == "precomputed" and count != X.shape[1]:
+            raise ValueError(
+                "Precomputed matrix must be a square matrix."
+                f" Input is a {X.shape[0]}x{X.shape[1]} matrix."
+            )
+        weights = self._weights(sample_weight, targets, X)
+        monitor = Monitor(self.verbose, as_callbacks(self.callbacks))
+        try:
+            model, steps, complaints = _core.fit(
+                self._settings(X, int(random.randint(np.iinfo("i").max))),
+                to_core(X),
+                targets,
+                weights,
+                list(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None,
+                getattr(self, "_model", None) if self.warm_start else None,
+                monitor if monitor.listens else None,
+            )
+        except ValueError as error:
+            if "norms are finite" in str(error):
+                raise ValueError(f"{_NOT_FINITE} ({error})") from None
+            raise
+        monitor.end(model.training, len(model.support))
+        self.shape_fit_ = X.shape if rows is None or hasattr(rows, "shape") else (count,)
+        if rows is not None and hasattr(rows, "shape"):
+            self.shape_fit_ = rows.shape
+        self._rows_fit = rows
+        self._sparse_kind = container_of(X) if sp.issparse(X) else None
+        self._adopt(model, steps)
+        self._warn(complaints)
+        return self
+
+    def _settings(self, X: Any, seed: int) -> _core.Settings:
+        single = self.precision == "single" or (
+            self.precision == "auto" and X.dtype == np.dtype(np.float32)
+        )
+        return {
+            "machine": self._kind,
+            "c": min(float(self.C), _LARGEST_C),
+            "nu": float(self.nu),
+            "epsilon": float(self.epsilon),
+            "squared_loss": self.loss.startswith("squared"),
+            "kernel": "precomputed" if callable(self.kernel) else self.kernel,
+            "gamma": self.gamma if isinstance(self.gamma, str) else float(self.gamma),
+            "coef0": float(self.coef0),
+            "degree": int(self.degree),
+            "tol": float(self.tol),
+            "shrinking": bool(self.shrinking),
+            "max_iterations": None if self.max_iter == -1 else int(self.max_iter),
+            "single_precision": single,
+            "scheme": self.multi_class,
+            "calibration": self._calibration_method(),
+            "seed": seed,
+            "cache_megabytes": float(self.cache_size),
+            "threads": self._threads(),
+            "max_seconds": self.max_time,
+        }
+
+    def _calibration_method(self) -> str | None:
+        return None
+
+    def _threads(self) -> int:
+        return int(effective_n_jobs(self.n_jobs))
+
+    def _targets(self, y: Any) -> Any:
+        return column_or_1d(y, warn=True).astype(np.float64, copy=False)
+
+    def _weights(self, sample_weight: Any, targets: Any, X: Any) -> NDArray[np.float64] | None:
+        """Return one weight of at least 0 per row; negative ones take their row out."""
+        if sample_weight is None:
+            return None
+        weights = np.asarray(sample_weight, dtype=np.float64)
+        if weights.shape == (0,):
+            return None
+        if weights.ndim != 1 or weights.shape[0] != X.shape[0]:
+            raise ValueError(
+                "sample_weight and X have incompatible shapes: "
+                f"{weights.shape!r} vs {X.shape!r}; expected one weight per row"
+            )
+        if np.isnan(weights).any() or np.isposinf(weights).any():
+            raise ValueError("sample_weight contains NaN or infinity.")
+        if not (weights > 0).any():
+            raise ValueError("Invalid input - all samples have zero or negative weights.")
+        return np.maximum(weights, 0.0)
+
+    def _gram(self, X: Any, rows: Any) -> NDArray[np.float64]:
+        """Return what the user's kernel says about `X` and the training rows."""
+        values = self.kernel(X, rows)
+        if sp.issparse(values):
+            values = values.toarray()
+        return np.asarray(values, dtype=np.float64, order="C")
+
+    def _adopt(self, model: _core.Model, steps: NDArray[np.int64]) -> None:
+        """Take a trained model and set scikit-learn's attributes from it."""
+        self._model = model
+        self.__dict__.pop("_support_vectors", None)
+        self.support_ = model.support
+        self._n_support = model.support_counts
+        self._intercept_ = model.intercepts
+        coefficients: Any = model.dual_coefficients
+        if self._sparse_kind is not None:
+            coefficients = to_container(coefficients, self._sparse_kind)
+        if not (np.isfinite(self._intercept_).all() and np.isfinite(model.dual_coefficients).all()):
+            raise ValueError(_NOT_FINITE)
+        self._dual_coef_ = coefficients
+        self.intercept_ = self._intercept_.copy()
+        self.dual_coef_ = coefficients
+        self.fit_status_ = 0 if model.training.get("status", "solved") == "solved" else 1
+        self.n_iter_: Any = int(steps.sum())
+
+    def _warn(self, complaints: list[str]) -> None:
+        for complaint in complaints:
+            warnings.warn(complaint, ConvergenceWarning, stacklevel=4)
+        training = self._model.training
+        status = training["status"]
+        if status == "iteration limit reached":
+            limit = self.max_iter if self.max_iter != -1 else "the default"
+            message = f"Solver terminated early (max_iter={limit}).  {_ADVICE}"
+        elif status == "time limit reached":
+            message = f"Solver terminated early (max_time={self.max_time}).  {_ADVICE}"
+        elif status in ("almost solved", "numerical trouble"):
+            message = (
+                f"Solver stopped at a violation of {training['violation']:.3g}, above "
+                f"tol={self.tol}: no further progress was possible.  {_ADVICE}"
+            )
+        else:
+            return
+        warnings.warn(message, ConvergenceWarning, stacklevel=4)
+
+    # Prediction
+
+    def _checked(self, X: Any) -> _core.Table:
+        """Return rows to predict, checked as scikit-learn checks them."""
+        check_is_fitted(self)
+        if callable(self.kernel):
+            X = self._gram(X, self._rows_fit)
+            if X.ndim != 2 or X.shape[1] != self.shape_fit_[0]:
+                raise ValueError(
+                    f"X.shape[1] = {X.shape[-1]} should be equal to {self.shape_fit_[0]}, "
+                    "the number of samples at training time"
+                )
+            return to_core(X)
+        X = validate_data(
+            self,
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+            accept_large_sparse=False,
+            reset=False,
+        )
+        if sp.issparse(X) and self._sparse_kind is None:
+            raise ValueError(
+                f"cannot use sparse input in {type(self).__name__!r} trained on dense data"
+            )
+        if self.kernel == "precomputed" and X.shape[1] != self.shape_fit_[0]:
+            raise ValueError(
+                f"X.shape[1] = {X.shape[1]} should be equal to {self.shape_fit_[0]}, "
+                "the number of samples at training time"
+            )
+        if self._n_support.sum() != len(self.support_):
+            raise ValueError(f"The internal representation of {type(self).__name__} was altered")
+        return to_core(X)
+
+    def _values(self, X: Any) -> NDArray[np.float64]:
+        """Return the values of all decision functions."""
+        table = self._checked(X)
+        return self._model.decision_values(table, self._threads())
+
+    def _answers(self, X: Any) -> NDArray[Any]:
+        """Return positions of classes, numbers, or 1 and -1."""
+        table = self._checked(X)
+        return self._model.predict(table, self._threads())
+
+    # Attributes
+
+    @property
+    def support_vectors_(self) -> Any:
+        """The support vectors; sparse when trained on sparse data, empty for given kernels."""
+        if "_model" not in self.__dict__:
+            raise AttributeError(
+                f"'{type(self).__name__}' object has no attribute 'support_vectors_'"
+            )
+        if callable(self.kernel) or self.kernel == "precomputed":
+            return np.empty((0, 0))
+        if "_support_vectors" not in self.__dict__:
+            self._support_vectors = from_core(self._model.support_vectors, self._sparse_kind)
+        return self._support_vectors
+
+    @property
+    def n_support_(self) -> NDArray[np.int32]:
+        """Number of support vectors for each class."""
+        try:
+            check_is_fitted(self)
+        except NotFittedError as error:
+            raise AttributeError(str(error)) from None
+        return self._n_support
+
+    @property
+    def coef_(self) -> Any:
+        """Weights assigned to the features when `kernel="linear"`; read-only."""
+        if self.kernel != "linear":
+            raise AttributeError("coef_ is only available when using a linear kernel")
+        check_is_fitted(self)
+        weights = self._signed(self._model.weights())
+        if self._sparse_kind is not None:
+            sparse = to_container(weights, self._sparse_kind)
+            sparse.data.flags.writeable = False
+            return sparse
+        weights.flags.writeable = False
+        return weights
+
+    def _signed(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return values
+
+    @property
+    def _gamma(self) -> float:
+        """The number that `gamma` became; 0 for kernels without one."""
+        return float(self._model.kernel.get("gamma", 0.0))
+
+    def _training(self, item: str) -> Any:
+        if "_model" not in self.__dict__:
+            raise AttributeError(f"this {type(self).__name__} instance is not fitted yet")
+        return self._model.training[item]
+
+    @property
+    def status_(self) -> str:
+        """How the training ended, in words."""
+        return str(self._training("status"))
+
+    @property
+    def objective_(self) -> float:
+        """Dual objective reached, summed over all two-class problems."""
+        return float(self._training("dual"))
+
+    @property
+    def dual_gap_(self) -> float:
+        """Primal minus dual objective: at most this much could still be gained."""
+        return float(self._training("gap"))
+
+    @property
+    def violation_(self) -> float:
+        """Largest violation of the optimality conditions."""
+        return float(self._training("violation"))
+
+    # Files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model in the native format, which the command line reads too.
+
+        Parameters
+        ----------
+        path : path-like
+            The file (``.wm`` by custom); replaced only when the new one is complete.
+
+        See Also
+        --------
+        widemargin.load : Reads it again.
+        """
+        self._own_kernel("a model file")
+        self._model.save(os.fspath(path))
+
+    def to_libsvm(self) -> str:
+        """Return the model as the text of a LIBSVM model file.
+
+        Returns
+        -------
+        text : str
+            What ``svm-predict`` reads; write it to a file.
+        """
+        self._own_kernel("a LIBSVM model file")
+        return self._model.to_libsvm().decode()
+
+    def _own_kernel(self, where: str) -> None:
+        check_is_fitted(self)
+        if callable(self.kernel):
+            raise ValueError(f"a kernel that is a Python function cannot be kept in {where}")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what can be had from the model again."""
+        state: dict[str, Any] = super().__getstate__()
+        state.pop("_support_vectors", None)
+        return state

@@ -1,0 +1,94 @@
+"""The compiled half of the package."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+_Floats: TypeAlias = NDArray[np.float64]
+_Integers: TypeAlias = NDArray[np.int64]
+_Single: TypeAlias = NDArray[np.float32]
+_Indices: TypeAlias = NDArray[np.int32]
+_Sparse: TypeAlias = tuple[_Indices, _Indices, _Floats | _Single, int]
+Table: TypeAlias = _Floats | _Single | _Sparse
+
+__version__: str
+
+class Settings(TypedDict):
+    machine: str
+    c: float
+    nu: float
+    epsilon: float
+    squared_loss: bool
+    kernel: str
+    gamma: float | str
+    coef0: float
+    degree: int
+    tol: float
+    shrinking: bool
+    max_iterations: int | None
+    single_precision: bool
+    scheme: str
+    calibration: str | None
+    seed: int
+    cache_megabytes: float
+    threads: int
+    max_seconds: float | None
+
+class Model:
+    @staticmethod
+    def from_bytes(content: bytes) -> Model: ...
+    @staticmethod
+    def load(path: str) -> Model: ...
+    def save(self, path: str) -> None: ...
+    def to_bytes(self) -> bytes: ...
+    def to_libsvm(self) -> bytes: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def features(self) -> int: ...
+    @property
+    def feature_names(self) -> list[str] | None: ...
+    @property
+    def precision(self) -> str: ...
+    @property
+    def classes(self) -> list[int | float | str] | None: ...
+    @property
+    def scheme(self) -> str | None: ...
+    @property
+    def code(self) -> _Floats | None: ...
+    @property
+    def support(self) -> _Indices: ...
+    @property
+    def support_vectors(self) -> Table: ...
+    @property
+    def support_counts(self) -> _Indices: ...
+    @property
+    def intercepts(self) -> _Floats: ...
+    @property
+    def dual_coefficients(self) -> _Floats: ...
+    def weights(self) -> _Floats: ...
+    @property
+    def training(self) -> dict[str, Any]: ...
+    @property
+    def kernel(self) -> dict[str, Any]: ...
+    @property
+    def scaling(self) -> tuple[_Floats, _Floats] | None: ...
+    @property
+    def calibration(self) -> dict[str, Any] | None: ...
+    def decision_values(self, features: Table, threads: int) -> _Floats: ...
+    def class_scores(self, features: Table, threads: int) -> _Floats: ...
+    def probabilities(self, features: Table, threads: int) -> _Floats: ...
+    def predict(self, features: Table, threads: int) -> NDArray[Any]: ...
+
+def fit(
+    settings: Settings,
+    features: Table,
+    targets: _Floats | tuple[_Integers, Sequence[int | float | str]] | None = None,
+    weights: _Floats | None = None,
+    names: Sequence[str] | None = None,
+    start: Model | None = None,
+    on_event: Callable[[str, tuple[Any, ...]], bool] | None = None,
+) -> tuple[Model, _Integers, list[str]]: ...
+def check_kernel(text: str) -> None: ...

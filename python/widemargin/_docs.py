@@ -1,0 +1,117 @@
+"""The parameters and attributes that several estimators share, described once."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TypeVar
+
+T = TypeVar("T", bound=type)
+
+_BLOCKS = {
+    "kernel": """
+kernel : str or callable, default='rbf'
+    ``'linear'``, ``'poly'``, ``'rbf'``, ``'sigmoid'``, ``'precomputed'``; also ``'laplacian'``,
+    ``'chi2'``, ``'cosine'`` and sums and products such as
+    ``'0.5*rbf(gamma=0.1) + linear*cosine'``. A callable gets two tables of rows and returns the
+    matrix of their similarities.
+degree : int, default=3
+    Exponent of ``'poly'``.
+gamma : {'scale', 'auto'} or float, default='scale'
+    γ of every kernel that has one: ``'scale'`` is 1 / (n_features * X.var()), ``'auto'`` is
+    1 / n_features.
+coef0 : float, default=0.0
+    Constant term of ``'poly'`` and ``'sigmoid'``.
+""",
+    "classification": """
+probability : bool, default=False
+    Whether to learn probabilities by an internal 5-fold cross-validation. Deprecated, as in
+    scikit-learn 1.9.
+class_weight : dict or 'balanced', default=None
+    Factors on the weight of classes.
+decision_function_shape : {'ovo', 'ovr'}, default='ovr'
+    Whether `decision_function` returns a score per class or the value of every function.
+break_ties : bool, default=False
+    Whether `predict` breaks ties of the vote by the scores of `decision_function`.
+random_state : int, RandomState instance or None, default=None
+    Seeds the folds of `probability` and the codes of ``multi_class='ecoc'``.
+""",
+    "training": """
+shrinking : bool, default=True
+    Whether variables that seem settled are set aside.
+tol : float, default=1e-3
+    Largest violation of the optimality conditions accepted.
+cache_size : float, default=200
+    Memory for kernel rows in MB.
+verbose : bool, default=False
+    Whether to print progress.
+max_iter : int, default=-1
+    Limit on the steps of every two-class problem, -1 for none; reaching it gives a
+    `ConvergenceWarning` and the best model so far.
+""",
+    "extra_classification": """
+multi_class : {'ovo', 'ovr', 'dag', 'ecoc'}, default='ovo'
+    How many classes become two: one-vs-one, one-vs-rest, a decision graph, or error-correcting
+    codes.
+calibration : {'sigmoid', 'isotonic'}, default='sigmoid'
+    How decision values become probabilities.
+""",
+    "extra": """
+precision : {'auto', 'single', 'double'}, default='auto'
+    Number format of kernel values: that of the data by default, so that float32 arrays train about
+    twice as fast. Gradients are always double.
+max_time : float, default=None
+    Seconds after which training stops with a `ConvergenceWarning` and the best model so far.
+warm_start : bool, default=False
+    Whether `fit` starts from the solution of the last one.
+callbacks : callable or list of callables, default=None
+    Called with a :class:`widemargin.Progress` while training; a true answer stops it.
+n_jobs : int, default=None
+    Threads; None is 1 unless joblib says otherwise, -1 is all. The result is the same for all.
+""",
+    "attributes_classification": """
+classes_ : ndarray of shape (n_classes,)
+    Class labels, ascending.
+class_weight_ : ndarray of shape (n_classes,)
+    Factors on the weight of classes.
+""",
+    "attributes": """
+support_ : ndarray of shape (n_SV,)
+    Rows of the training data that are support vectors.
+support_vectors_ : {ndarray, sparse matrix} of shape (n_SV, n_features)
+    The support vectors.
+n_support_ : ndarray
+    Number of support vectors, by class for classifiers.
+dual_coef_ : {ndarray, sparse matrix}
+    Coefficients of the support vectors, laid out as in scikit-learn.
+coef_ : {ndarray, sparse matrix}
+    Weights of the features; only with ``kernel='linear'``.
+intercept_ : ndarray
+    Constants of the decision functions.
+fit_status_ : int
+    0 if the tolerance was reached, otherwise 1.
+n_iter_ : int or ndarray
+    Steps of the solver, for classifiers by decision function.
+shape_fit_ : tuple of int
+    Shape of the training data.
+n_features_in_ : int
+    Number of features.
+feature_names_in_ : ndarray of shape (n_features_in_,)
+    Names of the features, if the training data had any.
+status_, objective_, dual_gap_, violation_
+    How the training ended, the dual objective, the gap to the primal one, and the largest violation
+    of the optimality conditions.
+""",
+}
+
+
+def documented(cls: T) -> T:
+    """Fill the shared blocks into the documentation of a class."""
+    lines = []
+    for line in (cls.__doc__ or "").splitlines():
+        block = _BLOCKS.get(line.strip().strip("{}"))
+        if block is not None and line.strip().startswith("{"):
+            lines.append(textwrap.indent(block.strip("\n"), "    "))
+        else:
+            lines.append(line.replace("{{", "{").replace("}}", "}"))
+    cls.__doc__ = "\n".join(lines)
+    return cls

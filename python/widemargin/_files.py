@@ -1,0 +1,108 @@
+"""Model files as estimators."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from widemargin import _core
+from widemargin._base import BaseMachine
+from widemargin._novelty import SVDD, OneClassSVM
+from widemargin._svc import SVC, BaseSVC, NuSVC
+from widemargin._svr import SVR, NuSVR
+
+_ESTIMATORS: dict[str, type[BaseMachine]] = {
+    cls._kind: cls for cls in (SVC, NuSVC, SVR, NuSVR, OneClassSVM, SVDD)
+}
+_NAMES = {"polynomial": "poly"}
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Return the estimator kept in a model file.
+
+    Parameters
+    ----------
+    path : path-like
+        A file written by :meth:`SVC.save`, by the program ``widemargin train``, or by LIBSVM's
+        ``svm-train``.
+
+    Returns
+    -------
+    estimator : SVC, NuSVC, SVR, NuSVR, OneClassSVM or SVDD
+        Ready to predict. Classes are ascending, as everywhere in scikit-learn; scaling that is part
+        of the model is applied to rows by itself.
+
+    Examples
+    --------
+    >>> import os, tempfile, widemargin
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = widemargin.SVC(C=10).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(os.path.join(folder, "iris.wm"))
+    ...     again = widemargin.load(os.path.join(folder, "iris.wm"))
+    >>> bool((again.predict(X) == model.predict(X)).all())
+    True
+    """
+    model = _core.Model.load(os.fspath(path))
+    estimator = _ESTIMATORS[model.kind](**_parameters(model))
+    return _fitted(estimator, model)
+
+
+def _fitted(estimator: BaseMachine, model: _core.Model) -> BaseMachine:
+    if isinstance(estimator, BaseSVC):
+        names = model.classes or []
+        kinds = {type(name) for name in names}
+        estimator.classes_ = np.array(names, dtype=object if kinds > {str} else None)
+        estimator.class_weight_ = np.ones(len(names))
+    table = model.support_vectors
+    estimator._sparse_kind = "csr_array" if isinstance(table, tuple) else None
+    estimator._rows_fit = None
+    rows = model.training.get("rows", len(model.support))
+    estimator.n_features_in_ = model.features
+    estimator.shape_fit_ = (rows, model.features)
+    if model.feature_names is not None:
+        estimator.feature_names_in_ = np.array(model.feature_names, dtype=object)
+    estimator._adopt(model, np.array([model.training.get("iterations", 0)]))
+    return estimator
+
+
+def _parameters(model: _core.Model) -> dict[str, Any]:
+    """Return what the file tells about the parameters of the estimator."""
+    known = dict(model.training.get("parameters", []))
+    kernel = model.kernel
+    parameters: dict[str, Any] = {"precision": model.precision, "kernel": expression(kernel)}
+    parameters.update({k: v for k, v in kernel.items() if k in ("gamma", "coef0", "degree")})
+    if "name" in kernel and "parts" not in kernel:
+        parameters["kernel"] = _NAMES.get(kernel["name"], kernel["name"])
+    names = {"c": "C", "nu": "nu", "epsilon": "epsilon", "tol": "tol"}
+    takes = _ESTIMATORS[model.kind]._parameter_constraints
+    for name, ours in names.items():
+        if name in known and ours in takes:
+            parameters[ours] = float(known[name])
+    if known.get("loss") == "squared-hinge" and model.kind == "c-svc":
+        parameters["loss"] = "squared_hinge"
+    if "multi_class" in takes:
+        parameters["multi_class"] = model.scheme
+        calibration = model.calibration
+        if calibration is not None:
+            parameters["probability"] = True
+            parameters["calibration"] = calibration["method"]
+    return parameters
+
+
+def expression(kernel: dict[str, Any]) -> str:
+    """Return a kernel as the text that makes it."""
+    parts = [expression(part) for part in kernel.get("parts", [])]
+    if kernel["name"] == "sum":
+        terms = [
+            f"{weight!r}*{part}" for weight, part in zip(kernel["weights"], parts, strict=True)
+        ]
+        return f"({' + '.join(terms)})"
+    if kernel["name"] == "product":
+        return "*".join(parts)
+    given = [f"{key}={kernel[key]!r}" for key in ("gamma", "coef0", "degree") if key in kernel]
+    name = _NAMES.get(kernel["name"], kernel["name"])
+    return f"{name}({', '.join(given)})" if given else str(name)

@@ -1,0 +1,65 @@
+"""Which parameters the estimators take: scikit-learn's constraints, and those of our own."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+from sklearn.utils._param_validation import Hidden, Interval, InvalidParameterError, StrOptions
+
+from widemargin import _core
+
+#: Names that scikit-learn's estimators take, and those of our own.
+KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed", "laplacian", "chi2", "cosine")
+
+_SHARED: dict[str, list[Any]] = {
+    "kernel": [str, callable],
+    "degree": [Interval(Integral, 0, None, closed="left")],
+    "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
+    "coef0": [Interval(Real, None, None, closed="neither")],
+    "tol": [Interval(Real, 0.0, None, closed="neither")],
+    "shrinking": ["boolean"],
+    "cache_size": [Interval(Real, 0, None, closed="neither")],
+    "verbose": ["verbose"],
+    "max_iter": [Interval(Integral, -1, None, closed="left")],
+    "precision": [StrOptions({"auto", "single", "double"})],
+    "max_time": [Interval(Real, 0, None, closed="neither"), None],
+    "warm_start": ["boolean"],
+    "callbacks": [callable, list, tuple, None],
+    "n_jobs": [Integral, None],
+}
+
+_OWN: dict[str, list[Any]] = {
+    "C": [Interval(Real, 0.0, None, closed="right")],
+    "nu": [Interval(Real, 0.0, 1.0, closed="right")],
+    "epsilon": [Interval(Real, 0.0, None, closed="left")],
+    "probability": ["boolean", Hidden(StrOptions({"deprecated"}))],
+    "class_weight": [StrOptions({"balanced"}), dict, None],
+    "random_state": ["random_state"],
+    "decision_function_shape": [StrOptions({"ovr", "ovo"})],
+    "break_ties": ["boolean"],
+    "multi_class": [StrOptions({"ovo", "ovr", "dag", "ecoc"})],
+    "calibration": [StrOptions({"sigmoid", "isotonic"})],
+    "hinge": [StrOptions({"hinge", "squared_hinge"})],
+    "tube": [StrOptions({"epsilon_insensitive", "squared_epsilon_insensitive"})],
+}
+
+
+def constraints(*names: str, **renamed: str) -> dict[str, list[Any]]:
+    """Return the constraints every estimator has, and the named ones beside them."""
+    own = {name: _OWN[name] for name in names}
+    return {**_SHARED, **own, **{name: _OWN[key] for name, key in renamed.items()}}
+
+
+def check_kernel(owner: str, kernel: Any) -> None:
+    """Raise scikit-learn's error for a kernel that has no such name and cannot be read."""
+    if callable(kernel) or kernel in KERNELS:
+        return
+    try:
+        _core.check_kernel(kernel)
+    except ValueError as error:
+        names = ", ".join(repr(name) for name in sorted(KERNELS))
+        raise InvalidParameterError(
+            f"The 'kernel' parameter of {owner} must be a str among {{{names}}}, a sum or product "
+            f"of them or a callable. Got {kernel!r} instead. ({error})"
+        ) from None

@@ -1,0 +1,431 @@
+"""Classification: `SVC` and `NuSVC`."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import column_or_1d, compute_class_weight
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from widemargin import _core
+from widemargin._base import BaseMachine, checks_parameters
+from widemargin._docs import documented
+from widemargin._parameters import constraints
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from typing_extensions import Self
+
+_CLASSIFIER = (
+    "probability",
+    "class_weight",
+    "random_state",
+    "decision_function_shape",
+    "break_ties",
+    "multi_class",
+    "calibration",
+)
+_GONE = (
+    "Attribute `{0}` was deprecated in version 1.9 and will be removed in 1.11 as the "
+    "`probability=True` option for SVC and NuSVC was deprecated and will be removed in 1.11."
+)
+
+
+def _may_predict_proba(classifier: BaseSVC) -> bool:
+    if classifier.probability == "deprecated" or not classifier.probability:
+        raise AttributeError("predict_proba is not available when probability=False")
+    return True
+
+
+class BaseSVC(ClassifierMixin, BaseMachine):
+    """What the two classifiers share."""
+
+    probability: bool | str
+    class_weight: Any
+    decision_function_shape: str
+    break_ties: bool
+    calibration: str
+
+    @checks_parameters
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on labelled rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
+            Rows; with ``kernel="precomputed"`` their similarities. C-ordered float32 and float64
+            arrays are not copied.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors on the weight of the rows; rows of weight 0 or less are left out.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        if self.probability != "deprecated":
+            name = type(self).__name__
+            warnings.warn(
+                "The `probability` parameter was deprecated in 1.9 and will be removed in version "
+                f"1.11. Use `CalibratedClassifierCV({name}(), ensemble=False)` instead of "
+                f"`{name}(probability=True)`",
+                FutureWarning,
+                stacklevel=3,
+            )
+        return self._fit(X, y, sample_weight)
+
+    def _calibration_method(self) -> str | None:
+        wanted = self.probability is not False and self.probability != "deprecated"
+        return self.calibration if wanted and self.probability else None
+
+    def _targets(self, y: Any) -> tuple[NDArray[np.int64], list[Any]]:
+        labels = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        classes, codes = np.unique(labels, return_inverse=True)
+        self.class_weight_ = compute_class_weight(self.class_weight, classes=classes, y=labels)
+        if len(classes) < 2:
+            raise ValueError(
+                f"The number of classes has to be greater than one; got {len(classes)} class"
+            )
+        self.classes_ = classes
+        return codes.astype(np.int64), [_name(label) for label in classes]
+
+    def _weights(self, sample_weight: Any, targets: Any, X: Any) -> NDArray[np.float64] | None:
+        weights = super()._weights(sample_weight, targets, X)
+        codes, _ = targets
+        if weights is not None:
+            left = np.unique(codes[weights > 0])
+            if len(left) < len(self.classes_):
+                self._lost_class(left)
+        if (self.class_weight_ == 1).all():
+            return weights
+        factors: NDArray[np.float64] = np.asarray(self.class_weight_, dtype=np.float64)[codes]
+        return factors if weights is None else weights * factors
+
+    def _lost_class(self, left: NDArray[np.int64]) -> None:
+        if len(left) == 1:
+            raise ValueError(
+                "Invalid input - all samples with positive weights belong to the same class."
+            )
+        lost = np.delete(self.classes_, left)
+        raise ValueError(f"Invalid input - no sample of class {lost[0]!r} has a positive weight.")
+
+    def _adopt(self, model: _core.Model, steps: NDArray[np.int64]) -> None:
+        super()._adopt(model, steps)
+        self.n_iter_ = steps
+        # Positive means the second of two classes to scikit-learn, the first to LIBSVM and us.
+        if len(self.classes_) == 2:
+            self.intercept_ = 0.0 - self.intercept_
+            self.dual_coef_ = -self.dual_coef_
+        sigmoid = model.calibration or {}
+        self._probA: NDArray[np.float64] = sigmoid.get("a", np.empty(0))
+        self._probB: NDArray[np.float64] = sigmoid.get("b", np.empty(0))
+
+    def _signed(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return -values if len(self.classes_) == 2 else values
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return decision values.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_functions)
+            With two classes one value a row, positive for ``classes_[1]``. With more, a score per
+            class (``decision_function_shape="ovr"``) or the value of every function (``"ovo"``).
+        """
+        table = self._checked(X)
+        threads = self._threads()
+        if len(self.classes_) == 2:
+            return -self._model.decision_values(table, threads).ravel()
+        if self.decision_function_shape == "ovr":
+            return self._model.class_scores(table, threads)
+        return self._model.decision_values(table, threads)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the class of every row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or \
+                (n_samples, n_samples_train)
+            Rows; with ``kernel="precomputed"`` their similarities with the training rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Class labels.
+        """
+        check_is_fitted(self)
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
+        if self.break_ties and len(self.classes_) > 2:
+            places = np.argmax(self.decision_function(X), axis=1)
+        else:
+            places = self._answers(X)
+        labels: NDArray[Any] = self.classes_.take(places)
+        return labels
+
+    @available_if(_may_predict_proba)
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of every class; needs ``probability=True``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        table = self._checked(X)
+        if self._model.calibration is None:
+            raise NotFittedError(
+                "predict_proba is not available when fitted with probability=False"
+            )
+        return self._model.probabilities(table, self._threads())
+
+    @available_if(_may_predict_proba)
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the logarithm of the probability of every class; needs ``probability=True``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        logarithms : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        logarithms: NDArray[np.float64] = np.log(self.predict_proba(X))
+        return logarithms
+
+    @property
+    def probA_(self) -> NDArray[np.float64]:
+        """A of every function's sigmoid 1 / (1 + exp(A f + B))."""
+        warnings.warn(_GONE.format("probA_"), FutureWarning, stacklevel=2)
+        return self._probA
+
+    @property
+    def probB_(self) -> NDArray[np.float64]:
+        """B of every function's sigmoid 1 / (1 + exp(A f + B))."""
+        warnings.warn(_GONE.format("probB_"), FutureWarning, stacklevel=2)
+        return self._probB
+
+
+def _name(label: Any) -> int | float | str:
+    """Return a label as model files keep it: a whole number, a real number or a word."""
+    if isinstance(label, (bool, np.bool_)):
+        return int(label)
+    if isinstance(label, (int, np.integer)) and -(2**63) <= int(label) < 2**63:
+        return int(label)
+    if isinstance(label, (float, np.floating)):
+        return float(label)
+    return str(label)
+
+
+@documented
+class SVC(BaseSVC):
+    """Support vector classification with penalty C.
+
+    A drop-in for :class:`sklearn.svm.SVC`: the same parameters, attributes and answers, and a few
+    parameters more, all keywords.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Penalty of margin errors; smaller is smoother. May be infinite.
+    {kernel}
+    {classification}
+    {training}
+    loss : {{'hinge', 'squared_hinge'}}, default='hinge'
+        How a margin error ξ is charged: C ξ or C ξ².
+    {extra_classification}
+    {extra}
+
+    Attributes
+    ----------
+    {attributes_classification}
+    {attributes}
+
+    See Also
+    --------
+    NuSVC : The same with ν, the share of margin errors, in the place of C.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from widemargin import SVC
+    >>> X = np.array([[-1, -1], [-2, -1], [1, 1], [2, 1]])
+    >>> y = np.array([1, 1, 2, 2])
+    >>> model = SVC(gamma="auto").fit(X, y)
+    >>> model.predict([[-0.8, -1]])
+    array([1])
+    >>> model.status_
+    'solved'
+    """
+
+    _kind = "c-svc"
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints(
+        "C", *_CLASSIFIER, loss="hinge"
+    )
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        probability: bool | str = "deprecated",
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        class_weight: Any = None,
+        verbose: bool | int = False,
+        max_iter: int = -1,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        random_state: Any = None,
+        loss: str = "hinge",
+        multi_class: str = "ovo",
+        calibration: str = "sigmoid",
+        precision: str = "auto",
+        max_time: float | None = None,
+        warm_start: bool = False,
+        callbacks: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.probability = probability
+        self.tol = tol
+        self.cache_size = cache_size
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.random_state = random_state
+        self.loss = loss
+        self.multi_class = multi_class
+        self.calibration = calibration
+        self.precision = precision
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.callbacks = callbacks
+        self.n_jobs = n_jobs
+
+
+@documented
+class NuSVC(BaseSVC):
+    """Support vector classification with ν, the share of margin errors.
+
+    A drop-in for :class:`sklearn.svm.NuSVC`: the same parameters, attributes and answers, and a few
+    parameters more, all keywords. Unlike there, `class_weight` has an effect.
+
+    Parameters
+    ----------
+    nu : float, default=0.5
+        Upper bound on the share of margin errors and lower bound on the share of support vectors,
+        in (0, 1].
+    {kernel}
+    {classification}
+    {training}
+    {extra_classification}
+    {extra}
+
+    Attributes
+    ----------
+    {attributes_classification}
+    {attributes}
+
+    See Also
+    --------
+    SVC : The same with a penalty C in the place of ν.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from widemargin import NuSVC
+    >>> X = np.array([[-1, -1], [-2, -1], [1, 1], [2, 1]])
+    >>> y = np.array(["left", "left", "right", "right"])
+    >>> NuSVC().fit(X, y).predict([[-0.8, -1]])
+    array(['left'], dtype='<U5')
+    """
+
+    _kind = "nu-svc"
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints("nu", *_CLASSIFIER)
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        probability: bool | str = "deprecated",
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        class_weight: Any = None,
+        verbose: bool | int = False,
+        max_iter: int = -1,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        random_state: Any = None,
+        multi_class: str = "ovo",
+        calibration: str = "sigmoid",
+        precision: str = "auto",
+        max_time: float | None = None,
+        warm_start: bool = False,
+        callbacks: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.nu = nu
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.probability = probability
+        self.tol = tol
+        self.cache_size = cache_size
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.random_state = random_state
+        self.multi_class = multi_class
+        self.calibration = calibration
+        self.precision = precision
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.callbacks = callbacks
+        self.n_jobs = n_jobs
+
+    def _lost_class(self, left: NDArray[np.int64]) -> None:
+        raise ValueError("specified nu is infeasible: a class has no sample of positive weight.")

@@ -1,0 +1,216 @@
+"""Regression: `SVR` and `NuSVR`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from widemargin._base import BaseMachine, checks_parameters
+from widemargin._docs import documented
+from widemargin._parameters import constraints
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from typing_extensions import Self
+
+
+class BaseSVR(RegressorMixin, BaseMachine):
+    """What the two regressors share."""
+
+    @checks_parameters
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on rows with numbers.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
+            Rows; with ``kernel="precomputed"`` their similarities. C-ordered float32 and float64
+            arrays are not copied.
+        y : array-like of shape (n_samples,)
+            Numbers to predict.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors on C of the rows; rows of weight 0 or less are left out.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        return self._fit(X, y, sample_weight)
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Return the number predicted for every row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or \
+                (n_samples, n_samples_train)
+            Rows; with ``kernel="precomputed"`` their similarities with the training rows.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,)
+            Predictions.
+        """
+        return self._answers(X)
+
+
+@documented
+class SVR(BaseSVR):
+    """Support vector regression with a tube of half width ε.
+
+    A drop-in for :class:`sklearn.svm.SVR`: the same parameters, attributes and answers, and a few
+    parameters more, all keywords.
+
+    Parameters
+    ----------
+    {kernel}
+    C : float, default=1.0
+        Penalty of deviations beyond the tube; smaller is smoother. May be infinite.
+    epsilon : float, default=0.1
+        Half width of the tube in which deviations cost nothing.
+    {training}
+    loss : {{'epsilon_insensitive', 'squared_epsilon_insensitive'}}, default='epsilon_insensitive'
+        How a deviation ξ beyond the tube is charged: C ξ or C ξ².
+    {extra}
+
+    Attributes
+    ----------
+    {attributes}
+
+    See Also
+    --------
+    NuSVR : The same with ν, the share of rows outside the tube, in the place of ε.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from widemargin import SVR
+    >>> X = np.linspace(0, 6, 50).reshape(-1, 1)
+    >>> model = SVR(C=100, epsilon=0.01).fit(X, np.sin(X).ravel())
+    >>> bool(abs(model.predict([[1.5]])[0] - np.sin(1.5)) < 0.02)
+    True
+    """
+
+    _kind = "epsilon-svr"
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints(
+        "C", "epsilon", loss="tube"
+    )
+
+    def __init__(
+        self,
+        *,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        C: float = 1.0,
+        epsilon: float = 0.1,
+        shrinking: bool = True,
+        cache_size: float = 200,
+        verbose: bool | int = False,
+        max_iter: int = -1,
+        loss: str = "epsilon_insensitive",
+        precision: str = "auto",
+        max_time: float | None = None,
+        warm_start: bool = False,
+        callbacks: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.C = C
+        self.epsilon = epsilon
+        self.shrinking = shrinking
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.loss = loss
+        self.precision = precision
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.callbacks = callbacks
+        self.n_jobs = n_jobs
+
+
+@documented
+class NuSVR(BaseSVR):
+    """Support vector regression with ν, the share of rows outside the tube.
+
+    A drop-in for :class:`sklearn.svm.NuSVR`: the same parameters, attributes and answers, and a few
+    parameters more, all keywords.
+
+    Parameters
+    ----------
+    nu : float, default=0.5
+        Upper bound on the share of rows outside the tube and lower bound on the share of support
+        vectors, in (0, 1].
+    C : float, default=1.0
+        Penalty of deviations beyond the tube; smaller is smoother.
+    {kernel}
+    {training}
+    {extra}
+
+    Attributes
+    ----------
+    {attributes}
+
+    See Also
+    --------
+    SVR : The same with a tube of given width.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from widemargin import NuSVR
+    >>> X = np.linspace(0, 6, 50).reshape(-1, 1)
+    >>> model = NuSVR(C=100, nu=0.3).fit(X, np.sin(X).ravel())
+    >>> bool(abs(model.predict([[1.5]])[0] - np.sin(1.5)) < 0.02)
+    True
+    """
+
+    _kind = "nu-svr"
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints("C", "nu")
+
+    def __init__(
+        self,
+        *,
+        nu: float = 0.5,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        verbose: bool | int = False,
+        max_iter: int = -1,
+        precision: str = "auto",
+        max_time: float | None = None,
+        warm_start: bool = False,
+        callbacks: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.nu = nu
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.tol = tol
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.precision = precision
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.callbacks = callbacks
+        self.n_jobs = n_jobs
