@@ -260,6 +260,11 @@ impl Context {
         self.pool.is_some()
     }
 
+    /// Whether there is an observer, so that events need to be made up.
+    pub fn is_observed(&self) -> bool {
+        self.observer.is_some()
+    }
+
     /// Tells the observer, if there is one.
     pub fn report(&self, event: &Event) {
         if let Some(observer) = &self.observer {

@@ -23,6 +23,12 @@ const TASK_COLUMNS: usize = 512;
 /// Rows whose contributions to a product are added in one pass.
 const PRODUCT_ROWS: usize = 256;
 
+/// Tasks that a block is cut into for every thread.
+const TASKS_PER_THREAD: usize = 4;
+
+/// Columns of a task are a multiple of this, which dense and sparse panels divide.
+const WHOLE_PANELS: usize = 192;
+
 /// Feature products up to which computing a value again costs less than keeping it.
 const CHEAP_PRODUCTS: usize = 64;
 
@@ -202,17 +208,19 @@ impl<T: Real> KernelRows<T> {
         if !context.is_parallel() || columns.len() <= TASK_COLUMNS {
             return self.blocks.block(left, columns, out);
         }
+        let tasks_wanted = TASKS_PER_THREAD * context.threads();
+        let width = columns.len().div_ceil(tasks_wanted).next_multiple_of(WHOLE_PANELS);
         let mut tasks: Vec<Vec<&mut [T]>> =
-            columns.clone().step_by(TASK_COLUMNS).map(|_| Vec::new()).collect();
+            columns.clone().step_by(width).map(|_| Vec::new()).collect();
         for row in out {
-            for (task, part) in tasks.iter_mut().zip(row.chunks_mut(TASK_COLUMNS)) {
+            for (task, part) in tasks.iter_mut().zip(row.chunks_mut(width)) {
                 task.push(part);
             }
         }
         let left = self.blocks.gather(left);
         tasks.par_iter_mut().enumerate().for_each(|(t, out)| {
-            let start = columns.start + t * TASK_COLUMNS;
-            let columns = start..(start + TASK_COLUMNS).min(columns.end);
+            let start = columns.start + t * width;
+            let columns = start..(start + width).min(columns.end);
             self.blocks.query_rows(&left, 0..out.len(), columns, out);
         });
     }

@@ -182,6 +182,9 @@ impl Run<'_> {
     }
 
     fn report(&self, state: &State, violation: f64) {
+        if !self.context.is_observed() {
+            return;
+        }
         self.context.report(&Event::Iteration {
             iteration: self.blocks as usize,
             violation,

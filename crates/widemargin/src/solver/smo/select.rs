@@ -6,6 +6,7 @@
 //! counted here, not asked of the cache, and ties go to the lower index, so that the path is the same
 //! for any number of threads.
 
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 use super::state::{Extremes, State};
@@ -79,7 +80,8 @@ impl Selector {
         for side in &mut self.candidates {
             let mut fresh_left = (fresh / 2).max(1);
             let mut room = size / 2;
-            worst_first(side, 4 * size);
+            keep_worst(side, 4 * size);
+            side.sort_unstable_by(worse_first);
             for &(_, v) in side.iter() {
                 if room == 0 {
                     break;
@@ -126,7 +128,7 @@ impl Selector {
     fn worst(&mut self, size: usize) -> Vec<u32> {
         let mut chosen = Vec::with_capacity(size);
         for side in &mut self.candidates {
-            worst_first(side, size / 2);
+            keep_worst(side, size / 2);
             chosen.extend(side.iter().map(|&(_, v)| v));
         }
         chosen.sort_unstable();
@@ -158,14 +160,17 @@ impl Selector {
     }
 }
 
-/// Moves the `count` largest candidates to the front, sorted, and drops the others.
-fn worst_first(candidates: &mut Vec<Candidate>, count: usize) {
-    let order = |a: &Candidate, b: &Candidate| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
+/// Larger violations first, then lower indices.
+fn worse_first(a: &Candidate, b: &Candidate) -> Ordering {
+    b.0.total_cmp(&a.0).then(a.1.cmp(&b.1))
+}
+
+/// Drops all but the `count` worst candidates, in any order.
+fn keep_worst(candidates: &mut Vec<Candidate>, count: usize) {
     if candidates.len() > count {
-        candidates.select_nth_unstable_by(count, order);
+        candidates.select_nth_unstable_by(count, worse_first);
         candidates.truncate(count);
     }
-    candidates.sort_unstable_by(order);
 }
 
 /// The variables that may still move: all but those at a bound that the optimality conditions hold
