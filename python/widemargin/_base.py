@@ -384,6 +384,30 @@ class BaseMachine(BaseEstimator):
         self._own_kernel("a LIBSVM model file")
         return self._model.to_libsvm().decode()
 
+    def to_onnx(self, *, dtype: Any = np.float64) -> Any:
+        """Return every prediction function as one ONNX model; needs the package ``onnx``.
+
+        Parameters
+        ----------
+        dtype : {float64, float32}, default=float64
+            Number format of the input ``X`` and of all computations.
+
+        Returns
+        -------
+        model : onnx.ModelProto
+            With an output for every method that predicts: ``predict``, and where the estimator has
+            them ``decision_function``, ``predict_proba`` and ``score_samples``.
+
+        Notes
+        -----
+        Only operators of the standard domain are used, in the given precision, so that every
+        runtime gives the same numbers.
+        """
+        from widemargin._onnx import export
+
+        self._own_kernel("ONNX")
+        return export(self, np.dtype(dtype))
+
     def _own_kernel(self, where: str) -> None:
         check_is_fitted(self)
         if callable(self.kernel):

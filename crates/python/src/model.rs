@@ -237,6 +237,21 @@ impl Model {
         array2(py, values, [rows, self.model.support_count()])
     }
 
+    /// Coefficients of the support vectors, one row per function.
+    #[getter]
+    fn function_coefficients<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let (functions, count) = (&self.model.functions, self.model.support_count());
+        let mut values = vec![0.0; functions.len() * count];
+        for (f, function) in functions.iter().enumerate() {
+            for part in &function.parts {
+                let start = f * count + part.support.start;
+                let places = &mut values[start..start + part.coefficients.len()];
+                places.copy_from_slice(&part.coefficients);
+            }
+        }
+        array2(py, values, [functions.len(), count])
+    }
+
     /// Weights of the features in every function of a linear model.
     fn weights<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let weights = py.detach(|| self.model.linear_weights()).map_err(exception)?;

@@ -4,7 +4,7 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -21,6 +21,9 @@ use crate::table::Table;
 
 /// Time between two looks for Ctrl-C.
 const SIGNAL_PERIOD: Duration = Duration::from_millis(50);
+
+/// Time the worker has to stop before the caller goes on without it.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// What the rows are labelled with.
 #[derive(FromPyObject)]
@@ -163,10 +166,11 @@ pub(crate) fn fit<'py>(
         .map_err(|error| PyRuntimeError::new_err(format!("cannot start a thread: {error}")))?;
     let mut waiting = Waiting { receiver, cancel, on_event, failure: None, warnings: Vec::new() };
     let result = waiting.until_done(py);
-    let ended = py.detach(|| worker.join());
-    if let Some(failure) = waiting.failure {
+    if let Some((failure, _)) = waiting.failure {
+        // The worker stops at its next look at the cancel token and frees what it holds by itself.
         return Err(failure);
     }
+    let ended = py.detach(|| worker.join());
     let Some(result) = result else {
         let reason = ended.err().map_or_else(String::new, |panic| reason(panic.as_ref()));
         return Err(PyRuntimeError::new_err(format!("internal error while training: {reason}")));
@@ -208,15 +212,18 @@ struct Waiting {
     receiver: Receiver<Message>,
     cancel: CancelToken,
     on_event: Option<Py<PyAny>>,
-    /// An exception of a callback or of Ctrl-C; the worker has been told to stop.
-    failure: Option<PyErr>,
+    /// An exception of a callback or of Ctrl-C, and when it came; the worker was told to stop.
+    failure: Option<(PyErr, Instant)>,
     warnings: Vec<String>,
 }
 
 impl Waiting {
-    /// What the worker ended with; `None` when it panicked.
+    /// What the worker ended with; `None` when it panicked or does not stop soon enough.
     fn until_done(&mut self, py: Python<'_>) -> Option<widemargin::Result<Trained>> {
         loop {
+            if self.failure.as_ref().is_some_and(|(_, since)| since.elapsed() > PATIENCE) {
+                return None;
+            }
             let receiver = &mut self.receiver;
             match py.detach(move || receiver.recv_timeout(SIGNAL_PERIOD)) {
                 Ok(Message::Done(result)) => return Some(*result),
@@ -241,7 +248,7 @@ impl Waiting {
     }
 
     fn give_up(&mut self, failure: PyErr) {
-        self.failure = Some(failure);
+        self.failure = Some((failure, Instant::now()));
         self.cancel.cancel();
     }
 

@@ -57,8 +57,8 @@ impl<'a> Earlier<'a> {
             .enumerate()
             .map(|(v, row)| {
                 let value: f64 = by_row.get(row).copied().unwrap_or(0.0);
-                // max and min in this order, so that a box of zero width cannot fail.
-                value.max(problem.lower[v].min(0.0)).min(problem.upper[v].max(0.0))
+                let fits = if value > 0.0 { problem.upper[v] > 0.0 } else { problem.lower[v] < 0.0 };
+                if fits { value } else { 0.0 }
             })
             .collect();
         if let Some(start) = feasible(problem, candidate) {
@@ -80,13 +80,14 @@ fn feasible(problem: &smo::Problem, mut values: Vec<f64>) -> Option<Vec<f64>> {
     Some(values)
 }
 
-/// Brings the sum of `members` to `target`; first those that are not zero, then all.
+/// Brings the sum of `members` to `target`: by a factor where the target is not zero (models of some
+/// machines are multiples of their solution), then by moving those that are not zero, then all.
 fn settle(problem: &smo::Problem, members: &[usize], target: f64, values: &mut [f64]) -> bool {
     let sum: f64 = members.iter().map(|&v| values[v]).sum();
-    if target != 0.0 && sum != 0.0 && sum.signum() == target.signum() {
-        for &v in members {
-            values[v] = (values[v] * target / sum).clamp(problem.lower[v], problem.upper[v]);
-        }
+    let same_side = target != 0.0 && sum != 0.0 && sum.signum() == target.signum();
+    let factor = if same_side { target / sum } else { 1.0 };
+    for &v in members {
+        values[v] = (values[v] * factor).clamp(problem.lower[v], problem.upper[v]);
     }
     let scale: f64 = members.iter().map(|&v| values[v].abs()).sum::<f64>() + target.abs();
     for only_used in [true, true, false] {
@@ -138,7 +139,7 @@ mod tests {
             let upper: Vec<f64> = variables.iter().map(|v| v.1).collect();
             let start: Vec<f64> = upper.iter().map(|u| share * u).collect();
             let target: f64 = start.iter().sum();
-            let candidate = variables.iter().map(|(value, upper)| value.min(*upper)).collect();
+            let candidate = variables.iter().map(|v| v.0).collect();
             let problem = problem(upper.clone(), start);
             let found = feasible(&problem, candidate).expect("the box holds the sum");
             prop_assert!((found.iter().sum::<f64>() - target).abs() <= 1e-9 * (1.0 + target));

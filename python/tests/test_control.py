@@ -1,0 +1,232 @@
+"""Progress, limits, interruption, threads and warm starts."""
+
+import itertools
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_iris, make_classification
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import SVC as Reference
+from widemargin import SVC, SVDD, SVR, History, NuSVC, NuSVR, OneClassSVM
+
+ALL = [SVC, NuSVC, SVR, NuSVR, OneClassSVM, SVDD]
+
+
+@pytest.fixture(scope="module")
+def hard():
+    """A problem that takes long at a tight tolerance."""
+    X, y = make_classification(4000, 20, n_informative=4, flip_y=0.4, random_state=0)
+    return X.astype(np.float32), y
+
+
+def test_callbacks_see_the_violation_fall():
+    X, y = load_breast_cancer(return_X_y=True)
+    history = History()
+    model = SVC(kernel="rbf", gamma=1e-5, C=10, callbacks=[history]).fit(X, y)
+    steps = history.steps
+    assert steps[-1].violation < steps[0].violation
+    assert steps[-1].violation <= model.tol
+    assert steps[-1].objective == pytest.approx(model.objective_, rel=1e-3)
+    assert all(a.elapsed <= b.elapsed for a, b in itertools.pairwise(steps))
+
+
+def test_a_callback_stops_the_training_with_a_usable_model(hard):
+    X, y = hard
+    seen = []
+
+    def stop(progress):
+        seen.append(progress)
+        return len(seen) >= 1
+
+    model = SVC(C=1000, gamma=0.1, tol=1e-6, callbacks=stop).fit(X, y)
+    assert model.status_ == "interrupted"
+    assert model.fit_status_ == 1
+    assert model.score(X, y) > 0.5
+
+
+def test_an_exception_in_a_callback_is_the_caller_s():
+    X, y = load_iris(return_X_y=True)
+
+    def fail(progress):
+        raise ZeroDivisionError("mine")
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        SVC(callbacks=fail).fit(X, y)
+
+
+def test_callbacks_run_on_the_calling_thread(hard):
+    threads = set()
+    X, y = hard
+    SVC(callbacks=lambda progress: threads.add(threading.get_ident()), n_jobs=2).fit(X, y % 3)
+    assert threads == {threading.get_ident()}
+
+
+def test_verbose_prints(capsys):
+    X, y = load_iris(return_X_y=True)
+    SVC(verbose=True).fit(X, y)
+    assert "solved" in capsys.readouterr().out
+    SVC().fit(X, y)
+    assert capsys.readouterr().out == ""
+
+
+def test_time_limit(hard):
+    X, y = hard
+    model = SVC(C=1e6, gamma=0.5, tol=1e-7, max_time=0.3, precision="double")
+    started = time.monotonic()
+    with pytest.warns(ConvergenceWarning, match=r"terminated early \(max_time=0.3\)"):
+        model.fit(X, y)
+    assert time.monotonic() - started < 3
+    assert model.fit_status_ == 1
+    assert model.status_ == "time limit reached"
+    assert model.score(X, y) > 0.5
+
+
+def test_iteration_limit(hard):
+    X, y = hard
+    model = SVC(max_iter=5)
+    with pytest.warns(ConvergenceWarning, match=r"terminated early \(max_iter=5\)"):
+        model.fit(X, y)
+    assert (model.n_iter_ <= 5).all()
+    assert np.isfinite(model.decision_function(X)).all()
+
+
+INTERRUPTED = """
+import os, signal, sys, threading, time
+import numpy as np
+from widemargin import {name}
+rng = np.random.RandomState(0)
+X, y = rng.randn({rows}, 50), rng.randint(0, 2, {rows})
+sent = []
+def send():
+    sent.append(time.monotonic())
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Timer(0.7, send).start()
+try:
+    {name}(tol=1e-8, gamma=0.5, n_jobs={jobs}, {parameters}).fit(X, y)
+    print("ended before the signal")
+except KeyboardInterrupt:
+    print(f"{{time.monotonic() - sent[0]:.3f}}")
+"""
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize(
+    ("name", "parameters"), [("SVC", "C=1e6"), ("SVR", "C=1e6"), ("NuSVC", "nu=0.9")]
+)
+def test_ctrl_c_ends_within_a_second(name, parameters, jobs):
+    script = INTERRUPTED.format(name=name, parameters=parameters, jobs=jobs, rows=12000)
+    run = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert "ended" not in run.stdout, run.stdout
+    assert float(run.stdout) < 1.0, run.stdout + run.stderr
+
+
+def test_the_lock_is_released_while_training(hard):
+    X, y = hard
+    counter = [0]
+    done = threading.Event()
+
+    def count():
+        while not done.is_set():
+            counter[0] += 1
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    started = time.monotonic()
+    SVC(C=100, gamma=0.1, precision="double").fit(X, y)
+    elapsed = time.monotonic() - started
+    done.set()
+    thread.join()
+    assert counter[0] > 20 * elapsed
+
+
+def test_several_threads_train_at_once():
+    X, y = load_iris(return_X_y=True)
+    expected = SVC().fit(X, y).decision_function(X)
+    failures = []
+
+    def work(seed):
+        for _ in range(20):
+            found = SVC(n_jobs=1 + seed % 2, random_state=seed).fit(X, y).decision_function(X)
+            if not np.array_equal(found, expected):
+                failures.append(seed)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+
+
+@pytest.mark.parametrize("Estimator", ALL)
+def test_threads_do_not_change_the_result(Estimator):
+    X, y = load_iris(return_X_y=True)
+    one = Estimator(n_jobs=1).fit(X, y)
+    two = Estimator(n_jobs=2).fit(X, y)
+    np.testing.assert_array_equal(one.dual_coef_, two.dual_coef_)
+    np.testing.assert_array_equal(one.predict(X), two.predict(X))
+
+
+@pytest.mark.parametrize("Estimator", ALL)
+def test_a_warm_start_at_the_optimum_has_nothing_to_do(Estimator):
+    X, y = load_breast_cancer(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    cold = Estimator(warm_start=True, gamma=0.05).fit(X, y)
+    steps, values = np.sum(cold.n_iter_), cold.predict(X)
+    cold.fit(X, y)
+    assert np.sum(cold.n_iter_) <= 0.1 * steps + 2
+    np.testing.assert_allclose(cold.predict(X), values, atol=0.05)
+
+
+@pytest.mark.parametrize("change", [{"C": 1.3}, {"C": 0.7}, {"gamma": 0.06}])
+def test_a_warm_start_finds_the_optimum_of_the_new_problem(change):
+    X, y = load_breast_cancer(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    warm = SVC(warm_start=True, gamma=0.05, tol=1e-6).fit(X, y).set_params(**change).fit(X, y)
+    reference = Reference(gamma=0.05, tol=1e-6).set_params(**change).fit(X, y)
+    np.testing.assert_allclose(warm.decision_function(X), reference.decision_function(X), atol=1e-4)
+    cold = SVC(gamma=0.05, tol=1e-6).set_params(**change).fit(X, y)
+    assert warm.n_iter_.sum() < cold.n_iter_.sum()
+
+
+def test_a_warm_start_takes_more_rows_and_other_classes():
+    X, y = load_iris(return_X_y=True)
+    model = SVC(warm_start=True).fit(X[:120], y[:120])
+    model.fit(X, y)
+    assert model.score(X, y) == SVC().fit(X, y).score(X, y)
+    model.fit(X, (y > 0).astype(int))
+    assert model.score(X, y > 0) == 1.0
+
+
+def test_interrupt_handlers_of_others_stay():
+    before = signal.getsignal(signal.SIGINT)
+    X, y = load_iris(return_X_y=True)
+    SVC().fit(X, y)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_fork_may_train_after_its_parent_did():
+    script = textwrap.dedent(
+        """
+        import multiprocessing
+        from sklearn.datasets import load_iris
+        from widemargin import SVC
+        X, y = load_iris(return_X_y=True)
+        def score(c):
+            return SVC(C=c, n_jobs=2).fit(X, y).score(X, y)
+        here = [score(c) for c in (1, 10)]
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            print(pool.map(score, [1, 10]) == here)
+        """
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert run.stdout.strip() == "True", run.stderr

@@ -1,0 +1,110 @@
+"""Exported graphs, run by onnxruntime, return what the methods return."""
+
+import warnings
+
+import numpy as np
+import pytest
+import widemargin
+from sklearn.datasets import load_diabetes, load_iris, load_wine
+from sklearn.preprocessing import MinMaxScaler
+
+onnxruntime = pytest.importorskip("onnxruntime")
+
+METHODS = ("predict", "decision_function", "predict_proba", "score_samples")
+KERNELS = [
+    {"kernel": "linear"},
+    {"kernel": "poly", "degree": 3, "coef0": 1.0, "gamma": 0.5},
+    {"kernel": "rbf"},
+    {"kernel": "sigmoid", "gamma": 0.05},
+    {"kernel": "laplacian", "gamma": 0.3},
+    {"kernel": "chi2", "gamma": 0.5},
+    {"kernel": "cosine"},
+    {"kernel": "0.5*rbf(gamma=0.2) + 2*linear*cosine"},
+]
+
+
+def data(load=load_wine):
+    X, y = load(return_X_y=True)
+    return MinMaxScaler().fit_transform(X), y
+
+
+def fit(estimator, X, y):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        return estimator.fit(X, y)
+
+
+def assert_exported(estimator, X, dtype=np.float64, tolerance=1e-5):
+    content = estimator.to_onnx(dtype=dtype).SerializeToString()
+    session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    found = dict(zip(names, session.run(names, {"X": X.astype(dtype)}), strict=True))
+    expected = {name for name in METHODS if hasattr(estimator, name)}
+    assert set(found) == expected
+    for name in expected:
+        answer = getattr(estimator, name)(X)
+        if name == "predict" and answer.dtype.kind in "iuUOb":
+            # Rows on a boundary may fall on either side of it.
+            assert np.mean(found[name] == answer) >= (1 if dtype == np.float64 else 0.98)
+        else:
+            assert found[name].shape == answer.shape
+            scale = max(1.0, np.abs(answer).max())
+            np.testing.assert_allclose(found[name], answer, atol=tolerance * scale)
+
+
+@pytest.mark.parametrize("parameters", KERNELS, ids=lambda p: p["kernel"])
+@pytest.mark.parametrize("name", ["SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "SVDD"])
+def test_every_machine_and_kernel(name, parameters):
+    X, y = data()
+    extra = {"nu": 0.2} if name in ("NuSVC", "OneClassSVM", "SVDD") else {}
+    estimator = getattr(widemargin, name)(**parameters, **extra).fit(X, y)
+    if name in ("OneClassSVM", "SVDD"):
+        X = X + 1e-3  # off the boundary, where the support vectors are
+    assert_exported(estimator, X)
+
+
+@pytest.mark.parametrize("calibration", ["sigmoid", "isotonic"])
+@pytest.mark.parametrize("scheme", ["ovo", "ovr", "dag", "ecoc"])
+@pytest.mark.parametrize("shape", ["ovr", "ovo"])
+def test_every_scheme_and_calibration(scheme, calibration, shape):
+    X, y = data(load_iris)
+    X = np.vstack([X, X + 0.07])
+    y = np.concatenate([y, (y + (np.arange(len(y)) % 3 == 0)) % 4])  # four classes, with noise
+    estimator = widemargin.SVC(
+        multi_class=scheme,
+        calibration=calibration,
+        decision_function_shape=shape,
+        probability=True,
+        random_state=0,
+    )
+    assert_exported(fit(estimator, X, y), X)
+
+
+def test_two_classes_and_words():
+    X, y = data()
+    words = np.array(["no", "yes"])[(y == 1).astype(int)]
+    assert_exported(fit(widemargin.SVC(probability=True, random_state=0), X, words), X)
+
+
+def test_break_ties():
+    X, y = data()
+    assert_exported(widemargin.SVC(break_ties=True).fit(X, y), X)
+
+
+def test_precomputed_kernel():
+    X, y = data()
+    assert_exported(widemargin.SVC(kernel="precomputed").fit(X @ X.T, y), X @ X.T)
+
+
+def test_single_precision():
+    X, y = data(load_diabetes)
+    assert_exported(widemargin.SVR().fit(X, y), X, np.float32)
+    X, y = data()
+    assert_exported(widemargin.SVC(gamma=0.5).fit(X, y), X, np.float32)
+
+
+def test_callable_kernels_are_refused():
+    X, y = data()
+    estimator = widemargin.SVC(kernel=lambda a, b: a @ b.T).fit(X, y)
+    with pytest.raises(ValueError, match="Python function cannot be kept in ONNX"):
+        estimator.to_onnx()

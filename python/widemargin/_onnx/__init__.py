@@ -1,0 +1,43 @@
+"""Prediction functions as ONNX graphs of standard operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from widemargin._onnx.answers import classifier, novelty
+from widemargin._onnx.graph import Graph
+from widemargin._onnx.kernels import block, own
+
+_RULES = {"one-class": novelty, "svdd": novelty}
+
+
+def export(estimator: Any, dtype: np.dtype[Any]) -> Any:
+    """Return the ONNX model of a fitted estimator."""
+    model = estimator._model
+    graph = Graph(dtype)
+    given = model.kernel["name"] == "precomputed"
+    width = estimator.shape_fit_[0] if given else model.features
+    rows = graph.input("X", width)
+    if model.scaling is not None:
+        offset, factor = model.scaling
+        rows = rows * graph.constant(factor) + graph.constant(offset)
+    if given:
+        kernel = graph.node("Gather", rows, graph.integers(model.support), axis=1)
+    else:
+        vectors = estimator.support_vectors_
+        vectors = vectors.toarray() if sp.issparse(vectors) else vectors
+        kernel = block(model.kernel, rows, vectors.astype(np.float64))
+    weights = graph.constant(model.function_coefficients.T)
+    values = graph.node("MatMul", kernel, weights) + graph.constant(model.intercepts)
+    if model.kind == "svdd":
+        values = values - own(model.kernel, rows)
+    if model.classes is not None:
+        classifier(graph, estimator, values)
+    elif model.kind in _RULES:
+        _RULES[model.kind](graph, estimator, values)
+    else:
+        graph.output("predict", graph.flat(values))
+    return graph.finish(f"widemargin {type(estimator).__name__}")
