@@ -33,7 +33,8 @@ test-rust:
 test-python: .venv-test/ready
 	VIRTUAL_ENV='$(CURDIR)/.venv-test' $(TEST_BIN)/maturin develop --quiet
 	$(TEST_BIN)/python -m pytest -q
-	$(TEST_BIN)/python -m pytest -q --doctest-modules python/widemargin
+	MPLBACKEND=agg $(TEST_BIN)/python -m pytest -q --doctest-modules --doctest-glob='*.md' \
+		python/widemargin docs/coming-from-scikit-learn.md
 	$(TEST_BIN)/python python/sklearn_suite/run.py
 	$(TEST_BIN)/mypy
 

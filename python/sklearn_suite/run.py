@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 import sklearn.svm
+
 import widemargin
 
 SUBSTITUTED = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")

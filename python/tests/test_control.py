@@ -13,6 +13,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_iris, make_classification
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC as Reference
+
 from widemargin import SVC, SVDD, SVR, History, NuSVC, NuSVR, OneClassSVM
 
 ALL = [SVC, NuSVC, SVR, NuSVR, OneClassSVM, SVDD]

@@ -9,6 +9,7 @@ from sklearn.utils.estimator_checks import (
     check_sample_weight_equivalence_on_sparse_data,
     parametrize_with_checks,
 )
+
 from widemargin import SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM
 
 # scikit-learn expects the same failures of its own estimators: `gamma="scale"` knows no weights,

@@ -4,9 +4,10 @@ import warnings
 
 import numpy as np
 import pytest
-import widemargin
 from sklearn.datasets import load_diabetes, load_iris, load_wine
 from sklearn.preprocessing import MinMaxScaler
+
+import widemargin
 
 onnxruntime = pytest.importorskip("onnxruntime")
 

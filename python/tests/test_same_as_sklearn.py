@@ -5,10 +5,11 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import widemargin
 from sklearn import svm
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
 from sklearn.preprocessing import StandardScaler
+
+import widemargin
 
 TIGHT = {"tol": 1e-8}
 KERNELS = [

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 #: LIBSVM takes an infinite C; the solver wants a number, and no dual variable comes near this one.
 _LARGEST_C = 1e100
 
+#: The library starts no more.
+_MOST_THREADS = 1024
+
 _NOT_FINITE = (
     "The dual coefficients or intercepts are not finite. The input data may contain large values "
     "and need to be preprocessed."
@@ -133,7 +136,7 @@ class BaseMachine(BaseEstimator):
             if "norms are finite" in str(error):
                 raise ValueError(f"{_NOT_FINITE} ({error})") from None
             raise
-        monitor.end(model.training, len(model.support))
+        monitor.end(model.training, model.support_count)
         self.shape_fit_ = X.shape if rows is None or hasattr(rows, "shape") else (count,)
         if rows is not None and hasattr(rows, "shape"):
             self.shape_fit_ = rows.shape
@@ -173,7 +176,10 @@ class BaseMachine(BaseEstimator):
         return None
 
     def _threads(self) -> int:
-        return int(effective_n_jobs(self.n_jobs))
+        threads = int(effective_n_jobs(self.n_jobs))
+        if threads > _MOST_THREADS:
+            raise ValueError(f"n_jobs must be at most {_MOST_THREADS}. Got {self.n_jobs} instead.")
+        return threads
 
     def _targets(self, y: Any) -> Any:
         return column_or_1d(y, warn=True).astype(np.float64, copy=False)
@@ -271,7 +277,7 @@ class BaseMachine(BaseEstimator):
                 f"X.shape[1] = {X.shape[1]} should be equal to {self.shape_fit_[0]}, "
                 "the number of samples at training time"
             )
-        if self._n_support.sum() != len(self.support_):
+        if self._n_support.sum() != self._model.support_count:
             raise ValueError(f"The internal representation of {type(self).__name__} was altered")
         return to_core(X)
 

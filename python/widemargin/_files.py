@@ -60,7 +60,7 @@ def _fitted(estimator: BaseMachine, model: _core.Model) -> BaseMachine:
     table = model.support_vectors
     estimator._sparse_kind = "csr_array" if isinstance(table, tuple) else None
     estimator._rows_fit = None
-    rows = model.training.get("rows", len(model.support))
+    rows = model.training.get("rows", model.support_count)
     estimator.n_features_in_ = model.features
     estimator.shape_fit_ = (rows, model.features)
     if model.feature_names is not None:

@@ -95,6 +95,12 @@ class BaseSVC(ClassifierMixin, BaseMachine):
             raise ValueError(
                 f"The number of classes has to be greater than one; got {len(classes)} class"
             )
+        if (self.class_weight_ < 0).any():
+            worst = np.argmin(self.class_weight_)
+            raise ValueError(
+                f"The class_weight of class '{classes[worst]}' must be at least 0. Got "
+                f"{self.class_weight_[worst]} instead."
+            )
         self.classes_ = classes
         return codes.astype(np.int64), [_name(label) for label in classes]
 
@@ -116,7 +122,7 @@ class BaseSVC(ClassifierMixin, BaseMachine):
                 "Invalid input - all samples with positive weights belong to the same class."
             )
         lost = np.delete(self.classes_, left)
-        raise ValueError(f"Invalid input - no sample of class {lost[0]!r} has a positive weight.")
+        raise ValueError(f"Invalid input - no sample of class '{lost[0]}' has a positive weight.")
 
     def _adopt(self, model: _core.Model, steps: NDArray[np.int64]) -> None:
         super()._adopt(model, steps)

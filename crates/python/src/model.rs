@@ -198,7 +198,13 @@ impl Model {
         }
     }
 
-    /// Training row of every support vector.
+    /// Number of support vectors.
+    #[getter]
+    fn support_count(&self) -> usize {
+        self.model.support_count()
+    }
+
+    /// Training row of every support vector; empty when not known.
     #[getter]
     fn support<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i32>> {
         let rows: Vec<i32> = self.model.support_rows.iter().map(|&row| row as i32).collect();
