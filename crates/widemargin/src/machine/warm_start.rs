@@ -57,7 +57,8 @@ impl<'a> Earlier<'a> {
             .enumerate()
             .map(|(v, row)| {
                 let value: f64 = by_row.get(row).copied().unwrap_or(0.0);
-                let fits = if value > 0.0 { problem.upper[v] > 0.0 } else { problem.lower[v] < 0.0 };
+                let fits =
+                    if value > 0.0 { problem.upper[v] > 0.0 } else { problem.lower[v] < 0.0 };
                 if fits { value } else { 0.0 }
             })
             .collect();
