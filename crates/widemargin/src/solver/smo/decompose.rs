@@ -256,7 +256,7 @@ impl Run<'_> {
             if let Some(status) = self.limit() {
                 return Some(status);
             }
-            let set = selector.select_worst(state, &extremes, size);
+            let set = selector.select_worst(state, &extremes, size, self.context);
             let crowded = set.len() >= size - size / 32;
             let settled = if crowded { SETTLED } else { SETTLED_ALL };
             let target = (settled * violation).max(0.5 * tol);

@@ -10,6 +10,7 @@ use std::cmp::Ordering;
 use std::collections::VecDeque;
 
 use super::state::{Extremes, State};
+use crate::context::Context;
 
 /// A variable and by how much it violates the optimality conditions.
 type Candidate = (f64, u32);
@@ -75,7 +76,9 @@ impl Selector {
         if state.len() <= size {
             return (0..state.len() as u32).collect();
         }
-        self.find_candidates(state, extremes, |_, _| true);
+        let [rising, falling] = &mut self.candidates;
+        find_rising(state, extremes, |_| true, rising);
+        find_falling(state, extremes, |_| true, falling);
         let mut chosen = Vec::with_capacity(size);
         for side in &mut self.candidates {
             let mut fresh_left = (fresh / 2).max(1);
@@ -106,9 +109,24 @@ impl Selector {
         state: &State,
         extremes: &[Extremes; 2],
         size: usize,
+        context: &Context,
     ) -> Vec<u32> {
-        self.find_candidates(state, extremes, |_, _| true);
-        self.worst(size)
+        let [rising, falling] = &mut self.candidates;
+        let mut rise = || {
+            find_rising(state, extremes, |_| true, rising);
+            keep_worst(rising, size / 2);
+        };
+        let mut fall = || {
+            find_falling(state, extremes, |_| true, falling);
+            keep_worst(falling, size / 2);
+        };
+        if context.is_parallel() {
+            rayon::join(rise, fall);
+        } else {
+            rise();
+            fall();
+        }
+        self.chosen()
     }
 
     /// The worst `size` violators whose rows are not at hand, ascending.
@@ -118,46 +136,50 @@ impl Selector {
         extremes: &[Extremes; 2],
         size: usize,
     ) -> Vec<u32> {
-        self.find_candidates(state, extremes, |at_hand, v| !at_hand.has(v));
-        let chosen = self.worst(size);
+        let [rising, falling] = &mut self.candidates;
+        let fresh = |v| !self.at_hand.has(v);
+        find_rising(state, extremes, fresh, rising);
+        find_falling(state, extremes, fresh, falling);
+        keep_worst(rising, size / 2);
+        keep_worst(falling, size / 2);
+        let chosen = self.chosen();
         self.at_hand.take(&chosen);
         chosen
     }
 
-    /// The worst half of `size` candidates of either side, ascending.
-    fn worst(&mut self, size: usize) -> Vec<u32> {
-        let mut chosen = Vec::with_capacity(size);
-        for side in &mut self.candidates {
-            keep_worst(side, size / 2);
-            chosen.extend(side.iter().map(|&(_, v)| v));
-        }
+    /// The candidates of both sides, ascending.
+    fn chosen(&self) -> Vec<u32> {
+        let mut chosen: Vec<u32> = self.candidates.iter().flatten().map(|&(_, v)| v).collect();
         chosen.sort_unstable();
         chosen.dedup();
         chosen
     }
+}
 
-    /// Lists the violating variables that `admitted` lets, those that want to rise and those that
-    /// want to fall.
-    fn find_candidates(
-        &mut self,
-        state: &State,
-        extremes: &[Extremes; 2],
-        admitted: impl Fn(&AtHand, usize) -> bool,
-    ) {
-        let [rising, falling] = &mut self.candidates;
-        rising.clear();
-        falling.clear();
-        for v in (0..state.len()).filter(|&v| admitted(&self.at_hand, v)) {
-            let value = -state.gradient[v];
-            let e = extremes[state.group(v)];
-            if state.can_rise(v) && value > e.down {
-                rising.push((value - e.down, v as u32));
-            }
-            if state.can_fall(v) && value < e.up {
-                falling.push((e.up - value, v as u32));
-            }
-        }
-    }
+/// Lists the variables that violate by being too small, of those that `admitted` lets.
+fn find_rising(
+    state: &State,
+    extremes: &[Extremes; 2],
+    admitted: impl Fn(usize) -> bool,
+    candidates: &mut Vec<Candidate>,
+) {
+    let violation = |v: usize| -state.gradient[v] - extremes[state.group(v)].down;
+    let rising = (0..state.len()).filter(|&v| admitted(v) && state.can_rise(v));
+    candidates.clear();
+    candidates.extend(rising.map(|v| (violation(v), v as u32)).filter(|c| c.0 > 0.0));
+}
+
+/// Lists the variables that violate by being too large, of those that `admitted` lets.
+fn find_falling(
+    state: &State,
+    extremes: &[Extremes; 2],
+    admitted: impl Fn(usize) -> bool,
+    candidates: &mut Vec<Candidate>,
+) {
+    let violation = |v: usize| extremes[state.group(v)].up + state.gradient[v];
+    let falling = (0..state.len()).filter(|&v| admitted(v) && state.can_fall(v));
+    candidates.clear();
+    candidates.extend(falling.map(|v| (violation(v), v as u32)).filter(|c| c.0 > 0.0));
 }
 
 /// Larger violations first, then lower indices.
