@@ -1,7 +1,11 @@
-//! Training with the interpreter released: a worker thread computes, the calling thread waits,
-//! hands events to Python and looks for Ctrl-C.
+//! Training with the interpreter released.
+//!
+//! A small problem is solved by the calling thread, which looks for Ctrl-C at every event. A larger
+//! one is solved by a worker while the calling thread waits, hands events to Python and looks for
+//! Ctrl-C, so that no phase of the computation can delay it.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -24,6 +28,12 @@ const SIGNAL_PERIOD: Duration = Duration::from_millis(50);
 
 /// Time the worker has to stop before the caller goes on without it.
 const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Multiplications for all kernel values of a training that the calling thread does itself.
+const SMALL: f64 = 1e8;
+
+/// Takes the events of a training, on whatever thread they happen.
+type Listener = dyn Fn(&Event) + Send + Sync;
 
 /// What the rows are labelled with.
 #[derive(FromPyObject)]
@@ -52,13 +62,7 @@ impl Name {
     }
 }
 
-/// What the worker tells the waiting thread.
-enum Message {
-    Event(Event),
-    Done(Box<widemargin::Result<Trained>>),
-}
-
-/// One training, owned by the worker.
+/// One training, run by the caller or by a worker.
 struct Job {
     machine: Box<dyn Machine>,
     data: Dataset,
@@ -66,20 +70,25 @@ struct Job {
     calibration: Option<CalibrationMethod>,
     context: Context,
     steps: Arc<Mutex<Vec<(usize, u64)>>>,
-    sender: Sender<Message>,
-    wants_events: bool,
 }
 
 impl Job {
-    fn run(&self) -> widemargin::Result<Trained> {
+    /// Whether all kernel values together take but a moment, so that no phase without events is
+    /// long and a thread of its own would cost more than it is for.
+    fn is_small(&self) -> bool {
+        let (rows, columns) = (self.data.rows() as f64, self.data.columns() as f64);
+        !self.context.is_parallel() && rows * rows * columns <= SMALL
+    }
+
+    fn run(&self, listener: &Arc<Listener>) -> widemargin::Result<Trained> {
         let steps = Arc::clone(&self.steps);
-        let forward = self.forward();
+        let first = Arc::clone(listener);
         let context = self.context.clone().with_observer(move |event: &Event| {
             if let Event::Solved(solved) = event {
                 let mut steps = steps.lock().unwrap_or_else(PoisonError::into_inner);
                 steps.push((solved.index, solved.outcome.iterations));
             }
-            forward(event);
+            first(event);
         });
         let model = match &self.start {
             Some(start) => self.machine.fit_from(&self.data, start, &context)?,
@@ -87,21 +96,11 @@ impl Job {
         };
         match self.calibration {
             Some(method) => {
-                let context = self.context.clone().with_observer(self.forward());
+                let then = Arc::clone(listener);
+                let context = self.context.clone().with_observer(move |event: &Event| then(event));
                 calibrate(self.machine.as_ref(), &self.data, model, method, &context)
             }
             None => Ok(model),
-        }
-    }
-
-    fn forward(&self) -> impl Fn(&Event) + Send + Sync + 'static {
-        let sender = self.sender.clone();
-        let wants_events = self.wants_events;
-        move |event| {
-            if wants_events || matches!(event, Event::Warning { .. }) {
-                // Nobody listens any more only after the training was given up.
-                let _ = sender.send(Message::Event(event.clone()));
-            }
         }
     }
 }
@@ -143,7 +142,6 @@ pub(crate) fn fit<'py>(
     if let Some(names) = names {
         data = data.with_feature_names(names).map_err(exception)?;
     }
-    let (sender, receiver) = channel();
     let steps = Arc::default();
     let job = Job {
         machine,
@@ -152,37 +150,17 @@ pub(crate) fn fit<'py>(
         calibration: settings.calibration()?,
         context,
         steps: Arc::clone(&steps),
-        sender: sender.clone(),
-        wants_events: on_event.is_some(),
     };
-    let worker = thread::Builder::new()
-        .name("widemargin-fit".into())
-        .spawn(move || {
-            let result = job.run();
-            let _ = sender.send(Message::Done(Box::new(result)));
-            // The tables go before the waiting thread is told that the worker has ended.
-            drop(job);
-        })
-        .map_err(|error| PyRuntimeError::new_err(format!("cannot start a thread: {error}")))?;
-    let mut waiting = Waiting { receiver, cancel, on_event, failure: None, warnings: Vec::new() };
-    let result = waiting.until_done(py);
-    if let Some((failure, _)) = waiting.failure {
-        // The worker stops at its next look at the cancel token and frees what it holds by itself.
-        return Err(failure);
-    }
-    let ended = py.detach(|| worker.join());
-    let Some(result) = result else {
-        let reason = ended.err().map_or_else(String::new, |panic| reason(panic.as_ref()));
-        return Err(PyRuntimeError::new_err(format!("internal error while training: {reason}")));
-    };
-    let mut model = result.map_err(exception)?;
+    let caller = Caller { cancel, on_event, failure: None, warnings: Vec::new() };
+    let (mut model, warnings) =
+        if job.is_small() { run_here(py, job, caller)? } else { run_beside(py, job, caller)? };
     if let (Some(table), Some(names)) = (&mut model.classes, classes) {
         table.names = names;
     }
     let mut steps = steps.lock().unwrap_or_else(PoisonError::into_inner).clone();
     steps.sort_unstable();
     let steps: Vec<i64> = steps.iter().map(|&(_, steps)| steps as i64).collect();
-    Ok((Model::new(model), steps.into_pyarray(py), waiting.warnings))
+    Ok((Model::new(model), steps.into_pyarray(py), warnings))
 }
 
 /// The label of every row: its class's name, so that messages can say it, or, where names are of
@@ -202,61 +180,32 @@ fn slice<'a, T: numpy::Element>(array: &'a PyReadonlyArray1<'_, T>) -> PyResult<
     array.as_slice().map_err(|_| PyValueError::new_err("expected a contiguous array"))
 }
 
-fn reason(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
-}
-
-/// The calling thread while the worker computes.
-struct Waiting {
-    receiver: Receiver<Message>,
+/// What Python wants to know and to decide while a machine trains.
+struct Caller {
     cancel: CancelToken,
     on_event: Option<Py<PyAny>>,
-    /// An exception of a callback or of Ctrl-C, and when it came; the worker was told to stop.
+    /// An exception of a callback or of Ctrl-C, and when it came; the training was told to stop.
     failure: Option<(PyErr, Instant)>,
     warnings: Vec<String>,
 }
 
-impl Waiting {
-    /// What the worker ended with; `None` when it panicked or does not stop soon enough.
-    fn until_done(&mut self, py: Python<'_>) -> Option<widemargin::Result<Trained>> {
-        loop {
-            if self.failure.as_ref().is_some_and(|(_, since)| since.elapsed() > PATIENCE) {
-                return None;
-            }
-            let receiver = &mut self.receiver;
-            match py.detach(move || receiver.recv_timeout(SIGNAL_PERIOD)) {
-                Ok(Message::Done(result)) => return Some(*result),
-                Ok(Message::Event(event)) => {
-                    if self.failure.is_none() {
-                        match self.tell(py, &event) {
-                            Ok(false) => {}
-                            Ok(true) => self.cancel.cancel(),
-                            Err(failure) => self.give_up(failure),
-                        }
-                    }
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return None,
-            }
-            if self.failure.is_none()
-                && let Err(failure) = py.check_signals()
-            {
-                self.give_up(failure);
-            }
-        }
-    }
-
-    fn give_up(&mut self, failure: PyErr) {
-        self.failure = Some((failure, Instant::now()));
-        self.cancel.cancel();
-    }
-
-    /// Hands an event to Python; true when the training is to stop.
-    fn tell(&mut self, py: Python<'_>, event: &Event) -> PyResult<bool> {
+impl Caller {
+    /// Takes an event; calls Python when it wants to know.
+    fn take(&mut self, py: Python<'_>, event: &Event) {
         if let Event::Warning { message } = event {
             self.warnings.push(message.clone());
         }
+        if self.failure.is_none() {
+            match self.tell(py, event) {
+                Ok(false) => {}
+                Ok(true) => self.cancel.cancel(),
+                Err(failure) => self.give_up(failure),
+            }
+        }
+    }
+
+    /// Hands an event to Python; true when the training is to stop.
+    fn tell(&self, py: Python<'_>, event: &Event) -> PyResult<bool> {
         let Some(on_event) = &self.on_event else { return Ok(false) };
         let answer = match event {
             Event::Stage { name, total } => on_event.call1(py, ("stage", (*name, *total))),
@@ -268,5 +217,118 @@ impl Waiting {
             _ => return Ok(false),
         }?;
         answer.bind(py).is_truthy()
+    }
+
+    fn look_for_signals(&mut self, py: Python<'_>) {
+        if self.failure.is_none()
+            && let Err(failure) = py.check_signals()
+        {
+            self.give_up(failure);
+        }
+    }
+
+    fn give_up(&mut self, failure: PyErr) {
+        self.failure = Some((failure, Instant::now()));
+        self.cancel.cancel();
+    }
+
+    /// What the training came to, once it has ended.
+    fn conclude(
+        self,
+        result: thread::Result<widemargin::Result<Trained>>,
+    ) -> PyResult<(Trained, Vec<String>)> {
+        if let Some((failure, _)) = self.failure {
+            return Err(failure);
+        }
+        match result {
+            Ok(model) => Ok((model.map_err(exception)?, self.warnings)),
+            Err(panic) => {
+                let reason = reason(panic.as_ref());
+                Err(PyRuntimeError::new_err(format!("internal error while training: {reason}")))
+            }
+        }
+    }
+}
+
+fn reason(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
+}
+
+/// Trains on the calling thread; events are taken as they come.
+fn run_here(py: Python<'_>, job: Job, caller: Caller) -> PyResult<(Trained, Vec<String>)> {
+    let wants_all = caller.on_event.is_some();
+    let shared = Arc::new(Mutex::new((caller, Instant::now())));
+    let theirs = Arc::clone(&shared);
+    let listener: Arc<Listener> = Arc::new(move |event: &Event| {
+        let mut shared = theirs.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = shared.1.elapsed() >= SIGNAL_PERIOD;
+        if wants_all || due || matches!(event, Event::Warning { .. }) {
+            Python::attach(|py| {
+                shared.0.take(py, event);
+                if due {
+                    shared.0.look_for_signals(py);
+                    shared.1 = Instant::now();
+                }
+            });
+        }
+    });
+    let result = py.detach(|| {
+        let result = catch_unwind(AssertUnwindSafe(|| job.run(&listener)));
+        // The observers go with the job, so that the caller is nobody else's afterwards.
+        drop((job, listener));
+        result
+    });
+    let shared = Arc::into_inner(shared)
+        .ok_or_else(|| PyRuntimeError::new_err("a training outlived its caller"))?;
+    shared.into_inner().unwrap_or_else(PoisonError::into_inner).0.conclude(result)
+}
+
+/// What the worker tells the waiting thread.
+enum Message {
+    Event(Event),
+    Done(Box<widemargin::Result<Trained>>),
+}
+
+/// Trains on a thread of its own while the calling thread waits, takes events and looks for Ctrl-C.
+fn run_beside(py: Python<'_>, job: Job, mut caller: Caller) -> PyResult<(Trained, Vec<String>)> {
+    let (sender, mut receiver) = channel();
+    let wants_all = caller.on_event.is_some();
+    let events: Mutex<Sender<Message>> = Mutex::new(sender.clone());
+    let listener: Arc<Listener> = Arc::new(move |event: &Event| {
+        if wants_all || matches!(event, Event::Warning { .. }) {
+            let events = events.lock().unwrap_or_else(PoisonError::into_inner);
+            // Nobody listens any more only after the training was given up.
+            let _ = events.send(Message::Event(event.clone()));
+        }
+    });
+    let worker = thread::Builder::new()
+        .name("widemargin-fit".into())
+        .spawn(move || {
+            let result = job.run(&listener);
+            // The tables go before the waiting thread hears of the end.
+            drop((job, listener));
+            let _ = sender.send(Message::Done(Box::new(result)));
+        })
+        .map_err(|error| PyRuntimeError::new_err(format!("cannot start a thread: {error}")))?;
+    let result = loop {
+        if caller.failure.as_ref().is_some_and(|(_, since)| since.elapsed() > PATIENCE) {
+            // The worker stops at its next look at the cancel token and frees what it holds.
+            return caller.conclude(Ok(Err(widemargin::Error::Interrupted)));
+        }
+        let receiver = &mut receiver;
+        match py.detach(move || receiver.recv_timeout(SIGNAL_PERIOD)) {
+            Ok(Message::Done(result)) => break Some(*result),
+            Ok(Message::Event(event)) => caller.take(py, &event),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break None,
+        }
+        caller.look_for_signals(py);
+    };
+    let ended = py.detach(|| worker.join());
+    match (result, ended) {
+        (Some(result), _) => caller.conclude(Ok(result)),
+        (None, Err(panic)) => caller.conclude(Err(panic)),
+        (None, Ok(())) => caller.conclude(Ok(Err(widemargin::Error::Interrupted))),
     }
 }
