@@ -69,3 +69,68 @@ impl Model {
         Dense::new(self.functions.len(), width, weights)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::Context;
+    use crate::data::{Dataset, Dense, Labels, Matrix};
+    use crate::kernel::Kernel;
+    use crate::machine::{Machine, Model, Scheme, Svc};
+
+    fn trained(scheme: Scheme) -> (Dataset, Model) {
+        let value = |i: usize| ((i * 7919) % 101) as f64 / 50.0 - 1.0;
+        let rows = Dense::new(60, 3, (0..180).map(value).collect()).unwrap();
+        let labels = (0..60).map(|i| (i % 4) as i64).collect();
+        let data = Dataset::new(Matrix::DenseF64(rows), Labels::Int(labels)).unwrap();
+        let svc = Svc { kernel: Kernel::Linear, scheme, ..Svc::default() };
+        let model = svc.fit(&data, &Context::new()).unwrap();
+        (data, model)
+    }
+
+    #[test]
+    fn weights_and_offsets_are_the_decision_functions() {
+        for scheme in [Scheme::OneVsOne, Scheme::OneVsRest] {
+            let (data, model) = trained(scheme);
+            let context = Context::new();
+            let values =
+                model.predictor(&context).unwrap().decision_values(data.features()).unwrap();
+            let weights = model.linear_weights().unwrap();
+            let mut row = [0.0; 3];
+            for i in 0..data.rows() {
+                data.features().copy_row(i, &mut row);
+                for (f, function) in model.functions.iter().enumerate() {
+                    let dot: f64 = weights.row(f).iter().zip(&row).map(|(w, x)| w * x).sum();
+                    assert!((dot - function.offset - values.row(i)[f]).abs() < 1e-4);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn pairs_lie_where_libsvm_puts_them() {
+        let (_, model) = trained(Scheme::OneVsOne);
+        let (rows, values) = model.dual_coefficients();
+        let (count, table) = (model.support_count(), model.classes.as_ref().unwrap());
+        assert_eq!((rows, values.len()), (3, 3 * count));
+        let class_of: Vec<usize> =
+            table.support.iter().enumerate().flat_map(|(c, &n)| vec![c; n]).collect();
+        for s in 0..count {
+            for other in (0..4).filter(|&other| other != class_of[s]) {
+                let (i, j) = (class_of[s].min(other), class_of[s].max(other));
+                let pair = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)];
+                let f = pair.iter().position(|&p| p == (i, j)).unwrap();
+                let row = if other > class_of[s] { other - 1 } else { other };
+                assert_eq!(values[row * count + s], model.functions[f].coefficient(s));
+            }
+        }
+    }
+
+    #[test]
+    fn a_start_at_the_optimum_needs_no_steps() {
+        let (data, model) = trained(Scheme::OneVsOne);
+        let svc = Svc { kernel: Kernel::Linear, ..Svc::default() };
+        let again = svc.fit_from(&data, &model, &Context::new()).unwrap();
+        let steps = |model: &Model| model.training.as_ref().unwrap().outcome.iterations;
+        assert!(steps(&model) > 20 && steps(&again) <= 6, "{} {}", steps(&model), steps(&again));
+    }
+}
