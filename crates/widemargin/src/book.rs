@@ -22,4 +22,5 @@ pages! {
     one_class: "docs/machines/one-class.md",
     svdd: "docs/machines/svdd.md",
     multiclass: "docs/machines/multiclass.md",
+    all_in_one: "docs/machines/all-in-one.md",
 }

@@ -5,8 +5,8 @@ use widemargin::data::{ClassOrder, Dataset, Label, Matrix};
 use widemargin::kernel::Kernel;
 use widemargin::machine::{
     CalibrationMethod, ClassWeights, Gamma, KernelDefaults, KernelExpression, Loss, Machine,
-    MachineKind, NuSvc, NuSvr, OneClass, Precision, Scaled, Scheme, SolverOptions, Svc, Svdd, Svr,
-    error_correcting_code,
+    MachineKind, MulticlassSvc, NuSvc, NuSvr, OneClass, Precision, Scaled, Scheme, SolverOptions,
+    Svc, Svdd, Svr, error_correcting_code,
 };
 
 use super::Scaling;
@@ -69,12 +69,13 @@ impl From<ProbabilityName> for CalibrationMethod {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Machine")]
 pub(crate) struct MachineArguments {
-    /// c-svc, nu-svc (classes), epsilon-svr, nu-svr (numbers), one-class or svdd (novelty)
+    /// c-svc, nu-svc (classes); ww, cs, llw, adm (or dgi), atm, ats, mmr, ova, reinforced (all
+    /// classes in one problem); epsilon-svr, nu-svr (numbers); one-class or svdd (novelty)
     #[arg(long, short = 's', value_name = "KIND", default_value = "c-svc",
           value_parser = value::<MachineKind>)]
     pub(crate) machine: MachineKind,
 
-    /// Penalty C of an error, for c-svc, epsilon-svr and nu-svr
+    /// Penalty C of an error, for all but nu-svc, one-class and svdd
     #[arg(long, short, value_name = "NUM", default_value_t = 1.0, allow_negative_numbers = true, value_parser = number)]
     pub(crate) c: f64,
 
@@ -90,9 +91,13 @@ pub(crate) struct MachineArguments {
     #[arg(long, value_enum, default_value = "hinge")]
     pub(crate) loss: LossName,
 
-    /// How more than two classes are reduced to pairs
+    /// How c-svc and nu-svc reduce more than two classes to pairs
     #[arg(long, value_enum, default_value = "ovo")]
     pub(crate) multiclass: Multiclass,
+
+    /// Give the scores of ww, cs, llw, ... an offset per class
+    #[arg(long)]
+    pub(crate) bias: bool,
 
     /// Factors on C: 'balanced', or LABEL=FACTOR,LABEL=FACTOR (others have 1)
     #[arg(long, value_name = "WEIGHTS", value_parser = class_weights)]
@@ -236,6 +241,16 @@ impl MachineArguments {
             MachineKind::NuSvr => Box::new(NuSvr { c, nu, kernel, options }),
             MachineKind::OneClass => Box::new(OneClass { nu, kernel, options }),
             MachineKind::Svdd => Box::new(Svdd { nu, kernel, options }),
+            MachineKind::AllInOne(machine) => Box::new(MulticlassSvc {
+                machine,
+                c,
+                kernel,
+                bias: self.bias,
+                class_weights,
+                classes: None,
+                class_order,
+                options,
+            }),
         })
     }
 }

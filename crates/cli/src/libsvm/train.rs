@@ -194,7 +194,7 @@ impl Options {
                 Box::new(Svr { c, epsilon: self.tube, loss, kernel, options })
             }
             MachineKind::NuSvr => Box::new(NuSvr { c, nu, kernel, options }),
-            MachineKind::OneClass | MachineKind::Svdd => Box::new(OneClass { nu, kernel, options }),
+            _ => Box::new(OneClass { nu, kernel, options }),
         })
     }
 }
@@ -202,8 +202,7 @@ impl Options {
 fn machine(number: i64) -> CommandResult<MachineKind> {
     usize::try_from(number)
         .ok()
-        .and_then(|index| MachineKind::ALL.get(index).copied())
-        .filter(|kind| *kind != MachineKind::Svdd)
+        .and_then(|index| MachineKind::LIBSVM.get(index).copied())
         .ok_or_else(|| Failure::Message("unknown svm type".into()))
 }
 

@@ -15,5 +15,6 @@ pub use instruction_set::InstructionSet;
 pub use pool::Buffer;
 pub use rows::{CompactRows, KernelRows, MatrixRows, Reuse, Row, RowsView};
 pub use simd::{
-    PAIR_WIDTH, Real, Scan, Weights, accumulate, best_partner, multiply, scan, shift_and_scan,
+    PAIR_WIDTH, PlainLoop, Real, Scan, Weights, accumulate, best_partner, multiply, run_plain,
+    scan, shift_and_scan,
 };

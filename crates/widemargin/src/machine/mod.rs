@@ -7,6 +7,7 @@ mod coefficients;
 mod fit;
 mod kernel_expression;
 mod model;
+mod multiclass;
 mod novelty;
 mod parameters;
 mod predictor;
@@ -25,6 +26,7 @@ pub use kernel_expression::{KernelDefaults, KernelExpression};
 pub use model::{
     Calibration, ClassTable, DecisionFunction, MachineKind, Model, Part, Scheme, Training,
 };
+pub use multiclass::{AllInOne, MulticlassSvc};
 pub use novelty::{OneClass, Svdd};
 pub use parameters::{CalibrationMethod, ClassWeights, Gamma, Loss, Precision, SolverOptions};
 pub use predictor::{PackedSupport, Predictor};

@@ -9,15 +9,17 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Precision, Preparation};
+use super::{AllInOne, Precision, Preparation};
 use crate::data::{Label, Matrix};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::solver::Outcome;
 
 /// Which machine a model comes from.
+///
+/// In files it is its [`name`](Self::name).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(try_from = "String", into = "String")]
 pub enum MachineKind {
     /// Classification with penalty C.
     CSvc,
@@ -31,12 +33,20 @@ pub enum MachineKind {
     OneClass,
     /// Support of a distribution: the smallest ball.
     Svdd,
+    /// Classification with the scores of all classes learnt together.
+    AllInOne(AllInOne),
 }
 
 impl MachineKind {
-    /// Every kind, in LIBSVM's order (`-s 0` …), SVDD last.
-    pub const ALL: [Self; 6] =
-        [Self::CSvc, Self::NuSvc, Self::OneClass, Self::EpsilonSvr, Self::NuSvr, Self::Svdd];
+    /// The kinds that LIBSVM has, in its order (`-s 0` …).
+    pub const LIBSVM: [Self; 5] =
+        [Self::CSvc, Self::NuSvc, Self::OneClass, Self::EpsilonSvr, Self::NuSvr];
+
+    /// Every kind, LIBSVM's first.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let all_in_one = AllInOne::ALL.into_iter().map(Self::AllInOne);
+        Self::LIBSVM.into_iter().chain([Self::Svdd]).chain(all_in_one)
+    }
 
     /// Name on the command line and in files.
     pub fn name(self) -> &'static str {
@@ -47,12 +57,13 @@ impl MachineKind {
             Self::NuSvr => "nu-svr",
             Self::OneClass => "one-class",
             Self::Svdd => "svdd",
+            Self::AllInOne(machine) => machine.name(),
         }
     }
 
     /// Whether it answers with a class label.
     pub fn is_classifier(self) -> bool {
-        matches!(self, Self::CSvc | Self::NuSvc)
+        matches!(self, Self::CSvc | Self::NuSvc | Self::AllInOne(_))
     }
 
     /// Whether it answers with a number.
@@ -71,10 +82,27 @@ impl FromStr for MachineKind {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == text).ok_or_else(|| {
-            let names = Self::ALL.map(Self::name).join(", ");
-            Error::parameter("machine", format!("one of {names}"), text)
+        if let Ok(machine) = text.parse() {
+            return Ok(Self::AllInOne(machine));
+        }
+        Self::all().find(|kind| kind.name() == text).ok_or_else(|| {
+            let names: Vec<&str> = Self::all().map(Self::name).collect();
+            Error::parameter("machine", format!("one of {}", names.join(", ")), text)
         })
+    }
+}
+
+impl TryFrom<String> for MachineKind {
+    type Error = Error;
+
+    fn try_from(name: String) -> Result<Self> {
+        name.parse()
+    }
+}
+
+impl From<MachineKind> for String {
+    fn from(kind: MachineKind) -> Self {
+        kind.name().to_owned()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Solvers of quadratic programs; they know boxes and sums, not labels.
 
 pub mod calibration;
+pub mod s2do;
 pub mod smo;
 mod status;
 

@@ -13,6 +13,7 @@ mod lanes;
 pub(super) mod math;
 mod multiply;
 mod pair;
+mod plain;
 mod portable;
 mod real;
 #[cfg(target_arch = "x86_64")]
@@ -22,6 +23,7 @@ pub use accumulate::accumulate;
 pub(super) use lanes::{Family, Lanes};
 pub use multiply::{Weights, multiply};
 pub use pair::{PAIR_WIDTH, Scan, best_partner, scan, shift_and_scan};
+pub use plain::{PlainLoop, run_plain};
 pub use real::Real;
 pub(super) use real::Vector;
 

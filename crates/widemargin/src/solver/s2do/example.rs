@@ -1,0 +1,236 @@
+//! The exact maximum over all dual variables of one example.
+//!
+//! With the others fixed the dual is l·x − ½k(a‖x‖² + b(s·x)²) over the box 0 ≤ x ≤ U or the simplex
+//! x ≥ 0, Σx ≤ U. For a given t = s·x it falls apart into clipped lines, so that t is the root of a
+//! monotone piecewise linear function; on the face Σx = U the same holds for the common threshold.
+
+use super::rule::Curvature;
+
+/// Kernel values up to this share of one are taken for zero.
+pub(super) const NO_CURVATURE: f64 = 1e-12;
+
+/// Evaluations after which a root is taken as found.
+const ROOT_STEPS: usize = 200;
+
+/// One example's problem, component by component.
+#[derive(Debug, Default)]
+pub(super) struct Example {
+    /// Class of every component.
+    pub(super) classes: Vec<u32>,
+    /// Gradient, then the linear term l.
+    pub(super) linear: Vec<f64>,
+    /// Signs s.
+    pub(super) signs: Vec<f64>,
+    /// The variables as they are.
+    pub(super) now: Vec<f64>,
+    /// The maximiser.
+    pub(super) best: Vec<f64>,
+    order: Vec<u32>,
+    sums: Vec<f64>,
+}
+
+impl Example {
+    /// Forgets the components.
+    #[inline(always)]
+    pub(super) fn clear(&mut self) {
+        self.classes.clear();
+        self.linear.clear();
+        self.signs.clear();
+        self.now.clear();
+    }
+
+    /// Adds a component.
+    #[inline(always)]
+    pub(super) fn push(&mut self, class: usize, gradient: f64, sign: f64, now: f64) {
+        self.classes.push(class as u32);
+        self.linear.push(gradient);
+        self.signs.push(sign);
+        self.now.push(now);
+    }
+
+    /// Puts the maximiser into `best`; returns whether it lies on the face Σx = `upper` of a
+    /// simplex.
+    #[inline(always)]
+    pub(super) fn solve(
+        &mut self,
+        k: f64,
+        curvature: Curvature,
+        upper: f64,
+        simplex: bool,
+    ) -> bool {
+        let (ka, kb) = (k * curvature.identity, k * curvature.common);
+        let now_t: f64 = self.now.iter().zip(&self.signs).map(|(x, s)| x * s).sum();
+        for p in 0..self.now.len() {
+            self.linear[p] += ka * self.now[p] + kb * self.signs[p] * now_t;
+        }
+        self.best.clear();
+        self.best.extend_from_slice(&self.now);
+        if k <= NO_CURVATURE {
+            return self.solve_linear(upper, simplex);
+        }
+        if kb == 0.0 {
+            for p in 0..self.best.len() {
+                self.best[p] = (self.linear[p] / ka).max(0.0).min(upper);
+            }
+        } else {
+            self.solve_box(ka, kb, upper, now_t);
+        }
+        if !simplex || self.best.iter().sum::<f64>() <= upper {
+            return false;
+        }
+        match self.signs.iter().position(|&s| s > 0.0) {
+            Some(own) if self.signs.iter().any(|&s| s < 0.0) => {
+                self.solve_mixed_face(ka, kb, upper, own);
+            }
+            _ => self.solve_face(ka, upper),
+        }
+        true
+    }
+
+    /// No curvature: every variable goes where its gradient points.
+    fn solve_linear(&mut self, upper: f64, simplex: bool) -> bool {
+        if !simplex {
+            for p in 0..self.best.len() {
+                match self.linear[p] {
+                    l if l > 0.0 => self.best[p] = upper,
+                    l if l < 0.0 => self.best[p] = 0.0,
+                    _ => {}
+                }
+            }
+            return false;
+        }
+        let largest = self.linear.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        for p in 0..self.best.len() {
+            if largest > 0.0 || self.linear[p] < 0.0 {
+                self.best[p] = 0.0;
+            }
+        }
+        if largest > 0.0
+            && let Some(p) = self.linear.iter().position(|&l| l == largest)
+        {
+            self.best[p] = upper;
+            return true;
+        }
+        false
+    }
+
+    #[inline(always)]
+    fn solve_box(&mut self, ka: f64, kb: f64, upper: f64, start: f64) {
+        let (linear, signs, best) = (&self.linear[..], &self.signs[..], &mut self.best[..]);
+        let n = best.len();
+        let (linear, signs) = (&linear[..n], &signs[..n]);
+        let positive = signs.iter().filter(|s| **s > 0.0).count() as f64;
+        let range = ((positive - n as f64) * upper, positive * upper);
+        root(range, start, upper, |t| {
+            let (mut value, mut free) = (-t, 0.0);
+            for p in 0..n {
+                let x = (linear[p] - kb * signs[p] * t) / ka;
+                let inside = x > 0.0 && x < upper;
+                let x = x.max(0.0).min(upper);
+                free += if inside { 1.0 } else { 0.0 };
+                best[p] = x;
+                value += signs[p] * x;
+            }
+            (value, -1.0 - free * kb / ka)
+        });
+    }
+
+    /// Σx = `upper` with equal signs: lines above a common threshold (Michelot's projection).
+    #[inline(always)]
+    fn solve_face(&mut self, ka: f64, upper: f64) {
+        let mut threshold = f64::NEG_INFINITY;
+        loop {
+            let (mut sum, mut count) = (0.0, 0.0);
+            for &l in &self.linear {
+                if l > threshold {
+                    sum += l;
+                    count += 1.0;
+                }
+            }
+            let next = (sum - ka * upper) / count;
+            if next <= threshold || count <= 1.0 {
+                threshold = threshold.max(next);
+                break;
+            }
+            threshold = next;
+        }
+        for p in 0..self.best.len() {
+            self.best[p] = ((self.linear[p] - threshold) / ka).max(0.0).min(upper);
+        }
+    }
+
+    /// Σx = `upper` where component `own` alone has a positive sign: a root in its value.
+    fn solve_mixed_face(&mut self, ka: f64, kb: f64, upper: f64, own: usize) {
+        let n = self.best.len();
+        self.order.clear();
+        self.order.extend((0..n as u32).filter(|&p| p as usize != own));
+        let linear = &self.linear;
+        self.order.sort_by(|&a, &b| linear[b as usize].total_cmp(&linear[a as usize]));
+        self.sums.clear();
+        let mut sum = 0.0;
+        for &p in &self.order {
+            sum += linear[p as usize];
+            self.sums.push(sum);
+        }
+        let (order, sums) = (&self.order, &self.sums);
+        // The threshold of the others when they sum to `rest`, and how many are above it.
+        let threshold = |rest: f64| {
+            let mut m = 1;
+            while m < order.len() {
+                let level = (sums[m - 1] - ka * rest) / m as f64;
+                if linear[order[m] as usize] <= level {
+                    break;
+                }
+                m += 1;
+            }
+            ((sums[m - 1] - ka * rest) / m as f64, m as f64)
+        };
+        let z = root((0.0, upper), self.now[own].min(upper), upper, |z| {
+            let (level, count) = threshold(upper - z);
+            let value = linear[own] - ka * z - 2.0 * kb * (2.0 * z - upper) - level;
+            (value, -ka - 4.0 * kb - ka / count)
+        });
+        let (level, _) = threshold(upper - z);
+        for p in 0..n {
+            let x = ((self.linear[p] - level) / ka).max(0.0).min(upper);
+            self.best[p] = if p == own { z } else { x };
+        }
+    }
+}
+
+/// The root of a non-increasing, piecewise linear function on `range`: Newton's steps kept inside a
+/// shrinking bracket. `f` returns value and slope; the last point it was called at is returned.
+#[inline(always)]
+fn root(range: (f64, f64), start: f64, scale: f64, mut f: impl FnMut(f64) -> (f64, f64)) -> f64 {
+    let (mut low, mut high) = range;
+    let mut t = start.max(low).min(high);
+    let small = 1e-15 * scale.max(low.abs()).max(high.abs());
+    // Whether the function was evaluated at the ends of the bracket.
+    let (mut low_known, mut high_known) = (false, false);
+    for _ in 0..ROOT_STEPS {
+        let (value, slope) = f(t);
+        if value.abs() <= small * slope.abs().max(1e-3) {
+            break;
+        }
+        if value > 0.0 {
+            (low, low_known) = (t, true);
+        } else {
+            (high, high_known) = (t, true);
+        }
+        let newton = t - value / slope;
+        let next = if newton > low && newton < high && slope < -1e-9 {
+            newton
+        } else if value > 0.0 && newton >= high && !high_known {
+            high
+        } else if value < 0.0 && newton <= low && !low_known {
+            low
+        } else {
+            0.5 * (low + high)
+        };
+        if next == t || high - low <= small {
+            break;
+        }
+        t = next;
+    }
+    t
+}

@@ -1,0 +1,319 @@
+//! Dual variables and scores of many examples, class by class.
+//!
+//! Examples stand in the order of their classes, so that in a run of examples every loop over one
+//! class is the same plain vector loop. Scores h_c(xᵢ) = Σⱼ (Σ_p ν_{yⱼ,p,c} α_{j,p}) kᵢⱼ are not
+//! projected; their mean is kept beside them, and the gradient γ − ν·f is formed from both, so that
+//! a change of one variable touches one or two columns (spec 5.4).
+
+use std::ops::Range;
+
+use super::example::Example;
+use super::rule::{Aggregation, Margin, Rule, sign};
+
+/// Elements of independent maxima kept side by side.
+const LANES: usize = 8;
+
+/// State of a set of examples.
+#[derive(Clone, Debug)]
+pub(super) struct Table {
+    pub(super) rule: Rule,
+    pub(super) classes: usize,
+    /// Class of every example, ascending.
+    pub(super) codes: Vec<u32>,
+    /// Examples of one class each: (class, examples).
+    runs: Vec<(usize, Range<usize>)>,
+    /// Bound of every example's variables or of their sum.
+    pub(super) upper: Vec<f64>,
+    /// k(x, x).
+    pub(super) diagonal: Vec<f64>,
+    /// α, one column per class.
+    pub(super) alpha: Vec<Vec<f64>>,
+    /// Unprojected scores, one column per class; after them, where scores are centred, their mean.
+    pub(super) score: Vec<Vec<f64>>,
+    /// Σα of every example where variables share a bound, else empty.
+    pub(super) sum: Vec<f64>,
+}
+
+impl Table {
+    /// Examples of the classes `codes` (ascending) with all variables and scores zero.
+    pub(super) fn new(
+        rule: Rule,
+        classes: usize,
+        codes: Vec<u32>,
+        upper: Vec<f64>,
+        diagonal: Vec<f64>,
+    ) -> Self {
+        let n = codes.len();
+        let columns = classes + usize::from(rule.is_centred());
+        let sums = if rule.aggregation == Aggregation::Max { n } else { 0 };
+        Self {
+            rule,
+            classes,
+            runs: runs(&codes),
+            codes,
+            upper,
+            diagonal,
+            alpha: vec![vec![0.0; n]; classes],
+            score: vec![vec![0.0; n]; columns],
+            sum: vec![0.0; sums],
+        }
+    }
+
+    /// Number of examples.
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        self.codes.len()
+    }
+
+    /// The examples named by `keep`, ascending.
+    pub(super) fn select(&self, keep: &[u32]) -> Self {
+        let pick = |values: &Vec<f64>| keep.iter().map(|&v| values[v as usize]).collect::<Vec<_>>();
+        let codes: Vec<u32> = keep.iter().map(|&v| self.codes[v as usize]).collect();
+        Self {
+            rule: self.rule,
+            classes: self.classes,
+            runs: runs(&codes),
+            codes,
+            upper: pick(&self.upper),
+            diagonal: pick(&self.diagonal),
+            alpha: self.alpha.iter().map(pick).collect(),
+            score: self.score.iter().map(pick).collect(),
+            sum: if self.sum.is_empty() { Vec::new() } else { pick(&self.sum) },
+        }
+    }
+
+    /// Puts the violation of the optimality conditions of every example into `out`.
+    #[inline(always)]
+    pub(super) fn violations(&self, out: &mut Vec<f64>, spare: &mut Vec<f64>) {
+        out.clear();
+        out.resize(self.len(), 0.0);
+        match self.rule.aggregation {
+            Aggregation::Sum => self.box_violations(out),
+            Aggregation::Max => self.simplex_violations(out, spare),
+        }
+    }
+
+    #[inline(always)]
+    fn box_violations(&self, out: &mut [f64]) {
+        for (y, run) in &self.runs {
+            let upper = &self.upper[run.clone()];
+            for c in (0..self.classes).filter(|&c| self.rule.uses(*y, c)) {
+                let gradient = self.gradient(*y, c, run);
+                let alpha = &self.alpha[c][run.clone()];
+                let out = &mut out[run.clone()];
+                gradient.each(|i, g| {
+                    let up = if alpha[i] < upper[i] { g } else { 0.0 };
+                    let down = if alpha[i] > 0.0 { -g } else { 0.0 };
+                    let worst = if up > down { up } else { down };
+                    out[i] = if worst > out[i] { worst } else { out[i] };
+                });
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn simplex_violations(&self, out: &mut [f64], spare: &mut Vec<f64>) {
+        spare.clear();
+        spare.resize(self.len(), f64::INFINITY);
+        out.fill(f64::NEG_INFINITY);
+        for (y, run) in &self.runs {
+            let (out, down) = (&mut out[run.clone()], &mut spare[run.clone()]);
+            for c in (0..self.classes).filter(|&c| self.rule.uses(*y, c)) {
+                let alpha = &self.alpha[c][run.clone()];
+                self.gradient(*y, c, run).each(|i, g| {
+                    out[i] = if g > out[i] { g } else { out[i] };
+                    let used = if alpha[i] > 0.0 { g } else { f64::INFINITY };
+                    down[i] = if used < down[i] { used } else { down[i] };
+                });
+            }
+            let (upper, sum) = (&self.upper[run.clone()], &self.sum[run.clone()]);
+            for i in 0..out.len() {
+                let up = if sum[i] < upper[i] { out[i] } else { out[i] - down[i] };
+                let fall = -down[i];
+                let worst = if up > fall { up } else { fall };
+                out[i] = if worst > 0.0 { worst } else { 0.0 };
+            }
+        }
+    }
+
+    /// The gradient of component `c` over a run of examples of class `y`.
+    #[inline(always)]
+    fn gradient<'a>(&'a self, y: usize, c: usize, run: &Range<usize>) -> Gradient<'a> {
+        let target = self.rule.target(y, c);
+        let score = &self.score[c][run.clone()];
+        match self.rule.margin {
+            Margin::Relative => {
+                Gradient { target, factor: 0.5, score, other: Some(&self.score[y][run.clone()]) }
+            }
+            Margin::Absolute => {
+                let mean = self.score.get(self.classes);
+                let factor = -sign(y, c);
+                Gradient { target, factor, score, other: mean.map(|mean| &mean[run.clone()]) }
+            }
+        }
+    }
+
+    /// Gradient of component `c` of example `i`.
+    #[inline(always)]
+    pub(super) fn gradient_at(&self, i: usize, c: usize) -> f64 {
+        let y = self.codes[i] as usize;
+        let target = self.rule.target(y, c);
+        match self.rule.margin {
+            Margin::Relative => target + 0.5 * (self.score[c][i] - self.score[y][i]),
+            Margin::Absolute => {
+                let mean = self.score.get(self.classes).map_or(0.0, |mean| mean[i]);
+                target - sign(y, c) * (self.score[c][i] - mean)
+            }
+        }
+    }
+
+    /// Moves the variables of example `i` to their best values while all others stay; puts the
+    /// change of its unprojected coefficients into `change`, one per column of the scores. The
+    /// scores stay as they are. Returns whether anything changed.
+    #[inline(always)]
+    pub(super) fn improve(
+        &mut self,
+        i: usize,
+        example: &mut Example,
+        change: &mut Vec<f64>,
+    ) -> bool {
+        let y = self.codes[i] as usize;
+        let absolute = self.rule.margin == Margin::Absolute;
+        example.clear();
+        for c in 0..self.classes {
+            if self.rule.uses(y, c) {
+                let s = if absolute { sign(y, c) } else { 1.0 };
+                example.push(c, self.gradient_at(i, c), s, self.alpha[c][i]);
+            }
+        }
+        let simplex = !self.sum.is_empty();
+        let (k, upper) = (self.diagonal[i], self.upper[i]);
+        let on_face = example.solve(k, self.rule.curvature(self.classes), upper, simplex);
+        change.clear();
+        change.resize(self.score.len(), 0.0);
+        let (mut sum, mut moved) = (0.0, false);
+        for p in 0..example.classes.len() {
+            let c = example.classes[p] as usize;
+            let (now, best) = (example.now[p], example.best[p]);
+            sum += best;
+            if best != now {
+                moved = true;
+                self.alpha[c][i] = best;
+                add_coefficient(&self.rule, y, c, best - now, change);
+            }
+        }
+        if simplex {
+            let sum = if on_face { upper } else { sum };
+            moved |= sum != self.sum[i];
+            self.sum[i] = sum;
+        }
+        if let Some(mean) = change.get(self.classes..).and_then(<[f64]>::first).copied() {
+            debug_assert_eq!(mean, 0.0);
+            let total: f64 = change.iter().sum();
+            change[self.classes] = total / self.classes as f64;
+        }
+        moved
+    }
+
+    /// Unprojected coefficients of example `i`, one per column of the scores.
+    pub(super) fn coefficients(&self, i: usize, out: &mut Vec<f64>) {
+        let y = self.codes[i] as usize;
+        out.clear();
+        out.resize(self.score.len(), 0.0);
+        for c in 0..self.classes {
+            if self.alpha[c][i] != 0.0 {
+                add_coefficient(&self.rule, y, c, self.alpha[c][i], out);
+            }
+        }
+        if self.rule.is_centred() {
+            let total: f64 = out.iter().sum();
+            out[self.classes] = total / self.classes as f64;
+        }
+    }
+
+    /// Whether example `i` has a variable that is not zero.
+    pub(super) fn is_support(&self, i: usize) -> bool {
+        self.alpha.iter().any(|column| column[i] != 0.0)
+    }
+
+    /// ½Σ(γ + g)α and the duality gap Σᵢ(Uᵢ loss − Σ α g).
+    pub(super) fn objective_and_gap(&self) -> (f64, f64) {
+        let (mut objective, mut gap) = (0.0, 0.0);
+        for i in 0..self.len() {
+            let y = self.codes[i] as usize;
+            let (mut total, mut largest, mut product) = (0.0, 0.0_f64, 0.0);
+            for c in (0..self.classes).filter(|&c| self.rule.uses(y, c)) {
+                let (g, alpha) = (self.gradient_at(i, c), self.alpha[c][i]);
+                objective += 0.5 * (self.rule.target(y, c) + g) * alpha;
+                product += g * alpha;
+                total += g.max(0.0);
+                largest = largest.max(g);
+            }
+            let loss = if self.sum.is_empty() { total } else { largest };
+            gap += self.upper[i] * loss - product;
+        }
+        (objective, gap)
+    }
+}
+
+/// Adds `amount` of variable (y, p) to unprojected coefficients.
+#[inline(always)]
+pub(super) fn add_coefficient(rule: &Rule, y: usize, p: usize, amount: f64, out: &mut [f64]) {
+    match rule.margin {
+        Margin::Relative => {
+            out[y] += 0.5 * amount;
+            out[p] -= 0.5 * amount;
+        }
+        Margin::Absolute => out[p] += sign(y, p) * amount,
+    }
+}
+
+/// target + factor (score − other).
+struct Gradient<'a> {
+    target: f64,
+    factor: f64,
+    score: &'a [f64],
+    other: Option<&'a [f64]>,
+}
+
+impl Gradient<'_> {
+    #[inline(always)]
+    fn each(&self, mut visit: impl FnMut(usize, f64)) {
+        match self.other {
+            Some(other) => {
+                for i in 0..self.score.len().min(other.len()) {
+                    visit(i, self.target + self.factor * (self.score[i] - other[i]));
+                }
+            }
+            None => {
+                for i in 0..self.score.len() {
+                    visit(i, self.target + self.factor * self.score[i]);
+                }
+            }
+        }
+    }
+}
+
+fn runs(codes: &[u32]) -> Vec<(usize, Range<usize>)> {
+    let mut runs: Vec<(usize, Range<usize>)> = Vec::new();
+    for (i, &code) in codes.iter().enumerate() {
+        match runs.last_mut() {
+            Some((class, run)) if *class == code as usize => run.end = i + 1,
+            _ => runs.push((code as usize, i..i + 1)),
+        }
+    }
+    runs
+}
+
+/// The largest value.
+#[inline(always)]
+pub(super) fn largest(values: &[f64]) -> f64 {
+    let (chunks, rest) = values.as_chunks::<LANES>();
+    let mut lanes = [f64::NEG_INFINITY; LANES];
+    for chunk in chunks {
+        for l in 0..LANES {
+            lanes[l] = if chunk[l] > lanes[l] { chunk[l] } else { lanes[l] };
+        }
+    }
+    lanes.iter().chain(rest).copied().fold(f64::NEG_INFINITY, f64::max)
+}
