@@ -261,7 +261,7 @@ fn with_text(model: &Model, old: &str, new: &str) -> Vec<u8> {
 fn wrong_headers_are_told_apart() {
     let model = small_classifier();
     for (old, new, expected) in [
-        (r#"\"machine\":\"c-svc\""#, r#"\"machine\":\"d-svc\""#, "unknown variant 'd-svc'"),
+        (r#"\"machine\":\"c-svc\""#, r#"\"machine\":\"d-svc\""#, "found d-svc"),
         (r#"\"features\":2"#, r#"\"features\":3"#, "expected 3 features, found 2"),
         (r#"\"precision\""#, r#"\"prezision\""#, "unknown field 'prezision'"),
         (r#""functions.offsets""#, r#""functions.ofsets""#, "array 'functions.offsets' is missing"),
