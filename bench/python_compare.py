@@ -132,7 +132,7 @@ def report(store, names, rounds):
         "# widemargin from Python", "",
         f"{date.today().isoformat()}. {machine()} widemargin {version('widemargin')}.", "",
         "Written by bench/python_compare.py: RBF kernel, tolerance 1e-3, the C, γ and cache of "
-        "bench/problems.py. Interleaved runs in fresh processes, best of the rounds; data in memory.",
+        f"bench/problems.py. Interleaved runs in fresh processes, best of {rounds} rounds; data in memory.",
         *section("What Python costs", [
             "Of the time of `SVC.fit` on float32 arrays, what is not spent in the compiled half is "
             f"Python's: checking the input, labels, attributes. Allowed on MNIST 10k: {OVERHEAD:.0%}.",

@@ -229,7 +229,7 @@ class BaseMachine(BaseEstimator):
 
     def _warn(self, complaints: list[str]) -> None:
         for complaint in complaints:
-            warnings.warn(complaint, ConvergenceWarning, stacklevel=4)
+            warnings.warn(complaint, ConvergenceWarning, stacklevel=5)
         training = self._model.training
         status = training["status"]
         if status == "iteration limit reached":
@@ -244,7 +244,7 @@ class BaseMachine(BaseEstimator):
             )
         else:
             return
-        warnings.warn(message, ConvergenceWarning, stacklevel=4)
+        warnings.warn(message, ConvergenceWarning, stacklevel=5)
 
     # Prediction
 

@@ -8,7 +8,7 @@ use super::model::{DecisionFunction, MachineKind, Model, Part, Training};
 use super::parameters::{Precision, SolverOptions};
 use super::preparation::Preparation;
 use crate::context::{Context, Event, SolvedFunction};
-use crate::data::Dataset;
+use crate::data::{Csr, Dataset, Matrix};
 use crate::error::Result;
 use crate::kernel::{Kernel, KernelBlocks, KernelRows, Real, Reuse};
 use crate::solver::{Outcome, smo};
@@ -138,7 +138,7 @@ pub(super) fn assemble<T: Real>(
         kind,
         kernel: kernel.clone(),
         precision,
-        support: data.features().select_rows(&support_rows),
+        support: support_table(kernel, data, &support_rows),
         support_rows,
         functions,
         self_weight: 0.0,
@@ -154,6 +154,17 @@ pub(super) fn assemble<T: Real>(
         }),
     };
     (model, per_segment)
+}
+
+/// The support vectors; those of a precomputed kernel are known by their training rows alone, so
+/// that their table has its width but no values.
+fn support_table(kernel: &Kernel, data: &Dataset, rows: &[usize]) -> Matrix {
+    if *kernel == Kernel::Precomputed {
+        let starts = vec![0; rows.len() + 1];
+        let table = Csr::new(data.columns(), starts, Vec::new(), Vec::<f64>::new());
+        return Matrix::SparseF64(table.expect("empty rows are valid"));
+    }
+    data.features().select_rows(rows)
 }
 
 /// Tells the observer about a decision function; `bound(i)` is the largest size of coefficient i.
