@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod completions;
+mod compress;
 mod convert;
 mod cross_validate;
 mod inspect;
@@ -20,6 +21,7 @@ Examples:
   widemargin predict new.csv --model heart.wm -o answers.txt
   widemargin cross-validate heart.csv --kernel poly --degree 2 --folds 10
   widemargin inspect heart.wm
+  widemargin compress heart.wm --max-loss 0.2% --data held-out.csv -o small.wm
   widemargin plot confusion heart.csv --model heart.wm -o confusion.svg
 
 Exit codes:
@@ -58,6 +60,7 @@ enum Command {
     Scale(scale::Arguments),
     Inspect(inspect::Arguments),
     Convert(convert::Arguments),
+    Compress(compress::Arguments),
     Plot(plot::Arguments),
     Completions(completions::Arguments),
     /// LIBSVM's svm-train: same options, files and output
@@ -81,6 +84,7 @@ impl CommandLine {
             Command::Scale(arguments) => scale::run(&arguments, interrupt),
             Command::Inspect(arguments) => inspect::run(&arguments),
             Command::Convert(arguments) => convert::run(&arguments, interrupt),
+            Command::Compress(arguments) => compress::run(&arguments, interrupt),
             Command::Plot(arguments) => plot::run(&arguments, interrupt),
             Command::Completions(arguments) => completions::run(&arguments),
             // `main` hands these over before clap sees them; here they are listed in the help.

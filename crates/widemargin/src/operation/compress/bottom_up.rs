@@ -1,0 +1,336 @@
+//! Bottom-up simplification: the cheapest pair of vectors of one sign becomes one vector, again and
+//! again (Nguyen 2006, Table 3.1, with the pair of least cost instead of the nearest).
+//!
+//! Every vector remembers its few best partners, so that a merge costs one row of similarities and
+//! seldom a second one. Ties go to the lower numbers, so that the result is the same on any machine
+//! with the same instructions and for any number of threads.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::{BinaryHeap, HashMap};
+
+use rayon::prelude::*;
+
+use super::rule::Rule;
+use super::store::Store;
+use crate::context::Context;
+use crate::error::Result;
+
+/// Partners that a vector remembers.
+const PARTNERS: usize = 8;
+
+/// A weighted sum of images, Σ wᵢΦ(vᵢ).
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Expansion {
+    pub(super) vectors: Vec<Vec<f64>>,
+    pub(super) weights: Vec<f64>,
+}
+
+/// When merging ends; it always ends with one vector per sign.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Stop {
+    /// Before the function changes by more than this at any of its own support vectors.
+    Difference(f64),
+    /// With this many vectors.
+    Vectors(usize),
+}
+
+/// A merged expansion and what it cost.
+pub(super) struct Merging {
+    pub(super) expansion: Expansion,
+    /// Cost of every merge, in order.
+    pub(super) costs: Vec<f64>,
+}
+
+/// A cost that can be ordered; never NaN.
+#[derive(Clone, Copy, PartialEq)]
+struct Cost(f64);
+
+impl Eq for Cost {}
+
+impl PartialOrd for Cost {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Cost {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+/// One vector with its best partners.
+struct Node {
+    weight: f64,
+    own: f64,
+    alive: bool,
+    /// Best partners, cheapest first.
+    partners: Vec<(f64, usize)>,
+    /// No vector that is not among the partners costs less.
+    bound: f64,
+}
+
+impl Node {
+    fn new(weight: f64, own: f64) -> Self {
+        Self { weight, own, alive: true, partners: Vec::new(), bound: f64::INFINITY }
+    }
+
+    fn offer(&mut self, cost: f64, partner: usize) {
+        if cost >= self.bound {
+            return;
+        }
+        let at = self.partners.partition_point(|&other| other <= (cost, partner));
+        self.partners.insert(at, (cost, partner));
+        if self.partners.len() > PARTNERS
+            && let Some((cost, _)) = self.partners.pop()
+        {
+            self.bound = cost;
+        }
+    }
+}
+
+/// How far the function has moved at its own support vectors.
+struct Drift {
+    limit: f64,
+    originals: Store,
+    difference: Vec<f64>,
+    /// Where, and by how much, a refused pair would have moved the function too far.
+    refused: HashMap<(usize, usize), (usize, f64)>,
+}
+
+impl Drift {
+    fn add(&self, rule: &Rule, vector: &[f64], weight: f64, to: &mut [f64]) -> Result<()> {
+        self.originals.for_each(vector, |i, base| to[i] += weight * rule.value(base))
+    }
+}
+
+/// A merge that does not move the function too far.
+struct Admitted {
+    vector: Vec<f64>,
+    weight: f64,
+    /// How far the function has moved after it.
+    moved: Vec<f64>,
+}
+
+/// Merges vectors until `stop`.
+pub(super) fn merge(
+    expansion: &Expansion,
+    rule: &Rule,
+    stop: Stop,
+    context: &Context,
+) -> Result<Merging> {
+    let mut state = Merger::new(expansion, rule, stop, context)?;
+    let mut costs = Vec::new();
+    while context.stop_request().is_none()
+        && let Some(cost) = state.merge_one(context)?
+    {
+        costs.push(cost);
+    }
+    Ok(Merging { expansion: state.expansion(), costs })
+}
+
+struct Merger<'a> {
+    rule: &'a Rule,
+    store: Store,
+    nodes: Vec<Node>,
+    alive: usize,
+    smallest: usize,
+    drift: Option<Drift>,
+}
+
+impl<'a> Merger<'a> {
+    fn new(expansion: &Expansion, rule: &'a Rule, stop: Stop, context: &Context) -> Result<Self> {
+        let store = Store::new(rule, expansion.vectors.clone(), context)?;
+        let nodes: Vec<Node> = expansion
+            .vectors
+            .iter()
+            .zip(&expansion.weights)
+            .map(|(vector, &weight)| Node::new(weight, rule.own_base(vector)))
+            .collect();
+        let n = nodes.len();
+        let (smallest, drift) = match stop {
+            Stop::Vectors(count) => (count, None),
+            Stop::Difference(limit) => {
+                let originals = Store::new(rule, expansion.vectors.clone(), context)?;
+                let mut drift =
+                    Drift { limit, originals, difference: vec![0.0; n], refused: HashMap::new() };
+                let mut scale = vec![0.0; n];
+                for (vector, &weight) in expansion.vectors.iter().zip(&expansion.weights) {
+                    drift.originals.for_each(vector, |i, base| {
+                        scale[i] += (weight * rule.value(base)).abs();
+                    })?;
+                }
+                drift.limit += 1e-12 * scale.iter().copied().fold(0.0, f64::max);
+                (1, Some(drift))
+            }
+        };
+        let mut merger = Self { rule, store, nodes, alive: n, smallest, drift };
+        let scan = |v: usize| merger.scan(v);
+        let lists: Vec<Result<Node>> = if context.is_parallel() {
+            context.install(|| (0..n).into_par_iter().map(scan).collect())
+        } else {
+            (0..n).map(scan).collect()
+        };
+        merger.nodes = lists.into_iter().collect::<Result<_>>()?;
+        Ok(merger)
+    }
+
+    /// Node `v` with its partners looked up afresh.
+    fn scan(&self, v: usize) -> Result<Node> {
+        let mut fresh = Node::new(self.nodes[v].weight, self.nodes[v].own);
+        self.store.for_each(self.store.vector(v), |u, base| {
+            if u != v
+                && let Some(cost) = self.cost(&fresh, u, base, fresh.bound)
+            {
+                fresh.offer(cost, u);
+            }
+        })?;
+        Ok(fresh)
+    }
+
+    /// What merging `node` with vector `u` costs; `None` when signs differ or it is not below
+    /// `limit`.
+    fn cost(&self, node: &Node, u: usize, base: f64, limit: f64) -> Option<f64> {
+        let other = &self.nodes[u];
+        let (a, b) = (node.weight, other.weight);
+        if a * b <= 0.0 || self.rule.least_cost(a, b, base) >= limit {
+            return None;
+        }
+        Some(self.rule.merge(a, b, (node.own, other.own), base).cost)
+    }
+
+    /// The best living partner of `v`.
+    fn best(&mut self, v: usize) -> Result<Option<(f64, usize)>> {
+        loop {
+            match self.nodes[v].partners.first() {
+                Some(&(cost, u)) if self.nodes[u].alive => return Ok(Some((cost, u))),
+                Some(_) => {
+                    self.nodes[v].partners.remove(0);
+                }
+                None if self.nodes[v].bound == f64::INFINITY => return Ok(None),
+                None => self.nodes[v] = self.scan(v)?,
+            }
+        }
+    }
+
+    /// Merges the cheapest admissible pair; `None` when there is none or enough was merged.
+    fn merge_one(&mut self, context: &Context) -> Result<Option<f64>> {
+        if self.alive <= self.smallest {
+            return Ok(None);
+        }
+        let mut pairs = Vec::with_capacity(self.alive);
+        for v in 0..self.nodes.len() {
+            if self.nodes[v].alive
+                && let Some((cost, u)) = self.best(v)?
+            {
+                pairs.push((Cost(cost), v.min(u), v.max(u)));
+            }
+        }
+        if self.drift.is_none() {
+            return match pairs.into_iter().min() {
+                Some((cost, u, v)) => {
+                    let (vector, weight) = self.merged(u, v);
+                    self.replace(u, v, vector, weight, context)?;
+                    Ok(Some(cost.0))
+                }
+                None => Ok(None),
+            };
+        }
+        pairs.sort_unstable();
+        pairs.dedup();
+        let mut queue: BinaryHeap<Reverse<(Cost, usize, usize)>> =
+            pairs.into_iter().map(Reverse).collect();
+        while let Some(Reverse((cost, u, v))) = queue.pop() {
+            if context.stop_request().is_some() {
+                return Ok(None);
+            }
+            if let Some(admitted) = self.admissible(u, v)? {
+                if let Some(drift) = &mut self.drift {
+                    drift.difference = admitted.moved;
+                }
+                self.replace(u, v, admitted.vector, admitted.weight, context)?;
+                return Ok(Some(cost.0));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The vector and weight that `u` and `v` become.
+    fn merged(&self, u: usize, v: usize) -> (Vec<f64>, f64) {
+        let (x, y) = (self.store.vector(u), self.store.vector(v));
+        let (a, b) = (&self.nodes[u], &self.nodes[v]);
+        let similarity = self.store.similarity(u, v);
+        let merged = self.rule.merge(a.weight, b.weight, (a.own, b.own), similarity);
+        let k = merged.position;
+        let vector = x.iter().zip(y).map(|(x, y)| k * x + (1.0 - k) * y).collect();
+        (vector, merged.weight)
+    }
+
+    /// What `u` and `v` become and where that moves the function, unless it moves too far.
+    fn admissible(&mut self, u: usize, v: usize) -> Result<Option<Admitted>> {
+        let Some(drift) = &self.drift else { return Ok(None) };
+        if let Some(&(i, change)) = drift.refused.get(&(u, v))
+            && (drift.difference[i] + change).abs() > drift.limit
+        {
+            return Ok(None);
+        }
+        let (vector, weight) = self.merged(u, v);
+        let mut change = vec![0.0; drift.difference.len()];
+        drift.add(self.rule, self.store.vector(u), self.nodes[u].weight, &mut change)?;
+        drift.add(self.rule, self.store.vector(v), self.nodes[v].weight, &mut change)?;
+        drift.add(self.rule, &vector, -weight, &mut change)?;
+        let moved: Vec<f64> = drift.difference.iter().zip(&change).map(|(d, c)| d + c).collect();
+        let worst = (0..moved.len())
+            .max_by(|&i, &j| moved[i].abs().total_cmp(&moved[j].abs()).then(j.cmp(&i)));
+        match worst {
+            Some(i) if moved[i].abs() > drift.limit => {
+                let witness = (i, change[i]);
+                if let Some(drift) = &mut self.drift {
+                    drift.refused.insert((u, v), witness);
+                }
+                Ok(None)
+            }
+            _ => Ok(Some(Admitted { vector, weight, moved })),
+        }
+    }
+
+    /// Puts a vector in the place of `u` and `v`.
+    fn replace(
+        &mut self,
+        u: usize,
+        v: usize,
+        vector: Vec<f64>,
+        weight: f64,
+        context: &Context,
+    ) -> Result<()> {
+        for gone in [u, v] {
+            self.nodes[gone].alive = false;
+            self.nodes[gone].partners = Vec::new();
+            self.store.remove(gone);
+        }
+        let mut node = Node::new(weight, self.rule.own_base(&vector));
+        let number = self.nodes.len();
+        let mut offers = Vec::new();
+        self.store.for_each(&vector, |w, base| {
+            let limit = node.bound.max(self.nodes[w].bound);
+            if let Some(cost) = self.cost(&node, w, base, limit) {
+                node.offer(cost, w);
+                offers.push((w, cost));
+            }
+        })?;
+        for (w, cost) in offers {
+            self.nodes[w].offer(cost, number);
+        }
+        self.nodes.push(node);
+        self.store.push(vector, context)?;
+        self.alive -= 1;
+        Ok(())
+    }
+
+    fn expansion(&self) -> Expansion {
+        let alive = (0..self.nodes.len()).filter(|&v| self.nodes[v].alive);
+        let (vectors, weights) =
+            alive.map(|v| (self.store.vector(v).to_vec(), self.nodes[v].weight)).unzip();
+        Expansion { vectors, weights }
+    }
+}
