@@ -9,6 +9,7 @@ macro_rules! pages {
 pages! {
     readme: "README.md",
     coming_from_libsvm: "docs/coming-from-libsvm.md",
+    compression: "docs/compression.md",
     cross_validation: "docs/cross-validation.md",
     data: "docs/data.md",
     kernels: "docs/kernels.md",
