@@ -69,6 +69,46 @@ impl Matrix {
         nonzeros as f64 / ((self.rows() * self.columns()) as f64).max(1.0)
     }
 
+    /// This table with the rows of another below its own; where the storages differ, the result is
+    /// sparse in double precision.
+    ///
+    /// # Errors
+    /// [`Error::Length`] when the other table has another number of columns.
+    pub fn stacked(&self, below: &Self) -> Result<Self> {
+        if self.columns() != below.columns() {
+            return Err(Error::length("columns", self.columns(), below.columns()));
+        }
+        fn dense<T: Copy>(a: &Dense<T>, b: &Dense<T>) -> Result<Dense<T>> {
+            Dense::new(a.rows() + b.rows(), a.columns(), [a.values(), b.values()].concat())
+        }
+        fn sparse<T: Copy>(a: &Csr<T>, b: &Csr<T>) -> Result<Csr<T>> {
+            let shift = a.indptr().last().copied().unwrap_or(0);
+            let rest = b.indptr().iter().skip(1).map(|end| end + shift);
+            let indptr = a.indptr().iter().copied().chain(rest).collect();
+            let indices = [a.indices(), b.indices()].concat();
+            Csr::new(a.columns(), indptr, indices, [a.values(), b.values()].concat())
+        }
+        Ok(match (self, below) {
+            (Self::DenseF32(a), Self::DenseF32(b)) => Self::DenseF32(dense(a, b)?),
+            (Self::DenseF64(a), Self::DenseF64(b)) => Self::DenseF64(dense(a, b)?),
+            (Self::SparseF32(a), Self::SparseF32(b)) => Self::SparseF32(sparse(a, b)?),
+            (Self::SparseF64(a), Self::SparseF64(b)) => Self::SparseF64(sparse(a, b)?),
+            _ => {
+                let (mut indptr, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+                for table in [self, below] {
+                    for i in 0..table.rows() {
+                        table.for_each_nonzero(i, |column, value| {
+                            indices.push(column as u32);
+                            values.push(value);
+                        });
+                        indptr.push(indices.len());
+                    }
+                }
+                Self::SparseF64(Csr::new(self.columns(), indptr, indices, values)?)
+            }
+        })
+    }
+
     /// The rows named by `indices`, in that order.
     pub fn select_rows(&self, indices: &[usize]) -> Self {
         match self {

@@ -9,6 +9,7 @@ mod kernel_expression;
 mod model;
 mod multiclass;
 mod novelty;
+mod online;
 mod parameters;
 mod predictor;
 mod preparation;
@@ -28,6 +29,7 @@ pub use model::{
 };
 pub use multiclass::{AllInOne, MulticlassSvc};
 pub use novelty::{OneClass, Svdd};
+pub use online::{Clock, Epochs, Lasvm, OnlineLearner, OnlineSvc, Schedule, Strategy};
 pub use parameters::{CalibrationMethod, ClassWeights, Gamma, Loss, Precision, SolverOptions};
 pub use predictor::{PackedSupport, Predictor};
 pub use preparation::Preparation;

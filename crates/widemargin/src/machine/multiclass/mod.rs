@@ -8,4 +8,5 @@ mod fit;
 mod table;
 
 pub use fit::MulticlassSvc;
+pub(super) use fit::{class_model, declared_classes};
 pub use table::AllInOne;

@@ -311,7 +311,7 @@ impl Run<'_> {
             self.context.report(&Event::Iteration {
                 iteration: self.blocks as usize,
                 violation: worst,
-                objective: f64::NAN,
+                objective: table.objective_and_gap().0,
                 active: table.len(),
             });
             if worst <= tol {

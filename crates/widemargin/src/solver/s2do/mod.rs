@@ -8,9 +8,11 @@
 mod blocks;
 mod example;
 mod pair;
+mod patterns;
 mod rule;
 mod table;
 
 pub use blocks::{Options, Problem, Solution, solve};
 pub use pair::{Pair, gain_one, solve_one};
+pub use patterns::{Patterns, Pool, Variable, WorkingSet};
 pub use rule::{Aggregation, Components, Margin, Rule};

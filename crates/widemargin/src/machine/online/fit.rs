@@ -1,0 +1,198 @@
+//! Online training over a data set: passes, the confirming sweep, and the model.
+
+use std::time::Instant;
+
+use super::learner::OnlineLearner;
+use super::schedule::{Clock, Epochs, Schedule, Strategy};
+use crate::context::{Context, Event};
+use crate::data::{ClassOrder, Dataset, Label};
+use crate::error::{Error, Result};
+use crate::kernel::Kernel;
+use crate::machine::fit::Machine;
+use crate::machine::model::Model;
+use crate::machine::multiclass::AllInOne;
+use crate::random::Generator;
+use crate::solver::Status;
+
+/// Passes after which "until optimal" gives up.
+const MOST_EPOCHS: usize = 1000;
+
+/// An all-in-one machine trained online.
+///
+/// `fit` goes through a data set a number of times; [`learner`](Self::learner) learns from a stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OnlineSvc {
+    /// Which machine.
+    pub machine: AllInOne,
+    /// Price C of the loss, as for [`MulticlassSvc`](crate::machine::MulticlassSvc).
+    pub c: f64,
+    /// The kernel.
+    pub kernel: Kernel,
+    /// How often `fit` goes through the examples.
+    pub epochs: Epochs,
+    /// How working sets of old steps are chosen.
+    pub strategy: Strategy,
+    /// How many old steps follow a fresh example.
+    pub schedule: Schedule,
+    /// What costs of steps are measured in.
+    pub clock: Clock,
+    /// Elementary steps of an old step; by default as many as there are classes.
+    pub multiplier: Option<usize>,
+    /// Whether `fit` goes through the examples in random order.
+    pub shuffle: bool,
+    /// Most examples kept; beyond it the one with the shortest part of the weights is given up.
+    pub budget: Option<usize>,
+    /// All classes, if some may come late or never.
+    pub classes: Option<Vec<Label>>,
+    /// Violation from which an example or a variable is worth a step.
+    pub tol: f64,
+}
+
+impl Default for OnlineSvc {
+    fn default() -> Self {
+        Self {
+            machine: AllInOne::default(),
+            c: 1.0,
+            kernel: Kernel::Gaussian { gamma: 1.0 },
+            epochs: Epochs::Times(1),
+            strategy: Strategy::All,
+            schedule: Schedule::Adaptive,
+            clock: Clock::Counted,
+            multiplier: None,
+            shuffle: true,
+            budget: None,
+            classes: None,
+            tol: 1e-3,
+        }
+    }
+}
+
+impl OnlineSvc {
+    /// A machine that has learnt nothing yet; seed and cache are those of the context.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for parameters out of range, [`Error::Kernel`] for precomputed kernels,
+    /// which have no vectors to keep.
+    pub fn learner(&self, context: &Context) -> Result<OnlineLearner> {
+        if !(self.c.is_finite() && self.c > 0.0) {
+            return Err(Error::parameter("c", "a finite number above 0", self.c));
+        }
+        if !(self.tol.is_finite() && self.tol > 0.0) {
+            return Err(Error::parameter("tol", "a finite number above 0", self.tol));
+        }
+        if self.budget == Some(0) || self.multiplier == Some(0) {
+            return Err(Error::parameter("budget and multiplier", "at least 1", 0));
+        }
+        if self.strategy == Strategy::LaRank && self.machine != AllInOne::CrammerSinger {
+            return Err(Error::parameter("strategy", "larank with machine cs only", self.machine));
+        }
+        self.kernel.validate()?;
+        if self.kernel == Kernel::Precomputed {
+            return Err(Error::Kernel {
+                kernel: "precomputed".into(),
+                expected: "a kernel of vectors, for online training".into(),
+                found: "a table of kernel values".into(),
+            });
+        }
+        Ok(OnlineLearner::new(self.clone(), context))
+    }
+}
+
+impl Machine for OnlineSvc {
+    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+        data.features().validate()?;
+        let started = Instant::now();
+        let mut names = data.labels().classes(ClassOrder::Sorted)?.names;
+        if let Some(declared) = &self.classes {
+            names.clone_from(declared);
+        }
+        if names.len() < 2 {
+            let label = names.first().map_or_else(String::new, ToString::to_string);
+            return Err(Error::OneClass { label });
+        }
+        let parameters = Self { classes: Some(names), ..self.clone() };
+        let mut learner = parameters.learner(context)?;
+        let codes = learner.codes(data)?;
+        let upper = learner.upper(data);
+        let mut order: Vec<usize> = (0..data.rows()).collect();
+        let mut generator = Generator::new(context.seed() ^ 0x5eed);
+        // Slot of every example that is kept, and the example in every slot.
+        let mut held: Vec<Option<usize>> = vec![None; data.rows()];
+        let mut holder: Vec<Option<usize>> = Vec::new();
+        let most = match self.epochs {
+            Epochs::Times(times) => times,
+            Epochs::UntilOptimal => MOST_EPOCHS,
+        };
+        context.report(&Event::Stage { name: "epoch", total: most });
+        let mut status = Status::IterationLimit;
+        let (mut violation, mut cost) = (f64::INFINITY, 0.0);
+        'epochs: for epoch in 0..most {
+            if self.shuffle {
+                generator.shuffle(&mut order);
+            }
+            for &row in &order {
+                forget(&learner, &mut held, &mut holder);
+                if held[row].is_some() {
+                    continue;
+                }
+                if let Some(slot) = learner.learn(data.features(), row, codes[row], upper[row])? {
+                    holder.resize(holder.len().max(slot + 1), None);
+                    if let Some(other) = holder[slot].replace(row) {
+                        held[other] = None;
+                    }
+                    held[row] = Some(slot);
+                }
+                if let Some(stopped) = context.stop_request() {
+                    status = stopped;
+                    break 'epochs;
+                }
+            }
+            if self.epochs == Epochs::UntilOptimal
+                && let Some(stopped) = learner.finish(context)?
+            {
+                status = stopped;
+                break;
+            }
+            context.report(&Event::StageStep { name: "epoch" });
+            if self.epochs == Epochs::UntilOptimal || epoch + 1 == most {
+                forget(&learner, &mut held, &mut holder);
+                let (outside, loss) = learner.sweep(data, &codes, &held)?;
+                (violation, cost) = (outside.max(learner.violation()), loss);
+                context.report(&Event::Iteration {
+                    iteration: epoch + 1,
+                    violation,
+                    objective: learner.dual(),
+                    active: learner.support_count(),
+                });
+                if violation <= self.tol {
+                    status = Status::Solved;
+                    break;
+                }
+            }
+        }
+        if violation.is_infinite() {
+            forget(&learner, &mut held, &mut holder);
+            let (outside, loss) = learner.sweep(data, &codes, &held)?;
+            (violation, cost) = (outside.max(learner.violation()), loss);
+        }
+        learner.note(data, started.elapsed().as_secs_f64());
+        let mut model = learner.model_with(cost, violation, status)?;
+        model.feature_names = data.feature_names().map(<[String]>::to_vec);
+        Ok(model)
+    }
+
+    fn kernel(&self) -> Option<&Kernel> {
+        Some(&self.kernel)
+    }
+}
+
+/// Clears the examples whose slots were given up.
+fn forget(learner: &OnlineLearner, held: &mut [Option<usize>], holder: &mut [Option<usize>]) {
+    for (slot, row) in holder.iter_mut().enumerate() {
+        if !learner.holds(slot)
+            && let Some(row) = row.take()
+        {
+            held[row] = None;
+        }
+    }
+}

@@ -1,0 +1,389 @@
+//! LASVM: the two-class machine with offset, online (Bordes, Ertekin, Weston and Bottou, 2005).
+//!
+//! Signed coefficients α ∈ [0, C] or [−C, 0] with Σα = 0 ascend `Σ αᵢyᵢ − ½ Σ αᵢαⱼkᵢⱼ` by pairs:
+//! PROCESS pairs a fresh example with the most violating partner, REPROCESS the worst pair at hand,
+//! after which examples that cannot come back are dropped.
+
+use std::time::Instant;
+
+use super::schedule::Epochs;
+use super::store::Store;
+use crate::context::Context;
+use crate::data::{ClassOrder, Dataset};
+use crate::error::{Error, Result};
+use crate::kernel::Kernel;
+use crate::machine::fit::Machine;
+use crate::machine::model::{
+    ClassTable, DecisionFunction, MachineKind, Model, Part, Scheme, Training,
+};
+use crate::machine::{Precision, Preparation};
+use crate::random::Generator;
+use crate::solver::{Outcome, Status};
+
+/// Examples of each class that are processed first.
+const SEEDS: usize = 5;
+
+/// Passes after which "until optimal" gives up.
+const MOST_EPOCHS: usize = 1000;
+
+/// The online two-class machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lasvm {
+    /// Price C of margin errors.
+    pub c: f64,
+    /// The kernel.
+    pub kernel: Kernel,
+    /// How often the examples are gone through; [`Epochs::UntilOptimal`] ends at the optimum of
+    /// [`Svc`](crate::machine::Svc).
+    pub epochs: Epochs,
+    /// Whether the last pass is followed by REPROCESS until no pair violates.
+    pub finishing: bool,
+    /// Whether the examples come in random order.
+    pub shuffle: bool,
+    /// Smallest violation worth a step.
+    pub tol: f64,
+}
+
+impl Default for Lasvm {
+    fn default() -> Self {
+        Self {
+            c: 1.0,
+            kernel: Kernel::Gaussian { gamma: 1.0 },
+            epochs: Epochs::Times(1),
+            finishing: true,
+            shuffle: true,
+            tol: 1e-3,
+        }
+    }
+}
+
+/// An example at hand.
+#[derive(Clone, Copy)]
+struct Held {
+    row: usize,
+    slot: usize,
+    sign: f64,
+    alpha: f64,
+    gradient: f64,
+    low: f64,
+    high: f64,
+    own: f64,
+}
+
+struct State<'a> {
+    data: &'a Dataset,
+    signs: &'a [f64],
+    bounds: &'a [f64],
+    tol: f64,
+    store: Store<f64>,
+    held: Vec<Held>,
+    is_held: Vec<bool>,
+    steps: u64,
+}
+
+impl State<'_> {
+    /// The variables with the largest gradient that may rise and the smallest that may fall.
+    fn extremes(&self) -> (Option<usize>, Option<usize>) {
+        let (mut up, mut down): (Option<usize>, Option<usize>) = (None, None);
+        for (s, held) in self.held.iter().enumerate() {
+            let above = |t: usize| held.gradient > self.held[t].gradient;
+            let below = |t: usize| held.gradient < self.held[t].gradient;
+            if held.alpha < held.high && up.is_none_or(above) {
+                up = Some(s);
+            }
+            if held.alpha > held.low && down.is_none_or(below) {
+                down = Some(s);
+            }
+        }
+        (up, down)
+    }
+
+    /// Moves mass from `down` to `up`; whether that was worth it.
+    fn step(&mut self, up: usize, down: usize) -> Result<bool> {
+        let (i, j) = (self.held[up], self.held[down]);
+        let slope = i.gradient - j.gradient;
+        if up == down || slope <= self.tol || i.alpha >= i.high || j.alpha <= j.low {
+            return Ok(false);
+        }
+        let first = self.store.row(i.slot)?.to_vec();
+        let second = self.store.row(j.slot)?;
+        let curvature = i.own + j.own - 2.0 * first[j.slot];
+        let free = if curvature > 1e-12 { slope / curvature } else { f64::INFINITY };
+        let (rise, fall) = (i.high - i.alpha, j.alpha - j.low);
+        let size = free.min(rise).min(fall);
+        // Bounds are met exactly, so that comparisons with them are.
+        self.held[up].alpha = if size == rise { i.high } else { i.alpha + size };
+        self.held[down].alpha = if size == fall { j.low } else { j.alpha - size };
+        for held in &mut self.held {
+            held.gradient -= size * (first[held.slot] - second[held.slot]);
+        }
+        self.steps += 1;
+        Ok(true)
+    }
+
+    /// Takes up a fresh example and pairs it.
+    fn process(&mut self, row: usize) -> Result<()> {
+        if self.is_held[row] || self.bounds[row] <= 0.0 {
+            return Ok(());
+        }
+        let features = self.data.features();
+        let (mut rows, own) = self.store.query(features, row..row + 1)?;
+        let values = rows.swap_remove(0);
+        let sum: f64 = self.held.iter().map(|held| held.alpha * values[held.slot]).sum();
+        let slot = self.store.insert(features, row, &values, own[0])?;
+        let (sign, bound) = (self.signs[row], self.bounds[row]);
+        self.is_held[row] = true;
+        self.held.push(Held {
+            row,
+            slot,
+            sign,
+            alpha: 0.0,
+            gradient: sign - sum,
+            low: if sign > 0.0 { 0.0 } else { -bound },
+            high: if sign > 0.0 { bound } else { 0.0 },
+            own: own[0],
+        });
+        let fresh = self.held.len() - 1;
+        let (up, down) = self.extremes();
+        let (up, down) = if sign > 0.0 { (Some(fresh), down) } else { (up, Some(fresh)) };
+        if let (Some(up), Some(down)) = (up, down) {
+            self.step(up, down)?;
+        }
+        Ok(())
+    }
+
+    /// A step on the worst pair, then drops what cannot come back; whether there was a step.
+    fn reprocess(&mut self) -> Result<bool> {
+        let (Some(up), Some(down)) = self.extremes() else { return Ok(false) };
+        if !self.step(up, down)? {
+            return Ok(false);
+        }
+        if let (Some(up), Some(down)) = self.extremes() {
+            let (highest, lowest) = (self.held[up].gradient, self.held[down].gradient);
+            let mut s = 0;
+            while s < self.held.len() {
+                let held = self.held[s];
+                let settled = if held.sign > 0.0 {
+                    held.gradient <= lowest
+                } else {
+                    held.gradient >= highest
+                };
+                if held.alpha == 0.0 && settled {
+                    self.store.remove(held.slot);
+                    self.is_held[held.row] = false;
+                    self.held.swap_remove(s);
+                } else {
+                    s += 1;
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    fn finish(&mut self, context: &Context) -> Result<Option<Status>> {
+        while self.reprocess()? {
+            if let Some(status) = context.stop_request() {
+                return Ok(Some(status));
+            }
+        }
+        Ok(None)
+    }
+
+    fn offset(&self) -> f64 {
+        match self.extremes() {
+            (Some(up), Some(down)) => -0.5 * (self.held[up].gradient + self.held[down].gradient),
+            (Some(one), None) | (None, Some(one)) => -self.held[one].gradient,
+            (None, None) => 0.0,
+        }
+    }
+
+    /// Hinge losses of all rows, and the largest violation of a row that is not at hand.
+    fn sweep(&mut self) -> Result<(f64, f64)> {
+        let (offset, rows) = (self.offset(), self.data.rows());
+        let mut cost = 0.0;
+        let (mut highest, mut lowest) = (f64::NEG_INFINITY, f64::INFINITY);
+        for start in (0..rows).step_by(64) {
+            let range = start..(start + 64).min(rows);
+            let (values, _) = self.store.query(self.data.features(), range.clone())?;
+            for (row, values) in range.zip(&values) {
+                let sum: f64 = self.held.iter().map(|h| h.alpha * values[h.slot]).sum();
+                let sign = self.signs[row];
+                cost += self.bounds[row] * (1.0 - sign * (sum - offset)).max(0.0);
+                if !self.is_held[row] {
+                    if sign > 0.0 {
+                        highest = highest.max(sign - sum);
+                    } else {
+                        lowest = lowest.min(sign - sum);
+                    }
+                }
+            }
+        }
+        if let (Some(up), Some(down)) = self.extremes() {
+            highest = highest.max(self.held[up].gradient);
+            lowest = lowest.min(self.held[down].gradient);
+        }
+        Ok((cost, (highest - lowest).max(0.0)))
+    }
+}
+
+impl Machine for Lasvm {
+    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+        if !(self.c.is_finite() && self.c > 0.0) {
+            return Err(Error::parameter("c", "a finite number above 0", self.c));
+        }
+        if !(self.tol.is_finite() && self.tol > 0.0) {
+            return Err(Error::parameter("tol", "a finite number above 0", self.tol));
+        }
+        if self.kernel == Kernel::Precomputed {
+            return Err(Error::Kernel {
+                kernel: "precomputed".into(),
+                expected: "a kernel of vectors, for online training".into(),
+                found: "a table of kernel values".into(),
+            });
+        }
+        data.features().validate()?;
+        self.kernel.validate()?;
+        let classes = data.labels().classes(ClassOrder::Sorted)?;
+        if classes.count() != 2 {
+            return Err(Error::Labels {
+                expected: "two classes for lasvm".into(),
+                found: format!("{} classes", classes.count()),
+            });
+        }
+        let started = Instant::now();
+        let signs: Vec<f64> =
+            classes.codes.iter().map(|&code| if code == 0 { 1.0 } else { -1.0 }).collect();
+        let weight = |row: usize| data.weights().map_or(1.0, |weights| weights[row]);
+        let bounds: Vec<f64> = (0..data.rows()).map(|row| self.c * weight(row)).collect();
+        let mut state = State {
+            data,
+            signs: &signs,
+            bounds: &bounds,
+            tol: self.tol,
+            store: Store::new(
+                self.kernel.clone(),
+                context.instruction_set(),
+                context.cache_bytes(),
+            ),
+            held: Vec::new(),
+            is_held: vec![false; data.rows()],
+            steps: 0,
+        };
+        let mut order: Vec<usize> = (0..data.rows()).collect();
+        let mut generator = Generator::new(context.seed() ^ 0x1a57);
+        if self.shuffle {
+            generator.shuffle(&mut order);
+        }
+        for sign in [1.0, -1.0] {
+            for &row in order.iter().filter(|&&row| signs[row] == sign).take(SEEDS) {
+                state.process(row)?;
+            }
+        }
+        let (most, until_optimal) = match self.epochs {
+            Epochs::Times(times) => (times, false),
+            Epochs::UntilOptimal => (MOST_EPOCHS, true),
+        };
+        let mut status = Status::IterationLimit;
+        let mut found = None;
+        'epochs: for _ in 0..most {
+            for &row in &order {
+                state.process(row)?;
+                state.reprocess()?;
+                if let Some(stopped) = context.stop_request() {
+                    status = stopped;
+                    break 'epochs;
+                }
+            }
+            if until_optimal {
+                if let Some(stopped) = state.finish(context)? {
+                    status = stopped;
+                    break;
+                }
+                let (cost, violation) = state.sweep()?;
+                found = Some((cost, violation));
+                if violation <= self.tol {
+                    status = Status::Solved;
+                    break;
+                }
+            }
+            if self.shuffle {
+                generator.shuffle(&mut order);
+            }
+        }
+        if self.finishing && status == Status::IterationLimit {
+            state.finish(context)?;
+            found = None;
+        }
+        let (cost, violation) = match found {
+            Some(found) => found,
+            None => state.sweep()?,
+        };
+        if violation <= self.tol {
+            status = Status::Solved;
+        }
+        self.model(data, &classes.names, &state, cost, violation, status, started)
+    }
+
+    fn kernel(&self) -> Option<&Kernel> {
+        Some(&self.kernel)
+    }
+}
+
+impl Lasvm {
+    fn model(
+        &self,
+        data: &Dataset,
+        names: &[crate::data::Label],
+        state: &State<'_>,
+        cost: f64,
+        violation: f64,
+        status: Status,
+        started: Instant,
+    ) -> Result<Model> {
+        let mut support: Vec<&Held> = state.held.iter().filter(|h| h.alpha != 0.0).collect();
+        support.sort_by_key(|held| (held.sign < 0.0, held.row));
+        let rows: Vec<usize> = support.iter().map(|held| held.row).collect();
+        let linear: f64 = support.iter().map(|h| h.alpha * h.sign).sum();
+        let norm: f64 = support.iter().map(|h| h.alpha * (h.sign - h.gradient)).sum();
+        let positive = support.iter().filter(|held| held.sign > 0.0).count();
+        let part = Part {
+            support: 0..support.len(),
+            coefficients: support.iter().map(|held| held.alpha).collect(),
+        };
+        Ok(Model {
+            kind: MachineKind::CSvc,
+            kernel: self.kernel.clone(),
+            precision: Precision::F64,
+            support: data.features().select_rows(&rows),
+            support_rows: rows,
+            functions: vec![DecisionFunction { parts: vec![part], offset: state.offset() }],
+            self_weight: 0.0,
+            classes: Some(ClassTable {
+                names: names.to_vec(),
+                scheme: Scheme::OneVsOne,
+                support: vec![positive, support.len() - positive],
+            }),
+            calibration: None,
+            preparation: Preparation::default(),
+            feature_names: data.feature_names().map(<[String]>::to_vec),
+            training: Some(Training {
+                outcome: Outcome {
+                    status,
+                    primal: 0.5 * norm + cost,
+                    dual: linear - 0.5 * norm,
+                    violation,
+                    iterations: state.steps,
+                    blocks: 0,
+                    kernel_rows: state.store.computed() / data.rows().max(1) as u64,
+                },
+                rows: data.rows(),
+                seconds: started.elapsed().as_secs_f64(),
+                parameters: vec![
+                    ("c".into(), self.c.to_string()),
+                    ("tol".into(), self.tol.to_string()),
+                    ("online".into(), "lasvm".into()),
+                ],
+            }),
+        })
+    }
+}

@@ -1,0 +1,627 @@
+//! The state of an online machine: support patterns, their vectors and the choice of steps.
+
+use std::time::Instant;
+
+use super::fit::OnlineSvc;
+use super::schedule::{Clock, Rates, Schedule, Step, Strategy};
+use super::store::Store;
+use crate::context::Context;
+use crate::data::{ClassOrder, Classes, Dataset, Dense, Label, Matrix};
+use crate::error::{Error, Result};
+use crate::kernel::{InstructionSet, Real};
+use crate::machine::MachineKind;
+use crate::machine::model::{Model, Training};
+use crate::machine::multiclass::{class_model, declared_classes};
+use crate::random::Generator;
+use crate::solver::s2do::{Patterns, Pool, WorkingSet};
+use crate::solver::{Outcome, Status};
+
+/// Seconds that one counted unit of work stands for.
+const UNIT: f64 = 1e-9;
+
+/// Rows whose kernel values are computed at once in sweeps.
+const SWEEP_ROWS: usize = 64;
+
+/// A machine that learns from rows as they come.
+///
+/// ```
+/// use widemargin::data::{Dataset, Dense, Labels, Matrix};
+/// use widemargin::machine::OnlineSvc;
+/// use widemargin::Context;
+///
+/// let rows = Dense::new(4, 1, vec![-1.0, 1.0, 3.0, 3.2])?;
+/// let labels = Labels::Int(vec![0, 1, 2, 2]);
+/// let data = Dataset::new(Matrix::DenseF64(rows), labels.clone())?;
+/// let context = Context::new();
+/// let mut learner = OnlineSvc { c: 10.0, ..OnlineSvc::default() }.learner(&context)?;
+/// for _ in 0..3 {
+///     learner.partial_fit(&data)?;
+/// }
+/// let model = learner.model()?;
+/// assert_eq!(model.predictor(&context)?.predict(data.features())?, labels);
+/// # Ok::<(), widemargin::Error>(())
+/// ```
+pub struct OnlineLearner {
+    parameters: OnlineSvc,
+    names: Vec<Label>,
+    /// The state, once there are two classes.
+    state: Option<State>,
+    /// Rows that wait for a second class.
+    waiting: Vec<Dataset>,
+    seed: u64,
+    set: InstructionSet,
+    cache_bytes: usize,
+    columns: Option<usize>,
+    seen: usize,
+    seconds: f64,
+}
+
+/// The part that is there once two classes are known.
+struct State {
+    patterns: Patterns,
+    store: Store<f64>,
+    /// Unprojected coefficients of every slot.
+    coefficients: Vec<f64>,
+    /// Slots in use, and where each slot stands among them.
+    live: Vec<usize>,
+    place: Vec<usize>,
+    rates: Rates,
+    generator: Generator,
+    steps: u64,
+    touched: u64,
+    removed: u64,
+}
+
+impl OnlineLearner {
+    pub(super) fn new(parameters: OnlineSvc, context: &Context) -> Self {
+        let names = parameters.classes.clone().unwrap_or_default();
+        let mut learner = Self {
+            parameters,
+            names,
+            state: None,
+            waiting: Vec::new(),
+            seed: context.seed(),
+            set: context.instruction_set(),
+            cache_bytes: context.cache_bytes(),
+            columns: None,
+            seen: 0,
+            seconds: 0.0,
+        };
+        if learner.names.len() > 1 {
+            learner.begin();
+        }
+        learner
+    }
+
+    fn begin(&mut self) {
+        let d = self.names.len();
+        let kernel = self.parameters.kernel.clone();
+        self.state = Some(State {
+            patterns: Patterns::new(self.parameters.machine.rule(d), d),
+            store: Store::new(kernel, self.set, self.cache_bytes),
+            coefficients: Vec::new(),
+            live: Vec::new(),
+            place: Vec::new(),
+            rates: Rates::new(),
+            generator: Generator::new(self.seed),
+            steps: 0,
+            touched: 0,
+            removed: 0,
+        });
+    }
+
+    /// Learns from the rows of `data`, each once, in their order.
+    ///
+    /// Classes not seen before join unless the machine was given a list of all classes. Until there
+    /// are two classes, rows wait.
+    ///
+    /// # Errors
+    /// Labels outside the declared classes, values that are not finite, another number of features
+    /// than before (sparse rows may bring further features).
+    pub fn partial_fit(&mut self, data: &Dataset) -> Result<()> {
+        data.features().validate()?;
+        let started = Instant::now();
+        let widened;
+        let data = match self.columns {
+            Some(columns) if columns != data.columns() => {
+                if !data.features().is_sparse() {
+                    return Err(Error::length("features", columns, data.columns()));
+                }
+                let columns = columns.max(data.columns());
+                self.widen(columns)?;
+                let features = data.features().clone().resized_columns(columns);
+                widened = data.clone().with_features(features)?;
+                &widened
+            }
+            _ => data,
+        };
+        self.columns = Some(data.columns());
+        self.meet(data)?;
+        self.seen += data.rows();
+        if self.state.is_none() {
+            self.waiting.push(data.clone());
+            return Ok(());
+        }
+        let waiting = std::mem::take(&mut self.waiting);
+        for data in waiting.iter().chain([data]) {
+            let codes = self.codes(data)?;
+            let upper = self.upper(data);
+            for row in 0..data.rows() {
+                self.learn(data.features(), row, codes[row], upper[row])?;
+            }
+        }
+        self.seconds += started.elapsed().as_secs_f64();
+        Ok(())
+    }
+
+    /// Gives everything kept `columns` features, zero beyond those it had.
+    fn widen(&mut self, columns: usize) -> Result<()> {
+        for data in &mut self.waiting {
+            let features = data.features().clone().resized_columns(columns);
+            *data = data.clone().with_features(features)?;
+        }
+        match &mut self.state {
+            Some(state) => state.store.widen(columns),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes up the classes of `data` that are new.
+    pub(super) fn meet(&mut self, data: &Dataset) -> Result<()> {
+        let found = data.labels().classes(ClassOrder::Sorted)?;
+        for name in found.names {
+            let same = |other: &Label| other.to_string() == name.to_string();
+            if self.names.iter().any(same) {
+                continue;
+            }
+            if self.parameters.classes.is_some() {
+                return Err(Error::Labels {
+                    expected: "only the classes that were declared".into(),
+                    found: format!("'{name}'"),
+                });
+            }
+            self.names.push(name);
+            let d = self.names.len();
+            match &mut self.state {
+                Some(state) => state.grow(self.parameters.machine.rule(d), d),
+                None if d == 2 => self.begin(),
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn codes(&self, data: &Dataset) -> Result<Vec<u32>> {
+        Ok(declared_classes(data.labels(), Some(&self.names), ClassOrder::Sorted)?.codes)
+    }
+
+    pub(super) fn upper(&self, data: &Dataset) -> Vec<f64> {
+        let weight = |row: usize| data.weights().map_or(1.0, |weights| weights[row]);
+        (0..data.rows()).map(|row| self.parameters.c * weight(row)).collect()
+    }
+
+    /// A fresh example, then old steps as the schedule says; the slot it took, if any.
+    pub(super) fn learn(
+        &mut self,
+        table: &Matrix,
+        row: usize,
+        code: u32,
+        upper: f64,
+    ) -> Result<Option<usize>> {
+        let parameters = &self.parameters;
+        let Some(state) = &mut self.state else { return Ok(None) };
+        let slot = state.timed(parameters, Step::New, |state| {
+            state.fresh(parameters, table, row, code, upper)
+        })?;
+        match parameters.schedule {
+            Schedule::Fixed { old, supports } => {
+                for (count, pool) in [(old, Pool::Patterns), (supports, Pool::Supports)] {
+                    for _ in 0..count {
+                        state.old(parameters, pool)?;
+                    }
+                }
+            }
+            Schedule::Adaptive => loop {
+                let step = state.rates.draw(&mut state.generator);
+                let pool = match step {
+                    Step::New => break,
+                    Step::Old => Pool::Patterns,
+                    Step::Supports => Pool::Supports,
+                };
+                let tries = parameters.multiplier.unwrap_or(state.patterns.classes());
+                state.timed(parameters, step, |state| {
+                    let mut gain = 0.0;
+                    for _ in 0..tries {
+                        let more = state.old(parameters, pool)?;
+                        gain += more;
+                        let done = parameters.strategy == Strategy::All && more == 0.0;
+                        if done {
+                            break;
+                        }
+                    }
+                    Ok((None, gain))
+                })?;
+            },
+        }
+        Ok(slot.filter(|&slot| state.patterns.is_support(slot)))
+    }
+
+    /// Whether a slot still holds the example that once took it is up to the caller; this tells
+    /// whether it holds any.
+    pub(super) fn holds(&self, slot: usize) -> bool {
+        self.state.as_ref().is_some_and(|state| state.patterns.upper(slot) > 0.0)
+    }
+
+    /// Old steps until no kept example violates the optimality conditions by `tol`, or a limit ends
+    /// it.
+    pub(super) fn finish(&mut self, context: &Context) -> Result<Option<Status>> {
+        let mut parameters = self.parameters.clone();
+        if parameters.strategy != Strategy::LaRank {
+            parameters.strategy = Strategy::All;
+        }
+        let Some(state) = &mut self.state else { return Ok(None) };
+        loop {
+            if let Some(status) = context.stop_request() {
+                return Ok(Some(status));
+            }
+            if parameters.strategy == Strategy::LaRank {
+                let worst = (0..state.patterns.len())
+                    .map(|i| (state.patterns.violation_at(i), i))
+                    .fold((0.0, 0), |a, b| if b.0 > a.0 { b } else { a });
+                if worst.0 < parameters.tol {
+                    return Ok(None);
+                }
+                let (gain, changes) = state.patterns.solve_labels(worst.1, Pool::Patterns, 0.0);
+                state.apply(changes)?;
+                if gain <= 0.0 {
+                    return Ok(None);
+                }
+            } else if state.old(&parameters, Pool::Patterns)? <= 0.0 {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// The largest violation and Σ U · loss over rows of `data` that no slot holds.
+    pub(super) fn sweep(
+        &mut self,
+        data: &Dataset,
+        codes: &[u32],
+        held: &[Option<usize>],
+    ) -> Result<(f64, f64)> {
+        let upper = self.upper(data);
+        let Some(state) = &mut self.state else { return Ok((0.0, 0.0)) };
+        let (mut worst, mut cost) = (0.0_f64, 0.0);
+        for start in (0..data.rows()).step_by(SWEEP_ROWS) {
+            let range = start..(start + SWEEP_ROWS).min(data.rows());
+            let (rows, _) = state.store.query(data.features(), range.clone())?;
+            for (row, values) in range.zip(&rows).filter(|(row, _)| held[*row].is_none()) {
+                let score = state.score(values);
+                let (y, rule) = (codes[row] as usize, *state.patterns.rule());
+                let (mut total, mut largest) = (0.0, 0.0_f64);
+                for p in (0..state.patterns.classes()).filter(|&p| rule.uses(y, p)) {
+                    let g = state.patterns.gradient_of(y, p, &score);
+                    total += g.max(0.0);
+                    largest = largest.max(g);
+                }
+                worst = worst.max(largest);
+                let single = rule.slacks(state.patterns.classes()) == 1;
+                cost += upper[row] * if single { largest } else { total };
+            }
+        }
+        Ok((worst, cost))
+    }
+
+    /// The largest violation among the kept examples.
+    pub(super) fn violation(&self) -> f64 {
+        self.state.as_ref().map_or(0.0, |state| state.patterns.violation())
+    }
+
+    /// Dual objective reached.
+    pub fn dual(&self) -> f64 {
+        self.state.as_ref().map_or(0.0, |state| state.patterns.dual())
+    }
+
+    /// Examples kept.
+    pub fn support_count(&self) -> usize {
+        self.state.as_ref().map_or(0, |state| state.live.len())
+    }
+
+    /// Kernel values computed so far.
+    pub fn kernel_values(&self) -> u64 {
+        self.state.as_ref().map_or(0, |state| state.store.computed())
+    }
+
+    /// The model as it stands. Its training report covers the examples that are kept; a model of one
+    /// class alone answers with it.
+    ///
+    /// # Errors
+    /// [`Error::Empty`] before any row was seen.
+    pub fn model(&self) -> Result<Model> {
+        self.model_with(0.0, self.violation(), Status::IterationLimit)
+    }
+
+    /// The model, given what a sweep found about the examples that are not kept.
+    pub(super) fn model_with(&self, cost: f64, violation: f64, status: Status) -> Result<Model> {
+        let columns = self.columns.ok_or(Error::Empty { what: "row" })?;
+        let parameters = &self.parameters;
+        let d = self.names.len();
+        let mut own = Vec::new();
+        let mut codes = Vec::new();
+        let mut coefficients = Vec::new();
+        let mut vectors = None;
+        let (mut dual, mut gap) = (0.0, 0.0);
+        if let Some(state) = &self.state {
+            let mut slots = state.live.clone();
+            slots.sort_unstable();
+            vectors = state.store.vectors(&slots)?;
+            for &slot in &slots {
+                codes.push(state.patterns.code(slot) as u32);
+                state.patterns.coefficients(slot, &mut own);
+                let mean = own.get(d).copied().unwrap_or(0.0);
+                coefficients.extend(own[..d].iter().map(|b| b - mean));
+            }
+            (dual, gap) = state.patterns.objective_and_gap();
+        }
+        let vectors = match vectors {
+            Some(vectors) => vectors,
+            None => Matrix::DenseF64(Dense::new(0, columns, Vec::new())?),
+        };
+        let mut order: Vec<usize> = (0..codes.len()).collect();
+        order.sort_by_key(|&i| codes[i]);
+        let sorted: Vec<f64> =
+            order.iter().flat_map(|&i| coefficients[i * d..(i + 1) * d].to_vec()).collect();
+        let classes = Classes { names: self.names.clone(), codes };
+        let mut model = class_model(
+            MachineKind::AllInOne(parameters.machine),
+            &parameters.kernel,
+            crate::machine::Precision::F64,
+            &vectors,
+            &classes,
+            &order,
+            &sorted,
+            &vec![0.0; d],
+        );
+        model.support_rows = Vec::new();
+        let state = self.state.as_ref();
+        model.training = Some(Training {
+            outcome: Outcome {
+                status,
+                primal: dual + gap + cost,
+                dual,
+                violation,
+                iterations: state.map_or(0, |state| state.steps),
+                blocks: self.seen as u64,
+                kernel_rows: self.kernel_values() / (self.seen.max(1) as u64),
+            },
+            rows: self.seen,
+            seconds: self.seconds,
+            parameters: vec![
+                ("c".into(), parameters.c.to_string()),
+                ("tol".into(), parameters.tol.to_string()),
+                ("online".into(), parameters.strategy.to_string()),
+                ("removed for the budget".into(), state.map_or(0, |s| s.removed).to_string()),
+            ],
+        });
+        Ok(model)
+    }
+
+    /// Notes what was learnt from outside of [`partial_fit`](Self::partial_fit).
+    pub(super) fn note(&mut self, data: &Dataset, seconds: f64) {
+        self.seen = data.rows();
+        self.columns = Some(data.columns());
+        self.seconds = seconds;
+    }
+}
+
+impl State {
+    /// Runs a step and counts its gain per cost.
+    fn timed(
+        &mut self,
+        parameters: &OnlineSvc,
+        step: Step,
+        work: impl FnOnce(&mut Self) -> Result<(Option<usize>, f64)>,
+    ) -> Result<Option<usize>> {
+        let started = Instant::now();
+        let before = (self.store.computed(), self.touched, self.patterns.gains());
+        let (slot, gain) = work(self)?;
+        let seconds = match parameters.clock {
+            Clock::Wall => started.elapsed().as_secs_f64(),
+            Clock::Counted => {
+                let values = (self.store.computed() - before.0) as f64;
+                let entries = (self.touched - before.1) as f64;
+                let gains = (self.patterns.gains() - before.2) as f64;
+                UNIT * (0.5 * self.store.products() * values + entries + 4.0 * gains)
+            }
+        };
+        self.rates.count(step, gain, seconds);
+        Ok(slot)
+    }
+
+    /// Unprojected scores of a row with the given kernel values.
+    fn score<T: Real>(&self, values: &[T]) -> Vec<f64> {
+        let columns = self.patterns.columns();
+        let mut score = vec![0.0; columns];
+        for (k, own) in values.iter().zip(self.coefficients.chunks_exact(columns)) {
+            let k = k.to_f64();
+            for (score, b) in score.iter_mut().zip(own) {
+                *score += k * b;
+            }
+        }
+        score
+    }
+
+    /// The step on a fresh example.
+    fn fresh(
+        &mut self,
+        parameters: &OnlineSvc,
+        table: &Matrix,
+        row: usize,
+        code: u32,
+        upper: f64,
+    ) -> Result<(Option<usize>, f64)> {
+        self.steps += 1;
+        let (mut rows, own) = self.store.query(table, row..row + 1)?;
+        let (values, own) = (rows.swap_remove(0), own[0]);
+        let score = self.score(&values);
+        self.touched += self.coefficients.len() as u64;
+        let (y, rule) = (code as usize, *self.patterns.rule());
+        let gradient = |p: usize| self.patterns.gradient_of(y, p, &score);
+        let worst = (0..self.patterns.classes())
+            .filter(|&p| rule.uses(y, p))
+            .max_by(|&a, &b| gradient(a).total_cmp(&gradient(b)));
+        let Some(p) = worst.filter(|&p| gradient(p) >= parameters.tol && upper > 0.0) else {
+            return Ok((None, 0.0));
+        };
+        let slot = self.store.insert(table, row, &values, own)?;
+        if slot == self.patterns.len() {
+            self.patterns.push(code, upper, own.to_f64(), &score);
+            self.coefficients.resize(self.coefficients.len() + self.patterns.columns(), 0.0);
+            self.place.push(0);
+        } else {
+            self.patterns.replace(slot, code, upper, own.to_f64(), &score);
+        }
+        self.place[slot] = self.live.len();
+        self.live.push(slot);
+        let (gain, changes) = match parameters.strategy {
+            Strategy::WholePattern => self.patterns.solve_pattern(slot),
+            Strategy::LaRank => self.patterns.solve_labels(slot, Pool::Patterns, parameters.tol),
+            _ => {
+                let set = self.patterns.fresh_pair(slot, p, self.store.instruction_set());
+                self.patterns.solve(set, own.to_f64())
+            }
+        };
+        self.apply(changes)?;
+        if !self.patterns.is_support(slot) {
+            self.retire(slot);
+            return Ok((None, gain));
+        }
+        if let Some(budget) = parameters.budget {
+            while self.live.len() > budget.max(1) {
+                self.give_up_least()?;
+            }
+        }
+        Ok((Some(slot), gain))
+    }
+
+    /// A step on kept examples; returns its gain.
+    fn old(&mut self, parameters: &OnlineSvc, pool: Pool) -> Result<f64> {
+        if self.live.is_empty() {
+            return Ok(0.0);
+        }
+        self.steps += 1;
+        let set = self.store.instruction_set();
+        let everyone = 0..self.patterns.len();
+        let drawn = |state: &mut Self| {
+            let i = state.live[state.generator.below(state.live.len())];
+            i..i + 1
+        };
+        let (range, partners) = match parameters.strategy {
+            Strategy::All => (everyone.clone(), everyone),
+            Strategy::RandomPatternAll => (drawn(self), everyone),
+            Strategy::RandomPattern => {
+                let own = drawn(self);
+                (own.clone(), own)
+            }
+            Strategy::WholePattern => {
+                let i = drawn(self).start;
+                self.touched += self.patterns.columns() as u64;
+                if self.patterns.violation_at(i) < parameters.tol {
+                    return Ok(0.0);
+                }
+                let (gain, changes) = self.patterns.solve_pattern(i);
+                self.apply(changes)?;
+                return Ok(gain);
+            }
+            Strategy::LaRank => {
+                let i = drawn(self).start;
+                self.touched += self.patterns.columns() as u64;
+                let (gain, changes) = self.patterns.solve_labels(i, pool, parameters.tol);
+                self.apply(changes)?;
+                return Ok(gain);
+            }
+        };
+        self.touched += (range.len() * self.patterns.classes()) as u64;
+        let first = self.patterns.first(range, pool, parameters.tol, set);
+        let (working_set, k) = match first {
+            None => return Ok(0.0),
+            Some(WorkingSet::One(variable)) => {
+                let row = self.store.row(variable.0)?;
+                let chosen = self.patterns.partner(variable, partners, pool, row, set);
+                let k = match chosen {
+                    WorkingSet::Two(_, second) => row[second.0].to_f64(),
+                    WorkingSet::One(_) => 0.0,
+                };
+                (chosen, k)
+            }
+            Some(WorkingSet::Two(up, down)) => {
+                let row = self.store.row(up.0)?;
+                (WorkingSet::Two(up, down), row[down.0].to_f64())
+            }
+        };
+        let (gain, changes) = self.patterns.solve(working_set, k);
+        self.apply(changes)?;
+        Ok(gain.max(0.0))
+    }
+
+    /// Brings changes of coefficients into all scores, and lets go of examples without influence.
+    fn apply(&mut self, changes: Vec<(usize, Vec<f64>)>) -> Result<()> {
+        let (set, columns) = (self.store.instruction_set(), self.patterns.columns());
+        for (slot, change) in &changes {
+            let row = self.store.row(*slot)?;
+            self.patterns.update(row, change, set);
+            let own = &mut self.coefficients[slot * columns..(slot + 1) * columns];
+            own.iter_mut().zip(change).for_each(|(b, change)| *b += change);
+            self.touched += (self.patterns.len() * columns) as u64;
+        }
+        for (slot, _) in changes {
+            if !self.patterns.is_support(slot) {
+                self.retire(slot);
+            }
+        }
+        Ok(())
+    }
+
+    fn retire(&mut self, slot: usize) {
+        let columns = self.patterns.columns();
+        self.coefficients[slot * columns..(slot + 1) * columns].fill(0.0);
+        self.patterns.retire(slot);
+        self.store.remove(slot);
+        let place = self.place[slot];
+        self.live.swap_remove(place);
+        if let Some(&moved) = self.live.get(place) {
+            self.place[moved] = place;
+        }
+    }
+
+    /// Removes the example whose part of the weights is shortest.
+    fn give_up_least(&mut self) -> Result<()> {
+        let (mut least, mut own) = ((f64::INFINITY, 0), Vec::new());
+        for &slot in &self.live {
+            self.patterns.coefficients(slot, &mut own);
+            let length: f64 = own[..self.patterns.classes()].iter().map(|b| b * b).sum::<f64>();
+            if length < least.0 {
+                least = (length, slot);
+            }
+        }
+        let change = self.patterns.clear(least.1);
+        self.removed += 1;
+        self.apply(vec![(least.1, change)])
+    }
+
+    fn grow(&mut self, rule: crate::solver::s2do::Rule, classes: usize) {
+        let old = self.patterns.columns();
+        self.patterns.grow(rule);
+        let columns = self.patterns.columns();
+        let mut grown = Vec::with_capacity(self.patterns.len() * columns);
+        for own in self.coefficients.chunks_exact(old) {
+            let mut next = own[..classes - 1].to_vec();
+            next.push(0.0);
+            if columns > classes {
+                next.push(next.iter().sum::<f64>() / classes as f64);
+            }
+            grown.extend(next);
+        }
+        self.coefficients = grown;
+    }
+}

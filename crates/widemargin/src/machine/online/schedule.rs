@@ -1,0 +1,176 @@
+//! What is done between two fresh examples: strategies, clocks and the choice of steps.
+//!
+//! Step s is drawn with probability proportional to its running gain per cost,
+//! r ← β · gain / (10⁻⁵ + cost) + (1 − β) r, floored at a share η of all (LaRank's scheduling).
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::{Error, Result};
+use crate::random::Generator;
+
+/// Share of a new rate in the running one.
+const DECAY: f64 = 0.05;
+
+/// Smallest share of a step in the sum of all rates.
+const FLOOR: f64 = 0.05;
+
+/// Seconds added to every cost.
+const GUARD: f64 = 1e-5;
+
+/// How the working set of an old step is chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Strategy {
+    /// The worst variable of all, and the partner that gains most with it.
+    #[default]
+    All,
+    /// The worst variable of a random pattern, and the best partner among all.
+    RandomPatternAll,
+    /// The worst variable of a random pattern, and the best partner in that pattern.
+    RandomPattern,
+    /// All variables of a random pattern at once.
+    WholePattern,
+    /// LaRank's exchange between two labels of a random pattern; for Crammer and Singer's machine.
+    LaRank,
+}
+
+impl Strategy {
+    /// Every strategy.
+    pub const ALL: [Self; 5] =
+        [Self::All, Self::RandomPatternAll, Self::RandomPattern, Self::WholePattern, Self::LaRank];
+
+    /// Name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::RandomPatternAll => "random-all",
+            Self::RandomPattern => "random-pattern",
+            Self::WholePattern => "whole-pattern",
+            Self::LaRank => "larank",
+        }
+    }
+}
+
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Strategy {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|strategy| strategy.name() == text).ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            Error::parameter("strategy", format!("one of {names}"), text)
+        })
+    }
+}
+
+/// How often the examples are gone through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Epochs {
+    /// A number of passes.
+    Times(usize),
+    /// Until a sweep over every example finds no violation.
+    UntilOptimal,
+}
+
+impl FromStr for Epochs {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "inf" => Ok(Self::UntilOptimal),
+            _ => match text.parse() {
+                Ok(times) if times > 0 => Ok(Self::Times(times)),
+                _ => Err(Error::parameter("epochs", "a number of at least 1, or inf", text)),
+            },
+        }
+    }
+}
+
+/// What the cost of a step is measured in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Clock {
+    /// Counted work: a nanosecond for each score or variable touched, four for each gain, and half of
+    /// one for each feature product. The same on every machine.
+    #[default]
+    Counted,
+    /// Seconds; runs are then not repeatable.
+    Wall,
+}
+
+/// How many old steps follow a fresh example.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Schedule {
+    /// By gain per cost.
+    #[default]
+    Adaptive,
+    /// Fixed numbers of steps on all variables of the patterns and on their supports.
+    Fixed {
+        /// Steps on all variables.
+        old: usize,
+        /// Steps on variables that are not zero.
+        supports: usize,
+    },
+}
+
+/// A kind of step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    New,
+    Old,
+    Supports,
+}
+
+/// Running gains per cost of the three steps.
+#[derive(Clone, Debug)]
+pub(super) struct Rates([f64; 3]);
+
+impl Rates {
+    pub(super) fn new() -> Self {
+        Self([1.0; 3])
+    }
+
+    /// Counts a step's gain and cost in seconds.
+    pub(super) fn count(&mut self, step: Step, gain: f64, seconds: f64) {
+        let rate = &mut self.0[step as usize];
+        *rate = DECAY * gain / (GUARD + seconds) + (1.0 - DECAY) * *rate;
+        let least = FLOOR * self.0.iter().sum::<f64>();
+        self.0.iter_mut().for_each(|rate| *rate = rate.max(least));
+    }
+
+    /// Draws the next step.
+    pub(super) fn draw(&self, generator: &mut Generator) -> Step {
+        let total: f64 = self.0.iter().sum();
+        let mut at = total * (generator.bits() >> 11) as f64 / (1_u64 << 53) as f64;
+        for (step, rate) in [Step::New, Step::Old].into_iter().zip(self.0) {
+            if at < rate {
+                return step;
+            }
+            at -= rate;
+        }
+        Step::Supports
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_step_falls_below_its_floor() {
+        let mut rates = Rates::new();
+        for _ in 0..1000 {
+            rates.count(Step::New, 1e6, 1e-6);
+            rates.count(Step::Old, 0.0, 1.0);
+        }
+        let total: f64 = rates.0.iter().sum();
+        assert!(rates.0.iter().all(|rate| rate / total > 0.04), "{rates:?}");
+        let mut generator = Generator::new(3);
+        let fresh = (0..10_000).filter(|_| rates.draw(&mut generator) == Step::New).count();
+        assert!((8_500..9_500).contains(&fresh), "{fresh}");
+    }
+}

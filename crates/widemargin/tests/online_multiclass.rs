@@ -1,0 +1,252 @@
+//! Online machines against the batch machines, and the promises of their single steps.
+
+use proptest::prelude::*;
+use widemargin::data::{Dataset, Dense, Label, Labels, Matrix};
+use widemargin::kernel::{InstructionSet, Kernel};
+use widemargin::machine::{
+    AllInOne, Epochs, Lasvm, Machine, MulticlassSvc, OnlineSvc, Precision, Schedule, SolverOptions,
+    Strategy as Choice, Svc,
+};
+use widemargin::solver::Status;
+use widemargin::solver::s2do::{Patterns, Pool, WorkingSet};
+use widemargin::{Context, Error};
+
+/// Rows around the corners of a polygon, one per class, overlapping.
+fn blobs(rows: usize, classes: usize) -> Dataset {
+    let mut state = 11_u64;
+    let mut next = || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1_u64 << 53) as f64
+    };
+    let (mut values, mut labels) = (Vec::new(), Vec::new());
+    for i in 0..rows {
+        let class = i % classes;
+        let angle = std::f64::consts::TAU * class as f64 / classes as f64;
+        values.push(angle.cos() + 1.5 * (next() - 0.5));
+        values.push(angle.sin() + 1.5 * (next() - 0.5));
+        labels.push(class as i64);
+    }
+    let table = Dense::new(rows, 2, values).unwrap();
+    Dataset::new(Matrix::DenseF64(table), Labels::Int(labels)).unwrap()
+}
+
+fn batch_dual(machine: AllInOne, c: f64, data: &Dataset) -> f64 {
+    let options =
+        SolverOptions { tol: 1e-7, precision: Precision::F64, ..SolverOptions::default() };
+    let svc = MulticlassSvc { machine, c, options, ..MulticlassSvc::default() };
+    svc.fit(data, &Context::new()).unwrap().training.unwrap().outcome.dual
+}
+
+#[test]
+fn passes_until_optimal_reach_the_batch_optimum() {
+    let data = blobs(45, 3);
+    for machine in AllInOne::ALL {
+        for c in [0.3, 5.0] {
+            let best = batch_dual(machine, c, &data);
+            for strategy in Choice::ALL {
+                if strategy == Choice::LaRank && machine != AllInOne::CrammerSinger {
+                    continue;
+                }
+                let epochs = Epochs::UntilOptimal;
+                let online =
+                    OnlineSvc { machine, c, strategy, epochs, tol: 1e-5, ..OnlineSvc::default() };
+                let model = online.fit(&data, &Context::new()).unwrap();
+                let outcome = model.training.unwrap().outcome;
+                let place = format!("{machine} {strategy} C = {c}: {outcome:?}, best {best}");
+                assert_eq!(outcome.status, Status::Solved, "{place}");
+                assert!((outcome.dual - best).abs() <= 1e-5 * best, "{place}");
+                assert!(outcome.primal >= best * (1.0 - 1e-7), "{place}");
+                assert!(outcome.primal <= best * (1.0 + 1e-2), "{place}");
+            }
+        }
+    }
+}
+
+#[test]
+fn one_pass_is_below_the_optimum_and_repeatable() {
+    let data = blobs(200, 4);
+    let best = batch_dual(AllInOne::CrammerSinger, 1.0, &data);
+    let online = OnlineSvc { machine: AllInOne::CrammerSinger, ..OnlineSvc::default() };
+    let model = online.fit(&data, &Context::new()).unwrap();
+    let dual = model.training.as_ref().unwrap().outcome.dual;
+    assert!(dual <= best * (1.0 + 1e-9) && dual > 0.8 * best, "{dual} of {best}");
+    let again = online.fit(&data, &Context::new()).unwrap();
+    assert_eq!(model.functions, again.functions);
+    let fixed = OnlineSvc { schedule: Schedule::Fixed { old: 4, supports: 4 }, ..online };
+    let dual = fixed.fit(&data, &Context::new()).unwrap().training.unwrap().outcome.dual;
+    assert!(dual > 0.9 * best, "{dual} of {best}");
+}
+
+#[test]
+fn a_budget_bounds_the_patterns() {
+    let data = blobs(200, 4);
+    let context = Context::new();
+    let online = OnlineSvc { budget: Some(30), ..OnlineSvc::default() };
+    let model = online.fit(&data, &context).unwrap();
+    assert!(model.support_count() <= 30);
+    let answers = model.predictor(&context).unwrap().predict(data.features()).unwrap();
+    let right = (0..data.rows()).filter(|&i| answers.get(i) == data.labels().get(i)).count();
+    assert!(right > 130, "{right} of 200 right");
+}
+
+#[test]
+fn classes_may_come_late_unless_all_were_declared() {
+    let data = blobs(60, 3);
+    let context = Context::new();
+    let only = |classes: &[i64]| {
+        let Labels::Int(labels) = data.labels() else { unreachable!() };
+        let rows: Vec<usize> = (0..60).filter(|&i| classes.contains(&labels[i])).collect();
+        data.select_rows(&rows)
+    };
+    for machine in AllInOne::ALL {
+        let online = OnlineSvc { machine, c: 10.0, ..OnlineSvc::default() };
+        let mut learner = online.learner(&context).unwrap();
+        learner.partial_fit(&only(&[1])).unwrap();
+        let answers = learner.model().unwrap();
+        let answers = answers.predictor(&context).unwrap().predict(data.features()).unwrap();
+        assert!((0..60).all(|i| answers.get(i) == Some(Label::Int(1))));
+        learner.partial_fit(&only(&[0, 1])).unwrap();
+        for _ in 0..5 {
+            learner.partial_fit(&data).unwrap();
+        }
+        let model = learner.model().unwrap();
+        let outcome = model.training.as_ref().unwrap().outcome;
+        assert!((outcome.dual - learner.dual()).abs() < 1e-6 * outcome.dual, "{machine}");
+        let answers = model.predictor(&context).unwrap().predict(data.features()).unwrap();
+        let right = (0..60).filter(|&i| answers.get(i) == data.labels().get(i)).count();
+        assert!(right >= 45, "{machine}: {right} of 60 right");
+
+        let classes = Some(vec![Label::Int(0), Label::Int(1)]);
+        let mut strict = OnlineSvc { classes, ..online }.learner(&context).unwrap();
+        assert!(matches!(strict.partial_fit(&data), Err(Error::Labels { .. })));
+    }
+}
+
+#[test]
+fn lasvm_reaches_the_binary_optimum() {
+    let data = blobs(120, 2);
+    let context = Context::new();
+    let options =
+        SolverOptions { tol: 1e-7, precision: Precision::F64, ..SolverOptions::default() };
+    let kernel = Kernel::Gaussian { gamma: 1.0 };
+    for c in [0.5, 10.0] {
+        let svc = Svc { c, kernel: kernel.clone(), options, ..Svc::default() };
+        let batch = svc.fit(&data, &context).unwrap();
+        let epochs = Epochs::UntilOptimal;
+        let online = Lasvm { c, kernel: kernel.clone(), epochs, tol: 1e-6, ..Lasvm::default() };
+        let model = online.fit(&data, &context).unwrap();
+        let (best, found) =
+            (batch.training.as_ref().unwrap().outcome, model.training.as_ref().unwrap().outcome);
+        assert_eq!(found.status, Status::Solved);
+        assert!((found.dual - best.dual).abs() <= 1e-6 * best.dual, "{found:?} {best:?}");
+        assert!(found.gap() >= -1e-9 && found.gap() <= 1e-4 * best.dual, "{found:?}");
+        let values = |m: &widemargin::machine::Model| {
+            m.predictor(&context).unwrap().decision_values(data.features()).unwrap()
+        };
+        let (a, b) = (values(&batch), values(&model));
+        for i in 0..data.rows() {
+            assert!((a.row(i)[0] - b.row(i)[0]).abs() < 1e-3, "row {i}");
+        }
+        let sum: f64 = model.functions[0].parts[0].coefficients.iter().sum();
+        assert!(sum.abs() < 1e-9 * c);
+    }
+}
+
+/// Patterns with a dense kernel matrix, stepped by S2DO.
+struct Bench {
+    patterns: Patterns,
+    kernel: Vec<Vec<f64>>,
+}
+
+impl Bench {
+    fn new(machine: AllInOne, data: &Dataset, classes: usize, c: f64) -> Self {
+        let n = data.rows();
+        let mut values = vec![vec![0.0; 2]; n];
+        (0..n).for_each(|i| data.features().copy_row(i, &mut values[i]));
+        let distance = |a: &[f64], b: &[f64]| (a[0] - b[0]).powi(2) + (a[1] - b[1]).powi(2);
+        let kernel: Vec<Vec<f64>> = (0..n)
+            .map(|i| (0..n).map(|j| (-distance(&values[i], &values[j])).exp()).collect())
+            .collect();
+        let mut patterns = Patterns::new(machine.rule(classes), classes);
+        let zero = vec![0.0; patterns.columns()];
+        for i in 0..n {
+            patterns.push((i % classes) as u32, c, 1.0, &zero);
+        }
+        Self { patterns, kernel }
+    }
+
+    fn apply(&mut self, changes: Vec<(usize, Vec<f64>)>) {
+        for (i, change) in changes {
+            self.patterns.update(&self.kernel[i], &change, InstructionSet::detect());
+        }
+    }
+
+    /// One step; `None` when nothing violates.
+    fn step(&mut self, pool: Pool, tol: f64) -> Option<f64> {
+        let (set, all) = (InstructionSet::detect(), 0..self.patterns.len());
+        let chosen = match self.patterns.first(all.clone(), pool, tol, set)? {
+            WorkingSet::One(first) => {
+                self.patterns.partner(first, all, pool, &self.kernel[first.0], set)
+            }
+            pair => pair,
+        };
+        let k = match chosen {
+            WorkingSet::Two(a, b) => self.kernel[a.0][b.0],
+            WorkingSet::One(_) => 0.0,
+        };
+        let (gain, changes) = self.patterns.solve(chosen, k);
+        self.apply(changes);
+        Some(gain)
+    }
+
+    fn is_feasible(&self, machine: AllInOne) -> bool {
+        use AllInOne::{Adm, Atm, CrammerSinger};
+        (0..self.patterns.len()).all(|i| {
+            let (alpha, upper) = (self.patterns.alpha(i), self.patterns.upper(i));
+            let sum: f64 = alpha.iter().sum();
+            let shared = matches!(machine, Adm | Atm | CrammerSinger);
+            alpha.iter().all(|a| (0.0..=upper).contains(a))
+                && (!shared || sum <= upper * (1.0 + 1e-12))
+        })
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 27, ..ProptestConfig::default() })]
+
+    #[test]
+    fn steps_never_lower_the_dual_and_stay_feasible(
+        machine in 0..9_usize, classes in 2..5_usize, c in 0.05..20.0_f64,
+    ) {
+        let machine = AllInOne::ALL[machine];
+        let data = blobs(24, classes);
+        let mut bench = Bench::new(machine, &data, classes, c);
+        let mut last = 0.0;
+        for step in 0..20_000 {
+            let pool = if step % 3 == 2 { Pool::Supports } else { Pool::Patterns };
+            let Some(gain) = bench.step(pool, 1e-7) else {
+                if pool == Pool::Patterns { break }
+                continue;
+            };
+            prop_assert!(gain >= 0.0 && bench.patterns.dual() >= last, "step {}", step);
+            prop_assert!(bench.is_feasible(machine), "step {}", step);
+            last = bench.patterns.dual();
+        }
+        let exact = bench.patterns.objective_and_gap().0;
+        prop_assert!((exact - last).abs() <= 1e-9 * exact.max(1.0));
+        let best = batch_dual(machine, c, &data);
+        prop_assert!((exact - best).abs() <= 1e-6 * best.max(1e-3), "{} {}: {} of {}", machine, c, exact, best);
+
+        // An example that is taken away and comes back changes nothing.
+        let change = bench.patterns.clear(5);
+        bench.apply(vec![(5, change)]);
+        let without = bench.patterns.objective_and_gap().0;
+        prop_assert!((without - bench.patterns.dual()).abs() <= 1e-9 * exact.max(1.0));
+        prop_assert!(without <= exact * (1.0 + 1e-12) + 1e-12);
+        for _ in 0..20_000 {
+            if bench.step(Pool::Patterns, 1e-7).is_none() { break }
+        }
+        prop_assert!((bench.patterns.dual() - exact).abs() <= 1e-6 * exact.max(1e-3));
+    }
+}
