@@ -261,3 +261,38 @@ fn threads_do_not_change_the_model() {
     assert_eq!(models[0], models[1]);
     assert_eq!(models[0], models[2]);
 }
+
+#[test]
+fn all_in_one_machines_train_in_batch_and_online() {
+    let folder = Folder::new();
+    folder.copy("iris.libsvm");
+    for machine in ["ww", "cs", "llw", "adm", "dgi", "atm", "ats", "mmr", "ova", "reinforced"] {
+        let common = format!("train iris.libsvm --machine {machine} --c 10 --json -o model.wm");
+        let batch = folder.run(&common).exits(0).json();
+        assert_eq!(batch["status"], "solved", "{machine}");
+        let optimum = batch["dual"].as_f64().unwrap();
+        let exact = folder.run(&format!("{common} --online --epochs inf")).exits(0).json();
+        assert_eq!(exact["status"], "solved", "{machine}");
+        let dual = exact["dual"].as_f64().unwrap();
+        assert!((dual - optimum).abs() < 2e-3 * optimum, "{machine}: {dual} of {optimum}");
+        let once = folder.run(&format!("{common} --online")).exits(0).json();
+        let dual = once["dual"].as_f64().unwrap();
+        assert!(dual > 0.0 && dual <= optimum * 1.0001, "{machine}: {dual} of {optimum}");
+        let test = folder.run("predict iris.libsvm --model model.wm --json").exits(0).json();
+        assert!(test["accuracy"].as_f64().unwrap() > 0.9, "{machine}");
+    }
+    folder.run("train iris.libsvm --machine nu-svc --online").exits(2);
+}
+
+#[test]
+fn a_stream_is_learnt_as_it_arrives() {
+    let folder = Folder::new();
+    folder.copy("iris.libsvm");
+    let text = folder.read("iris.libsvm");
+    let command =
+        "train - --format libsvm --machine cs --c 10 --gamma 0.5 --online -o model.wm --json";
+    let fit = folder.run_with_input(command, &text).exits(0).json();
+    assert_eq!((fit["rows"].as_u64(), fit["features"].as_u64()), (Some(150), Some(4)));
+    let test = folder.run("predict iris.libsvm --model model.wm --json").exits(0).json();
+    assert!(test["accuracy"].as_f64().unwrap() > 0.8);
+}

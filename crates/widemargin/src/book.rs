@@ -24,4 +24,5 @@ pages! {
     svdd: "docs/machines/svdd.md",
     multiclass: "docs/machines/multiclass.md",
     all_in_one: "docs/machines/all-in-one.md",
+    online: "docs/machines/online.md",
 }

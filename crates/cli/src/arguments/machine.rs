@@ -4,14 +4,14 @@ use clap::{Args, ValueEnum};
 use widemargin::data::{ClassOrder, Dataset, Label, Matrix};
 use widemargin::kernel::Kernel;
 use widemargin::machine::{
-    CalibrationMethod, ClassWeights, Gamma, KernelDefaults, KernelExpression, Loss, Machine,
-    MachineKind, MulticlassSvc, NuSvc, NuSvr, OneClass, Precision, Scaled, Scheme, SolverOptions,
-    Svc, Svdd, Svr, error_correcting_code,
+    AllInOne, CalibrationMethod, ClassWeights, Epochs, Gamma, KernelDefaults, KernelExpression,
+    Lasvm, Loss, Machine, MachineKind, MulticlassSvc, NuSvc, NuSvr, OneClass, OnlineSvc, Precision,
+    Scaled, Scheme, SolverOptions, Strategy, Svc, Svdd, Svr, error_correcting_code,
 };
 
 use super::Scaling;
 use super::value::{number, value, whole};
-use crate::failure::CommandResult;
+use crate::failure::{CommandResult, Failure};
 
 /// Below this tolerance single precision no longer carries enough digits.
 const SMALLEST_SINGLE_TOLERANCE: f64 = 1e-5;
@@ -96,8 +96,27 @@ pub(crate) struct MachineArguments {
     pub(crate) multiclass: Multiclass,
 
     /// Give the scores of ww, cs, llw, ... an offset per class
-    #[arg(long)]
+    #[arg(long, conflicts_with = "online")]
     pub(crate) bias: bool,
+
+    /// Learn from one row after another and keep only support vectors: ww, cs, llw, ..., and c-svc
+    /// with two classes (LASVM)
+    #[arg(long)]
+    pub(crate) online: bool,
+
+    /// Passes over the rows with --online; inf: until the optimum of the batch machine
+    #[arg(long, value_name = "NUM|inf", default_value = "1", requires = "online",
+          value_parser = value::<Epochs>)]
+    pub(crate) epochs: Epochs,
+
+    /// How --online chooses variables: all, random-all, random-pattern, whole-pattern or larank (cs)
+    #[arg(long, value_name = "NAME", default_value = "all", requires = "online",
+          value_parser = value::<Strategy>)]
+    pub(crate) strategy: Strategy,
+
+    /// Most support vectors that --online keeps
+    #[arg(long, value_name = "NUM", requires = "online", value_parser = whole::<usize>)]
+    pub(crate) budget: Option<usize>,
 
     /// Factors on C: 'balanced', or LABEL=FACTOR,LABEL=FACTOR (others have 1)
     #[arg(long, value_name = "WEIGHTS", value_parser = class_weights)]
@@ -226,6 +245,17 @@ impl MachineArguments {
     ) -> CommandResult<Box<dyn Machine>> {
         let options = self.options();
         let class_weights = self.class_weight.clone().unwrap_or_default();
+        if self.online {
+            let all_in_one = matches!(self.machine, MachineKind::AllInOne(_));
+            if self.machine == MachineKind::CSvc && self.budget.is_none() {
+                let epochs = self.epochs;
+                let tol = self.tol;
+                return Ok(Box::new(Lasvm { c: self.c, kernel, epochs, tol, ..Lasvm::default() }));
+            } else if !all_in_one {
+                let message = "--online is for ww, cs, llw, ... and, without --budget, c-svc";
+                return Err(Failure::usage(message));
+            }
+        }
         let class_order = ClassOrder::Sorted;
         let (c, nu, epsilon, loss) = (self.c, self.nu, self.epsilon, self.loss.into());
         Ok(match self.machine {
@@ -241,6 +271,9 @@ impl MachineArguments {
             MachineKind::NuSvr => Box::new(NuSvr { c, nu, kernel, options }),
             MachineKind::OneClass => Box::new(OneClass { nu, kernel, options }),
             MachineKind::Svdd => Box::new(Svdd { nu, kernel, options }),
+            MachineKind::AllInOne(machine) if self.online => {
+                Box::new(self.online_svc(machine, kernel))
+            }
             MachineKind::AllInOne(machine) => Box::new(MulticlassSvc {
                 machine,
                 c,
@@ -252,6 +285,22 @@ impl MachineArguments {
                 options,
             }),
         })
+    }
+}
+
+impl MachineArguments {
+    /// The online machine of the arguments.
+    pub(crate) fn online_svc(&self, machine: AllInOne, kernel: Kernel) -> OnlineSvc {
+        OnlineSvc {
+            machine,
+            c: self.c,
+            kernel,
+            epochs: self.epochs,
+            strategy: self.strategy,
+            budget: self.budget,
+            tol: self.tol,
+            ..OnlineSvc::default()
+        }
     }
 }
 

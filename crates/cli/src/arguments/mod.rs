@@ -6,7 +6,7 @@ mod resources;
 mod scale;
 mod value;
 
-pub(crate) use input::{InputArguments, first_index};
+pub(crate) use input::{FormatName, InputArguments, first_index};
 pub(crate) use machine::MachineArguments;
 pub(crate) use resources::ResourceArguments;
 pub(crate) use scale::{ScaleArguments, Scaling, scaling};

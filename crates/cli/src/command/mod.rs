@@ -8,6 +8,7 @@ mod inspect;
 mod plot;
 mod predict;
 mod scale;
+mod stream;
 mod train;
 
 use clap::{Parser, Subcommand};

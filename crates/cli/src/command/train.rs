@@ -8,10 +8,11 @@ use serde_json::{Value, json};
 use widemargin::Error;
 use widemargin::data::Dataset;
 use widemargin::data::read::source::is_standard_stream;
-use widemargin::machine::{MachineKind, Model, Preparation};
+use widemargin::machine::{CalibrationMethod, Epochs, MachineKind, Model, Preparation};
 use widemargin::operation::calibrate::calibrate;
 use widemargin::solver::Status;
 
+use super::stream;
 use crate::arguments::{InputArguments, MachineArguments, ResourceArguments, ScaleArguments};
 use crate::evaluation::Evaluation;
 use crate::failure::{CommandResult, Failure, Outcome};
@@ -33,11 +34,12 @@ Examples:
   widemargin train prices.csv --machine epsilon-svr --kernel poly --degree 2 --epsilon 0.5
   widemargin train a9a.txt --kernel \"0.7*rbf(gamma=0.05) + linear\" --class-weight balanced
   zcat a9a.gz | widemargin train - -o a9a.wm --max-time 60
+  zcat news.gz | widemargin train - --machine ww --online --kernel linear -o news.wm
 
 Ctrl-C once stops at the next block and writes the best model so far; twice quits.")]
 pub(crate) struct Arguments {
     /// Data file: LIBSVM text, CSV, TSV, IDX or NPY, also .gz .xz .zst .bz2; '-': standard input
-    data: PathBuf,
+    pub(super) data: PathBuf,
 
     /// Where to write the model; '-': standard output [default: DATA's name with .wm, here]
     #[arg(short = 'o', long, visible_alias = "output", value_name = "FILE")]
@@ -49,7 +51,7 @@ pub(crate) struct Arguments {
 
     /// Weight of every row, one number a line, multiplied with C
     #[arg(long, value_name = "FILE")]
-    sample_weights: Option<PathBuf>,
+    pub(super) sample_weights: Option<PathBuf>,
 
     /// Data to try the model on
     #[arg(long, value_name = "FILE")]
@@ -64,13 +66,13 @@ pub(crate) struct Arguments {
     json: bool,
 
     #[command(flatten)]
-    machine: MachineArguments,
+    pub(super) machine: MachineArguments,
     #[command(flatten)]
-    scale: ScaleArguments,
+    pub(super) scale: ScaleArguments,
     #[command(flatten)]
-    input: InputArguments,
+    pub(super) input: InputArguments,
     #[command(flatten)]
-    resources: ResourceArguments,
+    pub(super) resources: ResourceArguments,
 }
 
 /// Trains, saves and tells.
@@ -79,10 +81,49 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     let target = model_file::target(arguments.model.as_deref(), &arguments.data)?;
     model_file::check_writable(&target)?;
     check(arguments)?;
+    let method: Option<CalibrationMethod> = arguments.machine.probability.map(Into::into);
+    let (model, shape, spent) = match stream::machine(arguments) {
+        Some(machine) => stream::train(arguments, machine, &session)?,
+        None => train(arguments, method, &session)?,
+    };
+    session.save(|| model_file::save(&model, &target, arguments.model_format))?;
+    let limited = matches!(arguments.machine.epochs, Epochs::Times(_)) && arguments.machine.online;
+    let ended = model.training.as_ref().map(|training| training.outcome.status);
+    let as_asked = limited && ended == Some(Status::IterationLimit);
+    let outcome = match if as_asked { Outcome::Done } else { tell_status(&model, &target) } {
+        _ if interrupt.token().is_cancelled() => Outcome::Interrupted,
+        // Why there are no probabilities was told when it happened.
+        Outcome::Done if method.is_some() && model.calibration.is_none() => Outcome::NotConverged,
+        outcome => outcome,
+    };
+    let test = arguments.test.as_ref().map(|path| test(arguments, path, model.clone(), &session));
+    let test = test.transpose()?;
+    let to_stdout = target.as_os_str() != "-";
+    if arguments.json {
+        let mut document = document(&shape, &model, spent, session.threads(), &target);
+        if let (Some(test), Value::Object(fields)) = (&test, &mut document) {
+            fields.insert("test".to_owned(), test.json());
+        }
+        say(to_stdout, &format!("{document:#}\n"))?;
+    } else if !arguments.resources.quiet {
+        let mut text = summary(&shape, &model, spent, &target, session.threads());
+        if let (Some(test), Some(path)) = (&test, &arguments.test) {
+            text.push_str(&format!("\ntest on {}\n{}", path.display(), test.text()));
+        }
+        say(to_stdout, &text)?;
+    }
+    Ok(outcome)
+}
+
+/// Reads all rows, then trains.
+fn train(
+    arguments: &Arguments,
+    method: Option<CalibrationMethod>,
+    session: &Session<'_>,
+) -> CommandResult<(Model, Shape, Spent)> {
     let (data, preparation) = session.read("reading", || prepare(arguments))?;
     let machine =
         arguments.machine.build(&data, arguments.scale.scale, arguments.resources.seed)?;
-    let method = arguments.machine.probability.map(Into::into);
     let watch = Stopwatch::start();
     let mut model = session.run("training", |context| {
         let model = machine.fit(&data, context)?;
@@ -93,30 +134,21 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     })?;
     let spent = watch.stop();
     model.preparation = Preparation { scaler: model.preparation.scaler.take(), ..preparation };
-    session.save(|| model_file::save(&model, &target, arguments.model_format))?;
-    let outcome = match tell_status(&model, &target) {
-        _ if interrupt.token().is_cancelled() => Outcome::Interrupted,
-        // Why there are no probabilities was told when it happened.
-        Outcome::Done if method.is_some() && model.calibration.is_none() => Outcome::NotConverged,
-        outcome => outcome,
-    };
-    let test = arguments.test.as_ref().map(|path| test(arguments, path, model.clone(), &session));
-    let test = test.transpose()?;
-    let to_stdout = target.as_os_str() != "-";
-    if arguments.json {
-        let mut document = document(&data, &model, spent, session.threads(), &target);
-        if let (Some(test), Value::Object(fields)) = (&test, &mut document) {
-            fields.insert("test".to_owned(), test.json());
-        }
-        say(to_stdout, &format!("{document:#}\n"))?;
-    } else if !arguments.resources.quiet {
-        let mut text = summary(&data, &model, spent, &target, session.threads());
-        if let (Some(test), Some(path)) = (&test, &arguments.test) {
-            text.push_str(&format!("\ntest on {}\n{}", path.display(), test.text()));
-        }
-        say(to_stdout, &text)?;
+    Ok((model, Shape::of(&data), spent))
+}
+
+/// What is told about the rows a model was trained on.
+pub(super) struct Shape {
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+    pub(super) is_sparse: bool,
+}
+
+impl Shape {
+    pub(super) fn of(data: &Dataset) -> Self {
+        let is_sparse = data.features().is_sparse();
+        Self { rows: data.rows(), columns: data.columns(), is_sparse }
     }
-    Ok(outcome)
 }
 
 /// Fails now rather than after the training.
@@ -190,14 +222,14 @@ fn test(
     Evaluation::new(&model, data.labels(), &answers, watch.stop())
 }
 
-fn summary(data: &Dataset, model: &Model, spent: Spent, target: &Path, threads: usize) -> String {
+fn summary(data: &Shape, model: &Model, spent: Spent, target: &Path, threads: usize) -> String {
     let mut lines = Summary::default();
-    let storage = if data.features().is_sparse() { "sparse" } else { "dense" };
+    let storage = if data.is_sparse { "sparse" } else { "dense" };
     let support = model.support_count();
-    let share = 100.0 * support as f64 / data.rows().max(1) as f64;
+    let share = 100.0 * support as f64 / data.rows.max(1) as f64;
     lines
-        .line("rows", count(data.rows() as u64))
-        .line("features", format!("{} ({storage})", count(data.columns() as u64)));
+        .line("rows", count(data.rows as u64))
+        .line("features", format!("{} ({storage})", count(data.columns as u64)));
     if let Some(classes) = &model.classes {
         lines.line("classes", classes.names.len());
     }
@@ -231,11 +263,11 @@ fn summary(data: &Dataset, model: &Model, spent: Spent, target: &Path, threads: 
     lines.text()
 }
 
-fn document(data: &Dataset, model: &Model, spent: Spent, threads: usize, target: &Path) -> Value {
+fn document(data: &Shape, model: &Model, spent: Spent, threads: usize, target: &Path) -> Value {
     let outcome = model.training.as_ref().map(|training| training.outcome);
     json!({
-        "rows": data.rows(),
-        "features": data.columns(),
+        "rows": data.rows,
+        "features": data.columns,
         "classes": model.classes.as_ref().map(|classes| &classes.names),
         "machine": model.kind,
         "kernel": model.kernel.to_string(),
