@@ -59,6 +59,16 @@ impl Ord for Cost {
     }
 }
 
+/// Stands for a partner that has to be looked up first.
+const UNKNOWN: usize = usize::MAX;
+
+/// A pair that may be merged, or a vector whose partner is not known; cheapest first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Entry {
+    cost: Cost,
+    pair: (usize, usize),
+}
+
 /// One vector with its best partners.
 struct Node {
     weight: f64,
@@ -136,6 +146,7 @@ struct Merger<'a> {
     alive: usize,
     smallest: usize,
     drift: Option<Drift>,
+    queue: BinaryHeap<Reverse<Entry>>,
 }
 
 impl<'a> Merger<'a> {
@@ -164,7 +175,8 @@ impl<'a> Merger<'a> {
                 (1, Some(drift))
             }
         };
-        let mut merger = Self { rule, store, nodes, alive: n, smallest, drift };
+        let queue = BinaryHeap::new();
+        let mut merger = Self { rule, store, nodes, alive: n, smallest, drift, queue };
         let scan = |v: usize| merger.scan(v);
         let lists: Vec<Result<Node>> = if context.is_parallel() {
             context.install(|| (0..n).into_par_iter().map(scan).collect())
@@ -199,17 +211,16 @@ impl<'a> Merger<'a> {
         Some(self.rule.merge(a, b, (node.own, other.own), base).cost)
     }
 
-    /// The best living partner of `v`.
-    fn best(&mut self, v: usize) -> Result<Option<(f64, usize)>> {
-        loop {
-            match self.nodes[v].partners.first() {
-                Some(&(cost, u)) if self.nodes[u].alive => return Ok(Some((cost, u))),
-                Some(_) => {
-                    self.nodes[v].partners.remove(0);
-                }
-                None if self.nodes[v].bound == f64::INFINITY => return Ok(None),
-                None => self.nodes[v] = self.scan(v)?,
-            }
+    /// Where node `v` stands in the queue: with its best living partner or, when those it
+    /// remembers are gone, by what any other costs at least.
+    fn entry(&mut self, v: usize) -> Option<Entry> {
+        let gone = self.nodes[v].partners.iter().take_while(|(_, u)| !self.nodes[*u].alive).count();
+        let node = &mut self.nodes[v];
+        node.partners.drain(..gone);
+        match node.partners.first() {
+            Some(&(cost, u)) => Some(Entry { cost: Cost(cost), pair: (v.min(u), v.max(u)) }),
+            None if node.bound == f64::INFINITY => None,
+            None => Some(Entry { cost: Cost(node.bound), pair: (v, UNKNOWN) }),
         }
     }
 
@@ -218,33 +229,25 @@ impl<'a> Merger<'a> {
         if self.alive <= self.smallest {
             return Ok(None);
         }
-        let mut pairs = Vec::with_capacity(self.alive);
+        let mut entries = std::mem::take(&mut self.queue).into_vec();
+        entries.clear();
         for v in 0..self.nodes.len() {
             if self.nodes[v].alive
-                && let Some((cost, u)) = self.best(v)?
+                && let Some(entry) = self.entry(v)
             {
-                pairs.push((Cost(cost), v.min(u), v.max(u)));
+                entries.push(Reverse(entry));
             }
         }
-        if self.drift.is_none() {
-            return match pairs.into_iter().min() {
-                Some((cost, u, v)) => {
-                    let (vector, weight) = self.merged(u, v);
-                    self.replace(u, v, vector, weight, context)?;
-                    Ok(Some(cost.0))
-                }
-                None => Ok(None),
-            };
-        }
-        pairs.sort_unstable();
-        pairs.dedup();
-        let mut queue: BinaryHeap<Reverse<(Cost, usize, usize)>> =
-            pairs.into_iter().map(Reverse).collect();
-        while let Some(Reverse((cost, u, v))) = queue.pop() {
+        self.queue = BinaryHeap::from(entries);
+        while let Some(Reverse(Entry { cost, pair: (u, v) })) = self.queue.pop() {
             if context.stop_request().is_some() {
                 return Ok(None);
             }
-            if let Some(admitted) = self.admissible(u, v)? {
+            if v == UNKNOWN {
+                self.nodes[u] = self.scan(u)?;
+                let entry = self.entry(u);
+                self.queue.extend(entry.map(Reverse));
+            } else if let Some(admitted) = self.admissible(u, v)? {
                 if let Some(drift) = &mut self.drift {
                     drift.difference = admitted.moved;
                 }
@@ -268,7 +271,10 @@ impl<'a> Merger<'a> {
 
     /// What `u` and `v` become and where that moves the function, unless it moves too far.
     fn admissible(&mut self, u: usize, v: usize) -> Result<Option<Admitted>> {
-        let Some(drift) = &self.drift else { return Ok(None) };
+        let Some(drift) = &self.drift else {
+            let (vector, weight) = self.merged(u, v);
+            return Ok(Some(Admitted { vector, weight, moved: Vec::new() }));
+        };
         if let Some(&(i, change)) = drift.refused.get(&(u, v))
             && (drift.difference[i] + change).abs() > drift.limit
         {
