@@ -129,6 +129,17 @@ def test_ctrl_c_ends_within_a_second(name, parameters, jobs):
     assert float(run.stdout) < 1.0, run.stdout + run.stderr
 
 
+def test_ctrl_c_ends_a_long_prediction():
+    script = INTERRUPTED.format(name="SVR", parameters="C=1", jobs=1, rows=3000)
+    script = script.replace("tol=1e-8", "epsilon=0").replace(".fit(X, y)", ".fit(X, y).predict(Z)")
+    script = script.replace("sent = []", "Z = np.tile(X, (200, 1))\nsent = []")
+    run = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert "ended" not in run.stdout, run.stdout
+    assert float(run.stdout) < 1.0, run.stdout + run.stderr
+
+
 def test_the_lock_is_released_while_training(hard):
     X, y = hard
     counter = [0]

@@ -151,6 +151,20 @@ def test_we_read_files_of_the_command_line(program, tmp_path):
     assert np.mean(answers == labels) > 0.95
 
 
+def test_machines_without_an_estimator_are_named(program, tmp_path):
+    run(
+        program,
+        "train",
+        ROOT / "data" / "iris.csv",
+        "--machine",
+        "ww",
+        "--model",
+        tmp_path / "iris.wm",
+    )
+    with pytest.raises(ValueError, match="machine 'ww' has no estimator in Python yet"):
+        widemargin.load(tmp_path / "iris.wm")
+
+
 @pytest.mark.parametrize("Estimator", [SVC, NuSVC, SVR, NuSVR, OneClassSVM])
 def test_libsvm_predicts_the_same(Estimator, tmp_path):
     svm_predict = shutil.which("svm-predict")

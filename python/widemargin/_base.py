@@ -14,7 +14,6 @@ from sklearn.base import BaseEstimator, _fit_context
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.validation import (
-    _num_samples,
     check_consistent_length,
     check_is_fitted,
     validate_data,
@@ -95,15 +94,13 @@ class BaseMachine(BaseEstimator):
         random = check_random_state(self.random_state)
         if sp.issparse(X) and isinstance(kernel, str) and kernel == "precomputed":
             raise TypeError("Sparse precomputed kernels are not supported.")
+        rows, names = None, None
         if callable(kernel):
             check_consistent_length(X, y)
-            rows = X
-            X = self._gram(X, X)
+            rows, X = X, self._gram(X, X)
             if X.shape[0] != X.shape[1]:
                 raise ValueError("X.shape[0] should be equal to X.shape[1]")
-            y = column_or_1d(y, warn=True)
         else:
-            rows = None
             X, y = validate_data(
                 self,
                 X,
@@ -113,9 +110,9 @@ class BaseMachine(BaseEstimator):
                 accept_sparse="csr",
                 accept_large_sparse=False,
             )
+            names = getattr(self, "feature_names_in_", None)
         targets = self._targets(y)
-        count = _num_samples(X)
-        if kernel == "precomputed" and count != X.shape[1]:
+        if isinstance(kernel, str) and kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(
                 "Precomputed matrix must be a square matrix."
                 f" Input is a {X.shape[0]}x{X.shape[1]} matrix."
@@ -128,7 +125,7 @@ class BaseMachine(BaseEstimator):
                 to_core(X),
                 targets,
                 weights,
-                list(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None,
+                None if names is None else list(names),
                 getattr(self, "_model", None) if self.warm_start else None,
                 monitor if monitor.listens else None,
             )
@@ -137,9 +134,8 @@ class BaseMachine(BaseEstimator):
                 raise ValueError(f"{_NOT_FINITE} ({error})") from None
             raise
         monitor.end(model.training, model.support_count)
-        self.shape_fit_ = X.shape if rows is None or hasattr(rows, "shape") else (count,)
-        if rows is not None and hasattr(rows, "shape"):
-            self.shape_fit_ = rows.shape
+        # What the user gave; a list of anything, for kernel functions, has only a length.
+        self.shape_fit_ = X.shape if rows is None else getattr(rows, "shape", X.shape[:1])
         self._rows_fit = rows
         self._sparse_kind = container_of(X) if sp.issparse(X) else None
         self._adopt(model, steps)

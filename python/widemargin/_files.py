@@ -47,6 +47,11 @@ def load(path: str | os.PathLike[str]) -> Any:
     True
     """
     model = _core.Model.load(os.fspath(path))
+    if model.kind not in _ESTIMATORS:
+        raise ValueError(
+            f"{os.fspath(path)}: the machine '{model.kind}' has no estimator in Python yet; use "
+            "the command line"
+        )
     estimator = _ESTIMATORS[model.kind](**_parameters(model))
     return _fitted(estimator, model)
 

@@ -83,8 +83,8 @@ class BaseSVC(ClassifierMixin, BaseMachine):
         return self._fit(X, y, sample_weight)
 
     def _calibration_method(self) -> str | None:
-        wanted = self.probability is not False and self.probability != "deprecated"
-        return self.calibration if wanted and self.probability else None
+        wanted = self.probability != "deprecated" and bool(self.probability)
+        return self.calibration if wanted else None
 
     def _targets(self, y: Any) -> tuple[NDArray[np.int64], list[Any]]:
         labels = column_or_1d(y, warn=True)

@@ -16,8 +16,8 @@ use widemargin::machine::{
 use crate::errors::exception;
 use crate::table::{Table, array2, rows, to_python};
 
-/// Kernel values computed between two looks for Ctrl-C, about.
-const VALUES_PER_BLOCK: usize = 1 << 26;
+/// Multiplications between two looks for Ctrl-C while predicting: a fraction of a second.
+const MULTIPLICATIONS_PER_BLOCK: usize = 1 << 32;
 
 /// Offset and factor of every feature.
 type Scaling<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
@@ -49,7 +49,8 @@ impl Model {
     ) -> PyResult<(usize, Vec<R>)> {
         let matrix = features.matrix()?;
         let total = matrix.rows();
-        let block = (VALUES_PER_BLOCK / self.model.support_count().max(1)).clamp(256, 1 << 16);
+        let per_row = self.model.support_count().max(1) * self.model.features().max(1);
+        let block = (MULTIPLICATIONS_PER_BLOCK / per_row).clamp(256, 1 << 16);
         let mut all = Vec::new();
         let context = py.detach(|| Context::new().with_threads(threads)).map_err(exception)?;
         for start in (0..total).step_by(block) {

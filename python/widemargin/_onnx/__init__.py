@@ -11,8 +11,6 @@ from widemargin._onnx.answers import classifier, novelty
 from widemargin._onnx.graph import Graph
 from widemargin._onnx.kernels import block, own
 
-_RULES = {"one-class": novelty, "svdd": novelty}
-
 
 def export(estimator: Any, dtype: np.dtype[Any]) -> Any:
     """Return the ONNX model of a fitted estimator."""
@@ -36,8 +34,8 @@ def export(estimator: Any, dtype: np.dtype[Any]) -> Any:
         values = values - own(model.kernel, rows)
     if model.classes is not None:
         classifier(graph, estimator, values)
-    elif model.kind in _RULES:
-        _RULES[model.kind](graph, estimator, values)
+    elif model.kind in ("one-class", "svdd"):
+        novelty(graph, estimator, values)
     else:
         graph.output("predict", graph.flat(values))
     return graph.finish(f"widemargin {type(estimator).__name__}")
