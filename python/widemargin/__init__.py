@@ -7,6 +7,7 @@ and the rest of a program that used :class:`sklearn.svm.SVC` stays as it is.
 
 from widemargin._core import __version__
 from widemargin._files import load
+from widemargin._multiclass import MulticlassSVC, OnlineSVC
 from widemargin._novelty import SVDD, OneClassSVM
 from widemargin._progress import History, Progress
 from widemargin._svc import SVC, NuSVC
@@ -17,9 +18,11 @@ __all__ = [
     "SVDD",
     "SVR",
     "History",
+    "MulticlassSVC",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
+    "OnlineSVC",
     "Progress",
     "__version__",
     "load",

@@ -62,6 +62,7 @@ class BaseMachine(BaseEstimator):
     loss: str = "hinge"
     random_state: Any = None
     multi_class: str = "ovo"
+    bias: bool = False
 
     # Parameters that every derived class sets.
     kernel: Any
@@ -126,7 +127,7 @@ class BaseMachine(BaseEstimator):
                 targets,
                 weights,
                 None if names is None else list(names),
-                getattr(self, "_model", None) if self.warm_start else None,
+                getattr(self, "_model", None) if getattr(self, "warm_start", False) else None,
                 monitor if monitor.listens else None,
             )
         except ValueError as error:
@@ -143,9 +144,10 @@ class BaseMachine(BaseEstimator):
         return self
 
     def _settings(self, X: Any, seed: int) -> _core.Settings:
-        single = self.precision == "single" or (
-            self.precision == "auto" and X.dtype == np.dtype(np.float32)
-        )
+        # Online machines lack some parameters.
+        precision = getattr(self, "precision", "double")
+        limit = getattr(self, "max_iter", -1)
+        single = precision == "single" or (precision == "auto" and X.dtype == np.dtype(np.float32))
         return {
             "machine": self._kind,
             "c": min(float(self.C), _LARGEST_C),
@@ -157,8 +159,8 @@ class BaseMachine(BaseEstimator):
             "coef0": float(self.coef0),
             "degree": int(self.degree),
             "tol": float(self.tol),
-            "shrinking": bool(self.shrinking),
-            "max_iterations": None if self.max_iter == -1 else int(self.max_iter),
+            "shrinking": bool(getattr(self, "shrinking", True)),
+            "max_iterations": None if limit == -1 else int(limit),
             "single_precision": single,
             "scheme": self.multi_class,
             "calibration": self._calibration_method(),
@@ -166,7 +168,12 @@ class BaseMachine(BaseEstimator):
             "cache_megabytes": float(self.cache_size),
             "threads": self._threads(),
             "max_seconds": self.max_time,
+            "bias": bool(self.bias),
+            "online": self._online(),
         }
+
+    def _online(self) -> _core.Online | None:
+        return None
 
     def _calibration_method(self) -> str | None:
         return None
@@ -229,7 +236,8 @@ class BaseMachine(BaseEstimator):
         training = self._model.training
         status = training["status"]
         if status == "iteration limit reached":
-            limit = self.max_iter if self.max_iter != -1 else "the default"
+            limit = getattr(self, "max_iter", -1)
+            limit = limit if limit != -1 else "the default"
             message = f"Solver terminated early (max_iter={limit}).  {_ADVICE}"
         elif status == "time limit reached":
             message = f"Solver terminated early (max_time={self.max_time}).  {_ADVICE}"

@@ -35,6 +35,23 @@ class Settings(TypedDict):
     cache_megabytes: float
     threads: int
     max_seconds: float | None
+    bias: bool
+    online: Online | None
+
+class Online(TypedDict):
+    epochs: int | None
+    strategy: str
+    budget: int | None
+    shuffle: bool
+
+class Learner:
+    def __new__(
+        cls, settings: Settings, features: Table, classes: Sequence[int | float | str]
+    ) -> Learner: ...
+    def partial_fit(
+        self, features: Table, codes: _Integers, weights: _Floats | None = None
+    ) -> None: ...
+    def model(self) -> Model: ...
 
 class Model:
     @staticmethod

@@ -9,13 +9,16 @@ import numpy as np
 
 from widemargin import _core
 from widemargin._base import BaseMachine
+from widemargin._multiclass import MulticlassSVC
 from widemargin._novelty import SVDD, OneClassSVM
+from widemargin._parameters import MACHINES
 from widemargin._svc import SVC, BaseSVC, NuSVC
 from widemargin._svr import SVR, NuSVR
 
 _ESTIMATORS: dict[str, type[BaseMachine]] = {
     cls._kind: cls for cls in (SVC, NuSVC, SVR, NuSVR, OneClassSVM, SVDD)
 }
+_ESTIMATORS.update(dict.fromkeys(MACHINES, MulticlassSVC))
 _NAMES = {"polynomial": "poly"}
 
 
@@ -30,7 +33,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    estimator : SVC, NuSVC, SVR, NuSVR, OneClassSVM or SVDD
+    estimator : SVC, NuSVC, MulticlassSVC, SVR, NuSVR, OneClassSVM or SVDD
         Ready to predict. Classes are ascending, as everywhere in scikit-learn; scaling that is part
         of the model is applied to rows by itself.
 
@@ -89,6 +92,9 @@ def _parameters(model: _core.Model) -> dict[str, Any]:
             parameters[ours] = float(known[name])
     if known.get("loss") == "squared-hinge" and model.kind == "c-svc":
         parameters["loss"] = "squared_hinge"
+    if "machine" in takes:
+        parameters["machine"] = model.kind
+        parameters["bias"] = known.get("bias") == "true"
     if "multi_class" in takes:
         parameters["multi_class"] = model.scheme
         calibration = model.calibration

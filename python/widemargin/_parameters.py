@@ -12,6 +12,12 @@ from widemargin import _core
 #: Names that scikit-learn's estimators take, and those of our own.
 KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed", "laplacian", "chi2", "cosine")
 
+#: The all-in-one machines; "dgi" is another name of "adm".
+MACHINES = ("ww", "cs", "llw", "adm", "dgi", "atm", "ats", "mmr", "ova", "reinforced")
+
+#: How online machines choose the variables of a step.
+STRATEGIES = ("all", "random-all", "random-pattern", "whole-pattern", "larank")
+
 _SHARED: dict[str, list[Any]] = {
     "kernel": [str, callable],
     "degree": [Interval(Integral, 0, None, closed="left")],
@@ -40,6 +46,12 @@ _OWN: dict[str, list[Any]] = {
     "break_ties": ["boolean"],
     "multi_class": [StrOptions({"ovo", "ovr", "dag", "ecoc"})],
     "calibration": [StrOptions({"sigmoid", "isotonic"})],
+    "machine": [StrOptions(set(MACHINES))],
+    "bias": ["boolean"],
+    "epochs": [Interval(Integral, 1, None, closed="left"), StrOptions({"inf"})],
+    "strategy": [StrOptions(set(STRATEGIES))],
+    "budget": [Interval(Integral, 1, None, closed="left"), None],
+    "shuffle": ["boolean"],
     "hinge": [StrOptions({"hinge", "squared_hinge"})],
     "tube": [StrOptions({"epsilon_insensitive", "squared_epsilon_insensitive"})],
 }

@@ -8,6 +8,7 @@
 mod errors;
 mod machines;
 mod model;
+mod online;
 mod table;
 mod training;
 
@@ -18,6 +19,7 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<model::Model>()?;
+    module.add_class::<online::Learner>()?;
     module.add_function(wrap_pyfunction!(training::fit, module)?)?;
     module.add_function(wrap_pyfunction!(machines::check_kernel, module)?)?;
     Ok(())

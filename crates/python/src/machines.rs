@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use widemargin::data::Matrix;
+use widemargin::data::{Label, Matrix};
 use widemargin::kernel::Kernel;
 use widemargin::machine::{
-    CalibrationMethod, Gamma, KernelDefaults, KernelExpression, Loss, Machine, NuSvc, NuSvr,
-    OneClass, Precision, Scheme, SolverOptions, Svc, Svdd, Svr, error_correcting_code,
+    AllInOne, CalibrationMethod, Epochs, Gamma, KernelDefaults, KernelExpression, Loss, Machine,
+    MulticlassSvc, NuSvc, NuSvr, OneClass, OnlineLearner, OnlineSvc, Precision, Scheme,
+    SolverOptions, Svc, Svdd, Svr, error_correcting_code,
 };
 use widemargin::{CancelToken, Context};
 
@@ -37,6 +38,18 @@ pub(crate) struct Settings {
     cache_megabytes: f64,
     threads: usize,
     max_seconds: Option<f64>,
+    bias: bool,
+    online: Option<Online>,
+}
+
+/// What online training needs beside that.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Online {
+    epochs: Option<usize>,
+    strategy: String,
+    budget: Option<usize>,
+    shuffle: bool,
 }
 
 #[derive(FromPyObject)]
@@ -88,8 +101,46 @@ impl Settings {
             "nu-svr" => Box::new(NuSvr { c, nu, kernel, options }),
             "one-class" => Box::new(OneClass { nu, kernel, options }),
             "svdd" => Box::new(Svdd { nu, kernel, options }),
-            other => return Err(PyValueError::new_err(format!("unknown machine '{other}'"))),
+            other => {
+                let machine: AllInOne = other.parse().map_err(exception)?;
+                match self.online {
+                    Some(_) => Box::new(self.online(machine, kernel)?),
+                    None => Box::new(MulticlassSvc {
+                        machine,
+                        c,
+                        kernel,
+                        bias: self.bias,
+                        options,
+                        ..MulticlassSvc::default()
+                    }),
+                }
+            }
         })
+    }
+
+    /// The all-in-one machine trained online.
+    fn online(&self, machine: AllInOne, kernel: Kernel) -> PyResult<OnlineSvc> {
+        let mut svc =
+            OnlineSvc { machine, c: self.c, kernel, tol: self.tol, ..OnlineSvc::default() };
+        if let Some(online) = &self.online {
+            svc.epochs = online.epochs.map_or(Epochs::UntilOptimal, Epochs::Times);
+            svc.strategy = online.strategy.parse().map_err(exception)?;
+            svc.budget = online.budget;
+            svc.shuffle = online.shuffle;
+        }
+        Ok(svc)
+    }
+
+    /// A learner for a stream of the given classes, its kernel resolved on the first rows.
+    pub(crate) fn learner(
+        &self,
+        features: &Matrix,
+        classes: Vec<Label>,
+    ) -> PyResult<OnlineLearner> {
+        let machine: AllInOne = self.machine.parse().map_err(exception)?;
+        let svc = self.online(machine, self.kernel(features)?)?;
+        let context = self.context(CancelToken::new())?;
+        OnlineSvc { classes: Some(classes), ..svc }.learner(&context).map_err(exception)
     }
 
     /// Two classes need no reduction, whatever the scheme.

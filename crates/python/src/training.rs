@@ -53,7 +53,8 @@ pub(crate) enum Name {
 }
 
 impl Name {
-    fn label(self) -> Label {
+    /// As the library holds it.
+    pub(crate) fn label(self) -> Label {
         match self {
             Self::Int(value) => Label::Int(value),
             Self::Real(value) => Label::Real(value),
@@ -165,7 +166,7 @@ pub(crate) fn fit<'py>(
 
 /// The label of every row: its class's name, so that messages can say it, or, where names are of
 /// different kinds and would not sort as given, its class's number.
-fn class_labels(codes: &[i64], names: &[Label]) -> PyResult<Labels> {
+pub(crate) fn class_labels(codes: &[i64], names: &[Label]) -> PyResult<Labels> {
     let kind = std::mem::discriminant;
     if names.windows(2).any(|pair| kind(&pair[0]) != kind(&pair[1])) {
         return Ok(Labels::Int(codes.to_vec()));
@@ -176,7 +177,9 @@ fn class_labels(codes: &[i64], names: &[Label]) -> PyResult<Labels> {
     Ok(Labels::from_labels(&labels))
 }
 
-fn slice<'a, T: numpy::Element>(array: &'a PyReadonlyArray1<'_, T>) -> PyResult<&'a [T]> {
+pub(crate) fn slice<'a, T: numpy::Element>(
+    array: &'a PyReadonlyArray1<'_, T>,
+) -> PyResult<&'a [T]> {
     array.as_slice().map_err(|_| PyValueError::new_err("expected a contiguous array"))
 }
 

@@ -295,7 +295,8 @@ impl OnlineLearner {
         for start in (0..data.rows()).step_by(SWEEP_ROWS) {
             let range = start..(start + SWEEP_ROWS).min(data.rows());
             let (rows, _) = state.store.query(data.features(), range.clone())?;
-            for (row, values) in range.zip(&rows).filter(|(row, _)| held[*row].is_none()) {
+            let counts = |row: usize| held[row].is_none() && upper[row] > 0.0;
+            for (row, values) in range.zip(&rows).filter(|(row, _)| counts(*row)) {
                 let score = state.score(values);
                 let (y, rule) = (codes[row] as usize, *state.patterns.rule());
                 let (mut total, mut largest) = (0.0, 0.0_f64);

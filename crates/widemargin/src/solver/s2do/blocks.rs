@@ -26,6 +26,12 @@ const EAGER: f64 = 0.8;
 /// Fresh scores that may contradict the running ones before the answer is called almost solved.
 const CONFIRMATIONS: usize = 5;
 
+/// Examples in the first blocks.
+const SMALL_BLOCK: usize = 384;
+
+/// Blocks after which their size doubles.
+const GROW_AFTER: usize = 10;
+
 /// Centres of the offsets that are tried.
 const CENTRES: usize = 200;
 
@@ -306,6 +312,7 @@ impl Run<'_> {
     fn ascend<R: MatrixRows>(&mut self, rows: &R, table: &mut Table, tol: f64) -> Option<Status> {
         let parts = table.len() > 2 * self.options.part && self.options.shrinking;
         let mut recent: Vec<u32> = Vec::new();
+        let mut rounds = 0;
         loop {
             let (violations, worst) = scan(table, self.context);
             self.context.report(&Event::Iteration {
@@ -328,8 +335,12 @@ impl Run<'_> {
                     return ended;
                 }
             } else {
-                let mut set = choose(&violations, self.options.working_set, tol);
-                fill_up(&mut set, &recent, self.options.working_set);
+                // Few examples settle few; problems that need more get larger blocks.
+                let size =
+                    (SMALL_BLOCK << (rounds / GROW_AFTER).min(16)).min(self.options.working_set);
+                rounds += 1;
+                let mut set = choose(&violations, size, tol);
+                fill_up(&mut set, &recent, size);
                 let target = (SETTLED * worst).max(0.5 * tol);
                 if !self.block(rows, table, &set, target) {
                     return Some(Status::AlmostSolved);
@@ -383,15 +394,13 @@ impl Run<'_> {
         let fetched = rows.fetch(set);
         let mut part = table.select(set);
         let q = set.len();
-        let mut values = Vec::with_capacity(q * q);
-        for row in &fetched {
-            cut(rows, row, set, &mut values);
-        }
+        let values = |i: usize, out: &mut Vec<R::Value>| cut(rows, &fetched[i], set, out);
         let left = self.options.max_iterations - self.steps;
         let max_steps = left.min((STEPS_PER_EXAMPLE * q) as u64);
         let inner = Inner {
             table: &mut part,
-            values: &values,
+            values,
+            rows: std::marker::PhantomData,
             constant: self.offset.strength,
             tol,
             max_steps,
@@ -437,12 +446,17 @@ fn choose(violations: &[f64], size: usize, tol: f64) -> Vec<u32> {
     if set.len() > size {
         set.select_nth_unstable_by(size, |&a, &b| {
             let (va, vb) = (violations[a as usize], violations[b as usize]);
-            vb.total_cmp(&va).then(a.cmp(&b))
+            vb.total_cmp(&va).then(scatter(a).cmp(&scatter(b)))
         });
         set.truncate(size);
         set.sort_unstable();
     }
     set
+}
+
+/// An order that has nothing to do with classes, for examples that violate alike.
+fn scatter(example: u32) -> u32 {
+    example.wrapping_mul(0x9e37_79b1)
 }
 
 /// Adds examples of an earlier block, which answer to the steps of the others, up to `size`.
@@ -457,17 +471,18 @@ fn fill_up(set: &mut Vec<u32>, recent: &[u32], size: usize) {
 }
 
 /// The sub-problem of a block: steps on single examples, the worst first.
-struct Inner<'a, T> {
+struct Inner<'a, T, V: Fn(usize, &mut Vec<T>)> {
     table: &'a mut Table,
-    /// Kernel values among the examples, row after row.
-    values: &'a [T],
+    /// Appends the kernel values of an example with all of the block.
+    values: V,
+    rows: std::marker::PhantomData<T>,
     /// Added to every kernel value.
     constant: f64,
     tol: f64,
     max_steps: u64,
 }
 
-impl<T: Real> PlainLoop for Inner<'_, T> {
+impl<T: Real, V: Fn(usize, &mut Vec<T>)> PlainLoop for Inner<'_, T, V> {
     type Output = (u64, Vec<bool>);
 
     #[inline(always)]
@@ -476,6 +491,7 @@ impl<T: Real> PlainLoop for Inner<'_, T> {
         let mut touched = vec![false; q];
         let (mut violations, mut spare, mut change) = (Vec::new(), Vec::new(), Vec::new());
         let mut example = Example::default();
+        let mut rows: Vec<Vec<T>> = vec![Vec::new(); q];
         let mut steps = 0;
         while steps < self.max_steps {
             self.table.violations(&mut violations, &mut spare);
@@ -494,7 +510,10 @@ impl<T: Real> PlainLoop for Inner<'_, T> {
                     continue;
                 }
                 (moved, touched[i]) = (true, true);
-                let row = &self.values[i * q..(i + 1) * q];
+                if rows[i].is_empty() {
+                    (self.values)(i, &mut rows[i]);
+                }
+                let row = &rows[i][..q];
                 for (column, &amount) in self.table.score.iter_mut().zip(&change) {
                     if amount != 0.0 {
                         for (score, &k) in column.iter_mut().zip(row) {
