@@ -151,18 +151,19 @@ def test_we_read_files_of_the_command_line(program, tmp_path):
     assert np.mean(answers == labels) > 0.95
 
 
-def test_machines_without_an_estimator_are_named(program, tmp_path):
-    run(
-        program,
-        "train",
-        ROOT / "data" / "iris.csv",
-        "--machine",
-        "ww",
-        "--model",
-        tmp_path / "iris.wm",
-    )
-    with pytest.raises(ValueError, match="machine 'ww' has no estimator in Python yet"):
-        widemargin.load(tmp_path / "iris.wm")
+def test_all_in_one_machines_of_the_command_line(program, tmp_path):
+    data = ROOT / "data" / "iris.csv"
+    model_file, answers_file = tmp_path / "iris.wm", tmp_path / "answers.txt"
+    run(program, "train", data, "--machine", "ww", "--model", model_file)
+    run(program, "predict", data, "--model", model_file, "--output", answers_file)
+    model = widemargin.load(model_file)
+    assert type(model).__name__ == "MulticlassSVC"
+    assert model.machine == "ww"
+    table = np.genfromtxt(data, delimiter=",", dtype=str, skip_header=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the file knows names of features
+        answers = model.predict(table[:, :-1].astype(float))
+    assert list(answers) == answers_file.read_text().split()
 
 
 @pytest.mark.parametrize("Estimator", [SVC, NuSVC, SVR, NuSVR, OneClassSVM])
