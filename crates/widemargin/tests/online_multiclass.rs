@@ -250,3 +250,39 @@ proptest! {
         prop_assert!((bench.patterns.dual() - exact).abs() <= 1e-6 * exact.max(1e-3));
     }
 }
+
+#[test]
+fn parts_blocks_and_threads_change_nothing() {
+    use widemargin::kernel::{KernelBlocks, KernelRows, Reuse};
+    use widemargin::solver::s2do::{Options, Problem, solve};
+    let data = blobs(2400, 4);
+    let order: Vec<usize> = (0..4).flat_map(|c| (0..600).map(move |i| 4 * i + c)).collect();
+    let dual = |machine: AllInOne, options: &Options, threads: usize| {
+        let context = Context::new().with_threads(threads).unwrap();
+        let set = context.instruction_set();
+        let kernel = Kernel::Gaussian { gamma: 2.0 };
+        let blocks = KernelBlocks::<f64>::new(&kernel, data.features(), Some(&order), set).unwrap();
+        let rows = KernelRows::new(blocks, vec![0, 2400], Reuse::Everywhere, 1 << 28);
+        let problem = Problem {
+            rule: machine.rule(4),
+            classes: 4,
+            codes: order.iter().map(|i| (i % 4) as u32).collect(),
+            upper: vec![0.5; 2400],
+            start: None,
+            bias: false,
+        };
+        let solution =
+            context.install(|| solve(&rows.view(&[0], &context), &problem, options, &context));
+        assert_eq!(solution.outcome.status, Status::Solved);
+        (solution.outcome.dual, solution.alpha)
+    };
+    for machine in [AllInOne::WestonWatkins, AllInOne::Adm, AllInOne::Ats] {
+        let whole = Options { tol: 1e-4, ..Options::default() };
+        let (best, alpha) = dual(machine, &whole, 1);
+        assert_eq!(alpha, dual(machine, &whole, 3).1, "{machine}: another result on three threads");
+        let parts = Options { part: 300, working_set: 100, ..whole };
+        let (found, alpha) = dual(machine, &parts, 1);
+        assert!((found - best).abs() <= 1e-5 * best, "{machine}: {found} of {best}");
+        assert_eq!(alpha, dual(machine, &parts, 2).1, "{machine}: another result on two threads");
+    }
+}
