@@ -8,7 +8,6 @@ libsvm (libsvm-official).
 
 import json
 import os
-import resource
 import sys
 import time
 
@@ -19,6 +18,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "
 
 import numpy as np  # noqa: E402
 
+from memory import peak_memory_mb  # noqa: E402
 from problems import problem as open_problem  # noqa: E402
 
 problem = open_problem(name)
@@ -105,7 +105,7 @@ support, coefficients, per_class = machine.arrays()
 best |= {
     "support_vectors": int(len(support)),
     "accuracy": float(np.mean(np.asarray(predicted) == y_test)),
-    "peak_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    "peak_rss_mb": peak_memory_mb(),
 }
 if solution:
     np.savez(solution, support=support, coefficients=coefficients, per_class=per_class)

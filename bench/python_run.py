@@ -7,7 +7,6 @@ the rest is what Python costs.
 
 import json
 import os
-import resource
 import sys
 import time
 
@@ -17,6 +16,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import numpy as np  # noqa: E402
 
+from memory import peak_memory_mb  # noqa: E402
 from problems import problem as open_problem  # noqa: E402
 from widemargin import SVC  # noqa: E402
 
@@ -48,5 +48,5 @@ best = {key: min(run[key] for run in runs) for key in runs[0]}
 print(json.dumps(best | {
     "support_vectors": len(machine.support_), "accuracy": float(np.mean(predicted == y_test)),
     "dual": machine.objective_, "status": machine.status_,
-    "peak_rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    "peak_rss_mb": peak_memory_mb(),
 }))

@@ -90,7 +90,7 @@ def ours(_peer: str, problem: Problem, threads: int, want_dual: bool) -> dict:
         settings = [
             *data("train"), "--kernel", "rbf", "--gamma", repr(problem.gamma), "--c", problem.c,
             "--tol", TOLERANCE, "--cache-mb", problem.cache_mb, "--threads", threads, "--json"]
-        train, memory = measured([OURS, "train", *settings, "--model", model], threads)
+        train, _ = measured([OURS, "train", *settings, "--model", model], threads)
         test, _ = measured(
             [OURS, "predict", *data("test"), "--model", model, "--output", predicted,
              "--threads", threads, "--json"], threads)
@@ -98,7 +98,8 @@ def ours(_peer: str, problem: Problem, threads: int, want_dual: bool) -> dict:
         result = {
             "fit_cpu": train["fit_cpu_seconds"], "fit_wall": train["fit_seconds"],
             "predict_cpu": test["predict_cpu_seconds"], "predict_wall": test["predict_seconds"],
-            "support_vectors": train["support_vectors"], "peak_rss_mb": memory,
+            "support_vectors": train["support_vectors"],
+            "peak_rss_mb": train["peak_rss_bytes"] / 2**20,
             "accuracy": float(np.mean(np.loadtxt(predicted) == problem.labels("test"))),
             "reported_dual": train["dual"], "gap": train["gap"], "violation": train["violation"],
         }
