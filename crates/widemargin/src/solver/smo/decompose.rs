@@ -128,6 +128,14 @@ fn worst(extremes: &[Extremes; 2]) -> f64 {
     extremes.iter().map(|e| e.violation()).fold(0.0, f64::max)
 }
 
+/// What a look at the state says.
+enum Look {
+    /// The extremes and their violation, which is too large.
+    GoOn([Extremes; 2], f64),
+    /// The tolerance is reached (`None`) or a limit ends the descent.
+    End(Option<Status>),
+}
+
 /// One solve: what stays the same while variables come and go.
 struct Run<'a> {
     linear: &'a [f64],
@@ -151,15 +159,10 @@ impl Run<'_> {
         let mut selector = Selector::new(state.len(), state.len());
         held.resize_with(state.len(), || None);
         loop {
-            let extremes = state.extremes();
-            let violation = worst(&extremes);
-            self.report(state, violation);
-            if violation <= tol {
-                return None;
-            }
-            if let Some(status) = self.limit() {
-                return Some(status);
-            }
+            let (extremes, violation) = match self.look(state, tol) {
+                Look::GoOn(extremes, violation) => (extremes, violation),
+                Look::End(ended) => return ended,
+            };
             let fresh = selector.select_fresh(state, &extremes, HELD_BATCH);
             hold(rows, &fresh, held);
             let inner_tol = if fresh.is_empty() { tol } else { (SETTLED * violation).max(tol) };
@@ -167,6 +170,20 @@ impl Run<'_> {
             let steps = self.steps_left();
             self.steps += descend_inner(state, held, Held, is_held, inner_tol, steps, context);
             self.blocks += 1;
+        }
+    }
+
+    /// Reports how far the descent has come and says whether it goes on.
+    fn look(&self, state: &State, tol: f64) -> Look {
+        let extremes = state.extremes();
+        let violation = worst(&extremes);
+        self.report(state, violation);
+        if violation <= tol {
+            return Look::End(None);
+        }
+        match self.limit() {
+            Some(status) => Look::End(Some(status)),
+            None => Look::GoOn(extremes, violation),
         }
     }
 
@@ -202,15 +219,10 @@ impl Run<'_> {
         let mut earlier = Earlier::default();
         let mut until_shrink = SHRINK_EVERY;
         loop {
-            let extremes = state.extremes();
-            let violation = worst(&extremes);
-            self.report(state, violation);
-            if violation <= tol {
-                return None;
-            }
-            if let Some(status) = self.limit() {
-                return Some(status);
-            }
+            let (extremes, violation) = match self.look(state, tol) {
+                Look::GoOn(extremes, violation) => (extremes, violation),
+                Look::End(ended) => return ended,
+            };
             if self.options.shrinking && state.len() >= self.options.shrink_from {
                 until_shrink -= 1;
                 if until_shrink == 0 {
@@ -247,15 +259,10 @@ impl Run<'_> {
         let size = (state.len() / STREAMED_SHARE).max(self.options.working_set).min(largest);
         let mut selector = Selector::new(state.len(), state.len());
         loop {
-            let extremes = state.extremes();
-            let violation = worst(&extremes);
-            self.report(state, violation);
-            if violation <= tol {
-                return None;
-            }
-            if let Some(status) = self.limit() {
-                return Some(status);
-            }
+            let (extremes, violation) = match self.look(state, tol) {
+                Look::GoOn(extremes, violation) => (extremes, violation),
+                Look::End(ended) => return ended,
+            };
             let set = selector.select_worst(state, &extremes, size, self.context);
             let crowded = set.len() >= size - size / 32;
             let settled = if crowded { SETTLED } else { SETTLED_ALL };
