@@ -34,11 +34,48 @@ pub(super) enum Stop {
     Vectors(usize),
 }
 
-/// A merged expansion and what it cost.
-pub(super) struct Merging {
-    pub(super) expansion: Expansion,
-    /// Cost of every merge, in order.
-    pub(super) costs: Vec<f64>,
+impl Stop {
+    /// Where one of several functions stops that share a budget: one alone at the budget, the
+    /// others at the end, to be cut back when the costs of all are known.
+    pub(super) fn shared(budget: usize, functions: usize) -> Self {
+        Self::Vectors(if functions == 1 { budget } else { 1 })
+    }
+}
+
+/// The merges of an expansion, in order; any number of the first ones can be applied.
+pub(super) struct Merging<'a> {
+    original: &'a Expansion,
+    merges: Vec<Merge>,
+}
+
+/// Two vectors, by number, and the one in their place, which has the next number.
+struct Merge {
+    pair: (usize, usize),
+    vector: Vec<f64>,
+    weight: f64,
+    cost: f64,
+}
+
+impl Merging<'_> {
+    /// Cost of every merge.
+    pub(super) fn costs(&self) -> impl Iterator<Item = f64> {
+        self.merges.iter().map(|merge| merge.cost)
+    }
+
+    /// The expansion after the first `count` merges.
+    pub(super) fn after(&self, count: usize) -> Expansion {
+        let merges = &self.merges[..count];
+        let mut alive = vec![true; self.original.vectors.len() + count];
+        for merge in merges {
+            alive[merge.pair.0] = false;
+            alive[merge.pair.1] = false;
+        }
+        let original = self.original.vectors.iter().zip(&self.original.weights);
+        let merged = merges.iter().map(|merge| (&merge.vector, &merge.weight));
+        let kept = original.chain(merged).zip(alive).filter(|(_, alive)| *alive);
+        let (vectors, weights) = kept.map(|((v, &w), _)| (v.clone(), w)).unzip();
+        Expansion { vectors, weights }
+    }
 }
 
 /// A cost that can be ordered; never NaN.
@@ -123,20 +160,20 @@ struct Admitted {
 }
 
 /// Merges vectors until `stop`.
-pub(super) fn merge(
-    expansion: &Expansion,
+pub(super) fn merge<'a>(
+    original: &'a Expansion,
     rule: &Rule,
     stop: Stop,
     context: &Context,
-) -> Result<Merging> {
-    let mut state = Merger::new(expansion, rule, stop, context)?;
-    let mut costs = Vec::new();
+) -> Result<Merging<'a>> {
+    let mut state = Merger::new(original, rule, stop, context)?;
+    let mut merges = Vec::new();
     while context.stop_request().is_none()
-        && let Some(cost) = state.merge_one(context)?
+        && let Some(merge) = state.merge_one(context)?
     {
-        costs.push(cost);
+        merges.push(merge);
     }
-    Ok(Merging { expansion: state.expansion(), costs })
+    Ok(Merging { original, merges })
 }
 
 struct Merger<'a> {
@@ -225,7 +262,7 @@ impl<'a> Merger<'a> {
     }
 
     /// Merges the cheapest admissible pair; `None` when there is none or enough was merged.
-    fn merge_one(&mut self, context: &Context) -> Result<Option<f64>> {
+    fn merge_one(&mut self, context: &Context) -> Result<Option<Merge>> {
         if self.alive <= self.smallest {
             return Ok(None);
         }
@@ -251,8 +288,9 @@ impl<'a> Merger<'a> {
                 if let Some(drift) = &mut self.drift {
                     drift.difference = admitted.moved;
                 }
-                self.replace(u, v, admitted.vector, admitted.weight, context)?;
-                return Ok(Some(cost.0));
+                let Admitted { vector, weight, .. } = admitted;
+                self.replace(u, v, vector.clone(), weight, context)?;
+                return Ok(Some(Merge { pair: (u, v), vector, weight, cost: cost.0 }));
             }
         }
         Ok(None)
@@ -331,12 +369,5 @@ impl<'a> Merger<'a> {
         self.store.push(vector, context)?;
         self.alive -= 1;
         Ok(())
-    }
-
-    fn expansion(&self) -> Expansion {
-        let alive = (0..self.nodes.len()).filter(|&v| self.nodes[v].alive);
-        let (vectors, weights) =
-            alive.map(|v| (self.store.vector(v).to_vec(), self.nodes[v].weight)).unzip();
-        Expansion { vectors, weights }
     }
 }

@@ -111,11 +111,11 @@ impl Compression {
         }
         let rule = Rule::of(&model.kernel)?;
         let originals = expansions(model);
-        let stops = self.stops(&originals, &rule, context)?;
+        let merged = self.merged(&originals, &rule, context)?;
         context.report(&Event::Stage { name: "compression", total: originals.len() });
         let (mut reduced, mut functions) = (Vec::new(), Vec::new());
-        for (original, stop) in originals.iter().zip(stops) {
-            let smaller = self.reduce(original, &rule, stop, context)?;
+        for (original, merged) in originals.iter().zip(merged) {
+            let smaller = self.finish(original, merged, &rule, context)?;
             functions.push(compare(original, &smaller, &rule, context)?);
             reduced.push(smaller);
             context.report(&Event::StageStep { name: "compression" });
@@ -136,43 +136,52 @@ impl Compression {
         }
     }
 
-    /// Where every function stops: a common budget is spent where merging costs least.
-    fn stops(&self, originals: &[Expansion], rule: &Rule, context: &Context) -> Result<Vec<Stop>> {
+    /// Every function merged as far as the target says; a common budget is spent where merging costs
+    /// least.
+    fn merged(
+        &self,
+        originals: &[Expansion],
+        rule: &Rule,
+        context: &Context,
+    ) -> Result<Vec<Expansion>> {
         let total: usize = originals.iter().map(|o| o.vectors.len()).sum();
-        let budget = match self.target {
-            Target::Difference(limit) => return Ok(vec![Stop::Difference(limit); originals.len()]),
-            Target::Vectors(count) => count,
-            Target::Ratio(ratio) => ((ratio * total as f64).round() as usize).max(1),
+        let (stop, budget) = match (self.target, originals.len()) {
+            (Target::Difference(limit), _) => (Stop::Difference(limit), 0),
+            (Target::Vectors(count), functions) => (Stop::shared(count, functions), count),
+            (Target::Ratio(ratio), functions) => {
+                let count = ((ratio * total as f64).round() as usize).max(1);
+                (Stop::shared(count, functions), count)
+            }
         };
-        if let [only] = originals {
-            return Ok(vec![Stop::Vectors(budget.min(only.vectors.len()))]);
+        let mut mergings = Vec::with_capacity(originals.len());
+        for original in originals {
+            mergings.push(merge(original, rule, stop, context)?);
         }
         let mut merges = Vec::new();
-        for (f, original) in originals.iter().enumerate() {
+        for (f, merging) in mergings.iter().enumerate() {
             let mut worst = 0.0;
-            for cost in merge(original, rule, Stop::Vectors(1), context)?.costs {
+            for cost in merging.costs() {
                 worst = f64::max(worst, cost);
                 merges.push((worst, f));
             }
         }
         merges.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        let mut counts: Vec<usize> = originals.iter().map(|o| o.vectors.len()).collect();
+        let mut counts = vec![0; originals.len()];
         for &(_, f) in merges.iter().take(total.saturating_sub(budget)) {
-            counts[f] -= 1;
+            counts[f] += 1;
         }
-        Ok(counts.into_iter().map(Stop::Vectors).collect())
+        Ok(mergings.iter().zip(counts).map(|(merging, count)| merging.after(count)).collect())
     }
 
-    fn reduce(
+    /// Gives merged vectors their best weights and places.
+    fn finish(
         &self,
         original: &Expansion,
+        mut reduced: Expansion,
         rule: &Rule,
-        stop: Stop,
         context: &Context,
     ) -> Result<Expansion> {
-        let merging = merge(original, rule, stop, context)?;
-        let mut reduced = merging.expansion;
-        if merging.costs.is_empty() {
+        if reduced.vectors.len() == original.vectors.len() {
             return Ok(reduced);
         }
         reweigh(rule, &mut reduced, original, context)?;

@@ -365,20 +365,11 @@ impl Run<'_> {
         };
         let mut moved: Vec<u32> = Vec::new();
         let mut changes: Vec<Vec<f64>> = Vec::new();
-        let (mut before, mut after) = (Vec::new(), Vec::new());
         for (w, &v) in keep.iter().enumerate() {
             let i = v as usize;
             if (0..table.classes).any(|c| table.alpha[c][i] != part.alpha[c][w]) {
-                table.coefficients(i, &mut before);
-                part.coefficients(w, &mut after);
-                for c in 0..table.classes {
-                    table.alpha[c][i] = part.alpha[c][w];
-                }
-                if !table.sum.is_empty() {
-                    table.sum[i] = part.sum[w];
-                }
                 moved.push(v);
-                changes.push(after.iter().zip(&before).map(|(a, b)| a - b).collect());
+                changes.push(table.adopt(i, &part, w));
             }
         }
         for (moved, changes) in moved.chunks(FRESH_ROWS).zip(changes.chunks(FRESH_ROWS)) {
@@ -410,19 +401,9 @@ impl Run<'_> {
         self.blocks += 1;
         let mut changed = Vec::new();
         let mut changes = Vec::new();
-        let (mut before, mut after) = (Vec::new(), Vec::new());
         for (w, row) in fetched.into_iter().enumerate().filter(|(w, _)| touched[*w]) {
-            let i = set[w] as usize;
-            table.coefficients(i, &mut before);
-            part.coefficients(w, &mut after);
-            for c in 0..table.classes {
-                table.alpha[c][i] = part.alpha[c][w];
-            }
-            if !table.sum.is_empty() {
-                table.sum[i] = part.sum[w];
-            }
             changed.push(row);
-            changes.push(after.iter().zip(&before).map(|(a, b)| a - b).collect());
+            changes.push(table.adopt(set[w] as usize, &part, w));
         }
         update(rows, table, &changed, &changes, self.offset.strength, self.context);
         !changed.is_empty()

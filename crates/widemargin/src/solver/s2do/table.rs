@@ -231,6 +231,24 @@ impl Table {
         }
     }
 
+    /// Takes the variables of example `i` from example `w` of `part`; returns how its coefficients
+    /// changed.
+    pub(super) fn adopt(&mut self, i: usize, part: &Self, w: usize) -> Vec<f64> {
+        let (mut before, mut change) = (Vec::new(), Vec::new());
+        self.coefficients(i, &mut before);
+        part.coefficients(w, &mut change);
+        for (column, of_part) in self.alpha.iter_mut().zip(&part.alpha) {
+            column[i] = of_part[w];
+        }
+        if !self.sum.is_empty() {
+            self.sum[i] = part.sum[w];
+        }
+        for (after, before) in change.iter_mut().zip(&before) {
+            *after -= before;
+        }
+        change
+    }
+
     /// Whether example `i` has a variable that is not zero.
     pub(super) fn is_support(&self, i: usize) -> bool {
         self.alpha.iter().any(|column| column[i] != 0.0)
