@@ -20,7 +20,7 @@ fn a_tenth_of_the_vectors_answers_nearly_as_well() {
         .exits(0)
         .json();
     let number = |name: &str| report[name].as_f64().unwrap();
-    let ratio = number("vectors_after") / number("vectors_before");
+    let ratio = number("distinct_after") / number("distinct_before");
     assert!((0.095..=0.105).contains(&ratio), "{report}");
     let accuracy = |which: &str| report[which]["accuracy"].as_f64().unwrap();
     assert!(accuracy("after") > accuracy("before") - 0.01, "{report}");
@@ -30,7 +30,9 @@ fn a_tenth_of_the_vectors_answers_nearly_as_well() {
         .run("compress digits.wm --vectors 300 --refine 0 --data digits.libsvm.xz -o small.wm")
         .exits(0)
         .stdout;
-    for words in ["before", "after", "accuracy %", "time to predict", "largest difference"] {
+    for words in
+        ["before", "after", "accuracy %", "time to predict", "faster", "largest difference"]
+    {
         assert!(text.contains(words), "{words} in {text}");
     }
 }
@@ -55,6 +57,9 @@ fn wishes_that_make_no_sense_are_refused() {
         ("compress digits.wm --max-loss 1% -o small.wm", 2, "--data"),
         ("compress digits.wm --vectors 0 -o small.wm", 2, "at least 1"),
         ("compress digits.wm --mmd nan -o small.wm", 2, "at least 0"),
+        ("compress digits.wm --ratio 0.1 --method magic -o small.wm", 2, "kernel-pca"),
+        ("compress digits.wm --mmd 1 --method prune -o small.wm", 2, "merge"),
+        ("compress digits.wm --ratio 0.1 --plot way.svg -o small.wm", 2, "--data"),
         ("compress digits.libsvm.xz --ratio 0.1 -o small.wm", 2, "a model was expected"),
         ("compress missing.wm --ratio 0.1 -o small.wm", 1, "missing.wm"),
     ] {
@@ -63,5 +68,40 @@ fn wishes_that_make_no_sense_are_refused() {
     }
     folder.run("train digits.libsvm.xz --kernel laplacian --gamma 0.01 -o other.wm").exits(0);
     let stderr = folder.run("compress other.wm --ratio 0.1 -o small.wm").exits(1).stderr;
-    assert!(stderr.contains("cannot be merged"), "{stderr}");
+    assert!(stderr.contains("cannot be merged") && stderr.contains("prune"), "{stderr}");
+    folder.run("compress other.wm --ratio 0.3 --method prune -o small.wm").exits(0);
+}
+
+#[test]
+fn a_linear_model_becomes_a_vector_per_function() {
+    let folder = Folder::new();
+    folder.copy("iris.csv");
+    folder.run("train iris.csv --kernel linear -o iris.wm --probability").exits(0);
+    let run = folder.run("compress iris.wm --lossless --data iris.csv -o small.wm").exits(0);
+    assert!(run.stdout.contains("calibrated again"), "{}", run.stdout);
+    let inspected = folder.run("inspect small.wm --json").exits(0).json();
+    assert_eq!(inspected["support_vectors"], 3);
+    let answers = |model: &str| {
+        folder.run(&format!("predict iris.csv --model {model} -o answers.txt")).exits(0);
+        folder.read("answers.txt")
+    };
+    assert_eq!(answers("iris.wm"), answers("small.wm"));
+}
+
+#[test]
+fn sizes_are_drawn_and_the_smallest_within_a_loss_is_found() {
+    let folder = digits();
+    let report = folder
+        .run(
+            "compress digits.wm --max-loss 1% --refine 5 --data digits.libsvm.xz --plot way.svg \
+             -o small.wm --json",
+        )
+        .exits(0)
+        .json();
+    let accuracy = |which: &str| report[which]["accuracy"].as_f64().unwrap();
+    assert!(accuracy("after") >= accuracy("before") - 0.01, "{report}");
+    let number = |name: &str| report[name].as_f64().unwrap();
+    assert!(number("distinct_after") < 0.2 * number("distinct_before"), "{report}");
+    let picture = folder.read("way.svg");
+    assert!(picture.starts_with("<svg") && picture.contains("vectors"));
 }

@@ -25,6 +25,11 @@ impl Generator {
         ((u128::from(self.bits()) * limit as u128) >> 64) as usize
     }
 
+    /// A number in [0, 1), all multiples of 2⁻⁵³ equally likely.
+    pub(crate) fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
     /// Puts a list in random order (Fisher and Yates).
     pub(crate) fn shuffle<T>(&mut self, list: &mut [T]) {
         for end in (1..list.len()).rev() {

@@ -3,6 +3,7 @@
 mod confusion;
 mod curve;
 mod regions;
+mod sizes;
 
 use std::fmt::Display;
 use std::path::Path;
@@ -14,6 +15,7 @@ use widemargin::data::write::write_atomically;
 pub(crate) use confusion::confusion;
 pub(crate) use curve::{Curve, roc};
 pub(crate) use regions::{Regions, regions};
+pub(crate) use sizes::sizes;
 
 use crate::failure::{CommandResult, Failure};
 

@@ -51,6 +51,41 @@ pub fn calibrate(
     Ok(model)
 }
 
+/// Fits the probabilities of a model anew to its decision values on `data`, rows that did not train
+/// it; a model without probabilities stays without.
+///
+/// This is for models that changed after they were trained: the values of a compressed model are not
+/// quite those that its probabilities were fitted to.
+///
+/// # Errors
+/// [`Error::Labels`] for labels that the model does not know; what the predictor refuses.
+pub fn recalibrate(data: &Dataset, mut model: Model, context: &Context) -> Result<Model> {
+    let values = model.predictor(context)?.decision_values(data.features())?;
+    let fitted = match (&model.calibration, &model.classes) {
+        (None, _) => None,
+        (Some(Calibration::Density { .. }), _) => density(data, &model, context)?,
+        (Some(calibration), Some(table)) => {
+            let class_of = class_of_rows(data.labels(), table)?;
+            let rows = (0..data.rows()).collect();
+            let method = match calibration {
+                Calibration::Isotonic { .. } => CalibrationMethod::Isotonic,
+                _ => CalibrationMethod::Sigmoid,
+            };
+            Some(fit_classes(table, data, &class_of, &[(rows, values)], method))
+        }
+        (Some(_), None) => {
+            let targets = data.labels().values()?;
+            let residuals: Vec<f64> =
+                targets.iter().zip(values.values()).map(|(y, f)| y - f).collect();
+            Some(Calibration::Laplace { scale: fit_laplace_scale(&residuals) })
+        }
+    };
+    if fitted.is_some() {
+        model.calibration = fitted;
+    }
+    Ok(model)
+}
+
 fn warn(context: &Context, reason: &str) {
     let message = format!("{reason}; the model has no probabilities");
     context.report(&Event::Warning { message });
@@ -105,11 +140,21 @@ fn classes(
         held_out(machine, data, &plan, context, in_class_order, lone, |model, values| {
             aligned(table, model, values)
         })?;
-    let Some(held_out) = held_out else { return Ok(None) };
+    Ok(held_out.map(|held_out| fit_classes(table, data, &class_of, &held_out, method)))
+}
+
+/// Fits every function to the values of held-out rows.
+fn fit_classes(
+    table: &ClassTable,
+    data: &Dataset,
+    class_of: &[usize],
+    held_out: &[HeldOut],
+    method: CalibrationMethod,
+) -> Calibration {
     let functions = table.scheme.functions(table.names.len());
     let weight = |row: usize| data.weights().map_or(1.0, |weights| weights[row]);
     let mut samples = vec![Samples::default(); functions];
-    for (rows, values) in &held_out {
+    for (rows, values) in held_out {
         for (i, &row) in rows.iter().enumerate().filter(|(_, row)| weight(**row) > 0.0) {
             for (f, value) in values.row(i).iter().enumerate() {
                 if let Some(positive) = side(table, f, class_of[row]) {
@@ -118,7 +163,7 @@ fn classes(
             }
         }
     }
-    Ok(Some(match method {
+    match method {
         CalibrationMethod::Sigmoid => {
             let fits = samples.iter().map(|s| fit_sigmoid(&s.values, &s.positive));
             let (a, b) = fits.map(|sigmoid| (sigmoid.a, sigmoid.b)).unzip();
@@ -127,7 +172,7 @@ fn classes(
         CalibrationMethod::Isotonic => {
             Calibration::Isotonic { knots: samples.iter().map(Samples::isotonic).collect() }
         }
-    }))
+    }
 }
 
 /// Held-out values of one function.

@@ -1,5 +1,6 @@
 //! Solvers of quadratic programs; they know boxes and sums, not labels.
 
+pub(crate) mod algebra;
 pub mod calibration;
 pub mod s2do;
 pub mod smo;

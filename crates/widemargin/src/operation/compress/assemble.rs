@@ -1,62 +1,162 @@
-//! From a model to the expansions of its functions, and back.
+//! From a model to the pools of its functions, and back.
 
-use super::bottom_up::Expansion;
+use super::pool::{Expansion, Pool};
 use crate::data::{Dense, Matrix};
 use crate::error::Result;
 use crate::machine::{DecisionFunction, Model, Part, Precision, Scheme};
 
-/// The expansion of every decision function, vectors of weight 0 left out.
-pub(super) fn expansions(model: &Model) -> Vec<Expansion> {
+/// The vectors of every decision function by itself, those of weight 0 left out.
+pub(super) fn separate(model: &Model) -> Vec<Pool> {
     let mut vector = vec![0.0; model.features()];
     let of = |function: &DecisionFunction| {
-        let (mut vectors, mut weights) = (Vec::new(), Vec::new());
+        let mut expansion = Expansion::default();
         for part in &function.parts {
             for (s, &weight) in part.support.clone().zip(&part.coefficients) {
                 if weight != 0.0 {
                     model.support.copy_row(s, &mut vector);
-                    vectors.push(vector.clone());
-                    weights.push(weight);
+                    expansion.vectors.push(vector.clone());
+                    expansion.weights.push(weight);
                 }
             }
         }
-        Expansion { vectors, weights }
+        Pool::single(expansion)
     };
     model.functions.iter().map(of).collect()
 }
 
-/// `model` with other expansions in its functions.
+/// The vectors of all decision functions together, grouped by class; those of a model with one
+/// function are grouped by sign.
+pub(super) fn together(model: &Model) -> Pool {
+    let table = match &model.classes {
+        Some(table) if model.functions.len() > 1 => table,
+        _ => return separate(model).swap_remove(0),
+    };
+    let classes = table.names.len();
+    let mut groups = Vec::with_capacity(model.support_count());
+    for (class, &count) in table.support.iter().enumerate() {
+        groups.resize(groups.len() + count, class);
+    }
+    groups.resize(model.support_count(), classes - 1);
+    let row = |s: usize| {
+        let mut vector = vec![0.0; model.features()];
+        model.support.copy_row(s, &mut vector);
+        vector
+    };
+    let weights = |function: &DecisionFunction| {
+        let mut weights = vec![0.0; model.support_count()];
+        for part in &function.parts {
+            weights[part.support.clone()].copy_from_slice(&part.coefficients);
+        }
+        weights
+    };
+    let uses =
+        |f: usize| (0..classes).map(|class| side(&table.scheme, classes, f, class)).collect();
+    Pool {
+        vectors: (0..model.support_count()).map(row).collect(),
+        groups,
+        weights: model.functions.iter().map(weights).collect(),
+        uses: (0..model.functions.len()).map(uses).collect(),
+    }
+}
+
+/// Whether function `f` is about a class.
+fn side(scheme: &Scheme, classes: usize, f: usize, class: usize) -> bool {
+    match scheme {
+        Scheme::OneVsOne | Scheme::Dag => {
+            let (i, j) = pair(classes, f);
+            class == i || class == j
+        }
+        Scheme::OneVsRest => true,
+        Scheme::ErrorCorrecting(codes) => codes[class][f] != 0,
+    }
+}
+
+/// The classes of the pair with number `f`.
+fn pair(classes: usize, f: usize) -> (usize, usize) {
+    let mut pairs = (0..classes).flat_map(|i| (i + 1..classes).map(move |j| (i, j)));
+    pairs.nth(f).unwrap_or_default()
+}
+
+/// `model` with a pool of its own for each function.
 ///
 /// Vectors stand in the order of classes, as every model's do: those of a pair with the class that
-/// their sign speaks for, those of any other function with its place.
-pub(super) fn assemble(model: &Model, expansions: &[Expansion]) -> Result<Model> {
+/// their group speaks for, those of any other function with its place.
+pub(super) fn assemble_separate(model: &Model, pools: &[Pool]) -> Result<Model> {
     let groups = model.classes.as_ref().map_or(1, |table| table.names.len());
-    let mut parts: Vec<Vec<Part>> = vec![Vec::new(); expansions.len()];
+    let mut parts: Vec<Vec<Part>> = vec![Vec::new(); pools.len()];
     let mut counts = vec![0; groups];
-    let mut values = Vec::new();
-    let mut rows = 0;
+    let mut vectors = Vec::new();
     for group in 0..groups {
-        for (f, expansion) in expansions.iter().enumerate() {
-            let chosen: Vec<usize> = (0..expansion.weights.len())
-                .filter(|&v| group_of(model, groups, f, expansion.weights[v]) == group)
+        for (f, pool) in pools.iter().enumerate() {
+            let chosen: Vec<usize> = (0..pool.len())
+                .filter(|&v| place_of(model, groups, f, pool.groups[v]) == group)
                 .collect();
             if chosen.is_empty() {
                 continue;
             }
             parts[f].push(Part {
-                support: rows..rows + chosen.len(),
-                coefficients: chosen.iter().map(|&v| expansion.weights[v]).collect(),
+                support: vectors.len()..vectors.len() + chosen.len(),
+                coefficients: chosen.iter().map(|&v| pool.weights[0][v]).collect(),
             });
-            rows += chosen.len();
             counts[group] += chosen.len();
-            values.extend(chosen.iter().flat_map(|&v| expansion.vectors[v].iter().copied()));
+            vectors.extend(chosen.iter().map(|&v| pool.vectors[v].as_slice()));
         }
     }
+    finish(model, &vectors, parts, counts)
+}
+
+/// The class that a vector of function `f` stands with.
+fn place_of(model: &Model, groups: usize, f: usize, sign: usize) -> usize {
+    match model.classes.as_ref().map(|table| &table.scheme) {
+        Some(Scheme::OneVsOne | Scheme::Dag) => {
+            let (i, j) = pair(groups, f);
+            if sign == 0 { i } else { j }
+        }
+        Some(_) => f % groups,
+        None => 0,
+    }
+}
+
+/// `model` with one pool, in the order of groups, for all functions.
+pub(super) fn assemble_together(model: &Model, pool: &Pool) -> Result<Model> {
+    if pool.functions() == 1 {
+        return assemble_separate(model, std::slice::from_ref(pool));
+    }
+    let mut order: Vec<usize> = (0..pool.len()).collect();
+    order.sort_by_key(|&v| pool.groups[v]);
+    let mut counts = vec![0; pool.uses.first().map_or(0, Vec::len)];
+    for &v in &order {
+        counts[pool.groups[v]] += 1;
+    }
+    let parts = pool.uses.iter().zip(&pool.weights).map(|(uses, weights)| {
+        let mut parts: Vec<Part> = Vec::new();
+        for (at, &v) in order.iter().enumerate().filter(|(_, v)| uses[pool.groups[**v]]) {
+            match parts.last_mut() {
+                Some(part) if part.support.end == at => {
+                    part.support.end += 1;
+                    part.coefficients.push(weights[v]);
+                }
+                _ => parts.push(Part { support: at..at + 1, coefficients: vec![weights[v]] }),
+            }
+        }
+        parts
+    });
+    let vectors: Vec<&[f64]> = order.iter().map(|&v| pool.vectors[v].as_slice()).collect();
+    finish(model, &vectors, parts.collect(), counts)
+}
+
+fn finish(
+    model: &Model,
+    vectors: &[&[f64]],
+    parts: Vec<Vec<Part>>,
+    counts: Vec<usize>,
+) -> Result<Model> {
     let mut smaller = model.clone();
-    let columns = model.features();
+    let (rows, columns) = (vectors.len(), model.features());
     smaller.support = match model.precision {
-        Precision::F64 => Matrix::DenseF64(Dense::new(rows, columns, values)?),
+        Precision::F64 => Matrix::DenseF64(Dense::new(rows, columns, vectors.concat())?),
         Precision::F32 => {
-            let values = values.into_iter().map(|v| v as f32).collect();
+            let values = vectors.iter().flat_map(|v| v.iter().map(|&v| v as f32)).collect();
             Matrix::DenseF32(Dense::new(rows, columns, values)?)
         }
     };
@@ -68,17 +168,4 @@ pub(super) fn assemble(model: &Model, expansions: &[Expansion]) -> Result<Model>
         table.support = counts;
     }
     Ok(smaller)
-}
-
-/// The class that a vector of function `f` stands with.
-fn group_of(model: &Model, groups: usize, f: usize, weight: f64) -> usize {
-    match model.classes.as_ref().map(|table| &table.scheme) {
-        Some(Scheme::OneVsOne | Scheme::Dag) => {
-            let mut pairs = (0..groups).flat_map(|i| (i + 1..groups).map(move |j| (i, j)));
-            let (i, j) = pairs.nth(f).unwrap_or_default();
-            if weight > 0.0 { i } else { j }
-        }
-        Some(_) => f % groups,
-        None => 0,
-    }
 }

@@ -10,6 +10,7 @@ use std::collections::{BinaryHeap, HashMap};
 
 use rayon::prelude::*;
 
+use super::pool::Expansion;
 use super::rule::Rule;
 use super::store::Store;
 use crate::context::Context;
@@ -18,28 +19,13 @@ use crate::error::Result;
 /// Partners that a vector remembers.
 const PARTNERS: usize = 8;
 
-/// A weighted sum of images, Σ wᵢΦ(vᵢ).
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Expansion {
-    pub(super) vectors: Vec<Vec<f64>>,
-    pub(super) weights: Vec<f64>,
-}
-
-/// When merging ends; it always ends with one vector per sign.
+/// When merging ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Stop {
     /// Before the function changes by more than this at any of its own support vectors.
     Difference(f64),
-    /// With this many vectors.
-    Vectors(usize),
-}
-
-impl Stop {
-    /// Where one of several functions stops that share a budget: one alone at the budget, the
-    /// others at the end, to be cut back when the costs of all are known.
-    pub(super) fn shared(budget: usize, functions: usize) -> Self {
-        Self::Vectors(if functions == 1 { budget } else { 1 })
-    }
+    /// With one vector per sign.
+    End,
 }
 
 /// The merges of an expansion, in order; any number of the first ones can be applied.
@@ -180,8 +166,6 @@ struct Merger<'a> {
     rule: &'a Rule,
     store: Store,
     nodes: Vec<Node>,
-    alive: usize,
-    smallest: usize,
     drift: Option<Drift>,
     queue: BinaryHeap<Reverse<Entry>>,
 }
@@ -196,8 +180,8 @@ impl<'a> Merger<'a> {
             .map(|(vector, &weight)| Node::new(weight, rule.own_base(vector)))
             .collect();
         let n = nodes.len();
-        let (smallest, drift) = match stop {
-            Stop::Vectors(count) => (count, None),
+        let drift = match stop {
+            Stop::End => None,
             Stop::Difference(limit) => {
                 let originals = Store::new(rule, expansion.vectors.clone(), context)?;
                 let mut drift =
@@ -209,11 +193,11 @@ impl<'a> Merger<'a> {
                     })?;
                 }
                 drift.limit += 1e-12 * scale.iter().copied().fold(0.0, f64::max);
-                (1, Some(drift))
+                Some(drift)
             }
         };
         let queue = BinaryHeap::new();
-        let mut merger = Self { rule, store, nodes, alive: n, smallest, drift, queue };
+        let mut merger = Self { rule, store, nodes, drift, queue };
         let scan = |v: usize| merger.scan(v);
         let lists: Vec<Result<Node>> = if context.is_parallel() {
             context.install(|| (0..n).into_par_iter().map(scan).collect())
@@ -263,9 +247,6 @@ impl<'a> Merger<'a> {
 
     /// Merges the cheapest admissible pair; `None` when there is none or enough was merged.
     fn merge_one(&mut self, context: &Context) -> Result<Option<Merge>> {
-        if self.alive <= self.smallest {
-            return Ok(None);
-        }
         let mut entries = std::mem::take(&mut self.queue).into_vec();
         entries.clear();
         for v in 0..self.nodes.len() {
@@ -367,7 +348,6 @@ impl<'a> Merger<'a> {
         }
         self.nodes.push(node);
         self.store.push(vector, context)?;
-        self.alive -= 1;
         Ok(())
     }
 }

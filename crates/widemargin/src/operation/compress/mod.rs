@@ -7,23 +7,45 @@
 
 mod assemble;
 mod bottom_up;
+mod element;
+mod estimate;
 mod gaussian;
+mod lossless;
+mod method;
+mod objective;
 mod polynomial;
+mod pool;
 mod refine;
-mod residual;
+mod rounds;
 mod rule;
 mod search;
+mod select;
 mod store;
+mod sums;
+mod top_down;
 
-pub use search::smallest_within;
+pub use method::Method;
+pub use search::{Waypoint, accuracy_by_size, smallest_within};
 
-use self::assemble::{assemble, expansions};
-use self::bottom_up::{Expansion, Stop, merge};
-use self::residual::{Tables, largest_difference, squared_norm};
+use self::assemble::{assemble_separate, assemble_together, separate, together};
+use self::bottom_up::{Stop, merge};
+use self::element::Element;
+use self::pool::{Expansion, Pool};
+use self::rounds::merge_in_rounds;
 use self::rule::Rule;
+use self::select::{eliminate, prune, sparse};
+use self::sums::{compare, gram, reweigh};
+use self::top_down::{Search, construct};
 use crate::context::{Context, Event};
 use crate::error::{Error, Result};
-use crate::machine::Model;
+use crate::kernel::Kernel;
+use crate::machine::{Model, Precision};
+
+/// Most vectors of a pool whose Gram matrix selection may hold.
+const MOST_SELECTED_FROM: usize = 8192;
+
+/// Most vectors of a pool that elimination by eigenvectors takes on.
+const MOST_FOR_EIGENVECTORS: usize = 512;
 
 /// How far a model is to be compressed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,10 +53,13 @@ pub enum Target {
     /// Merge while no function changes by more than this at any of its own support vectors (the
     /// maximum marginal difference θ).
     Difference(f64),
-    /// This many vectors, counted over all functions; at least one per function and sign remains.
+    /// This many vectors; at least one per class, or per function and sign, remains.
     Vectors(usize),
-    /// This share of the vectors counted over all functions, between 0 and 1.
+    /// This share of the vectors, between 0 and 1.
     Ratio(f64),
+    /// As few vectors as give the same functions exactly: one per function for a linear kernel, as
+    /// many as features for a quadratic one, otherwise those whose images do not depend on others'.
+    Lossless,
 }
 
 /// How models are compressed.
@@ -60,8 +85,15 @@ pub enum Target {
 pub struct Compression {
     /// How far to go.
     pub target: Target,
-    /// Most steps of the joint optimisation of vectors and weights; 0 leaves it out.
-    pub refinement: usize,
+    /// How fewer vectors are found.
+    pub method: Method,
+    /// Whether the functions of a model share vectors, as those of a trained model do. Vectors are
+    /// then counted once, and each has a weight in all functions that are about its class; otherwise
+    /// every function gets vectors of its own, and all are counted.
+    pub shared: bool,
+    /// Most steps of the joint optimisation of vectors and weights; 0 leaves it out, `None` is 300
+    /// or, for large models, as many as take no longer than training, and 0 after a selection.
+    pub refinement: Option<usize>,
 }
 
 /// One function before and after.
@@ -87,9 +119,11 @@ pub struct Compressed {
 }
 
 impl Compression {
-    /// Compression to `target` with the usual refinement of 300 steps.
+    /// Compression to `target` with the usual refinement, sharing vectors where the target is a
+    /// number of them.
     pub fn new(target: Target) -> Self {
-        Self { target, refinement: 300 }
+        let shared = matches!(target, Target::Vectors(_) | Target::Ratio(_));
+        Self { target, method: Method::Merge, shared, refinement: None }
     }
 
     /// Compresses every decision function of `model`.
@@ -99,34 +133,69 @@ impl Compression {
     ///
     /// # Errors
     /// [`Error::Parameter`] for a target out of range; [`Error::Kernel`] for kernels whose vectors
-    /// cannot be merged; [`Error::Model`] for SVDD, whose functions are not sums over vectors alone.
+    /// cannot be merged.
     pub fn apply(&self, model: &Model, context: &Context) -> Result<Compressed> {
         self.validate()?;
-        if model.self_weight != 0.0 {
-            return Err(Error::Model {
-                message: "compression of SVDD is not supported: its radius depends on the exact \
-                          centre; use a one-class SVM"
-                    .into(),
-            });
+        match model.precision {
+            Precision::F32 => self.apply_in::<f32>(model, context),
+            Precision::F64 => self.apply_in::<f64>(model, context),
         }
-        let rule = Rule::of(&model.kernel)?;
-        let originals = expansions(model);
-        let merged = self.merged(&originals, &rule, context)?;
+    }
+
+    fn apply_in<T: Element>(&self, model: &Model, context: &Context) -> Result<Compressed> {
+        let originals = self.originals(model);
+        let budget = match self.target {
+            Target::Vectors(count) => count,
+            Target::Ratio(ratio) => {
+                let total: usize = originals.iter().map(Pool::len).sum();
+                ((ratio * total as f64).round() as usize).max(1)
+            }
+            Target::Difference(_) | Target::Lossless => 1,
+        };
+        let mut starts = self.starts::<T>(model, &originals, &[budget], context)?;
+        self.complete::<T>(model, &originals, starts.swap_remove(0), context)
+    }
+
+    /// The pools of a model that are compressed: one for all functions, or one for each.
+    fn originals(&self, model: &Model) -> Vec<Pool> {
+        let shared = self.shared && model.functions.len() > 1;
+        if shared { vec![together(model)] } else { separate(model) }
+    }
+
+    /// The model over reduced pools, with their best weights and places.
+    fn complete<T: Element>(
+        &self,
+        model: &Model,
+        originals: &[Pool],
+        mut reduced: Vec<Pool>,
+        context: &Context,
+    ) -> Result<Compressed> {
         context.report(&Event::Stage { name: "compression", total: originals.len() });
-        let (mut reduced, mut functions) = (Vec::new(), Vec::new());
-        for (original, merged) in originals.iter().zip(merged) {
-            let smaller = self.finish(original, merged, &rule, context)?;
-            functions.push(compare(original, &smaller, &rule, context)?);
-            reduced.push(smaller);
+        let mut functions = Vec::new();
+        for (original, reduced) in originals.iter().zip(&mut reduced) {
+            self.finish::<T>(model, original, reduced, context)?;
+            functions.extend(compare::<T>(&model.kernel, original, reduced, context)?);
             context.report(&Event::StageStep { name: "compression" });
         }
-        Ok(Compressed { model: assemble(model, &reduced)?, functions })
+        let model = match reduced.len() == model.functions.len() {
+            true => assemble_separate(model, &reduced)?,
+            false => assemble_together(model, &reduced[0])?,
+        };
+        Ok(Compressed { model, functions })
     }
 
     fn validate(&self) -> Result<()> {
         match self.target {
             Target::Difference(limit) if !(limit.is_finite() && limit >= 0.0) => {
                 Err(Error::parameter("difference", "a number of at least 0", limit))
+            }
+            Target::Difference(_) | Target::Lossless if self.shared => Err(Error::parameter(
+                "shared",
+                "a number of vectors or a ratio as target",
+                "a target that every function reaches by itself",
+            )),
+            Target::Difference(_) if !matches!(self.method, Method::Merge | Method::Greedy) => {
+                Err(Error::parameter("method", "merge, for a difference as target", self.method))
             }
             Target::Vectors(0) => Err(Error::parameter("vectors", "a number of at least 1", 0)),
             Target::Ratio(ratio) if !(ratio > 0.0 && ratio <= 1.0) => {
@@ -136,94 +205,163 @@ impl Compression {
         }
     }
 
-    /// Every function merged as far as the target says; a common budget is spent where merging costs
-    /// least.
-    fn merged(
+    /// Fewer vectors for every pool, once for each of `budgets` (descending).
+    fn starts<T: Element>(
         &self,
-        originals: &[Expansion],
-        rule: &Rule,
+        model: &Model,
+        originals: &[Pool],
+        budgets: &[usize],
         context: &Context,
-    ) -> Result<Vec<Expansion>> {
-        let total: usize = originals.iter().map(|o| o.vectors.len()).sum();
-        let (stop, budget) = match (self.target, originals.len()) {
-            (Target::Difference(limit), _) => (Stop::Difference(limit), 0),
-            (Target::Vectors(count), functions) => (Stop::shared(count, functions), count),
-            (Target::Ratio(ratio), functions) => {
-                let count = ((ratio * total as f64).round() as usize).max(1);
-                (Stop::shared(count, functions), count)
-            }
+    ) -> Result<Vec<Vec<Pool>>> {
+        let kernel = &model.kernel;
+        let total: usize = originals.iter().map(Pool::len).sum();
+        let every = |reduce: &dyn Fn(&Pool) -> Result<Pool>| -> Result<Vec<Vec<Pool>>> {
+            Ok(vec![originals.iter().map(reduce).collect::<Result<_>>()?])
         };
-        let mut mergings = Vec::with_capacity(originals.len());
-        for original in originals {
-            mergings.push(merge(original, rule, stop, context)?);
-        }
-        let mut merges = Vec::new();
-        for (f, merging) in mergings.iter().enumerate() {
-            let mut worst = 0.0;
-            for cost in merging.costs() {
-                worst = f64::max(worst, cost);
-                merges.push((worst, f));
+        match (self.target, self.method) {
+            (Target::Lossless, _) => every(&|pool| lossless::reduce(kernel, pool, context)),
+            (Target::Difference(limit), _) => {
+                let rule = Rule::of(kernel)?;
+                every(&|pool| merged_within(pool, &rule, limit, context))
+            }
+            (_, Method::Merge | Method::Greedy) => {
+                let rule = Rule::of(kernel)?;
+                let lists: Vec<Vec<Expansion>> = originals.iter().map(Pool::lists).collect();
+                let all = lists.concat();
+                let merged = match self.method {
+                    Method::Merge => merge_in_rounds(&all, &rule, budgets, context)?,
+                    _ => merge_greedily(&all, &rule, budgets, context)?,
+                };
+                let over = |merged: Vec<Expansion>| {
+                    let mut merged = merged.into_iter();
+                    let of = |(pool, lists): (&Pool, &Vec<Expansion>)| {
+                        pool.over(merged.by_ref().take(lists.len()).collect())
+                    };
+                    originals.iter().zip(&lists).map(of).collect()
+                };
+                Ok(merged.into_iter().map(over).collect())
+            }
+            (_, method) => {
+                // A part of the budget in proportion to the vectors before.
+                let share = |pool: &Pool, budget: usize| {
+                    let count = (budget * pool.len()) as f64 / total.max(1) as f64;
+                    (count.round() as usize).clamp(1, pool.len().max(1))
+                };
+                let reduced = |&budget: &usize| {
+                    let one = |pool: &Pool| {
+                        chosen::<T>(method, kernel, pool, share(pool, budget), context)
+                    };
+                    originals.iter().map(one).collect()
+                };
+                budgets.iter().map(reduced).collect()
             }
         }
-        merges.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        let mut counts = vec![0; originals.len()];
-        for &(_, f) in merges.iter().take(total.saturating_sub(budget)) {
-            counts[f] += 1;
-        }
-        Ok(mergings.iter().zip(counts).map(|(merging, count)| merging.after(count)).collect())
     }
 
-    /// Gives merged vectors their best weights and places.
-    fn finish(
+    /// Gives vectors their best weights and places.
+    fn finish<T: Element>(
         &self,
-        original: &Expansion,
-        mut reduced: Expansion,
-        rule: &Rule,
+        model: &Model,
+        original: &Pool,
+        reduced: &mut Pool,
         context: &Context,
-    ) -> Result<Expansion> {
-        if reduced.vectors.len() == original.vectors.len() {
-            return Ok(reduced);
+    ) -> Result<()> {
+        if self.target == Target::Lossless {
+            return Ok(());
         }
-        reweigh(rule, &mut reduced, original, context)?;
-        if self.refinement > 0 {
-            refine::refine(rule, &mut reduced, original, self.refinement, context)?;
-            reweigh(rule, &mut reduced, original, context)?;
+        if reduced.len() >= original.len() {
+            reduced.clone_from(original);
+            return Ok(());
         }
-        Ok(reduced)
+        reweigh(&model.kernel, reduced, original, context)?;
+        let usual = refine::usual_steps(original.len(), reduced.len());
+        let usual = if self.method.selects() { 0 } else { usual };
+        let steps = self.refinement.unwrap_or(usual);
+        if steps > 0 {
+            let rule = Rule::of(&model.kernel)?;
+            refine::refine::<T>(&rule, reduced, original, steps, context)?;
+            reweigh(&model.kernel, reduced, original, context)?;
+        }
+        Ok(())
     }
 }
 
-/// Gives the vectors the weights of least residual, unless those they have are as good.
-fn reweigh(
-    rule: &Rule,
-    reduced: &mut Expansion,
-    original: &Expansion,
-    context: &Context,
-) -> Result<()> {
-    let tables = Tables::new(rule, &reduced.vectors, original, context)?;
-    if let Some(weights) = tables.best_weights()
-        && tables.partial_residual(&weights) < tables.partial_residual(&reduced.weights)
-    {
-        reduced.weights = weights;
-    }
-    Ok(())
+/// A function merged pair by pair as far as it moves by at most `limit`.
+fn merged_within(pool: &Pool, rule: &Rule, limit: f64, context: &Context) -> Result<Pool> {
+    let single = pool.function(0);
+    let merging = merge(&single, rule, Stop::Difference(limit), context)?;
+    Ok(pool.over(merging.after(merging.costs().count()).by_sign()))
 }
 
-fn compare(
-    original: &Expansion,
-    reduced: &Expansion,
+/// Every list merged pair by pair, once for each of `budgets`; a common budget is spent where
+/// merging costs least.
+fn merge_greedily(
+    lists: &[Expansion],
     rule: &Rule,
+    budgets: &[usize],
     context: &Context,
-) -> Result<Reduction> {
-    let norm = squared_norm(rule, original, context)?;
-    let tables = Tables::new(rule, &reduced.vectors, original, context)?;
-    let residual = (norm + tables.partial_residual(&reduced.weights)).max(0.0);
-    Ok(Reduction {
-        before: original.vectors.len(),
-        after: reduced.vectors.len(),
-        relative_residual: if norm > 0.0 { residual / norm } else { 0.0 },
-        largest_difference: largest_difference(rule, reduced, original, context)?,
-    })
+) -> Result<Vec<Vec<Expansion>>> {
+    let total: usize = lists.iter().map(|list| list.vectors.len()).sum();
+    let mut mergings = Vec::with_capacity(lists.len());
+    for list in lists {
+        mergings.push(merge(list, rule, Stop::End, context)?);
+    }
+    let mut merges = Vec::new();
+    for (l, merging) in mergings.iter().enumerate() {
+        let mut worst = 0.0;
+        for cost in merging.costs() {
+            worst = f64::max(worst, cost);
+            merges.push((worst, l));
+        }
+    }
+    merges.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let cut = |&budget: &usize| {
+        let mut counts = vec![0; lists.len()];
+        for &(_, l) in merges.iter().take(total.saturating_sub(budget)) {
+            counts[l] += 1;
+        }
+        mergings.iter().zip(counts).map(|(merging, count)| merging.after(count)).collect()
+    };
+    Ok(budgets.iter().map(cut).collect())
+}
+
+/// `count` vectors constructed top-down or selected.
+fn chosen<T: Element>(
+    method: Method,
+    kernel: &Kernel,
+    pool: &Pool,
+    count: usize,
+    context: &Context,
+) -> Result<Pool> {
+    let most = match method {
+        Method::KernelPca => MOST_FOR_EIGENVECTORS,
+        _ => MOST_SELECTED_FROM,
+    };
+    let search = match (method, kernel) {
+        (Method::FixedPoint, &Kernel::Gaussian { gamma }) => Search::FixedPoint { gamma },
+        (Method::FixedPoint, _) => {
+            return Err(Error::Kernel {
+                kernel: kernel.name().to_owned(),
+                expected: "a Gaussian kernel for the fixed-point iteration".into(),
+                found: "another one; use the method gradient".into(),
+            });
+        }
+        (Method::Gradient, _) => Search::Gradient,
+        _ => {
+            if pool.len() > most {
+                let expected = format!("at most {most} vectors in a function (or shared pool)");
+                return Err(Error::parameter("method", expected, pool.len()));
+            }
+            let gram = gram(kernel, &pool.vectors, context)?;
+            let keep = match method {
+                Method::KernelPca => eliminate(pool, &gram, count, context).0,
+                Method::L1 => sparse(pool, &gram, count, context),
+                _ => prune(pool, &gram, count, context)?.0,
+            };
+            return Ok(pool.selection(&keep));
+        }
+    };
+    construct::<T>(kernel, &Rule::of(kernel)?, pool, count, search, context)
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
-//! Phase 2: all vectors and weights of a reduced expansion moved together to the least residual
-//! F = ½‖Ψ − Ψ'‖² (Nguyen 2006, 3.3.3), by L-BFGS from where merging ended.
+//! Phase 2: all vectors and weights of a reduced pool moved together to the least residual (Nguyen
+//! 2006, 3.3.3), by L-BFGS from where merging ended.
 
-use super::bottom_up::Expansion;
-use super::residual::{dot, similarities};
+use super::element::Element;
+use super::objective::Objective;
+use super::pool::Pool;
 use super::rule::Rule;
 use crate::context::Context;
 use crate::error::Result;
-use crate::kernel::accumulate;
+use crate::solver::algebra::dot;
 
 /// Steps remembered.
 const MEMORY: usize = 10;
@@ -20,29 +21,37 @@ const ARMIJO: f64 = 1e-4;
 /// Relative decrease below which the search ends.
 const LEAST_DECREASE: f64 = 1e-9;
 
+/// Most steps unless told otherwise.
+const MOST_STEPS: usize = 300;
+
+/// Fewest steps unless told otherwise.
+const LEAST_STEPS: usize = 4;
+
+/// Kernel values that the steps may compute unless told otherwise.
+const MOST_VALUES: usize = 75_000_000;
+
+/// Steps that a pool is worth when nobody says how many: 300, or fewer where these would take longer
+/// than training such a model.
+pub(super) fn usual_steps(original: usize, reduced: usize) -> usize {
+    let values = (reduced * (original + reduced)).max(1);
+    (MOST_VALUES / values).clamp(LEAST_STEPS, MOST_STEPS)
+}
+
 /// Moves `reduced` towards `original`; never ends further away than it began.
-pub(super) fn refine(
+pub(super) fn refine<T: Element>(
     rule: &Rule,
-    reduced: &mut Expansion,
-    original: &Expansion,
+    reduced: &mut Pool,
+    original: &Pool,
     iterations: usize,
     context: &Context,
 ) -> Result<()> {
-    let count = reduced.vectors.len();
-    if count == 0 {
+    if reduced.len() == 0 || iterations == 0 {
         return Ok(());
     }
-    let mean = reduced.weights.iter().map(|w| w.abs()).sum::<f64>() / count as f64;
-    let problem = Problem {
-        rule,
-        original,
-        columns: reduced.vectors[0].len(),
-        count,
-        scale: if mean > 0.0 { mean } else { 1.0 },
-        context,
-    };
-    let mut point = problem.flatten(reduced);
-    let (mut value, mut gradient) = problem.evaluate(&point)?;
+    let start = reduced.clone();
+    let objective = Objective::<T>::new(rule, original, &start, context)?;
+    let mut point = objective.flatten(reduced);
+    let (mut value, mut gradient) = objective.evaluate(&point)?;
     let mut memory: Vec<(Vec<f64>, Vec<f64>, f64)> = Vec::new();
     for _ in 0..iterations {
         if context.stop_request().is_some() {
@@ -60,7 +69,7 @@ pub(super) fn refine(
         }
         let first = if memory.is_empty() { (1.0 / (-slope).sqrt()).min(1.0) } else { 1.0 };
         let Some((next, next_value, next_gradient)) =
-            problem.line_search(&point, value, &direction, slope, first)?
+            line_search(&objective, &point, value, &direction, slope, first)?
         else {
             if memory.is_empty() {
                 break;
@@ -83,87 +92,31 @@ pub(super) fn refine(
             break;
         }
     }
-    problem.unflatten(&point, reduced);
+    *reduced = objective.pool(&point);
     Ok(())
 }
 
-struct Problem<'a> {
-    rule: &'a Rule,
-    original: &'a Expansion,
-    columns: usize,
-    count: usize,
-    /// Weights are divided by their mean magnitude, so that they weigh as much as features.
-    scale: f64,
-    context: &'a Context,
-}
-
+/// A point, its value and its gradient.
 type Step = (Vec<f64>, f64, Vec<f64>);
 
-impl Problem<'_> {
-    fn flatten(&self, expansion: &Expansion) -> Vec<f64> {
-        let mut point = expansion.vectors.concat();
-        point.extend(expansion.weights.iter().map(|w| w / self.scale));
-        point
-    }
-
-    fn unflatten(&self, point: &[f64], expansion: &mut Expansion) {
-        let (vectors, weights) = point.split_at(self.count * self.columns);
-        expansion.vectors = vectors.chunks(self.columns.max(1)).map(<[f64]>::to_vec).collect();
-        expansion.weights = weights.iter().map(|w| w * self.scale).collect();
-    }
-
-    /// F without its constant part, and its gradient.
-    fn evaluate(&self, point: &[f64]) -> Result<(f64, Vec<f64>)> {
-        let mut reduced = Expansion { vectors: Vec::new(), weights: Vec::new() };
-        self.unflatten(point, &mut reduced);
-        let mut gradient = vec![0.0; point.len()];
-        let (towards_vectors, towards_weights) = gradient.split_at_mut(self.count * self.columns);
-        let mut value = 0.0;
-        for (other, sign) in [(&reduced, 1.0), (self.original, -1.0)] {
-            let rows: Vec<&[f64]> = other.vectors.iter().map(Vec::as_slice).collect();
-            let table = similarities(self.rule, &reduced.vectors, &other.vectors, self.context)?;
-            let part = if sign > 0.0 { 0.5 } else { -1.0 };
-            let mut slopes = vec![0.0; rows.len()];
-            for (j, bases) in table.chunks(rows.len().max(1)).enumerate() {
-                let weight = reduced.weights[j];
-                let (mut sum, mut pulls) = (0.0, 0.0);
-                for (i, (&base, &other_weight)) in bases.iter().zip(&other.weights).enumerate() {
-                    let (slope, pull) = self.rule.gradient(base);
-                    sum += other_weight * self.rule.value(base);
-                    slopes[i] = sign * weight * other_weight * slope;
-                    pulls += sign * weight * other_weight * pull;
-                }
-                value += part * weight * sum;
-                towards_weights[j] += sign * sum * self.scale;
-                let out = &mut towards_vectors[j * self.columns..(j + 1) * self.columns];
-                accumulate(self.context.instruction_set(), out, &rows, &slopes);
-                for (out, z) in out.iter_mut().zip(&reduced.vectors[j]) {
-                    *out += pulls * z;
-                }
-            }
+fn line_search<T: Element>(
+    objective: &Objective<'_, T>,
+    point: &[f64],
+    value: f64,
+    direction: &[f64],
+    slope: f64,
+    first: f64,
+) -> Result<Option<Step>> {
+    let mut length = first;
+    for _ in 0..BACKTRACKS {
+        let next: Vec<f64> = point.iter().zip(direction).map(|(p, d)| p + length * d).collect();
+        let (next_value, gradient) = objective.evaluate(&next)?;
+        if next_value <= value + ARMIJO * length * slope {
+            return Ok(Some((next, next_value, gradient)));
         }
-        Ok((value, gradient))
+        length *= 0.5;
     }
-
-    fn line_search(
-        &self,
-        point: &[f64],
-        value: f64,
-        direction: &[f64],
-        slope: f64,
-        first: f64,
-    ) -> Result<Option<Step>> {
-        let mut length = first;
-        for _ in 0..BACKTRACKS {
-            let next: Vec<f64> = point.iter().zip(direction).map(|(p, d)| p + length * d).collect();
-            let (next_value, gradient) = self.evaluate(&next)?;
-            if next_value <= value + ARMIJO * length * slope {
-                return Ok(Some((next, next_value, gradient)));
-            }
-            length *= 0.5;
-        }
-        Ok(None)
-    }
+    Ok(None)
 }
 
 /// −H g by the two loops of L-BFGS.

@@ -4,6 +4,7 @@ use super::gaussian::{self, Floor, Merged};
 use super::polynomial::{self, Products};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
+use crate::solver::algebra::{dot, squared_distance};
 
 /// A kernel whose vectors can be merged.
 pub(super) enum Rule {
@@ -27,7 +28,9 @@ impl Rule {
                 kernel: kernel.name().to_owned(),
                 expected: "a Gaussian, linear or polynomial kernel (with coef0 of at least 0)"
                     .into(),
-                found: "a kernel whose vectors cannot be merged".into(),
+                found: "a kernel whose vectors cannot be merged; the methods prune, l1 and \
+                        kernel-pca and a lossless target work for any kernel"
+                    .into(),
             }),
         }
     }
@@ -37,6 +40,39 @@ impl Rule {
         match *self {
             Self::Gaussian { gamma, .. } => Kernel::Gaussian { gamma },
             Self::Polynomial { .. } => Kernel::Linear,
+        }
+    }
+
+    /// What the engine says of two vectors.
+    pub(super) fn base_of(&self, u: &[f64], v: &[f64]) -> f64 {
+        match *self {
+            Self::Gaussian { gamma, .. } => (-gamma * squared_distance(u, v)).exp(),
+            Self::Polynomial { .. } => dot(u, v),
+        }
+    }
+
+    /// The vector whose kernel with others, [`cosine`](Self::cosine), is the cosine of their images.
+    pub(super) fn direction(&self, vector: &[f64]) -> Vec<f64> {
+        let mut direction = vector.to_vec();
+        if let Self::Polynomial { gamma, coef0, .. } = *self {
+            if coef0 > 0.0 {
+                direction.push((coef0 / gamma).sqrt());
+            }
+            let length = dot(&direction, &direction).sqrt();
+            if length > 0.0 {
+                direction.iter_mut().for_each(|v| *v /= length);
+            }
+        }
+        direction
+    }
+
+    /// The kernel between directions.
+    pub(super) fn cosine(&self) -> Kernel {
+        match *self {
+            Self::Gaussian { gamma, .. } => Kernel::Gaussian { gamma },
+            Self::Polynomial { degree, .. } => {
+                Kernel::Polynomial { gamma: 1.0, coef0: 0.0, degree }
+            }
         }
     }
 
@@ -56,14 +92,11 @@ impl Rule {
         }
     }
 
-    /// ∂K(u, z)/∂z = slope · u + pull · z; returns (slope, pull).
-    pub(super) fn gradient(&self, base: f64) -> (f64, f64) {
-        match *self {
-            Self::Gaussian { gamma, .. } => (2.0 * gamma * base, -2.0 * gamma * base),
-            Self::Polynomial { gamma, coef0, degree } => {
-                let under = (gamma * base + coef0).powi(degree as i32 - 1);
-                (f64::from(degree) * gamma * under, 0.0)
-            }
+    /// p in ∂K(u, z)/∂z = slope · (u + p z).
+    pub(super) fn pull(&self) -> f64 {
+        match self {
+            Self::Gaussian { .. } => -1.0,
+            Self::Polynomial { .. } => 0.0,
         }
     }
 

@@ -2,7 +2,7 @@ use super::*;
 use crate::data::read::{ReadOptions, read_dataset};
 use crate::data::{Dataset, Dense, Labels, Matrix};
 use crate::kernel::Kernel;
-use crate::machine::{Machine, OneClass, Precision, Scheme, SolverOptions, Svc, Svr};
+use crate::machine::{Machine, OneClass, Precision, Scheme, SolverOptions, Svc, Svdd, Svr};
 
 fn shipped(name: &str) -> Dataset {
     let path = format!("{}/../../data/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -29,9 +29,20 @@ fn errors(model: &Model, data: &Dataset, context: &Context) -> usize {
     (0..data.rows()).filter(|&i| answers.get(i) != data.labels().get(i)).count()
 }
 
-/// The expansion after all merges.
-fn all(merging: &bottom_up::Merging<'_>) -> Expansion {
-    merging.after(merging.costs().count())
+/// The function after all merges.
+fn all(merging: &bottom_up::Merging<'_>) -> Pool {
+    Pool::single(merging.after(merging.costs().count()))
+}
+
+/// ‖Ψ‖² of every function.
+fn norms(kernel: &Kernel, pool: &Pool, context: &Context) -> Vec<f64> {
+    let values = sums::sums::<f64>(kernel, &pool.vectors, pool, context).unwrap();
+    let functions = pool.functions();
+    let norm = |f: usize| {
+        let at = values.iter().skip(f).step_by(functions).zip(&pool.weights[f]);
+        at.map(|(v, w)| v * w).sum()
+    };
+    (0..functions).map(norm).collect()
 }
 
 fn exact() -> SolverOptions {
@@ -82,9 +93,8 @@ fn no_value_changes_by_more_than_the_residual() {
     let values =
         |m: &Model| m.predictor(&context).unwrap().decision_values(probes.features()).unwrap();
     let (old, new) = (values(&model), values(&compressed.model));
-    let rule = Rule::of(&model.kernel).unwrap();
-    for (f, original) in expansions(&model).iter().enumerate() {
-        let norm = squared_norm(&rule, original, &context).unwrap();
+    let norms = norms(&model.kernel, &together(&model), &context);
+    for (f, norm) in norms.into_iter().enumerate() {
         let bound = (compressed.functions[f].relative_residual * norm).sqrt();
         for i in 0..probes.rows() {
             assert!((old.row(i)[f] - new.row(i)[f]).abs() <= bound + 1e-9);
@@ -104,11 +114,12 @@ fn merging_alone_keeps_to_the_difference_asked_for() {
     };
     let model = svc.fit(&train, &context).unwrap();
     let rule = Rule::of(&model.kernel).unwrap();
-    for original in expansions(&model) {
+    for pool in separate(&model) {
+        let original = pool.function(0);
         let merging = merge(&original, &rule, Stop::Difference(0.4), &context).unwrap();
-        let difference = largest_difference(&rule, &all(&merging), &original, &context).unwrap();
-        assert!(difference <= 0.4 + 1e-8, "{difference}");
-        assert!(all(&merging).vectors.len() < original.vectors.len());
+        let lost = &compare::<f64>(&model.kernel, &pool, &all(&merging), &context).unwrap()[0];
+        assert!(lost.largest_difference <= 0.4 + 1e-8, "{lost:?}");
+        assert!(all(&merging).len() < pool.len());
     }
 }
 
@@ -119,45 +130,163 @@ fn zero_difference_merges_duplicates_only_and_a_budget_of_one_leaves_a_vector_pe
         weights: vec![0.5, -1.0, 0.25, 0.25],
     };
     let context = Context::new();
-    let rule = Rule::of(&Kernel::Gaussian { gamma: 0.7 }).unwrap();
+    let kernel = Kernel::Gaussian { gamma: 0.7 };
+    let rule = Rule::of(&kernel).unwrap();
     let exact = merge(&original, &rule, Stop::Difference(0.0), &context).unwrap();
-    assert_eq!(all(&exact).vectors.len(), 3);
-    assert!(largest_difference(&rule, &all(&exact), &original, &context).unwrap() < 1e-12);
-    let least = merge(&original, &rule, Stop::Vectors(1), &context).unwrap();
-    assert_eq!(all(&least).vectors.len(), 2);
-    assert!(all(&least).weights[0] * all(&least).weights[1] < 0.0);
+    assert_eq!(all(&exact).len(), 3);
+    let pool = Pool::single(original.clone());
+    let lost = &compare::<f64>(&kernel, &pool, &all(&exact), &context).unwrap()[0];
+    assert!(lost.largest_difference < 1e-12, "{lost:?}");
+    let least = all(&merge(&original, &rule, Stop::End, &context).unwrap());
+    assert_eq!((least.len(), least.groups.iter().sum()), (2, 1));
+    let rounds = merge_in_rounds(&pool.lists(), &rule, &[3, 1], &context).unwrap();
+    let sizes = |lists: &[Expansion]| lists.iter().map(|l| l.vectors.len()).collect::<Vec<_>>();
+    assert_eq!((sizes(&rounds[0]), sizes(&rounds[1])), (vec![2, 1], vec![1, 1]));
+}
+
+/// Two functions over six vectors of three groups, the second of which the first does not use.
+fn shared_pool() -> Pool {
+    let groups = vec![0, 0, 1, 1, 2, 2];
+    let uses = vec![vec![true, false, true], vec![true; 3]];
+    let weight = |f: usize, v: usize| match uses[f][groups[v]] {
+        true => (1.0 + f as f64) * (0.7 * v as f64 + 0.3).sin(),
+        false => 0.0,
+    };
+    Pool {
+        vectors: (0..6).map(|i| vec![(i as f64).sin(), (1.3 * i as f64).cos(), 0.2]).collect(),
+        weights: (0..2).map(|f| (0..6).map(|v| weight(f, v)).collect()).collect(),
+        groups,
+        uses,
+    }
 }
 
 #[test]
-fn the_gradient_of_the_refinement_is_that_of_the_residual() {
-    let original = Expansion {
-        vectors: (0..6).map(|i| vec![(i as f64).sin(), (1.3 * i as f64).cos(), 0.2]).collect(),
-        weights: vec![0.5, -1.0, 0.25, 0.75, -0.3, -0.2],
-    };
+fn the_gradient_of_the_residual_is_that_of_its_differences() {
+    let original = shared_pool();
     let context = Context::new();
     for kernel in
         [Kernel::Gaussian { gamma: 0.7 }, Kernel::Polynomial { gamma: 0.5, coef0: 1.0, degree: 3 }]
     {
         let rule = Rule::of(&kernel).unwrap();
-        let mut reduced = all(&merge(&original, &rule, Stop::Vectors(3), &context).unwrap());
-        let residual = |e: &Expansion| {
-            Tables::new(&rule, &e.vectors, &original, &context)
-                .unwrap()
-                .partial_residual(&e.weights)
+        let mut reduced = original.selection(&[0, 2, 5]);
+        reweigh(&kernel, &mut reduced, &original, &context).unwrap();
+        assert_eq!(reduced.weights[0][1], 0.0, "a function stays off the groups of others");
+        reduced.vectors[1][0] += 0.4;
+        let shape = reduced.clone();
+        let objective =
+            objective::Objective::<f64>::new(&rule, &original, &shape, &context).unwrap();
+        let point = objective.flatten(&reduced);
+        let (value, gradient) = objective.evaluate(&point).unwrap();
+        let residual = |pool: &Pool| -> f64 {
+            let lost = compare::<f64>(&kernel, &original, pool, &context).unwrap();
+            let norms = norms(&kernel, &original, &context);
+            lost.iter().zip(norms).map(|(l, n)| 0.5 * n * (l.relative_residual - 1.0)).sum()
         };
+        assert!((value - residual(&reduced)).abs() < 1e-10 * (1.0 + value.abs()));
+        let unused = 9 + 1;
+        assert_eq!(gradient[unused], 0.0);
+        for i in (0..point.len()).filter(|&i| i != unused) {
+            let nudged = |by: f64| {
+                let mut nudged = point.clone();
+                nudged[i] += by;
+                residual(&objective.pool(&nudged))
+            };
+            let slope = (nudged(1e-5) - nudged(-1e-5)) / 2e-5;
+            assert!((slope - gradient[i]).abs() < 1e-6 * (1.0 + slope.abs()), "{kernel} {i}");
+        }
         let before = residual(&reduced);
-        refine::refine(&rule, &mut reduced, &original, 500, &context).unwrap();
+        refine::refine::<f64>(&rule, &mut reduced, &original, 500, &context).unwrap();
         let after = residual(&reduced);
-        assert!(after < before);
-        for j in 0..reduced.vectors.len() {
-            for k in 0..3 {
-                let mut nudged = reduced.clone();
-                nudged.vectors[j][k] += 1e-5;
-                let up = residual(&nudged);
-                nudged.vectors[j][k] -= 2e-5;
-                let slope = (up - residual(&nudged)) / 2e-5;
-                assert!(slope.abs() < 1e-3, "{kernel}: {slope}");
-            }
+        assert!(after < before && reduced.weights[0][1] == 0.0);
+        let steepest = |g: &[f64]| g.iter().map(|g| g.abs()).fold(0.0, f64::max);
+        let (_, last) = objective.evaluate(&objective.flatten(&reduced)).unwrap();
+        assert!(steepest(&last) < 0.02 * steepest(&gradient), "{kernel}: {last:?}");
+    }
+}
+
+#[test]
+fn a_top_down_vector_is_where_the_gradient_is_zero_and_one_vector_is_found_again() {
+    let kernel = Kernel::Gaussian { gamma: 0.7 };
+    let rule = Rule::of(&kernel).unwrap();
+    let context = Context::new();
+    let one = Pool::single(Expansion { vectors: vec![vec![0.3, -0.2]], weights: vec![1.5] });
+    for search in [Search::FixedPoint { gamma: 0.7 }, Search::Gradient] {
+        let found = construct::<f64>(&kernel, &rule, &one, 1, search, &context).unwrap();
+        assert!((found.vectors[0][0] - 0.3).abs() < 1e-9, "{:?}", found.vectors);
+        assert!((found.weights[0][0] - 1.5).abs() < 1e-9);
+    }
+    let many = Pool::single(Expansion {
+        vectors: (0..12).map(|i| vec![(i as f64).sin(), (1.3 * i as f64).cos()]).collect(),
+        weights: (0..12).map(|i| (1.7 * i as f64).cos()).collect(),
+    });
+    let mut last = f64::INFINITY;
+    for count in 1..5 {
+        for search in [Search::FixedPoint { gamma: 0.7 }, Search::Gradient] {
+            let found = construct::<f64>(&kernel, &rule, &many, count, search, &context).unwrap();
+            let again = construct::<f64>(&kernel, &rule, &many, count, search, &context).unwrap();
+            assert_eq!(found, again);
+        }
+        let search = Search::FixedPoint { gamma: 0.7 };
+        let found = construct::<f64>(&kernel, &rule, &many, count, search, &context).unwrap();
+        let lost = compare::<f64>(&kernel, &many, &found, &context).unwrap()[0].relative_residual;
+        assert!(lost < last + 1e-12, "{count}: {lost}");
+        last = lost;
+        if count == 1 {
+            let objective =
+                objective::Objective::<f64>::new(&rule, &many, &found, &context).unwrap();
+            let (_, gradient) = objective.evaluate(&objective.flatten(&found)).unwrap();
+            assert!(gradient.iter().all(|g| g.abs() < 1e-8), "{gradient:?}");
+        }
+    }
+}
+
+#[test]
+fn rounds_are_as_good_as_the_cheapest_pair_each_time() {
+    let context = Context::new();
+    let train = digits(|i| i % 3 != 0);
+    for kernel in [
+        Kernel::Gaussian { gamma: 0.1 },
+        Kernel::Polynomial { gamma: 1.0 / 16.0, coef0: 0.0, degree: 3 },
+        Kernel::Polynomial { gamma: 1.0 / 16.0, coef0: 0.5, degree: 3 },
+    ] {
+        let svc = Svc { c: 10.0, kernel: kernel.clone(), options: exact(), ..Svc::default() };
+        let model = svc.fit(&train, &context).unwrap();
+        for shared in [false, true] {
+            let lost = |method: Method| -> f64 {
+                let usual = Compression::new(Target::Ratio(0.2));
+                let compression = Compression { method, shared, refinement: Some(0), ..usual };
+                let compressed = compression.apply(&model, &context).unwrap();
+                compressed.functions.iter().map(|f| f.relative_residual).sum()
+            };
+            let (rounds, greedy) = (lost(Method::Merge), lost(Method::Greedy));
+            assert!(rounds < 1.05 * greedy, "{kernel} {shared}: {rounds} {greedy}");
+        }
+    }
+}
+
+#[test]
+fn every_method_keeps_to_its_budget_and_construction_beats_selection() {
+    let context = Context::new();
+    let train = digits(|i| i % 6 == 1);
+    let svc = Svc { c: 10.0, kernel: Kernel::Gaussian { gamma: 0.1 }, ..Svc::default() };
+    let model = svc.fit(&train, &context).unwrap();
+    for shared in [false, true] {
+        let residual = |method: Method| -> f64 {
+            let usual = Compression::new(Target::Ratio(0.2));
+            let compression = Compression { method, shared, refinement: Some(0), ..usual };
+            let compressed = compression.apply(&model, &context).unwrap();
+            let total = match shared {
+                true => model.support_count(),
+                false => separate(&model).iter().map(Pool::len).sum(),
+            };
+            let count = compressed.model.support_count();
+            assert!(count <= total / 5 + 45, "{method} {shared}: {count} of {total}");
+            compressed.functions.iter().map(|f| f.relative_residual).sum()
+        };
+        let merged = residual(Method::Merge);
+        for method in [Method::FixedPoint, Method::Prune, Method::L1] {
+            let lost = residual(method);
+            assert!(lost.is_finite() && (!method.selects() || lost > merged), "{method}: {lost}");
         }
     }
 }
@@ -180,6 +309,15 @@ fn regression_and_novelty_detection_shrink_too() {
     let model = one_class.fit(&unlabelled, &context).unwrap();
     let compressed = Compression::new(Target::Vectors(5)).apply(&model, &context).unwrap();
     assert_eq!(compressed.model.support_count(), 5);
+    let svdd = Svdd { nu: 0.3, options: exact(), ..Svdd::default() };
+    let model = svdd.fit(&unlabelled, &context).unwrap();
+    let compressed = Compression::new(Target::Vectors(8)).apply(&model, &context).unwrap();
+    assert_eq!(compressed.model.support_count(), 8);
+    let values =
+        |m: &Model| m.predictor(&context).unwrap().decision_values(unlabelled.features()).unwrap();
+    let (old, new) = (values(&model), values(&compressed.model));
+    let moved = old.values().iter().zip(new.values()).map(|(a, b)| (a - b).abs());
+    assert!(moved.fold(0.0, f64::max) < 0.05);
 }
 
 #[test]
@@ -193,7 +331,8 @@ fn every_scheme_and_every_thread_count_gives_an_ordinary_model() {
         };
         let one = Context::new();
         let model = svc.fit(&train, &one).unwrap();
-        let compression = Compression { target: Target::Ratio(0.3), refinement: 5 };
+        let usual = Compression::new(Target::Ratio(0.3));
+        let compression = Compression { refinement: Some(5), ..usual };
         let compressed = compression.apply(&model, &one).unwrap();
         let two = Context::new().with_threads(2).unwrap();
         assert_eq!(compression.apply(&model, &two).unwrap().model, compressed.model);
@@ -224,6 +363,11 @@ fn impossible_wishes_are_refused() {
     let model = laplacian.fit(&train, &context).unwrap();
     let refused = Compression::new(Target::Ratio(0.5)).apply(&model, &context);
     assert!(matches!(refused, Err(Error::Kernel { .. })));
+    let pruned = Compression { method: Method::Prune, ..Compression::new(Target::Ratio(0.5)) };
+    let pruned = pruned.apply(&model, &context).unwrap();
+    assert_eq!(pruned.model.support_count(), model.support_count().div_ceil(2));
+    let both = Compression { shared: true, ..Compression::new(Target::Difference(1.0)) };
+    assert!(matches!(both.apply(&model, &context), Err(Error::Parameter { .. })));
 }
 
 #[test]
@@ -233,8 +377,15 @@ fn a_loss_allowed_on_held_out_rows_is_used_but_not_exceeded() {
     let svc = Svc { c: 10.0, kernel: Kernel::Gaussian { gamma: 0.1 }, ..Svc::default() };
     let model = svc.fit(&train, &context).unwrap();
     let allowed = errors(&model, &test, &context) + test.rows() / 100;
-    let smaller = smallest_within(&model, &test, 0.01, 20, &context).unwrap().unwrap();
+    let how = Compression { refinement: Some(20), ..Compression::new(Target::Vectors(1)) };
+    let smaller = smallest_within(&model, &test, 0.01, &how, &context).unwrap().unwrap();
     assert!(errors(&smaller.model, &test, &context) <= allowed);
     assert!(smaller.model.support_count() * 4 < model.support_count());
-    assert!(smallest_within(&model, &test, 1.5, 20, &context).is_err());
+    assert!(smallest_within(&model, &test, 1.5, &how, &context).is_err());
+    let curve = accuracy_by_size(&model, &test, &how, &context).unwrap();
+    assert_eq!(curve[0].vectors, model.support_count());
+    assert!(curve.windows(2).all(|pair| pair[1].vectors < pair[0].vectors));
+    assert!(
+        curve[1].score > curve[0].score - 0.01 && curve[curve.len() - 1].score < curve[0].score
+    );
 }

@@ -1,0 +1,30 @@
+//! Tables of either precision for the block engine.
+
+use crate::data::{Dense, Matrix};
+use crate::error::Result;
+use crate::kernel::Real;
+
+/// A number that tables are made of.
+pub(super) trait Element: Real {
+    /// A table of `rows × columns` values.
+    fn table(rows: usize, columns: usize, values: Vec<Self>) -> Result<Matrix>;
+}
+
+impl Element for f32 {
+    fn table(rows: usize, columns: usize, values: Vec<Self>) -> Result<Matrix> {
+        Ok(Matrix::DenseF32(Dense::new(rows, columns, values)?))
+    }
+}
+
+impl Element for f64 {
+    fn table(rows: usize, columns: usize, values: Vec<Self>) -> Result<Matrix> {
+        Ok(Matrix::DenseF64(Dense::new(rows, columns, values)?))
+    }
+}
+
+/// A table of vectors.
+pub(super) fn table_of<T: Element>(vectors: &[Vec<f64>]) -> Result<Matrix> {
+    let columns = vectors.first().map_or(0, Vec::len);
+    let values = vectors.iter().flatten().map(|&v| T::from_f64(v)).collect();
+    T::table(vectors.len(), columns, values)
+}

@@ -1,0 +1,116 @@
+//! Reductions that lose nothing: a linear machine is one vector, a quadratic one has no more terms
+//! than features, and a support vector whose image depends on others' can go.
+//!
+//! Σα⟨x, z⟩ = ⟨Σαx, z⟩; Σα⟨x, z⟩² = zᵀSz = Σ_a λ_a⟨v_a, z⟩² with S = Σαxxᵀ (Burges 1996), over (x, √(c₀/γ))
+//! when there is a c₀; and by Downs et al. (2001) for any kernel.
+
+use super::pool::{Expansion, Pool};
+use super::select::independent;
+use super::sums::{gram, reweigh};
+use crate::context::Context;
+use crate::error::Result;
+use crate::kernel::Kernel;
+use crate::solver::algebra::eigen_symmetric;
+
+/// Pivots of the Gram matrix below this share of the largest are taken for 0.
+const DEPENDENT: f64 = 1e-11;
+
+/// Eigenvalues below this share of the largest are taken for 0.
+const NEGLIGIBLE: f64 = 1e-14;
+
+/// The smallest pool that is the same function exactly, as far as the kernel allows one.
+pub(super) fn reduce(kernel: &Kernel, pool: &Pool, context: &Context) -> Result<Pool> {
+    match *kernel {
+        Kernel::Linear => Ok(collapsed(pool)),
+        Kernel::Polynomial { coef0: 0.0, degree: 1, .. } => Ok(collapsed(pool)),
+        Kernel::Polynomial { gamma, coef0, degree: 2 }
+            if coef0 >= 0.0 && pool.columns() < pool.len() =>
+        {
+            Ok(quadratic(pool, gamma, coef0))
+        }
+        _ => depending(kernel, pool, context),
+    }
+}
+
+fn collapsed(pool: &Pool) -> Pool {
+    let mut sum = vec![0.0; pool.columns()];
+    for (vector, &weight) in pool.vectors.iter().zip(&pool.weights[0]) {
+        sum.iter_mut().zip(vector).for_each(|(sum, v)| *sum += weight * v);
+    }
+    Pool::single(Expansion { vectors: vec![sum], weights: vec![1.0] })
+}
+
+fn quadratic(pool: &Pool, gamma: f64, coef0: f64) -> Pool {
+    let order = pool.columns() + usize::from(coef0 > 0.0);
+    let last = (coef0 / gamma).sqrt();
+    let mut matrix = vec![0.0; order * order];
+    for (vector, &weight) in pool.vectors.iter().zip(&pool.weights[0]) {
+        let mut vector = vector.clone();
+        vector.resize(order, last);
+        for (row, x) in matrix.chunks_exact_mut(order).zip(&vector) {
+            row.iter_mut().zip(&vector).for_each(|(out, y)| *out += weight * x * y);
+        }
+    }
+    let eigen = eigen_symmetric(matrix, order);
+    let largest = eigen.values.iter().map(|v| v.abs()).fold(0.0, f64::max);
+    let mut reduced = Expansion::default();
+    for (a, &value) in eigen.values.iter().enumerate() {
+        if value.abs() <= NEGLIGIBLE * largest {
+            continue;
+        }
+        let vector = eigen.vector(a);
+        // The last feature of a vector z is √(c₀/γ), so the eigenvector is stretched until its is.
+        let stretch = match coef0 > 0.0 {
+            true => last / if vector[order - 1].abs() < 1e-7 { 1e-7 } else { vector[order - 1] },
+            false => 1.0,
+        };
+        reduced.vectors.push(vector[..pool.columns()].iter().map(|v| stretch * v).collect());
+        reduced.weights.push(value / (stretch * stretch));
+    }
+    Pool::single(reduced)
+}
+
+fn depending(kernel: &Kernel, pool: &Pool, context: &Context) -> Result<Pool> {
+    let gram = gram(kernel, &pool.vectors, context)?;
+    let mut kept = pool.selection(&independent(&gram, pool.len(), DEPENDENT));
+    if kept.len() < pool.len() {
+        reweigh(kernel, &mut kept, pool, context)?;
+    }
+    Ok(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sums::sums;
+    use super::*;
+    use crate::random::Generator;
+
+    #[test]
+    fn values_stay_as_they_were() {
+        let mut generator = Generator::new(3);
+        let vectors: Vec<Vec<f64>> =
+            (0..40).map(|_| (0..5).map(|_| generator.unit() - 0.4).collect()).collect();
+        let weights = (0..40).map(|i| generator.unit() - 0.5 + 0.01 * i as f64).collect();
+        let pool = Pool::single(Expansion { vectors, weights });
+        let context = Context::new();
+        let probes: Vec<Vec<f64>> =
+            (0..20).map(|_| (0..5).map(|_| 2.0 * generator.unit() - 1.0).collect()).collect();
+        for (kernel, most) in [
+            (Kernel::Linear, 1),
+            (Kernel::Polynomial { gamma: 0.7, coef0: 0.0, degree: 1 }, 1),
+            (Kernel::Polynomial { gamma: 0.7, coef0: 0.0, degree: 2 }, 5),
+            (Kernel::Polynomial { gamma: 0.7, coef0: 0.3, degree: 2 }, 6),
+            (Kernel::Polynomial { gamma: 0.7, coef0: 0.3, degree: 1 }, 6),
+            (Kernel::Polynomial { gamma: 0.7, coef0: 0.0, degree: 3 }, 35),
+            (Kernel::Gaussian { gamma: 1.0 }, 40),
+        ] {
+            let reduced = reduce(&kernel, &pool, &context).unwrap();
+            assert!(reduced.len() <= most, "{kernel}: {}", reduced.len());
+            let before = sums::<f64>(&kernel, &probes, &pool, &context).unwrap();
+            let after = sums::<f64>(&kernel, &probes, &reduced, &context).unwrap();
+            for (a, b) in before.iter().zip(&after) {
+                assert!((a - b).abs() < 1e-6 * (1.0 + a.abs()), "{kernel}: {a} {b}");
+            }
+        }
+    }
+}

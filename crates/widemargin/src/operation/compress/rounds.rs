@@ -1,0 +1,249 @@
+//! Merging in rounds, for budgets: every vector remembers its few best partners among those of more
+//! weight, and each round merges the cheapest pairs that have no vector in common.
+//!
+//! (Among all it would be no use: the vector of least weight is everybody's best.) Partners are chosen by an [estimate](super::estimate), pairs are priced exactly, and at most an
+//! eighth of the vectors goes in a round; only vectors that are new or have lost all partners look
+//! around again, many at a time. That is N²/2 similarities at first and about as many again later, in
+//! single precision on the block engine, whatever the number of rounds.
+
+use rayon::prelude::*;
+
+use super::element::table_of;
+use super::estimate::{Partners, Row, look_along};
+use super::gaussian::Merged;
+use super::pool::Expansion;
+use super::rule::Rule;
+use crate::context::Context;
+use crate::error::Result;
+use crate::kernel::KernelBlocks;
+
+/// Share of the vectors that one round merges away, 1 / this.
+const SHARE: usize = 8;
+
+/// Rows that look around together.
+const ROWS: usize = 64;
+
+/// Columns of one task.
+const COLUMNS: usize = 1024;
+
+/// Stands for a vector that is gone.
+const GONE: u32 = u32::MAX;
+
+/// Merges vectors within each of `lists`, cheapest pairs of all lists first, and returns the lists
+/// as they are with each number of vectors in `budgets` (descending). A list always keeps a vector.
+pub(super) fn merge_in_rounds(
+    lists: &[Expansion],
+    rule: &Rule,
+    budgets: &[usize],
+    context: &Context,
+) -> Result<Vec<Vec<Expansion>>> {
+    let mut lists: Vec<List> = lists.iter().map(|list| List::new(list, rule)).collect();
+    let mut snapshots = Vec::with_capacity(budgets.len());
+    for &budget in budgets {
+        while context.stop_request().is_none() {
+            let total: usize = lists.iter().map(|list| list.weights.len()).sum();
+            let most = total.saturating_sub(budget).min((total / SHARE).max(1));
+            if most == 0 || !round(&mut lists, rule, most, context)? {
+                break;
+            }
+        }
+        snapshots.push(lists.iter().map(List::expansion).collect());
+    }
+    Ok(snapshots)
+}
+
+/// Merges up to `most` pairs; false when there are none.
+fn round(lists: &mut [List], rule: &Rule, most: usize, context: &Context) -> Result<bool> {
+    let mut pairs = Vec::new();
+    for (l, list) in lists.iter_mut().enumerate() {
+        list.look_around(rule, context)?;
+        for (i, partners) in list.partners.iter().enumerate() {
+            if let Some(&(_, partner)) = partners.list().first() {
+                let j = partner as usize;
+                pairs.push((list.merged(rule, i, j).cost, l, i.min(j), i.max(j)));
+            }
+        }
+    }
+    pairs.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then((a.1, a.2, a.3).cmp(&(b.1, b.2, b.3))));
+    let mut taken: Vec<Vec<bool>> = lists.iter().map(|l| vec![false; l.weights.len()]).collect();
+    let mut accepted = vec![Vec::new(); lists.len()];
+    let mut count = 0;
+    for (_, l, i, j) in pairs {
+        if count == most {
+            break;
+        }
+        if !taken[l][i] && !taken[l][j] {
+            (taken[l][i], taken[l][j]) = (true, true);
+            accepted[l].push((i, j));
+            count += 1;
+        }
+    }
+    for ((list, taken), pairs) in lists.iter_mut().zip(&taken).zip(&accepted) {
+        list.replace(rule, taken, pairs);
+    }
+    Ok(count > 0)
+}
+
+/// Vectors that may be merged with each other, each with its best partners.
+#[derive(Default)]
+struct List {
+    vectors: Vec<Vec<f64>>,
+    weights: Vec<f64>,
+    /// What the engine says of every vector and itself.
+    own: Vec<f64>,
+    /// Lengths of the weighted images.
+    lengths: Vec<f32>,
+    /// No vector that is not among the partners costs less.
+    bounds: Vec<f32>,
+    partners: Vec<Partners>,
+    /// Vectors from here on have not looked around, and nobody has seen them.
+    first_new: usize,
+}
+
+impl List {
+    fn new(expansion: &Expansion, rule: &Rule) -> Self {
+        let mut list = Self::default();
+        for (vector, &weight) in expansion.vectors.iter().zip(&expansion.weights) {
+            list.push(rule, vector.clone(), weight);
+        }
+        list
+    }
+
+    fn expansion(&self) -> Expansion {
+        Expansion { vectors: self.vectors.clone(), weights: self.weights.clone() }
+    }
+
+    fn push(&mut self, rule: &Rule, vector: Vec<f64>, weight: f64) {
+        let own = rule.own_base(&vector);
+        self.lengths.push((weight.abs() * rule.value(own).max(0.0).sqrt()) as f32);
+        self.own.push(own);
+        self.vectors.push(vector);
+        self.weights.push(weight);
+        self.bounds.push(f32::INFINITY);
+        self.partners.push(Partners::default());
+    }
+
+    /// What vectors `i` and `j` would become.
+    fn merged(&self, rule: &Rule, i: usize, j: usize) -> Merged {
+        let base = rule.base_of(&self.vectors[i], &self.vectors[j]);
+        rule.merge(self.weights[i], self.weights[j], (self.own[i], self.own[j]), base)
+    }
+
+    /// Shows the new vectors to all others, and all others to those that have lost their partners.
+    fn look_around(&mut self, rule: &Rule, context: &Context) -> Result<()> {
+        let n = self.weights.len();
+        let lonely =
+            |i: &usize| self.partners[*i].list().is_empty() && self.bounds[*i] < f32::INFINITY;
+        let lonely: Vec<usize> = (0..self.first_new).filter(lonely).collect();
+        let rows: Vec<usize> = lonely.iter().copied().chain(self.first_new..n).collect();
+        if n < 2 || rows.is_empty() {
+            return Ok(());
+        }
+        for &row in &lonely {
+            // They look themselves: nothing may be offered to them twice.
+            self.bounds[row] = f32::NEG_INFINITY;
+        }
+        let directions: Vec<Vec<f64>> = self.vectors.iter().map(|v| rule.direction(v)).collect();
+        let table = table_of::<f32>(&directions)?;
+        let set = context.instruction_set();
+        let blocks = KernelBlocks::<f32>::new(&rule.cosine(), &table, None, set)?;
+        let queries = blocks.gather(&rows);
+        let (lengths, first_new) = (&self.lengths, self.first_new);
+        let task = |t: usize, bounds: &mut [f32], partners: &mut [Partners]| {
+            let columns = t * COLUMNS..t * COLUMNS + bounds.len();
+            let width = columns.len();
+            let (mut block, mut scratch) = (vec![0.0; ROWS * width], vec![0.0; 2 * width]);
+            let (longer, shorter) = scratch.split_at_mut(width);
+            let mut found = Vec::with_capacity(rows.len());
+            for (c, chunk) in rows.chunks(ROWS).enumerate() {
+                // Of two new vectors the earlier one is shown the later one.
+                let is_new = chunk[0] >= first_new;
+                if is_new && first_new <= columns.start && columns.end <= chunk[0] {
+                    found.resize(found.len() + chunk.len(), (f32::INFINITY, Partners::default()));
+                    continue;
+                }
+                let range = c * ROWS..c * ROWS + chunk.len();
+                blocks.query_block(&queries, range, columns.clone(), &mut block, width);
+                for (&number, similarities) in chunk.iter().zip(block.chunks_exact(width)) {
+                    let is_new = number >= first_new;
+                    let hidden = if is_new { first_new..number + 1 } else { number..number + 1 };
+                    let within = |at: usize| at.clamp(columns.start, columns.end) - columns.start;
+                    let (mut bound, mut own) = (f32::INFINITY, Partners::default());
+                    let row = Row {
+                        length: lengths[number],
+                        number: number as u32,
+                        similarities,
+                        lengths: &lengths[columns.clone()],
+                        first: columns.start as u32,
+                        hidden: within(hidden.start)..within(hidden.end),
+                        partners: (&mut bound, &mut own),
+                        offered: is_new.then_some((&mut *bounds, &mut *partners)),
+                        scratch: [&mut *longer, &mut *shorter],
+                    };
+                    look_along(set, row);
+                    found.push((bound, own));
+                }
+            }
+            found
+        };
+        let (bounds, partners) = (&mut self.bounds, &mut self.partners);
+        let found: Vec<Vec<(f32, Partners)>> = context.install(|| {
+            if context.is_parallel() {
+                let tiles = bounds.par_chunks_mut(COLUMNS).zip(partners.par_chunks_mut(COLUMNS));
+                tiles.enumerate().map(|(t, (bounds, partners))| task(t, bounds, partners)).collect()
+            } else {
+                let tiles = bounds.chunks_mut(COLUMNS).zip(partners.chunks_mut(COLUMNS));
+                tiles.enumerate().map(|(t, (bounds, partners))| task(t, bounds, partners)).collect()
+            }
+        });
+        for &row in &lonely {
+            self.bounds[row] = f32::INFINITY;
+        }
+        for tile in found {
+            for (&row, (bound, own)) in rows.iter().zip(tile) {
+                for &(cost, partner) in own.list() {
+                    self.partners[row].offer(&mut self.bounds[row], cost, partner);
+                }
+                self.bounds[row] = self.bounds[row].min(bound);
+            }
+        }
+        for (bound, partners) in self.bounds.iter().zip(&mut self.partners) {
+            partners.cut(*bound);
+        }
+        self.first_new = n;
+        Ok(())
+    }
+
+    /// Puts one vector in the place of each accepted pair, after all others.
+    fn replace(&mut self, rule: &Rule, taken: &[bool], pairs: &[(usize, usize)]) {
+        let mut fresh = Vec::with_capacity(pairs.len());
+        for &(i, j) in pairs {
+            let Merged { position: k, weight, .. } = self.merged(rule, i, j);
+            let between = self.vectors[i].iter().zip(&self.vectors[j]);
+            let vector: Vec<f64> = between.map(|(x, y)| k * x + (1.0 - k) * y).collect();
+            fresh.push((vector, weight));
+        }
+        let mut place = vec![GONE; taken.len()];
+        let alive = (0..taken.len()).filter(|&i| !taken[i]);
+        alive.zip(0..).for_each(|(i, next)| place[i] = next);
+        retain(&mut self.vectors, taken);
+        retain(&mut self.weights, taken);
+        retain(&mut self.own, taken);
+        retain(&mut self.lengths, taken);
+        retain(&mut self.bounds, taken);
+        retain(&mut self.partners, taken);
+        for partners in &mut self.partners {
+            partners.renumber(|partner| Some(place[partner as usize]).filter(|&at| at != GONE));
+        }
+        self.first_new = self.weights.len();
+        for (vector, weight) in fresh {
+            self.push(rule, vector, weight);
+        }
+    }
+}
+
+/// Leaves out what is taken.
+fn retain<T>(values: &mut Vec<T>, taken: &[bool]) {
+    let mut gone = taken.iter();
+    values.retain(|_| gone.next() == Some(&false));
+}

@@ -1,0 +1,191 @@
+//! A = L Lᵀ for symmetric positive definite A, in blocks whose updates run on the kernel engine.
+
+use rayon::prelude::*;
+
+use super::dot;
+use crate::context::Context;
+use crate::data::{Dense, Matrix};
+use crate::error::Result;
+use crate::kernel::{Kernel, KernelBlocks};
+
+/// Columns factored before the rest is brought up to date.
+const PANEL: usize = 96;
+
+/// Rows of the rest that one task brings up to date.
+const TASK_ROWS: usize = 64;
+
+/// The factor L of a symmetric positive definite matrix.
+pub(crate) struct Cholesky {
+    order: usize,
+    /// Row-major; entries above the diagonal are not meant.
+    lower: Vec<f64>,
+}
+
+impl Cholesky {
+    /// Factors a row-major matrix of which only the lower triangle is read; `None` when it is not
+    /// positive definite to working precision.
+    pub(crate) fn new(mut a: Vec<f64>, order: usize, context: &Context) -> Result<Option<Self>> {
+        assert_eq!(a.len(), order * order, "a square matrix");
+        let smallest: Vec<f64> =
+            (0..order).map(|i| a[i * order + i] * f64::EPSILON * order.max(8) as f64).collect();
+        for start in (0..order).step_by(PANEL) {
+            let end = (start + PANEL).min(order);
+            if !factor_panel(&mut a, order, start, end, &smallest, context) {
+                return Ok(None);
+            }
+            if end < order {
+                update(&mut a, order, start, end, context)?;
+            }
+        }
+        Ok(Some(Self { order, lower: a }))
+    }
+
+    /// Replaces b by L⁻¹b.
+    pub(crate) fn solve_lower(&self, b: &mut [f64]) {
+        for i in 0..self.order {
+            let row = &self.lower[i * self.order..][..=i];
+            b[i] = (b[i] - dot(&row[..i], &b[..i])) / row[i];
+        }
+    }
+
+    /// Replaces b by L⁻ᵀb.
+    pub(crate) fn solve_upper(&self, b: &mut [f64]) {
+        for i in (0..self.order).rev() {
+            let row = &self.lower[i * self.order..][..=i];
+            let value = b[i] / row[i];
+            b[i] = value;
+            for (b, l) in b.iter_mut().zip(&row[..i]) {
+                *b -= value * l;
+            }
+        }
+    }
+
+    /// Replaces b by A⁻¹b.
+    pub(crate) fn solve(&self, b: &mut [f64]) {
+        self.solve_lower(b);
+        self.solve_upper(b);
+    }
+
+    /// L⁻¹, row-major with zeros above the diagonal.
+    pub(crate) fn inverse_lower(&self) -> Vec<f64> {
+        let order = self.order;
+        let mut inverse = vec![0.0; order * order];
+        let mut column = vec![0.0; order];
+        for j in 0..order {
+            column.fill(0.0);
+            column[j] = 1.0;
+            for i in j..order {
+                let row = &self.lower[i * order..][..=i];
+                column[i] = (column[i] - dot(&row[j..i], &column[j..i])) / row[i];
+                inverse[i * order + j] = column[i];
+            }
+        }
+        inverse
+    }
+}
+
+/// Factors columns `start..end` of all rows from `start` on; false at a pivot that is not positive.
+fn factor_panel(
+    a: &mut [f64],
+    order: usize,
+    start: usize,
+    end: usize,
+    smallest: &[f64],
+    context: &Context,
+) -> bool {
+    let width = end - start;
+    let mut corner = vec![0.0; width * width];
+    for i in 0..width {
+        let row = &mut a[(start + i) * order + start..][..width];
+        eliminate(&mut row[..i], &corner, width);
+        let pivot = row[i] - dot(&row[..i], &row[..i]);
+        if pivot.is_nan() || pivot <= smallest[start + i] {
+            return false;
+        }
+        row[i] = pivot.sqrt();
+        corner[i * width..][..=i].copy_from_slice(&row[..=i]);
+    }
+    let below = |row: &mut [f64]| eliminate(&mut row[start..end], &corner, width);
+    let rest = &mut a[end * order..];
+    if context.is_parallel() && rest.len() > PANEL * order {
+        rest.par_chunks_exact_mut(order).with_min_len(16).for_each(below);
+    } else {
+        rest.chunks_exact_mut(order).for_each(below);
+    }
+    true
+}
+
+/// Replaces the first entries r of a row by the solution x of x Lᵀ = r.
+fn eliminate(row: &mut [f64], corner: &[f64], width: usize) {
+    for j in 0..row.len() {
+        let factors = &corner[j * width..][..=j];
+        row[j] = (row[j] - dot(&row[..j], &factors[..j])) / factors[j];
+    }
+}
+
+/// Subtracts P Pᵀ from the rows and columns from `end` on, P being their columns `start..end`.
+fn update(a: &mut [f64], order: usize, start: usize, end: usize, context: &Context) -> Result<()> {
+    let rest = &mut a[end * order..];
+    let panel = rest.chunks_exact(order).flat_map(|row| &row[start..end]).copied().collect();
+    let panel = Dense::new(order - end, end - start, panel)?;
+    let set = context.instruction_set();
+    let blocks = KernelBlocks::<f64>::new(&Kernel::Linear, &Matrix::DenseF64(panel), None, set)?;
+    let task = |(chunk, rows): (usize, &mut [f64])| {
+        let first = chunk * TASK_ROWS;
+        let left: Vec<usize> = (first..first + rows.len() / order).collect();
+        let columns = first + left.len();
+        let mut product = vec![0.0; left.len() * columns];
+        let queries = blocks.gather(&left);
+        blocks.query_block(&queries, 0..left.len(), 0..columns, &mut product, columns);
+        for (row, product) in rows.chunks_exact_mut(order).zip(product.chunks_exact(columns)) {
+            for (entry, product) in row[end..].iter_mut().zip(product) {
+                *entry -= product;
+            }
+        }
+    };
+    if context.is_parallel() {
+        context.install(|| rest.par_chunks_mut(TASK_ROWS * order).enumerate().for_each(task));
+    } else {
+        rest.chunks_mut(TASK_ROWS * order).enumerate().for_each(task);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Generator;
+
+    #[test]
+    fn the_factor_multiplies_back_and_solves() {
+        for (order, threads) in [(1, 1), (7, 1), (96, 1), (250, 2)] {
+            let mut generator = Generator::new(order as u64);
+            let g: Vec<f64> = (0..order * order).map(|_| generator.unit() - 0.5).collect();
+            let entry = |i: usize, j: usize| {
+                let ridge = if i == j { 0.1 } else { 0.0 };
+                dot(&g[i * order..][..order], &g[j * order..][..order]) + ridge
+            };
+            let a: Vec<f64> = (0..order * order).map(|p| entry(p / order, p % order)).collect();
+            let context = Context::new().with_threads(threads).unwrap();
+            let factor = Cholesky::new(a.clone(), order, &context).unwrap().unwrap();
+            let x: Vec<f64> = (0..order).map(|i| i as f64 - 3.0).collect();
+            let mut b: Vec<f64> = (0..order).map(|i| dot(&a[i * order..][..order], &x)).collect();
+            factor.solve(&mut b);
+            let worst = x.iter().zip(&b).map(|(x, b)| (x - b).abs()).fold(0.0, f64::max);
+            assert!(worst < 1e-7 * order as f64, "order {order}: {worst}");
+            let mut unit = vec![0.0; order];
+            unit[0] = 1.0;
+            factor.solve_lower(&mut unit);
+            let inverse = factor.inverse_lower();
+            for i in 0..order {
+                assert!((unit[i] - inverse[i * order]).abs() < 1e-9 * (1.0 + unit[i].abs()));
+            }
+        }
+    }
+
+    #[test]
+    fn a_singular_matrix_has_no_factor() {
+        let a = vec![1.0, 2.0, 3.0, 2.0, 4.0, 6.0, 3.0, 6.0, 9.0];
+        assert!(Cholesky::new(a, 3, &Context::new()).unwrap().is_none());
+    }
+}

@@ -1,0 +1,40 @@
+//! Dense linear algebra: Cholesky factors and symmetric eigenvalues.
+//!
+//! Large products run on the kernel engine: A − P Pᵀ is a block of linear kernel values.
+
+mod cholesky;
+mod eigen;
+
+pub(crate) use cholesky::Cholesky;
+pub(crate) use eigen::eigen_symmetric;
+
+/// Σ aᵢbᵢ in eight lanes, so that it is the same everywhere and vectorises.
+#[inline(always)]
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let (left, left_rest) = a.as_chunks::<8>();
+    let (right, right_rest) = b.as_chunks::<8>();
+    let mut sums = [0.0; 8];
+    for (x, y) in left.iter().zip(right) {
+        for lane in 0..8 {
+            sums[lane] += x[lane] * y[lane];
+        }
+    }
+    let rest: f64 = left_rest.iter().zip(right_rest).map(|(x, y)| x * y).sum();
+    sums.iter().sum::<f64>() + rest
+}
+
+/// ‖a − b‖² in eight lanes.
+#[inline(always)]
+pub(crate) fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
+    let (left, left_rest) = a.as_chunks::<8>();
+    let (right, right_rest) = b.as_chunks::<8>();
+    let mut sums = [0.0; 8];
+    for (x, y) in left.iter().zip(right) {
+        for lane in 0..8 {
+            let difference = x[lane] - y[lane];
+            sums[lane] += difference * difference;
+        }
+    }
+    let rest: f64 = left_rest.iter().zip(right_rest).map(|(x, y)| (x - y) * (x - y)).sum();
+    sums.iter().sum::<f64>() + rest
+}
