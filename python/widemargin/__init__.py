@@ -5,6 +5,16 @@
 and the rest of a program that used :class:`sklearn.svm.SVC` stays as it is.
 """
 
+from widemargin._classic.clusters import KMeans, SpectralClustering
+from widemargin._classic.discriminant import FisherDiscriminant, KernelFisherDiscriminant
+from widemargin._classic.mixture import GaussianMixture, GaussianMixtureClassifier
+from widemargin._classic.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from widemargin._classic.windows import (
+    KernelDensity,
+    ParzenClassifier,
+    ProbabilisticNeuralNetwork,
+)
+from widemargin._compare import Comparison, compare
 from widemargin._core import __version__
 from widemargin._files import load
 from widemargin._multiclass import MulticlassSVC, OnlineSVC
@@ -17,13 +27,26 @@ __all__ = [
     "SVC",
     "SVDD",
     "SVR",
+    "Comparison",
+    "FisherDiscriminant",
+    "GaussianMixture",
+    "GaussianMixtureClassifier",
     "History",
+    "KMeans",
+    "KNeighborsClassifier",
+    "KNeighborsRegressor",
+    "KernelDensity",
+    "KernelFisherDiscriminant",
     "MulticlassSVC",
     "NuSVC",
     "NuSVR",
     "OneClassSVM",
     "OnlineSVC",
+    "ParzenClassifier",
+    "ProbabilisticNeuralNetwork",
     "Progress",
+    "SpectralClustering",
     "__version__",
+    "compare",
     "load",
 ]

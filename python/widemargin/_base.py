@@ -49,6 +49,14 @@ def checks_parameters(method: F) -> F:
     return cast("F", _fit_context(prefer_skip_nested_validation=True)(method))
 
 
+def count_threads(n_jobs: int | None) -> int:
+    """Return the number of threads that `n_jobs` asks for."""
+    threads = int(effective_n_jobs(n_jobs))
+    if threads > _MOST_THREADS:
+        raise ValueError(f"n_jobs must be at most {_MOST_THREADS}. Got {n_jobs} instead.")
+    return threads
+
+
 class BaseMachine(BaseEstimator):
     """A kernel machine; derived classes name it and hold its parameters."""
 
@@ -179,10 +187,7 @@ class BaseMachine(BaseEstimator):
         return None
 
     def _threads(self) -> int:
-        threads = int(effective_n_jobs(self.n_jobs))
-        if threads > _MOST_THREADS:
-            raise ValueError(f"n_jobs must be at most {_MOST_THREADS}. Got {self.n_jobs} instead.")
-        return threads
+        return count_threads(self.n_jobs)
 
     def _targets(self, y: Any) -> Any:
         return column_or_1d(y, warn=True).astype(np.float64, copy=False)

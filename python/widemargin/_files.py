@@ -9,6 +9,16 @@ import numpy as np
 
 from widemargin import _core
 from widemargin._base import BaseMachine
+from widemargin._classic.base import ClassicMachine
+from widemargin._classic.clusters import KMeans, SpectralClustering
+from widemargin._classic.discriminant import FisherDiscriminant, KernelFisherDiscriminant
+from widemargin._classic.mixture import GaussianMixture, GaussianMixtureClassifier
+from widemargin._classic.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from widemargin._classic.windows import (
+    KernelDensity,
+    ParzenClassifier,
+    ProbabilisticNeuralNetwork,
+)
 from widemargin._multiclass import MulticlassSVC
 from widemargin._novelty import SVDD, OneClassSVM
 from widemargin._parameters import MACHINES
@@ -19,6 +29,22 @@ _ESTIMATORS: dict[str, type[BaseMachine]] = {
     cls._kind: cls for cls in (SVC, NuSVC, SVR, NuSVR, OneClassSVM, SVDD)
 }
 _ESTIMATORS.update(dict.fromkeys(MACHINES, MulticlassSVC))
+_CLASSIC: dict[str, type[ClassicMachine]] = {
+    cls._kind: cls
+    for cls in (
+        FisherDiscriminant,
+        KernelFisherDiscriminant,
+        GaussianMixture,
+        GaussianMixtureClassifier,
+        KNeighborsClassifier,
+        KNeighborsRegressor,
+        ParzenClassifier,
+        KernelDensity,
+        ProbabilisticNeuralNetwork,
+        KMeans,
+        SpectralClustering,
+    )
+}
 _NAMES = {"polynomial": "poly"}
 
 
@@ -33,7 +59,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    estimator : SVC, NuSVC, MulticlassSVC, SVR, NuSVR, OneClassSVM or SVDD
+    estimator : SVC, NuSVC, MulticlassSVC, SVR, NuSVR, OneClassSVM, SVDD or a classical machine
         Ready to predict. Classes are ascending, as everywhere in scikit-learn; scaling that is part
         of the model is applied to rows by itself.
 
@@ -50,6 +76,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     True
     """
     model = _core.Model.load(os.fspath(path))
+    if model.kind in _CLASSIC:
+        return _CLASSIC[model.kind]._of(model)
     if model.kind not in _ESTIMATORS:
         raise ValueError(
             f"{os.fspath(path)}: the machine '{model.kind}' has no estimator in Python yet; use "

@@ -13,7 +13,7 @@ from widemargin import _core
 from widemargin._base import checks_parameters
 from widemargin._docs import documented
 from widemargin._parameters import check_kernel, constraints
-from widemargin._svc import BaseSVC, _name
+from widemargin._svc import BaseSVC, class_name
 from widemargin._tables import container_of, to_core
 
 if TYPE_CHECKING:
@@ -386,7 +386,7 @@ class OnlineSVC(BaseAllInOne):
                     f"{len(self.classes_)} class"
                 )
             seed = int(check_random_state(self.random_state).randint(np.iinfo("i").max))
-            self._names = [_name(label) for label in self.classes_]
+            self._names = [class_name(label) for label in self.classes_]
             self._learner = _core.Learner(self._settings(X, seed), to_core(X), self._names)
         elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
             raise ValueError("`classes` is not the same as on last call to partial_fit.")

@@ -102,7 +102,7 @@ class BaseSVC(ClassifierMixin, BaseMachine):
                 f"{self.class_weight_[worst]} instead."
             )
         self.classes_ = classes
-        return codes.astype(np.int64), [_name(label) for label in classes]
+        return codes.astype(np.int64), [class_name(label) for label in classes]
 
     def _weights(self, sample_weight: Any, targets: Any, X: Any) -> NDArray[np.float64] | None:
         weights = super()._weights(sample_weight, targets, X)
@@ -235,7 +235,7 @@ class BaseSVC(ClassifierMixin, BaseMachine):
         return self._probB
 
 
-def _name(label: Any) -> int | float | str:
+def class_name(label: Any) -> int | float | str:
     """Return a label as model files keep it: a whole number, a real number or a word."""
     if isinstance(label, (bool, np.bool_)):
         return int(label)

@@ -19,8 +19,8 @@ pub(crate) fn quality(
     truth: &Labels,
     answers: &Labels,
 ) -> CommandResult<Option<Quality>> {
-    let novelty = !kind.is_classifier() && !kind.is_regressor();
-    if matches!(truth, Labels::None) || (novelty && !speaks_of_novelty(truth)) {
+    let novelty = kind.is_novelty_detector() && !speaks_of_novelty(truth);
+    if matches!(truth, Labels::None) || novelty || !kind.has_true_answers() {
         return Ok(None);
     }
     Ok(Some(Quality::new(kind, truth, answers)?))

@@ -113,7 +113,8 @@ pub(crate) fn kernel_values(kernel: &Kernel, loaded: Loaded) -> CommandResult<Da
 /// never seen are zero in all its support vectors.
 pub(crate) fn align(model: &mut Model, data: Dataset) -> CommandResult<Dataset> {
     let (known, found) = (model.features(), data.columns());
-    if found > known && model.preparation.scaler.is_none() && model.kernel != Kernel::Precomputed {
+    let widens = model.preparation.scaler.is_none() && model.classic.is_none();
+    if found > known && widens && model.kernel != Kernel::Precomputed {
         model.support = model.support.clone().resized_columns(found);
         model.feature_names = None;
         return Ok(data);

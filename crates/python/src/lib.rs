@@ -5,6 +5,8 @@
 
 #![deny(unsafe_code)]
 
+mod classic;
+mod compare;
 mod errors;
 mod machines;
 mod model;
@@ -21,6 +23,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<model::Model>()?;
     module.add_class::<online::Learner>()?;
     module.add_function(wrap_pyfunction!(training::fit, module)?)?;
+    module.add_function(wrap_pyfunction!(classic::fit_classic, module)?)?;
+    module.add_function(wrap_pyfunction!(compare::compare, module)?)?;
     module.add_function(wrap_pyfunction!(machines::check_kernel, module)?)?;
     Ok(())
 }

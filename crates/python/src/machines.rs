@@ -52,14 +52,16 @@ pub(crate) struct Online {
     shuffle: bool,
 }
 
+/// A name or a number for the kernel width.
 #[derive(FromPyObject)]
-enum GammaSetting {
+pub(crate) enum GammaSetting {
     Rule(String),
     Value(f64),
 }
 
 impl GammaSetting {
-    fn rule(&self) -> PyResult<Gamma> {
+    /// The rule it stands for.
+    pub(crate) fn rule(&self) -> PyResult<Gamma> {
         match self {
             Self::Rule(name) => name.parse().map_err(exception),
             Self::Value(gamma) => Ok(Gamma::Value(*gamma)),
@@ -168,18 +170,19 @@ impl Settings {
     /// Threads, memory, seed and limits, without an observer.
     pub(crate) fn context(&self, cancel: CancelToken) -> PyResult<Context> {
         let bytes = (self.cache_megabytes * f64::from(1 << 20)) as usize;
-        let mut context = Context::new()
-            .with_threads(self.threads)
-            .map_err(exception)?
-            .with_cache_bytes(bytes)
-            .with_seed(self.seed)
-            .with_cancel_token(cancel);
+        let mut context = context(self.threads, self.seed, cancel)?.with_cache_bytes(bytes);
         // A limit too long for the clock is none.
         if let Some(limit) = self.max_seconds.and_then(|s| Duration::try_from_secs_f64(s).ok()) {
             context = context.with_time_limit(limit);
         }
         Ok(context)
     }
+}
+
+/// Threads and seed of a computation that `cancel` can stop.
+pub(crate) fn context(threads: usize, seed: u64, cancel: CancelToken) -> PyResult<Context> {
+    let context = Context::new().with_threads(threads).map_err(exception)?;
+    Ok(context.with_seed(seed).with_cancel_token(cancel))
 }
 
 /// Checks that a kernel expression can be read.

@@ -7,12 +7,13 @@ use numpy::{IntoPyArray, PyArray1, PyArray2};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use widemargin::Context;
-use widemargin::data::{Dense, Label, Matrix};
+use widemargin::data::{Dense, Label, Labels, Matrix};
 use widemargin::kernel::Kernel;
 use widemargin::machine::{
     Calibration, MachineKind, Model as Trained, PackedSupport, Predictor, Scheme,
 };
 
+use crate::classic;
 use crate::errors::exception;
 use crate::table::{Table, array2, rows, to_python};
 
@@ -21,6 +22,9 @@ const MULTIPLICATIONS_PER_BLOCK: usize = 1 << 32;
 
 /// Offset and factor of every feature.
 type Scaling<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
+
+/// Distances and places of the nearest rows.
+type Nearest<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<f64>>);
 
 /// A trained model; immutable.
 #[pyclass(frozen, module = "widemargin._core")]
@@ -326,6 +330,8 @@ impl Model {
                 items.set_item("method", "laplace")?;
                 items.set_item("scale", *scale)?;
             }
+            Some(Calibration::Softmax) => items.set_item("method", "softmax")?,
+            Some(Calibration::Shares) => items.set_item("method", "shares")?,
             Some(Calibration::Density { marks }) => {
                 items.set_item("method", "density")?;
                 items.set_item("marks", marks.clone().into_pyarray(py))?;
@@ -343,7 +349,51 @@ impl Model {
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let (rows, values) =
             self.each_block(py, &features, threads, |_, values| Ok(values.values().to_vec()))?;
-        array2(py, values, [rows, self.model.functions.len()])
+        array2(py, values, [rows, self.model.outputs()])
+    }
+
+    /// What a classical machine left in the model, by name.
+    #[getter]
+    fn classic<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        classic::describe(py, &self.model)
+    }
+
+    /// For a discriminant: the model whose decision values are its projections.
+    fn projection(&self) -> Option<Self> {
+        self.model.projection().map(Self::new)
+    }
+
+    /// The logarithm of the density at every row.
+    fn log_densities<'py>(
+        &self,
+        py: Python<'py>,
+        features: Table<'py>,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let (_, densities) = self.each_block(py, &features, threads, |predictor, values| {
+            predictor.log_densities_of(values)
+        })?;
+        Ok(densities.into_pyarray(py))
+    }
+
+    /// Distances and rows of the k nearest training rows, nearest first.
+    fn nearest<'py>(
+        &self,
+        py: Python<'py>,
+        features: Table<'py>,
+        k: usize,
+        threads: usize,
+    ) -> PyResult<Nearest<'py>> {
+        let matrix = features.matrix()?;
+        let rows = matrix.rows();
+        let found = py.detach(|| {
+            let context = Context::new().with_threads(threads)?;
+            self.model.predictor(&context)?.nearest(&matrix, k)
+        });
+        let found = found.map_err(exception)?;
+        let distances = found.iter().flatten().map(|&(distance, _)| distance).collect();
+        let places = found.iter().flatten().map(|&(_, row)| row as f64).collect();
+        Ok((array2(py, distances, [rows, k])?, array2(py, places, [rows, k])?))
     }
 
     /// A score of every class, the largest being the best: votes with a fraction for confidence
@@ -368,7 +418,11 @@ impl Model {
         features: Table<'py>,
         threads: usize,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let classes = self.model.classes.as_ref().map_or(2, |table| table.names.len());
+        let classes = match (&self.model.classes, self.model.kind.is_clusterer()) {
+            (Some(table), _) => table.names.len(),
+            (None, true) => self.model.outputs(),
+            (None, false) => 2,
+        };
         let (rows, values) = self.each_block(py, &features, threads, |predictor, values| {
             Ok(predictor.probabilities_of(values)?.values().to_vec())
         })?;
@@ -389,6 +443,10 @@ impl Model {
         }
         let (_, answers) = self.each_block(py, &features, threads, |predictor, values| {
             Ok(match self.model.kind {
+                kind if kind.is_clusterer() => match predictor.answers(values) {
+                    Labels::Int(clusters) => clusters.into_iter().map(|c| c as isize).collect(),
+                    _ => Vec::new(),
+                },
                 MachineKind::OneClass | MachineKind::Svdd => {
                     let inside = |value: &f64| if *value > 0.0 { 1_isize } else { -1 };
                     values.values().iter().map(inside).collect()

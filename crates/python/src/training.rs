@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use widemargin::data::{Dataset, Label, Labels};
+use widemargin::data::{Dataset, Label, Labels, Matrix};
 use widemargin::machine::{CalibrationMethod, Machine, Model as Trained};
 use widemargin::operation::calibrate::calibrate;
 use widemargin::{CancelToken, Context, Event};
@@ -126,6 +126,44 @@ pub(crate) fn fit<'py>(
     let cancel = CancelToken::new();
     let context = settings.context(cancel.clone())?;
     let matrix = features.matrix()?;
+    let kernel = settings.kernel(&matrix)?;
+    let classes = match &targets {
+        Some(Targets::Classes(_, names)) => names.len(),
+        _ => 0,
+    };
+    let order = Order {
+        machine: settings.machine(kernel, classes)?,
+        matrix,
+        weights: weights.map(|weights| slice(&weights).map(<[f64]>::to_vec)).transpose()?,
+        names,
+        start: start.map(|model| model.shared()),
+        calibration: settings.calibration()?,
+        context,
+        cancel,
+        on_event,
+    };
+    train(py, order, targets)
+}
+
+/// A training that is to be done.
+pub(crate) struct Order {
+    pub(crate) machine: Box<dyn Machine>,
+    pub(crate) matrix: Matrix,
+    pub(crate) weights: Option<Vec<f64>>,
+    pub(crate) names: Option<Vec<String>>,
+    pub(crate) start: Option<Arc<Trained>>,
+    pub(crate) calibration: Option<CalibrationMethod>,
+    pub(crate) context: Context,
+    pub(crate) cancel: CancelToken,
+    pub(crate) on_event: Option<Py<PyAny>>,
+}
+
+/// Trains; returns the model, the pair steps of every decision function, and the warnings.
+pub(crate) fn train<'py>(
+    py: Python<'py>,
+    order: Order,
+    targets: Option<Targets<'py>>,
+) -> PyResult<(Model, Bound<'py, PyArray1<i64>>, Vec<String>)> {
     let (labels, classes) = match targets {
         None => (Labels::None, None),
         Some(Targets::Numbers(values)) => (Labels::Real(slice(&values)?.to_vec()), None),
@@ -134,25 +172,28 @@ pub(crate) fn fit<'py>(
             (class_labels(slice(&codes)?, &names)?, Some(names))
         }
     };
-    let kernel = settings.kernel(&matrix)?;
-    let machine = settings.machine(kernel, classes.as_ref().map_or(0, Vec::len))?;
-    let mut data = Dataset::new(matrix, labels).map_err(exception)?;
-    if let Some(weights) = weights {
-        data = data.with_weights(slice(&weights)?.to_vec()).map_err(exception)?;
+    let mut data = Dataset::new(order.matrix, labels).map_err(exception)?;
+    if let Some(weights) = order.weights {
+        data = data.with_weights(weights).map_err(exception)?;
     }
-    if let Some(names) = names {
+    if let Some(names) = order.names {
         data = data.with_feature_names(names).map_err(exception)?;
     }
     let steps = Arc::default();
     let job = Job {
-        machine,
+        machine: order.machine,
         data,
-        start: start.map(|model| model.shared()),
-        calibration: settings.calibration()?,
-        context,
+        start: order.start,
+        calibration: order.calibration,
+        context: order.context,
         steps: Arc::clone(&steps),
     };
-    let caller = Caller { cancel, on_event, failure: None, warnings: Vec::new() };
+    let caller = Caller {
+        cancel: order.cancel,
+        on_event: order.on_event,
+        failure: None,
+        warnings: Vec::new(),
+    };
     let (mut model, warnings) =
         if job.is_small() { run_here(py, job, caller)? } else { run_beside(py, job, caller)? };
     if let (Some(table), Some(names)) = (&mut model.classes, classes) {

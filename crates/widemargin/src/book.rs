@@ -9,6 +9,7 @@ macro_rules! pages {
 pages! {
     readme: "README.md",
     coming_from_libsvm: "docs/coming-from-libsvm.md",
+    compare: "docs/compare.md",
     compression: "docs/compression.md",
     cross_validation: "docs/cross-validation.md",
     data: "docs/data.md",
@@ -25,4 +26,9 @@ pages! {
     multiclass: "docs/machines/multiclass.md",
     all_in_one: "docs/machines/all-in-one.md",
     online: "docs/machines/online.md",
+    fisher: "docs/machines/fisher.md",
+    mixtures: "docs/machines/mixtures.md",
+    neighbours: "docs/machines/neighbours.md",
+    windows: "docs/machines/windows.md",
+    clusters: "docs/machines/clusters.md",
 }

@@ -30,6 +30,12 @@ impl Generator {
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
+    /// A number of the standard normal distribution (Box and Muller).
+    pub(crate) fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.unit()).cos()
+    }
+
     /// Puts a list in random order (Fisher and Yates).
     pub(crate) fn shuffle<T>(&mut self, list: &mut [T]) {
         for end in (1..list.len()).rev() {

@@ -40,6 +40,7 @@ impl Machine for Mean {
             self_weight: 0.0,
             classes: None,
             calibration: None,
+            classic: None,
             preparation: Preparation::default(),
             feature_names: None,
             training: None,

@@ -34,6 +34,7 @@ fn model(number: usize) -> Model {
         self_weight: 0.0,
         classes: None,
         calibration: None,
+        classic: None,
         preparation: Preparation::default(),
         feature_names: None,
         training: None,

@@ -9,8 +9,8 @@ use widemargin::machine::{
     Scaled, Scheme, SolverOptions, Strategy, Svc, Svdd, Svr, error_correcting_code,
 };
 
-use super::Scaling;
 use super::value::{number, value, whole};
+use super::{ClassicArguments, Scaling};
 use crate::failure::{CommandResult, Failure};
 
 /// Below this tolerance single precision no longer carries enough digits.
@@ -70,7 +70,9 @@ impl From<ProbabilityName> for CalibrationMethod {
 #[command(next_help_heading = "Machine")]
 pub(crate) struct MachineArguments {
     /// c-svc, nu-svc (classes); ww, cs, llw, adm (or dgi), atm, ats, mmr, ova, reinforced (all
-    /// classes in one problem); epsilon-svr, nu-svr (numbers); one-class or svdd (novelty)
+    /// classes in one problem); epsilon-svr, nu-svr (numbers); one-class or svdd (novelty); and the
+    /// classical fisher, kernel-fisher, gmm-bayes, knn, parzen, pnn (classes), knn-regressor
+    /// (numbers), gmm, kmeans, spectral (clusters), density
     #[arg(long, short = 's', value_name = "KIND", default_value = "c-svc",
           value_parser = value::<MachineKind>)]
     pub(crate) machine: MachineKind,
@@ -187,6 +189,9 @@ pub(crate) struct MachineArguments {
     /// Stop each sub-problem after this many steps and keep the best model so far
     #[arg(long, value_name = "N", value_parser = whole::<u64>, allow_negative_numbers = true, help_heading = "Solver")]
     pub(crate) max_iter: Option<u64>,
+
+    #[command(flatten)]
+    pub(crate) classic: ClassicArguments,
 }
 
 impl MachineArguments {
@@ -271,6 +276,9 @@ impl MachineArguments {
             MachineKind::NuSvr => Box::new(NuSvr { c, nu, kernel, options }),
             MachineKind::OneClass => Box::new(OneClass { nu, kernel, options }),
             MachineKind::Svdd => Box::new(Svdd { nu, kernel, options }),
+            MachineKind::Classic(kind) => {
+                self.classic.build(kind, data.features(), kernel, self.gamma)?
+            }
             MachineKind::AllInOne(machine) if self.online => {
                 Box::new(self.online_svc(machine, kernel))
             }

@@ -1,11 +1,13 @@
 //! Groups of options that several commands share.
 
+mod classic;
 mod input;
 mod machine;
 mod resources;
 mod scale;
 mod value;
 
+pub(crate) use classic::ClassicArguments;
 pub(crate) use input::{FormatName, InputArguments, first_index};
 pub(crate) use machine::MachineArguments;
 pub(crate) use resources::ResourceArguments;

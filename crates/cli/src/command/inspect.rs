@@ -7,7 +7,7 @@ use serde_json::json;
 use widemargin::data::read::Loaded;
 use widemargin::data::scaling::Scaler;
 use widemargin::data::{LabelSummary, Summary as DataSummary};
-use widemargin::machine::{Calibration, Model, Scheme};
+use widemargin::machine::{Calibration, ClassicPart, Model, Scheme};
 
 use crate::arguments::InputArguments;
 use crate::failure::{CommandResult, Outcome};
@@ -75,6 +75,8 @@ fn calibration_name(calibration: &Calibration) -> &'static str {
         Calibration::Isotonic { .. } => "isotonic",
         Calibration::Laplace { .. } => "laplace",
         Calibration::Density { .. } => "density",
+        Calibration::Softmax => "posteriors",
+        Calibration::Shares => "shares of votes",
     }
 }
 
@@ -93,7 +95,7 @@ fn model_text(format: ModelFormatName, model: &Model) -> String {
         .line("machine", model.kind)
         .line("kernel", &model.kernel)
         .line("features", count(model.features() as u64))
-        .line("support vectors", count(model.support_count() as u64))
+        .line(rows_name(model), count(model.support_count() as u64))
         .line("functions", count(model.functions.len() as u64))
         .line("precision", model.precision)
         .line("scaling", scaling_name(model));
@@ -102,9 +104,22 @@ fn model_text(format: ModelFormatName, model: &Model) -> String {
             .names
             .iter()
             .zip(&classes.support)
-            .map(|(name, support)| format!("{name} ({support} support vectors)"))
+            .map(|(name, support)| match support {
+                0 => name.to_string(),
+                _ => format!("{name} ({support} {})", rows_name(model)),
+            })
             .collect();
         summary.line("classes", names.join(", ")).line("scheme", scheme_name(&classes.scheme));
+    }
+    if let Some(ClassicPart::Discriminant(part)) = &model.classic {
+        summary.line("separability", format!("{:.6}", part.separability));
+        if !part.feature_scores.is_empty() {
+            summary.line("feature ranking", ranking(model, &part.feature_scores));
+        }
+    }
+    if let Some(ClassicPart::Windows(part)) = &model.classic {
+        let widths: Vec<String> = part.widths.iter().map(|width| format!("{width:.6}")).collect();
+        summary.line("widths", widths.join(", "));
     }
     let probabilities = model.calibration.as_ref().map_or("no", calibration_name);
     summary.line("probabilities", probabilities);
@@ -125,6 +140,29 @@ fn model_text(format: ModelFormatName, model: &Model) -> String {
             .line("time", duration(training.seconds));
     }
     summary.text()
+}
+
+/// What the rows in a model are.
+pub(super) fn rows_name(model: &Model) -> &'static str {
+    match &model.classic {
+        None => "support vectors",
+        Some(ClassicPart::Discriminant(_)) => "vectors",
+        Some(ClassicPart::Mixtures(_)) => "components",
+        Some(ClassicPart::Neighbours(_) | ClassicPart::Windows(_)) => "rows",
+        Some(ClassicPart::Centres) => "centres",
+    }
+}
+
+/// The features by Fisher's ratio of each, the best first; at most ten.
+fn ranking(model: &Model, scores: &[f64]) -> String {
+    let mut order: Vec<usize> = (0..scores.len()).collect();
+    order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
+    let name = |j: usize| match &model.feature_names {
+        Some(names) => names[j].clone(),
+        None => format!("feature {}", j + 1),
+    };
+    let best = order.iter().take(10).map(|&j| format!("{} ({:.4})", name(j), scores[j]));
+    best.collect::<Vec<_>>().join(", ")
 }
 
 fn objective(outcome: &widemargin::solver::Outcome) -> String {

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod compare;
 mod completions;
 mod compress;
 mod convert;
@@ -21,6 +22,7 @@ Examples:
   widemargin train heart.csv --c 10 --scale standard -o heart.wm
   widemargin predict new.csv --model heart.wm -o answers.txt
   widemargin cross-validate heart.csv --kernel poly --degree 2 --folds 10
+  widemargin compare heart.csv -o heart.svg
   widemargin inspect heart.wm
   widemargin compress heart.wm --max-loss 0.2% --data held-out.csv -o small.wm
   widemargin plot confusion heart.csv --model heart.wm -o confusion.svg
@@ -58,6 +60,7 @@ enum Command {
     Train(train::Arguments),
     Predict(predict::Arguments),
     CrossValidate(cross_validate::Arguments),
+    Compare(compare::Arguments),
     Scale(scale::Arguments),
     Inspect(inspect::Arguments),
     Convert(convert::Arguments),
@@ -82,6 +85,7 @@ impl CommandLine {
             Command::Train(arguments) => train::run(&arguments, interrupt),
             Command::Predict(arguments) => predict::run(&arguments, interrupt),
             Command::CrossValidate(arguments) => cross_validate::run(&arguments, interrupt),
+            Command::Compare(arguments) => compare::run(&arguments, interrupt),
             Command::Scale(arguments) => scale::run(&arguments, interrupt),
             Command::Inspect(arguments) => inspect::run(&arguments),
             Command::Convert(arguments) => convert::run(&arguments, interrupt),

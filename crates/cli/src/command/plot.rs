@@ -226,8 +226,9 @@ fn regions(
         .collect();
     let name = |j: usize| features[j].name.clone().unwrap_or_else(|| format!("feature {}", j + 1));
     let picture = Regions {
-        title: title(&arguments.common, || {
-            format!("{}, {} kernel", model.kind, model.kernel.name())
+        title: title(&arguments.common, || match model.functions.is_empty() {
+            true => model.kind.to_string(),
+            false => format!("{}, {} kernel", model.kind, model.kernel.name()),
         }),
         axes: axes.map(name),
         ranges,

@@ -115,13 +115,21 @@ fn answers(
 fn class_names(model: &Model) -> Vec<String> {
     match &model.classes {
         Some(table) => table.names.iter().map(ToString::to_string).collect(),
+        None if model.kind.is_clusterer() => {
+            (0..model.outputs()).map(|cluster| cluster.to_string()).collect()
+        }
         None => vec!["1".to_owned(), "-1".to_owned()],
     }
 }
 
 /// What a positive value of every decision function speaks for.
 fn function_names(model: &Model) -> Vec<String> {
-    let Some(table) = &model.classes else { return vec!["value".to_owned()] };
+    let Some(table) = &model.classes else {
+        return match model.outputs() {
+            1 => vec!["value".to_owned()],
+            outputs => (0..outputs).map(|cluster| format!("cluster{cluster}")).collect(),
+        };
+    };
     let names = &table.names;
     match &table.scheme {
         Scheme::OneVsOne | Scheme::Dag => (0..names.len())

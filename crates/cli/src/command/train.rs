@@ -12,7 +12,7 @@ use widemargin::machine::{CalibrationMethod, Epochs, MachineKind, Model, Prepara
 use widemargin::operation::calibrate::calibrate;
 use widemargin::solver::Status;
 
-use super::stream;
+use super::{inspect, stream};
 use crate::arguments::{InputArguments, MachineArguments, ResourceArguments, ScaleArguments};
 use crate::evaluation::Evaluation;
 use crate::failure::{CommandResult, Failure, Outcome};
@@ -233,8 +233,20 @@ fn summary(data: &Shape, model: &Model, spent: Spent, target: &Path, threads: us
     if let Some(classes) = &model.classes {
         lines.line("classes", classes.names.len());
     }
-    lines.line("machine", format!("{}, kernel {}", model.kind, model.kernel));
-    if let Some(training) = &model.training {
+    let is_classic = model.classic.is_some();
+    if is_classic && model.functions.is_empty() {
+        lines.line("machine", model.kind);
+    } else {
+        lines.line("machine", format!("{}, kernel {}", model.kind, model.kernel));
+    }
+    if let (Some(training), true) = (&model.training, is_classic) {
+        lines.line("status", training.outcome.status);
+        if training.outcome.iterations > 0 {
+            lines
+                .line("objective", format!("{:.6}", training.outcome.primal))
+                .line("iterations", count(training.outcome.iterations));
+        }
+    } else if let Some(training) = &model.training {
         let outcome = &training.outcome;
         let (primal, dual) = (outcome.primal, outcome.dual);
         lines
@@ -251,7 +263,11 @@ fn summary(data: &Shape, model: &Model, spent: Spent, target: &Path, threads: us
                 ),
             );
     }
-    lines.line("support vectors", format!("{} ({share:.1} %)", count(support as u64)));
+    if is_classic {
+        lines.line(inspect::rows_name(model), count(support as u64));
+    } else {
+        lines.line("support vectors", format!("{} ({share:.1} %)", count(support as u64)));
+    }
     let mut time = format!("{} on {threads} threads", duration(spent.seconds));
     if let Some(cpu) = spent.cpu_seconds {
         time.push_str(&format!(", processor {}", duration(cpu)));

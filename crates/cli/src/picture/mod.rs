@@ -2,6 +2,7 @@
 
 mod confusion;
 mod curve;
+mod intervals;
 mod regions;
 mod sizes;
 
@@ -14,6 +15,7 @@ use widemargin::data::write::write_atomically;
 
 pub(crate) use confusion::confusion;
 pub(crate) use curve::{Curve, roc};
+pub(crate) use intervals::{Interval, intervals};
 pub(crate) use regions::{Regions, regions};
 pub(crate) use sizes::sizes;
 

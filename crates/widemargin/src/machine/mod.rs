@@ -1,6 +1,7 @@
 //! The machines: what they learn from labelled rows and the models they return.
 
 mod class_order;
+mod classic;
 mod classification;
 mod codes;
 mod coefficients;
@@ -20,6 +21,14 @@ mod training;
 mod vote;
 mod warm_start;
 
+pub(crate) use classic::ClassicForm;
+pub use classic::{
+    Affinity, Classic, ClassicPart, Covariance, Criterion, Cut, Discriminant, Fisher,
+    GaussianMixture, Initialisation, Input, KMeans, KNearest, KernelDensity, KernelFisher,
+    KernelFisherThreshold, Metric, MixtureBayes, MixtureStart, Mixtures, Neighbours, Parzen,
+    Priors, ProbabilisticNetwork, Ridge, Search, Shrinkage, Spectral, Threshold, Weighting, Width,
+    Window, Windows,
+};
 pub use classification::{NuSvc, Svc};
 pub use codes::error_correcting_code;
 pub use fit::Machine;

@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{AllInOne, Precision, Preparation};
+use super::{AllInOne, Classic, ClassicPart, Precision, Preparation};
 use crate::data::{Label, Matrix};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
@@ -35,6 +35,8 @@ pub enum MachineKind {
     Svdd,
     /// Classification with the scores of all classes learnt together.
     AllInOne(AllInOne),
+    /// A classical machine beside the support vector machines.
+    Classic(Classic),
 }
 
 impl MachineKind {
@@ -45,7 +47,8 @@ impl MachineKind {
     /// Every kind, LIBSVM's first.
     pub fn all() -> impl Iterator<Item = Self> {
         let all_in_one = AllInOne::ALL.into_iter().map(Self::AllInOne);
-        Self::LIBSVM.into_iter().chain([Self::Svdd]).chain(all_in_one)
+        let classic = Classic::ALL.into_iter().map(Self::Classic);
+        Self::LIBSVM.into_iter().chain([Self::Svdd]).chain(all_in_one).chain(classic)
     }
 
     /// Name on the command line and in files.
@@ -58,17 +61,38 @@ impl MachineKind {
             Self::OneClass => "one-class",
             Self::Svdd => "svdd",
             Self::AllInOne(machine) => machine.name(),
+            Self::Classic(machine) => machine.name(),
         }
     }
 
     /// Whether it answers with a class label.
     pub fn is_classifier(self) -> bool {
-        matches!(self, Self::CSvc | Self::NuSvc | Self::AllInOne(_))
+        match self {
+            Self::CSvc | Self::NuSvc | Self::AllInOne(_) => true,
+            Self::Classic(machine) => machine.is_classifier(),
+            _ => false,
+        }
     }
 
     /// Whether it answers with a number.
     pub fn is_regressor(self) -> bool {
-        matches!(self, Self::EpsilonSvr | Self::NuSvr)
+        let neighbours = Self::Classic(Classic::NeighboursRegression);
+        matches!(self, Self::EpsilonSvr | Self::NuSvr) || self == neighbours
+    }
+
+    /// Whether it answers with the number of a cluster.
+    pub fn is_clusterer(self) -> bool {
+        matches!(self, Self::Classic(machine) if machine.is_clusterer())
+    }
+
+    /// Whether its answers can be right or wrong; densities cannot.
+    pub fn has_true_answers(self) -> bool {
+        self != Self::Classic(Classic::Density)
+    }
+
+    /// Whether it answers with 1 (inside) or −1 (outside).
+    pub fn is_novelty_detector(self) -> bool {
+        matches!(self, Self::OneClass | Self::Svdd)
     }
 }
 
@@ -200,6 +224,11 @@ pub enum Calibration {
         /// The marks.
         marks: Vec<f64>,
     },
+    /// The values are logarithms of what is to be divided by its sum; of a single value f the
+    /// logarithms are f and 0.
+    Softmax,
+    /// The values are the probabilities.
+    Shares,
 }
 
 /// How the model was trained.
@@ -236,6 +265,8 @@ pub struct Model {
     pub classes: Option<ClassTable>,
     /// Probabilities, if calibrated.
     pub calibration: Option<Calibration>,
+    /// What only its machine understands, for classical machines.
+    pub classic: Option<ClassicPart>,
     /// What is done to rows before the kernel sees them.
     pub preparation: Preparation,
     /// Names of the features, if known.

@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::classic::{ClassicPart, Ready as ClassicReady};
 use super::model::{DecisionFunction, MachineKind, Model};
 use super::parameters::Precision;
+use super::probability::{log_sum, softmax};
 use super::vote::{elect, scores};
 use crate::context::Context;
 use crate::data::{Dense, Label, Labels, Matrix};
@@ -37,6 +39,8 @@ enum Engine {
     Double(Ready<f64>),
     /// Columns of the given kernel values that belong to the support vectors.
     Given(Vec<usize>),
+    /// A classical machine that has no decision functions.
+    Classic(Box<ClassicReady>),
 }
 
 /// Packed support vectors and the coefficients over each run of them.
@@ -66,6 +70,9 @@ impl Model {
     /// # Errors
     /// As [`predictor`](Self::predictor).
     pub fn pack(&self, context: &Context) -> Result<PackedSupport> {
+        if let Some(ready) = ClassicReady::new(self, context)? {
+            return Ok(PackedSupport(Arc::new(Engine::Classic(Box::new(ready)))));
+        }
         Ok(PackedSupport(Arc::new(match (&self.kernel, self.precision) {
             (Kernel::Precomputed, _) => Engine::Given(self.support_rows.clone()),
             (_, Precision::F32) => Engine::Single(Ready::new(self, context)?),
@@ -180,7 +187,7 @@ impl Predictor<'_> {
     /// [`Error::Length`] when the rows do not have as many features as the model;
     /// [`Error::NonFinite`] when a value is not finite.
     pub fn decision_values(&self, features: &Matrix) -> Result<Dense<f64>> {
-        let (rows, functions) = (features.rows(), self.model.functions.len());
+        let (rows, functions) = (features.rows(), self.model.outputs());
         if rows == 0 {
             return Dense::new(0, functions, Vec::new());
         }
@@ -193,6 +200,10 @@ impl Predictor<'_> {
             None => features,
         };
         features.validate()?;
+        if matches!(*self.engine, Engine::Classic(_)) && features.columns() != self.model.features()
+        {
+            return Err(Error::length("features", self.model.features(), features.columns()));
+        }
         let mut values = vec![0.0; rows * functions];
         let task = |(t, out): (usize, &mut [f64])| {
             let start = t * TASK_ROWS;
@@ -226,6 +237,7 @@ impl Predictor<'_> {
                 ready.evaluate(features, rows, weight, out, functions, self.context)
             }
             Engine::Given(columns) => self.given_sums(features, columns, rows, out),
+            Engine::Classic(ready) => ready.evaluate(features, rows, out, self.context),
         }
     }
 
@@ -261,6 +273,50 @@ impl Predictor<'_> {
         Ok(())
     }
 
+    /// For models of neighbours: distances and training rows of the k nearest of every row.
+    ///
+    /// # Errors
+    /// [`Error::Model`] for other models; otherwise as [`decision_values`](Self::decision_values).
+    pub fn nearest(&self, features: &Matrix, k: usize) -> Result<Vec<Vec<(f64, usize)>>> {
+        features.validate()?;
+        if features.columns() != self.model.features() {
+            return Err(Error::length("features", self.model.features(), features.columns()));
+        }
+        if k == 0 || k > self.model.support_count() {
+            let expected = format!("at least 1 and at most {}", self.model.support_count());
+            return Err(Error::parameter("k", expected, k));
+        }
+        let found = match &*self.engine {
+            Engine::Classic(ready) => ready.nearest(features, k)?,
+            _ => None,
+        };
+        found.ok_or_else(|| Error::Model {
+            message: format!("{} has no neighbours", self.model.kind),
+        })
+    }
+
+    /// The logarithm of the density at every row, for mixtures and windows.
+    ///
+    /// # Errors
+    /// [`Error::Model`] for models without a density; otherwise as
+    /// [`decision_values`](Self::decision_values).
+    pub fn log_densities(&self, features: &Matrix) -> Result<Vec<f64>> {
+        self.log_densities_of(&self.decision_values(features)?)
+    }
+
+    /// The logarithms of densities that decision values stand for.
+    ///
+    /// # Errors
+    /// [`Error::Model`] for models without a density.
+    pub fn log_densities_of(&self, values: &Dense<f64>) -> Result<Vec<f64>> {
+        match &self.model.classic {
+            Some(ClassicPart::Mixtures(_) | ClassicPart::Windows(_)) => {
+                Ok((0..values.rows()).map(|i| log_sum(values.row(i))).collect())
+            }
+            _ => Err(Error::Model { message: format!("{} has no density", self.model.kind) }),
+        }
+    }
+
     /// The answer for every row: a class label, a number, or 1 (inside) and −1 (outside).
     ///
     /// # Errors
@@ -273,6 +329,9 @@ impl Predictor<'_> {
     pub fn answers(&self, values: &Dense<f64>) -> Labels {
         let rows = 0..values.rows();
         match (self.model.kind, &self.model.classes) {
+            (kind, _) if kind.is_clusterer() => {
+                Labels::Int(rows.map(|i| first_largest(values.row(i)) as i64).collect())
+            }
             (MachineKind::OneClass | MachineKind::Svdd, _) => {
                 Labels::Int(rows.map(|i| if values.row(i)[0] > 0.0 { 1 } else { -1 }).collect())
             }
@@ -289,6 +348,11 @@ impl Predictor<'_> {
     /// elects; empty for a model without classes.
     pub fn class_indices(&self, values: &Dense<f64>) -> Vec<usize> {
         let Some(table) = &self.model.classes else { return Vec::new() };
+        if let Some(ClassicPart::Mixtures(part)) = &self.model.classic
+            && !part.loss.is_empty()
+        {
+            return (0..values.rows()).map(|i| least_loss(values.row(i), &part.loss)).collect();
+        }
         let class = |i| elect(&table.scheme, table.names.len(), values.row(i));
         (0..values.rows()).map(class).collect()
     }
@@ -308,6 +372,23 @@ impl Predictor<'_> {
         }
         Dense::new(values.rows(), classes, all).expect("one score per class and row")
     }
+}
+
+/// The place of the largest value, the first of equals.
+fn first_largest(values: &[f64]) -> usize {
+    (1..values.len()).fold(0, |best, i| if values[i] > values[best] { i } else { best })
+}
+
+/// The class whose expected loss is the least, given ln(prior · density) of every class.
+fn least_loss(values: &[f64], loss: &[f64]) -> usize {
+    let posterior = softmax(values);
+    let classes = posterior.len();
+    let expected = |j: usize| -> f64 {
+        let terms = posterior.iter().enumerate();
+        terms.map(|(i, p)| if *p > 0.0 { p * loss[i * classes + j] } else { 0.0 }).sum()
+    };
+    let negative: Vec<f64> = (0..classes).map(|j| -expected(j)).collect();
+    first_largest(&negative)
 }
 
 #[cfg(test)]

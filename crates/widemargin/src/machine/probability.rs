@@ -38,6 +38,17 @@ impl Predictor<'_> {
             let both = (0..values.rows()).flat_map(|i| [inside(i), 1.0 - inside(i)]);
             return Dense::new(values.rows(), 2, both.collect());
         }
+        if let Calibration::Softmax | Calibration::Shares = calibration {
+            // One function of two classes.
+            let both = values.columns() == 1 && self.model().classes.is_some();
+            let width = if both { 2 } else { values.columns() };
+            let row = |i: usize| match (calibration, both) {
+                (Calibration::Shares, _) => values.row(i).iter().map(|v| v.min(1.0)).collect(),
+                (_, true) => softmax(&[values.row(i)[0], 0.0]),
+                (_, false) => softmax(values.row(i)),
+            };
+            return Dense::new(values.rows(), width, (0..values.rows()).flat_map(row).collect());
+        }
         let Some(table) = &self.model().classes else { return Err(no_probabilities()) };
         let mut all = Vec::with_capacity(values.rows() * table.names.len());
         for i in 0..values.rows() {
@@ -86,12 +97,30 @@ fn no_probabilities() -> Error {
     Error::Model { message: "has no probabilities; train it with probability estimates".into() }
 }
 
+/// ln Σ exp, without overflow.
+pub(super) fn log_sum(values: &[f64]) -> f64 {
+    let largest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if largest == f64::NEG_INFINITY {
+        return largest;
+    }
+    largest + values.iter().map(|value| (value - largest).exp()).sum::<f64>().ln()
+}
+
+/// Exponentials divided by their sum; equal shares where all are 0.
+pub(super) fn softmax(values: &[f64]) -> Vec<f64> {
+    let largest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if largest == f64::NEG_INFINITY {
+        return vec![1.0 / values.len() as f64; values.len()];
+    }
+    shares(values.iter().map(|value| (value - largest).exp()).collect())
+}
+
 /// Probability of the positive side of function `f`.
 fn positive_side(calibration: &Calibration, f: usize, value: f64) -> f64 {
     let probability = match calibration {
         Calibration::Sigmoid { a, b } => Sigmoid { a: a[f], b: b[f] }.probability(value),
         Calibration::Isotonic { knots } => isotonic_value(&knots[f], value),
-        Calibration::Laplace { .. } | Calibration::Density { .. } => 0.5,
+        _ => 0.5,
     };
     probability.clamp(SMALLEST, 1.0 - SMALLEST)
 }

@@ -144,6 +144,7 @@ pub(super) fn assemble<T: Real>(
         self_weight: 0.0,
         classes: None,
         calibration: None,
+        classic: None,
         preparation: Preparation::default(),
         feature_names: data.feature_names().map(<[String]>::to_vec),
         training: Some(Training {
@@ -158,7 +159,7 @@ pub(super) fn assemble<T: Real>(
 
 /// The support vectors; those of a precomputed kernel are known by their training rows alone, so
 /// that their table has its width but no values.
-fn support_table(kernel: &Kernel, data: &Dataset, rows: &[usize]) -> Matrix {
+pub(super) fn support_table(kernel: &Kernel, data: &Dataset, rows: &[usize]) -> Matrix {
     if *kernel == Kernel::Precomputed {
         let starts = vec![0; rows.len() + 1];
         let table = Csr::new(data.columns(), starts, Vec::new(), Vec::<f64>::new());

@@ -23,7 +23,8 @@ const FOLDS: usize = 5;
 ///
 /// The seed of the context decides the folds. When the user interrupts, or a one-class model has
 /// too few rows on a side, the model comes back without probabilities and a warning is reported.
-/// Regressors and one-class machines have one method each, whatever `method` says.
+/// Regressors and one-class machines have one method each, whatever `method` says; classical
+/// machines whose values are probabilities keep them.
 ///
 /// # Errors
 /// [`Error::Model`] for SVDD, which has no probabilities, and for an error-correcting code when a
@@ -35,7 +36,13 @@ pub fn calibrate(
     method: CalibrationMethod,
     context: &Context,
 ) -> Result<Model> {
+    if let Some(Calibration::Softmax | Calibration::Shares) = model.calibration {
+        return Ok(model);
+    }
     let calibration = match (model.kind, &model.classes) {
+        (MachineKind::Classic(kind), None) => {
+            return Err(Error::Model { message: format!("{kind} has no probabilities") });
+        }
         (MachineKind::Svdd, _) => {
             return Err(Error::Model {
                 message: "SVDD has no probabilities; use a one-class machine".into(),

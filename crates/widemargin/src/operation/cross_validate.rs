@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::folds::{FoldPlan, Folds, fit_part, query_part, run_folds};
-use super::metrics::{Confusion, RegressionErrors};
+use super::metrics::{Confusion, RegressionErrors, matched_clusters};
 use crate::context::Context;
 use crate::data::{Dataset, Label, Labels};
 use crate::error::{Error, Result};
@@ -20,13 +20,16 @@ pub enum Quality {
 }
 
 impl Quality {
-    /// Compares answers of a machine with the truth.
+    /// Compares answers of a machine with the truth; clusters are given the classes that suit them
+    /// best ([`matched_clusters`]).
     ///
     /// # Errors
     /// [`Error::Labels`] or [`Error::Length`] when there is not one fitting true label per answer.
     pub fn new(kind: MachineKind, truth: &Labels, answers: &Labels) -> Result<Self> {
         if kind.is_regressor() {
             RegressionErrors::new(&truth.values()?, &answers.values()?).map(Self::Numbers)
+        } else if kind.is_clusterer() {
+            Confusion::new(truth, &matched_clusters(truth, answers)?).map(Self::Classes)
         } else {
             Confusion::new(truth, answers).map(Self::Classes)
         }
@@ -165,6 +168,7 @@ fn quality(
 ) -> Result<Option<Quality>> {
     match data.labels() {
         Labels::None => Ok(None),
+        _ if !kind.has_true_answers() => Ok(None),
         labels => Quality::new(kind, &labels.select(rows), answers).map(Some),
     }
 }

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::data::{ClassOrder, Label, Labels};
 use crate::error::{Error, Result};
+use crate::solver::assignment::least_cost;
 
 /// How often each class was given each answer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -193,6 +194,41 @@ impl RocCurve {
     }
 }
 
+/// The clusters with the names of classes, one each, so that the fewest rows disagree; clusters that
+/// are left over keep a name of their own, which is no class.
+///
+/// The share of rows that disagree then is the error of the clusters by optimal matching.
+///
+/// # Errors
+/// [`Error::Labels`] or [`Error::Length`] when there is not one true label per answer.
+pub fn matched_clusters(truth: &Labels, clusters: &Labels) -> Result<Labels> {
+    if truth.len() != clusters.len() {
+        return Err(Error::length("true labels", clusters.len(), truth.len()));
+    }
+    let classes = truth.classes(ClassOrder::Sorted)?;
+    let groups = clusters.classes(ClassOrder::Sorted)?;
+    let size = classes.count().max(groups.count());
+    let mut costs = vec![0.0; size * size];
+    for (class, group) in classes.codes.iter().zip(&groups.codes) {
+        costs[*group as usize * size + *class as usize] -= 1.0;
+    }
+    let class_of = least_cost(&costs, size, size);
+    let name = |group: &u32| match classes.names.get(class_of[*group as usize]) {
+        Some(name) => name.clone(),
+        None => Label::Text(format!("cluster {}", groups.names[*group as usize])),
+    };
+    Ok(Labels::from_labels(&groups.codes.iter().map(name).collect::<Vec<_>>()))
+}
+
+/// Share of rows that the best matching of clusters with classes gets wrong.
+///
+/// # Errors
+/// As [`matched_clusters`].
+pub fn cluster_error(truth: &Labels, clusters: &Labels) -> Result<f64> {
+    let matched = matched_clusters(truth, clusters)?;
+    Ok(1.0 - Confusion::new(truth, &matched)?.accuracy())
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -212,6 +248,19 @@ mod tests {
         assert_eq!(confusion.precision(2), Some(0.0));
         assert!((confusion.balanced_accuracy() - (0.5 + 2.0 / 3.0) / 2.0).abs() < 1e-15);
         assert!(Confusion::new(&Labels::None, &answers).is_err());
+    }
+
+    #[test]
+    fn clusters_are_matched_with_the_fewest_errors() {
+        let truth = Labels::Text(["a", "a", "a", "b", "b", "c"].map(Into::into).to_vec());
+        let renamed = Labels::Int(vec![5, 5, 5, 0, 0, 1]);
+        assert_eq!(cluster_error(&truth, &renamed).unwrap(), 0.0);
+        let merged = Labels::Int(vec![0, 0, 0, 1, 1, 1]);
+        assert!((cluster_error(&truth, &merged).unwrap() - 1.0 / 6.0).abs() < 1e-15);
+        // More clusters than classes: what is left over is wrong.
+        let split = Labels::Int(vec![0, 0, 3, 1, 1, 2]);
+        assert!((cluster_error(&truth, &split).unwrap() - 1.0 / 6.0).abs() < 1e-15);
+        assert!(cluster_error(&truth, &Labels::Int(vec![0])).is_err());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What is done with machines and models: files, probabilities, cross-validation, compression.
 
 pub mod calibrate;
+pub mod compare;
 pub mod compress;
 pub mod cross_validate;
 pub mod folds;

@@ -1,6 +1,7 @@
 //! Solvers of quadratic programs; they know boxes and sums, not labels.
 
 pub(crate) mod algebra;
+pub(crate) mod assignment;
 pub mod calibration;
 pub mod s2do;
 pub mod smo;

@@ -230,6 +230,7 @@ pub(in crate::machine) fn class_model(
             support: per_class,
         }),
         calibration: None,
+        classic: None,
         preparation: Preparation::default(),
         feature_names: None,
         training: None,

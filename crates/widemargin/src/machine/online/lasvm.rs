@@ -364,6 +364,7 @@ impl Lasvm {
                 support: vec![positive, support.len() - positive],
             }),
             calibration: None,
+            classic: None,
             preparation: Preparation::default(),
             feature_names: data.feature_names().map(<[String]>::to_vec),
             training: Some(Training {

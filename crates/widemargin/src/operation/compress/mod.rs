@@ -133,9 +133,14 @@ impl Compression {
     ///
     /// # Errors
     /// [`Error::Parameter`] for a target out of range; [`Error::Kernel`] for kernels whose vectors
-    /// cannot be merged.
+    /// cannot be merged; [`Error::Model`] for classical machines, which are not sums over vectors.
     pub fn apply(&self, model: &Model, context: &Context) -> Result<Compressed> {
         self.validate()?;
+        if model.classic.is_some() {
+            return Err(Error::Model {
+                message: format!("{} has no support vectors to merge", model.kind),
+            });
+        }
         match model.precision {
             Precision::F32 => self.apply_in::<f32>(model, context),
             Precision::F64 => self.apply_in::<f64>(model, context),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::MAX_KERNEL_DEPTH;
 use crate::data::Label;
 use crate::kernel::Kernel;
-use crate::machine::{MachineKind, Precision, Preparation, Scheme, Training};
+use crate::machine::{ClassicForm, MachineKind, Precision, Preparation, Scheme, Training};
 use crate::solver::{Outcome, Status};
 
 /// Everything of a model but its arrays.
@@ -22,6 +22,8 @@ pub(super) struct Header {
     pub(super) self_weight: f64,
     pub(super) classes: Option<ClassHeader>,
     pub(super) calibration: Option<CalibrationHeader>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) classic: Option<ClassicForm>,
     #[serde(default, skip_serializing_if = "Preparation::is_empty")]
     pub(super) preparation: Preparation,
     pub(super) feature_names: Option<Vec<String>>,
@@ -45,6 +47,8 @@ pub(super) enum CalibrationHeader {
     Isotonic,
     Laplace { scale: f64 },
     Density,
+    Softmax,
+    Shares,
 }
 
 /// A number that need not be finite, which JSON has no notation for.

@@ -6,6 +6,7 @@
 //! and never panics.
 
 mod arrays;
+mod classic;
 mod envelope;
 mod header;
 mod libsvm;

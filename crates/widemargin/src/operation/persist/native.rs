@@ -3,7 +3,8 @@
 //! Arrays: `support.values` (dense: rows × features; sparse: with `support.indptr` and
 //! `support.indices`), `support.rows`, `functions.offsets`, `functions.parts` (function, first and
 //! last-plus-one support vector of every run), `functions.coefficients` (of all runs, in order) and
-//! what the calibration needs.
+//! what the calibration and a classical machine need (`projections.*` like `functions.*`, and
+//! `classic.*`).
 
 use std::path::Path;
 
@@ -14,7 +15,9 @@ use super::header::{CalibrationHeader, ClassHeader, Header, KernelHeader};
 use super::{envelope, validate};
 use crate::data::{Csr, Dense, Matrix};
 use crate::error::{self, Error};
-use crate::machine::{Calibration, ClassTable, DecisionFunction, Model, Part};
+use crate::machine::{
+    Calibration, ClassTable, ClassicForm, ClassicPart, DecisionFunction, Model, Part,
+};
 
 /// The bytes of a valid model's file.
 pub(super) fn encode(model: &Model) -> error::Result<Vec<u8>> {
@@ -39,7 +42,8 @@ fn encode_document(model: &Model) -> Result<Vec<u8>, String> {
     put_support(&mut arrays, &model.support);
     let rows = model.support_rows.iter().map(|&row| row as u64);
     arrays.put("support.rows", vec![model.support_rows.len()], rows);
-    put_functions(&mut arrays, &model.functions);
+    put_functions(&mut arrays, &FUNCTIONS, &model.functions);
+    let classic = model.classic.as_ref().map(|part| put_classic(&mut arrays, part));
     let calibration = model.calibration.as_ref().map(|c| put_calibration(&mut arrays, c));
     let header = Header {
         machine: model.kind,
@@ -53,6 +57,7 @@ fn encode_document(model: &Model) -> Result<Vec<u8>, String> {
             support: table.support.clone(),
         }),
         calibration,
+        classic,
         preparation: model.preparation.clone(),
         feature_names: model.feature_names.clone(),
         training: model.training.as_ref().map(Into::into),
@@ -65,7 +70,11 @@ fn decode_document(document: &[u8]) -> Result<Model, String> {
     let header: Header = serde_json::from_str(&header).map_err(|error| header_error(&error))?;
     let support = take_support(&mut arrays, header.features)?;
     let support_rows = arrays.take_indices("support.rows")?;
-    let functions = take_functions(&mut arrays)?;
+    let functions = take_functions(&mut arrays, &FUNCTIONS)?;
+    let classic = match header.classic {
+        Some(form) => Some(take_classic(&mut arrays, form)?),
+        None => None,
+    };
     let calibration = match header.calibration {
         Some(kind) => Some(take_calibration(&mut arrays, kind)?),
         None => None,
@@ -85,6 +94,7 @@ fn decode_document(document: &[u8]) -> Result<Model, String> {
             support: table.support,
         }),
         calibration,
+        classic,
         preparation: header.preparation,
         feature_names: header.feature_names,
         training: header.training.map(Into::into),
@@ -140,8 +150,34 @@ fn take_support(arrays: &mut ArrayReader<'_>, features: usize) -> Result<Matrix,
     }
 }
 
-fn put_functions(arrays: &mut ArrayWriter, functions: &[DecisionFunction]) {
-    arrays.put("functions.offsets", vec![functions.len()], functions.iter().map(|f| f.offset));
+/// Names of the arrays of functions: offsets, parts, coefficients.
+type FunctionNames = [&'static str; 3];
+
+const FUNCTIONS: FunctionNames = ["functions.offsets", "functions.parts", "functions.coefficients"];
+const PROJECTIONS: FunctionNames =
+    ["projections.offsets", "projections.parts", "projections.coefficients"];
+
+fn put_classic(arrays: &mut ArrayWriter, part: &ClassicPart) -> ClassicForm {
+    if let ClassicPart::Discriminant(discriminant) = part {
+        put_functions(arrays, &PROJECTIONS, &discriminant.projections);
+    }
+    let (form, named) = part.taken_apart();
+    for (name, values) in named {
+        arrays.put(name, vec![values.len()], values.iter().copied());
+    }
+    form
+}
+
+fn take_classic(arrays: &mut ArrayReader<'_>, form: ClassicForm) -> Result<ClassicPart, String> {
+    let projections = match form {
+        ClassicForm::Discriminant { .. } => take_functions(arrays, &PROJECTIONS)?,
+        _ => Vec::new(),
+    };
+    ClassicPart::put_together(form, projections, |name| arrays.take_list(name))
+}
+
+fn put_functions(arrays: &mut ArrayWriter, names: &FunctionNames, functions: &[DecisionFunction]) {
+    arrays.put(names[0], vec![functions.len()], functions.iter().map(|f| f.offset));
     let parts: Vec<(usize, &Part)> = functions
         .iter()
         .enumerate()
@@ -150,31 +186,35 @@ fn put_functions(arrays: &mut ArrayWriter, functions: &[DecisionFunction]) {
     let runs = parts.iter().flat_map(|(function, part)| {
         [*function, part.support.start, part.support.end].map(|index| index as u64)
     });
-    arrays.put("functions.parts", vec![parts.len(), 3], runs);
+    arrays.put(names[1], vec![parts.len(), 3], runs);
     let count = parts.iter().map(|(_, part)| part.coefficients.len()).sum();
     let coefficients = parts.iter().flat_map(|(_, part)| part.coefficients.iter().copied());
-    arrays.put("functions.coefficients", vec![count], coefficients);
+    arrays.put(names[2], vec![count], coefficients);
 }
 
-fn take_functions(arrays: &mut ArrayReader<'_>) -> Result<Vec<DecisionFunction>, String> {
-    let offsets = arrays.take_list::<f64>("functions.offsets")?;
-    let ([_, width], runs) = arrays.take::<u64, 2>("functions.parts")?;
+fn take_functions(
+    arrays: &mut ArrayReader<'_>,
+    names: &FunctionNames,
+) -> Result<Vec<DecisionFunction>, String> {
+    let [offsets, parts, coefficients] = *names;
+    let offsets = arrays.take_list::<f64>(offsets)?;
+    let ([_, width], runs) = arrays.take::<u64, 2>(parts)?;
     if width != 3 {
-        return Err(format!("array 'functions.parts': expected 3 columns, found {width}"));
+        return Err(format!("array '{parts}': expected 3 columns, found {width}"));
     }
-    let all = arrays.take_list::<f64>("functions.coefficients")?;
+    let all = arrays.take_list::<f64>(coefficients)?;
     let mut rest = all.as_slice();
     let mut functions: Vec<DecisionFunction> =
         offsets.into_iter().map(|offset| DecisionFunction { parts: Vec::new(), offset }).collect();
     for run in runs.chunks_exact(3) {
-        let index = |place: usize| to_index("functions.parts", run[place]);
+        let index = |place: usize| to_index(parts, run[place]);
         let (function, start, end) = (index(0)?, index(1)?, index(2)?);
         let coefficients = end.checked_sub(start).and_then(|count| rest.split_at_checked(count));
         let (Some((coefficients, others)), Some(target)) =
             (coefficients, functions.get_mut(function))
         else {
             return Err(format!(
-                "array 'functions.parts': function {function} over support vectors \
+                "array '{parts}': function {function} over support vectors \
                  {start}..{end} goes beyond the arrays"
             ));
         };
@@ -184,7 +224,7 @@ fn take_functions(arrays: &mut ArrayReader<'_>) -> Result<Vec<DecisionFunction>,
     if rest.is_empty() {
         Ok(functions)
     } else {
-        Err(format!("array 'functions.coefficients': {} too many", rest.len()))
+        Err(format!("array '{}': {} too many", names[2], rest.len()))
     }
 }
 
@@ -208,6 +248,8 @@ fn put_calibration(arrays: &mut ArrayWriter, calibration: &Calibration) -> Calib
             arrays.put("calibration.marks", vec![marks.len()], marks.iter().copied());
             CalibrationHeader::Density
         }
+        Calibration::Softmax => CalibrationHeader::Softmax,
+        Calibration::Shares => CalibrationHeader::Shares,
     }
 }
 
@@ -242,6 +284,8 @@ fn take_calibration(
             }
             Calibration::Isotonic { knots }
         }
+        CalibrationHeader::Softmax => Calibration::Softmax,
+        CalibrationHeader::Shares => Calibration::Shares,
         CalibrationHeader::Laplace { scale } => Calibration::Laplace { scale },
         CalibrationHeader::Density => {
             Calibration::Density { marks: arrays.take_list("calibration.marks")? }

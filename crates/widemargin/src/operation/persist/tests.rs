@@ -39,6 +39,7 @@ fn small_classifier() -> Model {
             support: vec![2, 1, 1],
         }),
         calibration: Some(Calibration::Sigmoid { a: vec![-1.0, -2.0, 0.1], b: vec![0.0; 3] }),
+        classic: None,
         preparation: Preparation::default(),
         feature_names: Some(vec!["length".into(), "width\n".into()]),
         training: Some(Training {

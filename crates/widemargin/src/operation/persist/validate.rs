@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::MAX_KERNEL_DEPTH;
+use super::{MAX_KERNEL_DEPTH, classic};
 use crate::data::Label;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
@@ -48,13 +48,22 @@ pub(super) fn check(model: &Model) -> Result<()> {
     for (index, function) in model.functions.iter().enumerate() {
         check_function(index, function, count)?;
     }
+    if model.classic.is_some() != matches!(model.kind, MachineKind::Classic(_)) {
+        return fail(format!("expected the part of a classical machine for {} only", model.kind));
+    }
     let self_weight = f64::from(u8::from(model.kind == MachineKind::Svdd));
     if model.self_weight != self_weight {
         return fail(format!("expected self weight {self_weight}, found {}", model.self_weight));
     }
     let functions = match &model.classes {
-        Some(table) if model.kind.is_classifier() => check_classes(table, count)?,
-        None if !model.kind.is_classifier() => 1,
+        Some(table) if model.kind.is_classifier() => match &model.classic {
+            Some(part) => classic::check(model, part)?,
+            None => check_classes(table, Some(count))?,
+        },
+        None if !model.kind.is_classifier() => match &model.classic {
+            Some(part) => classic::check(model, part)?,
+            None => 1,
+        },
         Some(_) => return fail(format!("expected no classes for {}, found some", model.kind)),
         None => return fail(format!("expected classes for {}, found none", model.kind)),
     };
@@ -77,7 +86,7 @@ pub(super) fn check(model: &Model) -> Result<()> {
     }
 }
 
-fn fail<T>(message: String) -> Result<T> {
+pub(super) fn fail<T>(message: String) -> Result<T> {
     Err(Error::Model { message })
 }
 
@@ -120,7 +129,11 @@ fn check_support_rows(model: &Model) -> Result<()> {
     }
 }
 
-fn check_function(index: usize, function: &DecisionFunction, count: usize) -> Result<()> {
+pub(super) fn check_function(
+    index: usize,
+    function: &DecisionFunction,
+    count: usize,
+) -> Result<()> {
     let place = || format!("function {}", index + 1);
     let mut next = 0;
     for part in &function.parts {
@@ -148,7 +161,7 @@ fn check_function(index: usize, function: &DecisionFunction, count: usize) -> Re
 }
 
 /// The number of functions the classes ask for.
-fn check_classes(table: &ClassTable, support: usize) -> Result<usize> {
+pub(super) fn check_classes(table: &ClassTable, support: Option<usize>) -> Result<usize> {
     let classes = table.names.len();
     if classes == 0 {
         return fail("expected at least one class, found none".into());
@@ -166,7 +179,9 @@ fn check_classes(table: &ClassTable, support: usize) -> Result<usize> {
         return Err(Error::length("support counts by class", classes, table.support.len()));
     }
     let total = table.support.iter().try_fold(0_usize, |sum, &n| sum.checked_add(n));
-    if total != Some(support) {
+    if let Some(support) = support
+        && total != Some(support)
+    {
         return fail(format!(
             "expected class counts that add up to {support} support vectors, found {}",
             total.map_or("far more".into(), |total| total.to_string())
@@ -192,6 +207,7 @@ fn check_calibration(calibration: &Calibration, kind: MachineKind, functions: us
         Calibration::Sigmoid { .. } | Calibration::Isotonic { .. } => kind.is_classifier(),
         Calibration::Laplace { .. } => kind.is_regressor(),
         Calibration::Density { .. } => kind == MachineKind::OneClass,
+        Calibration::Softmax | Calibration::Shares => matches!(kind, MachineKind::Classic(_)),
     };
     if !fits {
         return fail(format!("expected a calibration made for {kind}, found another machine's"));
@@ -215,6 +231,7 @@ fn check_calibration(calibration: &Calibration, kind: MachineKind, functions: us
                 check_knots(list)?;
             }
         }
+        Calibration::Softmax | Calibration::Shares => {}
         Calibration::Laplace { scale } => {
             if !(scale.is_finite() && *scale >= 0.0) {
                 return fail(format!(

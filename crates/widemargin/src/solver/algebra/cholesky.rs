@@ -40,6 +40,11 @@ impl Cholesky {
         Ok(Some(Self { order, lower: a }))
     }
 
+    /// ln |A|.
+    pub(crate) fn log_determinant(&self) -> f64 {
+        2.0 * (0..self.order).map(|i| self.lower[i * self.order + i].ln()).sum::<f64>()
+    }
+
     /// Replaces b by L⁻¹b.
     pub(crate) fn solve_lower(&self, b: &mut [f64]) {
         for i in 0..self.order {
@@ -128,25 +133,38 @@ fn update(a: &mut [f64], order: usize, start: usize, end: usize, context: &Conte
     let rest = &mut a[end * order..];
     let panel = rest.chunks_exact(order).flat_map(|row| &row[start..end]).copied().collect();
     let panel = Dense::new(order - end, end - start, panel)?;
+    add_products(rest, order, end, panel, -1.0, context)
+}
+
+/// Adds `sign` P Pᵀ to the lower triangle of the square that begins at column `first` of rows
+/// `stride` wide.
+pub(crate) fn add_products(
+    a: &mut [f64],
+    stride: usize,
+    first: usize,
+    panel: Dense<f64>,
+    sign: f64,
+    context: &Context,
+) -> Result<()> {
     let set = context.instruction_set();
     let blocks = KernelBlocks::<f64>::new(&Kernel::Linear, &Matrix::DenseF64(panel), None, set)?;
     let task = |(chunk, rows): (usize, &mut [f64])| {
-        let first = chunk * TASK_ROWS;
-        let left: Vec<usize> = (first..first + rows.len() / order).collect();
-        let columns = first + left.len();
+        let top = chunk * TASK_ROWS;
+        let left: Vec<usize> = (top..top + rows.len() / stride).collect();
+        let columns = top + left.len();
         let mut product = vec![0.0; left.len() * columns];
         let queries = blocks.gather(&left);
         blocks.query_block(&queries, 0..left.len(), 0..columns, &mut product, columns);
-        for (row, product) in rows.chunks_exact_mut(order).zip(product.chunks_exact(columns)) {
-            for (entry, product) in row[end..].iter_mut().zip(product) {
-                *entry -= product;
+        for (row, product) in rows.chunks_exact_mut(stride).zip(product.chunks_exact(columns)) {
+            for (entry, product) in row[first..].iter_mut().zip(product) {
+                *entry += sign * product;
             }
         }
     };
     if context.is_parallel() {
-        context.install(|| rest.par_chunks_mut(TASK_ROWS * order).enumerate().for_each(task));
+        context.install(|| a.par_chunks_mut(TASK_ROWS * stride).enumerate().for_each(task));
     } else {
-        rest.chunks_mut(TASK_ROWS * order).enumerate().for_each(task);
+        a.chunks_mut(TASK_ROWS * stride).enumerate().for_each(task);
     }
     Ok(())
 }

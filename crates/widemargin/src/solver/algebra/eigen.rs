@@ -96,7 +96,7 @@ mod tests {
             let mut a = vec![0.0; order * order];
             for i in 0..order {
                 for j in 0..=i {
-                    let value = generator.unit() - 0.5;
+                    let value = generator.normal();
                     a[i * order + j] = value;
                     a[j * order + i] = value;
                 }

@@ -1,12 +1,15 @@
-//! Dense linear algebra: Cholesky factors and symmetric eigenvalues.
+//! Dense linear algebra: Cholesky factors, symmetric eigenvalues and the leading eigenvectors of large
+//! symmetric matrices.
 //!
 //! Large products run on the kernel engine: A − P Pᵀ is a block of linear kernel values.
 
 mod cholesky;
 mod eigen;
+mod krylov;
 
-pub(crate) use cholesky::Cholesky;
+pub(crate) use cholesky::{Cholesky, add_products};
 pub(crate) use eigen::eigen_symmetric;
+pub(crate) use krylov::leading_eigenvectors;
 
 /// Σ aᵢbᵢ in eight lanes, so that it is the same everywhere and vectorises.
 #[inline(always)]

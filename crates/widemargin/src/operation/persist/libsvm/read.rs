@@ -38,6 +38,7 @@ pub(in super::super) fn read(path: &Path, bytes: &[u8]) -> Result<Model> {
         functions,
         self_weight: 0.0,
         calibration: header.calibration(&tokens, kind)?,
+        classic: None,
         classes,
         preparation: Preparation { index_base, ..Preparation::default() },
         feature_names: None,

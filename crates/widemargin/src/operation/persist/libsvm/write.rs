@@ -103,6 +103,9 @@ fn put_calibration(text: &mut String, calibration: Option<&Calibration>) -> Resu
         Some(Calibration::Density { marks }) => {
             return refuse(format!("LIBSVM needs 10 density marks, the model has {}", marks.len()));
         }
+        Some(Calibration::Softmax | Calibration::Shares) => {
+            return refuse("LIBSVM has no probabilities without a sigmoid".into());
+        }
         Some(Calibration::Isotonic { .. }) => {
             return refuse("LIBSVM has no isotonic probabilities (it has sigmoid ones)".into());
         }

@@ -1,0 +1,200 @@
+//! Parameters of the classical machines.
+
+use clap::Args;
+use widemargin::data::Matrix;
+use widemargin::kernel::Kernel;
+use widemargin::machine::{
+    Affinity, Classic, Covariance, Criterion, Cut, Fisher, Gamma, GaussianMixture, Initialisation,
+    Input, KMeans, KNearest, KernelDensity, KernelFisher, KernelFisherThreshold, Machine, Metric,
+    MixtureBayes, Parzen, Priors, ProbabilisticNetwork, Ridge, Search, Shrinkage, Spectral,
+    Threshold, Weighting, Width, Window,
+};
+
+use super::value::{number, value, whole};
+use crate::failure::CommandResult;
+
+/// What the classical machines take beside a kernel.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Classical machines")]
+pub(crate) struct ClassicArguments {
+    /// Neighbours that vote (knn, knn-regressor) or that a row is joined with (spectral)
+    #[arg(long, value_name = "N", value_parser = whole::<usize>)]
+    neighbours: Option<usize>,
+
+    /// What a neighbour's vote counts: uniform or distance (1 / distance)
+    #[arg(long, value_name = "RULE", default_value = "uniform", value_parser = value::<Weighting>)]
+    weights: Weighting,
+
+    /// Distance of neighbours: euclidean or mahalanobis
+    #[arg(long, value_name = "NAME", default_value = "euclidean", value_parser = value::<Metric>)]
+    metric: Metric,
+
+    /// How neighbours are found: auto, brute or tree; the answers are the same
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = value::<Search>)]
+    search: Search,
+
+    /// Gaussians of a mixture (gmm, gmm-bayes: of every class)
+    #[arg(long, value_name = "N", value_parser = whole::<usize>)]
+    components: Option<usize>,
+
+    /// Choose the number of Gaussians, up to --components, by bic or aic
+    #[arg(long, value_name = "NAME", value_parser = value::<Criterion>)]
+    criterion: Option<Criterion>,
+
+    /// Covariances of a mixture: full, tied, diag, spherical, eii, eev or vev
+    #[arg(long, value_name = "SHAPE", default_value = "full", value_parser = value::<Covariance>)]
+    covariance: Covariance,
+
+    /// Where EM starts: kmeans, k-means++ or random
+    #[arg(long, value_name = "NAME", default_value = "kmeans",
+          value_parser = value::<Initialisation>)]
+    init: Initialisation,
+
+    /// What EM adds to every variance
+    #[arg(long, value_name = "NUM", default_value_t = 1e-6, value_parser = number)]
+    floor: f64,
+
+    /// Starts of EM and k-means, of which the best is kept
+    #[arg(long, value_name = "N", value_parser = whole::<usize>)]
+    starts: Option<usize>,
+
+    /// Width of windows: scott, silverman, cv (leave-one-out likelihood) or a number
+    #[arg(long, value_name = "RULE", value_parser = value::<Width>)]
+    width: Option<Width>,
+
+    /// Shape of windows: gaussian, tophat, epanechnikov, exponential, linear or cosine
+    #[arg(long, value_name = "NAME", default_value = "gaussian", value_parser = value::<Window>)]
+    window: Window,
+
+    /// What pnn is given: distance, unit-norm or lifted
+    #[arg(long, value_name = "NAME", default_value = "distance", value_parser = value::<Input>)]
+    input: Input,
+
+    /// Clusters of kmeans and spectral
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = whole::<usize>)]
+    clusters: usize,
+
+    /// How spectral cuts: kmeans (Ng, Jordan, Weiss) or normalised (two clusters)
+    #[arg(long, value_name = "NAME", default_value = "kmeans", value_parser = value::<Cut>)]
+    cut: Cut,
+
+    /// Boundary of two classes: prior, midpoint or least-errors (fisher); svm or midpoint
+    /// (kernel-fisher)
+    #[arg(long, value_name = "NAME")]
+    threshold: Option<String>,
+
+    /// Shrinkage of fisher's class covariances: none, auto (Ledoit and Wolf) or a share
+    #[arg(long, value_name = "RULE", default_value = "none", value_parser = value::<Shrinkage>)]
+    shrinkage: Shrinkage,
+
+    /// Ridge of kernel-fisher
+    #[arg(long, value_name = "NUM", default_value_t = 1e-3, value_parser = number)]
+    mu: f64,
+
+    /// What that ridge penalises: coefficients or norm
+    #[arg(long, value_name = "NAME", default_value = "coefficients", value_parser = value::<Ridge>)]
+    ridge: Ridge,
+
+    /// Rows in the expansion of kernel-fisher [default: all up to 20000, then 2000]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>)]
+    landmarks: Option<usize>,
+
+    /// Class probabilities: frequencies, equal, or a number for every class, ascending
+    #[arg(long, value_name = "RULE", default_value = "frequencies", value_parser = priors)]
+    priors: Priors,
+
+    /// Losses of gmm-bayes, row by row: what answering class j costs for class i
+    #[arg(long, value_name = "NUM,NUM,...", value_delimiter = ',', value_parser = number)]
+    losses: Option<Vec<f64>>,
+}
+
+fn priors(text: &str) -> Result<Priors, String> {
+    match text {
+        "frequencies" => Ok(Priors::Frequencies),
+        "equal" => Ok(Priors::Equal),
+        _ => text
+            .split(',')
+            .map(|word| word.trim().parse().ok())
+            .collect::<Option<Vec<f64>>>()
+            .map(Priors::Given)
+            .ok_or_else(|| "expected frequencies, equal or NUM,NUM,...".to_owned()),
+    }
+}
+
+impl ClassicArguments {
+    /// The machine, its kernel resolved on the table.
+    pub(crate) fn build(
+        &self,
+        kind: Classic,
+        features: &Matrix,
+        kernel: Kernel,
+        gamma: Gamma,
+    ) -> CommandResult<Box<dyn Machine>> {
+        let priors = self.priors.clone();
+        Ok(match kind {
+            Classic::Fisher => {
+                let threshold = match &self.threshold {
+                    Some(name) => name.parse::<Threshold>()?,
+                    None => Threshold::default(),
+                };
+                Box::new(Fisher { threshold, shrinkage: self.shrinkage, priors, directions: None })
+            }
+            Classic::KernelFisher => {
+                let threshold = match &self.threshold {
+                    Some(name) => name.parse::<KernelFisherThreshold>()?,
+                    None => KernelFisherThreshold::default(),
+                };
+                let (mu, ridge, landmarks) = (self.mu, self.ridge, self.landmarks);
+                Box::new(KernelFisher { kernel, mu, ridge, threshold, priors, landmarks })
+            }
+            Classic::Mixture => Box::new(self.mixture()),
+            Classic::MixtureBayes => {
+                let loss = self.losses.clone();
+                Box::new(MixtureBayes { mixture: self.mixture(), priors, loss })
+            }
+            Classic::Neighbours | Classic::NeighboursRegression => Box::new(KNearest {
+                k: self.neighbours.unwrap_or(5),
+                weighting: self.weights,
+                metric: self.metric,
+                search: self.search,
+                regression: kind == Classic::NeighboursRegression,
+            }),
+            Classic::Parzen => {
+                let width = self.width.unwrap_or(Width::LeaveOneOut);
+                Box::new(Parzen { window: self.window, width, priors })
+            }
+            Classic::Density => {
+                let width = self.width.unwrap_or_default();
+                Box::new(KernelDensity { window: self.window, width })
+            }
+            Classic::ProbabilisticNetwork => {
+                let width = self.width.unwrap_or(Width::LeaveOneOut);
+                Box::new(ProbabilisticNetwork { input: self.input, width, priors })
+            }
+            Classic::KMeans => {
+                let starts = self.starts.unwrap_or(1);
+                Box::new(KMeans { clusters: self.clusters, starts, ..KMeans::default() })
+            }
+            Classic::Spectral => {
+                let affinity = match self.neighbours {
+                    Some(count) => Affinity::Neighbours { count },
+                    None => Affinity::Gaussian { gamma: gamma.resolve(features) },
+                };
+                let starts = self.starts.unwrap_or(10);
+                Box::new(Spectral { clusters: self.clusters, affinity, cut: self.cut, starts })
+            }
+        })
+    }
+
+    fn mixture(&self) -> GaussianMixture {
+        GaussianMixture {
+            components: self.components.unwrap_or(1),
+            criterion: self.criterion,
+            covariance: self.covariance,
+            floor: self.floor,
+            starts: self.starts.unwrap_or(1),
+            initialisation: self.init,
+            ..GaussianMixture::default()
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Lloyd's iteration on packed rows, and the seeds of k-means++.
+//!
+//! Every round assigns each row to the nearest centre and moves the centres to the means of their
+//! rows, which never raises Σ ‖x − centre‖² (Lloyd, 1957). Seeds are drawn with probability
+//! proportional to the squared distance to those before (Arthur and Vassilvitskii, 2007), the best
+//! of 2 + ln k draws each.
+
+use rayon::prelude::*;
+
+use super::super::distances::Distances;
+use super::super::rows::{dense_rows, table};
+use crate::context::Context;
+use crate::data::Matrix;
+use crate::error::{Error, Result};
+use crate::random::Generator;
+use crate::solver::Status;
+use crate::solver::algebra::squared_distance;
+
+/// Rows assigned by one task.
+const TASK_ROWS: usize = 2048;
+
+/// Rows packed for distances to few centres.
+pub(in super::super) struct Lloyd<'a> {
+    distances: Distances<f64>,
+    pub(super) rows: Vec<f64>,
+    pub(super) columns: usize,
+    context: &'a Context,
+}
+
+/// Where the rows belong.
+pub(in super::super) struct Assignment {
+    /// The nearest centre of every row, the first of equals.
+    pub(in super::super) labels: Vec<u32>,
+    /// Squared distance to it.
+    pub(in super::super) squares: Vec<f64>,
+    /// Rounds it took.
+    pub(in super::super) rounds: usize,
+    pub(in super::super) status: Status,
+}
+
+impl Assignment {
+    /// Σ of the squared distances.
+    pub(in super::super) fn inertia(&self) -> f64 {
+        self.squares.iter().sum()
+    }
+}
+
+impl<'a> Lloyd<'a> {
+    pub(in super::super) fn new(rows: &Matrix, context: &'a Context) -> Result<Self> {
+        let distances = Distances::new(rows, context)?;
+        Ok(Self { distances, rows: dense_rows(rows), columns: rows.columns(), context })
+    }
+
+    pub(super) fn row(&self, i: usize) -> &[f64] {
+        &self.rows[i * self.columns..(i + 1) * self.columns]
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.distances.len()
+    }
+
+    /// The nearest centre of every row.
+    pub(super) fn assign(&self, centres: &[f64]) -> Result<Assignment> {
+        let count = centres.len() / self.columns;
+        let measured = self.distances.measure(&table(centres.to_vec(), self.columns)?, 0..count)?;
+        let rows = self.len();
+        let part = |task: usize| {
+            let range = task * TASK_ROWS..((task + 1) * TASK_ROWS).min(rows);
+            let width = range.len();
+            let mut products = vec![0.0; count * width];
+            self.distances.products(&measured, range.clone(), &mut products, width);
+            let mut best = vec![(f64::INFINITY, 0_u32); width];
+            for (c, products) in products.chunks_exact(width).enumerate() {
+                let norm = measured.norms[c];
+                for (best, product) in best.iter_mut().zip(products) {
+                    let value = norm - 2.0 * product;
+                    *best = if value < best.0 { (value, c as u32) } else { *best };
+                }
+            }
+            let norms = &self.distances.norms()[range];
+            best.into_iter().zip(norms).map(|((v, c), n)| ((v + n).max(0.0), c)).collect::<Vec<_>>()
+        };
+        let tasks = rows.div_ceil(TASK_ROWS);
+        let parts: Vec<Vec<(f64, u32)>> = if self.context.is_parallel() {
+            self.context.install(|| (0..tasks).into_par_iter().map(part).collect())
+        } else {
+            (0..tasks).map(part).collect()
+        };
+        let (squares, labels) = parts.into_iter().flatten().unzip();
+        Ok(Assignment { labels, squares, rounds: 0, status: Status::Solved })
+    }
+
+    /// Moves the centres until they stand still, their moves sum to less than `tol` times the
+    /// variance of the features, or `rounds` are over.
+    pub(in super::super) fn run(
+        &self,
+        centres: &mut [f64],
+        rounds: usize,
+        tol: f64,
+    ) -> Result<Assignment> {
+        let columns = self.columns;
+        let threshold = tol * self.variance();
+        let mut status = if rounds == 0 { Status::Solved } else { Status::IterationLimit };
+        let mut done = 0;
+        let mut before: Option<Vec<u32>> = None;
+        while done < rounds {
+            let assigned = self.assign(centres)?;
+            done += 1;
+            if before.as_ref() == Some(&assigned.labels) {
+                status = Status::Solved;
+                break;
+            }
+            let moved = self.recentre(centres, &assigned);
+            before = Some(assigned.labels);
+            let shift: f64 = centres
+                .chunks_exact(columns)
+                .zip(moved.chunks_exact(columns))
+                .map(|(a, b)| squared_distance(a, b))
+                .sum();
+            centres.copy_from_slice(&moved);
+            if shift <= threshold {
+                status = Status::Solved;
+                break;
+            }
+            if let Some(stopped) = self.context.stop_request() {
+                status = stopped;
+                break;
+            }
+        }
+        let mut assigned = self.assign(centres)?;
+        assigned.rounds = done;
+        assigned.status = status;
+        Ok(assigned)
+    }
+
+    /// The means of the rows of every centre; a centre without rows goes to the row farthest from
+    /// its own.
+    fn recentre(&self, centres: &[f64], assigned: &Assignment) -> Vec<f64> {
+        let columns = self.columns;
+        let count = centres.len() / columns;
+        let (mut sums, mut sizes) = (vec![0.0; centres.len()], vec![0_usize; count]);
+        for (row, &label) in self.rows.chunks_exact(columns).zip(&assigned.labels) {
+            sizes[label as usize] += 1;
+            let sums = &mut sums[label as usize * columns..][..columns];
+            sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+        }
+        let mut farthest: Vec<usize> = Vec::new();
+        if sizes.contains(&0) {
+            farthest = (0..self.len()).collect();
+            farthest.sort_by(|&a, &b| {
+                assigned.squares[a].total_cmp(&assigned.squares[b]).then(b.cmp(&a))
+            });
+        }
+        for (c, size) in sizes.iter().enumerate() {
+            let centre = &mut sums[c * columns..][..columns];
+            match size {
+                0 => {
+                    let row = farthest.pop().unwrap_or(0);
+                    centre.copy_from_slice(self.row(row));
+                }
+                _ => centre.iter_mut().for_each(|sum| *sum /= *size as f64),
+            }
+        }
+        sums
+    }
+
+    /// Mean variance of the features.
+    fn variance(&self) -> f64 {
+        let means = super::super::rows::means(self.rows.chunks_exact(self.columns), self.columns);
+        let rows = self.rows.chunks_exact(self.columns);
+        rows.map(|row| squared_distance(row, &means)).sum::<f64>() / self.rows.len().max(1) as f64
+    }
+}
+
+/// Rows to start from.
+pub(in super::super) fn seeds(
+    lloyd: &Lloyd<'_>,
+    count: usize,
+    generator: &mut Generator,
+) -> Result<Vec<f64>> {
+    let rows = lloyd.len();
+    if count > rows {
+        let expected = format!("at most the {rows} rows");
+        return Err(Error::parameter("clusters", expected, count));
+    }
+    let draws = 2 + (count as f64).ln() as usize;
+    let mut chosen = vec![generator.below(rows)];
+    let mut centres = lloyd.row(chosen[0]).to_vec();
+    let mut nearest = lloyd.assign(&centres)?.squares;
+    while chosen.len() < count {
+        let total: f64 = nearest.iter().sum();
+        let mut best: Option<(f64, usize, Vec<f64>)> = None;
+        for _ in 0..draws {
+            let row = match total > 0.0 {
+                true => draw(&nearest, generator.unit() * total),
+                false => generator.below(rows),
+            };
+            let squares = lloyd.assign(lloyd.row(row))?.squares;
+            let closer: Vec<f64> =
+                nearest.iter().zip(squares).map(|(&a, b)| if b < a { b } else { a }).collect();
+            let sum: f64 = closer.iter().sum();
+            if best.as_ref().is_none_or(|(least, ..)| sum < *least) {
+                best = Some((sum, row, closer));
+            }
+        }
+        if let Some((_, row, closer)) = best {
+            chosen.push(row);
+            centres.extend_from_slice(lloyd.row(row));
+            nearest = closer;
+        }
+    }
+    Ok(centres)
+}
+
+/// The row at which the running sum of weights passes `target`.
+fn draw(weights: &[f64], target: f64) -> usize {
+    let mut sum = 0.0;
+    for (row, weight) in weights.iter().enumerate() {
+        sum += weight;
+        if sum > target {
+            return row;
+        }
+    }
+    weights.iter().rposition(|weight| *weight > 0.0).unwrap_or(0)
+}

@@ -1,0 +1,12 @@
+//! Clusters: k-means, and the eigenvectors of a graph.
+
+mod graph;
+mod kmeans;
+mod lloyd;
+mod spectral;
+#[cfg(test)]
+mod tests;
+
+pub use kmeans::KMeans;
+pub(super) use lloyd::{Lloyd, seeds};
+pub use spectral::{Affinity, Cut, Spectral};

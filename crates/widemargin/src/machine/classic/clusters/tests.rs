@@ -1,0 +1,122 @@
+use super::super::rows::table;
+use super::*;
+use crate::Context;
+use crate::data::{Dataset, Labels};
+use crate::machine::{ClassicPart, Machine, Model};
+use crate::random::Generator;
+
+fn clouds(rows: usize, clusters: usize) -> Dataset {
+    let mut generator = Generator::new(4);
+    let values = (0..rows).flat_map(|i| {
+        let angle = (i % clusters) as f64 / clusters as f64 * std::f64::consts::TAU;
+        [5.0 * angle.cos() + 0.4 * generator.normal(), 5.0 * angle.sin() + 0.4 * generator.normal()]
+    });
+    let labels = Labels::Int((0..rows as i64).map(|i| i % clusters as i64).collect());
+    Dataset::new(table(values.collect(), 2).unwrap(), labels).unwrap()
+}
+
+fn answers(model: &Model, data: &Dataset) -> Vec<i64> {
+    let context = Context::new();
+    match model.predictor(&context).unwrap().predict(data.features()).unwrap() {
+        Labels::Int(labels) => labels,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Whether two groupings are the same up to names.
+fn same(found: &[i64], data: &Dataset) -> bool {
+    let Labels::Int(truth) = data.labels() else { return false };
+    (0..found.len()).all(|i| (0..i).all(|j| (found[i] == found[j]) == (truth[i] == truth[j])))
+}
+
+#[test]
+fn separate_clouds_are_found() {
+    let data = clouds(300, 5);
+    let context = Context::new();
+    let starts = 3;
+    let machines: [Box<dyn Machine>; 3] = [
+        Box::new(KMeans { clusters: 5, starts, ..KMeans::default() }),
+        Box::new(Spectral { clusters: 5, ..Spectral::default() }),
+        Box::new(Spectral {
+            clusters: 5,
+            affinity: Affinity::Neighbours { count: 8 },
+            ..Spectral::default()
+        }),
+    ];
+    for machine in machines {
+        let model = machine.fit(&data, &context).unwrap();
+        assert!(same(&answers(&model, &data), &data), "{}", model.kind);
+        model.validate().unwrap();
+    }
+}
+
+#[test]
+fn lloyd_ends_where_no_row_and_no_centre_moves() {
+    let data = clouds(400, 7);
+    let machine = KMeans { clusters: 4, tol: 0.0, ..KMeans::default() };
+    let model = machine.fit(&data, &Context::new()).unwrap();
+    let found = answers(&model, &data);
+    let (mut row, mut centre) = (vec![0.0; 2], vec![0.0; 2]);
+    for c in 0..4 {
+        let (mut sums, mut size) = ([0.0; 2], 0.0);
+        for i in (0..400).filter(|&i| found[i] == c) {
+            data.features().copy_row(i, &mut row);
+            (0..2).for_each(|j| sums[j] += row[j]);
+            size += 1.0;
+        }
+        model.support.copy_row(c as usize, &mut centre);
+        (0..2).for_each(|j| assert!((sums[j] / size - centre[j]).abs() < 1e-12));
+    }
+}
+
+#[test]
+fn the_normalised_cut_is_the_least_of_all() {
+    // Two clouds and a bridge, few enough to try every cut.
+    let places = [0.0, 0.3, 0.5, 1.2, 1.9, 2.3, 2.4, 2.8, 3.0_f64];
+    let data = Dataset::new(table(places.to_vec(), 1).unwrap(), Labels::None).unwrap();
+    let affinity = Affinity::Gaussian { gamma: 1.0 };
+    let machine = Spectral { clusters: 2, affinity, cut: Cut::Normalised, ..Spectral::default() };
+    let model = machine.fit(&data, &Context::new()).unwrap();
+    let found = answers(&model, &data);
+    let n = places.len();
+    let similar = |i: usize, j: usize| match i == j {
+        true => 0.0,
+        false => (-(places[i] - places[j]).powi(2)).exp(),
+    };
+    let value = |side: &dyn Fn(usize) -> bool| {
+        let (mut cut, mut volumes) = (0.0, [0.0, 0.0]);
+        for i in 0..n {
+            for j in 0..n {
+                volumes[usize::from(side(i))] += similar(i, j);
+                cut += if side(i) && !side(j) { similar(i, j) } else { 0.0 };
+            }
+        }
+        cut / volumes[0] + cut / volumes[1]
+    };
+    let ours = value(&|i| found[i] == 1);
+    let least = (1..(1_u32 << n) - 1)
+        .map(|mask| value(&|i| mask & (1 << i) != 0))
+        .fold(f64::INFINITY, f64::min);
+    assert!((ours - least).abs() < 1e-6, "{ours} and {least}");
+}
+
+#[test]
+fn more_clusters_than_distinct_rows_are_survived() {
+    let data = Dataset::new(table(vec![1.0; 6], 1).unwrap(), Labels::None).unwrap();
+    let context = Context::new();
+    assert!(KMeans { clusters: 3, ..KMeans::default() }.fit(&data, &context).is_ok());
+    assert!(KMeans { clusters: 7, ..KMeans::default() }.fit(&data, &context).is_err());
+    assert!(Spectral { clusters: 3, ..Spectral::default() }.fit(&data, &context).is_ok());
+    let cut = Spectral { clusters: 3, cut: Cut::Normalised, ..Spectral::default() };
+    assert!(cut.fit(&data, &context).is_err());
+}
+
+#[test]
+fn spectral_clusters_keep_their_training_labels() {
+    let data = clouds(120, 3);
+    let model =
+        Spectral { clusters: 3, ..Spectral::default() }.fit(&data, &Context::new()).unwrap();
+    let Some(ClassicPart::Neighbours(part)) = &model.classic else { panic!() };
+    let kept: Vec<i64> = part.targets.iter().map(|&t| t as i64).collect();
+    assert_eq!(kept, answers(&model, &data));
+}

@@ -1,0 +1,417 @@
+//! Kernel Fisher discriminant (Mika et al., 1999; JHU 685.621, 1.4).
+//!
+//! Directions w = Σ αᵢφ(xᵢ) maximise αᵀMα / αᵀN_μα, where (m_C)ᵢ is the mean of K(xᵢ, ·) over class
+//! C and N_μ = Σ_C K_C(I − 11ᵀ/l_C)K_Cᵀ + μI (or + μK, which penalises ‖w‖). Two classes give
+//! α = N_μ⁻¹(m₊ − m₋); more give the generalised eigenvectors, and the nearest class mean among
+//! the projections decides. Beyond [`LARGEST_EXACT`] rows the sum runs over random landmarks
+//! (Nyström; Williams and Seeger, 2001) while N is still that of all rows.
+
+use std::ops::Range;
+use std::time::Instant;
+
+use super::super::names::names;
+use super::super::rows::{self, Effort, Priors, check_labelled, class_table, warn};
+use super::super::{Classic, ClassicPart, Discriminant};
+use crate::context::Context;
+use crate::data::{Dataset, Dense, Labels, Matrix};
+use crate::error::{Error, Result};
+use crate::kernel::{Kernel, KernelBlocks};
+use crate::machine::training::support_table;
+use crate::machine::{
+    Calibration, DecisionFunction, Machine, Model, Part, Precision, Scheme, SolverOptions, Svc,
+};
+use crate::random::Generator;
+use crate::solver::algebra::{Cholesky, add_products, dot, eigen_symmetric};
+
+/// Rows up to which every row is in the expansion.
+const LARGEST_EXACT: usize = 20_000;
+
+/// Landmarks beyond that, unless told otherwise.
+const LANDMARKS: usize = 2_000;
+
+/// Rows whose kernel values are held at a time.
+const BLOCK_ROWS: usize = 256;
+
+/// Where the boundary of two classes lies among the projections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KernelFisherThreshold {
+    /// Where a linear support vector machine (C = 1) of the standardised projections puts it.
+    #[default]
+    Svm,
+    /// Half-way between the mean projections.
+    Midpoint,
+}
+
+names!(KernelFisherThreshold, "threshold", Svm: "svm", Midpoint: "midpoint");
+
+/// What the ridge penalises.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ridge {
+    /// ‖α‖²: N + μI.
+    #[default]
+    Coefficients,
+    /// ‖w‖²: N + μK.
+    Norm,
+}
+
+names!(Ridge, "ridge", Coefficients: "coefficients", Norm: "norm");
+
+/// Kernel Fisher discriminant.
+///
+/// ```
+/// use widemargin::data::{Dataset, Dense, Labels, Matrix};
+/// use widemargin::kernel::Kernel;
+/// use widemargin::machine::{KernelFisher, Machine};
+/// use widemargin::Context;
+///
+/// // Exclusive or.
+/// let rows = Matrix::DenseF64(Dense::new(4, 2, vec![0., 0., 1., 1., 0., 1., 1., 0.])?);
+/// let data = Dataset::new(rows, Labels::Int(vec![0, 0, 1, 1]))?;
+/// let machine = KernelFisher { kernel: Kernel::Gaussian { gamma: 1.0 }, ..KernelFisher::default() };
+/// let context = Context::new();
+/// let model = machine.fit(&data, &context)?;
+/// assert_eq!(&model.predictor(&context)?.predict(data.features())?, data.labels());
+/// # Ok::<(), widemargin::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct KernelFisher {
+    /// The kernel.
+    pub kernel: Kernel,
+    /// μ > 0.
+    pub mu: f64,
+    /// What μ penalises.
+    pub ridge: Ridge,
+    /// Where the boundary of two classes lies.
+    pub threshold: KernelFisherThreshold,
+    /// Class probabilities in the scores of more than two classes.
+    pub priors: Priors,
+    /// Rows in the expansion, chosen at random; `None` for all up to 20 000 and 2 000 beyond.
+    pub landmarks: Option<usize>,
+}
+
+impl Default for KernelFisher {
+    fn default() -> Self {
+        Self {
+            kernel: Kernel::Gaussian { gamma: 1.0 },
+            mu: 1e-3,
+            ridge: Ridge::Coefficients,
+            threshold: KernelFisherThreshold::Svm,
+            priors: Priors::Frequencies,
+            landmarks: None,
+        }
+    }
+}
+
+/// The expansion and the training rows, both class by class.
+struct Expansion<'a> {
+    blocks: KernelBlocks<f64>,
+    rows: Matrix,
+    starts: Vec<usize>,
+    context: &'a Context,
+}
+
+impl Expansion<'_> {
+    /// Calls `visit(rows, kernel values)` for runs of training rows of one class.
+    fn each_block(
+        &self,
+        mut visit: impl FnMut(usize, Range<usize>, &[f64]) -> Result<()>,
+    ) -> Result<()> {
+        let width = self.blocks.len();
+        let mut values = vec![0.0; BLOCK_ROWS * width];
+        for (class, run) in self.starts.windows(2).enumerate() {
+            for start in (run[0]..run[1]).step_by(BLOCK_ROWS) {
+                if self.context.stop_request().is_some() {
+                    return Err(Error::Interrupted);
+                }
+                let rows = start..(start + BLOCK_ROWS).min(run[1]);
+                let queries = self.blocks.prepare(&self.rows, rows.clone())?;
+                self.blocks.query_block(&queries, 0..rows.len(), 0..width, &mut values, width);
+                visit(class, rows.clone(), &values[..rows.len() * width])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// m_C of every class.
+    fn class_means(&self) -> Result<Vec<Vec<f64>>> {
+        let width = self.blocks.len();
+        let mut means = vec![vec![0.0; width]; self.starts.len() - 1];
+        self.each_block(|class, _, values| {
+            for row in values.chunks_exact(width) {
+                means[class].iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+            }
+            Ok(())
+        })?;
+        for (mean, run) in means.iter_mut().zip(self.starts.windows(2)) {
+            mean.iter_mut().for_each(|sum| *sum /= (run[1] - run[0]) as f64);
+        }
+        Ok(means)
+    }
+
+    /// N, its lower triangle.
+    fn within(&self, means: &[Vec<f64>]) -> Result<Vec<f64>> {
+        let width = self.blocks.len();
+        let mut within = vec![0.0; width * width];
+        self.each_block(|class, rows, values| {
+            let mut turned = vec![0.0; values.len()];
+            for (r, row) in values.chunks_exact(width).enumerate() {
+                for (j, (value, mean)) in row.iter().zip(&means[class]).enumerate() {
+                    turned[j * rows.len() + r] = value - mean;
+                }
+            }
+            let panel = Dense::new(width, rows.len(), turned)?;
+            add_products(&mut within, width, 0, panel, 1.0, self.context)
+        })?;
+        Ok(within)
+    }
+}
+
+impl Machine for KernelFisher {
+    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+        let started = Instant::now();
+        if !(self.mu.is_finite() && self.mu > 0.0) {
+            return Err(Error::parameter("mu", "a finite number above 0", self.mu));
+        }
+        self.kernel.validate()?;
+        let classes = check_labelled(data)?;
+        let members = classes.rows_by_class();
+        let counts: Vec<usize> = members.iter().map(Vec::len).collect();
+        let log_priors = self.priors.logarithms(&counts)?;
+        let order = members.concat();
+        let starts = starts(&counts);
+        let chosen = self.choose(&order, context)?;
+        let landmarks: Vec<usize> = chosen.iter().map(|&place| order[place]).collect();
+        let set = context.instruction_set();
+        let expansion = Expansion {
+            blocks: KernelBlocks::new(&self.kernel, data.features(), Some(&landmarks), set)?,
+            rows: data.features().select_rows(&order),
+            starts: starts.clone(),
+            context,
+        };
+        let means = expansion.class_means()?;
+        let (factor, mu) = self.factor(&expansion, &means, context)?;
+        let parameters = [
+            ("mu", self.mu.to_string()),
+            ("landmarks", landmarks.len().to_string()),
+            ("threshold", self.threshold.to_string()),
+        ];
+        let effort = Effort::closed_form(started, &parameters);
+        let solved = match means.as_slice() {
+            [first, second] => self.two_classes(&expansion, &factor, first, second)?,
+            _ => several_classes(&means, &log_priors, &factor, data.rows()),
+        };
+        let part = ClassicPart::Discriminant(Discriminant {
+            projections: solved.directions.into_iter().map(|(a, b)| whole(a, b)).collect(),
+            separability: solved.separability,
+            ratios: solved.ratios,
+            feature_scores: Vec::new(),
+            regularisation: mu,
+        });
+        let support = support_table(&self.kernel, data, &landmarks);
+        let mut model = rows::model(Classic::KernelFisher, data, support, part, effort);
+        model.kernel = self.kernel.clone();
+        let class_of = |place: usize| starts.partition_point(|&start| start <= place) - 1;
+        let mut support_counts = vec![0; counts.len()];
+        chosen.iter().for_each(|&place| support_counts[class_of(place)] += 1);
+        let mut table = class_table(&classes, support_counts);
+        if counts.len() == 2 {
+            table.scheme = Scheme::OneVsOne;
+        }
+        model.classes = Some(table);
+        model.support_rows = landmarks;
+        model.calibration = (counts.len() > 2).then_some(Calibration::Softmax);
+        model.functions = solved.functions.into_iter().map(|(a, b)| whole(a, b)).collect();
+        Ok(model)
+    }
+
+    fn kernel(&self) -> Option<&Kernel> {
+        Some(&self.kernel)
+    }
+}
+
+/// Coefficients and offsets of functions over the expansion.
+struct Solved {
+    functions: Vec<(Vec<f64>, f64)>,
+    directions: Vec<(Vec<f64>, f64)>,
+    ratios: Vec<f64>,
+    separability: f64,
+}
+
+impl KernelFisher {
+    /// Places of the landmarks among the rows, ascending.
+    fn choose(&self, order: &[usize], context: &Context) -> Result<Vec<usize>> {
+        let rows = order.len();
+        let count = match self.landmarks {
+            None if rows <= LARGEST_EXACT => rows,
+            None => LANDMARKS,
+            Some(0) => return Err(Error::parameter("landmarks", "at least 1", 0)),
+            Some(count) => count.min(rows),
+        };
+        let mut places: Vec<usize> = (0..rows).collect();
+        if count < rows {
+            Generator::new(context.seed()).shuffle(&mut places);
+            places.truncate(count);
+            places.sort_unstable();
+        }
+        Ok(places)
+    }
+
+    /// The factor of N_μ, and the μ it took.
+    fn factor(
+        &self,
+        expansion: &Expansion<'_>,
+        means: &[Vec<f64>],
+        context: &Context,
+    ) -> Result<(Cholesky, f64)> {
+        let width = expansion.blocks.len();
+        let mut within = expansion.within(means)?;
+        let mut mu = self.mu;
+        if self.ridge == Ridge::Norm {
+            let all: Vec<usize> = (0..width).collect();
+            let queries = expansion.blocks.gather(&all);
+            let mut gram = vec![0.0; width * width];
+            expansion.blocks.query_block(&queries, 0..width, 0..width, &mut gram, width);
+            within.iter_mut().zip(&gram).for_each(|(sum, value)| *sum += mu * value);
+        }
+        // N + μK of dependent rows is singular; a ridge of rounding's size decides then.
+        let level = (0..width).map(|i| within[i * width + i]).sum::<f64>() / width as f64;
+        let mut ridge = if self.ridge == Ridge::Coefficients { mu } else { 0.0 };
+        for _ in 0..20 {
+            let mut matrix = within.clone();
+            (0..width).for_each(|i| matrix[i * width + i] += ridge);
+            if let Some(factor) = Cholesky::new(matrix, width, context)? {
+                if self.ridge == Ridge::Coefficients && ridge > mu {
+                    warn(context, format!("mu was raised to {ridge:e} to make N + mu I regular"));
+                    mu = ridge;
+                }
+                return Ok((factor, mu));
+            }
+            ridge = if ridge == 0.0 { level * f64::EPSILON } else { 10.0 * ridge };
+        }
+        Err(Error::parameter("mu", "large enough to make N + mu I positive definite", self.mu))
+    }
+
+    fn two_classes(
+        &self,
+        expansion: &Expansion<'_>,
+        factor: &Cholesky,
+        first: &[f64],
+        second: &[f64],
+    ) -> Result<Solved> {
+        let difference: Vec<f64> = second.iter().zip(first).map(|(b, a)| b - a).collect();
+        let mut alpha = difference.clone();
+        factor.solve(&mut alpha);
+        let separability = dot(&difference, &alpha);
+        let (slope, constant) = match self.threshold {
+            KernelFisherThreshold::Midpoint => {
+                (1.0, -0.5 * (dot(first, &alpha) + dot(second, &alpha)))
+            }
+            KernelFisherThreshold::Svm => svm_threshold(expansion, &alpha)?,
+        };
+        // Positive speaks for the first class.
+        let coefficients = alpha.iter().map(|value| -slope * value).collect();
+        Ok(Solved {
+            functions: vec![(coefficients, constant)],
+            directions: vec![(alpha, 0.0)],
+            ratios: vec![separability],
+            separability,
+        })
+    }
+}
+
+/// Slope and constant of a linear support vector machine on the projections, the second class
+/// being positive.
+fn svm_threshold(expansion: &Expansion<'_>, alpha: &[f64]) -> Result<(f64, f64)> {
+    let mut projected = Vec::with_capacity(expansion.rows.rows());
+    let mut labels = Vec::with_capacity(expansion.rows.rows());
+    expansion.each_block(|class, _, values| {
+        for row in values.chunks_exact(alpha.len()) {
+            projected.push(dot(row, alpha));
+            labels.push(class as i64);
+        }
+        Ok(())
+    })?;
+    let count = projected.len() as f64;
+    let mean = projected.iter().sum::<f64>() / count;
+    let variance = projected.iter().map(|p| (p - mean) * (p - mean)).sum::<f64>() / count;
+    let deviation = if variance > 0.0 { variance.sqrt() } else { 1.0 };
+    let standard = projected.iter().map(|p| (p - mean) / deviation).collect();
+    let data = Dataset::new(rows::table(standard, 1)?, Labels::Int(labels))?;
+    let options =
+        SolverOptions { tol: 1e-6, precision: Precision::F64, ..SolverOptions::default() };
+    let svm = Svc { c: 1.0, kernel: Kernel::Linear, options, ..Svc::default() };
+    let model = svm.fit(&data, expansion.context)?;
+    // The machine is positive for the first class.
+    let slope = -model.linear_weights()?.row(0)[0] / deviation;
+    let constant = model.functions[0].offset - slope * mean;
+    Ok((slope.max(0.0), constant))
+}
+
+fn several_classes(
+    means: &[Vec<f64>],
+    log_priors: &[f64],
+    factor: &Cholesky,
+    rows: usize,
+) -> Solved {
+    let (count, width) = (means.len(), means[0].len());
+    let priors: Vec<f64> = log_priors.iter().map(|p| p.exp()).collect();
+    let mut centre = vec![0.0; width];
+    for (mean, prior) in means.iter().zip(&priors) {
+        centre.iter_mut().zip(mean).for_each(|(sum, value)| *sum += prior * value);
+    }
+    let deviations: Vec<Vec<f64>> = means
+        .iter()
+        .zip(&priors)
+        .map(|(mean, p)| mean.iter().zip(&centre).map(|(m, c)| p.sqrt() * (m - c)).collect())
+        .collect();
+    let solved: Vec<Vec<f64>> = deviations
+        .iter()
+        .map(|deviation| {
+            let mut deviation = deviation.clone();
+            factor.solve(&mut deviation);
+            deviation
+        })
+        .collect();
+    let gram =
+        (0..count * count).map(|p| dot(&deviations[p / count], &solved[p % count])).collect();
+    let eigen = eigen_symmetric(gram, count);
+    let mut directions = Vec::new();
+    let mut ratios = Vec::new();
+    let scale = rows as f64;
+    for i in (0..count - 1).take_while(|&i| eigen.values[i] > 1e-12 * eigen.values[0]) {
+        let mut alpha = vec![0.0; width];
+        // Within-class variance 1 along the direction.
+        let unit = (scale / eigen.values[i]).sqrt();
+        for (solved, entry) in solved.iter().zip(eigen.vector(i)) {
+            alpha.iter_mut().zip(solved).for_each(|(sum, v)| *sum += unit * entry * v);
+        }
+        directions.push((alpha, 0.0));
+        ratios.push(scale * eigen.values[i]);
+    }
+    let functions = means
+        .iter()
+        .zip(log_priors)
+        .map(|(mean, log_prior)| {
+            let (mut coefficients, mut offset) = (vec![0.0; width], -log_prior);
+            for (alpha, _) in &directions {
+                let place = dot(alpha, mean);
+                coefficients.iter_mut().zip(alpha).for_each(|(sum, a)| *sum += place * a);
+                offset += 0.5 * place * place;
+            }
+            (coefficients, offset)
+        })
+        .collect();
+    let separability = ratios.iter().sum();
+    Solved { functions, directions, ratios, separability }
+}
+
+fn starts(counts: &[usize]) -> Vec<usize> {
+    let mut starts = vec![0];
+    counts.iter().for_each(|count| starts.push(starts[starts.len() - 1] + count));
+    starts
+}
+
+/// A function over all support vectors.
+fn whole(coefficients: Vec<f64>, offset: f64) -> DecisionFunction {
+    DecisionFunction { parts: vec![Part { support: 0..coefficients.len(), coefficients }], offset }
+}

@@ -1,0 +1,11 @@
+//! Fisher's discriminants: directions along which classes lie far apart for their width.
+
+mod fisher;
+mod kernel_fisher;
+mod scatter;
+#[cfg(test)]
+mod tests;
+
+pub use fisher::{Fisher, Threshold};
+pub use kernel_fisher::{KernelFisher, KernelFisherThreshold, Ridge};
+pub use scatter::Shrinkage;

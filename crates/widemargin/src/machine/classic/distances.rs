@@ -1,0 +1,104 @@
+//! Squared distances between rows in blocks: ‖x‖² + ‖z‖² − 2⟨x, z⟩, the products by the kernel
+//! engine.
+//!
+//! Rows that are not mostly zeros are centred first, so that the difference loses few digits.
+
+use std::ops::Range;
+
+use crate::context::Context;
+use crate::data::{Dense, Matrix};
+use crate::error::Result;
+use crate::kernel::{Kernel, KernelBlocks, Queries, Real};
+
+/// Share of non-zeros from which rows are centred; below, the engine multiplies non-zeros only.
+const DENSE_FROM: f64 = 0.5;
+
+/// Rows whose distances are asked for.
+pub(super) struct Distances<T: Real> {
+    blocks: KernelBlocks<T>,
+    origin: Option<Vec<f64>>,
+    norms: Vec<f64>,
+}
+
+/// Rows to measure from.
+pub(super) struct Measured<T: Real> {
+    pub(super) queries: Queries<T>,
+    /// ‖x‖² of every row.
+    pub(super) norms: Vec<f64>,
+    /// Terms that are not zero in its products, at most.
+    pub(super) terms: Vec<usize>,
+}
+
+impl<T: Real> Distances<T> {
+    /// Packs rows.
+    pub(super) fn new(rows: &Matrix, context: &Context) -> Result<Self> {
+        let origin = (rows.density() >= DENSE_FROM).then(|| {
+            let mut sums = vec![0.0; rows.columns()];
+            (0..rows.rows()).for_each(|i| rows.for_each_nonzero(i, |j, value| sums[j] += value));
+            sums.iter_mut().for_each(|sum| *sum /= rows.rows().max(1) as f64);
+            sums
+        });
+        let (centred, norms) = moved(rows, 0..rows.rows(), origin.as_deref())?;
+        let set = context.instruction_set();
+        let blocks = KernelBlocks::new(&Kernel::Linear, &centred, None, set)?;
+        Ok(Self { blocks, origin, norms })
+    }
+
+    /// Number of rows.
+    pub(super) fn len(&self) -> usize {
+        self.norms.len()
+    }
+
+    /// ‖z‖² of every row, from the same origin as [`Measured::norms`].
+    pub(super) fn norms(&self) -> &[f64] {
+        &self.norms
+    }
+
+    /// Makes rows ready to measure from.
+    pub(super) fn measure(&self, queries: &Matrix, range: Range<usize>) -> Result<Measured<T>> {
+        let count = range.len();
+        let (centred, norms) = moved(queries, range, self.origin.as_deref())?;
+        let terms = |i: usize| {
+            let mut terms = 0;
+            centred.for_each_nonzero(i, |_, _| terms += 1);
+            terms
+        };
+        let terms = (0..count).map(terms).collect();
+        Ok(Measured { queries: self.blocks.prepare(&centred, 0..count)?, norms, terms })
+    }
+
+    /// Writes ⟨x, z⟩ of measured row i and row `columns.start` + j to `out[i · stride + j]`.
+    pub(super) fn products(
+        &self,
+        from: &Measured<T>,
+        columns: Range<usize>,
+        out: &mut [T],
+        stride: usize,
+    ) {
+        self.blocks.query_block(&from.queries, 0..from.queries.len(), columns, out, stride);
+    }
+}
+
+/// Rows less the origin, and their squared norms.
+fn moved(rows: &Matrix, range: Range<usize>, origin: Option<&[f64]>) -> Result<(Matrix, Vec<f64>)> {
+    let Some(origin) = origin else {
+        let norm = |i: usize| {
+            let mut sum = 0.0;
+            rows.for_each_nonzero(i, |_, value| sum += value * value);
+            sum
+        };
+        let norms = range.clone().map(norm).collect();
+        let whole = range == (0..rows.rows());
+        let part = if whole { rows.clone() } else { rows.select_rows(&range.collect::<Vec<_>>()) };
+        return Ok((part, norms));
+    };
+    let columns = origin.len();
+    let mut values = vec![0.0; range.len() * columns];
+    for (i, out) in range.clone().zip(values.chunks_exact_mut(columns.max(1))) {
+        rows.copy_row(i, out);
+        out.iter_mut().zip(origin).for_each(|(value, origin)| *value -= origin);
+    }
+    let norms = values.chunks_exact(columns.max(1)).map(|row| row.iter().map(|v| v * v).sum());
+    let norms = norms.collect();
+    Ok((Matrix::DenseF64(Dense::new(range.len(), columns, values)?), norms))
+}

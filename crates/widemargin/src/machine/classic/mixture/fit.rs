@@ -1,0 +1,183 @@
+//! The mixture as a machine: p(x) = Σ_k w_k N(x; μ_k, Σ_k), without labels (JHU 685.621, 1.2).
+
+use std::time::Instant;
+
+use super::super::names::names;
+use super::super::rows::{self, Effort, check, check_number, dense_rows, named, table};
+use super::super::{Classic, ClassicPart, Mixtures};
+use super::covariance::Covariance;
+use super::em::{self, Fitted};
+use crate::context::Context;
+use crate::data::Dataset;
+use crate::error::{Error, Result};
+use crate::machine::{Calibration, Machine, Model};
+
+/// Where EM starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Initialisation {
+    /// The clusters of k-means, itself started by k-means++.
+    #[default]
+    KMeans,
+    /// The seeds of k-means++ and the rows nearest to each.
+    KMeansPlusPlus,
+    /// Random responsibilities.
+    Random,
+}
+
+/// How the number of components is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Criterion {
+    /// −2 ℓ + q ln n (Schwarz, 1978).
+    Bic,
+    /// −2 ℓ + 2 q (Akaike, 1974).
+    Aic,
+}
+
+names!(Initialisation, "init", KMeans: "kmeans", KMeansPlusPlus: "k-means++", Random: "random");
+names!(Criterion, "criterion", Bic: "bic", Aic: "aic");
+
+/// Parameters to start from, in the place of what the initialisation gives.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MixtureStart {
+    /// Weight of every component.
+    pub weights: Option<Vec<f64>>,
+    /// Means, one after the other.
+    pub means: Option<Vec<f64>>,
+    /// Inverse covariances, in the shape of [`Covariance::values`].
+    pub precisions: Option<Vec<f64>>,
+}
+
+/// A mixture of Gaussians.
+///
+/// ```
+/// use widemargin::data::{Dataset, Dense, Labels, Matrix};
+/// use widemargin::machine::{GaussianMixture, Machine};
+/// use widemargin::Context;
+///
+/// let rows = Matrix::DenseF64(Dense::new(6, 1, vec![0.0, 0.1, 0.2, 9.0, 9.1, 9.2])?);
+/// let data = Dataset::new(rows, Labels::None)?;
+/// let context = Context::new();
+/// let model = GaussianMixture { components: 2, ..GaussianMixture::default() }.fit(&data, &context)?;
+/// let Labels::Int(cluster) = model.predictor(&context)?.predict(data.features())? else { panic!() };
+/// assert!(cluster[0] == cluster[2] && cluster[2] != cluster[3] && cluster[3] == cluster[5]);
+/// # Ok::<(), widemargin::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct GaussianMixture {
+    /// Number of components; with a criterion, the largest number tried.
+    pub components: usize,
+    /// Chooses the number of components, from 1 on.
+    pub criterion: Option<Criterion>,
+    /// The shape of the covariances.
+    pub covariance: Covariance,
+    /// What is added to every variance, so that no component can collapse on a point.
+    pub floor: f64,
+    /// EM ends when the mean log-likelihood changes by less.
+    pub tol: f64,
+    /// Most iterations from one start.
+    pub max_iterations: usize,
+    /// Starts, of which the best is kept.
+    pub starts: usize,
+    /// Where they are.
+    pub initialisation: Initialisation,
+    /// What is given of the start.
+    pub start: MixtureStart,
+}
+
+impl Default for GaussianMixture {
+    fn default() -> Self {
+        Self {
+            components: 1,
+            criterion: None,
+            covariance: Covariance::Full,
+            floor: 1e-6,
+            tol: 1e-3,
+            max_iterations: 100,
+            starts: 1,
+            initialisation: Initialisation::KMeans,
+            start: MixtureStart::default(),
+        }
+    }
+}
+
+impl GaussianMixture {
+    pub(super) fn validate(&self) -> Result<()> {
+        if self.components == 0 {
+            return Err(Error::parameter("components", "at least 1", 0));
+        }
+        if self.max_iterations == 0 {
+            return Err(Error::parameter("max_iter", "at least 1", 0));
+        }
+        check_number("floor", self.floor, 0.0)?;
+        check_number("tol", self.tol, 0.0)
+    }
+
+    /// The mixture of rows, its number of components chosen where that is asked for.
+    pub(super) fn mixture(
+        &self,
+        rows: &[f64],
+        features: usize,
+        context: &Context,
+    ) -> Result<Fitted> {
+        let count = rows.len() / features;
+        let Some(criterion) = self.criterion else {
+            return em::fit(self, rows, features, self.components, context);
+        };
+        let mut best: Option<(f64, Fitted)> = None;
+        for components in 1..=self.components.min(count) {
+            let fitted = em::fit(self, rows, features, components, context)?;
+            let akaike = criterion == Criterion::Aic;
+            let value = fitted.criterion(self.covariance, count, features, akaike);
+            if best.as_ref().is_none_or(|(least, _)| value < *least) {
+                best = Some((value, fitted));
+            }
+        }
+        best.map(|(_, fitted)| fitted).ok_or(Error::Interrupted)
+    }
+
+    pub(super) fn parameters(&self) -> Vec<(String, String)> {
+        named(&[
+            ("components", self.components.to_string()),
+            ("covariance", self.covariance.to_string()),
+            ("floor", self.floor.to_string()),
+            ("tol", self.tol.to_string()),
+            ("init", self.initialisation.to_string()),
+            ("starts", self.starts.to_string()),
+        ])
+    }
+}
+
+impl Machine for GaussianMixture {
+    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+        let started = Instant::now();
+        self.validate()?;
+        check(data)?;
+        if self.components > data.rows() {
+            let expected = format!("at most the {} rows", data.rows());
+            return Err(Error::parameter("components", expected, self.components));
+        }
+        let columns = data.columns();
+        let fitted = self.mixture(&dense_rows(data.features()), columns, context)?;
+        let effort = Effort {
+            started,
+            status: fitted.status,
+            objective: -fitted.log_likelihood,
+            change: fitted.change.abs(),
+            iterations: fitted.iterations,
+            parameters: self.parameters(),
+        };
+        let part = ClassicPart::Mixtures(Mixtures {
+            covariance: self.covariance,
+            components: vec![fitted.weights.len()],
+            weights: fitted.weights,
+            covariances: fitted.covariances,
+            log_priors: vec![0.0],
+            loss: Vec::new(),
+            log_likelihood: fitted.log_likelihood,
+        });
+        let support = table(fitted.means, columns)?;
+        let mut model = rows::model(Classic::Mixture, data, support, part, effort);
+        model.calibration = Some(Calibration::Softmax);
+        Ok(model)
+    }
+}

@@ -1,0 +1,15 @@
+//! Mixtures of Gaussians by expectation and maximisation, and the Bayes classifier on them.
+
+mod bayes;
+mod covariance;
+mod em;
+mod fit;
+mod pass;
+mod ready;
+#[cfg(test)]
+mod tests;
+
+pub use bayes::MixtureBayes;
+pub use covariance::Covariance;
+pub use fit::{Criterion, GaussianMixture, Initialisation, MixtureStart};
+pub(super) use ready::Ready;

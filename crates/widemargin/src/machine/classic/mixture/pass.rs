@@ -1,0 +1,330 @@
+//! One pass of EM over the rows: log-densities, responsibilities and the sums the next parameters
+//! are made of, while a block of rows is in the cache.
+//!
+//! Rows stand in blocks, feature by feature, so that every loop runs along rows. Sums are taken
+//! around the present means, which loses no digits: W_k = Σ r (x − μ)(x − μ)ᵀ − n_k δδᵀ with δ the
+//! step of the mean. Blocks are summed in a fixed order, whatever the number of threads.
+
+use rayon::prelude::*;
+
+use super::covariance::Factor;
+use crate::context::Context;
+use crate::kernel::{PlainLoop, run_plain};
+
+/// Rows of a block.
+pub(super) const ROWS: usize = 256;
+
+/// Rows whose sums are held in registers.
+const LANES: usize = 32;
+
+/// Blocks summed by one task.
+const TASK_BLOCKS: usize = 16;
+
+/// Rows in blocks.
+pub(super) struct Blocks {
+    pub(super) features: usize,
+    pub(super) rows: usize,
+    /// Block after block, feature after feature, [`ROWS`] values each; zeros at the end.
+    values: Vec<f64>,
+}
+
+impl Blocks {
+    /// Arranges rows, less `origin`.
+    pub(super) fn new(rows: &[f64], features: usize, origin: &[f64]) -> Self {
+        let count = rows.len() / features.max(1);
+        let blocks = count.div_ceil(ROWS);
+        let mut values = vec![0.0; blocks * ROWS * features];
+        for (i, row) in rows.chunks_exact(features.max(1)).enumerate() {
+            let block = &mut values[i / ROWS * ROWS * features..][..ROWS * features];
+            for (j, (value, origin)) in row.iter().zip(origin).enumerate() {
+                block[j * ROWS + i % ROWS] = value - origin;
+            }
+        }
+        Self { features, rows: count, values }
+    }
+
+    /// Feature `j` of row `i`, from the origin.
+    pub(super) fn value(&self, i: usize, j: usize) -> f64 {
+        self.values[(i / ROWS * self.features + j) * ROWS + i % ROWS]
+    }
+
+    /// The rows one after the other, from the origin.
+    pub(super) fn rows_again(&self) -> Vec<f64> {
+        let features = 0..self.features;
+        (0..self.rows).flat_map(|i| features.clone().map(move |j| self.value(i, j))).collect()
+    }
+}
+
+/// A component as the pass sees it.
+#[derive(Clone)]
+pub(super) struct Component {
+    pub(super) mean: Vec<f64>,
+    pub(super) factor: Factor,
+    /// ln weight − ½ (d ln 2π + ln |Σ|)
+    pub(super) constant: f64,
+}
+
+/// Sums over rows.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sums {
+    /// Σ ln p(x)
+    pub(super) log_likelihood: f64,
+    /// n_k = Σ r
+    pub(super) weights: Vec<f64>,
+    /// Σ r (x − μ_k)
+    pub(super) first: Vec<f64>,
+    /// Σ r (x − μ_k)(x − μ_k)ᵀ, lower triangle of a full matrix, or its diagonal
+    pub(super) second: Vec<f64>,
+}
+
+impl Sums {
+    fn add(&mut self, other: &Self) {
+        if self.weights.is_empty() {
+            self.clone_from(other);
+            return;
+        }
+        let add = |to: &mut [f64], from: &[f64]| {
+            to.iter_mut().zip(from).for_each(|(sum, value)| *sum += value);
+        };
+        self.log_likelihood += other.log_likelihood;
+        add(&mut self.weights, &other.weights);
+        add(&mut self.first, &other.first);
+        add(&mut self.second, &other.second);
+    }
+}
+
+/// Where the responsibilities come from.
+#[derive(Clone, Copy)]
+pub(super) enum Source<'a> {
+    /// The components' densities.
+    Densities,
+    /// Given, one after the other for every row.
+    Given(&'a [f64]),
+}
+
+/// One pass; `diagonal` when only the diagonals of second sums are wanted.
+pub(super) fn pass(
+    blocks: &Blocks,
+    components: &[Component],
+    source: Source<'_>,
+    diagonal: bool,
+    context: &Context,
+) -> Sums {
+    let size = ROWS * blocks.features;
+    let task = |(task, values): (usize, &[f64])| {
+        let work = Pass { blocks, components, source, diagonal, task, values };
+        run_plain(context.instruction_set(), work)
+    };
+    let chunk = (TASK_BLOCKS * size).max(1);
+    let parts: Vec<Sums> = if context.is_parallel() {
+        context.install(|| blocks.values.par_chunks(chunk).enumerate().map(task).collect())
+    } else {
+        blocks.values.chunks(chunk).enumerate().map(task).collect()
+    };
+    let mut sums = Sums::default();
+    parts.iter().for_each(|part| sums.add(part));
+    sums
+}
+
+/// ln(weight · density) of every component for the rows of one block, component after component.
+pub(super) fn log_joints(
+    blocks: &Blocks,
+    block: usize,
+    components: &[Component],
+    context: &Context,
+) -> Vec<f64> {
+    struct Densities<'a>(&'a [f64], usize, &'a [Component]);
+    impl PlainLoop for Densities<'_> {
+        type Output = Vec<f64>;
+
+        #[inline(always)]
+        fn run(self) -> Vec<f64> {
+            let mut differences = vec![0.0; self.1 * ROWS];
+            let mut all = vec![0.0; self.2.len() * ROWS];
+            for (component, out) in self.2.iter().zip(all.chunks_exact_mut(ROWS)) {
+                differ(self.0, &component.mean, &mut differences);
+                densities(&differences, component, out);
+            }
+            all
+        }
+    }
+    let size = ROWS * blocks.features;
+    let values = &blocks.values[block * size..(block + 1) * size];
+    run_plain(context.instruction_set(), Densities(values, blocks.features, components))
+}
+
+struct Pass<'a> {
+    blocks: &'a Blocks,
+    components: &'a [Component],
+    source: Source<'a>,
+    diagonal: bool,
+    task: usize,
+    values: &'a [f64],
+}
+
+impl PlainLoop for Pass<'_> {
+    type Output = Sums;
+
+    #[inline(always)]
+    fn run(self) -> Sums {
+        let (features, count) = (self.blocks.features, self.components.len());
+        let second = if self.diagonal { features } else { features * features };
+        let mut sums = Sums {
+            log_likelihood: 0.0,
+            weights: vec![0.0; count],
+            first: vec![0.0; count * features],
+            second: vec![0.0; count * second],
+        };
+        let mut differences = vec![0.0; features * ROWS];
+        let mut shares = vec![0.0; count * ROWS];
+        let mut weighted = vec![0.0; ROWS];
+        for (at, values) in self.values.chunks_exact(ROWS * features).enumerate() {
+            let first = (self.task * TASK_BLOCKS + at) * ROWS;
+            let rows = ROWS.min(self.blocks.rows - first);
+            match self.source {
+                Source::Densities => {
+                    for (component, out) in
+                        self.components.iter().zip(shares.chunks_exact_mut(ROWS))
+                    {
+                        differ(values, &component.mean, &mut differences);
+                        densities(&differences, component, out);
+                    }
+                    sums.log_likelihood += normalise(&mut shares, count, rows);
+                }
+                Source::Given(given) => {
+                    for (k, out) in shares.chunks_exact_mut(ROWS).enumerate() {
+                        for r in 0..rows {
+                            out[r] = given[(first + r) * count + k];
+                        }
+                        out[rows..].fill(0.0);
+                    }
+                }
+            }
+            for (k, component) in self.components.iter().enumerate() {
+                let shares = &shares[k * ROWS..(k + 1) * ROWS];
+                let weight = sum(shares);
+                if weight == 0.0 {
+                    continue;
+                }
+                sums.weights[k] += weight;
+                differ(values, &component.mean, &mut differences);
+                let second = &mut sums.second[k * second..(k + 1) * second];
+                for i in 0..features {
+                    let own = &differences[i * ROWS..(i + 1) * ROWS];
+                    for r in 0..ROWS {
+                        weighted[r] = shares[r] * own[r];
+                    }
+                    sums.first[k * features + i] += sum(&weighted);
+                    if self.diagonal {
+                        second[i] += product(&weighted, own);
+                    } else {
+                        for j in 0..=i {
+                            let other = &differences[j * ROWS..(j + 1) * ROWS];
+                            second[i * features + j] += product(&weighted, other);
+                        }
+                    }
+                }
+            }
+        }
+        sums
+    }
+}
+
+/// x − μ of a block.
+#[inline(always)]
+fn differ(values: &[f64], mean: &[f64], out: &mut [f64]) {
+    for ((values, out), &mean) in
+        values.chunks_exact(ROWS).zip(out.chunks_exact_mut(ROWS)).zip(mean)
+    {
+        for r in 0..ROWS {
+            out[r] = values[r] - mean;
+        }
+    }
+}
+
+/// ln(weight · density) of one component for the rows of a block.
+#[inline(always)]
+fn densities(differences: &[f64], component: &Component, out: &mut [f64]) {
+    let features = component.mean.len();
+    for start in (0..ROWS).step_by(LANES) {
+        let mut squares = [0.0; LANES];
+        for i in 0..features {
+            let mut value = [0.0; LANES];
+            if component.factor.lower.is_empty() {
+                let scale = component.factor.scales[i];
+                let row = &differences[i * ROWS + start..][..LANES];
+                for r in 0..LANES {
+                    value[r] = scale * row[r];
+                }
+            } else {
+                let factors = &component.factor.lower[i * features..][..=i];
+                for (j, &factor) in factors.iter().enumerate() {
+                    let row = &differences[j * ROWS + start..][..LANES];
+                    for r in 0..LANES {
+                        value[r] += factor * row[r];
+                    }
+                }
+            }
+            for r in 0..LANES {
+                squares[r] += value[r] * value[r];
+            }
+        }
+        for r in 0..LANES {
+            out[start + r] = component.constant - 0.5 * squares[r];
+        }
+    }
+}
+
+/// Turns log-joints of a block into responsibilities, 0 beyond the first `rows` rows; returns
+/// Σ ln p(x).
+#[inline(always)]
+fn normalise(shares: &mut [f64], count: usize, rows: usize) -> f64 {
+    let mut total = 0.0;
+    let mut largest = [f64::NEG_INFINITY; ROWS];
+    for row in shares.chunks_exact(ROWS) {
+        for r in 0..ROWS {
+            largest[r] = if row[r] > largest[r] { row[r] } else { largest[r] };
+        }
+    }
+    let mut sums = [0.0; ROWS];
+    for row in shares.chunks_exact_mut(ROWS).take(count) {
+        for r in 0..ROWS {
+            // Shares below e⁻⁷⁰⁰ are 0, and most are.
+            let difference = row[r] - largest[r];
+            row[r] = if difference < -700.0 { 0.0 } else { difference.exp() };
+            sums[r] += row[r];
+        }
+    }
+    for r in 0..rows {
+        total += largest[r] + sums[r].ln();
+    }
+    for row in shares.chunks_exact_mut(ROWS) {
+        for r in 0..ROWS {
+            row[r] /= sums[r];
+        }
+        row[rows..].fill(0.0);
+    }
+    total
+}
+
+#[inline(always)]
+fn sum(values: &[f64]) -> f64 {
+    let mut sums = [0.0; LANES];
+    for chunk in values.as_chunks::<LANES>().0 {
+        for r in 0..LANES {
+            sums[r] += chunk[r];
+        }
+    }
+    sums.iter().sum()
+}
+
+#[inline(always)]
+fn product(a: &[f64], b: &[f64]) -> f64 {
+    let mut sums = [0.0; LANES];
+    for (x, y) in a.as_chunks::<LANES>().0.iter().zip(b.as_chunks::<LANES>().0) {
+        for r in 0..LANES {
+            sums[r] += x[r] * y[r];
+        }
+    }
+    sums.iter().sum()
+}

@@ -1,0 +1,172 @@
+//! k nearest neighbours (JHU 685.621, 1.3): the machine and its parameters.
+//!
+//! Among the k nearest rows the class with the most votes wins. Ties of votes go to the class with
+//! the smaller sum of distances, then to the class of the nearest tied neighbour, then to the lower
+//! class; rows at the same distance come in the order of the training data.
+
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use super::super::names::names;
+use super::super::rows::{self, Effort, check, check_labelled, class_table, dense_rows};
+use super::super::{Classic, ClassicPart, Neighbours};
+use crate::context::Context;
+use crate::data::Dataset;
+use crate::error::{Error, Result};
+use crate::machine::{Calibration, Machine, Model};
+use crate::solver::algebra::{Cholesky, eigen_symmetric};
+
+/// What a neighbour's vote counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Weighting {
+    /// 1.
+    #[default]
+    Uniform,
+    /// 1 / distance; rows at distance 0 alone decide where there are any.
+    Distance,
+}
+
+/// How neighbours are found; the answers are the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Search {
+    /// Whichever is expected to be faster.
+    #[default]
+    Auto,
+    /// Blocks of products with all rows, then exact distances of those that can be among the k.
+    Brute,
+    /// A tree of boxes (KD-tree; Bentley, 1975).
+    Tree,
+}
+
+/// Which distance counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Metric {
+    /// Euclid's.
+    #[default]
+    Euclidean,
+    /// Mahalanobis's, with the covariance of all rows.
+    Mahalanobis,
+}
+
+names!(Weighting, "weights", Uniform: "uniform", Distance: "distance");
+names!(Search, "search", Auto: "auto", Brute: "brute", Tree: "tree");
+names!(Metric, "metric", Euclidean: "euclidean", Mahalanobis: "mahalanobis");
+
+/// Classification or regression by the nearest neighbours.
+///
+/// ```
+/// use widemargin::data::{Dataset, Dense, Labels, Matrix};
+/// use widemargin::machine::{KNearest, Machine};
+/// use widemargin::Context;
+///
+/// let rows = Matrix::DenseF64(Dense::new(4, 1, vec![0.0, 1.0, 10.0, 11.0])?);
+/// let data = Dataset::new(rows, Labels::Text(["a", "a", "b", "b"].map(Into::into).to_vec()))?;
+/// let context = Context::new();
+/// let model = KNearest { k: 3, ..KNearest::default() }.fit(&data, &context)?;
+/// let query = Matrix::DenseF64(Dense::new(1, 1, vec![4.0])?);
+/// assert_eq!(model.predictor(&context)?.predict(&query)?, Labels::Text(vec!["a".into()]));
+/// # Ok::<(), widemargin::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct KNearest {
+    /// How many rows vote.
+    pub k: usize,
+    /// What a vote counts.
+    pub weighting: Weighting,
+    /// Which distance counts.
+    pub metric: Metric,
+    /// How neighbours are found.
+    pub search: Search,
+    /// Whether the labels are numbers to be averaged.
+    pub regression: bool,
+}
+
+impl Default for KNearest {
+    fn default() -> Self {
+        Self {
+            k: 5,
+            weighting: Weighting::Uniform,
+            metric: Metric::Euclidean,
+            search: Search::Auto,
+            regression: false,
+        }
+    }
+}
+
+impl Machine for KNearest {
+    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+        let started = Instant::now();
+        let classes = if self.regression {
+            check(data)?;
+            None
+        } else {
+            Some(check_labelled(data)?)
+        };
+        if self.k == 0 || self.k > data.rows() {
+            let expected = format!("at least 1 and at most the {} rows", data.rows());
+            return Err(Error::parameter("k", expected, self.k));
+        }
+        let targets = match &classes {
+            Some(classes) => classes.codes.iter().map(|&code| f64::from(code)).collect(),
+            None => data.labels().values()?,
+        };
+        let whitening = match self.metric {
+            Metric::Euclidean => Vec::new(),
+            Metric::Mahalanobis => whitening(data, context)?,
+        };
+        let kind =
+            if self.regression { Classic::NeighboursRegression } else { Classic::Neighbours };
+        let part = ClassicPart::Neighbours(Neighbours {
+            k: self.k,
+            weighting: self.weighting,
+            search: self.search,
+            targets,
+            whitening,
+        });
+        let parameters = [
+            ("k", self.k.to_string()),
+            ("weights", self.weighting.to_string()),
+            ("metric", self.metric.to_string()),
+        ];
+        let effort = Effort::closed_form(started, &parameters);
+        // A copy: the rows may be the caller's memory.
+        let support = data.features().select_rows(&(0..data.rows()).collect::<Vec<_>>());
+        let mut model = rows::model(kind, data, support, part, effort);
+        if let Some(classes) = classes {
+            model.classes = Some(class_table(&classes, vec![0; classes.count()]));
+            model.calibration = Some(Calibration::Shares);
+        }
+        Ok(model)
+    }
+}
+
+/// A square matrix W with WᵀW = Σ⁻¹ (Σ⁺ where the covariance Σ of the rows is singular).
+fn whitening(data: &Dataset, context: &Context) -> Result<Vec<f64>> {
+    let columns = data.columns();
+    let rows = dense_rows(data.features());
+    let centre = rows::means(rows.chunks_exact(columns), columns);
+    let mut covariance = vec![0.0; columns * columns];
+    let mut centred = vec![0.0; columns];
+    for row in rows.chunks_exact(columns) {
+        centred.iter_mut().zip(row).zip(&centre).for_each(|((c, x), m)| *c = x - m);
+        for (i, sums) in covariance.chunks_exact_mut(columns).enumerate() {
+            sums.iter_mut().zip(&centred).for_each(|(sum, value)| *sum += centred[i] * value);
+        }
+    }
+    let divisor = (data.rows().max(2) - 1) as f64;
+    covariance.iter_mut().for_each(|value| *value /= divisor);
+    if let Some(factor) = Cholesky::new(covariance.clone(), columns, context)? {
+        return Ok(factor.inverse_lower());
+    }
+    rows::warn(context, "the covariance is singular: its pseudo-inverse gives the distances");
+    let eigen = eigen_symmetric(covariance, columns);
+    let smallest = eigen.values[0].max(0.0) * columns as f64 * 1e-12;
+    let scale = |value: f64| if value > smallest { 1.0 / value.sqrt() } else { 0.0 };
+    Ok((0..columns)
+        .flat_map(|i| eigen.vector(i).iter().map(move |v| (i, v)))
+        .map(|(i, v)| scale(eigen.values[i]) * v)
+        .collect())
+}

@@ -1,0 +1,85 @@
+//! Models without decision functions, made ready to answer.
+
+use std::ops::Range;
+
+use super::{ClassicPart, mixture, neighbours, rows, windows};
+use crate::context::Context;
+use crate::data::Matrix;
+use crate::error::Result;
+use crate::machine::Model;
+use crate::solver::algebra::squared_distance;
+
+/// Distances and rows of the nearest rows of a query, nearest first.
+pub(in super::super) type Nearest = Vec<(f64, usize)>;
+
+/// What answers in the place of decision functions.
+pub(in super::super) enum Ready {
+    Mixtures(mixture::Ready),
+    Neighbours(Box<neighbours::Ready>),
+    Windows(windows::Ready),
+    Centres(Vec<f64>),
+}
+
+impl Ready {
+    /// Of a model that has something in the place of decision functions.
+    pub(in super::super) fn new(model: &Model, context: &Context) -> Result<Option<Self>> {
+        let has_classes = model.classes.is_some();
+        Ok(Some(match &model.classic {
+            None | Some(ClassicPart::Discriminant(_)) => return Ok(None),
+            Some(ClassicPart::Mixtures(part)) => {
+                Self::Mixtures(mixture::Ready::new(&model.support, part, has_classes, context)?)
+            }
+            Some(ClassicPart::Neighbours(part)) => {
+                let classes = if model.kind.is_regressor() { 0 } else { model.outputs() };
+                let ready = neighbours::Ready::new(&model.support, part, classes, context)?;
+                Self::Neighbours(Box::new(ready))
+            }
+            Some(ClassicPart::Windows(part)) => {
+                let whole = [model.support_count()];
+                let counts = model.classes.as_ref().map_or(&whole[..], |table| &table.support);
+                Self::Windows(windows::Ready::new(&model.support, part, counts, context)?)
+            }
+            Some(ClassicPart::Centres) => Self::Centres(rows::dense_rows(&model.support)),
+        }))
+    }
+
+    /// Writes the outputs of some rows.
+    pub(in super::super) fn evaluate(
+        &self,
+        queries: &Matrix,
+        range: Range<usize>,
+        out: &mut [f64],
+        context: &Context,
+    ) -> Result<()> {
+        match self {
+            Self::Mixtures(ready) => ready.evaluate(queries, range, out, context),
+            Self::Neighbours(ready) => return ready.evaluate(queries, range, out),
+            Self::Windows(ready) => return ready.evaluate(queries, range, out, context),
+            Self::Centres(centres) => {
+                let mut row = vec![0.0; queries.columns()];
+                let outputs = centres.len() / row.len().max(1);
+                for (i, out) in range.zip(out.chunks_exact_mut(outputs)) {
+                    queries.copy_row(i, &mut row);
+                    for (out, centre) in out.iter_mut().zip(centres.chunks_exact(row.len())) {
+                        *out = -squared_distance(&row, centre).sqrt();
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The k nearest rows of every query: distances and rows, nearest first.
+    pub(in super::super) fn nearest(
+        &self,
+        queries: &Matrix,
+        k: usize,
+    ) -> Result<Option<Vec<Nearest>>> {
+        let Self::Neighbours(ready) = self else { return Ok(None) };
+        let mut all = vec![Vec::new(); queries.rows()];
+        ready.nearest(queries, 0..queries.rows(), k, |i, found| {
+            all[i] = found.iter().map(|&(squared, row)| (squared.sqrt(), row)).collect();
+        })?;
+        Ok(Some(all))
+    }
+}

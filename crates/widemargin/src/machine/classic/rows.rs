@@ -1,0 +1,192 @@
+//! What the classical machines do before and after their own work: checks, rows as numbers, and the
+//! model around the result.
+
+use std::time::Instant;
+
+use super::{Classic, ClassicPart};
+use crate::context::{Context, Event};
+use crate::data::{ClassOrder, Classes, Dataset, Dense, Matrix};
+use crate::error::{Error, Result};
+use crate::kernel::Kernel;
+use crate::machine::{
+    Calibration, ClassTable, DecisionFunction, MachineKind, Model, Precision, Preparation, Scheme,
+    Training,
+};
+use crate::solver::{Outcome, Status};
+
+/// All rows, one after the other.
+pub(super) fn dense_rows(features: &Matrix) -> Vec<f64> {
+    if let Matrix::DenseF64(dense) = features {
+        return dense.values().to_vec();
+    }
+    let columns = features.columns();
+    let mut rows = vec![0.0; features.rows() * columns];
+    for (i, row) in rows.chunks_exact_mut(columns.max(1)).enumerate() {
+        features.for_each_nonzero(i, |j, value| row[j] = value);
+    }
+    rows
+}
+
+/// A table of rows of one width.
+pub(super) fn table(rows: Vec<f64>, columns: usize) -> Result<Matrix> {
+    Dense::new(rows.len() / columns.max(1), columns, rows).map(Matrix::DenseF64)
+}
+
+/// The mean of every column.
+pub(super) fn means<'a>(rows: impl Iterator<Item = &'a [f64]>, columns: usize) -> Vec<f64> {
+    let (mut sums, mut count) = (vec![0.0; columns], 0.0_f64);
+    for row in rows {
+        count += 1.0;
+        for (sum, value) in sums.iter_mut().zip(row) {
+            *sum += value;
+        }
+    }
+    sums.iter_mut().for_each(|sum| *sum /= count.max(1.0));
+    sums
+}
+
+/// Checks that rows are finite and carry no weights.
+pub(super) fn check(data: &Dataset) -> Result<()> {
+    if data.weights().is_some() {
+        return Err(Error::parameter("weights", "no row weights for a classical machine", "some"));
+    }
+    data.features().validate()
+}
+
+/// The classes of checked, labelled rows: at least two.
+pub(super) fn check_labelled(data: &Dataset) -> Result<Classes> {
+    check(data)?;
+    let classes = data.labels().classes(ClassOrder::Sorted)?;
+    match classes.names.as_slice() {
+        [] => Err(Error::Empty { what: "row" }),
+        [only] => Err(Error::OneClass { label: only.to_string() }),
+        _ => Ok(classes),
+    }
+}
+
+/// A parameter that must be finite and at least `smallest`.
+pub(super) fn check_number(name: &'static str, value: f64, smallest: f64) -> Result<()> {
+    if value.is_finite() && value >= smallest {
+        Ok(())
+    } else {
+        let expected = format!("a finite number of at least {smallest}");
+        Err(Error::parameter(name, expected, value))
+    }
+}
+
+/// Something the user should know although the computation goes on.
+pub(super) fn warn(context: &Context, message: impl Into<String>) {
+    context.report(&Event::Warning { message: message.into() });
+}
+
+/// Probabilities of classes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Priors {
+    /// Their shares among the training rows.
+    Frequencies,
+    /// All the same.
+    Equal,
+    /// Given for every class, ascending; they are divided by their sum.
+    Given(Vec<f64>),
+}
+
+impl Priors {
+    /// ln P of every class.
+    pub(super) fn logarithms(&self, counts: &[usize]) -> Result<Vec<f64>> {
+        let shares: Vec<f64> = match self {
+            Self::Frequencies => counts.iter().map(|&count| count as f64).collect(),
+            Self::Equal => vec![1.0; counts.len()],
+            Self::Given(shares) => shares.clone(),
+        };
+        let total: f64 = shares.iter().sum();
+        if shares.len() != counts.len() {
+            return Err(Error::length("priors", counts.len(), shares.len()));
+        }
+        if !(total.is_finite() && total > 0.0 && shares.iter().all(|share| *share >= 0.0)) {
+            let expected = "finite numbers of at least 0, not all 0";
+            return Err(Error::parameter("priors", expected, format!("{shares:?}")));
+        }
+        Ok(shares.iter().map(|share| (share / total).ln()).collect())
+    }
+}
+
+/// How long, how well and with which parameters a model was trained.
+pub(super) struct Effort {
+    pub(super) started: Instant,
+    pub(super) status: Status,
+    /// What was minimised, where something was.
+    pub(super) objective: f64,
+    /// Its last change.
+    pub(super) change: f64,
+    pub(super) iterations: usize,
+    pub(super) parameters: Vec<(String, String)>,
+}
+
+impl Effort {
+    /// A closed form, which needs no steps.
+    pub(super) fn closed_form(started: Instant, parameters: &[(&str, String)]) -> Self {
+        Self {
+            started,
+            status: Status::Solved,
+            objective: 0.0,
+            change: 0.0,
+            iterations: 0,
+            parameters: named(parameters),
+        }
+    }
+}
+
+/// Parameters as a model keeps them.
+pub(super) fn named(parameters: &[(&str, String)]) -> Vec<(String, String)> {
+    parameters.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
+}
+
+/// The classes of a model with one score a class.
+pub(super) fn class_table(classes: &Classes, support: Vec<usize>) -> ClassTable {
+    ClassTable { names: classes.names.clone(), scheme: Scheme::OneVsRest, support }
+}
+
+/// A model without decision functions.
+pub(super) fn model(
+    kind: Classic,
+    data: &Dataset,
+    support: Matrix,
+    part: ClassicPart,
+    effort: Effort,
+) -> Model {
+    let outcome = Outcome {
+        status: effort.status,
+        primal: effort.objective,
+        dual: effort.objective,
+        violation: effort.change,
+        iterations: effort.iterations as u64,
+        blocks: 0,
+        kernel_rows: 0,
+    };
+    Model {
+        kind: MachineKind::Classic(kind),
+        kernel: Kernel::Linear,
+        precision: Precision::F64,
+        support,
+        support_rows: Vec::new(),
+        functions: Vec::new(),
+        self_weight: 0.0,
+        classes: None,
+        calibration: kind.is_classifier().then_some(Calibration::Softmax),
+        classic: Some(part),
+        preparation: Preparation::default(),
+        feature_names: data.feature_names().map(<[String]>::to_vec),
+        training: Some(Training {
+            outcome,
+            rows: data.rows(),
+            seconds: effort.started.elapsed().as_secs_f64(),
+            parameters: effort.parameters,
+        }),
+    }
+}
+
+/// The function that is one support vector times a factor, less an offset.
+pub(super) fn single(place: usize, factor: f64, offset: f64) -> DecisionFunction {
+    let part = crate::machine::Part { support: place..place + 1, coefficients: vec![factor] };
+    DecisionFunction { parts: vec![part], offset }
+}

@@ -1,0 +1,151 @@
+//! Parzen's classifier, the Parzen density and the probabilistic neural network (JHU 685.621, 1.5
+//! and 1.6).
+//!
+//! p_j(x) = 1/l_j Σ_{i∈j} W(‖x − xᵢ‖/σ_j) / ∫W, and the class with the largest P_j p_j(x) is the
+//! answer. The network (Specht, 1990) computes the same from products with its pattern neurons:
+//! exp((x·w − 1)/σ²) = exp(−‖x − w‖²/2σ²) for vectors of length 1.
+
+use std::time::Instant;
+
+use super::super::rows::{self, Effort, Priors, check, check_labelled, class_table};
+use super::super::{Classic, ClassicPart, Windows};
+use super::{Input, Width, Window};
+use crate::context::Context;
+use crate::data::{Classes, Dataset};
+use crate::error::Result;
+use crate::machine::{Machine, Model};
+
+/// The Bayes classifier on a Parzen-window density per class.
+///
+/// ```
+/// use widemargin::data::{Dataset, Dense, Labels, Matrix};
+/// use widemargin::machine::{Machine, Parzen, Width};
+/// use widemargin::Context;
+///
+/// let rows = vec![0., 0., 1., 0., 0., 1., 1., 1., 3., 2., 4., 2., 3., 3., 5., 4.];
+/// let rows = Matrix::DenseF64(Dense::new(8, 2, rows)?);
+/// let data = Dataset::new(rows, Labels::Int(vec![-1, -1, -1, -1, 1, 1, 1, 1]))?;
+/// let context = Context::new();
+/// let model = Parzen { width: Width::Value(0.8), ..Parzen::default() }.fit(&data, &context)?;
+/// let point = Matrix::DenseF64(Dense::new(1, 2, vec![2.0, 1.0])?);
+/// let posterior = model.predictor(&context)?.probabilities(&point)?;
+/// assert!((posterior.row(0)[1] - 0.2545941697).abs() < 1e-9);
+/// # Ok::<(), widemargin::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parzen {
+    /// The shape of the windows.
+    pub window: Window,
+    /// Their width, found for every class unless given.
+    pub width: Width,
+    /// Class probabilities.
+    pub priors: Priors,
+}
+
+impl Default for Parzen {
+    fn default() -> Self {
+        Self { window: Window::Gaussian, width: Width::LeaveOneOut, priors: Priors::Frequencies }
+    }
+}
+
+impl Machine for Parzen {
+    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+        let classes = check_labelled(data)?;
+        let shape = Shape { window: self.window, width: self.width, input: Input::Distance };
+        shape.fit(Classic::Parzen, data, Some((&classes, &self.priors)), context)
+    }
+}
+
+/// A density as the mean of windows around the rows; its answers are ln p(x).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct KernelDensity {
+    /// The shape of the windows.
+    pub window: Window,
+    /// Their width.
+    pub width: Width,
+}
+
+impl Machine for KernelDensity {
+    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+        check(data)?;
+        let shape = Shape { window: self.window, width: self.width, input: Input::Distance };
+        shape.fit(Classic::Density, data, None, context)
+    }
+}
+
+/// The probabilistic neural network, with a width for every class.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProbabilisticNetwork {
+    /// What the pattern layer is given.
+    pub input: Input,
+    /// Width σ of the activation, by default found by leave-one-out cross-validation.
+    pub width: Width,
+    /// Class probabilities.
+    pub priors: Priors,
+}
+
+impl Default for ProbabilisticNetwork {
+    fn default() -> Self {
+        Self { input: Input::Distance, width: Width::LeaveOneOut, priors: Priors::Frequencies }
+    }
+}
+
+impl Machine for ProbabilisticNetwork {
+    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+        let classes = check_labelled(data)?;
+        let shape = Shape { window: Window::Gaussian, width: self.width, input: self.input };
+        let labelled = Some((&classes, &self.priors));
+        shape.fit(Classic::ProbabilisticNetwork, data, labelled, context)
+    }
+}
+
+/// What the three have in common.
+struct Shape {
+    window: Window,
+    width: Width,
+    input: Input,
+}
+
+impl Shape {
+    fn fit(
+        &self,
+        kind: Classic,
+        data: &Dataset,
+        labelled: Option<(&Classes, &Priors)>,
+        context: &Context,
+    ) -> Result<Model> {
+        let started = Instant::now();
+        self.window.validate(data.columns())?;
+        self.width.validate(self.window)?;
+        let input = self.input.resolved(data.features())?;
+        let members = match labelled {
+            Some((classes, _)) => classes.rows_by_class(),
+            None => vec![(0..data.rows()).collect()],
+        };
+        let counts: Vec<usize> = members.iter().map(Vec::len).collect();
+        let log_priors = match labelled {
+            Some((_, priors)) => priors.logarithms(&counts)?,
+            None => vec![0.0],
+        };
+        let widths = members
+            .iter()
+            .map(|members| {
+                let own = input.prepare(&data.features().select_rows(members))?;
+                self.width.resolve(&own, context)
+            })
+            .collect::<Result<Vec<f64>>>()?;
+        let order = members.concat();
+        let parameters = [
+            ("window", self.window.to_string()),
+            ("width", self.width.to_string()),
+            ("input", input.to_string()),
+        ];
+        let effort = Effort::closed_form(started, &parameters);
+        let part = ClassicPart::Windows(Windows { window: self.window, input, widths, log_priors });
+        let support = data.features().select_rows(&order);
+        let mut model = rows::model(kind, data, support, part, effort);
+        model.support_rows = order;
+        model.classes = labelled.map(|(classes, _)| class_table(classes, counts));
+        Ok(model)
+    }
+}

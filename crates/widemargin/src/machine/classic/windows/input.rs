@@ -1,0 +1,107 @@
+//! What the pattern layer of a probabilistic neural network is given.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::super::rows::{dense_rows, table};
+use crate::data::Matrix;
+use crate::error::{Error, Result};
+
+/// How rows are prepared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Input {
+    /// As they are: the network is Parzen's classifier.
+    #[default]
+    Distance,
+    /// Divided by their length, as the notes have it; the length is lost.
+    UnitNorm,
+    /// Given one more coordinate √(R² − ‖x‖²) and divided by R: unit length, nothing lost.
+    Lifted {
+        /// R; 0 for the largest length of a training row. Longer rows get the coordinate 0.
+        radius: f64,
+    },
+}
+
+impl FromStr for Input {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "distance" => Ok(Self::Distance),
+            "unit-norm" => Ok(Self::UnitNorm),
+            "lifted" => Ok(Self::Lifted { radius: 0.0 }),
+            _ => Err(Error::parameter("input", "one of distance, unit-norm, lifted", text)),
+        }
+    }
+}
+
+impl fmt::Display for Input {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Distance => "distance",
+            Self::UnitNorm => "unit-norm",
+            Self::Lifted { .. } => "lifted",
+        })
+    }
+}
+
+impl Input {
+    /// With the radius of the training rows where none is given.
+    pub(super) fn resolved(self, rows: &Matrix) -> Result<Self> {
+        let Self::Lifted { radius } = self else { return Ok(self) };
+        if !(radius.is_finite() && radius >= 0.0) {
+            return Err(Error::parameter("radius", "a finite number of at least 0", radius));
+        }
+        let longest = lengths(rows).fold(0.0, f64::max);
+        let radius = if radius > 0.0 { radius } else { longest };
+        if radius > 0.0 {
+            Ok(Self::Lifted { radius })
+        } else {
+            Err(Error::parameter("radius", "rows that are not all zero", 0))
+        }
+    }
+
+    /// The prepared rows.
+    pub(super) fn prepare(self, rows: &Matrix) -> Result<Matrix> {
+        let columns = rows.columns();
+        match self {
+            Self::Distance => Ok(rows.clone()),
+            Self::UnitNorm => {
+                let mut values = dense_rows(rows);
+                for (i, row) in values.chunks_exact_mut(columns).enumerate() {
+                    let length = row.iter().map(|v| v * v).sum::<f64>().sqrt();
+                    if length == 0.0 {
+                        let found = format!("zeros only in row {}", i + 1);
+                        return Err(Error::parameter("input", "rows with a direction", found));
+                    }
+                    row.iter_mut().for_each(|value| *value /= length);
+                }
+                table(values, columns)
+            }
+            Self::Lifted { radius } => {
+                let values = dense_rows(rows);
+                let lifted = values.chunks_exact(columns).flat_map(|row| {
+                    let squares = row.iter().map(|v| v * v).sum::<f64>();
+                    let last = (radius * radius - squares).max(0.0).sqrt();
+                    row.iter()
+                        .copied()
+                        .chain([last])
+                        .map(|value| value / radius)
+                        .collect::<Vec<_>>()
+                });
+                table(lifted.collect(), columns + 1)
+            }
+        }
+    }
+}
+
+fn lengths(rows: &Matrix) -> impl Iterator<Item = f64> + '_ {
+    (0..rows.rows()).map(|i| {
+        let mut squares = 0.0;
+        rows.for_each_nonzero(i, |_, value| squares += value * value);
+        squares.sqrt()
+    })
+}

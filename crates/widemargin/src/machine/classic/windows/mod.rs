@@ -1,0 +1,16 @@
+//! Densities as sums of windows around the rows: Parzen's classifier, the density itself, and the
+//! probabilistic neural network.
+
+mod fit;
+mod input;
+mod ready;
+#[cfg(test)]
+mod tests;
+mod width;
+mod window;
+
+pub use fit::{KernelDensity, Parzen, ProbabilisticNetwork};
+pub use input::Input;
+pub(super) use ready::Ready;
+pub use width::Width;
+pub use window::Window;

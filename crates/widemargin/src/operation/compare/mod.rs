@@ -1,0 +1,384 @@
+//! Several machines on the same data: repeated stratified cross-validation with shared folds, each
+//! machine tuned inside every training part, and tests of the differences.
+//!
+//! The variance of a mean over r repetitions of k folds is (1/(rk) + test/train) s², because the
+//! training parts overlap (Nadeau and Bengio, "Inference for the generalization error", 2003);
+//! intervals and p-values are those of Student's t with rk − 1 degrees of freedom. Two machines are
+//! also compared by McNemar's exact test on the rows that only one of them gets right.
+
+mod contenders;
+mod statistics;
+
+use std::time::Instant;
+
+use self::contenders::Contender;
+pub use self::contenders::contender_names;
+use super::folds::{Folds, fit_part, run_folds};
+use super::metrics::Confusion;
+use crate::context::Context;
+use crate::data::{ClassOrder, Dataset, Labels};
+use crate::error::{Error, Result};
+use crate::machine::Machine;
+use crate::random::Generator;
+use crate::solver::Status;
+
+/// Rows that choose among the settings of a machine.
+const TUNING_ROWS: usize = 800;
+
+/// Folds of that choice.
+const TUNING_FOLDS: usize = 3;
+
+/// How the comparison is made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CompareOptions {
+    /// Folds of one repetition.
+    pub folds: usize,
+    /// Repetitions.
+    pub repeats: usize,
+    /// Names of the machines, as [`contender_names`] lists them; empty for all.
+    pub machines: Vec<String>,
+    /// Probability that an interval holds the accuracy.
+    pub confidence: f64,
+}
+
+impl Default for CompareOptions {
+    fn default() -> Self {
+        Self { folds: 5, repeats: 2, machines: Vec::new(), confidence: 0.95 }
+    }
+}
+
+/// What one machine did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compared {
+    /// Its name.
+    pub name: &'static str,
+    /// Accuracy of every finished fold, repetition after repetition.
+    pub accuracies: Vec<f64>,
+    /// Their mean.
+    pub mean: f64,
+    /// The interval around it.
+    pub interval: (f64, f64),
+    /// Probability of a difference to the best machine at least as large if there were none; 1 for
+    /// the best itself.
+    pub p_value: f64,
+    /// Mean seconds of choosing settings, of training and of predicting a fold.
+    pub seconds: [f64; 3],
+    /// The settings chosen most often.
+    pub settings: String,
+    /// Whether each row of the first repetition was answered rightly; empty when it was cut short.
+    pub right: Vec<bool>,
+}
+
+/// The machines, the best first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// What each did.
+    pub machines: Vec<Compared>,
+    /// Finished folds of every machine.
+    pub folds: usize,
+    /// Folds that were asked for.
+    pub planned: usize,
+    /// Test rows over training rows of a fold.
+    pub ratio: f64,
+    /// Why folds are missing, or `Solved`.
+    pub status: Status,
+}
+
+/// McNemar's test of two machines.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Mcnemar {
+    /// Rows only the first gets right.
+    pub first_only: usize,
+    /// Rows only the second gets right.
+    pub second_only: usize,
+    /// Two-sided exact probability.
+    pub p_value: f64,
+}
+
+impl Comparison {
+    /// Compares two machines on the rows of the first repetition; `None` when it was cut short.
+    pub fn mcnemar(&self, first: usize, second: usize) -> Option<Mcnemar> {
+        let (a, b) = (&self.machines.get(first)?.right, &self.machines.get(second)?.right);
+        if a.is_empty() || a.len() != b.len() {
+            return None;
+        }
+        let only = |a: &[bool], b: &[bool]| a.iter().zip(b).filter(|(a, b)| **a && !**b).count();
+        let (first_only, second_only) = (only(a, b), only(b, a));
+        let p_value = statistics::mcnemar(first_only, second_only);
+        Some(Mcnemar { first_only, second_only, p_value })
+    }
+
+    /// The corrected resampled t-test of two machines: the mean difference of accuracy and its
+    /// p-value.
+    pub fn difference(&self, first: usize, second: usize) -> Option<(f64, f64)> {
+        let (a, b) = (self.machines.get(first)?, self.machines.get(second)?);
+        let differences: Vec<f64> =
+            a.accuracies.iter().zip(&b.accuracies).map(|(a, b)| a - b).collect();
+        Some(statistics::corrected_t(&differences, self.ratio))
+    }
+}
+
+/// What one machine did in one fold.
+struct Turn {
+    accuracy: f64,
+    seconds: [f64; 3],
+    settings: String,
+    right: Vec<(usize, bool)>,
+}
+
+/// Runs the machines, all on the same folds; a deadline of the context ends the comparison with the
+/// folds finished by then.
+///
+/// ```
+/// use widemargin::Context;
+/// use widemargin::data::{Dataset, Dense, Labels, Matrix};
+/// use widemargin::operation::compare::{CompareOptions, compare};
+///
+/// let rows: Vec<f64> = (0..80).map(|i| f64::from(i % 8) + f64::from(i % 2) * 20.0).collect();
+/// let labels = Labels::Int((0..80).map(|i| i % 2).collect());
+/// let data = Dataset::new(Matrix::DenseF64(Dense::new(80, 1, rows)?), labels)?;
+/// let machines = vec!["fisher".into(), "knn".into()];
+/// let options = CompareOptions { machines, ..CompareOptions::default() };
+/// let result = compare(&data, &options, &Context::new())?;
+/// assert!(result.machines.iter().all(|machine| machine.mean == 1.0));
+/// # Ok::<(), widemargin::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Parameter`] for an unknown machine, fewer than two folds or a class with fewer rows than
+/// folds; [`Error::Interrupted`] when fewer than two folds were finished.
+pub fn compare(data: &Dataset, options: &CompareOptions, context: &Context) -> Result<Comparison> {
+    data.features().validate()?;
+    let classes = data.labels().classes(ClassOrder::Sorted)?;
+    if let [only] = classes.names.as_slice() {
+        return Err(Error::OneClass { label: only.to_string() });
+    }
+    let smallest = classes.rows_by_class().iter().map(Vec::len).min().unwrap_or(0);
+    if !(2..=smallest).contains(&options.folds) {
+        let expected = format!("at least 2 and at most the {smallest} rows of the smallest class");
+        return Err(Error::parameter("folds", expected, options.folds));
+    }
+    if options.repeats == 0 {
+        return Err(Error::parameter("repeats", "at least 1", 0));
+    }
+    if !(options.confidence > 0.0 && options.confidence < 1.0) {
+        return Err(Error::parameter("confidence", "between 0 and 1", options.confidence));
+    }
+    let contenders = contenders::chosen(&options.machines, data)?;
+    let plans = (0..options.repeats)
+        .map(|repeat| {
+            let seed = context.seed().wrapping_add(repeat as u64);
+            Folds::Stratified(options.folds).assign(data, seed)
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let planned = options.folds * options.repeats;
+    let run = run_folds(planned, "folds", context, |fold, context| {
+        let (train, held) = plans[fold / options.folds].split(fold % options.folds);
+        let mut turns = Vec::with_capacity(contenders.len());
+        for contender in &contenders {
+            match turn(contender, data, &train, &held, context)? {
+                Some(turn) => turns.push(turn),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(turns))
+    })?;
+    let whole = run.results.iter().take(options.folds).all(Option::is_some);
+    let finished: Vec<Vec<Turn>> = run.results.into_iter().flatten().collect();
+    if finished.len() < 2 {
+        return Err(Error::Interrupted);
+    }
+    let ratio = 1.0 / (options.folds as f64 - 1.0);
+    let rows = if whole { data.rows() } else { 0 };
+    let mut machines: Vec<Compared> = contenders
+        .iter()
+        .enumerate()
+        .map(|(c, contender)| {
+            let turns: Vec<&Turn> = finished.iter().map(|turns| &turns[c]).collect();
+            summary(contender.name, &turns, options, ratio, rows)
+        })
+        .collect();
+    machines.sort_by(|a, b| b.mean.total_cmp(&a.mean).then(a.seconds[1].total_cmp(&b.seconds[1])));
+    let mut comparison = Comparison {
+        machines,
+        folds: finished.len(),
+        planned,
+        ratio,
+        status: run.stopped.unwrap_or(Status::Solved),
+    };
+    for place in 1..comparison.machines.len() {
+        let p_value = comparison.difference(0, place).map_or(1.0, |(_, p_value)| p_value);
+        comparison.machines[place].p_value = p_value;
+    }
+    Ok(comparison)
+}
+
+fn summary(
+    name: &'static str,
+    turns: &[&Turn],
+    options: &CompareOptions,
+    ratio: f64,
+    rows: usize,
+) -> Compared {
+    let accuracies: Vec<f64> = turns.iter().map(|turn| turn.accuracy).collect();
+    let count = accuracies.len() as f64;
+    let mean = accuracies.iter().sum::<f64>() / count;
+    let half = statistics::half_width(&accuracies, ratio, options.confidence);
+    let seconds = [0, 1, 2].map(|i| turns.iter().map(|turn| turn.seconds[i]).sum::<f64>() / count);
+    let often =
+        |turn: &&&Turn| turns.iter().filter(|other| other.settings == turn.settings).count();
+    // The first of equals: max_by_key takes the last.
+    let settings =
+        turns.iter().rev().max_by_key(often).map_or(String::new(), |t| t.settings.clone());
+    let mut right = vec![false; rows];
+    if rows > 0 {
+        for &(row, is_right) in turns.iter().take(options.folds).flat_map(|turn| &turn.right) {
+            right[row] = is_right;
+        }
+    }
+    Compared {
+        name,
+        accuracies,
+        mean,
+        interval: ((mean - half).max(0.0), (mean + half).min(1.0)),
+        p_value: 1.0,
+        seconds,
+        settings,
+        right,
+    }
+}
+
+/// Chooses settings, trains and predicts; `None` when it was cut short.
+fn turn(
+    contender: &Contender,
+    data: &Dataset,
+    train: &[usize],
+    held: &[usize],
+    context: &Context,
+) -> Result<Option<Turn>> {
+    let started = Instant::now();
+    let Some(choice) = choose(contender, data, train, context)? else { return Ok(None) };
+    let (settings, machine) = &contender.candidates[choice];
+    let chosen = started.elapsed().as_secs_f64();
+    let Some(model) = fit_part(machine.as_ref(), data, train, context)? else { return Ok(None) };
+    let trained = started.elapsed().as_secs_f64();
+    let answers = model.predictor(context)?.predict(&data.features().select_rows(held))?;
+    let predicted = started.elapsed().as_secs_f64();
+    let truth = data.labels().select(held);
+    let accuracy = Confusion::new(&truth, &answers)?.accuracy();
+    let same = |at: usize| match (truth.get(at), answers.get(at)) {
+        (Some(truth), Some(answer)) => truth.to_string() == answer.to_string(),
+        _ => false,
+    };
+    Ok(Some(Turn {
+        accuracy,
+        seconds: [chosen, trained - chosen, predicted - trained],
+        settings: settings.clone(),
+        right: held.iter().enumerate().map(|(at, &row)| (row, same(at))).collect(),
+    }))
+}
+
+/// The settings with the best accuracy in a small cross-validation among the training rows.
+fn choose(
+    contender: &Contender,
+    data: &Dataset,
+    train: &[usize],
+    context: &Context,
+) -> Result<Option<usize>> {
+    if contender.candidates.len() == 1 {
+        return Ok(Some(0));
+    }
+    let mut rows = train.to_vec();
+    if rows.len() > TUNING_ROWS {
+        Generator::new(context.seed()).shuffle(&mut rows);
+        rows.truncate(TUNING_ROWS);
+        rows.sort_unstable();
+    }
+    let part = data.select_rows(&rows);
+    let Ok(plan) = Folds::Stratified(TUNING_FOLDS).assign(&part, context.seed()) else {
+        return Ok(Some(0));
+    };
+    let mut best = (-1.0, 0);
+    for (place, (_, machine)) in contender.candidates.iter().enumerate() {
+        let mut correct = 0;
+        for fold in 0..plan.count() {
+            if context.stop_request().is_some() {
+                return Ok(None);
+            }
+            let (train, held) = plan.split(fold);
+            correct += match right_answers(machine.as_ref(), &part, &train, &held, context) {
+                Ok(Some(count)) => count,
+                Ok(None) => return Ok(None),
+                // Settings that this part cannot take, such as more neighbours than rows.
+                Err(Error::Interrupted) => return Ok(None),
+                Err(_) => 0,
+            };
+        }
+        if f64::from(correct as u32) > best.0 {
+            best = (f64::from(correct as u32), place);
+        }
+    }
+    Ok(Some(best.1))
+}
+
+fn right_answers(
+    machine: &dyn Machine,
+    part: &Dataset,
+    train: &[usize],
+    held: &[usize],
+    context: &Context,
+) -> Result<Option<usize>> {
+    let Some(model) = fit_part(machine, part, train, context)? else { return Ok(None) };
+    let answers: Labels = model.predictor(context)?.predict(&part.features().select_rows(held))?;
+    Ok(Some(Confusion::new(&part.labels().select(held), &answers)?.correct()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Dense, Matrix};
+
+    fn rings(rows: usize) -> Dataset {
+        let mut generator = Generator::new(3);
+        let values = (0..rows).flat_map(|i| {
+            let angle = generator.unit() * std::f64::consts::TAU;
+            let radius = if i % 2 == 0 { 1.0 } else { 3.0 } + 0.3 * generator.normal();
+            [radius * angle.cos(), radius * angle.sin()]
+        });
+        let table = Dense::new(rows, 2, values.collect()).unwrap();
+        let labels = Labels::Int((0..rows as i64).map(|i| i % 2).collect());
+        Dataset::new(Matrix::DenseF64(table), labels).unwrap()
+    }
+
+    #[test]
+    fn a_straight_line_loses_on_rings_and_threads_change_nothing() {
+        let data = rings(160);
+        let options = CompareOptions { folds: 4, ..CompareOptions::default() };
+        let result = compare(&data, &options, &Context::new()).unwrap();
+        assert_eq!(result.machines.len(), contender_names().len());
+        assert_eq!((result.folds, result.planned), (8, 8));
+        let place = |name: &str| result.machines.iter().position(|m| m.name == name).unwrap();
+        let fisher = &result.machines[place("fisher")];
+        assert!(fisher.mean < 0.7 && fisher.p_value < 0.01, "{fisher:?}");
+        assert!(result.machines[0].mean > 0.95);
+        let test = result.mcnemar(0, place("fisher")).unwrap();
+        assert!(test.p_value < 1e-6 && test.first_only > test.second_only);
+        let again = compare(&data, &options, &Context::new().with_threads(2).unwrap()).unwrap();
+        for machine in &again.machines {
+            let before = &result.machines[place(machine.name)];
+            assert_eq!(machine.accuracies, before.accuracies);
+        }
+    }
+
+    #[test]
+    fn impossible_comparisons_are_refused() {
+        let data = rings(12);
+        let fail = |options: CompareOptions| {
+            compare(&data, &options, &Context::new()).unwrap_err().to_string()
+        };
+        let unknown = CompareOptions { machines: vec!["oracle".into()], ..Default::default() };
+        assert!(fail(unknown).contains("one of"));
+        assert!(fail(CompareOptions { folds: 7, ..Default::default() }).contains("smallest class"));
+        assert!(fail(CompareOptions { repeats: 0, ..Default::default() }).contains("repeats"));
+    }
+}

@@ -1,0 +1,257 @@
+//! The classical machines on real data, against published and recorded numbers, and through files.
+
+use std::path::Path;
+
+use widemargin::Context;
+use widemargin::data::read::{ReadOptions, read_dataset};
+use widemargin::data::{Dataset, Dense, Labels, Matrix};
+use widemargin::kernel::Kernel;
+use widemargin::machine::{
+    Affinity, ClassicPart, Covariance, Fisher, GaussianMixture, Input, KMeans, KNearest,
+    KernelDensity, KernelFisher, KernelFisherThreshold, Machine, Metric, MixtureBayes, Model,
+    Parzen, ProbabilisticNetwork, Search, Spectral, Threshold, Weighting, Width,
+};
+use widemargin::operation::cross_validate::{Quality, cross_validate};
+use widemargin::operation::folds::Folds;
+
+fn load(name: &str) -> Dataset {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data").join(name);
+    read_dataset(path, &ReadOptions::new()).unwrap()
+}
+
+fn answers(model: &Model, data: &Dataset) -> Labels {
+    let context = Context::new();
+    model.predictor(&context).unwrap().predict(data.features()).unwrap()
+}
+
+fn errors(model: &Model, data: &Dataset) -> usize {
+    let found = answers(model, data);
+    (0..data.rows()).filter(|&i| found.get(i) != data.labels().get(i)).count()
+}
+
+/// Versicolor against virginica.
+fn two_irises() -> Dataset {
+    load("iris.csv").select_rows(&(50..150).collect::<Vec<_>>())
+}
+
+#[test]
+fn fisher_on_two_irises_is_that_of_the_specification() {
+    let data = two_irises();
+    let machine = Fisher { threshold: Threshold::Midpoint, ..Fisher::default() };
+    let model = machine.fit(&data, &Context::new()).unwrap();
+    let weights = model.linear_weights().unwrap();
+    let expected = [-3.6288803, -5.69247004, 7.11237519, 12.6388175];
+    for (found, expected) in weights.row(0).iter().zip(expected) {
+        assert!((-found - expected).abs() < 1e-6, "{found} and {expected}");
+    }
+    assert!((model.functions[0].offset + 17.00314842).abs() < 1e-6);
+    let Some(ClassicPart::Discriminant(part)) = &model.classic else { panic!() };
+    assert!((part.separability - 14.50906715).abs() < 1e-7);
+    assert_eq!(errors(&model, &data), 3);
+}
+
+#[test]
+fn posteriors_and_neighbours_on_iris_make_the_specification_s_errors() {
+    let data = load("iris.csv");
+    let context = Context::new();
+    let bayes = MixtureBayes {
+        mixture: GaussianMixture { floor: 0.0, ..GaussianMixture::default() },
+        ..MixtureBayes::default()
+    };
+    assert_eq!(errors(&bayes.fit(&data, &context).unwrap(), &data), 3);
+    assert_eq!(errors(&Fisher::default().fit(&data, &context).unwrap(), &data), 3);
+    for (k, expected) in [(1, 6), (5, 5)] {
+        for search in [Search::Brute, Search::Tree] {
+            let machine = KNearest { k, search, ..KNearest::default() };
+            let found = cross_validate(&machine, &data, &Folds::LeaveOneOut, &context).unwrap();
+            let Some(Quality::Classes(confusion)) = found.quality else { panic!() };
+            assert_eq!(confusion.total() - confusion.correct(), expected, "k = {k}");
+        }
+    }
+}
+
+#[test]
+fn predictions_do_not_depend_on_invertible_maps_of_the_features() {
+    let data = two_irises();
+    let mut row = vec![0.0; 4];
+    let mixed = (0..data.rows()).flat_map(|i| {
+        data.features().copy_row(i, &mut row);
+        [row[0] + 2.0 * row[1], row[1] - row[3], 3.0 * row[2] + row[0], row[3] - 0.5 * row[2]]
+    });
+    let mixed = Dense::new(data.rows(), 4, mixed.collect()).unwrap();
+    let mixed = data.clone().with_features(Matrix::DenseF64(mixed)).unwrap();
+    let machines: [Box<dyn Machine>; 3] = [
+        Box::new(Fisher::default()),
+        Box::new(MixtureBayes {
+            mixture: GaussianMixture { floor: 0.0, ..GaussianMixture::default() },
+            ..MixtureBayes::default()
+        }),
+        Box::new(KNearest { metric: Metric::Mahalanobis, ..KNearest::default() }),
+    ];
+    for machine in machines {
+        let plain = machine.fit(&data, &Context::new()).unwrap();
+        let other = machine.fit(&mixed, &Context::new()).unwrap();
+        assert_eq!(answers(&plain, &data), answers(&other, &mixed), "{}", plain.kind);
+    }
+}
+
+#[test]
+fn landmarks_that_are_all_rows_change_nothing_and_few_do_little() {
+    let data = load("wdbc.csv");
+    let scaled = widemargin::data::scaling::Scaler::fit_standard(data.features()).unwrap();
+    let features = scaled.transform(data.features().clone()).unwrap();
+    let data = data.with_features(features).unwrap();
+    let machine = |landmarks| KernelFisher {
+        kernel: Kernel::Gaussian { gamma: 0.02 },
+        threshold: KernelFisherThreshold::Midpoint,
+        landmarks,
+        ..KernelFisher::default()
+    };
+    let context = Context::new().with_threads(2).unwrap();
+    let whole = machine(None).fit(&data, &context).unwrap();
+    let all = machine(Some(569)).fit(&data, &Context::new()).unwrap();
+    assert_eq!(whole.functions, all.functions);
+    assert!(errors(&whole, &data) <= 5);
+    let few = machine(Some(100)).fit(&data, &context).unwrap();
+    assert_eq!(few.support_count(), 100);
+    assert!(errors(&few, &data) <= 14, "{}", errors(&few, &data));
+}
+
+/// Every machine, with something unusual in each.
+fn all() -> Vec<(Box<dyn Machine>, &'static str)> {
+    vec![
+        (Box::new(Fisher::default()), "iris.csv"),
+        (Box::new(KernelFisher::default()), "iris.csv"),
+        (
+            Box::new(GaussianMixture {
+                components: 3,
+                covariance: Covariance::VariableVolume,
+                ..GaussianMixture::default()
+            }),
+            "iris.csv",
+        ),
+        (
+            Box::new(MixtureBayes {
+                mixture: GaussianMixture {
+                    components: 2,
+                    covariance: Covariance::Tied,
+                    ..GaussianMixture::default()
+                },
+                loss: Some(vec![0., 1., 1., 1., 0., 2., 1., 1., 0.]),
+                ..MixtureBayes::default()
+            }),
+            "iris.csv",
+        ),
+        (
+            Box::new(KNearest {
+                metric: Metric::Mahalanobis,
+                weighting: Weighting::Distance,
+                ..KNearest::default()
+            }),
+            "iris.csv",
+        ),
+        (Box::new(KNearest { regression: true, ..KNearest::default() }), "diabetes.csv"),
+        (Box::new(Parzen::default()), "iris.csv"),
+        (Box::new(KernelDensity { width: Width::Scott, ..Default::default() }), "iris.csv"),
+        (
+            Box::new(ProbabilisticNetwork {
+                input: Input::Lifted { radius: 0.0 },
+                ..ProbabilisticNetwork::default()
+            }),
+            "iris.csv",
+        ),
+        (Box::new(KMeans { clusters: 3, ..KMeans::default() }), "iris.csv"),
+        (
+            Box::new(Spectral {
+                clusters: 3,
+                affinity: Affinity::Neighbours { count: 10 },
+                ..Spectral::default()
+            }),
+            "iris.csv",
+        ),
+    ]
+}
+
+#[test]
+fn every_model_survives_its_file_and_damage_is_noticed() {
+    let context = Context::new();
+    for (machine, file) in all() {
+        let data = load(file);
+        let model = machine.fit(&data, &context).unwrap();
+        let bytes = model.to_bytes().unwrap();
+        let again = Model::load_from_bytes(&bytes).unwrap();
+        assert_eq!(model, again, "{}", model.kind);
+        let values = |model: &Model| {
+            model.predictor(&context).unwrap().decision_values(data.features()).unwrap()
+        };
+        assert_eq!(values(&model), values(&again), "{}", model.kind);
+        for at in (0..bytes.len()).step_by(bytes.len() / 50) {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0x55;
+            assert!(Model::load_from_bytes(&damaged).is_err(), "{} byte {at}", model.kind);
+        }
+        assert!(model.to_libsvm_bytes().is_err());
+    }
+}
+
+#[test]
+fn parts_that_do_not_fit_are_refused() {
+    let context = Context::new();
+    let data = load("iris.csv");
+    let knn = KNearest::default().fit(&data, &context).unwrap();
+    let mut short = knn.clone();
+    if let Some(ClassicPart::Neighbours(part)) = &mut short.classic {
+        part.targets.pop();
+    }
+    assert!(short.validate().unwrap_err().to_string().contains("targets"));
+    let mut wild = knn.clone();
+    if let Some(ClassicPart::Neighbours(part)) = &mut wild.classic {
+        part.targets[0] = 3.0;
+    }
+    assert!(wild.validate().unwrap_err().to_string().contains("targets"));
+    let none = Model { classic: None, ..knn.clone() };
+    assert!(none.validate().is_err());
+    let other = Model { classic: Some(ClassicPart::Centres), ..knn };
+    assert!(other.validate().unwrap_err().to_string().contains("another machine's"));
+}
+
+#[test]
+fn threads_change_no_answer() {
+    let two = Context::new().with_threads(2).unwrap();
+    for (machine, file) in all() {
+        let data = load(file);
+        let (a, b) =
+            (machine.fit(&data, &Context::new()).unwrap(), machine.fit(&data, &two).unwrap());
+        assert_eq!(a.classic, b.classic, "{}", a.kind);
+        assert_eq!(a.functions, b.functions, "{}", a.kind);
+        let values = |context: &Context| {
+            a.predictor(context).unwrap().decision_values(data.features()).unwrap()
+        };
+        assert_eq!(values(&Context::new()), values(&two), "{}", a.kind);
+    }
+}
+
+#[test]
+fn weights_nan_and_missing_labels_are_refused() {
+    let iris = load("iris.csv");
+    for (machine, file) in all() {
+        let data = load(file);
+        let weighted = data.clone().with_weights(vec![1.0; data.rows()]).unwrap();
+        let error = machine.fit(&weighted, &Context::new()).unwrap_err().to_string();
+        assert!(error.contains("weights"), "{error}");
+        let mut values = vec![0.5; data.rows() * data.columns()];
+        values[7] = f64::NAN;
+        let table = Dense::new(data.rows(), data.columns(), values).unwrap();
+        let nan = data.clone().with_features(Matrix::DenseF64(table)).unwrap();
+        let error = machine.fit(&nan, &Context::new()).unwrap_err().to_string();
+        assert!(error.contains("finite"), "{error}");
+        let model = machine.fit(&data, &Context::new()).unwrap();
+        let context = Context::new();
+        let predictor = model.predictor(&context).unwrap();
+        assert!(predictor.decision_values(nan.features()).is_err());
+        let narrow = Matrix::DenseF64(Dense::new(1, 1, vec![0.0]).unwrap());
+        assert!(predictor.decision_values(&narrow).is_err(), "{}", model.kind);
+    }
+    let unlabelled = iris.with_labels(Labels::None).unwrap();
+    assert!(Fisher::default().fit(&unlabelled, &Context::new()).is_err());
+}

@@ -1,0 +1,323 @@
+"""The classical machines: scikit-learn's contract, its answers, and what lies at the edges."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from scipy.linalg import cho_solve, cholesky
+from sklearn import cluster, datasets, discriminant_analysis, mixture, neighbors
+from sklearn.metrics import adjusted_rand_score, pairwise
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import widemargin
+from widemargin import (
+    FisherDiscriminant,
+    GaussianMixture,
+    GaussianMixtureClassifier,
+    KernelDensity,
+    KernelFisherDiscriminant,
+    KMeans,
+    KNeighborsClassifier,
+    KNeighborsRegressor,
+    ParzenClassifier,
+    ProbabilisticNeuralNetwork,
+    SpectralClustering,
+)
+
+IRIS = datasets.load_iris(return_X_y=True)
+WINE = datasets.load_wine(return_X_y=True)
+WDBC = datasets.load_breast_cancer(return_X_y=True)
+DIGITS = datasets.load_digits(return_X_y=True)
+
+
+@parametrize_with_checks(
+    [
+        FisherDiscriminant(),
+        FisherDiscriminant(shrinkage="auto"),
+        KernelFisherDiscriminant(),
+        GaussianMixture(),
+        GaussianMixtureClassifier(),
+        KNeighborsClassifier(),
+        KNeighborsRegressor(),
+        ParzenClassifier(),
+        KernelDensity(),
+        ProbabilisticNeuralNetwork(),
+        KMeans(),
+        SpectralClustering(),
+    ]
+)
+def test_contract(estimator, check):
+    with warnings.catch_warnings():
+        # Checks fit all kinds of degenerate rows.
+        warnings.simplefilter("ignore")
+        check(estimator)
+
+
+@pytest.mark.parametrize("data", [IRIS, WINE, WDBC], ids=["iris", "wine", "wdbc"])
+@pytest.mark.parametrize("shrinkage", [None, "auto", 0.3])
+@pytest.mark.parametrize("priors", [None, "equal"])
+def test_fisher_is_linear_discriminant_analysis(data, shrinkage, priors):
+    X, y = data
+    count = len(np.unique(y))
+    theirs = discriminant_analysis.LinearDiscriminantAnalysis(
+        solver="lsqr",
+        shrinkage=shrinkage,
+        priors=None if priors is None else np.full(count, 1 / count),
+    ).fit(X, y)
+    ours = FisherDiscriminant(shrinkage=shrinkage, priors=priors).fit(X, y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-5, atol=1e-7)
+    values, expected = ours.decision_function(X), theirs.decision_function(X)
+    # scikit-learn leaves out ln P where there are two classes and priors are equal; so do we.
+    np.testing.assert_allclose(values, expected, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-6)
+
+
+def test_projections_are_those_of_scikit_learn():
+    X, y = WINE
+    theirs = discriminant_analysis.LinearDiscriminantAnalysis(solver="eigen").fit(X, y)
+    ours = FisherDiscriminant().fit(X, y)
+    expected = theirs.transform(X)[:, :2]
+    expected = expected - expected.mean(axis=0)
+    found = ours.transform(X)
+    signs = np.sign((found * expected).sum(axis=0))
+    np.testing.assert_allclose(found * signs, expected, rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(
+        ours.explained_variance_ratio_, theirs.explained_variance_ratio_[:2], rtol=1e-8
+    )
+    assert ours.get_feature_names_out().tolist() == ["fisherdiscriminant0", "fisherdiscriminant1"]
+
+
+@pytest.mark.parametrize("shape", ["full", "tied", "diag", "spherical"])
+@pytest.mark.parametrize("data", [IRIS, WINE], ids=["iris", "wine"])
+def test_mixtures_from_the_same_start_are_scikit_learn_s(data, shape):
+    X = (data[0] - data[0].mean(axis=0)) / data[0].std(axis=0)
+    count, features = 3, X.shape[1]
+    precisions = {
+        "full": np.stack([np.eye(features)] * count),
+        "tied": np.eye(features),
+        "diag": np.ones((count, features)),
+        "spherical": np.ones(count),
+    }[shape]
+    start = {
+        "weights_init": np.full(count, 1 / count),
+        "means_init": X[[0, 60, 120]],
+        "precisions_init": precisions,
+    }
+    settings = {"n_components": count, "covariance_type": shape, "tol": 1e-6, "max_iter": 500}
+    theirs = mixture.GaussianMixture(**settings, **start).fit(X)
+    ours = GaussianMixture(**settings, **start).fit(X)
+    assert ours.n_iter_ == theirs.n_iter_
+    assert ours.converged_
+    np.testing.assert_allclose(ours.lower_bound_, theirs.lower_bound_, rtol=1e-9)
+    np.testing.assert_allclose(ours.weights_, theirs.weights_, rtol=1e-7)
+    np.testing.assert_allclose(ours.means_, theirs.means_, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(ours.covariances_, theirs.covariances_, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(ours.score_samples(X), theirs.score_samples(X), rtol=1e-7)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-7)
+    assert ours.bic(X) == pytest.approx(theirs.bic(X), rel=1e-9)
+    assert ours.aic(X) == pytest.approx(theirs.aic(X), rel=1e-9)
+    assert ours.sample(5)[0].shape == (5, features)
+
+
+def test_one_gaussian_a_class_is_quadratic_discriminant_analysis():
+    X, y = WINE
+    theirs = discriminant_analysis.QuadraticDiscriminantAnalysis().fit(X, y)
+    ours = GaussianMixtureClassifier(reg_covar=0.0).fit(X, y)
+    # scikit-learn divides covariances by n - 1 before 1.9, by n since.
+    assert (ours.predict(X) == theirs.predict(X)).mean() > 0.99
+    costly = np.array([[0, 1, 1], [1, 0, 1], [1e9, 1e9, 0]])
+    careful = GaussianMixtureClassifier(loss_matrix=costly).fit(X, y)
+    assert (careful.predict(X) == 2).sum() > (y == 2).sum()
+
+
+@pytest.mark.parametrize("algorithm", ["brute", "kd_tree"])
+@pytest.mark.parametrize("weights", ["uniform", "distance"])
+def test_neighbours_are_scikit_learn_s(algorithm, weights):
+    X, y = DIGITS
+    X = X + np.random.RandomState(0).rand(*X.shape) * 0.01  # no ties
+    train, test = slice(0, 1200), slice(1200, None)
+    settings = {"n_neighbors": 7, "weights": weights}
+    theirs = neighbors.KNeighborsClassifier(**settings).fit(X[train], y[train])
+    ours = KNeighborsClassifier(**settings, algorithm=algorithm, n_jobs=2).fit(X[train], y[train])
+    distances, places = ours.kneighbors(X[test])
+    expected = theirs.kneighbors(X[test])
+    np.testing.assert_array_equal(places, expected[1])
+    np.testing.assert_allclose(distances, expected[0], rtol=1e-12)
+    np.testing.assert_allclose(
+        ours.predict_proba(X[test]), theirs.predict_proba(X[test]), atol=1e-12
+    )
+    theirs = neighbors.KNeighborsRegressor(**settings).fit(X[train], y[train])
+    ours = KNeighborsRegressor(**settings, algorithm=algorithm).fit(X[train], y[train])
+    np.testing.assert_allclose(ours.predict(X[test]), theirs.predict(X[test]), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "kernel", ["gaussian", "tophat", "epanechnikov", "exponential", "linear", "cosine"]
+)
+@pytest.mark.parametrize("features", [1, 3, 4])
+def test_densities_are_scikit_learn_s(kernel, features):
+    if kernel == "cosine" and features == 4:
+        pytest.skip("scikit-learn's cosine does not integrate to 1 in even dimensions")
+    random = np.random.RandomState(features)
+    X, Q = random.randn(400, features), random.randn(90, features)
+    theirs = neighbors.KernelDensity(kernel=kernel, bandwidth=0.9).fit(X)
+    ours = KernelDensity(kernel=kernel, bandwidth=0.9).fit(X)
+    found, expected = ours.score_samples(Q), theirs.score_samples(Q)
+    reached = np.isfinite(found)
+    # Where no window reaches, scikit-learn has a very small density.
+    assert (expected[~reached] < -30).all()
+    np.testing.assert_allclose(found[reached], expected[reached], rtol=1e-10, atol=1e-12)
+
+
+def test_parzen_is_bayes_on_densities():
+    X, y = IRIS
+    ours = ParzenClassifier(bandwidth=0.4).fit(X, y)
+    joint = np.stack(
+        [
+            neighbors.KernelDensity(bandwidth=0.4).fit(X[y == c]).score_samples(X)
+            + np.log((y == c).mean())
+            for c in range(3)
+        ],
+        axis=1,
+    )
+    posterior = np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
+    np.testing.assert_allclose(ours.predict_proba(X), posterior, atol=1e-12)
+    np.testing.assert_allclose(ours.score_samples(X), np.logaddexp.reduce(joint, axis=1))
+
+
+@pytest.mark.parametrize("name", ["distance", "unit-norm", "lifted"])
+def test_the_network_is_its_formula(name):
+    X, y = WINE
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    width = 0.8
+    ours = ProbabilisticNeuralNetwork(bandwidth=width, input=name).fit(X, y)
+    if name == "unit-norm":
+        W = X / np.linalg.norm(X, axis=1, keepdims=True)
+    elif name == "lifted":
+        lengths = np.linalg.norm(X, axis=1)
+        last = np.sqrt(np.maximum(lengths.max() ** 2 - lengths**2, 0))
+        W = np.column_stack([X, last]) / lengths.max()
+    else:
+        W = X
+    squares = 0.5 * (W**2).sum(axis=1)
+    activation = np.exp((W @ W.T - squares[:, None] - squares) / width**2)
+    sums = np.stack([activation[:, y == c].sum(axis=1) for c in range(3)], axis=1)
+    expected = sums / sums.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(ours.predict_proba(X), expected, atol=1e-11)
+
+
+@pytest.mark.parametrize("ridge", ["coefficients", "norm"])
+def test_the_kernel_discriminant_is_dense_algebra(ridge):
+    X, y = WDBC
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    gamma, mu = 0.02, 0.01
+    K = pairwise.rbf_kernel(X, gamma=gamma)
+    N = np.zeros_like(K)
+    means = []
+    for c in (0, 1):
+        own = K[:, y == c]
+        size = own.shape[1]
+        N += own @ (np.eye(size) - 1 / size) @ own.T
+        means.append(own.mean(axis=1))
+    N += mu * (np.eye(len(K)) if ridge == "coefficients" else K)
+    alpha = cho_solve((cholesky(N, lower=True), True), means[1] - means[0])
+    ours = KernelFisherDiscriminant(gamma=gamma, mu=mu, ridge=ridge, threshold="midpoint")
+    ours.fit(X, y)
+    expected = K @ alpha - 0.5 * (means[0] + means[1]) @ alpha
+    np.testing.assert_allclose(
+        ours.decision_function(X), expected, rtol=1e-5, atol=1e-6 * np.abs(expected).max()
+    )
+    np.testing.assert_allclose(ours.separability_, (means[1] - means[0]) @ alpha, rtol=1e-6)
+    assert ours.transform(X).shape == (len(X), 1)
+
+
+def test_clusters_are_as_good_as_scikit_learn_s():
+    X, y = datasets.make_blobs(600, centers=5, cluster_std=0.7, random_state=3)
+    start = X[:5]
+    theirs = cluster.KMeans(5, init=start, n_init=1, tol=0).fit(X)
+    ours = KMeans(5, init=start, tol=0).fit(X)
+    np.testing.assert_array_equal(ours.labels_, theirs.labels_)
+    np.testing.assert_allclose(ours.cluster_centers_, theirs.cluster_centers_, rtol=1e-10)
+    assert ours.inertia_ == pytest.approx(theirs.inertia_)
+    np.testing.assert_allclose(ours.transform(X), theirs.transform(X), rtol=1e-9)
+    X, y = datasets.make_moons(400, noise=0.06, random_state=0)
+    for settings in ({"gamma": 40.0}, {"affinity": "nearest_neighbors"}):
+        found = SpectralClustering(2, random_state=0, **settings).fit_predict(X)
+        assert adjusted_rand_score(found, y) == 1
+    cut = SpectralClustering(2, gamma=40.0, assign_labels="normalised").fit(X)
+    assert adjusted_rand_score(cut.labels_, y) == 1
+    np.testing.assert_array_equal(cut.predict(X), cut.labels_)
+
+
+def test_edges_are_told():
+    X, y = IRIS
+    with pytest.warns(UserWarning, match="singular"):
+        FisherDiscriminant().fit(np.column_stack([X, X[:, 0], np.ones(len(X))]), y)
+    with pytest.warns(UserWarning, match="nearest class mean"):
+        model = FisherDiscriminant().fit(X[[0, 60, 120]], [0, 1, 2])
+    assert model.predict(X[[0, 60, 120]]).tolist() == [0, 1, 2]
+    with pytest.raises(ValueError, match="n_neighbors <= n_samples"):
+        KNeighborsClassifier(n_neighbors=4).fit(X[:3], [0, 1, 1])
+    with pytest.raises(ValueError, match="NaN"):
+        KNeighborsClassifier().fit(np.full((10, 2), np.nan), [0, 1] * 5)
+    with pytest.raises(ValueError, match="bandwidth"):
+        ParzenClassifier(bandwidth=0.0).fit(X, y)
+    with pytest.raises(ValueError, match="singular"):
+        GaussianMixture(reg_covar=0.0).fit(np.ones((20, 2)))
+    with pytest.raises(ValueError, match="direction"):
+        ProbabilisticNeuralNetwork(input="unit-norm").fit(X - X[0], y)
+    with pytest.warns(UserWarning, match="only 3 rows"):
+        GaussianMixtureClassifier(n_components=4).fit(
+            X[[0, 1, 2, 60, 61, 62, 63]], [0] * 3 + [1] * 4
+        )
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        FisherDiscriminant(),
+        KernelFisherDiscriminant(),
+        GaussianMixture(3, random_state=0),
+        GaussianMixtureClassifier(2, random_state=0),
+        KNeighborsClassifier(),
+        KNeighborsRegressor(),
+        ParzenClassifier(),
+        KernelDensity(),
+        ProbabilisticNeuralNetwork(),
+        KMeans(3, random_state=0),
+        SpectralClustering(3, random_state=0),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_files_and_pickles_answer_the_same(estimator, tmp_path):
+    X, y = IRIS
+    estimator.fit(X, y)
+    estimator.save(tmp_path / "model.wm")
+    again = widemargin.load(tmp_path / "model.wm")
+    assert type(again) is type(estimator)
+    copy = pickle.loads(pickle.dumps(estimator))
+    for method in ("predict", "predict_proba", "score_samples", "transform", "decision_function"):
+        if hasattr(estimator, method):
+            expected = getattr(estimator, method)(X)
+            np.testing.assert_array_equal(getattr(again, method)(X), expected)
+            np.testing.assert_array_equal(getattr(copy, method)(X), expected)
+
+
+def test_machines_are_compared():
+    X, y = datasets.make_circles(160, noise=0.1, factor=0.4, random_state=0)
+    result = widemargin.compare(X, y, repeats=1, random_state=0, n_jobs=2)
+    assert len(result) == 8
+    assert result.folds == result.planned_folds == 5
+    names = [machine["machine"] for machine in result]
+    assert names.index("fisher") > names.index("svm-rbf")
+    worst = result.machines[names.index("fisher")]
+    assert worst["p_value"] < 0.05
+    low, high = result.machines[0]["interval"]
+    assert low <= result.machines[0]["accuracy"] <= high
+    assert "svm-rbf" in repr(result)
+    pair = widemargin.compare(X, y, machines=["fisher", "knn"], repeats=1, random_state=0)
+    assert pair.mcnemar is not None
+    assert pair.mcnemar[2] < 1e-6
+    with pytest.raises(ValueError, match="one of"):
+        widemargin.compare(X, y, machines=["oracle"])

@@ -1,0 +1,1 @@
+"""The classical machines beside the support vector machines."""

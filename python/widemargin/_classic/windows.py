@@ -1,0 +1,247 @@
+"""Parzen windows, densities and the probabilistic neural network."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from widemargin import _core
+from widemargin._classic.base import Dense, PosteriorClassifier, Unlabelled, priors_setting
+
+_WINDOWS = {"gaussian", "tophat", "epanechnikov", "exponential", "linear", "cosine"}
+_RULES = {"scott", "silverman", "cv"}
+_WIDTH = [StrOptions(_RULES), Interval(Real, 0, None, closed="neither")]
+_PRIORS = [StrOptions({"frequencies", "equal"}), "array-like", None]
+
+
+def _width(bandwidth: float | str) -> float | str:
+    return bandwidth if isinstance(bandwidth, str) else float(bandwidth)
+
+
+class KernelDensity(Dense, Unlabelled):
+    """A density as the mean of windows around the rows.
+
+    Parameters
+    ----------
+    bandwidth : {'scott', 'silverman', 'cv'} or float, default=1.0
+        Width of the windows: a number, a rule (which, unlike scikit-learn's, knows the variance of
+        the data), or the largest leave-one-out likelihood (Gaussian windows).
+    kernel : {'gaussian', 'tophat', 'epanechnikov', 'exponential', 'linear', 'cosine'}, \
+            default='gaussian'
+        Their shape.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the choice of rows for ``'cv'`` among more than 2 000.
+    n_jobs : int, default=None
+        Threads.
+
+    Attributes
+    ----------
+    bandwidth_ : float
+        The width.
+    n_features_in_ : int
+        Number of features.
+
+    Examples
+    --------
+    >>>     >>> from widemargin import KernelDensity
+    >>> model = KernelDensity(bandwidth=0.5).fit(np.array([[0.0], [1.0]]))
+    >>> model.score_samples(np.array([[0.5]])).round(4)
+    array([-0.7258])
+    """
+
+    _kind = "density"
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "bandwidth": _WIDTH,
+        "kernel": [StrOptions(_WINDOWS)],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        *,
+        bandwidth: float | str = 1.0,
+        kernel: str = "gaussian",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.bandwidth = bandwidth
+        self.kernel = kernel
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _settings(self) -> dict[str, Any]:
+        return {"window": self.kernel, "width": _width(self.bandwidth)}
+
+    def _adopt(self, model: _core.Model) -> None:
+        super()._adopt(model)
+        self.bandwidth_ = float(model.classic["widths"][0])
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the log-likelihood of rows, summed as in scikit-learn.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : Ignored
+            For pipelines.
+
+        Returns
+        -------
+        likelihood : float
+            Sum of ln p(x).
+        """
+        return float(self.score_samples(X).sum())
+
+
+class _WindowClassifier(Dense, PosteriorClassifier):
+    """Widths of classes."""
+
+    def _adopt(self, model: _core.Model) -> None:
+        super()._adopt(model)
+        self.bandwidths_ = model.classic["widths"]
+
+
+class ParzenClassifier(_WindowClassifier):
+    """The Bayes classifier on a Parzen-window density per class.
+
+    Parameters
+    ----------
+    bandwidth : {'scott', 'silverman', 'cv'} or float, default='cv'
+        Width of the windows: one number for all classes, or a rule applied to every class.
+    kernel : {'gaussian', 'tophat', 'epanechnikov', 'exponential', 'linear', 'cosine'}, \
+            default='gaussian'
+        Their shape; ``'cv'`` needs Gaussian ones.
+    priors : {'frequencies', 'equal'} or array-like of shape (n_classes,), default=None
+        Class probabilities.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the choice of rows for ``'cv'`` in classes of more than 2 000.
+    n_jobs : int, default=None
+        Threads.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, ascending.
+    bandwidths_ : ndarray of shape (n_classes,)
+        Width of every class.
+    n_features_in_ : int
+        Number of features.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from widemargin import ParzenClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> ParzenClassifier(bandwidth=0.5).fit(X, y).predict(X[:2])
+    array([0, 0])
+    """
+
+    _kind = "parzen"
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "bandwidth": _WIDTH,
+        "kernel": [StrOptions(_WINDOWS)],
+        "priors": _PRIORS,
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        *,
+        bandwidth: float | str = "cv",
+        kernel: str = "gaussian",
+        priors: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.bandwidth = bandwidth
+        self.kernel = kernel
+        self.priors = priors
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _settings(self) -> dict[str, Any]:
+        return {
+            "window": self.kernel,
+            "width": _width(self.bandwidth),
+            "priors": priors_setting(self.priors, len(self.classes_)),
+        }
+
+
+class ProbabilisticNeuralNetwork(_WindowClassifier):
+    """Specht's probabilistic neural network, with a width for every class.
+
+    Parameters
+    ----------
+    bandwidth : {'scott', 'silverman', 'cv'} or float, default='cv'
+        Width of the activation; ``'cv'`` finds the one with the largest leave-one-out likelihood
+        for every class.
+    input : {'distance', 'unit-norm', 'lifted'}, default='distance'
+        What the pattern layer is given: rows as they are (then it is Parzen's classifier), rows
+        divided by their length (which loses it), or rows with one more coordinate that gives all
+        the same length.
+    radius : float, default=None
+        Length of lifted rows; None is the largest of a training row.
+    priors : {'frequencies', 'equal'} or array-like of shape (n_classes,), default=None
+        Class probabilities.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the choice of rows for ``'cv'`` in classes of more than 2 000.
+    n_jobs : int, default=None
+        Threads.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, ascending.
+    bandwidths_ : ndarray of shape (n_classes,)
+        Width of every class.
+    n_features_in_ : int
+        Number of features.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from widemargin import ProbabilisticNeuralNetwork
+    >>> X, y = load_iris(return_X_y=True)
+    >>> round(ProbabilisticNeuralNetwork(bandwidth=0.5).fit(X, y).score(X, y), 2)
+    0.97
+    """
+
+    _kind = "pnn"
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "bandwidth": _WIDTH,
+        "input": [StrOptions({"distance", "unit-norm", "lifted"})],
+        "radius": [Interval(Real, 0, None, closed="neither"), None],
+        "priors": _PRIORS,
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        *,
+        bandwidth: float | str = "cv",
+        input: str = "distance",
+        radius: float | None = None,
+        priors: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.bandwidth = bandwidth
+        self.input = input
+        self.radius = radius
+        self.priors = priors
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _settings(self) -> dict[str, Any]:
+        return {
+            "width": _width(self.bandwidth),
+            "input": self.input,
+            "radius": self.radius,
+            "priors": priors_setting(self.priors, len(self.classes_)),
+        }
