@@ -1,7 +1,7 @@
 //! The command line of widemargin: it reads options, calls the library and prints what it says.
 //!
-//! Every command is one file under `command`; `libsvm` holds the programs that stand in for
-//! LIBSVM's. Nothing here computes: numbers come from the library.
+//! Every command is one file under `command`; `libsvm` and `liblinear` hold the programs that stand
+//! in for those. Nothing here computes: numbers come from the library.
 
 mod arguments;
 mod command;
@@ -9,6 +9,7 @@ mod data_file;
 mod evaluation;
 mod failure;
 mod interrupt;
+mod liblinear;
 mod libsvm;
 mod model_file;
 mod picture;

@@ -23,6 +23,8 @@ pub(crate) enum ModelFormatName {
     Native,
     /// LIBSVM's text
     Libsvm,
+    /// LIBLINEAR's text, for linear machines
+    Liblinear,
 }
 
 impl ModelFormatName {
@@ -31,14 +33,17 @@ impl ModelFormatName {
         match self {
             Self::Native => "widemargin",
             Self::Libsvm => "libsvm",
+            Self::Liblinear => "liblinear",
         }
     }
 
-    /// The other of the two.
-    pub(crate) fn other(self) -> Self {
+    /// The format a model of this format becomes unless told: native, and from that the text of
+    /// the program that has such models.
+    pub(crate) fn other(self, model: &Model) -> Self {
         match self {
+            Self::Native if model.kind.is_linear() => Self::Liblinear,
             Self::Native => Self::Libsvm,
-            Self::Libsvm => Self::Native,
+            Self::Libsvm | Self::Liblinear => Self::Native,
         }
     }
 }
@@ -48,6 +53,7 @@ impl From<ModelFormat> for ModelFormatName {
         match format {
             ModelFormat::Native => Self::Native,
             ModelFormat::Libsvm => Self::Libsvm,
+            ModelFormat::Liblinear => Self::Liblinear,
         }
     }
 }
@@ -113,7 +119,9 @@ pub(crate) fn kernel_values(kernel: &Kernel, loaded: Loaded) -> CommandResult<Da
 /// never seen are zero in all its support vectors.
 pub(crate) fn align(model: &mut Model, data: Dataset) -> CommandResult<Dataset> {
     let (known, found) = (model.features(), data.columns());
-    let widens = model.preparation.scaler.is_none() && model.classic.is_none();
+    let preparation = &model.preparation;
+    let widens =
+        preparation.scaler.is_none() && preparation.map.is_none() && model.classic.is_none();
     if found > known && widens && model.kernel != Kernel::Precomputed {
         model.support = model.support.clone().resized_columns(found);
         model.feature_names = None;
@@ -165,6 +173,7 @@ pub(crate) fn save(model: &Model, path: &Path, format: ModelFormatName) -> Comma
     match format {
         ModelFormatName::Native => model.save(path)?,
         ModelFormatName::Libsvm => model.save_libsvm(path)?,
+        ModelFormatName::Liblinear => model.save_liblinear(path)?,
     }
     Ok(())
 }

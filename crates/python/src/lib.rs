@@ -8,6 +8,7 @@
 mod classic;
 mod compare;
 mod errors;
+mod feature_map;
 mod machines;
 mod model;
 mod online;
@@ -20,6 +21,7 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<feature_map::FeatureMap>()?;
     module.add_class::<model::Model>()?;
     module.add_class::<online::Learner>()?;
     module.add_function(wrap_pyfunction!(training::fit, module)?)?;

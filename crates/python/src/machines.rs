@@ -7,9 +7,10 @@ use pyo3::prelude::*;
 use widemargin::data::{Label, Matrix};
 use widemargin::kernel::Kernel;
 use widemargin::machine::{
-    AllInOne, CalibrationMethod, Epochs, Gamma, KernelDefaults, KernelExpression, Loss, Machine,
-    MulticlassSvc, NuSvc, NuSvr, OneClass, OnlineLearner, OnlineSvc, Precision, Scheme,
-    SolverOptions, Svc, Svdd, Svr, error_correcting_code,
+    AllInOne, Bias, CalibrationMethod, ClassWeights, Epochs, Gamma, KernelDefaults,
+    KernelExpression, LinearOptions, LinearSvc, LinearSvr, Loss, Machine, MulticlassSvc, NuSvc,
+    NuSvr, OneClass, OnlineLearner, OnlineSvc, Precision, Scheme, SolverOptions, Svc, Svdd, Svr,
+    error_correcting_code,
 };
 use widemargin::{CancelToken, Context};
 
@@ -40,6 +41,21 @@ pub(crate) struct Settings {
     max_seconds: Option<f64>,
     bias: bool,
     online: Option<Online>,
+    linear: Option<Linear>,
+}
+
+/// What linear machines need beside that.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Linear {
+    loss: String,
+    penalty: String,
+    solver: String,
+    multiclass: String,
+    /// Value of the appended feature.
+    intercept: Option<f64>,
+    /// Factor on C for every class.
+    class_weights: Vec<f64>,
 }
 
 /// What online training needs beside that.
@@ -79,8 +95,12 @@ impl Settings {
             .map_err(exception)
     }
 
-    /// The machine for `classes` classes.
-    pub(crate) fn machine(&self, kernel: Kernel, classes: usize) -> PyResult<Box<dyn Machine>> {
+    /// The machine for these classes.
+    pub(crate) fn machine(&self, kernel: Kernel, classes: &[Label]) -> PyResult<Box<dyn Machine>> {
+        if let Some(linear) = &self.linear {
+            return self.linear(linear, classes);
+        }
+        let classes = classes.len();
         let loss = if self.squared_loss { Loss::SquaredHinge } else { Loss::Hinge };
         let precision = if self.single_precision { Precision::F32 } else { Precision::F64 };
         let options = SolverOptions {
@@ -118,6 +138,34 @@ impl Settings {
                 }
             }
         })
+    }
+
+    /// The linear machine.
+    fn linear(&self, linear: &Linear, classes: &[Label]) -> PyResult<Box<dyn Machine>> {
+        let options = LinearOptions {
+            tol: Some(self.tol),
+            precision: if self.single_precision { Precision::F32 } else { Precision::F64 },
+            shrinking: self.shrinking,
+            max_iterations: self.max_iterations,
+        };
+        let bias = linear.intercept.map_or(Bias::None, Bias::Appended);
+        let (c, solver) = (self.c, linear.solver.parse().map_err(exception)?);
+        if self.machine == "linear-svr" {
+            let (epsilon, squared) = (self.epsilon, self.squared_loss);
+            return Ok(Box::new(LinearSvr { c, epsilon, squared, bias, solver, options }));
+        }
+        let factors = classes.iter().cloned().zip(linear.class_weights.iter().copied());
+        Ok(Box::new(LinearSvc {
+            c,
+            loss: linear.loss.parse().map_err(exception)?,
+            penalty: linear.penalty.parse().map_err(exception)?,
+            multiclass: linear.multiclass.parse().map_err(exception)?,
+            bias,
+            solver,
+            class_weights: ClassWeights::Given(factors.collect()),
+            options,
+            ..LinearSvc::default()
+        }))
     }
 
     /// The all-in-one machine trained online.

@@ -9,9 +9,7 @@ use pyo3::types::{PyBytes, PyDict};
 use widemargin::Context;
 use widemargin::data::{Dense, Label, Labels, Matrix};
 use widemargin::kernel::Kernel;
-use widemargin::machine::{
-    Calibration, MachineKind, Model as Trained, PackedSupport, Predictor, Scheme,
-};
+use widemargin::machine::{Calibration, Model as Trained, PackedSupport, Predictor, Scheme};
 
 use crate::classic;
 use crate::errors::exception;
@@ -123,6 +121,12 @@ impl Model {
         Ok(PyBytes::new(py, &content))
     }
 
+    /// The content of a LIBLINEAR model file.
+    fn to_liblinear<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let content = py.detach(|| self.model.to_liblinear_bytes()).map_err(exception)?;
+        Ok(PyBytes::new(py, &content))
+    }
+
     fn __reduce__<'py>(
         slf: &Bound<'py, Self>,
     ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
@@ -177,6 +181,12 @@ impl Model {
             })
         };
         table.names.iter().map(name).collect::<PyResult<_>>().map(Some)
+    }
+
+    /// Whether rows go through features that approximate a kernel.
+    #[getter]
+    fn is_mapped(&self) -> bool {
+        self.model.preparation.map.is_some()
     }
 
     /// How functions become classes: ``"ovo"``, ``"ovr"``, ``"dag"`` or ``"ecoc"``.
@@ -282,6 +292,7 @@ impl Model {
             items.set_item("gap", outcome.gap())?;
             items.set_item("violation", outcome.violation)?;
             items.set_item("iterations", outcome.iterations)?;
+            items.set_item("passes", outcome.blocks)?;
             items.set_item("rows", training.rows)?;
             items.set_item("seconds", training.seconds)?;
             items.set_item("parameters", training.parameters.clone())?;
@@ -447,7 +458,7 @@ impl Model {
                     Labels::Int(clusters) => clusters.into_iter().map(|c| c as isize).collect(),
                     _ => Vec::new(),
                 },
-                MachineKind::OneClass | MachineKind::Svdd => {
+                kind if kind.is_novelty_detector() => {
                     let inside = |value: &f64| if *value > 0.0 { 1_isize } else { -1 };
                     values.values().iter().map(inside).collect()
                 }

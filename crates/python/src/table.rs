@@ -145,10 +145,10 @@ pub(crate) fn to_python<'py>(py: Python<'py>, matrix: &Matrix) -> PyResult<Bound
 }
 
 /// Values of one row per entry of the first axis.
-pub(crate) fn array2<'py>(
-    py: Python<'py>,
-    values: Vec<f64>,
+pub(crate) fn array2<T: Element>(
+    py: Python<'_>,
+    values: Vec<T>,
     shape: [usize; 2],
-) -> PyResult<Bound<'py, PyArray2<f64>>> {
+) -> PyResult<Bound<'_, PyArray2<T>>> {
     values.into_pyarray(py).reshape(shape)
 }

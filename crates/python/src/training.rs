@@ -45,7 +45,7 @@ pub(crate) enum Targets<'py> {
 }
 
 /// Name of a class.
-#[derive(FromPyObject)]
+#[derive(Clone, FromPyObject)]
 pub(crate) enum Name {
     Int(i64),
     Real(f64),
@@ -128,11 +128,13 @@ pub(crate) fn fit<'py>(
     let matrix = features.matrix()?;
     let kernel = settings.kernel(&matrix)?;
     let classes = match &targets {
-        Some(Targets::Classes(_, names)) => names.len(),
-        _ => 0,
+        Some(Targets::Classes(_, names)) => {
+            names_in_labels(names.iter().cloned().map(Name::label).collect())
+        }
+        _ => Vec::new(),
     };
     let order = Order {
-        machine: settings.machine(kernel, classes)?,
+        machine: settings.machine(kernel, &classes)?,
         matrix,
         weights: weights.map(|weights| slice(&weights).map(<[f64]>::to_vec)).transpose()?,
         names,
@@ -205,11 +207,21 @@ pub(crate) fn train<'py>(
     Ok((Model::new(model), steps.into_pyarray(py), warnings))
 }
 
+/// The names that [`class_labels`] uses for the classes: their own, or their numbers.
+fn names_in_labels(names: Vec<Label>) -> Vec<Label> {
+    if are_mixed(&names) { (0..names.len() as i64).map(Label::Int).collect() } else { names }
+}
+
+/// Whether names are of different kinds.
+fn are_mixed(names: &[Label]) -> bool {
+    let kind = std::mem::discriminant;
+    names.windows(2).any(|pair| kind(&pair[0]) != kind(&pair[1]))
+}
+
 /// The label of every row: its class's name, so that messages can say it, or, where names are of
 /// different kinds and would not sort as given, its class's number.
 pub(crate) fn class_labels(codes: &[i64], names: &[Label]) -> PyResult<Labels> {
-    let kind = std::mem::discriminant;
-    if names.windows(2).any(|pair| kind(&pair[0]) != kind(&pair[1])) {
+    if are_mixed(names) {
         return Ok(Labels::Int(codes.to_vec()));
     }
     let name = |&code: &i64| usize::try_from(code).ok().and_then(|code| names.get(code)).cloned();

@@ -9,6 +9,7 @@ use widemargin::machine::{
     Scaled, Scheme, SolverOptions, Strategy, Svc, Svdd, Svr, error_correcting_code,
 };
 
+use super::linear::LinearArguments;
 use super::value::{number, value, whole};
 use super::{ClassicArguments, Scaling};
 use crate::failure::{CommandResult, Failure};
@@ -23,15 +24,8 @@ pub(crate) enum LossName {
     Hinge,
     /// C times the squared error
     SquaredHinge,
-}
-
-impl From<LossName> for Loss {
-    fn from(name: LossName) -> Self {
-        match name {
-            LossName::Hinge => Self::Hinge,
-            LossName::SquaredHinge => Self::SquaredHinge,
-        }
-    }
+    /// C times log(1 + exp(-margin)), for linear machines
+    Logistic,
 }
 
 /// How several classes are reduced to pairs of sets.
@@ -45,6 +39,8 @@ pub(crate) enum Multiclass {
     Dag,
     /// Error-correcting output codes
     Ecoc,
+    /// All classes in one problem, for linear machines
+    CrammerSinger,
 }
 
 /// How probabilities are learnt.
@@ -70,7 +66,8 @@ impl From<ProbabilityName> for CalibrationMethod {
 #[command(next_help_heading = "Machine")]
 pub(crate) struct MachineArguments {
     /// c-svc, nu-svc (classes); ww, cs, llw, adm (or dgi), atm, ats, mmr, ova, reinforced (all
-    /// classes in one problem); epsilon-svr, nu-svr (numbers); one-class or svdd (novelty); and the
+    /// classes in one problem); epsilon-svr, nu-svr (numbers); one-class or svdd (novelty);
+    /// linear-svc, logistic, linear-svr, linear-one-class (weights instead of a kernel); and the
     /// classical fisher, kernel-fisher, gmm-bayes, knn, parzen, pnn (classes), knn-regressor
     /// (numbers), gmm, kmeans, spectral (clusters), density
     #[arg(long, short = 's', value_name = "KIND", default_value = "c-svc",
@@ -89,13 +86,13 @@ pub(crate) struct MachineArguments {
     #[arg(long, value_name = "NUM", default_value_t = 0.1, allow_negative_numbers = true, value_parser = number)]
     pub(crate) epsilon: f64,
 
-    /// How margin errors are charged
-    #[arg(long, value_enum, default_value = "hinge")]
-    pub(crate) loss: LossName,
+    /// How margin errors are charged [default: hinge; linear classifiers: squared-hinge]
+    #[arg(long, value_enum)]
+    pub(crate) loss: Option<LossName>,
 
-    /// How c-svc and nu-svc reduce more than two classes to pairs
-    #[arg(long, value_enum, default_value = "ovo")]
-    pub(crate) multiclass: Multiclass,
+    /// How more than two classes are reduced to pairs of sets [default: ovo; linear machines: ovr]
+    #[arg(long, value_enum)]
+    pub(crate) multiclass: Option<Multiclass>,
 
     /// Give the scores of ww, cs, llw, ... an offset per class
     #[arg(long, conflicts_with = "online")]
@@ -192,32 +189,51 @@ pub(crate) struct MachineArguments {
 
     #[command(flatten)]
     pub(crate) classic: ClassicArguments,
+    #[command(flatten)]
+    pub(crate) linear: LinearArguments,
 }
 
 impl MachineArguments {
+    /// The kind of machine, `--linear` taken into account.
+    pub(crate) fn kind(&self) -> MachineKind {
+        self.linear.kind(self.machine, self.loss)
+    }
+
     /// The kernel for a table.
     pub(crate) fn kernel(&self, features: &Matrix) -> CommandResult<Kernel> {
+        if self.kind().is_linear() {
+            return Ok(Kernel::Linear);
+        }
         let defaults = KernelDefaults { gamma: self.gamma, coef0: self.coef0, degree: self.degree };
         Ok(KernelExpression::parse(&self.kernel, defaults)?.resolve(features)?)
     }
 
-    fn options(&self) -> SolverOptions {
-        let precision = match self.precision {
+    /// The number format asked for, or the one that the tolerance needs.
+    pub(super) fn precision(&self) -> Precision {
+        match self.precision {
             Some(precision) => precision,
             None if self.tol < SMALLEST_SINGLE_TOLERANCE => Precision::F64,
             None => Precision::F32,
-        };
+        }
+    }
+
+    fn options(&self) -> SolverOptions {
         SolverOptions {
             tol: self.tol,
-            precision,
+            precision: self.precision(),
             shrinking: !self.no_shrinking,
             max_iterations: self.max_iter,
         }
     }
 
     fn scheme(&self, data: &Dataset, seed: u64) -> CommandResult<Scheme> {
-        Ok(match self.multiclass {
+        Ok(match self.multiclass.unwrap_or(Multiclass::Ovo) {
             Multiclass::Ovo => Scheme::OneVsOne,
+            Multiclass::CrammerSinger => {
+                return Err(Failure::usage(
+                    "--multiclass crammer-singer is for --linear; with kernels use --machine cs",
+                ));
+            }
             Multiclass::Ovr => Scheme::OneVsRest,
             Multiclass::Dag => Scheme::Dag,
             Multiclass::Ecoc => {
@@ -250,6 +266,11 @@ impl MachineArguments {
     ) -> CommandResult<Box<dyn Machine>> {
         let options = self.options();
         let class_weights = self.class_weight.clone().unwrap_or_default();
+        let kind = self.kind();
+        if kind.is_linear() {
+            return self.linear.build(kind, self);
+        }
+        self.linear.refuse_without(kind)?;
         if self.online {
             let all_in_one = matches!(self.machine, MachineKind::AllInOne(_));
             if self.machine == MachineKind::CSvc && self.budget.is_none() {
@@ -262,8 +283,15 @@ impl MachineArguments {
             }
         }
         let class_order = ClassOrder::Sorted;
-        let (c, nu, epsilon, loss) = (self.c, self.nu, self.epsilon, self.loss.into());
-        Ok(match self.machine {
+        let (c, nu, epsilon) = (self.c, self.nu, self.epsilon);
+        let loss = match self.loss {
+            None | Some(LossName::Hinge) => Loss::Hinge,
+            Some(LossName::SquaredHinge) => Loss::SquaredHinge,
+            Some(LossName::Logistic) => {
+                return Err(Failure::usage("--loss logistic is for linear machines: add --linear"));
+            }
+        };
+        Ok(match kind {
             MachineKind::CSvc => {
                 let scheme = self.scheme(data, seed)?;
                 Box::new(Svc { c, kernel, loss, class_weights, scheme, class_order, options })
@@ -292,6 +320,10 @@ impl MachineArguments {
                 class_order,
                 options,
             }),
+            MachineKind::LinearSvc
+            | MachineKind::Logistic
+            | MachineKind::LinearSvr
+            | MachineKind::LinearOneClass => self.linear.build(kind, self)?,
         })
     }
 }

@@ -2,6 +2,7 @@
 
 mod classic;
 mod input;
+mod linear;
 mod machine;
 mod resources;
 mod scale;

@@ -22,6 +22,8 @@ enum AnyFormat {
     Npy,
     /// A model in widemargin's own format
     Native,
+    /// A linear model in LIBLINEAR's text
+    Liblinear,
 }
 
 /// Convert a data or model file to another format
@@ -72,7 +74,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
             interrupt.while_saving(|| output.save(&loaded.dataset, first))?;
         }
         Content::Model(format, model) => {
-            let format = arguments.to.map_or_else(|| Ok(format.other()), model_format)?;
+            let format = arguments.to.map_or_else(|| Ok(format.other(&model)), model_format)?;
             interrupt.while_saving(|| model_file::save(&model, target, format))?;
         }
     }
@@ -84,7 +86,9 @@ fn data_format(format: AnyFormat) -> CommandResult<WrittenFormat> {
         AnyFormat::Libsvm => Ok(WrittenFormat::Libsvm),
         AnyFormat::Csv => Ok(WrittenFormat::Csv),
         AnyFormat::Npy => Ok(WrittenFormat::Npy),
-        AnyFormat::Native => Err(Failure::usage("--to native is for models; this file is data")),
+        AnyFormat::Native | AnyFormat::Liblinear => {
+            Err(Failure::usage("--to native and liblinear are for models; this file is data"))
+        }
     }
 }
 
@@ -92,6 +96,7 @@ fn model_format(format: AnyFormat) -> CommandResult<ModelFormatName> {
     match format {
         AnyFormat::Libsvm => Ok(ModelFormatName::Libsvm),
         AnyFormat::Native => Ok(ModelFormatName::Native),
+        AnyFormat::Liblinear => Ok(ModelFormatName::Liblinear),
         AnyFormat::Csv | AnyFormat::Npy => {
             Err(Failure::usage("--to csv and --to npy are for data; this file is a model"))
         }

@@ -88,7 +88,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     let folds = match (arguments.leave_one_out, arguments.grouped) {
         (true, _) => Folds::LeaveOneOut,
         (_, true) => Folds::Grouped(arguments.folds),
-        _ => Folds::usual(arguments.machine.machine, arguments.folds),
+        _ => Folds::usual(arguments.machine.kind(), arguments.folds),
     };
     let watch = Stopwatch::start();
     let result = session.run("cross-validating", |context| {

@@ -94,17 +94,30 @@ fn model_text(format: ModelFormatName, model: &Model) -> String {
         .line("file", format!("{} model", format.name()))
         .line("machine", model.kind)
         .line("kernel", &model.kernel)
-        .line("features", count(model.features() as u64))
-        .line(rows_name(model), count(model.support_count() as u64))
+        .line("features", count(model.features() as u64));
+    if model.kind.is_linear() {
+        summary.line("weights", super::train::weights_text(model));
+    } else {
+        summary.line(rows_name(model), count(model.support_count() as u64));
+    }
+    summary
         .line("functions", count(model.functions.len() as u64))
         .line("precision", model.precision)
         .line("scaling", scaling_name(model));
+    if let Some(map) = &model.preparation.map {
+        let (inputs, outputs) = (map.inputs() as u64, map.outputs() as u64);
+        summary.line(
+            "approximates",
+            format!("rbf, {} features from {}", count(outputs), count(inputs)),
+        );
+    }
     if let Some(classes) = &model.classes {
         let names: Vec<String> = classes
             .names
             .iter()
             .zip(&classes.support)
             .map(|(name, support)| match support {
+                _ if model.kind.is_linear() => name.to_string(),
                 0 => name.to_string(),
                 _ => format!("{name} ({support} {})", rows_name(model)),
             })

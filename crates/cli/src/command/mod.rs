@@ -5,6 +5,7 @@ mod completions;
 mod compress;
 mod convert;
 mod cross_validate;
+mod from_disk;
 mod inspect;
 mod plot;
 mod predict;
@@ -35,7 +36,8 @@ Exit codes:
   130  stopped by Ctrl-C (train: the best model so far was written)
 
 LIBSVM's own command lines work too: 'widemargin svm-train -c 10 -g 0.1 heart', or this binary
-linked under the names svm-train, svm-predict and svm-scale.";
+linked under the names svm-train, svm-predict and svm-scale; LIBLINEAR's as 'widemargin ll-train'
+and 'widemargin ll-predict'.";
 
 /// Train, apply, check and look at support vector machines.
 #[derive(Debug, Parser)]
@@ -76,6 +78,12 @@ enum Command {
     /// LIBSVM's svm-scale: same options, files and output
     #[command(name = "svm-scale")]
     SvmScale(Forwarded),
+    /// LIBLINEAR's train: same options, files and output
+    #[command(name = "ll-train")]
+    LinearTrain(Forwarded),
+    /// LIBLINEAR's predict: same options, files and output
+    #[command(name = "ll-predict")]
+    LinearPredict(Forwarded),
 }
 
 impl CommandLine {
@@ -93,9 +101,11 @@ impl CommandLine {
             Command::Plot(arguments) => plot::run(&arguments, interrupt),
             Command::Completions(arguments) => completions::run(&arguments),
             // `main` hands these over before clap sees them; here they are listed in the help.
-            Command::SvmTrain(_) | Command::SvmPredict(_) | Command::SvmScale(_) => {
-                Ok(crate::failure::Outcome::Done)
-            }
+            Command::SvmTrain(_)
+            | Command::SvmPredict(_)
+            | Command::SvmScale(_)
+            | Command::LinearTrain(_)
+            | Command::LinearPredict(_) => Ok(crate::failure::Outcome::Done),
         }
     }
 }

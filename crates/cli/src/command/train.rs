@@ -12,7 +12,7 @@ use widemargin::machine::{CalibrationMethod, Epochs, MachineKind, Model, Prepara
 use widemargin::operation::calibrate::calibrate;
 use widemargin::solver::Status;
 
-use super::{inspect, stream};
+use super::{from_disk, inspect, stream};
 use crate::arguments::{InputArguments, MachineArguments, ResourceArguments, ScaleArguments};
 use crate::evaluation::Evaluation;
 use crate::failure::{CommandResult, Failure, Outcome};
@@ -34,6 +34,8 @@ Examples:
   widemargin train prices.csv --machine epsilon-svr --kernel poly --degree 2 --epsilon 0.5
   widemargin train a9a.txt --kernel \"0.7*rbf(gamma=0.05) + linear\" --class-weight balanced
   zcat a9a.gz | widemargin train - -o a9a.wm --max-time 60
+  widemargin train news.txt --linear --loss logistic --penalty l1
+  widemargin train clicks.txt --linear --memory 1GB -o clicks.wm   # larger than memory
   zcat news.gz | widemargin train - --machine ww --online --kernel linear -o news.wm
 
 Ctrl-C once stops at the next block and writes the best model so far; twice quits.")]
@@ -82,9 +84,11 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     model_file::check_writable(&target)?;
     check(arguments)?;
     let method: Option<CalibrationMethod> = arguments.machine.probability.map(Into::into);
-    let (model, shape, spent) = match stream::machine(arguments) {
-        Some(machine) => stream::train(arguments, machine, &session)?,
-        None => train(arguments, method, &session)?,
+    let (model, shape, spent) = match (stream::machine(arguments), arguments.machine.linear.memory)
+    {
+        (_, Some(memory)) => from_disk::train(arguments, memory, &session)?,
+        (Some(machine), None) => stream::train(arguments, machine, &session)?,
+        (None, None) => train(arguments, method, &session)?,
     };
     session.save(|| model_file::save(&model, &target, arguments.model_format))?;
     let limited = matches!(arguments.machine.epochs, Epochs::Times(_)) && arguments.machine.online;
@@ -133,7 +137,8 @@ fn train(
         }
     })?;
     let spent = watch.stop();
-    model.preparation = Preparation { scaler: model.preparation.scaler.take(), ..preparation };
+    let own = std::mem::take(&mut model.preparation);
+    model.preparation = Preparation { scaler: own.scaler, map: own.map, ..preparation };
     Ok((model, Shape::of(&data), spent))
 }
 
@@ -153,9 +158,9 @@ impl Shape {
 
 /// Fails now rather than after the training.
 fn check(arguments: &Arguments) -> CommandResult<()> {
-    if arguments.scale.scale.0.is_some() && arguments.model_format == ModelFormatName::Libsvm {
+    if arguments.scale.scale.0.is_some() && arguments.model_format != ModelFormatName::Native {
         return Err(Failure::usage(
-            "LIBSVM's model files have no place for --scale; scale the data with 'scale' first",
+            "LIBSVM's and LIBLINEAR's model files have no place for --scale; scale the data with 'scale' first",
         ));
     }
     let machine = &arguments.machine;
@@ -234,7 +239,7 @@ fn summary(data: &Shape, model: &Model, spent: Spent, target: &Path, threads: us
         lines.line("classes", classes.names.len());
     }
     let is_classic = model.classic.is_some();
-    if is_classic && model.functions.is_empty() {
+    if model.kind.is_linear() || (is_classic && model.functions.is_empty()) {
         lines.line("machine", model.kind);
     } else {
         lines.line("machine", format!("{}, kernel {}", model.kind, model.kernel));
@@ -255,16 +260,23 @@ fn summary(data: &Shape, model: &Model, spent: Spent, target: &Path, threads: us
             .line("gap", format!("{:.3e}, violation {:.3e}", outcome.gap(), outcome.violation))
             .line(
                 "iterations",
-                format!(
-                    "{} in {} blocks, {} kernel rows",
-                    count(outcome.iterations),
-                    count(outcome.blocks),
-                    count(outcome.kernel_rows)
-                ),
+                match model.kind.is_linear() {
+                    true => {
+                        format!("{} in {} passes", count(outcome.iterations), count(outcome.blocks))
+                    }
+                    false => format!(
+                        "{} in {} blocks, {} kernel rows",
+                        count(outcome.iterations),
+                        count(outcome.blocks),
+                        count(outcome.kernel_rows)
+                    ),
+                },
             );
     }
     if is_classic {
         lines.line(inspect::rows_name(model), count(support as u64));
+    } else if model.kind.is_linear() {
+        lines.line("weights", weights_text(model));
     } else {
         lines.line("support vectors", format!("{} ({share:.1} %)", count(support as u64)));
     }
@@ -277,6 +289,12 @@ fn summary(data: &Shape, model: &Model, spent: Spent, target: &Path, threads: us
     }
     lines.line("time", time).line("model", target.display());
     lines.text()
+}
+
+/// How many weights a linear model has and uses.
+pub(super) fn weights_text(model: &Model) -> String {
+    let all = model.support.rows() * model.support.columns();
+    format!("{} of {} not 0", count(model.support.nonzeros() as u64), count(all as u64))
 }
 
 fn document(data: &Shape, model: &Model, spent: Spent, threads: usize, target: &Path) -> Value {

@@ -9,14 +9,21 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
+use widemargin::Context;
 use widemargin::data::read::{Format, IndexBase, Loaded, ReadOptions, read};
 use widemargin::kernel::Kernel;
 
+pub(crate) use options::{Words, switch, unknown};
+pub(crate) use predict::write as write_answers;
+pub(crate) use train::{class_weights, default_model, folds, tell_status, validate};
+
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::liblinear;
+use crate::session::Session;
 use crate::terminal;
 
-/// One of LIBSVM's programs.
+/// One of LIBSVM's or LIBLINEAR's programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Program {
     /// `svm-train`
@@ -25,6 +32,10 @@ pub(crate) enum Program {
     Predict,
     /// `svm-scale`
     Scale,
+    /// LIBLINEAR's `train`
+    LinearTrain,
+    /// LIBLINEAR's `predict`
+    LinearPredict,
 }
 
 impl Program {
@@ -34,6 +45,8 @@ impl Program {
             "svm-train" => Some(Self::Train),
             "svm-predict" => Some(Self::Predict),
             "svm-scale" => Some(Self::Scale),
+            "ll-train" => Some(Self::LinearTrain),
+            "ll-predict" => Some(Self::LinearPredict),
             _ => None,
         }
     }
@@ -43,6 +56,8 @@ impl Program {
             Self::Train => train::USAGE,
             Self::Predict => predict::USAGE,
             Self::Scale => scale::USAGE,
+            Self::LinearTrain => liblinear::TRAIN_USAGE,
+            Self::LinearPredict => liblinear::PREDICT_USAGE,
         }
     }
 
@@ -80,6 +95,8 @@ impl Program {
             Self::Train => train::run(arguments, interrupt),
             Self::Predict => predict::run(arguments, interrupt),
             Self::Scale => scale::run(arguments, interrupt),
+            Self::LinearTrain => liblinear::train(arguments, interrupt),
+            Self::LinearPredict => liblinear::predict(arguments, interrupt),
         }
     }
 }
@@ -89,8 +106,18 @@ fn threads() -> usize {
     std::env::var("OMP_NUM_THREADS").ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
 }
 
+/// A session of a stand-in: all threads, no progress on the screen.
+pub(crate) fn session(interrupt: &Interrupt) -> CommandResult<Session<'_>> {
+    let context = Context::new().with_threads(threads())?.with_cancel_token(interrupt.token());
+    Ok(Session { context, interrupt, time_limit: None, quiet: true })
+}
+
 /// Reads LIBSVM text for a kernel; `base` is that of the training file, if known.
-fn read_data(path: &Path, kernel: &Kernel, base: Option<IndexBase>) -> CommandResult<Loaded> {
+pub(crate) fn read_data(
+    path: &Path,
+    kernel: &Kernel,
+    base: Option<IndexBase>,
+) -> CommandResult<Loaded> {
     let mut options = ReadOptions::new().format(Format::Libsvm);
     if *kernel == Kernel::Precomputed {
         options = options.index_base(IndexBase::Zero);

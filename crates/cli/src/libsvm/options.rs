@@ -9,23 +9,23 @@ use std::str::FromStr;
 use crate::failure::{CommandResult, Failure};
 
 /// Words of a command line, taken one by one.
-pub(super) struct Words<'a> {
+pub(crate) struct Words<'a> {
     words: &'a [OsString],
 }
 
 /// One option: its letter and the rest of its word.
-pub(super) struct Letter<'a> {
-    pub(super) letter: char,
-    pub(super) rest: &'a str,
+pub(crate) struct Letter<'a> {
+    pub(crate) letter: char,
+    pub(crate) rest: &'a str,
 }
 
 impl<'a> Words<'a> {
-    pub(super) fn new(words: &'a [OsString]) -> Self {
+    pub(crate) fn new(words: &'a [OsString]) -> Self {
         Self { words }
     }
 
     /// The next option, if the next word is one; a lone `-` is a file.
-    pub(super) fn option(&mut self) -> Option<Letter<'a>> {
+    pub(crate) fn option(&mut self) -> Option<Letter<'a>> {
         let (first, rest) = self.words.split_first()?;
         let mut letters = first.to_str()?.strip_prefix('-')?.chars();
         let letter = letters.next()?;
@@ -34,7 +34,7 @@ impl<'a> Words<'a> {
     }
 
     /// The value of an option: joined to it if that part is a number, else the next word.
-    pub(super) fn number<T: FromStr>(&mut self, option: &Letter<'_>) -> CommandResult<T> {
+    pub(crate) fn number<T: FromStr>(&mut self, option: &Letter<'_>) -> CommandResult<T> {
         let Letter { letter, rest } = *option;
         if let Ok(value) = rest.parse() {
             return Ok(value);
@@ -43,7 +43,7 @@ impl<'a> Words<'a> {
     }
 
     /// The next word as a number.
-    pub(super) fn next_number<T: FromStr>(&mut self, letter: char) -> CommandResult<T> {
+    pub(crate) fn next_number<T: FromStr>(&mut self, letter: char) -> CommandResult<T> {
         let word = self.next_word(letter)?;
         word.to_str().and_then(|text| text.parse().ok()).ok_or_else(|| {
             let word = word.to_string_lossy();
@@ -52,7 +52,7 @@ impl<'a> Words<'a> {
     }
 
     /// The next word, whatever it is.
-    pub(super) fn next_word(&mut self, letter: char) -> CommandResult<&'a OsString> {
+    pub(crate) fn next_word(&mut self, letter: char) -> CommandResult<&'a OsString> {
         let (first, rest) = self
             .words
             .split_first()
@@ -62,18 +62,18 @@ impl<'a> Words<'a> {
     }
 
     /// The words after the options.
-    pub(super) fn files(self) -> &'a [OsString] {
+    pub(crate) fn files(self) -> &'a [OsString] {
         self.words
     }
 }
 
 /// An option the program does not have.
-pub(super) fn unknown(option: &Letter<'_>) -> Failure {
+pub(crate) fn unknown(option: &Letter<'_>) -> Failure {
     Failure::usage(format!("Unknown option: -{}", option.letter))
 }
 
 /// A switch that is 0 or 1.
-pub(super) fn switch(words: &mut Words<'_>, option: &Letter<'_>) -> CommandResult<bool> {
+pub(crate) fn switch(words: &mut Words<'_>, option: &Letter<'_>) -> CommandResult<bool> {
     match words.number::<i64>(option)? {
         0 => Ok(false),
         1 => Ok(true),

@@ -4,18 +4,16 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::Path;
 
-use widemargin::Context;
 use widemargin::data::write::{general, write_atomically};
 use widemargin::data::{Dataset, Dense, Label, Labels};
 use widemargin::machine::{Calibration, Model};
 use widemargin::operation::metrics::{Confusion, RegressionErrors};
 
 use super::options::{Words, switch, unknown};
-use super::{read_data, threads};
+use super::{read_data, session};
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::model_file;
-use crate::session::Session;
 use crate::terminal;
 
 /// Printed when there is nothing to do.
@@ -40,12 +38,7 @@ pub(super) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
     let [data_path, model_path, output] = words.files() else {
         return Err(Failure::usage("expected a test file, a model file and an output file"));
     };
-    let session = Session {
-        context: Context::new().with_threads(threads())?.with_cancel_token(interrupt.token()),
-        interrupt,
-        time_limit: None,
-        quiet: true,
-    };
+    let session = session(interrupt)?;
     let mut model = Model::load(model_path)?;
     let data = session.read("reading", || {
         let base = model.preparation.index_base;
@@ -64,9 +57,8 @@ pub(super) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
         Ok((predictor.most_probable(&shares), Some(shares)))
     })?;
     let (labels, shares) = answers;
-    let heading = heading(&model);
     session.save(|| {
-        write_atomically(Path::new(output), |out| write(out, &labels, &heading, shares.as_ref()))
+        write_atomically(Path::new(output), |out| write(out, &model, &labels, shares.as_ref()))
     })?;
     if !quiet {
         if model.calibration.is_some() && !probability {
@@ -104,14 +96,15 @@ fn heading(model: &Model) -> String {
     format!("labels {names}")
 }
 
-fn write(
+/// Writes an answer a line, with the probabilities of all classes if there are any.
+pub(crate) fn write(
     out: &mut dyn Write,
+    model: &Model,
     labels: &Labels,
-    heading: &str,
     shares: Option<&Dense<f64>>,
 ) -> io::Result<()> {
     if shares.is_some() {
-        writeln!(out, "{heading}")?;
+        writeln!(out, "{}", heading(model))?;
     }
     for i in 0..labels.len() {
         match labels.get(i) {

@@ -145,27 +145,6 @@ impl Options {
         })
     }
 
-    /// Weights of classes that occur; others are told as LIBSVM does.
-    fn class_weights(&self, data: &Dataset) -> CommandResult<ClassWeights> {
-        if self.weights.is_empty() || !self.machine.is_classifier() {
-            return Ok(ClassWeights::Uniform);
-        }
-        let names: Vec<String> = data
-            .labels()
-            .classes(ClassOrder::FirstSeen)?
-            .names
-            .iter()
-            .map(ToString::to_string)
-            .collect();
-        let known = |(label, _): &&(Label, f64)| names.contains(&label.to_string());
-        for (label, _) in self.weights.iter().filter(|weight| !known(weight)) {
-            terminal::note(&format!(
-                "WARNING: class label {label} specified in weight is not found"
-            ));
-        }
-        Ok(ClassWeights::Given(self.weights.iter().filter(known).cloned().collect()))
-    }
-
     fn machine(&self, data: &Dataset, features: usize) -> CommandResult<Box<dyn Machine>> {
         let kernel = self.kernel(features)?;
         let precision = if self.tolerance < SMALLEST_SINGLE_TOLERANCE {
@@ -181,7 +160,7 @@ impl Options {
         };
         let (c, nu, loss) = (self.cost, self.nu, Loss::Hinge);
         let (scheme, class_order) = (Scheme::OneVsOne, ClassOrder::FirstSeen);
-        let class_weights = self.class_weights(data)?;
+        let class_weights = class_weights(&self.weights, self.machine.is_classifier(), data)?;
         Ok(match self.machine {
             MachineKind::CSvc => {
                 Box::new(Svc { c, kernel, loss, class_weights, scheme, class_order, options })
@@ -199,6 +178,25 @@ impl Options {
     }
 }
 
+/// Weights of classes that occur; others are told as LIBSVM does.
+pub(crate) fn class_weights(
+    weights: &[(Label, f64)],
+    classifies: bool,
+    data: &Dataset,
+) -> CommandResult<ClassWeights> {
+    if weights.is_empty() || !classifies {
+        return Ok(ClassWeights::Uniform);
+    }
+    let classes = data.labels().classes(ClassOrder::FirstSeen)?;
+    let names: Vec<String> = classes.names.iter().map(ToString::to_string).collect();
+    let known = |(label, _): &&(Label, f64)| names.contains(&label.to_string());
+    for (label, _) in weights.iter().filter(|weight| !known(weight)) {
+        let message = format!("WARNING: class label {label} specified in weight is not found");
+        terminal::note(&message);
+    }
+    Ok(ClassWeights::Given(weights.iter().filter(known).cloned().collect()))
+}
+
 fn machine(number: i64) -> CommandResult<MachineKind> {
     usize::try_from(number)
         .ok()
@@ -206,7 +204,7 @@ fn machine(number: i64) -> CommandResult<MachineKind> {
         .ok_or_else(|| Failure::Message("unknown svm type".into()))
 }
 
-fn folds(number: i64) -> CommandResult<usize> {
+pub(crate) fn folds(number: i64) -> CommandResult<usize> {
     usize::try_from(number)
         .ok()
         .filter(|folds| *folds >= 2)
@@ -266,7 +264,7 @@ pub(super) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
 }
 
 /// Prints how good the machine is in `count`-fold cross-validation.
-fn validate(
+pub(crate) fn validate(
     session: &Session<'_>,
     machine: &dyn Machine,
     data: &Dataset,
@@ -310,7 +308,7 @@ fn cache_bytes(megabytes: f64) -> CommandResult<usize> {
 }
 
 /// `FOLDER/heart_scale` makes `heart_scale.model` here.
-fn default_model(data: &Path) -> PathBuf {
+pub(crate) fn default_model(data: &Path) -> PathBuf {
     let mut name = data.file_name().unwrap_or_default().to_owned();
     name.push(".model");
     PathBuf::from(name)
@@ -337,7 +335,7 @@ fn summary(model: &Model, solved: &[SolvedFunction]) -> String {
 }
 
 /// As LIBSVM, a limit reached is a warning and no failure.
-fn tell_status(model: &Model) -> Outcome {
+pub(crate) fn tell_status(model: &Model) -> Outcome {
     let Some(training) = &model.training else { return Outcome::Done };
     match training.outcome.status {
         Status::Solved | Status::AlmostSolved => Outcome::Done,

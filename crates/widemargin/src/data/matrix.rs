@@ -58,15 +58,19 @@ impl Matrix {
         matches!(self, Self::SparseF32(_) | Self::SparseF64(_))
     }
 
-    /// Share of values that are not zero.
-    pub fn density(&self) -> f64 {
-        let nonzeros = match self {
+    /// Number of values that are not zero; of sparse storage those that are stored.
+    pub fn nonzeros(&self) -> usize {
+        match self {
             Self::DenseF32(m) => m.values().iter().filter(|v| **v != 0.0).count(),
             Self::DenseF64(m) => m.values().iter().filter(|v| **v != 0.0).count(),
             Self::SparseF32(m) => m.nonzeros(),
             Self::SparseF64(m) => m.nonzeros(),
-        };
-        nonzeros as f64 / ((self.rows() * self.columns()) as f64).max(1.0)
+        }
+    }
+
+    /// Share of values that are not zero.
+    pub fn density(&self) -> f64 {
+        self.nonzeros() as f64 / ((self.rows() * self.columns()) as f64).max(1.0)
     }
 
     /// This table with the rows of another below its own; where the storages differ, the result is

@@ -1,5 +1,6 @@
 //! Tables of numbers, their labels, the files they come from and the scaling applied to them.
 
+pub mod chunks;
 mod csr;
 mod dataset;
 mod dense;

@@ -2,6 +2,7 @@
 
 mod block;
 mod cache;
+mod feature_map;
 mod function;
 mod instruction_set;
 mod pool;
@@ -10,11 +11,12 @@ mod simd;
 
 pub use block::{KernelBlocks, Queries};
 pub use cache::Piece;
+pub use feature_map::{FeatureMap, FourierMap, MapRule, NystroemMap, ReadyMap};
 pub use function::{CustomKernel, Kernel};
 pub use instruction_set::InstructionSet;
 pub use pool::Buffer;
 pub use rows::{CompactRows, KernelRows, MatrixRows, Reuse, Row, RowsView};
 pub use simd::{
-    PAIR_WIDTH, PlainLoop, Real, Scan, Weights, accumulate, best_partner, multiply, run_plain,
-    scan, shift_and_scan,
+    DenseRows, LinearRows, One, PAIR_WIDTH, PlainLoop, Real, Scan, SparseRows, Stored, Weights,
+    accumulate, best_partner, fetch, multiply, run_plain, scan, shift_and_scan,
 };

@@ -1,5 +1,6 @@
 //! The machines: what they learn from labelled rows and the models they return.
 
+mod approximated;
 mod class_order;
 mod classic;
 mod classification;
@@ -7,6 +8,7 @@ mod codes;
 mod coefficients;
 mod fit;
 mod kernel_expression;
+mod linear;
 mod model;
 mod multiclass;
 mod novelty;
@@ -21,6 +23,7 @@ mod training;
 mod vote;
 mod warm_start;
 
+pub use approximated::Approximated;
 pub(crate) use classic::ClassicForm;
 pub use classic::{
     Affinity, Classic, ClassicPart, Covariance, Criterion, Cut, Discriminant, Fisher,
@@ -33,6 +36,10 @@ pub use classification::{NuSvc, Svc};
 pub use codes::error_correcting_code;
 pub use fit::Machine;
 pub use kernel_expression::{KernelDefaults, KernelExpression};
+pub use linear::{
+    Bias, LinearLoss, LinearMulticlass, LinearOneClass, LinearOptions, LinearSolver, LinearSvc,
+    LinearSvr, PathStep, Penalty, linear_model,
+};
 pub use model::{
     Calibration, ClassTable, DecisionFunction, MachineKind, Model, Part, Scheme, Training,
 };

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{AllInOne, Classic, ClassicPart, Precision, Preparation};
 use crate::data::{Label, Matrix};
 use crate::error::{Error, Result};
-use crate::kernel::Kernel;
+use crate::kernel::{FeatureMap, Kernel};
 use crate::solver::Outcome;
 
 /// Which machine a model comes from.
@@ -37,6 +37,14 @@ pub enum MachineKind {
     AllInOne(AllInOne),
     /// A classical machine beside the support vector machines.
     Classic(Classic),
+    /// Linear classification with hinge losses, or by Crammer and Singer's linear machine.
+    LinearSvc,
+    /// Logistic regression.
+    Logistic,
+    /// Linear regression with an ε-wide tube.
+    LinearSvr,
+    /// Support of a distribution: a half-space of the features themselves.
+    LinearOneClass,
 }
 
 impl MachineKind {
@@ -44,11 +52,16 @@ impl MachineKind {
     pub const LIBSVM: [Self; 5] =
         [Self::CSvc, Self::NuSvc, Self::OneClass, Self::EpsilonSvr, Self::NuSvr];
 
+    /// The linear kinds.
+    pub const LINEAR: [Self; 4] =
+        [Self::LinearSvc, Self::Logistic, Self::LinearSvr, Self::LinearOneClass];
+
     /// Every kind, LIBSVM's first.
     pub fn all() -> impl Iterator<Item = Self> {
         let all_in_one = AllInOne::ALL.into_iter().map(Self::AllInOne);
         let classic = Classic::ALL.into_iter().map(Self::Classic);
-        Self::LIBSVM.into_iter().chain([Self::Svdd]).chain(all_in_one).chain(classic)
+        let plain = Self::LIBSVM.into_iter().chain([Self::Svdd]).chain(all_in_one);
+        plain.chain(Self::LINEAR).chain(classic)
     }
 
     /// Name on the command line and in files.
@@ -62,13 +75,23 @@ impl MachineKind {
             Self::Svdd => "svdd",
             Self::AllInOne(machine) => machine.name(),
             Self::Classic(machine) => machine.name(),
+            Self::LinearSvc => "linear-svc",
+            Self::Logistic => "logistic",
+            Self::LinearSvr => "linear-svr",
+            Self::LinearOneClass => "linear-one-class",
         }
+    }
+
+    /// Whether its models hold weights instead of support vectors.
+    pub fn is_linear(self) -> bool {
+        Self::LINEAR.contains(&self)
     }
 
     /// Whether it answers with a class label.
     pub fn is_classifier(self) -> bool {
         match self {
             Self::CSvc | Self::NuSvc | Self::AllInOne(_) => true,
+            Self::LinearSvc | Self::Logistic => true,
             Self::Classic(machine) => machine.is_classifier(),
             _ => false,
         }
@@ -77,7 +100,7 @@ impl MachineKind {
     /// Whether it answers with a number.
     pub fn is_regressor(self) -> bool {
         let neighbours = Self::Classic(Classic::NeighboursRegression);
-        matches!(self, Self::EpsilonSvr | Self::NuSvr) || self == neighbours
+        matches!(self, Self::EpsilonSvr | Self::NuSvr | Self::LinearSvr) || self == neighbours
     }
 
     /// Whether it answers with the number of a cluster.
@@ -92,7 +115,7 @@ impl MachineKind {
 
     /// Whether it answers with 1 (inside) or −1 (outside).
     pub fn is_novelty_detector(self) -> bool {
-        matches!(self, Self::OneClass | Self::Svdd)
+        matches!(self, Self::OneClass | Self::Svdd | Self::LinearOneClass)
     }
 }
 
@@ -283,6 +306,6 @@ impl Model {
 
     /// Number of features a row to predict must have.
     pub fn features(&self) -> usize {
-        self.support.columns()
+        self.preparation.map.as_ref().map_or(self.support.columns(), FeatureMap::inputs)
     }
 }

@@ -7,14 +7,15 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::classic::{ClassicPart, Ready as ClassicReady};
-use super::model::{DecisionFunction, MachineKind, Model};
+use super::linear::LinearScores;
+use super::model::{DecisionFunction, Model};
 use super::parameters::Precision;
 use super::probability::{log_sum, softmax};
 use super::vote::{elect, scores};
 use crate::context::Context;
 use crate::data::{Dense, Label, Labels, Matrix};
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, KernelBlocks, Real, Weights, multiply};
+use crate::kernel::{Kernel, KernelBlocks, ReadyMap, Real, Weights, multiply};
 
 /// Rows predicted by one task.
 const TASK_ROWS: usize = 256;
@@ -41,6 +42,10 @@ enum Engine {
     Given(Vec<usize>),
     /// A classical machine that has no decision functions.
     Classic(Box<ClassicReady>),
+    /// The weights of a linear model.
+    Linear(LinearScores),
+    /// The same over features that approximate a kernel.
+    Mapped(ReadyMap, LinearScores),
 }
 
 /// Packed support vectors and the coefficients over each run of them.
@@ -75,6 +80,13 @@ impl Model {
         }
         Ok(PackedSupport(Arc::new(match (&self.kernel, self.precision) {
             (Kernel::Precomputed, _) => Engine::Given(self.support_rows.clone()),
+            _ if self.kind.is_linear() => {
+                let scores = LinearScores::new(self, context);
+                match &self.preparation.map {
+                    Some(map) => Engine::Mapped(map.ready(context.instruction_set())?, scores),
+                    None => Engine::Linear(scores),
+                }
+            }
             (_, Precision::F32) => Engine::Single(Ready::new(self, context)?),
             (_, Precision::F64) => Engine::Double(Ready::new(self, context)?),
         })))
@@ -238,6 +250,12 @@ impl Predictor<'_> {
             }
             Engine::Given(columns) => self.given_sums(features, columns, rows, out),
             Engine::Classic(ready) => ready.evaluate(features, rows, out, self.context),
+            Engine::Linear(scores) => scores.add(features, rows, out),
+            Engine::Mapped(map, scores) => {
+                let count = rows.len();
+                let mapped = Matrix::DenseF32(map.transform(features, rows)?);
+                scores.add(&mapped, 0..count, out)
+            }
         }
     }
 
@@ -332,7 +350,7 @@ impl Predictor<'_> {
             (kind, _) if kind.is_clusterer() => {
                 Labels::Int(rows.map(|i| first_largest(values.row(i)) as i64).collect())
             }
-            (MachineKind::OneClass | MachineKind::Svdd, _) => {
+            (kind, _) if kind.is_novelty_detector() => {
                 Labels::Int(rows.map(|i| if values.row(i)[0] > 0.0 { 1 } else { -1 }).collect())
             }
             (_, Some(table)) => {

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::read::{IndexBase, Loaded, ReadOptions, TableEncoding};
 use crate::data::scaling::Scaler;
+use crate::kernel::FeatureMap;
 
 /// How the training rows were prepared; empty for a model that takes rows as they are.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -19,12 +20,15 @@ pub struct Preparation {
     /// The scaling of the features; prediction applies it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scaler: Option<Scaler>,
+    /// Features that approximate a kernel; prediction computes them, after the scaling.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub map: Option<FeatureMap>,
 }
 
 impl Preparation {
     /// What a file tells about itself that later files have to repeat.
     pub fn of_file(loaded: &Loaded) -> Self {
-        Self { index_base: loaded.index_base, encoding: loaded.encoding.clone(), scaler: None }
+        Self { index_base: loaded.index_base, encoding: loaded.encoding.clone(), ..Self::default() }
     }
 
     /// Whether there is nothing to repeat.

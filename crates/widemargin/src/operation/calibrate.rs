@@ -48,7 +48,7 @@ pub fn calibrate(
                 message: "SVDD has no probabilities; use a one-class machine".into(),
             });
         }
-        (MachineKind::OneClass, _) => density(data, &model, context)?,
+        (MachineKind::OneClass | MachineKind::LinearOneClass, _) => density(data, &model, context)?,
         (_, None) => laplace(machine, data, context)?,
         (_, Some(table)) => classes(machine, data, table, method, context)?,
     };

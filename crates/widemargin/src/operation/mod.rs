@@ -6,4 +6,6 @@ pub mod compress;
 pub mod cross_validate;
 pub mod folds;
 pub mod metrics;
+pub mod out_of_core;
+pub mod penalty_search;
 pub mod persist;

@@ -3,6 +3,7 @@
 pub(crate) mod algebra;
 pub(crate) mod assignment;
 pub mod calibration;
+pub mod linear;
 pub mod s2do;
 pub mod smo;
 mod status;

@@ -10,6 +10,7 @@
 
 mod accumulate;
 mod lanes;
+mod linear_rows;
 pub(super) mod math;
 mod multiply;
 mod pair;
@@ -21,6 +22,7 @@ mod x86;
 
 pub use accumulate::accumulate;
 pub(super) use lanes::{Family, Lanes};
+pub use linear_rows::{DenseRows, LinearRows, One, SparseRows, Stored, fetch};
 pub use multiply::{Weights, multiply};
 pub use pair::{PAIR_WIDTH, Scan, best_partner, scan, shift_and_scan};
 pub use plain::{PlainLoop, run_plain};

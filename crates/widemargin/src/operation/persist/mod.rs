@@ -1,7 +1,7 @@
 //! Model files: saved whole or not at all, loaded safely from any bytes.
 //!
-//! The native format keeps everything a [`Model`] holds, exactly; LIBSVM's text format keeps what
-//! that format knows and goes both ways with LIBSVM's own programs. Loading tells the two apart by
+//! The native format keeps everything a [`Model`] holds, exactly; LIBSVM's and LIBLINEAR's text
+//! formats keep what they know and go both ways with those programs. Loading tells them apart by
 //! their content, allocates no more than the file accounts for, checks every invariant of the model
 //! and never panics.
 
@@ -9,8 +9,11 @@ mod arrays;
 mod classic;
 mod envelope;
 mod header;
+mod liblinear;
 mod libsvm;
 mod native;
+mod number;
+mod tokens;
 mod validate;
 
 use std::fs::File;
@@ -31,6 +34,8 @@ pub enum ModelFormat {
     Native,
     /// LIBSVM's text.
     Libsvm,
+    /// LIBLINEAR's text.
+    Liblinear,
 }
 
 impl ModelFormat {
@@ -40,6 +45,8 @@ impl ModelFormat {
             Some(Self::Native)
         } else if libsvm::looks_like(bytes) {
             Some(Self::Libsvm)
+        } else if liblinear::looks_like(bytes) {
+            Some(Self::Liblinear)
         } else {
             None
         }
@@ -89,7 +96,26 @@ impl Model {
         libsvm::write(self)
     }
 
-    /// Reads a model file of either format; `-` is standard input.
+    /// Writes a linear model to `path` as LIBLINEAR's programs do.
+    ///
+    /// # Errors
+    /// [`Error::Model`] when LIBLINEAR has no such model, saying what to do instead; [`Error::Io`]
+    /// when the disk refuses.
+    pub fn save_liblinear(&self, path: impl AsRef<Path>) -> Result<()> {
+        let bytes = self.to_liblinear_bytes()?;
+        write_atomically(path.as_ref(), |out| out.write_all(&bytes))
+    }
+
+    /// The text [`save_liblinear`](Self::save_liblinear) writes.
+    ///
+    /// # Errors
+    /// As for [`save_liblinear`](Self::save_liblinear), the disk aside.
+    pub fn to_liblinear_bytes(&self) -> Result<Vec<u8>> {
+        self.validate()?;
+        liblinear::write(self)
+    }
+
+    /// Reads a model file of any format; `-` is standard input.
     ///
     /// # Errors
     /// [`Error::Io`] when it cannot be read, [`Error::Format`] or [`Error::Parse`] when it is not a
@@ -100,7 +126,7 @@ impl Model {
         decode(path, &bytes)
     }
 
-    /// Reads a model from the content of a file of either format.
+    /// Reads a model from the content of a file of any format.
     ///
     /// # Errors
     /// [`Error::Format`] or [`Error::Parse`] when it is not a sound model.
@@ -113,6 +139,7 @@ fn decode(path: &Path, bytes: &[u8]) -> Result<Model> {
     match ModelFormat::detect(bytes) {
         Some(ModelFormat::Native) => native::decode(path, bytes),
         Some(ModelFormat::Libsvm) => libsvm::read(path, bytes),
+        Some(ModelFormat::Liblinear) => liblinear::read(path, bytes),
         None => Err(unknown(path, bytes)),
     }
 }
@@ -133,7 +160,7 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
             let rest = announced.saturating_sub(bytes.len() as u64);
             input.take(rest).read_to_end(&mut bytes)?;
         }
-        Some(ModelFormat::Libsvm) => {
+        Some(ModelFormat::Libsvm | ModelFormat::Liblinear) => {
             input.read_to_end(&mut bytes)?;
         }
         None => {}
@@ -150,7 +177,7 @@ fn unknown(path: &Path, bytes: &[u8]) -> Error {
     };
     Error::Format {
         path: path.into(),
-        message: format!("expected a widemargin or LIBSVM model file, but {begins}"),
+        message: format!("expected a widemargin, LIBSVM or LIBLINEAR model file, but {begins}"),
     }
 }
 

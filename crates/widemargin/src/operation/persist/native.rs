@@ -49,7 +49,7 @@ fn encode_document(model: &Model) -> Result<Vec<u8>, String> {
         machine: model.kind,
         kernel: KernelHeader::new(&model.kernel)?,
         precision: model.precision,
-        features: model.features(),
+        features: model.support.columns(),
         self_weight: model.self_weight,
         classes: model.classes.as_ref().map(|table| ClassHeader {
             names: table.names.iter().map(Into::into).collect(),

@@ -51,6 +51,9 @@ pub(super) fn check(model: &Model) -> Result<()> {
     if model.classic.is_some() != matches!(model.kind, MachineKind::Classic(_)) {
         return fail(format!("expected the part of a classical machine for {} only", model.kind));
     }
+    if model.kind.is_linear() {
+        check_linear(model)?;
+    }
     let self_weight = f64::from(u8::from(model.kind == MachineKind::Svdd));
     if model.self_weight != self_weight {
         return fail(format!("expected self weight {self_weight}, found {}", model.self_weight));
@@ -74,6 +77,18 @@ pub(super) fn check(model: &Model) -> Result<()> {
         && scaler.columns() != model.features()
     {
         return Err(Error::length("scaled features", model.features(), scaler.columns()));
+    }
+    if let Some(map) = &model.preparation.map {
+        map.validate()?;
+        if !model.kind.is_linear() {
+            return fail(format!(
+                "expected no approximate features for {}, found some",
+                model.kind
+            ));
+        }
+        if map.outputs() != model.support.columns() {
+            return Err(Error::length("features made", model.support.columns(), map.outputs()));
+        }
     }
     if let Some(names) = &model.feature_names
         && names.len() != model.features()
@@ -160,6 +175,25 @@ pub(super) fn check_function(
     }
 }
 
+/// The shape that linear models have: a weight vector for every function, in order.
+fn check_linear(model: &Model) -> Result<()> {
+    if model.kernel != Kernel::Linear {
+        return fail(format!("expected a linear kernel for {}, found another", model.kind));
+    }
+    if model.support_count() != model.functions.len() {
+        return Err(Error::length("weight vectors", model.functions.len(), model.support_count()));
+    }
+    let sound = |(f, function): (usize, &DecisionFunction)| {
+        matches!(&function.parts[..], [part]
+            if part.support == (f..f + 1) && matches!(part.coefficients[..], [factor] if factor.abs() == 1.0))
+    };
+    if model.functions.iter().enumerate().all(sound) {
+        Ok(())
+    } else {
+        fail("expected one weight vector per function, in order, found another shape".into())
+    }
+}
+
 /// The number of functions the classes ask for.
 pub(super) fn check_classes(table: &ClassTable, support: Option<usize>) -> Result<usize> {
     let classes = table.names.len();
@@ -206,7 +240,9 @@ fn check_calibration(calibration: &Calibration, kind: MachineKind, functions: us
     let fits = match calibration {
         Calibration::Sigmoid { .. } | Calibration::Isotonic { .. } => kind.is_classifier(),
         Calibration::Laplace { .. } => kind.is_regressor(),
-        Calibration::Density { .. } => kind == MachineKind::OneClass,
+        Calibration::Density { .. } => {
+            matches!(kind, MachineKind::OneClass | MachineKind::LinearOneClass)
+        }
         Calibration::Softmax | Calibration::Shares => matches!(kind, MachineKind::Classic(_)),
     };
     if !fits {

@@ -5,13 +5,11 @@
 //! (i, j); after them come `index:value` pairs (Chang & Lin, "LIBSVM: a library for support vector
 //! machines", 2011, and its programs' output).
 
-mod number;
 mod read;
-mod tokens;
 mod write;
 
 pub(super) use read::read;
-pub(super) use write::write;
+pub(super) use write::{whole_label, write};
 
 use crate::machine::MachineKind;
 

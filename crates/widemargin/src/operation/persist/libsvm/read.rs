@@ -6,8 +6,8 @@
 
 use std::path::Path;
 
+use super::super::tokens::{Token, Tokens};
 use super::super::validate;
-use super::tokens::{Token, Tokens};
 use super::{KERNELS, KEYS, MACHINES};
 use crate::data::read::{DEFAULT_MAX_COLUMNS, IndexBase};
 use crate::data::{Csr, Label, Layout, Matrix};

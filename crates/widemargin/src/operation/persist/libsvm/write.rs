@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
+use super::super::number::{push_feature, push_number};
 use super::MACHINES;
-use super::number::{push_feature, push_number};
 use crate::data::Label;
 use crate::data::read::IndexBase;
 use crate::error::{Error, Result};
@@ -113,7 +113,7 @@ fn put_calibration(text: &mut String, calibration: Option<&Calibration>) -> Resu
     Ok(())
 }
 
-fn whole_label(label: &Label) -> Result<i32> {
+pub(in super::super) fn whole_label(label: &Label) -> Result<i32> {
     let whole = match label {
         Label::Int(value) => i32::try_from(*value).ok(),
         Label::Real(value) if f64::from(*value as i32) == *value => Some(*value as i32),

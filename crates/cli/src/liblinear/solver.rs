@@ -1,0 +1,103 @@
+//! LIBLINEAR's numbers for what it solves and how.
+
+use widemargin::data::ClassOrder;
+use widemargin::machine::{
+    Bias, ClassWeights, LinearLoss, LinearMulticlass, LinearOneClass, LinearOptions, LinearSolver,
+    LinearSvc, LinearSvr, Machine, MachineKind, Penalty,
+};
+
+use crate::failure::{CommandResult, Failure};
+
+/// One of LIBLINEAR's solvers (`-s`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Solver(u32);
+
+/// What a machine is built from.
+pub(super) struct Settings {
+    pub(super) cost: f64,
+    pub(super) tube: f64,
+    pub(super) nu: f64,
+    pub(super) bias: Bias,
+    pub(super) options: LinearOptions,
+    pub(super) class_weights: ClassWeights,
+}
+
+impl Solver {
+    /// The solver of that number.
+    pub(super) fn numbered(number: u32) -> CommandResult<Self> {
+        match number {
+            0..=7 | 11..=13 | 21 => Ok(Self(number)),
+            _ => Err(Failure::Message("unknown solver type".into())),
+        }
+    }
+
+    pub(super) fn kind(self) -> MachineKind {
+        match self.0 {
+            0 | 6 | 7 => MachineKind::Logistic,
+            11..=13 => MachineKind::LinearSvr,
+            21 => MachineKind::LinearOneClass,
+            _ => MachineKind::LinearSvc,
+        }
+    }
+
+    /// Whether a bias can be free of charge (`-R`).
+    pub(super) fn may_free_bias(self) -> bool {
+        matches!(self.0, 0 | 2 | 5 | 6 | 11)
+    }
+
+    /// Whether `-C` can search its parameters.
+    pub(super) fn has_search(self) -> bool {
+        matches!(self.0, 0 | 2 | 11)
+    }
+
+    fn algorithm(self) -> LinearSolver {
+        match self.0 {
+            0 | 2 | 11 => LinearSolver::Newton,
+            5 | 6 => LinearSolver::Auto,
+            _ => LinearSolver::Dual,
+        }
+    }
+
+    pub(super) fn classifier(self, settings: &Settings) -> LinearSvc {
+        LinearSvc {
+            c: settings.cost,
+            loss: match self.0 {
+                3 => LinearLoss::Hinge,
+                0 | 6 | 7 => LinearLoss::Logistic,
+                _ => LinearLoss::SquaredHinge,
+            },
+            penalty: if matches!(self.0, 5 | 6) { Penalty::L1 } else { Penalty::L2 },
+            multiclass: match self.0 {
+                4 => LinearMulticlass::CrammerSinger,
+                _ => LinearMulticlass::OneVsRest,
+            },
+            bias: settings.bias,
+            solver: self.algorithm(),
+            class_weights: settings.class_weights.clone(),
+            class_order: ClassOrder::FirstSeen,
+            options: settings.options,
+        }
+    }
+
+    pub(super) fn regressor(self, settings: &Settings) -> LinearSvr {
+        LinearSvr {
+            c: settings.cost,
+            epsilon: settings.tube,
+            squared: self.0 != 13,
+            bias: settings.bias,
+            solver: self.algorithm(),
+            options: settings.options,
+        }
+    }
+
+    /// The machine that solves the same problem in the same way.
+    pub(super) fn machine(self, settings: &Settings) -> Box<dyn Machine> {
+        match self.kind() {
+            MachineKind::LinearSvr => Box::new(self.regressor(settings)),
+            MachineKind::LinearOneClass => {
+                Box::new(LinearOneClass { nu: settings.nu, options: settings.options })
+            }
+            _ => Box::new(self.classifier(settings)),
+        }
+    }
+}

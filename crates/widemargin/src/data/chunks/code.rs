@@ -1,0 +1,255 @@
+//! The bytes of a chunk.
+//!
+//! After a CRC-32 of all that follows come the kind of values, the numbers of rows and stored values,
+//! the labels, the lengths of the rows, the differences of the column indices and the values, all
+//! little-endian; lengths and differences are LEB128.
+
+use crate::data::Csr;
+
+/// Rows with their labels.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chunk {
+    /// The rows.
+    pub rows: Rows,
+    /// A label or target of every row.
+    pub labels: Vec<f64>,
+}
+
+/// The rows of a chunk by what is stored of their values.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Rows {
+    /// Every value is 1.
+    Ones(Csr<()>),
+    /// Single precision.
+    Single(Csr<f32>),
+    /// Double precision.
+    Double(Csr<f64>),
+}
+
+impl Rows {
+    /// Takes rows in the smallest form that `single` allows.
+    pub fn new(table: Csr<f64>, single: bool) -> Self {
+        if table.values().iter().all(|v| *v == 1.0) {
+            Self::Ones(table.map(|_| ()))
+        } else if single || table.values().iter().all(|v| f64::from(*v as f32) == *v) {
+            Self::Single(table.map(|v| v as f32))
+        } else {
+            Self::Double(table)
+        }
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        match self {
+            Self::Ones(table) => table.rows(),
+            Self::Single(table) => table.rows(),
+            Self::Double(table) => table.rows(),
+        }
+    }
+
+    fn structure(&self) -> (&[usize], &[u32]) {
+        match self {
+            Self::Ones(table) => (table.indptr(), table.indices()),
+            Self::Single(table) => (table.indptr(), table.indices()),
+            Self::Double(table) => (table.indptr(), table.indices()),
+        }
+    }
+}
+
+const CHECKSUM: usize = 4;
+const HEADER: usize = CHECKSUM + 1 + 8 + 8;
+
+impl Chunk {
+    /// The bytes of the chunk.
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let (starts, indices) = self.rows.structure();
+        let mut out = Vec::with_capacity(HEADER + self.labels.len() * 9 + indices.len() * 6);
+        let kind = match self.rows {
+            Rows::Ones(_) => 0_u8,
+            Rows::Single(_) => 1,
+            Rows::Double(_) => 2,
+        };
+        out.extend_from_slice(&[0; CHECKSUM]);
+        out.push(kind);
+        out.extend_from_slice(&(self.labels.len() as u64).to_le_bytes());
+        out.extend_from_slice(&(indices.len() as u64).to_le_bytes());
+        for label in &self.labels {
+            out.extend_from_slice(&label.to_le_bytes());
+        }
+        for bounds in starts.windows(2) {
+            put(&mut out, (bounds[1] - bounds[0]) as u64);
+        }
+        for bounds in starts.windows(2) {
+            let mut next = 0;
+            for &index in &indices[bounds[0]..bounds[1]] {
+                put(&mut out, u64::from(index - next));
+                next = index + 1;
+            }
+        }
+        match &self.rows {
+            Rows::Ones(_) => {}
+            Rows::Single(table) => {
+                table.values().iter().for_each(|v| out.extend_from_slice(&v.to_le_bytes()));
+            }
+            Rows::Double(table) => {
+                table.values().iter().for_each(|v| out.extend_from_slice(&v.to_le_bytes()));
+            }
+        }
+        let sum = crc32fast::hash(&out[CHECKSUM..]);
+        out[..CHECKSUM].copy_from_slice(&sum.to_le_bytes());
+        out
+    }
+
+    /// Bytes up to the end of the labels of `rows` rows.
+    pub(super) fn labels_end(rows: usize) -> usize {
+        HEADER.saturating_add(rows.saturating_mul(8))
+    }
+
+    /// The labels in the first bytes of a chunk, whose checksum is looked at when it is read whole.
+    pub(super) fn decode_labels(bytes: &[u8], rows: usize) -> Result<Vec<f64>, String> {
+        let mut from = Bytes { bytes: bytes.get(CHECKSUM + 1..).unwrap_or_default(), at: 0 };
+        let (found, _) = (from.count()?, from.count()?);
+        if found != rows {
+            return Err(format!("expected a chunk of {rows} rows, found {found}"));
+        }
+        from.numbers(rows, f64::from_le_bytes)
+    }
+
+    /// The chunk in `bytes`, with `columns` columns; what is wrong with them otherwise.
+    pub(super) fn decode(bytes: &[u8], columns: usize) -> Result<Self, String> {
+        if bytes.len() < HEADER {
+            return Err("it is cut short".into());
+        }
+        let (sum, body) = bytes.split_at(CHECKSUM);
+        let (expected, found) =
+            (u32::from_le_bytes([sum[0], sum[1], sum[2], sum[3]]), crc32fast::hash(body));
+        if expected != found {
+            return Err(format!("expected checksum {expected:08x}, found {found:08x}"));
+        }
+        let mut from = Bytes { bytes: &body[1..], at: 0 };
+        let (rows, stored) = (from.count()?, from.count()?);
+        if rows.saturating_add(stored) > bytes.len() {
+            return Err("it announces more rows than it can hold".into());
+        }
+        let labels = from.numbers(rows, f64::from_le_bytes)?;
+        let mut starts = Vec::with_capacity(rows + 1);
+        starts.push(0);
+        let mut end = 0_usize;
+        for _ in 0..rows {
+            end = end.saturating_add(from.difference()? as usize);
+            starts.push(end);
+        }
+        if end != stored {
+            return Err(format!("expected {stored} stored values, found rows with {end}"));
+        }
+        let mut indices = Vec::with_capacity(stored);
+        for bounds in starts.windows(2) {
+            let mut next = 0_u64;
+            for _ in bounds[0]..bounds[1] {
+                let index = next.saturating_add(from.difference()?);
+                indices.push(u32::try_from(index).map_err(|_| "an index is too large")?);
+                next = index + 1;
+            }
+        }
+        let fail = |error: crate::Error| error.to_string();
+        let rows = match body[0] {
+            0 => Rows::Ones(Csr::new(columns, starts, indices, vec![(); stored]).map_err(fail)?),
+            1 => {
+                let values = from.numbers(stored, f32::from_le_bytes)?;
+                Rows::Single(Csr::new(columns, starts, indices, values).map_err(fail)?)
+            }
+            2 => {
+                let values = from.numbers(stored, f64::from_le_bytes)?;
+                Rows::Double(Csr::new(columns, starts, indices, values).map_err(fail)?)
+            }
+            other => return Err(format!("unknown kind of values {other}")),
+        };
+        Ok(Self { rows, labels })
+    }
+}
+
+fn put(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Bytes taken one field at a time.
+struct Bytes<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Bytes<'_> {
+    fn numbers<T, const N: usize>(
+        &mut self,
+        count: usize,
+        read: impl Fn([u8; N]) -> T,
+    ) -> Result<Vec<T>, String> {
+        let end = count.checked_mul(N).and_then(|length| length.checked_add(self.at));
+        let list = end.and_then(|end| self.bytes.get(self.at..end)).ok_or("it is cut short")?;
+        self.at += list.len();
+        Ok(list.as_chunks::<N>().0.iter().map(|bytes| read(*bytes)).collect())
+    }
+
+    fn count(&mut self) -> Result<usize, String> {
+        let value = self.numbers(1, u64::from_le_bytes)?[0];
+        usize::try_from(value).map_err(|_| "a count is too large".into())
+    }
+
+    #[inline]
+    fn difference(&mut self) -> Result<u64, String> {
+        let (mut value, mut shift) = (0_u64, 0);
+        loop {
+            let &byte = self.bytes.get(self.at).ok_or("it is cut short")?;
+            self.at += 1;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(value);
+            }
+            shift += 7;
+            if shift > 56 {
+                return Err("a number is too long".into());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chunk(values: Vec<f64>, single: bool) -> Chunk {
+        let table = Csr::new(70_000, vec![0, 2, 2, 5], vec![0, 69_999, 3, 4, 400], values).unwrap();
+        Chunk { rows: Rows::new(table, single), labels: vec![1.0, -1.0, 0.25] }
+    }
+
+    #[test]
+    fn chunks_come_back_as_they_were() {
+        for (values, single, kind) in [
+            (vec![1.0; 5], false, 0),
+            (vec![1.0, 0.5, 2.0, -3.0, 4.0], false, 1),
+            (vec![0.1; 5], true, 1),
+            (vec![0.1; 5], false, 2),
+        ] {
+            let chunk = chunk(values, single);
+            let bytes = chunk.encode();
+            assert_eq!(bytes[CHECKSUM], kind);
+            assert_eq!(Chunk::decode(&bytes, 70_000).unwrap(), chunk);
+        }
+    }
+
+    #[test]
+    fn damage_is_noticed() {
+        let bytes = chunk(vec![0.1; 5], false).encode();
+        for at in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0x10;
+            assert!(Chunk::decode(&damaged, 70_000).is_err(), "byte {at}");
+            assert!(Chunk::decode(&bytes[..at], 70_000).is_err(), "cut at {at}");
+        }
+        assert!(Chunk::decode(&bytes, 100).unwrap_err().contains("indices"));
+    }
+}

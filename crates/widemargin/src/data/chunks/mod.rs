@@ -1,0 +1,12 @@
+//! Rows on disk in compressed, checksummed chunks that are read one at a time.
+//!
+//! A folder holds `chunks.json`, which says what the rows are and where they came from, and files of
+//! some tens of megabytes each. Column indices are kept as variable-length differences (one or two
+//! bytes mostly), values not at all when they are all 1, as singles where that loses nothing or is
+//! allowed, else as doubles.
+
+mod code;
+mod store;
+
+pub use code::{Chunk, Rows};
+pub use store::{ChunkStore, ChunkWriter, Source};

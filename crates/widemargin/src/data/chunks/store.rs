@@ -1,0 +1,232 @@
+//! The folder of a chunked table.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use serde::{Deserialize, Serialize};
+
+use super::code::{Chunk, Rows};
+use crate::data::read::IndexBase;
+use crate::data::write::write_atomically;
+use crate::data::{Csr, Dataset, Layout, Matrix};
+use crate::error::{Error, Result};
+
+/// Version of the layout of the folder.
+const VERSION: u32 = 1;
+const MANIFEST: &str = "chunks.json";
+
+/// A file the rows came from, as it was then.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    /// Its path.
+    pub path: PathBuf,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// When it was changed last, in nanoseconds since 1970.
+    pub changed: u64,
+}
+
+impl Source {
+    /// The file at `path` as it is now.
+    ///
+    /// # Errors
+    /// [`Error::Io`] when it is not there.
+    pub fn of(path: &Path) -> Result<Self> {
+        let metadata = fs::metadata(path).map_err(|source| Error::io(path, source))?;
+        let changed = metadata.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        let path = fs::canonicalize(path).map_err(|source| Error::io(path, source))?;
+        let changed = changed.map_or(0, |age| u64::try_from(age.as_nanos()).unwrap_or(u64::MAX));
+        Ok(Self { path, bytes: metadata.len(), changed })
+    }
+}
+
+/// What the manifest says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Manifest {
+    version: u32,
+    sources: Vec<Source>,
+    single: bool,
+    columns: usize,
+    index_base: Option<IndexBase>,
+    /// Rows and stored values of every chunk.
+    chunks: Vec<(usize, usize)>,
+}
+
+/// A chunked table that is complete.
+#[derive(Clone, Debug)]
+pub struct ChunkStore {
+    folder: PathBuf,
+    manifest: Manifest,
+}
+
+impl ChunkStore {
+    /// The table in `folder`, if there is one of exactly these sources.
+    ///
+    /// # Errors
+    /// [`Error::Io`] when the manifest is there but cannot be read.
+    pub fn open(folder: &Path, sources: &[Source], single: bool) -> Result<Option<Self>> {
+        let path = folder.join(MANIFEST);
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(Error::io(path, error)),
+        };
+        let Ok(manifest) = serde_json::from_slice::<Manifest>(&text) else { return Ok(None) };
+        let same =
+            manifest.version == VERSION && manifest.sources == sources && manifest.single == single;
+        Ok(same.then(|| Self { folder: folder.to_owned(), manifest }))
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.manifest.chunks.iter().map(|(rows, _)| rows).sum()
+    }
+
+    /// Number of columns.
+    pub fn columns(&self) -> usize {
+        self.manifest.columns
+    }
+
+    /// Number of stored values.
+    pub fn nonzeros(&self) -> usize {
+        self.manifest.chunks.iter().map(|(_, stored)| stored).sum()
+    }
+
+    /// Where the indices of the text started.
+    pub fn index_base(&self) -> Option<IndexBase> {
+        self.manifest.index_base
+    }
+
+    /// Number of chunks.
+    pub fn chunks(&self) -> usize {
+        self.manifest.chunks.len()
+    }
+
+    /// The rows of chunk `index` among all rows.
+    pub fn range(&self, index: usize) -> std::ops::Range<usize> {
+        let before: usize = self.manifest.chunks[..index].iter().map(|(rows, _)| rows).sum();
+        before..before + self.manifest.chunks[index].0
+    }
+
+    /// A number that tells this table from others.
+    pub fn fingerprint(&self) -> u32 {
+        crc32fast::hash(format!("{:?}", self.manifest).as_bytes())
+    }
+
+    /// The labels of all rows.
+    ///
+    /// # Errors
+    /// [`Error::Io`] or, when a file is damaged, [`Error::Format`].
+    pub fn labels(&self) -> Result<Vec<f64>> {
+        let mut labels = Vec::with_capacity(self.rows());
+        for (index, (rows, _)) in self.manifest.chunks.iter().enumerate() {
+            let path = chunk_path(&self.folder, index);
+            let read = || -> std::io::Result<Vec<u8>> {
+                let mut bytes = Vec::new();
+                let length = Chunk::labels_end(*rows) as u64;
+                fs::File::open(&path)?.take(length).read_to_end(&mut bytes)?;
+                Ok(bytes)
+            };
+            let bytes = read().map_err(|source| Error::io(&path, source))?;
+            let own = Chunk::decode_labels(&bytes, *rows)
+                .map_err(|message| Error::Format { path, message })?;
+            labels.extend(own);
+        }
+        Ok(labels)
+    }
+
+    /// Reads chunk `index`.
+    ///
+    /// # Errors
+    /// [`Error::Io`] or, when the file is damaged, [`Error::Format`].
+    pub fn read(&self, index: usize) -> Result<Chunk> {
+        let path = chunk_path(&self.folder, index);
+        let bytes = fs::read(&path).map_err(|source| Error::io(&path, source))?;
+        let chunk = Chunk::decode(&bytes, self.manifest.columns).and_then(|chunk| {
+            let expected = self.manifest.chunks[index].0;
+            match chunk.rows.rows() {
+                found if found == expected => Ok(chunk),
+                found => Err(format!("expected {expected} rows, found {found}")),
+            }
+        });
+        chunk.map_err(|message| Error::Format {
+            path,
+            message: format!("a damaged chunk ({message}); delete the folder to make it anew"),
+        })
+    }
+}
+
+fn chunk_path(folder: &Path, index: usize) -> PathBuf {
+    folder.join(format!("chunk-{index:06}.bin"))
+}
+
+/// Writes a chunked table, batch by batch.
+pub struct ChunkWriter {
+    folder: PathBuf,
+    manifest: Manifest,
+}
+
+impl ChunkWriter {
+    /// Begins a table in `folder`, which is made if need be; one that is there is given up.
+    ///
+    /// # Errors
+    /// [`Error::Io`] when the disk refuses.
+    pub fn new(folder: &Path, sources: Vec<Source>, single: bool) -> Result<Self> {
+        fs::create_dir_all(folder).map_err(|source| Error::io(folder, source))?;
+        let old = folder.join(MANIFEST);
+        match fs::remove_file(&old) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::io(old, error));
+            }
+            _ => {}
+        }
+        let manifest = Manifest {
+            version: VERSION,
+            sources,
+            single,
+            columns: 0,
+            index_base: None,
+            chunks: Vec::new(),
+        };
+        Ok(Self { folder: folder.to_owned(), manifest })
+    }
+
+    /// Adds the rows of a batch as a chunk.
+    ///
+    /// # Errors
+    /// [`Error::Labels`] when the labels are no numbers, [`Error::NonFinite`] for a value that is not
+    /// finite, [`Error::Io`] when the disk refuses.
+    pub fn add(&mut self, batch: Dataset, base: Option<IndexBase>) -> Result<()> {
+        batch.features().validate()?;
+        let labels = batch.labels().values()?;
+        let table: Csr<f64> = match batch.features().clone().into_layout(Layout::Sparse) {
+            Matrix::SparseF64(table) => table,
+            Matrix::SparseF32(table) => table.map(f64::from),
+            Matrix::DenseF32(_) | Matrix::DenseF64(_) => {
+                return Err(Error::Empty { what: "sparse row" });
+            }
+        };
+        self.manifest.columns = self.manifest.columns.max(table.columns());
+        self.manifest.index_base = self.manifest.index_base.or(base);
+        self.manifest.chunks.push((table.rows(), table.nonzeros()));
+        let chunk = Chunk { rows: Rows::new(table, self.manifest.single), labels };
+        let path = chunk_path(&self.folder, self.manifest.chunks.len() - 1);
+        fs::write(&path, chunk.encode()).map_err(|source| Error::io(path, source))
+    }
+
+    /// Ends the table; only now it counts as one.
+    ///
+    /// # Errors
+    /// [`Error::Empty`] when it has no rows, [`Error::Io`] when the disk refuses.
+    pub fn finish(self) -> Result<ChunkStore> {
+        if self.manifest.chunks.is_empty() {
+            return Err(Error::Empty { what: "row" });
+        }
+        let path = self.folder.join(MANIFEST);
+        let text = serde_json::to_vec(&self.manifest).unwrap_or_default();
+        write_atomically(&path, |out| out.write_all(&text))?;
+        Ok(ChunkStore { folder: self.folder, manifest: self.manifest })
+    }
+}

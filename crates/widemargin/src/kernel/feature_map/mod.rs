@@ -1,0 +1,259 @@
+//! Features whose plain products approximate a Gaussian kernel, so that linear machines approximate
+//! kernel machines on any number of rows.
+//!
+//! K(x, z) = exp(−γ‖x − z‖²) ≈ ⟨φ(x), φ(z)⟩ with random Fourier features (Rahimi and Recht, 2007) or
+//! the kernel's values at some of the rows (Nyström's method; Williams and Seeger, 2001).
+
+mod fourier;
+mod list;
+mod nystroem;
+
+use std::fmt;
+use std::ops::Range;
+use std::str::FromStr;
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+pub use fourier::FourierMap;
+pub use nystroem::NystroemMap;
+
+use super::InstructionSet;
+use crate::context::Context;
+use crate::data::{Dense, Matrix};
+use crate::error::{Error, Result};
+
+/// Rows mapped by one task.
+const TASK_ROWS: usize = 256;
+
+/// Which map, and how many features it makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MapRule {
+    /// Random Fourier features.
+    Fourier(usize),
+    /// Nyström's method with so many rows.
+    Nystroem(usize),
+}
+
+impl FromStr for MapRule {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let parts = text.split_once(':').map(|(name, count)| (name, count.parse::<usize>()));
+        match parts {
+            Some(("rff", Ok(count))) if count > 0 => Ok(Self::Fourier(count)),
+            Some(("nystroem", Ok(count))) if count > 0 => Ok(Self::Nystroem(count)),
+            _ => Err(Error::parameter("approximate", "rff:NUMBER or nystroem:NUMBER", text)),
+        }
+    }
+}
+
+impl fmt::Display for MapRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fourier(count) => write!(f, "rff:{count}"),
+            Self::Nystroem(count) => write!(f, "nystroem:{count}"),
+        }
+    }
+}
+
+impl MapRule {
+    /// Learns the map for a Gaussian kernel of parameter `gamma` on a table.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for a γ that is not positive, [`Error::Empty`] for an empty table.
+    pub fn fit(self, features: &Matrix, gamma: f64, context: &Context) -> Result<FeatureMap> {
+        if !(gamma.is_finite() && gamma > 0.0) {
+            return Err(Error::parameter("gamma", "a finite number above 0", gamma));
+        }
+        features.validate()?;
+        let seed = context.seed();
+        Ok(match self {
+            Self::Fourier(outputs) => {
+                let inputs = features.columns();
+                FeatureMap::Fourier(FourierMap { gamma, inputs, outputs, seed })
+            }
+            Self::Nystroem(count) => FeatureMap::Nystroem(NystroemMap::fit(
+                features,
+                count,
+                gamma,
+                seed,
+                context.instruction_set(),
+            )?),
+        })
+    }
+}
+
+/// A map that was learnt.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FeatureMap {
+    /// Random Fourier features.
+    Fourier(FourierMap),
+    /// Nyström's method.
+    Nystroem(NystroemMap),
+}
+
+impl FeatureMap {
+    /// Features it takes.
+    pub fn inputs(&self) -> usize {
+        match self {
+            Self::Fourier(map) => map.inputs,
+            Self::Nystroem(map) => map.inputs(),
+        }
+    }
+
+    /// Features it makes.
+    pub fn outputs(&self) -> usize {
+        match self {
+            Self::Fourier(map) => map.outputs,
+            Self::Nystroem(map) => map.outputs(),
+        }
+    }
+
+    /// Checks that its parts fit together, as those of a file may not.
+    ///
+    /// # Errors
+    /// [`Error::Model`] saying what does not fit.
+    pub fn validate(&self) -> Result<()> {
+        match self {
+            Self::Fourier(map) => map.validate(),
+            Self::Nystroem(map) => map.validate(),
+        }
+    }
+
+    /// The map as JSON.
+    pub fn to_text(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// The map that [`to_text`](Self::to_text) wrote.
+    ///
+    /// # Errors
+    /// [`Error::Model`] when the text is no sound map.
+    pub fn from_text(text: &str) -> Result<Self> {
+        let map: Self = serde_json::from_str(text)
+            .map_err(|error| Error::Model { message: format!("feature map: {error}") })?;
+        map.validate().map(|()| map)
+    }
+
+    /// Makes the map ready for many rows.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] when the rows of a Nyström map do not suit the kernel.
+    pub fn ready(&self, set: InstructionSet) -> Result<ReadyMap> {
+        Ok(ReadyMap {
+            inputs: self.inputs(),
+            outputs: self.outputs(),
+            engine: match self {
+                Self::Fourier(map) => Engine::Fourier(fourier::Ready::new(map, set)),
+                Self::Nystroem(map) => Engine::Nystroem(Box::new(nystroem::Ready::new(map, set)?)),
+            },
+        })
+    }
+
+    /// The features of all rows.
+    ///
+    /// # Errors
+    /// As [`ReadyMap::transform`].
+    pub fn transform(&self, features: &Matrix, context: &Context) -> Result<Matrix> {
+        let ready = self.ready(context.instruction_set())?;
+        let mut values = vec![0.0_f32; features.rows() * self.outputs()];
+        let task = |(t, out): (usize, &mut [f32])| {
+            let start = t * TASK_ROWS;
+            let part = ready.transform(features, start..start + out.len() / self.outputs())?;
+            out.copy_from_slice(part.values());
+            Ok(())
+        };
+        let chunk = TASK_ROWS * self.outputs();
+        context.install(|| match context.is_parallel() {
+            true => values.par_chunks_mut(chunk).enumerate().try_for_each(task),
+            false => values.chunks_mut(chunk).enumerate().try_for_each(task),
+        })?;
+        Dense::new(features.rows(), self.outputs(), values).map(Matrix::DenseF32)
+    }
+}
+
+/// A map with everything it multiplies with.
+pub struct ReadyMap {
+    inputs: usize,
+    outputs: usize,
+    engine: Engine,
+}
+
+enum Engine {
+    Fourier(fourier::Ready),
+    Nystroem(Box<nystroem::Ready>),
+}
+
+impl ReadyMap {
+    /// The features of some rows.
+    ///
+    /// # Errors
+    /// [`Error::Length`] when the table does not have the width of the map.
+    pub fn transform(&self, features: &Matrix, rows: Range<usize>) -> Result<Dense<f32>> {
+        if features.columns() != self.inputs {
+            return Err(Error::length("features", self.inputs, features.columns()));
+        }
+        let mut sums = vec![0.0; rows.len() * self.outputs];
+        let count = rows.len();
+        match &self.engine {
+            Engine::Fourier(ready) => ready.add(features, rows, &mut sums),
+            Engine::Nystroem(ready) => ready.add(features, rows, &mut sums)?,
+        }
+        Dense::new(count, self.outputs, sums.into_iter().map(|v| v as f32).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Layout;
+
+    fn table(rows: usize) -> Matrix {
+        let value =
+            |i: usize| if i.is_multiple_of(3) { 0.0 } else { (i * 7919 % 1013) as f64 / 1013.0 };
+        Matrix::DenseF64(Dense::new(rows, 6, (0..rows * 6).map(value).collect()).unwrap())
+    }
+
+    fn gaussian(table: &Matrix, i: usize, j: usize, gamma: f64) -> f64 {
+        let (mut a, mut b) = (vec![0.0; 6], vec![0.0; 6]);
+        table.copy_row(i, &mut a);
+        table.copy_row(j, &mut b);
+        (-gamma * a.iter().zip(&b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>()).exp()
+    }
+
+    #[test]
+    fn products_approximate_the_kernel() {
+        let (table, gamma, context) = (table(60), 0.7, Context::new());
+        // Fourier features err by about 1/√count, all rows as landmarks not at all.
+        for (rule, error) in [(MapRule::Fourier(20_000), 0.03), (MapRule::Nystroem(60), 2e-3)] {
+            let map = rule.fit(&table, gamma, &context).unwrap();
+            map.validate().unwrap();
+            for layout in [Layout::Dense, Layout::Sparse] {
+                let rows = table.clone().into_layout(layout);
+                let Matrix::DenseF32(mapped) = map.transform(&rows, &context).unwrap() else {
+                    panic!("dense features")
+                };
+                for (i, j) in (0..60).flat_map(|i| (0..60).map(move |j| (i, j))) {
+                    let product: f64 = (mapped.row(i).iter().zip(mapped.row(j)))
+                        .map(|(a, b)| f64::from(*a) * f64::from(*b))
+                        .sum();
+                    let exact = gaussian(&table, i, j, gamma);
+                    assert!((product - exact).abs() < error, "{rule} {i} {j}: {product} {exact}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn maps_survive_being_written() {
+        let (table, context) = (table(20), Context::new().with_seed(3));
+        for rule in ["rff:50", "nystroem:10"] {
+            let map = rule.parse::<MapRule>().unwrap().fit(&table, 0.5, &context).unwrap();
+            assert_eq!(FeatureMap::from_text(&map.to_text()).unwrap(), map);
+        }
+        assert!("rff:0".parse::<MapRule>().is_err());
+        assert!("fft:10".parse::<MapRule>().is_err());
+    }
+}

@@ -1,0 +1,69 @@
+//! Models of weights.
+
+use crate::data::{ClassOrder, Dense, Label, Layout, Matrix};
+use crate::error::Result;
+use crate::kernel::Kernel;
+use crate::machine::model::{ClassTable, DecisionFunction, MachineKind, Model, Part, Scheme};
+use crate::machine::{Calibration, Precision, Preparation};
+
+/// A model of the given weights, function after function, `width` each, and constants b.
+///
+/// Two classes with one function are told apart by its sign, more by the largest function. Logistic
+/// regression comes with its probabilities.
+///
+/// # Errors
+/// [`Error::Length`](crate::Error::Length) when there are not `width` weights for every constant.
+pub fn linear_model(
+    kind: MachineKind,
+    width: usize,
+    weights: Vec<f64>,
+    constants: &[f64],
+    classes: Option<Vec<Label>>,
+) -> Result<Model> {
+    let count = constants.len();
+    let support = Matrix::DenseF64(Dense::new(count, width, weights)?).into_layout(Layout::Auto);
+    let functions = constants
+        .iter()
+        .enumerate()
+        .map(|(f, &constant)| DecisionFunction {
+            parts: vec![Part { support: f..f + 1, coefficients: vec![1.0] }],
+            offset: -constant,
+        })
+        .collect();
+    let calibration = (kind == MachineKind::Logistic)
+        .then(|| Calibration::Sigmoid { a: vec![-1.0; count], b: vec![0.0; count] });
+    let classes = classes.map(|names| {
+        let single = count == 1 && names.len() == 2;
+        let scheme = if single { Scheme::OneVsOne } else { Scheme::OneVsRest };
+        let support = (0..names.len()).map(|c| usize::from(c < count)).collect();
+        ClassTable { names, scheme, support }
+    });
+    Ok(Model {
+        kind,
+        kernel: Kernel::Linear,
+        precision: Precision::F64,
+        support,
+        support_rows: Vec::new(),
+        functions,
+        self_weight: 0.0,
+        classes,
+        classic: None,
+        calibration,
+        preparation: Preparation::default(),
+        feature_names: None,
+        training: None,
+    })
+}
+
+/// The weights of function `f` with its constant as the weight of a feature of value `bias`.
+pub(super) fn start_weights(model: &Model, f: usize, bias: Option<f64>) -> Vec<f64> {
+    let mut weights = vec![0.0; model.support.columns()];
+    model.support.copy_row(f, &mut weights);
+    if let Some(bias) = bias {
+        weights.push(-model.functions[f].offset / bias);
+    }
+    weights
+}
+
+/// Which class comes first unless told otherwise.
+pub(super) const ORDER: ClassOrder = ClassOrder::Sorted;

@@ -1,0 +1,367 @@
+//! Linear classification: hinge, squared hinge and logistic losses, ℓ2 and ℓ1 penalties, many classes
+//! one-vs-rest or by Crammer and Singer's machine.
+//!
+//! `min P(w) + Σ Cᵢ ℓ(yᵢ(⟨w, xᵢ⟩ + b))` with P = ½‖w‖² or ‖w‖₁ for every class against the rest. Cᵢ is C
+//! times the row's weight; rows of the class itself also bear the class's weight, as in LIBLINEAR.
+
+use std::time::Instant;
+
+use rayon::prelude::*;
+
+use super::assemble::{ORDER, linear_model, start_weights};
+use super::parameters::{
+    Bias, LinearLoss, LinearMulticlass, LinearOptions, LinearSolver, Penalty, check_c,
+};
+use super::rows::{FeatureOrder, RowTask, with_rows};
+use super::solve::{Algorithm, Plan, Start};
+use crate::context::{Context, Event, SolvedFunction};
+use crate::data::{ClassOrder, Classes, Dataset};
+use crate::error::{Error, Result};
+use crate::kernel::{Kernel, LinearRows};
+use crate::machine::fit::Machine;
+use crate::machine::model::{MachineKind, Model, Training};
+use crate::machine::parameters::ClassWeights;
+use crate::solver::Outcome;
+use crate::solver::linear::{Choices, Columns, Loss, Solution, solve_crammer_singer};
+
+/// A linear classifier; with the logistic loss it is logistic regression and has probabilities.
+///
+/// ```
+/// use widemargin::data::{Dataset, Dense, Labels, Matrix};
+/// use widemargin::machine::{LinearSvc, Machine};
+/// use widemargin::Context;
+///
+/// let rows = Dense::new(4, 1, vec![-2.0, -1.0, 1.0, 2.0])?;
+/// let data = Dataset::new(Matrix::DenseF64(rows), Labels::Int(vec![0, 0, 1, 1]))?;
+/// let context = Context::new();
+/// let model = LinearSvc { c: 10.0, ..LinearSvc::default() }.fit(&data, &context)?;
+/// let predicted = model.predictor(&context)?.predict(data.features())?;
+/// assert_eq!(&predicted, data.labels());
+/// # Ok::<(), widemargin::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinearSvc {
+    /// Price C of the loss.
+    pub c: f64,
+    /// What a row costs.
+    pub loss: LinearLoss,
+    /// What weights cost.
+    pub penalty: Penalty,
+    /// How more than two classes are learnt.
+    pub multiclass: LinearMulticlass,
+    /// The constant of the functions.
+    pub bias: Bias,
+    /// Which algorithm.
+    pub solver: LinearSolver,
+    /// Factors on C by class.
+    pub class_weights: ClassWeights,
+    /// Which class comes first.
+    pub class_order: ClassOrder,
+    /// What is asked of the solver.
+    pub options: LinearOptions,
+}
+
+impl Default for LinearSvc {
+    fn default() -> Self {
+        Self {
+            c: 1.0,
+            loss: LinearLoss::default(),
+            penalty: Penalty::default(),
+            multiclass: LinearMulticlass::default(),
+            bias: Bias::default(),
+            solver: LinearSolver::default(),
+            class_weights: ClassWeights::Uniform,
+            class_order: ORDER,
+            options: LinearOptions::default(),
+        }
+    }
+}
+
+impl LinearSvc {
+    fn plan(&self) -> Plan {
+        let loss = match self.loss {
+            LinearLoss::Hinge => Loss::Hinge,
+            LinearLoss::SquaredHinge => Loss::SquaredHinge,
+            LinearLoss::Logistic => Loss::Logistic,
+        };
+        let LinearSvc { penalty, bias, solver, options, .. } = *self;
+        Plan { loss, penalty, bias, solver, options }
+    }
+
+    fn kind(&self) -> MachineKind {
+        match (self.multiclass, self.loss) {
+            (LinearMulticlass::OneVsRest, LinearLoss::Logistic) => MachineKind::Logistic,
+            _ => MachineKind::LinearSvc,
+        }
+    }
+
+    fn validate(&self, data: &Dataset) -> Result<Classes> {
+        check_c(self.c)?;
+        self.bias.validate()?;
+        self.options.validate()?;
+        data.features().validate()?;
+        if self.multiclass == LinearMulticlass::CrammerSinger && self.bias == Bias::Free {
+            return Err(Error::parameter("bias", "none or a number with crammer-singer", "free"));
+        }
+        let classes = data.labels().classes(self.class_order)?;
+        if classes.count() < 2 {
+            let label = classes.names.first().map_or_else(String::new, ToString::to_string);
+            return Err(Error::OneClass { label });
+        }
+        let weight = |row: usize| data.weights().is_none_or(|w| w[row] > 0.0);
+        for (class, rows) in classes.rows_by_class().iter().enumerate() {
+            if !rows.iter().any(|&row| weight(row)) {
+                return Err(Error::Labels {
+                    expected: "a row of positive weight in every class".into(),
+                    found: format!("none in class '{}'", classes.names[class]),
+                });
+            }
+        }
+        Ok(classes)
+    }
+
+    /// Trains for every C of a list, each problem from the solution of the one before.
+    pub(super) fn learn(
+        &self,
+        data: &Dataset,
+        path: &[f64],
+        start: Option<&Model>,
+        context: &Context,
+    ) -> Result<Vec<Model>> {
+        let classes = self.validate(data)?;
+        for &c in path {
+            check_c(c)?;
+        }
+        let factors = self.class_weights.resolve(&classes)?;
+        let functions = match (self.multiclass, classes.count()) {
+            (LinearMulticlass::OneVsRest, 2) => 1,
+            (_, count) => count,
+        };
+        let start = start.filter(|model| {
+            model.kind.is_linear()
+                && model.support.columns() == data.columns()
+                && model.functions.len() == functions
+                && model.classes.as_ref().is_some_and(|table| table.names == classes.names)
+        });
+        let task = Fit {
+            svc: self,
+            data,
+            classes: &classes,
+            factors: &factors,
+            functions,
+            path,
+            start,
+            context,
+        };
+        let (set, precision) = (context.instruction_set(), self.options.precision);
+        context.install(|| with_rows(data.features(), self.bias.feature(), precision, set, task))
+    }
+}
+
+impl Machine for LinearSvc {
+    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+        self.learn(data, &[self.c], None, context)?.pop().ok_or(Error::Interrupted)
+    }
+
+    fn fit_from(&self, data: &Dataset, start: &Model, context: &Context) -> Result<Model> {
+        self.learn(data, &[self.c], Some(start), context)?.pop().ok_or(Error::Interrupted)
+    }
+
+    fn kernel(&self) -> Option<&Kernel> {
+        None
+    }
+}
+
+struct Fit<'a> {
+    svc: &'a LinearSvc,
+    data: &'a Dataset,
+    classes: &'a Classes,
+    factors: &'a [f64],
+    functions: usize,
+    path: &'a [f64],
+    start: Option<&'a Model>,
+    context: &'a Context,
+}
+
+impl RowTask for Fit<'_> {
+    type Output = Result<Vec<Model>>;
+
+    fn run<R: LinearRows>(self, rows: &R, order: &FeatureOrder) -> Result<Vec<Model>> {
+        let started = Instant::now();
+        if self.svc.multiclass == LinearMulticlass::CrammerSinger {
+            let one = |&c: &f64| self.crammer_singer(rows, order, c, started);
+            return self.path.iter().map(one).collect();
+        }
+        let plan = self.svc.plan();
+        let width = self.data.columns();
+        let algorithm = plan.algorithm(rows.rows(), width, rows.nonzeros(), self.functions)?;
+        let columns = (algorithm == Algorithm::Sparse).then(|| Columns::new(rows));
+        let name = "two-class problems";
+        self.context.report(&Event::Stage { name, total: self.functions });
+        let one = |f: usize| {
+            let solutions = self.function(rows, order, columns.as_ref(), &plan, algorithm, f);
+            self.context.report(&Event::StageStep { name });
+            solutions
+        };
+        let solved: Vec<Vec<Solution>> = if self.context.is_parallel() && self.functions > 1 {
+            (0..self.functions).into_par_iter().map(one).collect()
+        } else {
+            (0..self.functions).map(one).collect()
+        };
+        (0..self.path.len())
+            .map(|at| {
+                let solutions: Vec<&Solution> = solved.iter().map(|list| &list[at]).collect();
+                let tol = plan.tolerance(algorithm);
+                self.model(&solutions, order, self.path[at], tol, started)
+            })
+            .collect()
+    }
+}
+
+impl Fit<'_> {
+    /// Solves function `f` for every C.
+    fn function<R: LinearRows>(
+        &self,
+        rows: &R,
+        order: &FeatureOrder,
+        columns: Option<&Columns>,
+        plan: &Plan,
+        algorithm: Algorithm,
+        f: usize,
+    ) -> Vec<Solution> {
+        let own = |row: usize| self.classes.codes[row] as usize == f;
+        let targets: Vec<f64> =
+            (0..rows.rows()).map(|row| if own(row) { 1.0 } else { -1.0 }).collect();
+        let weight = |row: usize| {
+            let factor = match (own(row), self.functions) {
+                (true, _) => self.factors[f],
+                (false, 1) => self.factors[1],
+                (false, _) => 1.0,
+            };
+            factor * self.data.weights().map_or(1.0, |w| w[row])
+        };
+        let weights: Vec<f64> = (0..rows.rows()).map(weight).collect();
+        let given = self
+            .start
+            .map(|model| order.arrange(&start_weights(model, f, self.svc.bias.feature())));
+        let mut solutions: Vec<Solution> = Vec::new();
+        for (at, &c) in self.path.iter().enumerate() {
+            let costs: Vec<f64> = weights.iter().map(|w| c * w).collect();
+            let scaled;
+            let start = match (solutions.last(), &given, algorithm) {
+                (Some(last), _, Algorithm::Newton | Algorithm::Sparse) => {
+                    Start::Weights(&last.weights)
+                }
+                (Some(last), _, _) => {
+                    let factor = c / self.path[at - 1];
+                    scaled = last.dual.iter().map(|b| factor * b).collect::<Vec<f64>>();
+                    Start::Dual(&scaled)
+                }
+                (None, Some(weights), _) => Start::Weights(weights),
+                (None, None, _) => Start::Nowhere,
+            };
+            let solution =
+                plan.solve(algorithm, rows, columns, &targets, &costs, start, self.context);
+            self.report(f, &solution, &costs);
+            solutions.push(solution);
+        }
+        solutions
+    }
+
+    fn report(&self, index: usize, solution: &Solution, costs: &[f64]) {
+        let pairs = || solution.dual.iter().zip(costs).filter(|(b, _)| **b != 0.0);
+        self.context.report(&Event::Solved(SolvedFunction {
+            index,
+            outcome: solution.outcome,
+            offset: self.constant(&solution.weights).map_or(0.0, |constant| -constant),
+            support: pairs().count(),
+            bounded: pairs().filter(|(b, c)| b.abs() >= **c).count(),
+            determined: None,
+        }));
+    }
+
+    /// b, if there is one.
+    fn constant(&self, weights: &[f64]) -> Option<f64> {
+        self.svc.bias.feature().map(|bias| bias * weights[self.data.columns()])
+    }
+
+    fn model(
+        &self,
+        solutions: &[&Solution],
+        order: &FeatureOrder,
+        c: f64,
+        tol: f64,
+        started: Instant,
+    ) -> Result<Model> {
+        let width = self.data.columns();
+        let own = |s: &&Solution| order.restore(&s.weights)[..width].to_vec();
+        let weights = solutions.iter().flat_map(own).collect();
+        let constants: Vec<f64> =
+            solutions.iter().map(|s| self.constant(&s.weights).unwrap_or(0.0)).collect();
+        let outcome = solutions.iter().map(|s| s.outcome).reduce(Outcome::join);
+        self.finish(weights, &constants, outcome.ok_or(Error::Interrupted)?, c, tol, started)
+    }
+
+    fn crammer_singer<R: LinearRows>(
+        &self,
+        rows: &R,
+        order: &FeatureOrder,
+        c: f64,
+        started: Instant,
+    ) -> Result<Model> {
+        let plan = self.svc.plan();
+        if self.svc.penalty == Penalty::L1 {
+            return Err(Error::parameter("penalty", "l2 with crammer-singer", "l1"));
+        }
+        let weight = |row: usize| self.data.weights().map_or(1.0, |w| w[row]);
+        let codes = &self.classes.codes;
+        let costs: Vec<f64> = (0..rows.rows())
+            .map(|row| c * weight(row) * self.factors[codes[row] as usize])
+            .collect();
+        let choices = Choices { count: self.functions, right: codes, costs: &costs };
+        let tol = plan.tolerance(Algorithm::Dual);
+        let solution = solve_crammer_singer(rows, choices, &plan.options(tol), self.context);
+        let (width, features) = (rows.width(), self.data.columns());
+        let own = |f: usize| &solution.weights[f * width..(f + 1) * width];
+        let weights =
+            (0..self.functions).flat_map(|f| order.restore(own(f))[..features].to_vec()).collect();
+        let constants: Vec<f64> =
+            (0..self.functions).map(|f| self.constant(own(f)).unwrap_or(0.0)).collect();
+        self.finish(weights, &constants, solution.outcome, c, tol, started)
+    }
+
+    fn finish(
+        &self,
+        weights: Vec<f64>,
+        constants: &[f64],
+        outcome: Outcome,
+        c: f64,
+        tol: f64,
+        started: Instant,
+    ) -> Result<Model> {
+        let names = Some(self.classes.names.clone());
+        let width = self.data.columns();
+        let mut model = linear_model(self.svc.kind(), width, weights, constants, names)?;
+        model.feature_names = self.data.feature_names().map(<[String]>::to_vec);
+        let mut parameters = vec![("c".to_owned(), c.to_string())];
+        let multiclass = self.svc.multiclass;
+        match multiclass {
+            LinearMulticlass::CrammerSinger => {
+                parameters.push(("multiclass".into(), multiclass.to_string()));
+            }
+            LinearMulticlass::OneVsRest => {
+                parameters.push(("loss".into(), self.svc.loss.to_string()));
+                parameters.push(("penalty".into(), self.svc.penalty.to_string()));
+            }
+        }
+        parameters.push(("bias".into(), self.svc.bias.to_string()));
+        parameters.push(("tol".into(), tol.to_string()));
+        model.training = Some(Training {
+            outcome,
+            rows: self.data.rows(),
+            seconds: started.elapsed().as_secs_f64(),
+            parameters,
+        });
+        Ok(model)
+    }
+}

@@ -1,0 +1,23 @@
+//! Linear machines: weights instead of support vectors, for wide and sparse data.
+//!
+//! They minimise ½‖w‖² (or ‖w‖₁) + Σ Cᵢ ℓ(yᵢ, ⟨w, xᵢ⟩ + b) without ever forming a kernel value; the
+//! formulas and algorithms are LIBLINEAR's (Fan, Chang, Hsieh, Wang and Lin, 2008). A linear model
+//! is a [`Model`](super::Model) whose list of support vectors holds the weight vectors themselves.
+
+mod assemble;
+mod classification;
+mod novelty;
+mod parameters;
+mod path;
+mod regression;
+mod rows;
+mod scores;
+mod solve;
+
+pub use assemble::linear_model;
+pub use classification::LinearSvc;
+pub use novelty::LinearOneClass;
+pub use parameters::{Bias, LinearLoss, LinearMulticlass, LinearOptions, LinearSolver, Penalty};
+pub use path::PathStep;
+pub use regression::LinearSvr;
+pub(super) use scores::LinearScores;

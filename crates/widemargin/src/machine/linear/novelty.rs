@@ -1,0 +1,89 @@
+//! The linear one-class machine: a half-space ⟨w, x⟩ ≥ ρ that leaves at most a share ν of the rows
+//! outside (Schölkopf et al., 2001; Chou, Lin and Lin, 2020).
+
+use std::time::Instant;
+
+use super::assemble::linear_model;
+use super::parameters::{LinearOptions, LinearSolver, Penalty};
+use super::rows::{FeatureOrder, RowTask, with_rows};
+use super::solve::{Algorithm, Plan};
+use crate::context::Context;
+use crate::data::Dataset;
+use crate::error::{Error, Result};
+use crate::kernel::LinearRows;
+use crate::machine::Bias;
+use crate::machine::classification::check_nu;
+use crate::machine::fit::Machine;
+use crate::machine::model::{MachineKind, Model, Training};
+use crate::solver::linear::{Half, Loss, solve_one_class};
+
+/// The linear one-class machine; predicts 1 inside and −1 outside.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinearOneClass {
+    /// Upper bound on the share of rows outside.
+    pub nu: f64,
+    /// What is asked of the solver.
+    pub options: LinearOptions,
+}
+
+impl Default for LinearOneClass {
+    fn default() -> Self {
+        Self { nu: 0.5, options: LinearOptions::default() }
+    }
+}
+
+impl Machine for LinearOneClass {
+    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+        check_nu(self.nu)?;
+        self.options.validate()?;
+        data.features().validate()?;
+        let started = Instant::now();
+        let upper = data.weights().map_or_else(|| vec![1.0; data.rows()], <[f64]>::to_vec);
+        let total = self.nu * upper.iter().sum::<f64>();
+        if total <= 0.0 {
+            return Err(Error::Empty { what: "row of positive weight" });
+        }
+        let plan = Plan {
+            loss: Loss::Hinge,
+            penalty: Penalty::L2,
+            bias: Bias::None,
+            solver: LinearSolver::Dual,
+            options: self.options,
+        };
+        // LIBLINEAR's default tolerance for this machine.
+        let tol = self.options.tol.unwrap_or_else(|| 0.1 * plan.tolerance(Algorithm::Dual));
+        let options = plan.options(tol);
+        let task = Fit { upper: &upper, total, options, context };
+        let (set, precision) = (context.instruction_set(), self.options.precision);
+        let half = context.install(|| with_rows(data.features(), None, precision, set, task));
+        let solution = half.solution;
+        let kind = MachineKind::LinearOneClass;
+        let mut model =
+            linear_model(kind, data.columns(), solution.weights, &[-half.offset], None)?;
+        model.feature_names = data.feature_names().map(<[String]>::to_vec);
+        model.training = Some(Training {
+            outcome: solution.outcome,
+            rows: data.rows(),
+            seconds: started.elapsed().as_secs_f64(),
+            parameters: vec![("nu".into(), self.nu.to_string()), ("tol".into(), tol.to_string())],
+        });
+        Ok(model)
+    }
+}
+
+struct Fit<'a> {
+    upper: &'a [f64],
+    total: f64,
+    options: crate::solver::linear::Options,
+    context: &'a Context,
+}
+
+impl RowTask for Fit<'_> {
+    type Output = Half;
+
+    fn run<R: LinearRows>(self, rows: &R, order: &FeatureOrder) -> Half {
+        let mut half = solve_one_class(rows, self.upper, self.total, &self.options, self.context);
+        half.solution.weights = order.restore(&half.solution.weights);
+        half
+    }
+}

@@ -1,0 +1,197 @@
+//! What linear machines can be told.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::{Error, Result};
+use crate::machine::parameters::Precision;
+
+/// Declares an enum with a name for every value, read and written on the command line.
+macro_rules! named {
+    (
+        $(#[$doc:meta])* $type:ident, $parameter:literal;
+        $($(#[$value_doc:meta])* $value:ident = $name:literal,)*
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub enum $type { $($(#[$value_doc])* $value,)* }
+
+        impl $type {
+            /// Name on the command line.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$value => $name,)* }
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = Error;
+
+            fn from_str(text: &str) -> Result<Self> {
+                match text {
+                    $($name => Ok(Self::$value),)*
+                    _ => {
+                        let names = [$($name),*].join(", ");
+                        Err(Error::parameter($parameter, format!("one of {names}"), text))
+                    }
+                }
+            }
+        }
+    };
+}
+
+named! {
+    /// What a row on the wrong side of its margin costs; m = y(⟨w, x⟩ + b).
+    LinearLoss, "loss";
+    /// max(0, 1 − m)
+    Hinge = "hinge",
+    /// max(0, 1 − m)²
+    #[default]
+    SquaredHinge = "squared-hinge",
+    /// log(1 + exp(−m)): logistic regression
+    Logistic = "logistic",
+}
+
+named! {
+    /// What weights cost.
+    Penalty, "penalty";
+    /// ½‖w‖²
+    #[default]
+    L2 = "l2",
+    /// ‖w‖₁, which makes most weights 0
+    L1 = "l1",
+}
+
+named! {
+    /// How more than two classes are learnt.
+    LinearMulticlass, "multiclass";
+    /// A function per class, learnt against all other rows.
+    #[default]
+    OneVsRest = "ovr",
+    /// One problem for all classes (Crammer and Singer, 2001); loss and penalty are its own.
+    CrammerSinger = "crammer-singer",
+}
+
+named! {
+    /// Which algorithm is used; all lead to the same optimum.
+    LinearSolver, "solver";
+    /// Chosen by loss, penalty and shape of the data, never by the number of threads.
+    #[default]
+    Auto = "auto",
+    /// Dual coordinate descent, one row after another.
+    Dual = "dual",
+    /// Dual coordinate descent in buckets of rows, on several threads.
+    Buckets = "buckets",
+    /// Trust-region Newton, for smooth losses.
+    Newton = "newton",
+}
+
+/// The constant b of ⟨w, x⟩ + b.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Bias {
+    /// b = 0
+    None,
+    /// LIBLINEAR's `-B`: a feature that has this value in every row, its weight charged as the others.
+    Appended(f64),
+    /// Free of charge.
+    Free,
+}
+
+impl Default for Bias {
+    fn default() -> Self {
+        Self::Appended(1.0)
+    }
+}
+
+impl Bias {
+    /// The value of the appended feature, if there is one.
+    pub(super) fn feature(self) -> Option<f64> {
+        match self {
+            Self::None => None,
+            Self::Appended(value) => Some(value),
+            Self::Free => Some(1.0),
+        }
+    }
+
+    pub(super) fn validate(self) -> Result<()> {
+        match self {
+            Self::Appended(value) if !(value.is_finite() && value > 0.0) => {
+                Err(Error::parameter("bias", "a finite number above 0", value))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Bias {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Appended(value) => write!(f, "{value}"),
+            Self::Free => f.write_str("free"),
+        }
+    }
+}
+
+impl FromStr for Bias {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "none" => Ok(Self::None),
+            "free" => Ok(Self::Free),
+            _ => match text.parse() {
+                Ok(value) => {
+                    let bias = Self::Appended(value);
+                    bias.validate().map(|()| bias)
+                }
+                Err(_) => Err(Error::parameter("bias", "none, free or a number above 0", text)),
+            },
+        }
+    }
+}
+
+/// What is asked of the solver of a linear machine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LinearOptions {
+    /// Where to stop, by LIBLINEAR's rule for the algorithm (its `-e`); `None` is LIBLINEAR's default
+    /// for it.
+    pub tol: Option<f64>,
+    /// Number format that sparse values are read in; sums and weights are always double.
+    pub precision: Precision,
+    /// Whether variables that seem settled are set aside.
+    pub shrinking: bool,
+    /// Limit on passes over the rows (Newton: steps).
+    pub max_iterations: Option<u64>,
+}
+
+impl Default for LinearOptions {
+    fn default() -> Self {
+        Self { tol: None, precision: Precision::F32, shrinking: true, max_iterations: None }
+    }
+}
+
+impl LinearOptions {
+    pub(super) fn validate(&self) -> Result<()> {
+        match self.tol {
+            Some(tol) if !(tol.is_finite() && tol > 0.0) => {
+                Err(Error::parameter("tol", "a finite number above 0", tol))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Checks a penalty C.
+pub(super) fn check_c(c: f64) -> Result<()> {
+    if c.is_finite() && c > 0.0 {
+        Ok(())
+    } else {
+        Err(Error::parameter("c", "a finite number above 0", c))
+    }
+}

@@ -1,0 +1,185 @@
+//! Linear regression with a tube: `min ½‖w‖² + Σ Cᵢ max(0, |⟨w, xᵢ⟩ + b − yᵢ| − ε)`, or the square of
+//! the excess (Ho and Lin, 2012).
+
+use std::time::Instant;
+
+use super::assemble::{linear_model, start_weights};
+use super::parameters::{Bias, LinearOptions, LinearSolver, Penalty, check_c};
+use super::rows::{FeatureOrder, RowTask, with_rows};
+use super::solve::{Algorithm, Plan, Start};
+use crate::context::{Context, Event, SolvedFunction};
+use crate::data::Dataset;
+use crate::error::{Error, Result};
+use crate::kernel::LinearRows;
+use crate::machine::fit::Machine;
+use crate::machine::model::{MachineKind, Model, Training};
+use crate::solver::linear::{Loss, Solution};
+
+/// A linear regressor.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinearSvr {
+    /// Price C of deviations beyond the tube.
+    pub c: f64,
+    /// Half width ε of the tube.
+    pub epsilon: f64,
+    /// Whether the excess is charged squared.
+    pub squared: bool,
+    /// The constant of the function.
+    pub bias: Bias,
+    /// Which algorithm.
+    pub solver: LinearSolver,
+    /// What is asked of the solver.
+    pub options: LinearOptions,
+}
+
+impl Default for LinearSvr {
+    fn default() -> Self {
+        Self {
+            c: 1.0,
+            epsilon: 0.1,
+            squared: false,
+            bias: Bias::default(),
+            solver: LinearSolver::default(),
+            options: LinearOptions::default(),
+        }
+    }
+}
+
+impl LinearSvr {
+    /// Trains for every (C, ε) of a list, each problem from the solution of the one before.
+    pub(super) fn learn(
+        &self,
+        data: &Dataset,
+        path: &[(f64, f64)],
+        start: Option<&Model>,
+        context: &Context,
+    ) -> Result<Vec<Model>> {
+        for &(c, epsilon) in path {
+            check_c(c)?;
+            if !(epsilon.is_finite() && epsilon >= 0.0) {
+                let expected = "a finite number of at least 0";
+                return Err(Error::parameter("epsilon", expected, epsilon));
+            }
+        }
+        self.bias.validate()?;
+        self.options.validate()?;
+        data.features().validate()?;
+        let targets = data.labels().values()?;
+        let start = start.filter(|model| {
+            model.kind == MachineKind::LinearSvr && model.support.columns() == data.columns()
+        });
+        let task = Fit { svr: self, data, targets: &targets, path, start, context };
+        let (set, precision) = (context.instruction_set(), self.options.precision);
+        context.install(|| with_rows(data.features(), self.bias.feature(), precision, set, task))
+    }
+}
+
+impl Machine for LinearSvr {
+    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+        let path = [(self.c, self.epsilon)];
+        self.learn(data, &path, None, context)?.pop().ok_or(Error::Interrupted)
+    }
+
+    fn fit_from(&self, data: &Dataset, start: &Model, context: &Context) -> Result<Model> {
+        let path = [(self.c, self.epsilon)];
+        self.learn(data, &path, Some(start), context)?.pop().ok_or(Error::Interrupted)
+    }
+}
+
+struct Fit<'a> {
+    svr: &'a LinearSvr,
+    data: &'a Dataset,
+    targets: &'a [f64],
+    path: &'a [(f64, f64)],
+    start: Option<&'a Model>,
+    context: &'a Context,
+}
+
+impl RowTask for Fit<'_> {
+    type Output = Result<Vec<Model>>;
+
+    fn run<R: LinearRows>(self, rows: &R, order: &FeatureOrder) -> Result<Vec<Model>> {
+        let mut models = Vec::new();
+        let mut last: Option<(f64, Solution)> = None;
+        let feature = self.svr.bias.feature();
+        let given = self.start.map(|model| order.arrange(&start_weights(model, 0, feature)));
+        for &(c, epsilon) in self.path {
+            let started = Instant::now();
+            let plan = self.plan(epsilon);
+            let width = self.data.columns();
+            let algorithm = plan.algorithm(rows.rows(), width, rows.nonzeros(), 1)?;
+            let costs: Vec<f64> = match self.data.weights() {
+                Some(weights) => weights.iter().map(|w| c * w).collect(),
+                None => vec![c; rows.rows()],
+            };
+            let scaled;
+            let start = match (&last, &given) {
+                (Some((_, last)), _) if algorithm == Algorithm::Newton => {
+                    Start::Weights(&last.weights)
+                }
+                (Some((before, last)), _) => {
+                    scaled = last.dual.iter().map(|b| c / before * b).collect::<Vec<f64>>();
+                    Start::Dual(&scaled)
+                }
+                (None, Some(weights)) => Start::Weights(weights),
+                (None, None) => Start::Nowhere,
+            };
+            let solution =
+                plan.solve(algorithm, rows, None, self.targets, &costs, start, self.context);
+            let proof =
+                Proof { costs: &costs, c, epsilon, tol: plan.tolerance(algorithm), started };
+            models.push(self.model(&solution, order, proof)?);
+            last = Some((c, solution));
+        }
+        Ok(models)
+    }
+}
+
+/// What a model of regression tells about its training.
+struct Proof<'a> {
+    costs: &'a [f64],
+    c: f64,
+    epsilon: f64,
+    tol: f64,
+    started: Instant,
+}
+
+impl Fit<'_> {
+    fn plan(&self, epsilon: f64) -> Plan {
+        let LinearSvr { squared, bias, solver, options, .. } = *self.svr;
+        let loss = if squared { Loss::SquaredTube(epsilon) } else { Loss::Tube(epsilon) };
+        Plan { loss, penalty: Penalty::L2, bias, solver, options }
+    }
+
+    fn model(&self, solution: &Solution, order: &FeatureOrder, proof: Proof<'_>) -> Result<Model> {
+        let Proof { costs, c, epsilon, tol, started } = proof;
+        let width = self.data.columns();
+        let constant = self.svr.bias.feature().map_or(0.0, |bias| bias * solution.weights[width]);
+        let pairs = || solution.dual.iter().zip(costs).filter(|(b, _)| **b != 0.0);
+        self.context.report(&Event::Solved(SolvedFunction {
+            index: 0,
+            outcome: solution.outcome,
+            offset: -constant,
+            support: pairs().count(),
+            bounded: pairs().filter(|(b, c)| b.abs() >= **c).count(),
+            determined: None,
+        }));
+        let weights = order.restore(&solution.weights)[..width].to_vec();
+        let mut model = linear_model(MachineKind::LinearSvr, width, weights, &[constant], None)?;
+        model.feature_names = self.data.feature_names().map(<[String]>::to_vec);
+        let loss = if self.svr.squared { "squared-tube" } else { "tube" };
+        model.training = Some(Training {
+            outcome: solution.outcome,
+            rows: self.data.rows(),
+            seconds: started.elapsed().as_secs_f64(),
+            parameters: vec![
+                ("c".into(), c.to_string()),
+                ("epsilon".into(), epsilon.to_string()),
+                ("loss".into(), loss.into()),
+                ("bias".into(), self.svr.bias.to_string()),
+                ("tol".into(), tol.to_string()),
+            ],
+        });
+        Ok(model)
+    }
+}

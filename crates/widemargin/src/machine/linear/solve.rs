@@ -1,0 +1,214 @@
+//! Which algorithm solves a linear problem, and how.
+
+use super::parameters::{Bias, LinearOptions, LinearSolver, Penalty};
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::kernel::LinearRows;
+use crate::solver::Outcome;
+use crate::solver::linear::{
+    Columns, Loss, Options, Problem, Solution, solve_buckets, solve_dual, solve_logistic_dual,
+    solve_newton, solve_sparse,
+};
+
+/// Stored values from which a single problem is worth buckets.
+const LARGE: usize = 1 << 22;
+
+/// Passes allowed unless the user sets a limit.
+const MOST_PASSES: u64 = 100_000;
+
+/// Proximal steps for a bias that is free of charge, and how closely it has to settle.
+const MOST_PROXIMAL: usize = 200;
+const SETTLED: f64 = 1e-9;
+
+/// An algorithm that suits a problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Algorithm {
+    Dual,
+    Buckets,
+    Newton,
+    Sparse,
+}
+
+/// What decides about the algorithm beside the rows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Plan {
+    pub(super) loss: Loss,
+    pub(super) penalty: Penalty,
+    pub(super) bias: Bias,
+    pub(super) solver: LinearSolver,
+    pub(super) options: LinearOptions,
+}
+
+impl Plan {
+    /// The algorithm for `functions` problems over a table of this shape.
+    pub(super) fn algorithm(
+        &self,
+        rows: usize,
+        columns: usize,
+        nonzeros: usize,
+        functions: usize,
+    ) -> Result<Algorithm> {
+        let refuse = |expected: &str| {
+            let found = format!("{} with penalty {}", self.solver, self.penalty);
+            Err(Error::parameter("solver", expected, found))
+        };
+        let free = self.bias == Bias::Free;
+        match (self.penalty, self.solver) {
+            (Penalty::L1, LinearSolver::Auto) if self.loss.is_smooth() => Ok(Algorithm::Sparse),
+            (Penalty::L1, LinearSolver::Auto) => Err(Error::parameter(
+                "penalty",
+                "l2 with a hinge or tube loss (l1 goes with squared-hinge and logistic)",
+                "l1",
+            )),
+            (Penalty::L1, _) => refuse("auto with penalty l1, which has its own"),
+            (_, LinearSolver::Newton) if !self.loss.is_smooth() => {
+                Err(Error::parameter("solver", "dual or buckets with this loss", "newton"))
+            }
+            (_, LinearSolver::Newton) => Ok(Algorithm::Newton),
+            (_, LinearSolver::Dual | LinearSolver::Buckets) if free && self.loss.is_smooth() => {
+                Err(Error::parameter("solver", "newton or auto with a free bias", self.solver))
+            }
+            (_, LinearSolver::Buckets) if self.loss == Loss::Logistic => {
+                Err(Error::parameter("solver", "dual or newton with the logistic loss", "buckets"))
+            }
+            (_, LinearSolver::Dual) => Ok(Algorithm::Dual),
+            (_, LinearSolver::Buckets) => Ok(Algorithm::Buckets),
+            (_, LinearSolver::Auto) if self.loss.is_smooth() && (free || rows > columns) => {
+                Ok(Algorithm::Newton)
+            }
+            (_, LinearSolver::Auto) if self.loss == Loss::Logistic => Ok(Algorithm::Dual),
+            (_, LinearSolver::Auto) if functions == 1 && nonzeros >= LARGE => {
+                Ok(Algorithm::Buckets)
+            }
+            (_, LinearSolver::Auto) => Ok(Algorithm::Dual),
+        }
+    }
+
+    /// LIBLINEAR's default tolerance for the algorithm.
+    pub(super) fn tolerance(&self, algorithm: Algorithm) -> f64 {
+        self.options.tol.unwrap_or(match (algorithm, self.loss) {
+            (Algorithm::Newton, Loss::SquaredTube(_)) => 1e-4,
+            (Algorithm::Newton | Algorithm::Sparse, _) => 1e-2,
+            _ => 0.1,
+        })
+    }
+
+    /// Options of a solver with that tolerance.
+    pub(super) fn options(&self, tol: f64) -> Options {
+        Options {
+            tol,
+            max_passes: self.options.max_iterations.unwrap_or(MOST_PASSES),
+            shrinking: self.options.shrinking,
+        }
+    }
+
+    /// Solves one problem; `start` holds weights of a related one, `dual` its dual variables.
+    pub(super) fn solve<R: LinearRows>(
+        &self,
+        algorithm: Algorithm,
+        rows: &R,
+        columns: Option<&Columns>,
+        targets: &[f64],
+        costs: &[f64],
+        start: Start<'_>,
+        context: &Context,
+    ) -> Solution {
+        let problem = Problem { loss: self.loss, targets, costs, shift: 0.0 };
+        let free = self.bias == Bias::Free;
+        let tol = self.tolerance(algorithm);
+        let from_weights;
+        let dual = match start {
+            Start::Dual(dual) => Some(dual),
+            Start::Weights(weights)
+                if !matches!(algorithm, Algorithm::Newton | Algorithm::Sparse) =>
+            {
+                from_weights = dual_of_weights(rows, &problem, weights);
+                Some(&from_weights[..])
+            }
+            _ => None,
+        };
+        let weights = if let Start::Weights(weights) = start { Some(weights) } else { None };
+        let scaled = self.options(tol * balance(self.loss, targets, costs));
+        match algorithm {
+            Algorithm::Newton => solve_newton(rows, &problem, &scaled, weights, free, context),
+            Algorithm::Sparse => match columns {
+                Some(columns) => solve_sparse(columns, &problem, &scaled, weights, free, context),
+                None => {
+                    solve_sparse(&Columns::new(rows), &problem, &scaled, weights, free, context)
+                }
+            },
+            Algorithm::Dual if self.loss == Loss::Logistic => {
+                solve_logistic_dual(rows, &problem, &self.options(tol), dual, context)
+            }
+            _ if free => self.solve_free(algorithm, rows, problem, tol, dual, context),
+            Algorithm::Dual => solve_dual(rows, &problem, &self.options(tol), dual, context),
+            Algorithm::Buckets => solve_buckets(rows, &problem, &self.options(tol), dual, context),
+        }
+    }
+
+    /// A bias free of charge by proximal steps: `min ½‖w‖² + ½(b − bₖ)² + Σ Cᵢ ℓ`, bₖ₊₁ = b, until b
+    /// stays (Rockafellar, 1976).
+    fn solve_free<R: LinearRows>(
+        &self,
+        algorithm: Algorithm,
+        rows: &R,
+        mut problem: Problem<'_>,
+        tol: f64,
+        start: Option<&[f64]>,
+        context: &Context,
+    ) -> Solution {
+        let options = self.options(tol);
+        let solve = if algorithm == Algorithm::Buckets { solve_buckets } else { solve_dual };
+        let mut solution = solve(rows, &problem, &options, start, context);
+        let mut before: Option<Outcome> = None;
+        for _ in 0..MOST_PROXIMAL {
+            let last = solution.weights.len() - 1;
+            let moved = solution.weights[last];
+            problem.shift += moved;
+            let size = problem.shift.abs().max(1.0);
+            let steps = before.map_or(0, |outcome| outcome.iterations);
+            solution.outcome.iterations += steps;
+            if moved.abs() <= (SETTLED * size).max(1e-3 * tol * size).min(1e-3 * size)
+                || !solution.outcome.status.is_solved()
+            {
+                break;
+            }
+            before = Some(solution.outcome);
+            solution = solve(rows, &problem, &options, Some(&solution.dual), context);
+        }
+        if let Some(bias) = solution.weights.last_mut() {
+            // The quadratic term of the last proximal step is no part of the objective.
+            solution.outcome.primal -= 0.5 * *bias * *bias;
+            *bias = problem.shift;
+        }
+        solution
+    }
+}
+
+/// Where a solver may begin.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Start<'a> {
+    Nowhere,
+    /// Weights, the bias last.
+    Weights(&'a [f64]),
+    /// Dual variables.
+    Dual(&'a [f64]),
+}
+
+/// −Cᵢℓ′ at the values of weights: the dual variables of an optimum whose weights these are.
+fn dual_of_weights<R: LinearRows>(rows: &R, problem: &Problem<'_>, weights: &[f64]) -> Vec<f64> {
+    let slope = |i: usize| problem.loss.derivatives(rows.dot(i, weights), problem.targets[i]).0;
+    (0..rows.rows()).map(|i| -problem.costs[i] * slope(i)).collect()
+}
+
+/// LIBLINEAR's factor on the tolerance of primal solvers: the share of the rarer side.
+fn balance(loss: Loss, targets: &[f64], costs: &[f64]) -> f64 {
+    if !matches!(loss, Loss::SquaredHinge | Loss::Logistic) {
+        return 1.0;
+    }
+    let mut sides = [0.0_f64; 2];
+    for (target, _) in targets.iter().zip(costs).filter(|(_, cost)| **cost > 0.0) {
+        sides[usize::from(*target > 0.0)] += 1.0;
+    }
+    sides[0].min(sides[1]).max(1.0) / (sides[0] + sides[1]).max(1.0)
+}

@@ -1,0 +1,91 @@
+//! Writes models that LIBLINEAR's programs read; what would change predictions is refused.
+
+use std::fmt::Write;
+
+use super::super::libsvm::whole_label;
+use super::super::number::push_number;
+use super::CRAMMER_SINGER;
+use crate::data::read::IndexBase;
+use crate::error::{Error, Result};
+use crate::machine::{MachineKind, Model};
+
+/// The text of a valid model's file.
+pub(in super::super) fn write(model: &Model) -> Result<Vec<u8>> {
+    if !model.kind.is_linear() {
+        return refuse(format!("LIBLINEAR has no {} machine", model.kind));
+    }
+    if model.preparation.scaler.is_some() {
+        return refuse("LIBLINEAR's format has no place for the scaling of the features".into());
+    }
+    if model.preparation.map.is_some() {
+        return refuse("LIBLINEAR's format has no place for approximate features".into());
+    }
+    if model.preparation.index_base == Some(IndexBase::Zero) {
+        return refuse("LIBLINEAR counts features from 1, the training file from 0".into());
+    }
+    let mut text = String::new();
+    let classes = model.classes.as_ref().map(|table| &table.names);
+    let _ = writeln!(text, "solver_type {}", solver(model));
+    let _ = writeln!(text, "nr_class {}", classes.map_or(2, Vec::len));
+    if let Some(names) = classes {
+        text.push_str("label");
+        for name in names {
+            let _ = write!(text, " {}", whole_label(name)?);
+        }
+        text.push('\n');
+    }
+    let _ = writeln!(text, "nr_feature {}", model.features());
+    let novelty = model.kind == MachineKind::LinearOneClass;
+    let offsets: Vec<f64> = model.functions.iter().map(|f| f.offset).collect();
+    let biased = !novelty && offsets.iter().any(|offset| *offset != 0.0);
+    let _ = writeln!(text, "bias {}", if biased { 1 } else { -1 });
+    if novelty {
+        text.push_str("rho ");
+        push_number(&mut text, offsets[0]);
+        text.push('\n');
+    }
+    text.push_str("w\n");
+    let functions = model.functions.len();
+    let mut weights = vec![0.0; model.features() * functions];
+    for (f, function) in model.functions.iter().enumerate() {
+        let sign = function.coefficient(f);
+        model.support.for_each_nonzero(f, |j, weight| weights[j * functions + f] = sign * weight);
+    }
+    if biased {
+        weights.extend(offsets.iter().map(|offset| -offset));
+    }
+    for line in weights.chunks_exact(functions) {
+        for weight in line {
+            push_number(&mut text, *weight);
+            text.push(' ');
+        }
+        text.push('\n');
+    }
+    Ok(text.into_bytes())
+}
+
+fn refuse<T>(reason: String) -> Result<T> {
+    Err(Error::Model { message: format!("{reason}; save it in the native format instead") })
+}
+
+/// The solver of LIBLINEAR's that solves the model's problem.
+fn solver(model: &Model) -> &'static str {
+    let parameter = |name: &str| {
+        let parameters = model.training.as_ref().map(|training| &training.parameters);
+        let found = parameters.and_then(|list| list.iter().find(|(key, _)| key == name));
+        found.map_or("", |(_, value)| value.as_str())
+    };
+    let sparse = parameter("penalty") == "l1";
+    let two_functions = model.functions.len() == 2;
+    match model.kind {
+        MachineKind::Logistic if sparse => "L1R_LR",
+        MachineKind::Logistic => "L2R_LR",
+        MachineKind::LinearSvr if parameter("loss") == "squared-tube" => "L2R_L2LOSS_SVR",
+        MachineKind::LinearSvr => "L2R_L1LOSS_SVR_DUAL",
+        MachineKind::LinearOneClass => "ONECLASS_SVM",
+        _ if two_functions || parameter("multiclass") == "crammer-singer" => CRAMMER_SINGER,
+        _ if sparse => "L1R_L2LOSS_SVC",
+        _ if parameter("loss") == "hinge" => "L2R_L1LOSS_SVC_DUAL",
+        _ => "L2R_L2LOSS_SVC_DUAL",
+    }
+}

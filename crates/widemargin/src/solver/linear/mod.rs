@@ -1,0 +1,25 @@
+//! Solvers of linear machines: no kernel matrix, only rows against weights.
+//!
+//! All minimise ½‖w‖² (or ‖w‖₁) + Σ Cᵢ ℓ(⟨w, xᵢ⟩, tᵢ) over the weights w, or the dual of that. They
+//! are the algorithms of LIBLINEAR (Fan, Chang, Hsieh, Wang and Lin, 2008): dual coordinate descent
+//! with shrinking, trust-region Newton, and coordinate descent for sparse weights; each file names
+//! its own source.
+
+mod buckets;
+mod crammer_singer;
+mod dual;
+mod logistic;
+mod newton;
+mod one_class;
+mod problem;
+mod products;
+mod sparse_weights;
+
+pub use buckets::solve as solve_buckets;
+pub use crammer_singer::{Choices, solve as solve_crammer_singer};
+pub use dual::{BlockReport, Descent, solve as solve_dual};
+pub use logistic::solve as solve_logistic_dual;
+pub use newton::solve as solve_newton;
+pub use one_class::{Half, solve as solve_one_class};
+pub use problem::{Loss, Options, Problem, Solution};
+pub use sparse_weights::{Columns, solve as solve_sparse};

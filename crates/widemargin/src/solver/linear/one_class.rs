@@ -1,0 +1,141 @@
+//! The linear one-class machine: a half-space ⟨w, x⟩ ≥ ρ away from the origin.
+//!
+//! `min ½‖Σ αᵢxᵢ‖²` with 0 ≤ αᵢ ≤ uᵢ and Σα = ν Σu. A pass computes all gradients, then moves pairs of
+//! the worst violators against each other with fresh ones, so that the sum stays. Chou, Lin and Lin
+//! (2020).
+
+use super::problem::{Options, Passes, Solution, squared_norm};
+use super::products::Products;
+use crate::context::Context;
+use crate::kernel::LinearRows;
+use crate::solver::Status;
+
+/// One in so many rows is moved between two looks at all gradients.
+const MOVED_SHARE: usize = 10;
+
+/// A half-space.
+#[derive(Clone, Debug)]
+pub struct Half {
+    /// Weights, variables and proof.
+    pub solution: Solution,
+    /// ρ
+    pub offset: f64,
+}
+
+/// Finds the half-space; `upper` bounds every variable and `total` is their sum, at most Σ upper.
+///
+/// The tolerance bounds the range of gradients over variables that can move.
+pub fn solve<R: LinearRows>(
+    rows: &R,
+    upper: &[f64],
+    total: f64,
+    options: &Options,
+    context: &Context,
+) -> Half {
+    let mut alpha = Vec::with_capacity(upper.len());
+    let mut rest = total;
+    for &bound in upper {
+        let take = bound.min(rest).max(0.0);
+        alpha.push(take);
+        rest -= take;
+    }
+    let products = Products::new(rows, context);
+    let mut weights = products.transposed(|i| alpha[i]);
+    let squares: Vec<f64> = (0..rows.rows()).map(|i| rows.squared_norm(i)).collect();
+    let mut passes = Passes::new(options, context);
+    let mut scratch = vec![0.0; rows.width()];
+    let (mut rising, mut falling) = (Vec::new(), Vec::new());
+    let mut gradient = vec![0.0; rows.rows()];
+    let (status, violation) = loop {
+        products.write_values(&weights, &mut gradient);
+        let (low, high) = range(&alpha, upper, &gradient);
+        let violation = (high - low).max(0.0);
+        if violation <= options.tol {
+            break (Status::Solved, violation);
+        }
+        if let Some(status) = passes.stop() {
+            break (status, violation);
+        }
+        rising.clear();
+        falling.clear();
+        for i in 0..alpha.len() {
+            if alpha[i] < upper[i] && gradient[i] < high {
+                rising.push(i);
+            }
+            if alpha[i] > 0.0 && gradient[i] > low {
+                falling.push(i);
+            }
+        }
+        let pairs = (alpha.len() / MOVED_SHARE).max(1).min(rising.len()).min(falling.len());
+        keep_first(&mut rising, pairs, |i| gradient[i]);
+        keep_first(&mut falling, pairs, |i| -gradient[i]);
+        for (&up, &down) in rising.iter().zip(&falling) {
+            if up == down || alpha[up] >= upper[up] || alpha[down] <= 0.0 {
+                continue;
+            }
+            let difference = rows.dot(down, &weights) - rows.dot(up, &weights);
+            if difference <= 0.0 {
+                continue;
+            }
+            rows.add(up, 1.0, &mut scratch);
+            let product = rows.dot(down, &scratch);
+            rows.visit(up, |j, _| scratch[j] = 0.0);
+            let curvature = (squares[up] + squares[down] - 2.0 * product).max(1e-12);
+            let step = (difference / curvature).min(upper[up] - alpha[up]).min(alpha[down]);
+            alpha[up] += step;
+            alpha[down] -= step;
+            rows.add(up, step, &mut weights);
+            rows.add(down, -step, &mut weights);
+        }
+        passes.finish(pairs, violation, || -0.5 * squared_norm(&weights));
+    };
+    let offset = offset(&alpha, upper, &gradient);
+    let half = 0.5 * squared_norm(&weights);
+    let short = gradient.iter().zip(upper).map(|(g, u)| u * (offset - g).max(0.0));
+    let primal = half - total * offset + short.sum::<f64>();
+    let outcome = passes.outcome(status, primal, -half, violation);
+    Half { solution: Solution { weights, dual: alpha, outcome }, offset }
+}
+
+/// Smallest gradient of a variable that can rise and largest of one that can fall.
+fn range(alpha: &[f64], upper: &[f64], gradient: &[f64]) -> (f64, f64) {
+    let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+    for i in 0..alpha.len() {
+        if alpha[i] < upper[i] {
+            low = low.min(gradient[i]);
+        }
+        if alpha[i] > 0.0 {
+            high = high.max(gradient[i]);
+        }
+    }
+    (low, high)
+}
+
+/// Keeps the `count` entries with the smallest keys, in order.
+fn keep_first(list: &mut Vec<usize>, count: usize, key: impl Fn(usize) -> f64) {
+    let order = |a: &usize, b: &usize| key(*a).total_cmp(&key(*b)).then(a.cmp(b));
+    if count < list.len() {
+        list.select_nth_unstable_by(count, order);
+        list.truncate(count);
+    }
+    list.sort_unstable_by(order);
+}
+
+/// ρ: the mean gradient of variables inside their bounds, or the middle of what is possible.
+fn offset(alpha: &[f64], upper: &[f64], gradient: &[f64]) -> f64 {
+    let free = (0..alpha.len()).filter(|&i| alpha[i] > 0.0 && alpha[i] < upper[i]);
+    let (mut sum, mut count) = (0.0, 0.0);
+    for i in free {
+        sum += gradient[i];
+        count += 1.0;
+    }
+    if count > 0.0 {
+        return sum / count;
+    }
+    let (low, high) = range(alpha, upper, gradient);
+    match (low.is_finite(), high.is_finite()) {
+        (true, true) => 0.5 * (low + high),
+        (true, false) => low,
+        _ => high,
+    }
+}

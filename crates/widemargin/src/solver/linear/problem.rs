@@ -1,0 +1,213 @@
+//! What linear solvers are asked, and what they answer.
+//!
+//! The problem is `min ½‖w‖² + Σ Cᵢ ℓ(⟨w, xᵢ⟩, tᵢ)` (‖w‖₁ in the place of ½‖w‖² for sparse weights);
+//! for the losses of two sides tᵢ is ±1, for tubes it is any number.
+
+use super::products::Products;
+use crate::context::{Context, Event};
+use crate::kernel::LinearRows;
+use crate::solver::{Outcome, Status};
+
+/// What a row costs when its value ⟨w, x⟩ is z.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Loss {
+    /// max(0, 1 − tz)
+    Hinge,
+    /// max(0, 1 − tz)²
+    SquaredHinge,
+    /// log(1 + exp(−tz))
+    Logistic,
+    /// max(0, |z − t| − ε)
+    Tube(f64),
+    /// max(0, |z − t| − ε)²
+    SquaredTube(f64),
+}
+
+impl Loss {
+    /// ℓ(z, t)
+    #[inline]
+    pub fn value(self, z: f64, target: f64) -> f64 {
+        match self {
+            Self::Hinge => (1.0 - target * z).max(0.0),
+            Self::SquaredHinge => (1.0 - target * z).max(0.0).powi(2),
+            Self::Logistic => {
+                let margin = target * z;
+                if margin >= 0.0 { (-margin).exp().ln_1p() } else { margin.exp().ln_1p() - margin }
+            }
+            Self::Tube(epsilon) => ((z - target).abs() - epsilon).max(0.0),
+            Self::SquaredTube(epsilon) => ((z - target).abs() - epsilon).max(0.0).powi(2),
+        }
+    }
+
+    /// ∂ℓ/∂z and ∂²ℓ/∂z² (a generalised one where there is a kink).
+    #[inline]
+    pub fn derivatives(self, z: f64, target: f64) -> (f64, f64) {
+        match self {
+            Self::Hinge => (if target * z < 1.0 { -target } else { 0.0 }, 0.0),
+            Self::SquaredHinge => {
+                let short = 1.0 - target * z;
+                if short > 0.0 { (-2.0 * target * short, 2.0) } else { (0.0, 0.0) }
+            }
+            Self::Logistic => {
+                let other = 1.0 / (1.0 + (target * z).exp());
+                (-target * other, other * (1.0 - other))
+            }
+            Self::Tube(epsilon) => {
+                let excess = z - target;
+                (if excess.abs() > epsilon { excess.signum() } else { 0.0 }, 0.0)
+            }
+            Self::SquaredTube(epsilon) => {
+                let excess = z - target;
+                let beyond = excess.abs() - epsilon;
+                if beyond > 0.0 { (2.0 * beyond * excess.signum(), 2.0) } else { (0.0, 0.0) }
+            }
+        }
+    }
+
+    /// Whether it has a gradient everywhere.
+    pub fn is_smooth(self) -> bool {
+        matches!(self, Self::SquaredHinge | Self::Logistic | Self::SquaredTube(_))
+    }
+
+    /// Whether it is charged squared.
+    pub fn is_squared(self) -> bool {
+        matches!(self, Self::SquaredHinge | Self::SquaredTube(_))
+    }
+
+    /// Half the width of the tube, 0 for losses of two sides.
+    pub fn tube(self) -> f64 {
+        match self {
+            Self::Tube(epsilon) | Self::SquaredTube(epsilon) => epsilon,
+            _ => 0.0,
+        }
+    }
+}
+
+/// A problem over rows.
+#[derive(Clone, Copy, Debug)]
+pub struct Problem<'a> {
+    /// What a row costs.
+    pub loss: Loss,
+    /// tᵢ of every row.
+    pub targets: &'a [f64],
+    /// Cᵢ of every row; a row of cost 0 is not there.
+    pub costs: &'a [f64],
+    /// A constant added to every ⟨w, xᵢ⟩, free of charge; 0 for all but hinge and tube losses.
+    pub shift: f64,
+}
+
+impl Problem<'_> {
+    /// Σ Cᵢ ℓ(zᵢ, tᵢ)
+    pub fn total_loss(&self, values: &[f64]) -> f64 {
+        let loss = |z: f64, target| self.loss.value(z + self.shift, target);
+        let rows = values.iter().zip(self.targets).zip(self.costs);
+        rows.map(|((&z, &t), &c)| if c > 0.0 { c * loss(z, t) } else { 0.0 }).sum()
+    }
+}
+
+/// What is asked of a solver.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// Where to stop; what it bounds is LIBLINEAR's measure for each algorithm.
+    pub tol: f64,
+    /// Limit on passes over the rows (Newton: steps).
+    pub max_passes: u64,
+    /// Whether variables that seem settled are set aside.
+    pub shrinking: bool,
+}
+
+/// Weights and what proves them.
+#[derive(Clone, Debug)]
+pub struct Solution {
+    /// w, the bias last.
+    pub weights: Vec<f64>,
+    /// Dual variable of every row, with the sign of its influence on w; empty for primal solvers.
+    pub dual: Vec<f64>,
+    /// What was reached.
+    pub outcome: Outcome,
+}
+
+/// Progress of a solver: how many passes it has made and whether it has to stop.
+pub(super) struct Passes<'a> {
+    context: &'a Context,
+    limit: u64,
+    pub(super) done: u64,
+    pub(super) steps: u64,
+}
+
+impl<'a> Passes<'a> {
+    pub(super) fn new(options: &Options, context: &'a Context) -> Self {
+        Self { context, limit: options.max_passes, done: 0, steps: 0 }
+    }
+
+    /// Counts a pass, tells of it and says why to stop, if one has to.
+    pub(super) fn finish(
+        &mut self,
+        steps: usize,
+        violation: f64,
+        objective: impl FnOnce() -> f64,
+    ) -> Option<Status> {
+        self.done += 1;
+        self.steps += steps as u64;
+        if self.context.is_observed() {
+            self.context.report(&Event::Iteration {
+                iteration: self.done as usize,
+                violation,
+                objective: objective(),
+                active: steps,
+            });
+        }
+        self.stop()
+    }
+
+    /// Why to stop now, if one has to.
+    pub(super) fn stop(&self) -> Option<Status> {
+        self.context
+            .stop_request()
+            .or_else(|| (self.done >= self.limit).then_some(Status::IterationLimit))
+    }
+
+    pub(super) fn outcome(
+        &self,
+        status: Status,
+        primal: f64,
+        dual: f64,
+        violation: f64,
+    ) -> Outcome {
+        Outcome {
+            status,
+            primal,
+            dual,
+            violation,
+            iterations: self.steps,
+            blocks: self.done,
+            kernel_rows: 0,
+        }
+    }
+}
+
+/// ½‖w‖² + Σ Cᵢ ℓ(⟨w, xᵢ⟩, tᵢ)
+pub(super) fn primal<R: LinearRows>(
+    rows: &R,
+    problem: &Problem<'_>,
+    weights: &[f64],
+    context: &Context,
+) -> f64 {
+    let values = Products::new(rows, context).values(weights);
+    0.5 * squared_norm(weights) + problem.total_loss(&values)
+}
+
+/// ‖v‖²
+pub(super) fn squared_norm(vector: &[f64]) -> f64 {
+    vector.iter().map(|v| v * v).sum()
+}
+
+/// ⟨a, b⟩
+pub(super) fn inner(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// a ← a + factor · b
+pub(super) fn add_scaled(a: &mut [f64], factor: f64, b: &[f64]) {
+    a.iter_mut().zip(b).for_each(|(a, b)| *a += factor * b);
+}

@@ -1,0 +1,271 @@
+//! What holds for linear machines beside their optimum: threads, starts, paths, files, mistakes.
+
+use widemargin::data::{Csr, Dataset, Dense, Labels, Matrix};
+use widemargin::machine::{
+    Bias, LinearLoss, LinearMulticlass, LinearOneClass, LinearOptions, LinearSolver, LinearSvc,
+    LinearSvr, Machine, MachineKind, Model, Penalty,
+};
+use widemargin::{Context, Error};
+
+fn number(i: usize) -> f64 {
+    (i.wrapping_mul(2_654_435_761) % 1_000_003) as f64 / 1_000_003.0 - 0.5
+}
+
+/// Sparse rows of three noisy topics over many words.
+fn topics(rows: usize, words: usize) -> Dataset {
+    let (mut starts, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+    let mut labels = Vec::new();
+    for i in 0..rows {
+        let topic = i % 3;
+        let mut own: Vec<u32> = (0..12)
+            .map(|k| {
+                let word = ((number(i * 13 + k) + 0.5).powi(3) * words as f64) as usize;
+                let shifted = if k % 2 == 0 { word / 3 * 3 + topic } else { word };
+                shifted.min(words - 1) as u32
+            })
+            .collect();
+        own.sort_unstable();
+        own.dedup();
+        values.extend(own.iter().map(|&j| 1.0 + number(j as usize + i)));
+        indices.extend(own);
+        starts.push(indices.len());
+        labels.push((topic as i64 + i64::from(i % 17 == 0)) % 3);
+    }
+    let table = Csr::new(words, starts, indices, values).unwrap();
+    Dataset::new(Matrix::SparseF64(table), Labels::Int(labels)).unwrap()
+}
+
+fn two_sides(data: &Dataset) -> Dataset {
+    let Labels::Int(labels) = data.labels() else { unreachable!() };
+    let sides = labels.iter().map(|&y| i64::from(y == 0)).collect();
+    data.clone().with_labels(Labels::Int(sides)).unwrap()
+}
+
+fn every_machine(max_iterations: Option<u64>) -> Vec<Box<dyn Machine>> {
+    let options = LinearOptions { max_iterations, ..LinearOptions::default() };
+    let svc = LinearSvc { options, ..LinearSvc::default() };
+    let mut machines: Vec<Box<dyn Machine>> = Vec::new();
+    for loss in [LinearLoss::Hinge, LinearLoss::SquaredHinge, LinearLoss::Logistic] {
+        for solver in [LinearSolver::Dual, LinearSolver::Buckets, LinearSolver::Newton] {
+            let suits = match loss {
+                LinearLoss::Hinge => solver != LinearSolver::Newton,
+                LinearLoss::SquaredHinge => true,
+                LinearLoss::Logistic => solver != LinearSolver::Buckets,
+            };
+            if suits {
+                machines.push(Box::new(LinearSvc { loss, solver, ..svc.clone() }));
+            }
+        }
+        if loss != LinearLoss::Hinge {
+            machines.push(Box::new(LinearSvc {
+                loss,
+                penalty: Penalty::L1,
+                ..LinearSvc::default()
+            }));
+        }
+    }
+    let multiclass = LinearMulticlass::CrammerSinger;
+    machines.push(Box::new(LinearSvc { multiclass, ..svc.clone() }));
+    for (squared, solver) in [(false, LinearSolver::Buckets), (true, LinearSolver::Newton)] {
+        machines.push(Box::new(LinearSvr { squared, solver, options, ..LinearSvr::default() }));
+    }
+    machines.push(Box::new(LinearOneClass { nu: 0.2, options }));
+    machines
+}
+
+/// A model without the time it took.
+fn bytes(mut model: Model) -> Vec<u8> {
+    model.training.as_mut().unwrap().seconds = 0.0;
+    model.to_bytes().unwrap()
+}
+
+#[test]
+fn a_model_has_the_same_bits_on_any_number_of_threads() {
+    // Large enough for several parts, wide enough for features to be reordered.
+    let data = topics(12_000, 5000);
+    let one = Context::new();
+    let many = Context::new().with_threads(3).unwrap();
+    for (index, machine) in every_machine(Some(4)).iter().enumerate() {
+        let (first, second) =
+            (machine.fit(&data, &one).unwrap(), machine.fit(&data, &many).unwrap());
+        assert_eq!(bytes(first), bytes(second), "machine {index}");
+    }
+}
+
+#[test]
+fn algorithms_agree() {
+    let data = two_sides(&topics(900, 5000));
+    let context = Context::new();
+    let options = LinearOptions { tol: Some(1e-7), ..LinearOptions::default() };
+    for loss in [LinearLoss::Hinge, LinearLoss::SquaredHinge, LinearLoss::Logistic] {
+        let objective = |solver| {
+            let svc = LinearSvc { loss, solver, options, ..LinearSvc::default() };
+            svc.fit(&data, &context).unwrap().training.unwrap().outcome.primal
+        };
+        let first = objective(LinearSolver::Dual);
+        let other = match loss {
+            LinearLoss::Logistic => LinearSolver::Newton,
+            _ => LinearSolver::Buckets,
+        };
+        let second = objective(other);
+        assert!((first - second).abs() < 1e-6 * first, "{loss}: {first} and {second}");
+    }
+}
+
+#[test]
+fn a_start_changes_the_way_and_not_the_optimum() {
+    let data = topics(900, 5000);
+    let context = Context::new();
+    let options = LinearOptions { tol: Some(1e-6), ..LinearOptions::default() };
+    for (loss, solver) in [
+        (LinearLoss::Hinge, LinearSolver::Dual),
+        (LinearLoss::SquaredHinge, LinearSolver::Newton),
+        (LinearLoss::Logistic, LinearSolver::Dual),
+    ] {
+        let svc = LinearSvc { loss, solver, options, ..LinearSvc::default() };
+        let cold = svc.fit(&data, &context).unwrap().training.unwrap().outcome;
+        let near = LinearSvc { c: 0.8, ..svc.clone() }.fit(&data, &context).unwrap();
+        let warm = svc.fit_from(&data, &near, &context).unwrap().training.unwrap().outcome;
+        assert!((cold.primal - warm.primal).abs() < 1e-6 * cold.primal, "{loss}");
+        let path = svc.path(&data, &[0.5, 0.8, 1.0], &context).unwrap();
+        let last = path[2].model.training.as_ref().unwrap().outcome;
+        assert!((cold.primal - last.primal).abs() < 1e-6 * cold.primal, "{loss}");
+        if loss == LinearLoss::SquaredHinge {
+            assert!(warm.iterations < cold.iterations, "{} {}", warm.iterations, cold.iterations);
+        }
+    }
+}
+
+#[test]
+fn regression_paths_end_where_single_fits_do() {
+    let data = topics(400, 300);
+    let Labels::Int(labels) = data.labels() else { unreachable!() };
+    let targets = labels.iter().enumerate().map(|(i, &y)| y as f64 + number(i)).collect();
+    let data = data.clone().with_labels(Labels::Real(targets)).unwrap();
+    let options = LinearOptions { tol: Some(1e-7), ..LinearOptions::default() };
+    for squared in [false, true] {
+        let svr = LinearSvr { squared, options, ..LinearSvr::default() };
+        let path = [(0.1, 0.3), (1.0, 0.3), (1.0, 0.1)];
+        let steps = svr.path(&data, &path, &Context::new()).unwrap();
+        for (step, (c, epsilon)) in steps.iter().zip(path) {
+            let alone =
+                LinearSvr { c, epsilon, ..svr.clone() }.fit(&data, &Context::new()).unwrap();
+            let (found, expected) = (&step.model, alone.training.as_ref().unwrap().outcome.primal);
+            let found = found.training.as_ref().unwrap().outcome.primal;
+            assert!((found - expected).abs() < 1e-5 * expected, "{squared} {c} {epsilon}");
+        }
+    }
+}
+
+#[test]
+fn models_survive_every_format() {
+    let data = topics(300, 200);
+    let context = Context::new();
+    for machine in every_machine(None) {
+        let model = machine.fit(&data, &context).unwrap();
+        let values = |model: &Model| {
+            let predictor = model.predictor(&context).unwrap();
+            predictor.decision_values(data.features()).unwrap().values().to_vec()
+        };
+        let native = Model::load_from_bytes(&model.to_bytes().unwrap()).unwrap();
+        assert_eq!(native, model);
+        let text = model.to_liblinear_bytes().unwrap();
+        let read = Model::load_from_bytes(&text).unwrap();
+        assert_eq!(read.kind, model.kind);
+        assert_eq!(values(&read), values(&model), "{}", model.kind);
+        assert_eq!(
+            read.to_liblinear_bytes().map(|t| t.len()).unwrap(),
+            read.to_liblinear_bytes().unwrap().len()
+        );
+        let sorted = read.clone().with_sorted_classes();
+        sorted.validate().unwrap();
+        let answers =
+            |model: &Model| model.predictor(&context).unwrap().predict(data.features()).unwrap();
+        assert_eq!(answers(&sorted), answers(&model));
+    }
+}
+
+#[test]
+fn logistic_regression_knows_probabilities() {
+    let data = two_sides(&topics(600, 100));
+    let context = Context::new();
+    let svc = LinearSvc { loss: LinearLoss::Logistic, ..LinearSvc::default() };
+    let model = svc.fit(&data, &context).unwrap();
+    assert_eq!(model.kind, MachineKind::Logistic);
+    let predictor = model.predictor(&context).unwrap();
+    let values = predictor.decision_values(data.features()).unwrap();
+    let shares = predictor.probabilities(data.features()).unwrap();
+    for i in 0..data.rows() {
+        let expected = 1.0 / (1.0 + (-values.row(i)[0]).exp());
+        assert!((shares.row(i)[0] - expected).abs() < 1e-6);
+        assert!((shares.row(i)[0] + shares.row(i)[1] - 1.0).abs() < 1e-12);
+    }
+}
+
+#[test]
+fn time_runs_out_with_a_model() {
+    let data = topics(3000, 5000);
+    let limit = std::time::Duration::from_nanos(1);
+    for machine in every_machine(None) {
+        let context = Context::new().with_time_limit(limit);
+        let model = machine.fit(&data, &context).unwrap();
+        let status = model.training.unwrap().outcome.status;
+        assert!(matches!(
+            status,
+            widemargin::solver::Status::TimeLimit | widemargin::solver::Status::Solved
+        ));
+    }
+}
+
+#[test]
+fn mistakes_are_told() {
+    let rows = Matrix::DenseF64(Dense::new(2, 1, vec![1.0, 2.0]).unwrap());
+    let data = Dataset::new(rows, Labels::Int(vec![0, 1])).unwrap();
+    let context = Context::new();
+    let message = |svc: LinearSvc| match svc.fit(&data, &context) {
+        Err(error @ Error::Parameter { .. }) => error.to_string(),
+        other => panic!("{other:?}"),
+    };
+    let svc = LinearSvc::default();
+    let said = message(LinearSvc { c: 0.0, ..svc.clone() });
+    assert_eq!(said, "parameter c: expected a finite number above 0, found 0");
+    let said = message(LinearSvc { bias: Bias::Appended(-1.0), ..svc.clone() });
+    assert_eq!(said, "parameter bias: expected a finite number above 0, found -1");
+    let said = message(LinearSvc { loss: LinearLoss::Hinge, penalty: Penalty::L1, ..svc.clone() });
+    assert!(said.starts_with("parameter penalty: expected l2 with a hinge"), "{said}");
+    let solver = LinearSolver::Newton;
+    let said = message(LinearSvc { loss: LinearLoss::Hinge, solver, ..svc.clone() });
+    assert!(said.starts_with("parameter solver: expected dual or buckets"), "{said}");
+    let options = LinearOptions { tol: Some(f64::NAN), ..LinearOptions::default() };
+    let said = message(LinearSvc { options, ..svc });
+    assert!(said.starts_with("parameter tol"), "{said}");
+    let svr = LinearSvr { epsilon: -0.5, ..LinearSvr::default() };
+    assert!(svr.fit(&data, &context).is_err());
+    let said = "squared".parse::<LinearLoss>().unwrap_err().to_string();
+    assert!(said.contains("one of hinge, squared-hinge, logistic"), "{said}");
+}
+
+#[test]
+fn damaged_liblinear_files_are_refused_with_the_place() {
+    let sound = "solver_type L2R_LR\nnr_class 2\nlabel 1 -1\nnr_feature 2\nbias -1\nw\n0.5 \n-1 \n";
+    assert!(Model::load_from_bytes(sound.as_bytes()).is_ok());
+    for (from, to, expected) in [
+        ("L2R_LR", "L9R", "1:13: expected one of L2R_LR"),
+        ("nr_class 2", "nr_class 0", "2:10: expected at least one class"),
+        ("label 1 -1", "label 1 x", "3:9: expected a whole number, found 'x'"),
+        ("label 1 -1\n", "", "'label'"),
+        ("nr_feature 2", "nr_feature 4000000000", "too short"),
+        ("-1 \n", "nan\n", "expected a finite"),
+        ("-1 \n", "", "a weight"),
+        ("-1 \n", "-1 7\n", "the end of the file"),
+        ("label 1 -1", "label 1 1", "distinct class labels"),
+        ("bias -1", "bais -1", "expected solver_type, nr_class"),
+    ] {
+        let damaged = match from {
+            "-1 \n" => sound.strip_suffix("-1 \n").unwrap().to_owned() + to,
+            _ => sound.replacen(from, to, 1),
+        };
+        let error = Model::load_from_bytes(damaged.as_bytes()).unwrap_err().to_string();
+        assert!(error.contains(expected), "{from} -> {to}: {error}");
+    }
+}
