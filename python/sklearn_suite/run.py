@@ -17,7 +17,7 @@ import sklearn.svm
 
 import widemargin
 
-SUBSTITUTED = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")
+SUBSTITUTED = ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM", "LinearSVC", "LinearSVR")
 MODULES = ("sklearn.svm.tests.test_svm", "sklearn.svm.tests.test_sparse")
 CONFIG = Path(__file__).with_name("pytest.ini")
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "scikit-learn-suite.md"

@@ -10,7 +10,19 @@ from sklearn.utils.estimator_checks import (
     parametrize_with_checks,
 )
 
-from widemargin import SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM
+from widemargin import (
+    RFF,
+    SVC,
+    SVDD,
+    SVR,
+    LinearSVC,
+    LinearSVR,
+    LogisticRegression,
+    NuSVC,
+    NuSVR,
+    Nystroem,
+    OneClassSVM,
+)
 
 # scikit-learn expects the same failures of its own estimators: `gamma="scale"` knows no weights,
 # and two solutions within `tol` of one optimum do not agree in the seven digits the check asks for.
@@ -36,6 +48,13 @@ def expected_failures(estimator):
         NuSVR(),
         OneClassSVM(),
         SVDD(),
+        RFF(),
+        Nystroem(),
+        LinearSVC(),
+        LinearSVR(),
+        LogisticRegression(),
+        LinearSVC(multi_class="crammer_singer", n_jobs=2),
+        LogisticRegression(penalty="l1", warm_start=True),
         SVC(kernel="precomputed"),
         SVR(kernel="precomputed"),
         SVC(kernel="laplacian", n_jobs=2, warm_start=True),

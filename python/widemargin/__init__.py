@@ -5,6 +5,7 @@
 and the rest of a program that used :class:`sklearn.svm.SVC` stays as it is.
 """
 
+from widemargin._approximation import RFF, Nystroem
 from widemargin._classic.clusters import KMeans, SpectralClustering
 from widemargin._classic.discriminant import FisherDiscriminant, KernelFisherDiscriminant
 from widemargin._classic.mixture import GaussianMixture, GaussianMixtureClassifier
@@ -17,6 +18,7 @@ from widemargin._classic.windows import (
 from widemargin._compare import Comparison, compare
 from widemargin._core import __version__
 from widemargin._files import load
+from widemargin._linear import LinearSVC, LinearSVR, LogisticRegression
 from widemargin._multiclass import MulticlassSVC, OnlineSVC
 from widemargin._novelty import SVDD, OneClassSVM
 from widemargin._progress import History, Progress
@@ -24,6 +26,7 @@ from widemargin._svc import SVC, NuSVC
 from widemargin._svr import SVR, NuSVR
 
 __all__ = [
+    "RFF",
     "SVC",
     "SVDD",
     "SVR",
@@ -37,9 +40,13 @@ __all__ = [
     "KNeighborsRegressor",
     "KernelDensity",
     "KernelFisherDiscriminant",
+    "LinearSVC",
+    "LinearSVR",
+    "LogisticRegression",
     "MulticlassSVC",
     "NuSVC",
     "NuSVR",
+    "Nystroem",
     "OneClassSVM",
     "OnlineSVC",
     "ParzenClassifier",

@@ -57,7 +57,105 @@ def count_threads(n_jobs: int | None) -> int:
     return threads
 
 
-class BaseMachine(BaseEstimator):
+class BaseTrained(BaseEstimator):
+    """What every estimator has that the compiled half trained."""
+
+    _model: _core.Model
+
+    # Parameters that every derived class sets.
+    tol: float
+    max_time: float | None
+    n_jobs: int | None
+
+    def _threads(self) -> int:
+        return count_threads(self.n_jobs)
+
+    def _weights(self, sample_weight: Any, targets: Any, X: Any) -> NDArray[np.float64] | None:
+        """Return one weight of at least 0 per row; negative ones take their row out."""
+        if sample_weight is None:
+            return None
+        weights = np.asarray(sample_weight, dtype=np.float64)
+        if weights.shape == (0,):
+            return None
+        if weights.ndim != 1 or weights.shape[0] != X.shape[0]:
+            raise ValueError(
+                "sample_weight and X have incompatible shapes: "
+                f"{weights.shape!r} vs {X.shape!r}; expected one weight per row"
+            )
+        if np.isnan(weights).any() or np.isposinf(weights).any():
+            raise ValueError("sample_weight contains NaN or infinity.")
+        if not (weights > 0).any():
+            raise ValueError("Invalid input - all samples have zero or negative weights.")
+        return np.maximum(weights, 0.0)
+
+    def _warn(self, complaints: list[str]) -> None:
+        for complaint in complaints:
+            warnings.warn(complaint, ConvergenceWarning, stacklevel=5)
+        training = self._model.training
+        status = training["status"]
+        if status == "iteration limit reached":
+            limit = getattr(self, "max_iter", -1)
+            limit = limit if limit != -1 else "the default"
+            message = f"Solver terminated early (max_iter={limit}).  {_ADVICE}"
+        elif status == "time limit reached":
+            message = f"Solver terminated early (max_time={self.max_time}).  {_ADVICE}"
+        elif status in ("almost solved", "numerical trouble"):
+            message = (
+                f"Solver stopped at a violation of {training['violation']:.3g}, above "
+                f"tol={self.tol}: no further progress was possible.  {_ADVICE}"
+            )
+        else:
+            return
+        warnings.warn(message, ConvergenceWarning, stacklevel=5)
+
+    def _training(self, item: str) -> Any:
+        if "_model" not in self.__dict__:
+            raise AttributeError(f"this {type(self).__name__} instance is not fitted yet")
+        return self._model.training[item]
+
+    @property
+    def status_(self) -> str:
+        """How the training ended, in words."""
+        return str(self._training("status"))
+
+    @property
+    def objective_(self) -> float:
+        """Dual objective reached, summed over all two-class problems."""
+        return float(self._training("dual"))
+
+    @property
+    def dual_gap_(self) -> float:
+        """Primal minus dual objective: at most this much could still be gained."""
+        return float(self._training("gap"))
+
+    @property
+    def violation_(self) -> float:
+        """Largest violation of the optimality conditions."""
+        return float(self._training("violation"))
+
+    # Files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model in the native format, which the command line reads too.
+
+        Parameters
+        ----------
+        path : path-like
+            The file (``.wm`` by custom); replaced only when the new one is complete.
+
+        See Also
+        --------
+        widemargin.load : Reads it again.
+        """
+        self._check_kept("a model file")
+        self._model.save(os.fspath(path))
+
+    def _check_kept(self, where: str) -> None:
+        """Raise when the model cannot be kept in that place."""
+        check_is_fitted(self)
+
+
+class BaseMachine(BaseTrained):
     """A kernel machine; derived classes name it and hold its parameters."""
 
     _kind: ClassVar[str]
@@ -77,16 +175,13 @@ class BaseMachine(BaseEstimator):
     degree: int
     gamma: float | str
     coef0: float
-    tol: float
     shrinking: bool
     cache_size: float
     verbose: bool | int
     max_iter: int
     precision: str
-    max_time: float | None
     warm_start: bool
     callbacks: Any
-    n_jobs: int | None
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags."""
@@ -178,6 +273,7 @@ class BaseMachine(BaseEstimator):
             "max_seconds": self.max_time,
             "bias": bool(self.bias),
             "online": self._online(),
+            "linear": None,
         }
 
     def _online(self) -> _core.Online | None:
@@ -186,29 +282,8 @@ class BaseMachine(BaseEstimator):
     def _calibration_method(self) -> str | None:
         return None
 
-    def _threads(self) -> int:
-        return count_threads(self.n_jobs)
-
     def _targets(self, y: Any) -> Any:
         return column_or_1d(y, warn=True).astype(np.float64, copy=False)
-
-    def _weights(self, sample_weight: Any, targets: Any, X: Any) -> NDArray[np.float64] | None:
-        """Return one weight of at least 0 per row; negative ones take their row out."""
-        if sample_weight is None:
-            return None
-        weights = np.asarray(sample_weight, dtype=np.float64)
-        if weights.shape == (0,):
-            return None
-        if weights.ndim != 1 or weights.shape[0] != X.shape[0]:
-            raise ValueError(
-                "sample_weight and X have incompatible shapes: "
-                f"{weights.shape!r} vs {X.shape!r}; expected one weight per row"
-            )
-        if np.isnan(weights).any() or np.isposinf(weights).any():
-            raise ValueError("sample_weight contains NaN or infinity.")
-        if not (weights > 0).any():
-            raise ValueError("Invalid input - all samples have zero or negative weights.")
-        return np.maximum(weights, 0.0)
 
     def _gram(self, X: Any, rows: Any) -> NDArray[np.float64]:
         """Return what the user's kernel says about `X` and the training rows."""
@@ -234,26 +309,6 @@ class BaseMachine(BaseEstimator):
         self.dual_coef_ = coefficients
         self.fit_status_ = 0 if model.training.get("status", "solved") == "solved" else 1
         self.n_iter_: Any = int(steps.sum())
-
-    def _warn(self, complaints: list[str]) -> None:
-        for complaint in complaints:
-            warnings.warn(complaint, ConvergenceWarning, stacklevel=5)
-        training = self._model.training
-        status = training["status"]
-        if status == "iteration limit reached":
-            limit = getattr(self, "max_iter", -1)
-            limit = limit if limit != -1 else "the default"
-            message = f"Solver terminated early (max_iter={limit}).  {_ADVICE}"
-        elif status == "time limit reached":
-            message = f"Solver terminated early (max_time={self.max_time}).  {_ADVICE}"
-        elif status in ("almost solved", "numerical trouble"):
-            message = (
-                f"Solver stopped at a violation of {training['violation']:.3g}, above "
-                f"tol={self.tol}: no further progress was possible.  {_ADVICE}"
-            )
-        else:
-            return
-        warnings.warn(message, ConvergenceWarning, stacklevel=5)
 
     # Prediction
 
@@ -346,47 +401,7 @@ class BaseMachine(BaseEstimator):
         """The number that `gamma` became; 0 for kernels without one."""
         return float(self._model.kernel.get("gamma", 0.0))
 
-    def _training(self, item: str) -> Any:
-        if "_model" not in self.__dict__:
-            raise AttributeError(f"this {type(self).__name__} instance is not fitted yet")
-        return self._model.training[item]
-
-    @property
-    def status_(self) -> str:
-        """How the training ended, in words."""
-        return str(self._training("status"))
-
-    @property
-    def objective_(self) -> float:
-        """Dual objective reached, summed over all two-class problems."""
-        return float(self._training("dual"))
-
-    @property
-    def dual_gap_(self) -> float:
-        """Primal minus dual objective: at most this much could still be gained."""
-        return float(self._training("gap"))
-
-    @property
-    def violation_(self) -> float:
-        """Largest violation of the optimality conditions."""
-        return float(self._training("violation"))
-
     # Files
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model in the native format, which the command line reads too.
-
-        Parameters
-        ----------
-        path : path-like
-            The file (``.wm`` by custom); replaced only when the new one is complete.
-
-        See Also
-        --------
-        widemargin.load : Reads it again.
-        """
-        self._own_kernel("a model file")
-        self._model.save(os.fspath(path))
 
     def to_libsvm(self) -> str:
         """Return the model as the text of a LIBSVM model file.
@@ -396,7 +411,7 @@ class BaseMachine(BaseEstimator):
         text : str
             What ``svm-predict`` reads; write it to a file.
         """
-        self._own_kernel("a LIBSVM model file")
+        self._check_kept("a LIBSVM model file")
         return self._model.to_libsvm().decode()
 
     def to_onnx(self, *, dtype: Any = np.float64) -> Any:
@@ -420,10 +435,10 @@ class BaseMachine(BaseEstimator):
         """
         from widemargin._onnx import export
 
-        self._own_kernel("ONNX")
+        self._check_kept("ONNX")
         return export(self, np.dtype(dtype))
 
-    def _own_kernel(self, where: str) -> None:
+    def _check_kept(self, where: str) -> None:
         check_is_fitted(self)
         if callable(self.kernel):
             raise ValueError(f"a kernel that is a Python function cannot be kept in {where}")

@@ -68,6 +68,40 @@ callbacks : callable or list of callables, default=None
 n_jobs : int, default=None
     Threads; None is 1 unless joblib says otherwise, -1 is all. The result is the same for all.
 """,
+    "linear": """
+fit_intercept : bool, default=True
+    Whether the functions have a constant.
+intercept_scaling : float, default=1
+    Value of the appended feature whose weight makes the constant; that weight is charged like the
+    others, less so the larger this is.
+""",
+    "linear_extra": """
+verbose : int, default=0
+    Whether to print progress.
+random_state : int, RandomState instance or None, default=None
+    Seeds the order of rows.
+max_iter : int, default=1000
+    Limit on passes over the rows (Newton: steps); reaching it gives a `ConvergenceWarning`.
+max_time : float, default=None
+    Seconds after which training stops with a `ConvergenceWarning` and the best model so far.
+warm_start : bool, default=False
+    Whether `fit` starts from the solution of the last one.
+callbacks : callable or list of callables, default=None
+    Called with a :class:`widemargin.Progress` while training; a true answer stops it.
+n_jobs : int, default=None
+    Threads; None is 1 unless joblib says otherwise, -1 is all. The result is the same for all.
+""",
+    "linear_attributes": """
+n_iter_ : int
+    Passes of the solver over the rows.
+n_features_in_ : int
+    Number of features.
+feature_names_in_ : ndarray of shape (n_features_in_,)
+    Names of the features, if the training data had any.
+status_, objective_, dual_gap_, violation_
+    How the training ended, the dual objective, the gap to the primal one, and the largest violation
+    of the optimality conditions.
+""",
     "attributes_classification": """
 classes_ : ndarray of shape (n_classes,)
     Class labels, ascending.

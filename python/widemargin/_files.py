@@ -19,6 +19,7 @@ from widemargin._classic.windows import (
     ParzenClassifier,
     ProbabilisticNeuralNetwork,
 )
+from widemargin._linear import LINEAR, fitted
 from widemargin._multiclass import MulticlassSVC
 from widemargin._novelty import SVDD, OneClassSVM
 from widemargin._parameters import MACHINES
@@ -55,11 +56,11 @@ def load(path: str | os.PathLike[str]) -> Any:
     ----------
     path : path-like
         A file written by :meth:`SVC.save`, by the program ``widemargin train``, or by LIBSVM's
-        ``svm-train``.
+        ``svm-train`` or LIBLINEAR's ``train``.
 
     Returns
     -------
-    estimator : SVC, NuSVC, MulticlassSVC, SVR, NuSVR, OneClassSVM, SVDD or a classical machine
+    estimator : SVC, NuSVC, MulticlassSVC, SVR, NuSVR, OneClassSVM, SVDD, or another machine
         Ready to predict. Classes are ascending, as everywhere in scikit-learn; scaling that is part
         of the model is applied to rows by itself.
 
@@ -78,6 +79,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     model = _core.Model.load(os.fspath(path))
     if model.kind in _CLASSIC:
         return _CLASSIC[model.kind]._of(model)
+    if model.kind in LINEAR:
+        return fitted(model)
     if model.kind not in _ESTIMATORS:
         raise ValueError(
             f"{os.fspath(path)}: the machine '{model.kind}' has no estimator in Python yet; use "

@@ -63,6 +63,11 @@ def constraints(*names: str, **renamed: str) -> dict[str, list[Any]]:
     return {**_SHARED, **own, **{name: _OWN[key] for name, key in renamed.items()}}
 
 
+def choose(*names: str) -> dict[str, list[Any]]:
+    """Return the named constraints alone."""
+    return {name: {**_SHARED, **_OWN}[name] for name in names}
+
+
 def check_kernel(owner: str, kernel: Any) -> None:
     """Raise scikit-learn's error for a kernel that has no such name and cannot be read."""
     if callable(kernel) or kernel in KERNELS:
