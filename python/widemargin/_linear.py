@@ -449,7 +449,7 @@ class LogisticRegression(BaseLinearClassifier):
 
 
 @documented
-class LinearSVR(RegressorMixin, LinearModel, BaseLinear):  # type: ignore[misc]
+class LinearSVR(RegressorMixin, LinearModel, BaseLinear):
     """Linear support vector regression.
 
     A drop-in for :class:`sklearn.svm.LinearSVR`: the same parameters, attributes and answers, and a
