@@ -48,13 +48,6 @@ def expected_failures(estimator):
         NuSVR(),
         OneClassSVM(),
         SVDD(),
-        RFF(),
-        Nystroem(),
-        LinearSVC(),
-        LinearSVR(),
-        LogisticRegression(),
-        LinearSVC(multi_class="crammer_singer", n_jobs=2),
-        LogisticRegression(penalty="l1", warm_start=True),
         SVC(kernel="precomputed"),
         SVR(kernel="precomputed"),
         SVC(kernel="laplacian", n_jobs=2, warm_start=True),
@@ -63,6 +56,24 @@ def expected_failures(estimator):
     expected_failed_checks=expected_failures,
 )
 def test_contract(estimator, check):
+    check(estimator)
+
+
+# Like scikit-learn's they stop after 1000 passes, which unscaled rows of the checks can exceed.
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks(
+    [
+        RFF(),
+        Nystroem(),
+        LinearSVC(),
+        LinearSVR(),
+        LogisticRegression(),
+        LinearSVC(multi_class="crammer_singer", n_jobs=2),
+        LogisticRegression(penalty="l1", warm_start=True),
+    ],
+    expected_failed_checks=lambda estimator: {} if hasattr(estimator, "transform") else TOLERANCE,
+)
+def test_linear_contract(estimator, check):
     check(estimator)
 
 
