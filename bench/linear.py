@@ -92,7 +92,8 @@ def text(name, part="train"):
 
 def objective(X, y, labels, W, solver, epsilon=0.1):
     """Return the objective of weights, the bias last, C = 1."""
-    X = sp.hstack([X, np.ones((X.shape[0], 1))]).tocsr()
+    # Features that are 0 in all rows have no weight in files.
+    X = sp.hstack([X[:, : len(W) - 1], np.ones((X.shape[0], 1))]).tocsr()
     Z = X @ W
     if solver == 4:
         own = np.array([labels.index(int(label)) for label in y])
