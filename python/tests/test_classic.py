@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.linalg import cho_solve, cholesky
 from sklearn import cluster, datasets, discriminant_analysis, mixture, neighbors
 from sklearn.metrics import adjusted_rand_score, pairwise
@@ -150,6 +151,16 @@ def test_neighbours_are_scikit_learn_s(algorithm, weights):
     theirs = neighbors.KNeighborsRegressor(**settings).fit(X[train], y[train])
     ours = KNeighborsRegressor(**settings, algorithm=algorithm).fit(X[train], y[train])
     np.testing.assert_allclose(ours.predict(X[test]), theirs.predict(X[test]), rtol=1e-12)
+
+
+def test_sparse_rows_have_the_same_neighbours():
+    X, y = DIGITS
+    dense = KNeighborsClassifier(n_neighbors=3).fit(X[:900], y[:900])
+    sparse = KNeighborsClassifier(n_neighbors=3).fit(sp.csr_array(X[:900]), y[:900])
+    for ours, theirs in zip(
+        sparse.kneighbors(sp.csr_array(X[900:])), dense.kneighbors(X[900:]), strict=True
+    ):
+        np.testing.assert_array_equal(ours, theirs)
 
 
 @pytest.mark.parametrize(

@@ -29,12 +29,30 @@ class ClassicMachine(BaseEstimator):
     _kind: ClassVar[str]
     _parameter_constraints: ClassVar[dict[str, list[Any]]]
 
+    #: Whether rows may be sparse.
+    _takes_sparse: ClassVar[bool] = False
+
     n_jobs: int | None
     random_state: Any = None
 
+    def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's tags."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._takes_sparse
+        return tags
+
     def _rows(self, X: Any, y: Any = "no_validation", *, reset: bool = False) -> Any:
         """Return rows, and targets where there are any, checked as scikit-learn checks them."""
-        return validate_data(self, X, y, dtype=[np.float64, np.float32], order="C", reset=reset)
+        return validate_data(
+            self,
+            X,
+            y,
+            dtype=[np.float64, np.float32],
+            order="C",
+            accept_sparse="csr" if self._takes_sparse else False,
+            accept_large_sparse=False,
+            reset=reset,
+        )
 
     def _settings(self) -> dict[str, Any]:
         """Return the parameters as the compiled half takes them."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 class _Neighbors(ClassicMachine):
     """The parameters of neighbours."""
 
+    _takes_sparse = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "weights": [StrOptions({"uniform", "distance"})],
