@@ -15,10 +15,10 @@ use crate::kernel::Real;
 use crate::solver::algebra::squared_distance;
 
 /// Rows whose products are held at a time.
-const BLOCK: usize = 1024;
+const BLOCK: usize = 512;
 
 /// Queries served by one block.
-const QUERIES: usize = 64;
+const QUERIES: usize = 256;
 
 /// Values looked at together: most hold no candidate.
 const GLANCE: usize = 16;
