@@ -40,6 +40,8 @@ fn program(n: usize, rank: usize, ridge: bool, groups: bool) -> impl Strategy<Va
             ridge: ridge.then(|| width.iter().map(|w| 0.1 + w).collect()),
             groups: groups.then(|| (0..n).map(|i| u8::from(i % 3 == 0)).collect()),
             lower: shift,
+            // Some of the variables, so that this start is compared with the optimum too.
+            likely: (0..n as u32).filter(|&v| start[v as usize] > 0.7).collect(),
         };
         Program { matrix, problem }
     })

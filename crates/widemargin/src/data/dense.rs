@@ -9,11 +9,11 @@ use crate::error::{Error, Result};
 pub type SharedSlice<T> = Arc<dyn AsRef<[T]> + Send + Sync>;
 
 enum Storage<T> {
-    Owned(Vec<T>),
+    Owned(Arc<Vec<T>>),
     Shared(SharedSlice<T>),
 }
 
-/// A row-major matrix of `rows × columns` values.
+/// A row-major matrix of `rows × columns` values; clones share them.
 pub struct Dense<T> {
     rows: usize,
     columns: usize,
@@ -27,7 +27,7 @@ impl<T: Copy> Dense<T> {
     /// [`Error::Length`] when there are not `rows × columns` of them.
     pub fn new(rows: usize, columns: usize, values: Vec<T>) -> Result<Self> {
         check_length(rows, columns, values.len())?;
-        Ok(Self { rows, columns, storage: Storage::Owned(values) })
+        Ok(Self { rows, columns, storage: Storage::Owned(Arc::new(values)) })
     }
 
     /// Reads row-major values owned by someone else, without a copy.
@@ -57,6 +57,14 @@ impl<T: Copy> Dense<T> {
         }
     }
 
+    /// The values, row by row; a copy of them while clones or a foreign owner hold them too.
+    pub fn into_values(self) -> Vec<T> {
+        match self.storage {
+            Storage::Owned(values) => Arc::try_unwrap(values).unwrap_or_else(|v| v.to_vec()),
+            Storage::Shared(values) => (*values).as_ref().to_vec(),
+        }
+    }
+
     /// Row `i`.
     pub fn row(&self, i: usize) -> &[T] {
         &self.values()[i * self.columns..(i + 1) * self.columns]
@@ -68,14 +76,18 @@ impl<T: Copy> Dense<T> {
         for &i in indices {
             values.extend_from_slice(self.row(i));
         }
-        Self { rows: indices.len(), columns: self.columns, storage: Storage::Owned(values) }
+        Self {
+            rows: indices.len(),
+            columns: self.columns,
+            storage: Storage::Owned(Arc::new(values)),
+        }
     }
 }
 
 impl<T: Copy> Clone for Dense<T> {
     fn clone(&self) -> Self {
         let storage = match &self.storage {
-            Storage::Owned(values) => Storage::Owned(values.clone()),
+            Storage::Owned(values) => Storage::Owned(Arc::clone(values)),
             Storage::Shared(values) => Storage::Shared(Arc::clone(values)),
         };
         Self { rows: self.rows, columns: self.columns, storage }

@@ -8,6 +8,7 @@ mod instruction_set;
 mod pool;
 mod rows;
 mod simd;
+mod table;
 
 pub use block::{KernelBlocks, Queries};
 pub use cache::Piece;
@@ -20,3 +21,4 @@ pub use simd::{
     DenseRows, LinearRows, One, PAIR_WIDTH, PlainLoop, Real, Scan, SparseRows, Stored, Weights,
     accumulate, best_partner, fetch, multiply, run_plain, scan, shift_and_scan,
 };
+pub use table::fill_table;

@@ -10,8 +10,8 @@ use rayon::prelude::*;
 use super::fit::Machine;
 use super::model::{ClassTable, MachineKind, Model, Scheme};
 use super::parameters::{ClassWeights, Loss, Precision, SolverOptions};
-use super::training::{Expansion, Packed, assemble, equivalent_nu, fill_up, report_solved};
-use super::warm_start::Earlier;
+use super::training::{Expansion, Packed, RowsOf, assemble, equivalent_nu, fill_up, report_solved};
+use super::warm_start::{Earlier, Start};
 use crate::context::{Context, Event};
 use crate::data::{ClassOrder, Classes, Dataset};
 use crate::error::{Error, Result};
@@ -122,11 +122,11 @@ enum Rule {
 type Task = Vec<(usize, f64)>;
 
 impl Svc {
-    fn learn(&self, data: &Dataset, earlier: Earlier<'_>, context: &Context) -> Result<Model> {
+    fn learn(&self, part: RowsOf<'_>, earlier: Earlier<'_>, context: &Context) -> Result<Model> {
         if !(self.c.is_finite() && self.c > 0.0) {
             return Err(Error::parameter("c", "a finite number above 0", self.c));
         }
-        let classes = data.labels().classes(self.class_order)?;
+        let classes = part.labels().classes(self.class_order)?;
         let loss = match self.loss {
             Loss::Hinge => "hinge",
             Loss::SquaredHinge => "squared-hinge",
@@ -136,60 +136,88 @@ impl Svc {
             kernel: &self.kernel,
             scheme: &self.scheme,
             options: &self.options,
-            weights: row_weights(data, &classes, &self.class_weights)?,
-            earlier: earlier.of_classes(&classes.names, &self.scheme),
+            weights: row_weights(&part, &classes, &self.class_weights)?,
+            earlier: earlier.of_classes(&classes.names, &self.scheme).of_penalty(self.c),
             classes,
             rule: Rule::Penalty { c: self.c, loss: self.loss },
             parameters: vec![("c".into(), self.c.to_string()), ("loss".into(), loss.into())],
         }
-        .fit(data, context)
+        .fit(&part, context)
     }
 }
 
 impl Machine for Svc {
     fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
-        self.learn(data, Earlier::NONE, context)
+        self.learn(RowsOf::all(data)?, Earlier::NONE, context)
     }
 
     fn fit_from(&self, data: &Dataset, start: &Model, context: &Context) -> Result<Model> {
-        self.learn(data, Earlier::new(start), context)
+        self.learn(RowsOf::all(data)?, Earlier::new(Some(Start::of(start, &self.kernel))), context)
+    }
+
+    fn fit_rows(
+        &self,
+        data: &Dataset,
+        rows: &[usize],
+        start: Option<Start<'_>>,
+        context: &Context,
+    ) -> Result<Model> {
+        self.learn(RowsOf::some(data, rows)?, Earlier::new(start), context)
     }
 
     fn kernel(&self) -> Option<&Kernel> {
         Some(&self.kernel)
     }
+
+    fn with_kernel(&self, kernel: Kernel) -> Option<Box<dyn Machine>> {
+        Some(Box::new(Self { kernel, ..self.clone() }))
+    }
 }
 
 impl NuSvc {
-    fn learn(&self, data: &Dataset, earlier: Earlier<'_>, context: &Context) -> Result<Model> {
+    fn learn(&self, part: RowsOf<'_>, earlier: Earlier<'_>, context: &Context) -> Result<Model> {
         check_nu(self.nu)?;
-        let classes = data.labels().classes(self.class_order)?;
+        let classes = part.labels().classes(self.class_order)?;
         Classifier {
             kind: MachineKind::NuSvc,
             kernel: &self.kernel,
             scheme: &self.scheme,
             options: &self.options,
-            weights: row_weights(data, &classes, &self.class_weights)?,
+            weights: row_weights(&part, &classes, &self.class_weights)?,
             earlier: earlier.of_classes(&classes.names, &self.scheme),
             classes,
             rule: Rule::Share { nu: self.nu },
             parameters: vec![("nu".into(), self.nu.to_string())],
         }
-        .fit(data, context)
+        .fit(&part, context)
     }
 }
 
 impl Machine for NuSvc {
     fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
-        self.learn(data, Earlier::NONE, context)
+        self.learn(RowsOf::all(data)?, Earlier::NONE, context)
     }
 
     fn fit_from(&self, data: &Dataset, start: &Model, context: &Context) -> Result<Model> {
-        self.learn(data, Earlier::new(start), context)
+        self.learn(RowsOf::all(data)?, Earlier::new(Some(Start::of(start, &self.kernel))), context)
+    }
+
+    fn fit_rows(
+        &self,
+        data: &Dataset,
+        rows: &[usize],
+        start: Option<Start<'_>>,
+        context: &Context,
+    ) -> Result<Model> {
+        self.learn(RowsOf::some(data, rows)?, Earlier::new(start), context)
     }
 
     fn kernel(&self) -> Option<&Kernel> {
         Some(&self.kernel)
+    }
+
+    fn with_kernel(&self, kernel: Kernel) -> Option<Box<dyn Machine>> {
+        Some(Box::new(Self { kernel, ..self.clone() }))
     }
 }
 
@@ -202,15 +230,18 @@ pub(super) fn check_nu(nu: f64) -> Result<()> {
     }
 }
 
-fn row_weights(data: &Dataset, classes: &Classes, by_class: &ClassWeights) -> Result<Vec<f64>> {
+/// The weight of every row of the data set, 0 for those left out.
+fn row_weights(part: &RowsOf<'_>, classes: &Classes, by_class: &ClassWeights) -> Result<Vec<f64>> {
     let factors = by_class.resolve(classes)?;
-    let factor = |row: usize| factors[classes.codes[row] as usize];
-    Ok((0..data.rows()).map(|row| data.weights().map_or(1.0, |w| w[row]) * factor(row)).collect())
+    let mut weights = vec![0.0; part.data.rows()];
+    for (row, &code) in part.rows().zip(&classes.codes) {
+        weights[row] = part.weight(row) * factors[code as usize];
+    }
+    Ok(weights)
 }
 
 impl Classifier<'_> {
-    fn fit(mut self, data: &Dataset, context: &Context) -> Result<Model> {
-        data.features().validate()?;
+    fn fit(mut self, part: &RowsOf<'_>, context: &Context) -> Result<Model> {
         self.kernel.validate()?;
         self.options.validate()?;
         if self.classes.count() < 2 {
@@ -219,25 +250,25 @@ impl Classifier<'_> {
         }
         self.parameters.push(("tol".into(), self.options.tol.to_string()));
         context.install(|| match self.options.precision {
-            Precision::F32 => self.fit_in::<f32>(data, context),
-            Precision::F64 => self.fit_in::<f64>(data, context),
+            Precision::F32 => self.fit_in::<f32>(part, context),
+            Precision::F64 => self.fit_in::<f64>(part, context),
         })
     }
 
-    fn fit_in<T: Real>(&self, data: &Dataset, context: &Context) -> Result<Model> {
+    fn fit_in<T: Real>(&self, part: &RowsOf<'_>, context: &Context) -> Result<Model> {
         let tasks = self.tasks()?;
-        let rows: Vec<Vec<usize>> = self
-            .classes
-            .rows_by_class()
-            .into_iter()
-            .map(|rows| rows.into_iter().filter(|&row| self.weights[row] > 0.0).collect())
-            .collect();
+        let mut rows = vec![Vec::new(); self.classes.count()];
+        for (row, &code) in part.rows().zip(&self.classes.codes) {
+            if self.weights[row] > 0.0 {
+                rows[code as usize].push(row);
+            }
+        }
         self.check_weights(&rows, &tasks)?;
         let reuse = match self.scheme {
             Scheme::OneVsOne | Scheme::Dag => Reuse::WithinSegment,
             Scheme::OneVsRest | Scheme::ErrorCorrecting(_) => Reuse::Everywhere,
         };
-        let packed = Packed::<T>::new(self.kernel, data, &rows, reuse, context)?;
+        let packed = Packed::<T>::new(self.kernel, part.data, &rows, reuse, context)?;
         context.report(&Event::Stage { name: "two-class problems", total: tasks.len() });
         let solve = |(index, task): (usize, &Task)| {
             let solved = self.solve(&packed, index, task, context);
@@ -255,7 +286,7 @@ impl Classifier<'_> {
             self.kind,
             self.kernel,
             self.options.precision,
-            data,
+            part,
             &packed,
             &expansions,
             outcome,
@@ -382,6 +413,7 @@ fn penalty_problem(signs: &[f64], weights: &[f64], c: f64, loss: Loss) -> smo::P
         ridge,
         groups: None,
         start: vec![0.0; signs.len()],
+        likely: Vec::new(),
     }
 }
 
@@ -398,5 +430,6 @@ fn share_problem(signs: &[f64], weights: &[f64], nu: f64) -> smo::Problem {
         ridge: None,
         groups: Some(signs.iter().map(|&y| u8::from(y < 0.0)).collect()),
         start: positive.iter().zip(&negative).map(|(p, n)| p - n).collect(),
+        likely: Vec::new(),
     }
 }

@@ -1,9 +1,9 @@
 //! What all machines have in common: they learn a model from a data set.
 
-use super::Model;
+use super::{Model, Start};
 use crate::context::Context;
-use crate::data::Dataset;
-use crate::error::Result;
+use crate::data::{Dataset, Dense, Matrix};
+use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 
 /// A machine with its parameters set, ready to learn.
@@ -29,9 +29,61 @@ pub trait Machine: Send + Sync {
         self.fit(data, context)
     }
 
-    /// The kernel it will use, if it uses one; whoever trains on parts of a data set must then also
-    /// take parts of the rows of a precomputed kernel.
+    /// Learns from the rows of a data set named by `rows` alone, starting from the
+    /// solution `start` of a related problem over rows of the same data set, if there is one.
+    ///
+    /// The `support_rows` of the model are rows of the whole data set, and so are the columns that
+    /// a model of a precomputed kernel expects of its queries. The features are taken to have passed
+    /// [`Matrix::validate`].
+    ///
+    /// # Errors
+    /// As [`fit`](Self::fit).
+    fn fit_rows(
+        &self,
+        data: &Dataset,
+        rows: &[usize],
+        start: Option<Start<'_>>,
+        context: &Context,
+    ) -> Result<Model> {
+        let _ = start;
+        let mut part = data.select_rows(rows);
+        if self.kernel() == Some(&Kernel::Precomputed) {
+            part = part.with_features(square(data.features(), rows)?)?;
+        }
+        let mut model = self.fit(&part, context)?;
+        for row in &mut model.support_rows {
+            *row = rows[*row];
+        }
+        Ok(model)
+    }
+
+    /// The kernel it will use, if it uses one.
     fn kernel(&self) -> Option<&Kernel> {
         None
     }
+
+    /// The same machine with another kernel, if it uses one; who trains it often can then compute
+    /// the kernel values of a data set once and give them as a precomputed kernel.
+    fn with_kernel(&self, kernel: Kernel) -> Option<Box<dyn Machine>> {
+        let _ = kernel;
+        None
+    }
+}
+
+/// The rows and columns `members` of a table of kernel values.
+fn square(table: &Matrix, members: &[usize]) -> Result<Matrix> {
+    if table.columns() != table.rows() {
+        return Err(Error::Kernel {
+            kernel: "precomputed".into(),
+            expected: format!("one column for each of {} rows", table.rows()),
+            found: format!("{} columns", table.columns()),
+        });
+    }
+    let mut row_values = vec![0.0; table.columns()];
+    let mut values = Vec::with_capacity(members.len() * members.len());
+    for &row in members {
+        table.copy_row(row, &mut row_values);
+        values.extend(members.iter().map(|&column| row_values[column]));
+    }
+    Dense::new(members.len(), members.len(), values).map(Matrix::DenseF64)
 }

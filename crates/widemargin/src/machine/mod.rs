@@ -51,3 +51,4 @@ pub use predictor::{PackedSupport, Predictor};
 pub use preparation::Preparation;
 pub use regression::{NuSvr, Svr};
 pub use scaled::{Scaled, ScalingRule};
+pub use warm_start::Start;

@@ -267,6 +267,14 @@ pub struct Training {
     pub parameters: Vec<(String, String)>,
 }
 
+impl Training {
+    /// The penalty C, for machines that have one.
+    pub fn penalty(&self) -> Option<f64> {
+        let (_, text) = self.parameters.iter().find(|(name, _)| name == "c")?;
+        text.parse().ok()
+    }
+}
+
 /// A trained machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {

@@ -9,8 +9,8 @@ use super::classification::check_nu;
 use super::fit::Machine;
 use super::model::{MachineKind, Model};
 use super::parameters::{Precision, SolverOptions};
-use super::training::{Expansion, Packed, assemble, fill_up, report_solved};
-use super::warm_start::Earlier;
+use super::training::{Expansion, Packed, RowsOf, assemble, fill_up, report_solved};
+use super::warm_start::{Earlier, Start};
 use crate::context::Context;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
@@ -56,7 +56,7 @@ impl Default for Svdd {
 }
 
 impl OneClass {
-    fn learn(&self, data: &Dataset, earlier: Earlier<'_>, context: &Context) -> Result<Model> {
+    fn learn(&self, part: RowsOf<'_>, earlier: Earlier<'_>, context: &Context) -> Result<Model> {
         Describer {
             kind: MachineKind::OneClass,
             nu: self.nu,
@@ -64,26 +64,40 @@ impl OneClass {
             options: &self.options,
             earlier,
         }
-        .fit(data, context)
+        .fit(&part, context)
     }
 }
 
 impl Machine for OneClass {
     fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
-        self.learn(data, Earlier::NONE, context)
+        self.learn(RowsOf::all(data)?, Earlier::NONE, context)
     }
 
     fn fit_from(&self, data: &Dataset, start: &Model, context: &Context) -> Result<Model> {
-        self.learn(data, Earlier::new(start), context)
+        self.learn(RowsOf::all(data)?, Earlier::new(Some(Start::of(start, &self.kernel))), context)
+    }
+
+    fn fit_rows(
+        &self,
+        data: &Dataset,
+        rows: &[usize],
+        start: Option<Start<'_>>,
+        context: &Context,
+    ) -> Result<Model> {
+        self.learn(RowsOf::some(data, rows)?, Earlier::new(start), context)
     }
 
     fn kernel(&self) -> Option<&Kernel> {
         Some(&self.kernel)
     }
+
+    fn with_kernel(&self, kernel: Kernel) -> Option<Box<dyn Machine>> {
+        Some(Box::new(Self { kernel, ..self.clone() }))
+    }
 }
 
 impl Svdd {
-    fn learn(&self, data: &Dataset, earlier: Earlier<'_>, context: &Context) -> Result<Model> {
+    fn learn(&self, part: RowsOf<'_>, earlier: Earlier<'_>, context: &Context) -> Result<Model> {
         Describer {
             kind: MachineKind::Svdd,
             nu: self.nu,
@@ -91,21 +105,35 @@ impl Svdd {
             options: &self.options,
             earlier,
         }
-        .fit(data, context)
+        .fit(&part, context)
     }
 }
 
 impl Machine for Svdd {
     fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
-        self.learn(data, Earlier::NONE, context)
+        self.learn(RowsOf::all(data)?, Earlier::NONE, context)
     }
 
     fn fit_from(&self, data: &Dataset, start: &Model, context: &Context) -> Result<Model> {
-        self.learn(data, Earlier::new(start), context)
+        self.learn(RowsOf::all(data)?, Earlier::new(Some(Start::of(start, &self.kernel))), context)
+    }
+
+    fn fit_rows(
+        &self,
+        data: &Dataset,
+        rows: &[usize],
+        start: Option<Start<'_>>,
+        context: &Context,
+    ) -> Result<Model> {
+        self.learn(RowsOf::some(data, rows)?, Earlier::new(start), context)
     }
 
     fn kernel(&self) -> Option<&Kernel> {
         Some(&self.kernel)
+    }
+
+    fn with_kernel(&self, kernel: Kernel) -> Option<Box<dyn Machine>> {
+        Some(Box::new(Self { kernel, ..self.clone() }))
     }
 }
 
@@ -118,25 +146,24 @@ struct Describer<'a> {
 }
 
 impl Describer<'_> {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+    fn fit(&self, part: &RowsOf<'_>, context: &Context) -> Result<Model> {
         check_nu(self.nu)?;
-        data.features().validate()?;
         self.kernel.validate()?;
         self.options.validate()?;
         context.install(|| match self.options.precision {
-            Precision::F32 => self.fit_in::<f32>(data, context),
-            Precision::F64 => self.fit_in::<f64>(data, context),
+            Precision::F32 => self.fit_in::<f32>(part, context),
+            Precision::F64 => self.fit_in::<f64>(part, context),
         })
     }
 
-    fn fit_in<T: Real>(&self, data: &Dataset, context: &Context) -> Result<Model> {
-        let n = data.rows();
-        let weights = data.weights().map_or_else(|| vec![1.0; n], <[f64]>::to_vec);
+    fn fit_in<T: Real>(&self, part: &RowsOf<'_>, context: &Context) -> Result<Model> {
+        let weights: Vec<f64> = part.rows().map(|row| part.weight(row)).collect();
+        let n = weights.len();
         let total = weights.iter().sum::<f64>();
         if total <= 0.0 {
             return Err(Error::parameter("weights", "a positive sum", total));
         }
-        let packed = Packed::<T>::whole(self.kernel, data, context)?;
+        let packed = Packed::<T>::whole(self.kernel, part, context)?;
         let is_ball = self.kind == MachineKind::Svdd;
         let (linear, upper, sum) = if is_ball {
             let linear = packed.diagonal().iter().map(|d| -0.5 * d).collect();
@@ -152,8 +179,9 @@ impl Describer<'_> {
             upper,
             ridge: None,
             groups: None,
+            likely: Vec::new(),
         };
-        self.earlier.apply(0, 0..n, &mut problem);
+        self.earlier.apply(0, part.rows(), &mut problem);
         let view = packed.rows.view(&[0], context);
         let options = self.options.for_problem(n);
         let solution = smo::solve(&view, &problem, &options, context);
@@ -171,7 +199,7 @@ impl Describer<'_> {
             self.kind,
             self.kernel,
             self.options.precision,
-            data,
+            part,
             &packed,
             &[expansion],
             solution.outcome,

@@ -38,8 +38,6 @@ pub struct PackedSupport(Arc<Engine>);
 enum Engine {
     Single(Ready<f32>),
     Double(Ready<f64>),
-    /// Columns of the given kernel values that belong to the support vectors.
-    Given(Vec<usize>),
     /// A classical machine that has no decision functions.
     Classic(Box<ClassicReady>),
     /// The weights of a linear model.
@@ -78,8 +76,7 @@ impl Model {
         if let Some(ready) = ClassicReady::new(self, context)? {
             return Ok(PackedSupport(Arc::new(Engine::Classic(Box::new(ready)))));
         }
-        Ok(PackedSupport(Arc::new(match (&self.kernel, self.precision) {
-            (Kernel::Precomputed, _) => Engine::Given(self.support_rows.clone()),
+        Ok(PackedSupport(Arc::new(match self.precision {
             _ if self.kind.is_linear() => {
                 let scores = LinearScores::new(self, context);
                 match &self.preparation.map {
@@ -87,8 +84,8 @@ impl Model {
                     None => Engine::Linear(scores),
                 }
             }
-            (_, Precision::F32) => Engine::Single(Ready::new(self, context)?),
-            (_, Precision::F64) => Engine::Double(Ready::new(self, context)?),
+            Precision::F32 => Engine::Single(Ready::new(self, context)?),
+            Precision::F64 => Engine::Double(Ready::new(self, context)?),
         })))
     }
 
@@ -105,7 +102,12 @@ impl Model {
 impl<T: Real> Ready<T> {
     fn new(model: &Model, context: &Context) -> Result<Self> {
         let set = context.instruction_set();
-        let blocks = KernelBlocks::new(&model.kernel, &model.support, None, set)?;
+        let blocks = if model.kernel == Kernel::Precomputed {
+            let width = model.support_rows.iter().max().map_or(0, |&row| row + 1);
+            KernelBlocks::precomputed_columns(width, &model.support_rows, set)?
+        } else {
+            KernelBlocks::new(&model.kernel, &model.support, None, set)?
+        };
         Ok(Self { blocks, runs: runs(&model.functions) })
     }
 
@@ -113,13 +115,13 @@ impl<T: Real> Ready<T> {
     fn evaluate(
         &self,
         queries: &Matrix,
-        rows: Range<usize>,
+        rows: &[usize],
         self_weight: f64,
         out: &mut [f64],
         functions: usize,
         context: &Context,
     ) -> Result<()> {
-        let queries = self.blocks.prepare(queries, rows.clone())?;
+        let queries = self.blocks.prepare_rows(queries, rows)?;
         let stride = self.blocks.len().min(BLOCK_COLUMNS);
         let mut block = vec![T::ZERO; rows.len() * stride];
         let mut sums = Vec::new();
@@ -158,6 +160,12 @@ impl<T: Real> Ready<T> {
         }
         Ok(())
     }
+}
+
+/// Neighbouring rows as a range.
+fn run_of(rows: &[usize]) -> Range<usize> {
+    let first = rows.first().copied().unwrap_or(0);
+    first..first + rows.len()
 }
 
 /// Cuts the support vectors where a part of any function begins or ends, and stacks the
@@ -199,27 +207,67 @@ impl Predictor<'_> {
     /// [`Error::Length`] when the rows do not have as many features as the model;
     /// [`Error::NonFinite`] when a value is not finite.
     pub fn decision_values(&self, features: &Matrix) -> Result<Dense<f64>> {
-        let (rows, functions) = (features.rows(), self.model.outputs());
-        if rows == 0 {
-            return Dense::new(0, functions, Vec::new());
+        if features.rows() == 0 {
+            return Dense::new(0, self.model.outputs(), Vec::new());
         }
-        let scaled;
-        let features = match &self.model.preparation.scaler {
-            Some(scaler) => {
-                scaled = scaler.transform(features.clone())?;
-                &scaled
-            }
-            None => features,
-        };
         features.validate()?;
         if matches!(*self.engine, Engine::Classic(_)) && features.columns() != self.model.features()
         {
             return Err(Error::length("features", self.model.features(), features.columns()));
         }
-        let mut values = vec![0.0; rows * functions];
-        let task = |(t, out): (usize, &mut [f64])| {
-            let start = t * TASK_ROWS;
-            self.sums(features, start..start + out.len() / functions.max(1), out)?;
+        self.decision_values_of(features, &(0..features.rows()).collect::<Vec<_>>())
+    }
+
+    /// The values of all decision functions for the rows of `features` named by `rows`; the table
+    /// is taken to be finite.
+    ///
+    /// # Errors
+    /// [`Error::Length`] when the rows do not have as many features as the model.
+    ///
+    /// # Panics
+    /// When a row does not exist.
+    pub fn decision_values_of(&self, features: &Matrix, rows: &[usize]) -> Result<Dense<f64>> {
+        if let Some(scaler) = &self.model.preparation.scaler {
+            let scaled = scaler.transform(features.select_rows(rows))?;
+            scaled.validate()?;
+            return self.sums(&scaled, &(0..rows.len()).collect::<Vec<_>>());
+        }
+        let is_run = rows.windows(2).all(|pair| pair[0] + 1 == pair[1]);
+        let wants_runs = !matches!(*self.engine, Engine::Single(_) | Engine::Double(_));
+        if wants_runs && !is_run {
+            let part = features.select_rows(rows);
+            return self.sums(&part, &(0..rows.len()).collect::<Vec<_>>());
+        }
+        self.sums(features, rows)
+    }
+
+    fn sums(&self, features: &Matrix, rows: &[usize]) -> Result<Dense<f64>> {
+        let functions = self.model.outputs();
+        let mut values = vec![0.0; rows.len() * functions];
+        let weight = self.model.self_weight;
+        if weight != 0.0 && self.model.kernel == Kernel::Precomputed {
+            return Err(Error::Model {
+                message: "SVDD with a precomputed kernel cannot predict: K(x, x) is not given"
+                    .into(),
+            });
+        }
+        let task = |(out, rows): (&mut [f64], &[usize])| {
+            match &*self.engine {
+                Engine::Single(ready) => {
+                    ready.evaluate(features, rows, weight, out, functions, self.context)?;
+                }
+                Engine::Double(ready) => {
+                    ready.evaluate(features, rows, weight, out, functions, self.context)?;
+                }
+                Engine::Classic(ready) => {
+                    ready.evaluate(features, run_of(rows), out, self.context)?;
+                }
+                Engine::Linear(scores) => scores.add(features, run_of(rows), out)?,
+                Engine::Mapped(map, scores) => {
+                    let mapped = Matrix::DenseF32(map.transform(features, run_of(rows))?);
+                    scores.add(&mapped, 0..rows.len(), out)?;
+                }
+            }
             for row in out.chunks_exact_mut(functions) {
                 for (value, function) in row.iter_mut().zip(&self.model.functions) {
                     *value -= function.offset;
@@ -230,65 +278,13 @@ impl Predictor<'_> {
         let chunk = TASK_ROWS * functions.max(1);
         self.context.install(|| {
             if self.context.is_parallel() {
-                values.par_chunks_mut(chunk).enumerate().try_for_each(task)
+                let rows = rows.par_chunks(TASK_ROWS);
+                values.par_chunks_mut(chunk).zip(rows).try_for_each(task)
             } else {
-                values.chunks_mut(chunk).enumerate().try_for_each(task)
+                values.chunks_mut(chunk).zip(rows.chunks(TASK_ROWS)).try_for_each(task)
             }
         })?;
-        Dense::new(rows, functions, values)
-    }
-
-    fn sums(&self, features: &Matrix, rows: Range<usize>, out: &mut [f64]) -> Result<()> {
-        let functions = self.model.functions.len();
-        let weight = self.model.self_weight;
-        match &*self.engine {
-            Engine::Single(ready) => {
-                ready.evaluate(features, rows, weight, out, functions, self.context)
-            }
-            Engine::Double(ready) => {
-                ready.evaluate(features, rows, weight, out, functions, self.context)
-            }
-            Engine::Given(columns) => self.given_sums(features, columns, rows, out),
-            Engine::Classic(ready) => ready.evaluate(features, rows, out, self.context),
-            Engine::Linear(scores) => scores.add(features, rows, out),
-            Engine::Mapped(map, scores) => {
-                let count = rows.len();
-                let mapped = Matrix::DenseF32(map.transform(features, rows)?);
-                scores.add(&mapped, 0..count, out)
-            }
-        }
-    }
-
-    /// Sums over kernel values that the rows themselves hold.
-    fn given_sums(
-        &self,
-        features: &Matrix,
-        columns: &[usize],
-        rows: Range<usize>,
-        out: &mut [f64],
-    ) -> Result<()> {
-        if self.model.self_weight != 0.0 {
-            return Err(Error::Model {
-                message: "SVDD with a precomputed kernel cannot predict: K(x, x) is not given"
-                    .into(),
-            });
-        }
-        let needed = columns.iter().max().map_or(0, |&c| c + 1);
-        if features.columns() < needed {
-            return Err(Error::length("columns of kernel values", needed, features.columns()));
-        }
-        let mut values = vec![0.0; features.columns()];
-        for (row, out) in rows.zip(out.chunks_exact_mut(self.model.functions.len())) {
-            features.copy_row(row, &mut values);
-            for (value, function) in out.iter_mut().zip(&self.model.functions) {
-                for part in &function.parts {
-                    let columns = &columns[part.support.clone()];
-                    let terms = part.coefficients.iter().zip(columns);
-                    *value += terms.map(|(c, &column)| c * values[column]).sum::<f64>();
-                }
-            }
-        }
-        Ok(())
+        Dense::new(rows.len(), functions, values)
     }
 
     /// For models of neighbours: distances and training rows of the k nearest of every row.

@@ -9,8 +9,8 @@ use super::classification::check_nu;
 use super::fit::Machine;
 use super::model::{MachineKind, Model};
 use super::parameters::{Loss, Precision, SolverOptions};
-use super::training::{Expansion, Packed, assemble, equivalent_nu, fill_up, report_solved};
-use super::warm_start::Earlier;
+use super::training::{Expansion, Packed, RowsOf, assemble, equivalent_nu, fill_up, report_solved};
+use super::warm_start::{Earlier, Start};
 use crate::context::Context;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
@@ -86,7 +86,7 @@ enum Rule {
 }
 
 impl Svr {
-    fn learn(&self, data: &Dataset, earlier: Earlier<'_>, context: &Context) -> Result<Model> {
+    fn learn(&self, part: RowsOf<'_>, earlier: Earlier<'_>, context: &Context) -> Result<Model> {
         if !(self.epsilon.is_finite() && self.epsilon >= 0.0) {
             return Err(Error::parameter("epsilon", "a finite number of at least 0", self.epsilon));
         }
@@ -95,87 +95,116 @@ impl Svr {
             kernel: &self.kernel,
             options: &self.options,
             c: self.c,
-            earlier,
+            earlier: earlier.of_penalty(self.c),
             rule: Rule::Tube { epsilon: self.epsilon, loss: self.loss },
             parameters: vec![("epsilon".into(), self.epsilon.to_string())],
         }
-        .fit(data, context)
+        .fit(&part, context)
     }
 }
 
 impl Machine for Svr {
     fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
-        self.learn(data, Earlier::NONE, context)
+        self.learn(RowsOf::all(data)?, Earlier::NONE, context)
     }
 
     fn fit_from(&self, data: &Dataset, start: &Model, context: &Context) -> Result<Model> {
-        self.learn(data, Earlier::new(start), context)
+        self.learn(RowsOf::all(data)?, Earlier::new(Some(Start::of(start, &self.kernel))), context)
+    }
+
+    fn fit_rows(
+        &self,
+        data: &Dataset,
+        rows: &[usize],
+        start: Option<Start<'_>>,
+        context: &Context,
+    ) -> Result<Model> {
+        self.learn(RowsOf::some(data, rows)?, Earlier::new(start), context)
     }
 
     fn kernel(&self) -> Option<&Kernel> {
         Some(&self.kernel)
     }
+
+    fn with_kernel(&self, kernel: Kernel) -> Option<Box<dyn Machine>> {
+        Some(Box::new(Self { kernel, ..self.clone() }))
+    }
 }
 
 impl NuSvr {
-    fn learn(&self, data: &Dataset, earlier: Earlier<'_>, context: &Context) -> Result<Model> {
+    fn learn(&self, part: RowsOf<'_>, earlier: Earlier<'_>, context: &Context) -> Result<Model> {
         check_nu(self.nu)?;
         Regressor {
             kind: MachineKind::NuSvr,
             kernel: &self.kernel,
             options: &self.options,
             c: self.c,
-            earlier,
+            earlier: earlier.of_penalty(self.c),
             rule: Rule::Share { nu: self.nu },
             parameters: vec![("nu".into(), self.nu.to_string())],
         }
-        .fit(data, context)
+        .fit(&part, context)
     }
 }
 
 impl Machine for NuSvr {
     fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
-        self.learn(data, Earlier::NONE, context)
+        self.learn(RowsOf::all(data)?, Earlier::NONE, context)
     }
 
     fn fit_from(&self, data: &Dataset, start: &Model, context: &Context) -> Result<Model> {
-        self.learn(data, Earlier::new(start), context)
+        self.learn(RowsOf::all(data)?, Earlier::new(Some(Start::of(start, &self.kernel))), context)
+    }
+
+    fn fit_rows(
+        &self,
+        data: &Dataset,
+        rows: &[usize],
+        start: Option<Start<'_>>,
+        context: &Context,
+    ) -> Result<Model> {
+        self.learn(RowsOf::some(data, rows)?, Earlier::new(start), context)
     }
 
     fn kernel(&self) -> Option<&Kernel> {
         Some(&self.kernel)
     }
+
+    fn with_kernel(&self, kernel: Kernel) -> Option<Box<dyn Machine>> {
+        Some(Box::new(Self { kernel, ..self.clone() }))
+    }
 }
 
 impl Regressor<'_> {
-    fn fit(mut self, data: &Dataset, context: &Context) -> Result<Model> {
+    fn fit(mut self, part: &RowsOf<'_>, context: &Context) -> Result<Model> {
         if !(self.c.is_finite() && self.c > 0.0) {
             return Err(Error::parameter("c", "a finite number above 0", self.c));
         }
-        data.features().validate()?;
         self.kernel.validate()?;
         self.options.validate()?;
-        let targets = data.labels().values()?;
+        let targets = part.labels().values()?;
         self.parameters.push(("c".into(), self.c.to_string()));
         self.parameters.push(("tol".into(), self.options.tol.to_string()));
         context.install(|| match self.options.precision {
-            Precision::F32 => self.fit_in::<f32>(data, &targets, context),
-            Precision::F64 => self.fit_in::<f64>(data, &targets, context),
+            Precision::F32 => self.fit_in::<f32>(part, &targets, context),
+            Precision::F64 => self.fit_in::<f64>(part, &targets, context),
         })
     }
 
-    fn fit_in<T: Real>(&self, data: &Dataset, targets: &[f64], context: &Context) -> Result<Model> {
-        let packed = Packed::<T>::whole(self.kernel, data, context)?;
-        let n = data.rows();
-        let bound: Vec<f64> = match data.weights() {
-            Some(weights) => weights.iter().map(|w| self.c * w).collect(),
-            None => vec![self.c; n],
-        };
+    fn fit_in<T: Real>(
+        &self,
+        part: &RowsOf<'_>,
+        targets: &[f64],
+        context: &Context,
+    ) -> Result<Model> {
+        let packed = Packed::<T>::whole(self.kernel, part, context)?;
+        let n = targets.len();
+        let bound: Vec<f64> = part.rows().map(|row| self.c * part.weight(row)).collect();
         let mut problem = match self.rule {
             Rule::Tube { epsilon, loss } => tube_problem(targets, &bound, epsilon, loss),
             Rule::Share { nu } => share_problem(targets, &bound, nu),
         };
-        self.earlier.apply(0, (0..n).chain(0..n), &mut problem);
+        self.earlier.apply(0, part.rows().chain(part.rows()), &mut problem);
         let view = packed.rows.view(&[0, 0], context);
         let options = self.options.for_problem(2 * n);
         let solution = smo::solve(&view, &problem, &options, context);
@@ -198,7 +227,7 @@ impl Regressor<'_> {
             self.kind,
             self.kernel,
             self.options.precision,
-            data,
+            part,
             &packed,
             &[expansion],
             solution.outcome,
@@ -229,6 +258,7 @@ fn tube_problem(targets: &[f64], bound: &[f64], epsilon: f64, loss: Loss) -> smo
         ridge,
         groups: None,
         start: vec![0.0; 2 * n],
+        likely: Vec::new(),
     }
 }
 
@@ -244,5 +274,6 @@ fn share_problem(targets: &[f64], bound: &[f64], nu: f64) -> smo::Problem {
         ridge: None,
         groups: Some([vec![0; n], vec![1; n]].concat()),
         start: start.iter().copied().chain(start.iter().map(|b| -b)).collect(),
+        likely: Vec::new(),
     }
 }

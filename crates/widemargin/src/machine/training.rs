@@ -1,6 +1,7 @@
 //! What every fit does around its quadratic programs: packing rows once, timing, and joining the
 //! solutions into one model.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::time::Instant;
 
@@ -8,8 +9,8 @@ use super::model::{DecisionFunction, MachineKind, Model, Part, Training};
 use super::parameters::{Precision, SolverOptions};
 use super::preparation::Preparation;
 use crate::context::{Context, Event, SolvedFunction};
-use crate::data::{Csr, Dataset, Matrix};
-use crate::error::Result;
+use crate::data::{Csr, Dataset, Labels, Matrix};
+use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelBlocks, KernelRows, Real, Reuse};
 use crate::solver::{Outcome, smo};
 
@@ -26,6 +27,49 @@ impl SolverOptions {
             max_iterations: self.max_iterations.unwrap_or_else(|| default_iterations(variables)),
             ..smo::Options::default()
         }
+    }
+}
+
+/// The rows of a data set that a machine learns from.
+#[derive(Clone, Copy)]
+pub(super) struct RowsOf<'a> {
+    pub(super) data: &'a Dataset,
+    chosen: Option<&'a [usize]>,
+}
+
+impl<'a> RowsOf<'a> {
+    /// All rows, whose values must be finite.
+    pub(super) fn all(data: &'a Dataset) -> Result<Self> {
+        data.features().validate()?;
+        Ok(Self { data, chosen: None })
+    }
+
+    /// The rows named by `chosen`.
+    pub(super) fn some(data: &'a Dataset, chosen: &'a [usize]) -> Result<Self> {
+        if chosen.is_empty() {
+            return Err(Error::Empty { what: "row" });
+        }
+        Ok(Self { data, chosen: Some(chosen) })
+    }
+
+    /// Their numbers in the data set.
+    pub(super) fn rows(&self) -> impl Iterator<Item = usize> + 'a {
+        let all = 0..self.chosen.map_or(self.data.rows(), <[usize]>::len);
+        let chosen = self.chosen;
+        all.map(move |i| chosen.map_or(i, |rows| rows[i]))
+    }
+
+    /// Their labels.
+    pub(super) fn labels(&self) -> Cow<'a, Labels> {
+        match self.chosen {
+            Some(rows) => Cow::Owned(self.data.labels().select(rows)),
+            None => Cow::Borrowed(self.data.labels()),
+        }
+    }
+
+    /// The weight of a row of the data set.
+    pub(super) fn weight(&self, row: usize) -> f64 {
+        self.data.weights().map_or(1.0, |weights| weights[row])
     }
 }
 
@@ -56,13 +100,15 @@ impl<T: Real> Packed<T> {
         }
         let set = context.instruction_set();
         let blocks = KernelBlocks::new(kernel, data.features(), Some(&order), set)?;
+        // Values that are there already need not be kept a second time.
+        let reuse = if *kernel == Kernel::Precomputed { Reuse::Nowhere } else { reuse };
         let rows = KernelRows::new(blocks, segments.clone(), reuse, context.cache_bytes());
         Ok(Self { rows, order, segments, started })
     }
 
-    /// Packs all rows of `data` as one segment.
-    pub(super) fn whole(kernel: &Kernel, data: &Dataset, context: &Context) -> Result<Self> {
-        Self::new(kernel, data, &[(0..data.rows()).collect()], Reuse::Everywhere, context)
+    /// Packs the rows as one segment.
+    pub(super) fn whole(kernel: &Kernel, part: &RowsOf<'_>, context: &Context) -> Result<Self> {
+        Self::new(kernel, part.data, &[part.rows().collect()], Reuse::Everywhere, context)
     }
 
     pub(super) fn segment(&self, s: usize) -> Range<usize> {
@@ -88,7 +134,7 @@ pub(super) fn assemble<T: Real>(
     kind: MachineKind,
     kernel: &Kernel,
     precision: Precision,
-    data: &Dataset,
+    part: &RowsOf<'_>,
     packed: &Packed<T>,
     expansions: &[Expansion],
     outcome: Outcome,
@@ -138,7 +184,7 @@ pub(super) fn assemble<T: Real>(
         kind,
         kernel: kernel.clone(),
         precision,
-        support: support_table(kernel, data, &support_rows),
+        support: support_table(kernel, part.data, &support_rows),
         support_rows,
         functions,
         self_weight: 0.0,
@@ -146,10 +192,10 @@ pub(super) fn assemble<T: Real>(
         calibration: None,
         classic: None,
         preparation: Preparation::default(),
-        feature_names: data.feature_names().map(<[String]>::to_vec),
+        feature_names: part.data.feature_names().map(<[String]>::to_vec),
         training: Some(Training {
             outcome: Outcome { kernel_rows, ..outcome },
-            rows: data.rows(),
+            rows: part.rows().count(),
             seconds: packed.started.elapsed().as_secs_f64(),
             parameters,
         }),

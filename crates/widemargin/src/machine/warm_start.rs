@@ -6,34 +6,71 @@
 
 use super::model::{Model, Scheme};
 use crate::data::Label;
+use crate::kernel::Kernel;
 use crate::solver::smo;
 
 /// Relative error of a sum that rounding may leave.
 const ROUNDING: f64 = 1e-12;
 
-/// The solution a training may start from.
+/// The solution of a related problem that a training may start from.
+#[derive(Clone, Copy, Debug)]
+pub enum Start<'a> {
+    /// Its dual variables: for a problem with the same kernel.
+    Values(&'a Model),
+    /// Only which rows are its support vectors: for a problem with another kernel.
+    Support(&'a Model),
+}
+
+/// The [`Start`] that a training can use, if there is one.
 #[derive(Clone, Copy)]
-pub(super) struct Earlier<'a>(Option<&'a Model>);
+pub(super) struct Earlier<'a> {
+    start: Option<Start<'a>>,
+    /// Factor on the dual variables.
+    factor: f64,
+}
+
+impl<'a> Start<'a> {
+    /// All that a model can tell a machine with this kernel.
+    pub fn of(model: &'a Model, kernel: &Kernel) -> Self {
+        if model.kernel == *kernel { Self::Values(model) } else { Self::Support(model) }
+    }
+
+    fn model(self) -> &'a Model {
+        match self {
+            Self::Values(model) | Self::Support(model) => model,
+        }
+    }
+}
 
 impl<'a> Earlier<'a> {
     /// No solution: every problem keeps its own start.
-    pub(super) const NONE: Self = Self(None);
+    pub(super) const NONE: Self = Self { start: None, factor: 1.0 };
 
-    /// A model of the same machine whose support vectors remember their training rows.
-    pub(super) fn new(model: &'a Model) -> Self {
-        let known = model.support_rows.len() == model.support_count();
-        Self(known.then_some(model))
+    /// The model of a start whose support vectors remember their training rows.
+    pub(super) fn new(start: Option<Start<'a>>) -> Self {
+        Self { start, factor: 1.0 }
+            .of_models(|model| model.support_rows.len() == model.support_count())
+    }
+
+    fn of_models(self, accept: impl Fn(&Model) -> bool) -> Self {
+        Self { start: self.start.filter(|start| accept(start.model())), ..self }
     }
 
     /// The same, only if the earlier machine had these classes and this scheme.
     pub(super) fn of_classes(self, names: &[Label], scheme: &Scheme) -> Self {
-        let same = |model: &&Model| {
+        self.of_models(|model| {
             model
                 .classes
                 .as_ref()
                 .is_some_and(|table| table.scheme == *scheme && table.names.len() == names.len())
-        };
-        Self(self.0.filter(same))
+        })
+    }
+
+    /// The same, its dual variables multiplied as the penalty is: those at their bound stay there
+    /// and sums of zero stay zero (Nguyen 2006, equation 4.15).
+    pub(super) fn of_penalty(self, c: f64) -> Self {
+        let earlier_c = self.start.and_then(|start| start.model().training.as_ref()?.penalty());
+        Self { factor: earlier_c.map_or(1.0, |earlier| c / earlier), ..self }
     }
 
     /// Replaces the start of `problem` by the variables of function `index`; `rows` names the
@@ -44,13 +81,14 @@ impl<'a> Earlier<'a> {
         rows: impl Iterator<Item = usize>,
         problem: &mut smo::Problem,
     ) {
-        let Some(function) = self.0.and_then(|model| model.functions.get(index)) else { return };
-        let Some(model) = self.0 else { return };
+        let Some(start) = self.start else { return };
+        let model = start.model();
+        let Some(function) = model.functions.get(index) else { return };
         let last = model.support_rows.iter().max().map_or(0, |row| row + 1);
         let mut by_row = vec![0.0; last];
         for part in &function.parts {
             for (s, coefficient) in part.support.clone().zip(&part.coefficients) {
-                by_row[model.support_rows[s]] = *coefficient;
+                by_row[model.support_rows[s]] = self.factor * *coefficient;
             }
         }
         let candidate: Vec<f64> = rows
@@ -62,7 +100,9 @@ impl<'a> Earlier<'a> {
                 if fits { value } else { 0.0 }
             })
             .collect();
-        if let Some(start) = feasible(problem, candidate) {
+        problem.likely =
+            (0..candidate.len() as u32).filter(|&v| candidate[v as usize] != 0.0).collect();
+        if let (Start::Values(_), Some(start)) = (start, feasible(problem, candidate)) {
             problem.start = start;
         }
     }
@@ -128,6 +168,7 @@ mod tests {
             ridge: None,
             groups: None,
             start,
+            likely: Vec::new(),
         }
     }
 

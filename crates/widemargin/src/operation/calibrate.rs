@@ -6,7 +6,7 @@
 //! five trainings serve them all. Regression gets the scale of Laplace noise from held-out residuals,
 //! one-class machines get density marks from the training rows (LIBSVM's `-b 1`; Platt 1999).
 
-use super::folds::{FoldPlan, Folds, fit_part, query_part, run_folds};
+use super::folds::{FoldPlan, Folds, fit_part, run_folds};
 use crate::context::{Context, Event};
 use crate::data::{Dataset, Dense, Label, Labels};
 use crate::error::{Error, Result};
@@ -329,6 +329,7 @@ fn held_out(
     lone: impl Fn(&[usize]) -> Option<Vec<f64>> + Sync,
     align: impl Fn(&Model, Dense<f64>) -> Result<Dense<f64>> + Sync,
 ) -> Result<Option<Vec<HeldOut>>> {
+    data.features().validate()?;
     let run = run_folds(plan.count(), "calibration", context, |fold, context| {
         let (train, held) = plan.split(fold);
         let train = order(train);
@@ -336,9 +337,8 @@ fn held_out(
             let values = Dense::new(held.len(), row.len(), row.repeat(held.len()))?;
             return Ok(Some((held, values)));
         }
-        let Some(model) = fit_part(machine, data, &train, context)? else { return Ok(None) };
-        let queries = query_part(machine, data, &train, &held)?;
-        let values = model.predictor(context)?.decision_values(&queries)?;
+        let Some(model) = fit_part(machine, data, &train, None, context)? else { return Ok(None) };
+        let values = model.predictor(context)?.decision_values_of(data.features(), &held)?;
         Ok(Some((held, align(&model, values)?)))
     })?;
     match run.stopped {

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::folds::{FoldPlan, Folds, fit_part, query_part, run_folds};
+use super::folds::{FoldPlan, Folds, fit_part, run_folds};
 use super::metrics::{Confusion, RegressionErrors, matched_clusters};
 use crate::context::Context;
 use crate::data::{Dataset, Label, Labels};
@@ -101,6 +101,7 @@ pub fn cross_validate(
     folds: &Folds,
     context: &Context,
 ) -> Result<CrossValidation> {
+    data.features().validate()?;
     let plan = folds.assign(data, context.seed())?;
     let run = run_folds(plan.count(), "folds", context, |fold, context| {
         validate_fold(machine, data, &plan, fold, context)
@@ -145,9 +146,9 @@ fn validate_fold(
 ) -> Result<Option<FoldAnswers>> {
     let started = Instant::now();
     let (train, held) = plan.split(fold);
-    let Some(model) = fit_part(machine, data, &train, context)? else { return Ok(None) };
-    let queries = query_part(machine, data, &train, &held)?;
-    let answers = model.predictor(context)?.predict(&queries)?;
+    let Some(model) = fit_part(machine, data, &train, None, context)? else { return Ok(None) };
+    let predictor = model.predictor(context)?;
+    let answers = predictor.answers(&predictor.decision_values_of(data.features(), &held)?);
     let status = model.training.as_ref().map_or(Status::Solved, |t| t.outcome.status);
     let result = FoldResult {
         fold,

@@ -5,10 +5,9 @@ use std::collections::HashMap;
 use rayon::prelude::*;
 
 use crate::context::{Context, Event};
-use crate::data::{ClassOrder, Dataset, Dense, Matrix};
+use crate::data::{ClassOrder, Dataset};
 use crate::error::{Error, Result};
-use crate::kernel::Kernel;
-use crate::machine::{Machine, MachineKind, Model};
+use crate::machine::{Machine, MachineKind, Model, Start};
 use crate::random::Generator;
 use crate::solver::Status;
 
@@ -216,57 +215,19 @@ pub(super) fn fit_part(
     machine: &dyn Machine,
     data: &Dataset,
     rows: &[usize],
+    start: Option<Start<'_>>,
     context: &Context,
 ) -> Result<Option<Model>> {
-    let part = data.select_rows(rows);
-    let part = match machine.kernel() {
-        Some(Kernel::Precomputed) => {
-            let features = kernel_values(data, rows, rows)?;
-            part.with_features(features)?
-        }
-        _ => part,
-    };
-    let model = machine.fit(&part, context)?;
+    let model = machine.fit_rows(data, rows, start, context)?;
     let status = model.training.as_ref().map(|training| training.outcome.status);
     let whole = !matches!(status, Some(Status::Interrupted | Status::TimeLimit));
     Ok(whole.then_some(model))
 }
 
-/// Rows for a model of [`fit_part`] to predict.
-pub(super) fn query_part(
-    machine: &dyn Machine,
-    data: &Dataset,
-    trained: &[usize],
-    queries: &[usize],
-) -> Result<Matrix> {
-    match machine.kernel() {
-        Some(Kernel::Precomputed) => kernel_values(data, queries, trained),
-        _ => Ok(data.features().select_rows(queries)),
-    }
-}
-
-/// Entries of a table of kernel values.
-fn kernel_values(data: &Dataset, rows: &[usize], columns: &[usize]) -> Result<Matrix> {
-    if data.columns() != data.rows() {
-        return Err(Error::Kernel {
-            kernel: "precomputed".into(),
-            expected: format!("one column for each of {} rows", data.rows()),
-            found: format!("{} columns", data.columns()),
-        });
-    }
-    let mut row_values = vec![0.0; data.columns()];
-    let mut values = Vec::with_capacity(rows.len() * columns.len());
-    for &row in rows {
-        data.features().copy_row(row, &mut row_values);
-        values.extend(columns.iter().map(|&column| row_values[column]));
-    }
-    Dense::new(rows.len(), columns.len(), values).map(Matrix::DenseF64)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::Labels;
+    use crate::data::{Dense, Labels, Matrix};
     use proptest::prelude::*;
 
     fn data(labels: Vec<i64>) -> Dataset {

@@ -65,9 +65,9 @@ impl<T: Real> Combined<T> {
     pub(super) fn prepare(
         &self,
         matrix: &Matrix,
-        range: Range<usize>,
+        rows: &[usize],
     ) -> Result<(Vec<Queries<T>>, Vec<T>)> {
-        let parts = self.parts.iter().map(|(_, blocks)| blocks.prepare(matrix, range.clone()));
+        let parts = self.parts.iter().map(|(_, blocks)| blocks.prepare_rows(matrix, rows));
         let queries: Vec<Queries<T>> = parts.collect::<Result<_>>()?;
         let own: Vec<&[T]> =
             queries.iter().map(Queries::self_similarities).collect::<Result<_>>()?;

@@ -45,15 +45,11 @@ impl Custom {
     }
 
     /// Foreign rows and their similarities with themselves.
-    pub(super) fn prepare<T: Real>(
-        &self,
-        matrix: &Matrix,
-        range: Range<usize>,
-    ) -> (CustomRows, Vec<T>) {
+    pub(super) fn prepare<T: Real>(&self, matrix: &Matrix, rows: &[usize]) -> (CustomRows, Vec<T>) {
         let width = self.columns();
-        let mut values = vec![0.0; range.len() * width];
-        let mut own = Vec::with_capacity(range.len());
-        for (at, row) in range.enumerate() {
+        let mut values = vec![0.0; rows.len() * width];
+        let mut own = Vec::with_capacity(rows.len());
+        for (at, &row) in rows.iter().enumerate() {
             let out = &mut values[at * width..(at + 1) * width];
             matrix.copy_row(row, out);
             own.push(T::from_f64(self.kernel.evaluate(out, out)));

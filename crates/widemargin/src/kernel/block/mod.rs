@@ -140,7 +140,7 @@ impl<T: Real> KernelBlocks<T> {
     }
 
     /// The engine of a precomputed kernel for prediction alone: column j of its blocks is column
-    /// `columns[j]` of query tables that are `width` wide. It has no rows of its own to multiply and
+    /// `columns[j]` of query tables that are at least `width` wide. It has no rows of its own to multiply and
     /// no diagonal.
     ///
     /// # Errors
@@ -227,33 +227,49 @@ impl<T: Real> KernelBlocks<T> {
     /// Rows `range` of another table, ready to be the left side of blocks.
     ///
     /// # Errors
-    /// [`Error::Length`] when the table has another number of columns, [`Error::Kernel`] when the
-    /// kernel cannot take a row.
+    /// [`Error::Length`] when the table has another number of columns (fewer, for a precomputed
+    /// kernel), [`Error::Kernel`] when the kernel cannot take a row.
     ///
     /// # Panics
     /// When a row does not exist.
     pub fn prepare(&self, queries: &Matrix, range: Range<usize>) -> Result<Queries<T>> {
-        assert!(range.end <= queries.rows(), "rows of the queries");
-        if queries.columns() != self.columns() {
-            return Err(Error::length("features", self.columns(), queries.columns()));
-        }
-        let rows = range.len();
-        let (source, own) = match &self.source {
-            Source::Packed(packed) => {
-                let (rows, own) = packed.prepare(queries, range)?;
-                (QuerySource::Packed(rows), Some(own))
+        self.prepare_rows(queries, &range.collect::<Vec<_>>())
+    }
+
+    /// As [`prepare`](Self::prepare), for the rows named by `rows`.
+    ///
+    /// # Errors
+    /// As [`prepare`](Self::prepare).
+    ///
+    /// # Panics
+    /// When a row does not exist.
+    pub fn prepare_rows(&self, queries: &Matrix, rows: &[usize]) -> Result<Queries<T>> {
+        assert!(rows.iter().all(|&row| row < queries.rows()), "rows of the queries");
+        let (expected, found) = (self.columns(), queries.columns());
+        let source = match &self.source {
+            Source::Given(given) if found >= expected => {
+                let source = QuerySource::Given(given.prepare(queries, rows));
+                return Ok(Queries { rows: rows.len(), own: None, source });
             }
-            Source::Given(given) => (QuerySource::Given(given.prepare(queries, range)), None),
+            _ if found != expected => return Err(Error::length("features", expected, found)),
+            source => source,
+        };
+        let (source, own) = match source {
+            Source::Packed(packed) => {
+                let (rows, own) = packed.prepare(queries, rows)?;
+                (QuerySource::Packed(rows), own)
+            }
             Source::Custom(custom) => {
-                let (rows, own) = custom.prepare(queries, range);
-                (QuerySource::Custom(rows), Some(own))
+                let (rows, own) = custom.prepare(queries, rows);
+                (QuerySource::Custom(rows), own)
             }
             Source::Combined(combined) => {
-                let (rows, own) = combined.prepare(queries, range)?;
-                (QuerySource::Combined(rows), Some(own))
+                let (rows, own) = combined.prepare(queries, rows)?;
+                (QuerySource::Combined(rows), own)
             }
+            Source::Given(_) => unreachable!("tables of values were dealt with"),
         };
-        Ok(Queries { rows, own, source })
+        Ok(Queries { rows: rows.len(), own: Some(own), source })
     }
 
     /// Writes the kernel values of query rows `rows` with the packed rows `columns` into `out`, row

@@ -108,15 +108,14 @@ impl<T: Real> Packed<T> {
     pub(super) fn prepare(
         &self,
         matrix: &Matrix,
-        range: Range<usize>,
+        rows: &[usize],
     ) -> Result<(PackedRows<T>, Vec<T>)> {
-        if self.pairing == Pairing::ChiSquared {
-            let rows: Vec<usize> = range.clone().collect();
-            if let Some((row, column, value)) = Survey::of(matrix, &rows).negative {
-                return Err(negative_feature(row, column, value));
-            }
+        if self.pairing == Pairing::ChiSquared
+            && let Some((row, column, value)) = Survey::of(matrix, rows).negative
+        {
+            return Err(negative_feature(row, column, value));
         }
-        self.pack(matrix, range, self.shape.group)
+        self.pack(matrix, rows.iter().copied(), self.shape.group)
     }
 
     /// The packed rows named by `rows`, as left rows.

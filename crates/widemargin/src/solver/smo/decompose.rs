@@ -62,11 +62,24 @@ pub fn solve<R: MatrixRows>(
     let diagonal = (0..n)
         .map(|v| rows.diagonal(v) + problem.ridge.as_ref().map_or(0.0, |ridge| ridge[v]))
         .collect();
-    let gradient = fresh_gradient(problem, &problem.start, |beta| rows.product(beta));
+    let mut held = InnerRows::new();
+    let gradient = fresh_gradient(problem, &problem.start, |beta| {
+        if n > options.hold_up_to || problem.likely.is_empty() {
+            return rows.product(beta);
+        }
+        held.resize_with(n, || None);
+        hold(rows, &problem.likely, &mut held);
+        product(rows, &mut held, beta, context.instruction_set())
+    });
     let mut state = State::new(problem, gradient, diagonal);
     let mut run = Run { linear: &problem.linear, options, context, steps: 0, blocks: 0 };
-    let mut held = InnerRows::new();
     let mut confirmations = 0;
+    if n <= options.hold_up_to {
+        held.resize_with(n, || None);
+        hold(rows, &problem.likely, &mut held);
+    } else {
+        run.descend_likely(rows, &mut state, &problem.likely);
+    }
     let (status, violation) = loop {
         let ended;
         state.gradient = if n <= options.hold_up_to {
@@ -158,6 +171,9 @@ impl Run<'_> {
         let context = self.context;
         let mut selector = Selector::new(state.len(), state.len());
         held.resize_with(state.len(), || None);
+        let there: Vec<u32> =
+            (0..state.len() as u32).filter(|&v| held[v as usize].is_some()).collect();
+        selector.count_at_hand(&there);
         loop {
             let (extremes, violation) = match self.look(state, tol) {
                 Look::GoOn(extremes, violation) => (extremes, violation),
@@ -271,6 +287,17 @@ impl Run<'_> {
             if ended.is_some() {
                 return ended;
             }
+        }
+    }
+
+    /// Settles as many of the variables `likely` as a working set has room for among themselves.
+    fn descend_likely<R: MatrixRows>(&mut self, rows: &R, state: &mut State, likely: &[u32]) {
+        let room = self.options.hold_up_to.max(SMALLEST_WORKING_SET);
+        let set = &likely[..likely.len().min(room)];
+        if !set.is_empty() && self.limit().is_none() {
+            let violation = worst(&state.extremes());
+            let target = (SETTLED_ALL * violation).max(self.options.tol);
+            self.descend_part(rows, state, set, target);
         }
     }
 

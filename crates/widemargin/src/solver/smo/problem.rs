@@ -17,6 +17,8 @@ pub struct Problem {
     pub groups: Option<Vec<u8>>,
     /// A feasible point to start from; it fixes the sums.
     pub start: Vec<f64>,
+    /// Variables (ascending) that are thought not to end at zero and so begin as the working set.
+    pub likely: Vec<u32>,
 }
 
 /// Accuracy and effort of a solve.

@@ -64,6 +64,11 @@ impl Selector {
         Self { at_hand: AtHand::new(variables, capacity), candidates: [Vec::new(), Vec::new()] }
     }
 
+    /// Counts the rows of `variables` as used.
+    pub(super) fn count_at_hand(&mut self, variables: &[u32]) {
+        self.at_hand.take(variables);
+    }
+
     /// A working set of at most `size` variables, at most `fresh` of them with rows not at hand,
     /// ascending. Contains the most violating pair.
     pub(super) fn select(

@@ -1,0 +1,120 @@
+"""`SVCSearchCV` beside scikit-learn's `GridSearchCV`."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.datasets import load_diabetes, load_iris, load_wine, make_classification
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    RepeatedStratifiedKFold,
+    ShuffleSplit,
+)
+from sklearn.preprocessing import StandardScaler
+
+from widemargin import SVC, SVR, NuSVC, NuSVR, SVCSearchCV, tune
+
+GRID = {"C": [0.1, 1.0, 10.0, 100.0], "gamma": [0.01, 0.1, 1.0]}
+
+
+@pytest.fixture(scope="module")
+def wine():
+    X, y = load_wine(return_X_y=True)
+    return StandardScaler().fit_transform(X), y
+
+
+def same(estimator, grid, X, y, params=None, **options):
+    params = params or {}
+    ours = SVCSearchCV(estimator, grid, **options).fit(X, y, **params)
+    theirs = GridSearchCV(estimator, grid, **options).fit(X, y, **params)
+    assert set(ours.cv_results_) == set(theirs.cv_results_)
+    for name, column in theirs.cv_results_.items():
+        if name.endswith("_time"):
+            assert (ours.cv_results_[name] >= 0).all()
+        elif name.startswith("param"):
+            assert list(ours.cv_results_[name]) == list(column), name
+        elif not name.startswith("rank"):
+            assert_allclose(ours.cv_results_[name], column, atol=2e-3, err_msg=name)
+    if options.get("refit", True):
+        assert ours.best_params_ == theirs.best_params_
+        assert_allclose(ours.best_score_, theirs.best_score_, atol=2e-3)
+        assert (ours.predict(X) == theirs.predict(X)).mean() > 0.99
+    return ours
+
+
+def test_scores_equal_those_of_single_trainings(wine):
+    X, y = wine
+    same(SVC(tol=1e-6), GRID, X, y)
+    same(SVC(tol=1e-6), GRID, X, y, return_train_score=True, cv=3, n_jobs=2)
+    same(SVC(tol=1e-6, gamma="scale"), {"C": [0.1, 1, 10], "kernel": ["rbf", "linear"]}, X, y)
+    same(NuSVC(tol=1e-6), {"nu": [0.1, 0.3], "gamma": [0.01, 0.1]}, X, y)
+    same(SVC(tol=1e-6), [{"C": [1.0]}, {"gamma": [0.1, 0.2], "class_weight": [None, "balanced"]}], X, y)
+
+
+def test_names_of_classes_survive(wine):
+    X, y = wine
+    names = np.array(["red", "white", "rosé"])[y]
+    search = same(SVC(tol=1e-6), {"C": [0.1, 1.0]}, X, names, scoring="f1_macro")
+    assert list(search.classes_) == sorted(set(names))
+
+
+def test_every_kind_of_split(wine):
+    X, y = wine
+    same(SVC(tol=1e-6), GRID, X, y, cv=RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0))
+    same(SVC(tol=1e-6), GRID, X, y, cv=ShuffleSplit(4, test_size=0.3, random_state=1))
+    groups = np.arange(len(y)) % 7
+    same(SVC(tol=1e-6), GRID, X, y, cv=GroupKFold(4), params={"groups": groups})
+
+
+def test_binary_scores_and_several_metrics():
+    X, y = make_classification(200, 8, random_state=0)
+    same(SVC(tol=1e-6), GRID, X, y, scoring="roc_auc")
+    same(SVC(tol=1e-6), GRID, X, y, scoring=["accuracy", "roc_auc"], refit="roc_auc")
+    same(SVC(tol=1e-6), GRID, X, y, scoring={"a": "accuracy"}, refit=False)
+
+
+def test_regression():
+    X, y = load_diabetes(return_X_y=True)
+    y = (y - y.mean()) / y.std()
+    same(SVR(tol=1e-6), {"C": [0.1, 1.0, 10.0], "epsilon": [0.05, 0.2], "gamma": [1.0, 10.0]}, X, y)
+    same(NuSVR(tol=1e-6, gamma=5.0), {"C": [1.0, 10.0], "nu": [0.3, 0.6]}, X, y,
+         scoring="neg_mean_absolute_error")
+
+
+def test_weights_count_in_training_only(wine):
+    X, y = wine
+    weights = np.random.default_rng(0).uniform(0.2, 3.0, len(y))
+    search = same(SVC(tol=1e-6), GRID, X, y, params={"sample_weight": weights})
+    assert search.best_estimator_.n_features_in_ == X.shape[1]
+
+
+def test_failures_are_scored_as_asked(wine):
+    X, y = wine
+    grid = {"nu": [0.1, 0.99]}
+    with pytest.warns(UserWarning, match="fits failed"):
+        search = SVCSearchCV(NuSVC(), grid).fit(X, y)
+    assert search.best_params_ == {"nu": 0.1}
+    assert np.isnan(search.cv_results_["mean_test_score"][1])
+    with pytest.raises(ValueError, match="nu"):
+        SVCSearchCV(NuSVC(), grid, error_score="raise").fit(X, y)
+
+
+def test_bad_parameters_are_refused(wine):
+    X, y = wine
+    with pytest.raises(ValueError, match="'C' parameter"):
+        SVCSearchCV(SVC(), {"C": [-1.0]}).fit(X, y)
+    with pytest.raises(ValueError, match="NaN"):
+        SVCSearchCV(SVC(), GRID).fit(np.where(X > 2, np.nan, X), y)
+
+
+def test_what_cannot_be_shared_is_searched_all_the_same(wine):
+    X, y = wine
+    search = SVCSearchCV(SVC(kernel=lambda a, b: a @ b.T), {"C": [0.1, 1.0]}).fit(X, y)
+    assert search.best_score_ > 0.9
+
+
+def test_the_usual_grid():
+    X, y = load_iris(return_X_y=True)
+    search = tune(SVC(), X, y, cv=3)
+    assert len(search.cv_results_["params"]) == 110
+    assert search.best_score_ > 0.96
