@@ -8,18 +8,32 @@ use crate::context::Context;
 /// Rows of the table that one task computes.
 const TASK_ROWS: usize = 96;
 
-/// Writes K(i, j) of all packed rows i and j into `values`, row by row, in memory that is kept from
-/// table to table.
-pub fn fill_table<T: Real>(blocks: &KernelBlocks<T>, values: &mut Vec<T>, context: &Context) {
+/// Writes K(i, j) of all packed rows i and j into `values`, row by row, each followed by zeros up to
+/// `stride`, in memory that is kept from table to table.
+///
+/// # Panics
+/// When a row has no room in `stride`.
+pub fn fill_table<T: Real>(
+    blocks: &KernelBlocks<T>,
+    stride: usize,
+    values: &mut Vec<T>,
+    context: &Context,
+) {
     let rows = blocks.len();
-    values.resize(rows * rows, T::ZERO);
+    assert!(rows <= stride, "room for every row");
+    values.resize(rows * stride, T::ZERO);
     let task = |(t, out): (usize, &mut [T])| {
         let start = t * TASK_ROWS;
-        let left: Vec<usize> = (start..start + out.len() / rows).collect();
-        let mut out: Vec<&mut [T]> = out.chunks_exact_mut(rows).collect();
-        blocks.block(&left, 0..rows, &mut out);
+        let left: Vec<usize> = (start..start + out.len() / stride).collect();
+        let mut slices = Vec::with_capacity(left.len());
+        for row in out.chunks_exact_mut(stride) {
+            let (values, padding) = row.split_at_mut(rows);
+            padding.fill(T::ZERO);
+            slices.push(values);
+        }
+        blocks.block(&left, 0..rows, &mut slices);
     };
-    let chunk = (TASK_ROWS * rows).max(1);
+    let chunk = (TASK_ROWS * stride).max(1);
     context.install(|| {
         if context.is_parallel() {
             values.par_chunks_mut(chunk).enumerate().for_each(task);

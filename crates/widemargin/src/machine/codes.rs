@@ -62,7 +62,7 @@ fn smallest_distance(code: &[Vec<i8>]) -> usize {
 ///
 /// # Errors
 /// [`Error::Parameter`] otherwise.
-pub(super) fn check(code: &[Vec<i8>], classes: usize) -> Result<()> {
+pub(in crate::machine) fn check(code: &[Vec<i8>], classes: usize) -> Result<()> {
     let fail =
         |expected: &str, found: String| Err(Error::parameter("code", expected.to_owned(), found));
     if code.len() != classes {

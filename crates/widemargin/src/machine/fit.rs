@@ -1,6 +1,6 @@
 //! What all machines have in common: they learn a model from a data set.
 
-use super::{Model, Start};
+use super::{Model, Precision, Start, Svc};
 use crate::context::Context;
 use crate::data::{Dataset, Dense, Matrix};
 use crate::error::{Error, Result};
@@ -59,6 +59,16 @@ pub trait Machine: Send + Sync {
 
     /// The kernel it will use, if it uses one.
     fn kernel(&self) -> Option<&Kernel> {
+        None
+    }
+
+    /// Number format of its kernel values.
+    fn precision(&self) -> Precision {
+        Precision::default()
+    }
+
+    /// Itself, if it is a classifier with a penalty: many of those can be trained together.
+    fn as_svc(&self) -> Option<&Svc> {
         None
     }
 

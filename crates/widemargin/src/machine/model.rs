@@ -273,6 +273,13 @@ impl Training {
         let (_, text) = self.parameters.iter().find(|(name, _)| name == "c")?;
         text.parse().ok()
     }
+
+    /// Replaces the penalty C, for machines that have one.
+    pub(super) fn set_penalty(&mut self, c: f64) {
+        if let Some((_, text)) = self.parameters.iter_mut().find(|(name, _)| name == "c") {
+            *text = c.to_string();
+        }
+    }
 }
 
 /// A trained machine.

@@ -91,6 +91,10 @@ impl Machine for OneClass {
         Some(&self.kernel)
     }
 
+    fn precision(&self) -> Precision {
+        self.options.precision
+    }
+
     fn with_kernel(&self, kernel: Kernel) -> Option<Box<dyn Machine>> {
         Some(Box::new(Self { kernel, ..self.clone() }))
     }
@@ -130,6 +134,10 @@ impl Machine for Svdd {
 
     fn kernel(&self) -> Option<&Kernel> {
         Some(&self.kernel)
+    }
+
+    fn precision(&self) -> Precision {
+        self.options.precision
     }
 
     fn with_kernel(&self, kernel: Kernel) -> Option<Box<dyn Machine>> {
@@ -200,9 +208,10 @@ impl Describer<'_> {
             self.kernel,
             self.options.precision,
             part,
-            &packed,
+            &packed.layout,
             &[expansion],
             solution.outcome,
+            packed.spent(),
             parameters,
         );
         model.self_weight = if is_ball { 1.0 } else { 0.0 };

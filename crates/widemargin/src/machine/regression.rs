@@ -126,6 +126,10 @@ impl Machine for Svr {
         Some(&self.kernel)
     }
 
+    fn precision(&self) -> Precision {
+        self.options.precision
+    }
+
     fn with_kernel(&self, kernel: Kernel) -> Option<Box<dyn Machine>> {
         Some(Box::new(Self { kernel, ..self.clone() }))
     }
@@ -168,6 +172,10 @@ impl Machine for NuSvr {
 
     fn kernel(&self) -> Option<&Kernel> {
         Some(&self.kernel)
+    }
+
+    fn precision(&self) -> Precision {
+        self.options.precision
     }
 
     fn with_kernel(&self, kernel: Kernel) -> Option<Box<dyn Machine>> {
@@ -228,9 +236,10 @@ impl Regressor<'_> {
             self.kernel,
             self.options.precision,
             part,
-            &packed,
+            &packed.layout,
             &[expansion],
             solution.outcome,
+            packed.spent(),
             parameters,
         );
         Ok(model)

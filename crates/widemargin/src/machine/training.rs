@@ -20,7 +20,7 @@ fn default_iterations(variables: usize) -> u64 {
 }
 
 impl SolverOptions {
-    pub(super) fn for_problem(&self, variables: usize) -> smo::Options {
+    pub(in crate::machine) fn for_problem(&self, variables: usize) -> smo::Options {
         smo::Options {
             tol: self.tol,
             shrinking: self.shrinking,
@@ -32,20 +32,20 @@ impl SolverOptions {
 
 /// The rows of a data set that a machine learns from.
 #[derive(Clone, Copy)]
-pub(super) struct RowsOf<'a> {
-    pub(super) data: &'a Dataset,
+pub(in crate::machine) struct RowsOf<'a> {
+    pub(in crate::machine) data: &'a Dataset,
     chosen: Option<&'a [usize]>,
 }
 
 impl<'a> RowsOf<'a> {
     /// All rows, whose values must be finite.
-    pub(super) fn all(data: &'a Dataset) -> Result<Self> {
+    pub(in crate::machine) fn all(data: &'a Dataset) -> Result<Self> {
         data.features().validate()?;
         Ok(Self { data, chosen: None })
     }
 
     /// The rows named by `chosen`.
-    pub(super) fn some(data: &'a Dataset, chosen: &'a [usize]) -> Result<Self> {
+    pub(in crate::machine) fn some(data: &'a Dataset, chosen: &'a [usize]) -> Result<Self> {
         if chosen.is_empty() {
             return Err(Error::Empty { what: "row" });
         }
@@ -53,14 +53,14 @@ impl<'a> RowsOf<'a> {
     }
 
     /// Their numbers in the data set.
-    pub(super) fn rows(&self) -> impl Iterator<Item = usize> + 'a {
+    pub(in crate::machine) fn rows(&self) -> impl Iterator<Item = usize> + 'a {
         let all = 0..self.chosen.map_or(self.data.rows(), <[usize]>::len);
         let chosen = self.chosen;
         all.map(move |i| chosen.map_or(i, |rows| rows[i]))
     }
 
     /// Their labels.
-    pub(super) fn labels(&self) -> Cow<'a, Labels> {
+    pub(in crate::machine) fn labels(&self) -> Cow<'a, Labels> {
         match self.chosen {
             Some(rows) => Cow::Owned(self.data.labels().select(rows)),
             None => Cow::Borrowed(self.data.labels()),
@@ -68,24 +68,44 @@ impl<'a> RowsOf<'a> {
     }
 
     /// The weight of a row of the data set.
-    pub(super) fn weight(&self, row: usize) -> f64 {
+    pub(in crate::machine) fn weight(&self, row: usize) -> f64 {
         self.data.weights().map_or(1.0, |weights| weights[row])
     }
 }
 
+/// The rows of a data set in segments.
+pub(in crate::machine) struct Layout {
+    /// Row of the data set behind every row of the layout.
+    pub(in crate::machine) order: Vec<usize>,
+    /// Boundaries of the segments among the rows of the layout.
+    segments: Vec<usize>,
+}
+
+impl Layout {
+    /// One segment per list of rows.
+    pub(in crate::machine) fn new(segment_rows: &[Vec<usize>]) -> Self {
+        let mut segments = vec![0];
+        for rows in segment_rows {
+            segments.push(segments[segments.len() - 1] + rows.len());
+        }
+        Self { order: segment_rows.concat(), segments }
+    }
+
+    pub(in crate::machine) fn segment(&self, s: usize) -> Range<usize> {
+        self.segments[s]..self.segments[s + 1]
+    }
+}
+
 /// The rows of a data set in segments, packed for the kernel.
-pub(super) struct Packed<T: Real> {
-    pub(super) rows: KernelRows<T>,
-    /// Row of the data set behind every packed row.
-    pub(super) order: Vec<usize>,
-    /// Boundaries of the segments among the packed rows.
-    pub(super) segments: Vec<usize>,
+pub(in crate::machine) struct Packed<T: Real> {
+    pub(in crate::machine) rows: KernelRows<T>,
+    pub(in crate::machine) layout: Layout,
     started: Instant,
 }
 
 impl<T: Real> Packed<T> {
     /// Packs the given rows of `data`, one segment per list.
-    pub(super) fn new(
+    pub(in crate::machine) fn new(
         kernel: &Kernel,
         data: &Dataset,
         segment_rows: &[Vec<usize>],
@@ -93,58 +113,68 @@ impl<T: Real> Packed<T> {
         context: &Context,
     ) -> Result<Self> {
         let started = Instant::now();
-        let order = segment_rows.concat();
-        let mut segments = vec![0];
-        for rows in segment_rows {
-            segments.push(segments[segments.len() - 1] + rows.len());
-        }
+        let layout = Layout::new(segment_rows);
         let set = context.instruction_set();
-        let blocks = KernelBlocks::new(kernel, data.features(), Some(&order), set)?;
+        let blocks = KernelBlocks::new(kernel, data.features(), Some(&layout.order), set)?;
         // Values that are there already need not be kept a second time.
         let reuse = if *kernel == Kernel::Precomputed { Reuse::Nowhere } else { reuse };
-        let rows = KernelRows::new(blocks, segments.clone(), reuse, context.cache_bytes());
-        Ok(Self { rows, order, segments, started })
+        let rows = KernelRows::new(blocks, layout.segments.clone(), reuse, context.cache_bytes());
+        Ok(Self { rows, layout, started })
     }
 
     /// Packs the rows as one segment.
-    pub(super) fn whole(kernel: &Kernel, part: &RowsOf<'_>, context: &Context) -> Result<Self> {
+    pub(in crate::machine) fn whole(
+        kernel: &Kernel,
+        part: &RowsOf<'_>,
+        context: &Context,
+    ) -> Result<Self> {
         Self::new(kernel, part.data, &[part.rows().collect()], Reuse::Everywhere, context)
     }
 
-    pub(super) fn segment(&self, s: usize) -> Range<usize> {
-        self.segments[s]..self.segments[s + 1]
+    /// What the training cost until now.
+    pub(in crate::machine) fn spent(&self) -> Spent {
+        let kernel_rows = self.rows.computed() / self.layout.order.len().max(1) as u64;
+        Spent { kernel_rows, seconds: self.started.elapsed().as_secs_f64() }
     }
 
     /// Diagonal entry of every packed row.
-    pub(super) fn diagonal(&self) -> Vec<f64> {
+    pub(in crate::machine) fn diagonal(&self) -> Vec<f64> {
         self.rows.blocks().diagonal().iter().map(|v| v.to_f64()).collect()
     }
 }
 
-/// A decision function over packed rows: segments, ascending, and a coefficient for each of their
+/// What a training cost.
+#[derive(Clone, Copy)]
+pub(in crate::machine) struct Spent {
+    pub(in crate::machine) kernel_rows: u64,
+    pub(in crate::machine) seconds: f64,
+}
+
+/// A decision function over rows of a layout: segments, ascending, and a coefficient for each of their
 /// rows.
-pub(super) struct Expansion {
-    pub(super) segments: Vec<usize>,
-    pub(super) coefficients: Vec<f64>,
-    pub(super) offset: f64,
+pub(in crate::machine) struct Expansion {
+    pub(in crate::machine) segments: Vec<usize>,
+    pub(in crate::machine) coefficients: Vec<f64>,
+    pub(in crate::machine) offset: f64,
 }
 
 /// Joins decision functions into a model whose support vectors are the rows any of them uses.
-pub(super) fn assemble<T: Real>(
+pub(in crate::machine) fn assemble(
     kind: MachineKind,
     kernel: &Kernel,
     precision: Precision,
     part: &RowsOf<'_>,
-    packed: &Packed<T>,
+    layout: &Layout,
     expansions: &[Expansion],
     outcome: Outcome,
+    spent: Spent,
     parameters: Vec<(String, String)>,
 ) -> (Model, Vec<usize>) {
-    let mut used = vec![false; packed.order.len()];
+    let mut used = vec![false; layout.order.len()];
     for expansion in expansions {
         let mut at = 0;
         for &s in &expansion.segments {
-            for row in packed.segment(s) {
+            for row in layout.segment(s) {
                 used[row] |= expansion.coefficients[at] != 0.0;
                 at += 1;
             }
@@ -152,14 +182,14 @@ pub(super) fn assemble<T: Real>(
     }
     let support: Vec<usize> = (0..used.len()).filter(|&row| used[row]).collect();
     let position = |row: usize| support.partition_point(|&s| s < row);
-    let bounds: Vec<usize> = packed.segments.iter().map(|&start| position(start)).collect();
+    let bounds: Vec<usize> = layout.segments.iter().map(|&start| position(start)).collect();
     let functions = expansions
         .iter()
         .map(|expansion| {
             let mut parts: Vec<Part> = Vec::new();
             let mut at = 0;
             for &s in &expansion.segments {
-                let segment = packed.segment(s);
+                let segment = layout.segment(s);
                 let run = bounds[s]..bounds[s + 1];
                 let coefficients = support[run.clone()]
                     .iter()
@@ -177,9 +207,8 @@ pub(super) fn assemble<T: Real>(
             DecisionFunction { parts, offset: expansion.offset }
         })
         .collect();
-    let support_rows: Vec<usize> = support.iter().map(|&row| packed.order[row]).collect();
+    let support_rows: Vec<usize> = support.iter().map(|&row| layout.order[row]).collect();
     let per_segment = bounds.windows(2).map(|b| b[1] - b[0]).collect();
-    let kernel_rows = packed.rows.computed() / packed.order.len().max(1) as u64;
     let model = Model {
         kind,
         kernel: kernel.clone(),
@@ -194,9 +223,9 @@ pub(super) fn assemble<T: Real>(
         preparation: Preparation::default(),
         feature_names: part.data.feature_names().map(<[String]>::to_vec),
         training: Some(Training {
-            outcome: Outcome { kernel_rows, ..outcome },
+            outcome: Outcome { kernel_rows: spent.kernel_rows, ..outcome },
             rows: part.rows().count(),
-            seconds: packed.started.elapsed().as_secs_f64(),
+            seconds: spent.seconds,
             parameters,
         }),
     };
@@ -215,7 +244,7 @@ pub(super) fn support_table(kernel: &Kernel, data: &Dataset, rows: &[usize]) -> 
 }
 
 /// Tells the observer about a decision function; `bound(i)` is the largest size of coefficient i.
-pub(super) fn report_solved(
+pub(in crate::machine) fn report_solved(
     context: &Context,
     index: usize,
     expansion: &Expansion,
@@ -235,7 +264,10 @@ pub(super) fn report_solved(
 }
 
 /// ν of a machine that was given C: Σ|β| / (C n), for rows that all weigh the same.
-pub(super) fn equivalent_nu(expansion: &Expansion, bounds: &[f64]) -> Option<(&'static str, f64)> {
+pub(in crate::machine) fn equivalent_nu(
+    expansion: &Expansion,
+    bounds: &[f64],
+) -> Option<(&'static str, f64)> {
     let &c = bounds.first()?;
     let total: f64 = expansion.coefficients.iter().map(|b| b.abs()).sum();
     let same = c.is_finite() && bounds.iter().all(|b| *b == c);
@@ -244,7 +276,7 @@ pub(super) fn equivalent_nu(expansion: &Expansion, bounds: &[f64]) -> Option<(&'
 
 /// Fills variables from the first on with up to `upper` each until `total` is spent: LIBSVM's
 /// feasible start for sums that are not zero.
-pub(super) fn fill_up(upper: impl Iterator<Item = f64>, mut total: f64) -> Vec<f64> {
+pub(in crate::machine) fn fill_up(upper: impl Iterator<Item = f64>, mut total: f64) -> Vec<f64> {
     upper
         .map(|bound| {
             let take = bound.min(total).max(0.0);

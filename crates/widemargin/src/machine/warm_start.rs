@@ -4,7 +4,7 @@
 //! moved along the equality constraints back to the sums the new problem fixes; where that is
 //! impossible the problem keeps its own start.
 
-use super::model::{Model, Scheme};
+use super::model::{Model, Scheme, Training};
 use crate::data::Label;
 use crate::kernel::Kernel;
 use crate::solver::smo;
@@ -15,15 +15,18 @@ const ROUNDING: f64 = 1e-12;
 /// The solution of a related problem that a training may start from.
 #[derive(Clone, Copy, Debug)]
 pub enum Start<'a> {
-    /// Its dual variables: for a problem with the same kernel.
+    /// Its dual variables, cut to the new boxes: for a problem with the same kernel.
     Values(&'a Model),
+    /// Its dual variables times the ratio of the penalties, so that those at their bound stay there
+    /// (Nguyen 2006, equation 4.15); takes more steps than `Values` where few are at their bound.
+    Scaled(&'a Model),
     /// Only which rows are its support vectors: for a problem with another kernel.
     Support(&'a Model),
 }
 
 /// The [`Start`] that a training can use, if there is one.
 #[derive(Clone, Copy)]
-pub(super) struct Earlier<'a> {
+pub(in crate::machine) struct Earlier<'a> {
     start: Option<Start<'a>>,
     /// Factor on the dual variables.
     factor: f64,
@@ -37,17 +40,17 @@ impl<'a> Start<'a> {
 
     fn model(self) -> &'a Model {
         match self {
-            Self::Values(model) | Self::Support(model) => model,
+            Self::Values(model) | Self::Scaled(model) | Self::Support(model) => model,
         }
     }
 }
 
 impl<'a> Earlier<'a> {
     /// No solution: every problem keeps its own start.
-    pub(super) const NONE: Self = Self { start: None, factor: 1.0 };
+    pub(in crate::machine) const NONE: Self = Self { start: None, factor: 1.0 };
 
     /// The model of a start whose support vectors remember their training rows.
-    pub(super) fn new(start: Option<Start<'a>>) -> Self {
+    pub(in crate::machine) fn new(start: Option<Start<'a>>) -> Self {
         Self { start, factor: 1.0 }
             .of_models(|model| model.support_rows.len() == model.support_count())
     }
@@ -57,7 +60,7 @@ impl<'a> Earlier<'a> {
     }
 
     /// The same, only if the earlier machine had these classes and this scheme.
-    pub(super) fn of_classes(self, names: &[Label], scheme: &Scheme) -> Self {
+    pub(in crate::machine) fn of_classes(self, names: &[Label], scheme: &Scheme) -> Self {
         self.of_models(|model| {
             model
                 .classes
@@ -66,16 +69,16 @@ impl<'a> Earlier<'a> {
         })
     }
 
-    /// The same, its dual variables multiplied as the penalty is: those at their bound stay there
-    /// and sums of zero stay zero (Nguyen 2006, equation 4.15).
-    pub(super) fn of_penalty(self, c: f64) -> Self {
-        let earlier_c = self.start.and_then(|start| start.model().training.as_ref()?.penalty());
-        Self { factor: earlier_c.map_or(1.0, |earlier| c / earlier), ..self }
+    /// The same; where asked for, its dual variables multiplied as the penalty is.
+    pub(in crate::machine) fn of_penalty(self, c: f64) -> Self {
+        let Some(Start::Scaled(model)) = self.start else { return self };
+        let earlier = model.training.as_ref().and_then(Training::penalty);
+        Self { factor: earlier.map_or(1.0, |earlier| c / earlier), ..self }
     }
 
     /// Replaces the start of `problem` by the variables of function `index`; `rows` names the
     /// training row of every variable, those of one row sharing its coefficient by sign.
-    pub(super) fn apply(
+    pub(in crate::machine) fn apply(
         self,
         index: usize,
         rows: impl Iterator<Item = usize>,
@@ -102,14 +105,20 @@ impl<'a> Earlier<'a> {
             .collect();
         problem.likely =
             (0..candidate.len() as u32).filter(|&v| candidate[v as usize] != 0.0).collect();
-        if let (Start::Values(_), Some(start)) = (start, feasible(problem, candidate)) {
+        if matches!(start, Start::Support(_)) {
+            return;
+        }
+        if let Some(start) = feasible(problem, candidate) {
             problem.start = start;
         }
     }
 }
 
 /// The point near `values` that lies in the boxes and has the sums of the problem's own start.
-fn feasible(problem: &smo::Problem, mut values: Vec<f64>) -> Option<Vec<f64>> {
+pub(in crate::machine) fn feasible(
+    problem: &smo::Problem,
+    mut values: Vec<f64>,
+) -> Option<Vec<f64>> {
     let group_of = |v: usize| problem.groups.as_ref().map_or(0, |groups| groups[v]);
     for group in 0..2 {
         let members: Vec<usize> = (0..values.len()).filter(|&v| group_of(v) == group).collect();

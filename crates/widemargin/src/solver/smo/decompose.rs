@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::gather::{Earlier, Gathered};
 use super::held::{Held, hold, product};
-use super::inner::{Inner, InnerRows, Masks, RowSource, padded};
+use super::inner::{Brought, Inner, InnerMatrix, InnerRows, Masks, padded};
 use super::problem::{Options, Problem, Solution};
 use super::select::{Selector, unsettled};
 use super::state::{Extremes, State};
@@ -16,7 +16,7 @@ use crate::solver::{Outcome, Status};
 const UPDATE_CHUNK: usize = 4096;
 
 /// Steps of the inner solver between two looks at limits and requests to stop.
-const INNER_STEPS: u64 = 20_000;
+pub(super) const INNER_STEPS: u64 = 20_000;
 
 /// Rows that join a problem that holds its rows at a time.
 const HELD_BATCH: usize = 64;
@@ -95,33 +95,62 @@ pub fn solve<R: MatrixRows>(
             fresh_gradient(problem, &state.beta, |beta| rows.product(beta))
         };
         let violation = worst(&state.extremes());
-        match ended {
-            Some(status) => break (status, violation),
-            None if violation <= options.tol => break (Status::Solved, violation),
-            None if confirmations == CONFIRMATIONS => {
-                let almost = violation <= 10.0 * options.tol;
-                let status = if almost { Status::AlmostSolved } else { Status::NumericalTrouble };
-                break (status, violation);
-            }
-            None => confirmations += 1,
+        if let Some(status) = verdict(ended, violation, options.tol, &mut confirmations) {
+            break (status, violation);
         }
     };
+    let (steps, blocks) = (run.steps, run.blocks);
+    finish(problem, state, Effort { status, violation, steps, blocks, entries: rows.computed() })
+}
+
+/// How a descent whose fresh gradient shows `violation` ends; `None` when it must go on.
+pub(super) fn verdict(
+    ended: Option<Status>,
+    violation: f64,
+    tol: f64,
+    confirmations: &mut usize,
+) -> Option<Status> {
+    match ended {
+        Some(status) => Some(status),
+        None if violation <= tol => Some(Status::Solved),
+        None if *confirmations == CONFIRMATIONS => {
+            let almost = violation <= 10.0 * tol;
+            Some(if almost { Status::AlmostSolved } else { Status::NumericalTrouble })
+        }
+        None => {
+            *confirmations += 1;
+            None
+        }
+    }
+}
+
+/// What a solve took and where it ended.
+pub(super) struct Effort {
+    pub(super) status: Status,
+    pub(super) violation: f64,
+    pub(super) steps: u64,
+    pub(super) blocks: u64,
+    pub(super) entries: u64,
+}
+
+/// The solution that a state with a fresh gradient stands for.
+pub(super) fn finish(problem: &Problem, state: State, effort: Effort) -> Solution {
     let multipliers = state.multipliers();
     let objective = state.objective(&problem.linear);
     let outcome = Outcome {
-        status,
+        status: effort.status,
         dual: -objective,
         primal: -objective + state.gap(&multipliers),
-        violation,
-        iterations: run.steps,
-        blocks: run.blocks,
-        kernel_rows: rows.computed(),
+        violation: effort.violation,
+        iterations: effort.steps,
+        blocks: effort.blocks,
+        kernel_rows: effort.entries,
     };
     Solution { beta: state.beta, gradient: state.gradient, multipliers, outcome }
 }
 
 /// f at `beta`, given the product with the matrix.
-fn fresh_gradient(
+pub(super) fn fresh_gradient(
     problem: &Problem,
     beta: &[f64],
     product: impl FnOnce(&[f64]) -> Vec<f64>,
@@ -137,7 +166,7 @@ fn fresh_gradient(
     gradient
 }
 
-fn worst(extremes: &[Extremes; 2]) -> f64 {
+pub(super) fn worst(extremes: &[Extremes; 2]) -> f64 {
     extremes.iter().map(|e| e.violation()).fold(0.0, f64::max)
 }
 
@@ -182,9 +211,10 @@ impl Run<'_> {
             let fresh = selector.select_fresh(state, &extremes, HELD_BATCH);
             hold(rows, &fresh, held);
             let inner_tol = if fresh.is_empty() { tol } else { (SETTLED * violation).max(tol) };
-            let is_held = |v: usize, held: &InnerRows<R::Value>| held[v].is_some();
+            let there: Vec<bool> = held.iter().map(Option::is_some).collect();
+            let matrix = Brought { rows: held, source: Held };
             let steps = self.steps_left();
-            self.steps += descend_inner(state, held, Held, is_held, inner_tol, steps, context);
+            self.steps += descend_inner(state, matrix, |v| there[v], inner_tol, steps, context);
             self.blocks += 1;
         }
     }
@@ -346,7 +376,8 @@ fn improve<R: MatrixRows>(
     let mut part = state.select(&set);
     let source = Gathered::new(rows, &fetched, &set, earlier);
     let mut held = (0..set.len()).map(|_| None).collect();
-    let steps = descend_inner(&mut part, &mut held, source, |_, _| true, tol, max_steps, context);
+    let matrix = Brought { rows: &mut held, source };
+    let steps = descend_inner(&mut part, matrix, |_| true, tol, max_steps, context);
     let mut changes = Vec::with_capacity(set.len());
     let mut changed_rows = Vec::with_capacity(set.len());
     for (w, &v) in set.iter().enumerate() {
@@ -367,18 +398,17 @@ fn improve<R: MatrixRows>(
 }
 
 /// Runs the inner solver on the variables of `state` that take part.
-fn descend_inner<T: Real, S: RowSource<T>>(
+pub(super) fn descend_inner<T: Real, M: InnerMatrix<T>>(
     state: &mut State,
-    rows: &mut InnerRows<T>,
-    source: S,
-    takes_part: impl Fn(usize, &InnerRows<T>) -> bool,
+    matrix: M,
+    takes_part: impl Fn(usize) -> bool,
     tol: f64,
     max_steps: u64,
     context: &Context,
 ) -> u64 {
     let (q, width) = (state.len(), padded(state.len()));
     let mut masks = Masks::new(width, state.group_count);
-    for v in (0..q).filter(|&v| takes_part(v, rows)) {
+    for v in (0..q).filter(|&v| takes_part(v)) {
         masks.set(v, state.group(v), state.can_rise(v), state.can_fall(v));
     }
     let mut rough_diagonal: Vec<T> = state.diagonal.iter().map(|&d| T::from_f64(d)).collect();
@@ -386,8 +416,7 @@ fn descend_inner<T: Real, S: RowSource<T>>(
     state.gradient.resize(width, 0.0);
     let mut inner = Inner {
         set: context.instruction_set(),
-        rows,
-        source,
+        matrix,
         beta: &mut state.beta,
         gradient: &mut state.gradient,
         lower: &state.lower,

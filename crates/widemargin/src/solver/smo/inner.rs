@@ -15,10 +15,37 @@ const FLAT: f64 = 1e-12;
 /// Rows of the working set's matrix, each [`padded`], as far as they were needed.
 pub(super) type InnerRows<T> = Vec<Option<Buffer<T>>>;
 
+/// The matrix of a working set; its rows are [`padded`].
+pub(super) trait InnerMatrix<T: Real> {
+    /// Sees to it that row `v` is there.
+    fn ensure(&mut self, v: usize);
+
+    /// Row `v`, which is there.
+    fn row(&self, v: usize) -> &[T];
+}
+
 /// Brings rows of the working set's matrix when they are needed.
 pub(super) trait RowSource<T: Real> {
     /// Puts row `v` into `rows`.
     fn fill(&mut self, v: usize, rows: &mut InnerRows<T>);
+}
+
+/// Rows that a source brings one by one.
+pub(super) struct Brought<'a, T: Real, S> {
+    pub(super) rows: &'a mut InnerRows<T>,
+    pub(super) source: S,
+}
+
+impl<T: Real, S: RowSource<T>> InnerMatrix<T> for Brought<'_, T, S> {
+    fn ensure(&mut self, v: usize) {
+        if self.rows[v].is_none() {
+            self.source.fill(v, self.rows);
+        }
+    }
+
+    fn row(&self, v: usize) -> &[T] {
+        self.rows[v].as_deref().unwrap_or_default()
+    }
 }
 
 /// Which variables can move where: 0 where they can, −∞ where not; a run of [`padded`] entries for
@@ -48,10 +75,9 @@ impl<T: Real> Masks<T> {
 }
 
 /// A sub-problem in compact form; `gradient` and `rough_diagonal` are [`padded`].
-pub(super) struct Inner<'a, T: Real, S> {
+pub(super) struct Inner<'a, T: Real, M> {
     pub(super) set: InstructionSet,
-    pub(super) rows: &'a mut InnerRows<T>,
-    pub(super) source: S,
+    pub(super) matrix: M,
     pub(super) beta: &'a mut [f64],
     pub(super) gradient: &'a mut [f64],
     pub(super) lower: &'a [f64],
@@ -71,7 +97,7 @@ pub(super) fn padded(q: usize) -> usize {
     q.next_multiple_of(PAIR_WIDTH)
 }
 
-impl<T: Real, S: RowSource<T>> Inner<'_, T, S> {
+impl<T: Real, M: InnerMatrix<T>> Inner<'_, T, M> {
     /// Takes steps until the violation is at most `tol`; returns how many.
     pub(super) fn run(&mut self, tol: f64, max_steps: u64) -> u64 {
         let mut steps = 0;
@@ -89,33 +115,31 @@ impl<T: Real, S: RowSource<T>> Inner<'_, T, S> {
                 return steps;
             }
             let i = worst.at;
-            self.ensure_row(i);
+            self.matrix.ensure(i);
             let Some(j) = self.partner(i, group) else { return steps };
-            self.ensure_row(j);
+            self.matrix.ensure(j);
             first = self.step(i, j);
             steps += 1;
         }
     }
 
-    fn ensure_row(&mut self, v: usize) {
-        if self.rows[v].is_none() {
-            self.source.fill(v, self.rows);
-        }
-    }
-
-    fn row(&self, v: usize) -> &[T] {
-        self.rows[v].as_deref().unwrap_or_default()
-    }
-
     fn partner(&self, i: usize, group: usize) -> Option<usize> {
         let at = (self.gradient[i], self.diagonal[i]);
         let (_, fall) = self.masks.of(group);
-        best_partner(self.set, at, FLAT, self.gradient, fall, self.rough_diagonal, self.row(i))
+        best_partner(
+            self.set,
+            at,
+            FLAT,
+            self.gradient,
+            fall,
+            self.rough_diagonal,
+            self.matrix.row(i),
+        )
     }
 
     /// Moves i up and j down to the pair's minimum; scans the first group on the way.
     fn step(&mut self, i: usize, j: usize) -> Scan {
-        let kij = self.row(i)[j].to_f64();
+        let kij = self.matrix.row(i)[j].to_f64();
         let curvature = (self.diagonal[i] + self.diagonal[j] - 2.0 * kij).max(FLAT);
         let wanted = (self.gradient[j] - self.gradient[i]) / curvature;
         let (room_i, room_j) = (self.upper[i] - self.beta[i], self.beta[j] - self.lower[j]);
@@ -131,7 +155,7 @@ impl<T: Real, S: RowSource<T>> Inner<'_, T, S> {
             self.gradient[i] += t * ridge[i];
             self.gradient[j] -= t * ridge[j];
         }
-        let row = |v: usize| self.rows[v].as_deref().unwrap_or_default();
-        shift_and_scan(self.set, self.gradient, t, (row(i), row(j)), self.masks.of(0))
+        let rows = (self.matrix.row(i), self.matrix.row(j));
+        shift_and_scan(self.set, self.gradient, t, rows, self.masks.of(0))
     }
 }

@@ -19,6 +19,8 @@ mod inner;
 mod problem;
 mod select;
 mod state;
+mod whole;
 
 pub use decompose::solve;
 pub use problem::{Options, Problem, Solution};
+pub use whole::{WholeMatrix, WholeSolver};

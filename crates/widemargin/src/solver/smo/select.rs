@@ -141,13 +141,7 @@ impl Selector {
         extremes: &[Extremes; 2],
         size: usize,
     ) -> Vec<u32> {
-        let [rising, falling] = &mut self.candidates;
-        let fresh = |v| !self.at_hand.has(v);
-        find_rising(state, extremes, fresh, rising);
-        find_falling(state, extremes, fresh, falling);
-        keep_worst(rising, size / 2);
-        keep_worst(falling, size / 2);
-        let chosen = self.chosen();
+        let chosen = worst_violators(state, extremes, size, |v| !self.at_hand.has(v));
         self.at_hand.take(&chosen);
         chosen
     }
@@ -159,6 +153,24 @@ impl Selector {
         chosen.dedup();
         chosen
     }
+}
+
+/// The worst `size` violators of those that `admitted` lets, ascending.
+pub(super) fn worst_violators(
+    state: &State,
+    extremes: &[Extremes; 2],
+    size: usize,
+    admitted: impl Fn(usize) -> bool,
+) -> Vec<u32> {
+    let (mut rising, mut falling) = (Vec::new(), Vec::new());
+    find_rising(state, extremes, &admitted, &mut rising);
+    find_falling(state, extremes, &admitted, &mut falling);
+    keep_worst(&mut rising, size / 2);
+    keep_worst(&mut falling, size / 2);
+    let mut chosen: Vec<u32> = rising.iter().chain(&falling).map(|&(_, v)| v).collect();
+    chosen.sort_unstable();
+    chosen.dedup();
+    chosen
 }
 
 /// Lists the variables that violate by being too small, of those that `admitted` lets.

@@ -5,17 +5,23 @@
 //! the weights of class and row. ν-SVC (Schölkopf et al., 2000) replaces C by ν, an upper bound on
 //! the share of margin errors and a lower bound on the share of support vectors.
 
+mod path;
+
 use rayon::prelude::*;
 
-use super::fit::Machine;
-use super::model::{ClassTable, MachineKind, Model, Scheme};
-use super::parameters::{ClassWeights, Loss, Precision, SolverOptions};
-use super::training::{Expansion, Packed, RowsOf, assemble, equivalent_nu, fill_up, report_solved};
-use super::warm_start::{Earlier, Start};
+pub use self::path::Paths;
+
 use crate::context::{Context, Event};
 use crate::data::{ClassOrder, Classes, Dataset};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, Real, Reuse};
+use crate::machine::fit::Machine;
+use crate::machine::model::{ClassTable, MachineKind, Model, Scheme};
+use crate::machine::parameters::{ClassWeights, Loss, Precision, SolverOptions};
+use crate::machine::training::{
+    Expansion, Layout, Packed, RowsOf, Spent, assemble, equivalent_nu, fill_up, report_solved,
+};
+use crate::machine::warm_start::{Earlier, Start};
 use crate::solver::{Outcome, smo};
 
 /// Support vector classification with penalty C.
@@ -123,6 +129,10 @@ type Task = Vec<(usize, f64)>;
 
 impl Svc {
     fn learn(&self, part: RowsOf<'_>, earlier: Earlier<'_>, context: &Context) -> Result<Model> {
+        self.classifier(&part, earlier)?.fit(&part, context)
+    }
+
+    fn classifier<'a>(&'a self, part: &RowsOf<'_>, earlier: Earlier<'a>) -> Result<Classifier<'a>> {
         if !(self.c.is_finite() && self.c > 0.0) {
             return Err(Error::parameter("c", "a finite number above 0", self.c));
         }
@@ -131,18 +141,17 @@ impl Svc {
             Loss::Hinge => "hinge",
             Loss::SquaredHinge => "squared-hinge",
         };
-        Classifier {
+        Ok(Classifier {
             kind: MachineKind::CSvc,
             kernel: &self.kernel,
             scheme: &self.scheme,
             options: &self.options,
-            weights: row_weights(&part, &classes, &self.class_weights)?,
+            weights: row_weights(part, &classes, &self.class_weights)?,
             earlier: earlier.of_classes(&classes.names, &self.scheme).of_penalty(self.c),
             classes,
             rule: Rule::Penalty { c: self.c, loss: self.loss },
             parameters: vec![("c".into(), self.c.to_string()), ("loss".into(), loss.into())],
-        }
-        .fit(&part, context)
+        })
     }
 }
 
@@ -169,8 +178,16 @@ impl Machine for Svc {
         Some(&self.kernel)
     }
 
+    fn precision(&self) -> Precision {
+        self.options.precision
+    }
+
     fn with_kernel(&self, kernel: Kernel) -> Option<Box<dyn Machine>> {
         Some(Box::new(Self { kernel, ..self.clone() }))
+    }
+
+    fn as_svc(&self) -> Option<&Svc> {
+        Some(self)
     }
 }
 
@@ -216,13 +233,17 @@ impl Machine for NuSvc {
         Some(&self.kernel)
     }
 
+    fn precision(&self) -> Precision {
+        self.options.precision
+    }
+
     fn with_kernel(&self, kernel: Kernel) -> Option<Box<dyn Machine>> {
         Some(Box::new(Self { kernel, ..self.clone() }))
     }
 }
 
 /// Checks that ν is in (0, 1].
-pub(super) fn check_nu(nu: f64) -> Result<()> {
+pub(in crate::machine) fn check_nu(nu: f64) -> Result<()> {
     if nu > 0.0 && nu <= 1.0 {
         Ok(())
     } else {
@@ -241,28 +262,39 @@ fn row_weights(part: &RowsOf<'_>, classes: &Classes, by_class: &ClassWeights) ->
 }
 
 impl Classifier<'_> {
-    fn fit(mut self, part: &RowsOf<'_>, context: &Context) -> Result<Model> {
-        self.kernel.validate()?;
-        self.options.validate()?;
-        if self.classes.count() < 2 {
-            let label = self.classes.names.first().map_or_else(String::new, ToString::to_string);
-            return Err(Error::OneClass { label });
-        }
-        self.parameters.push(("tol".into(), self.options.tol.to_string()));
+    fn fit(self, part: &RowsOf<'_>, context: &Context) -> Result<Model> {
+        self.check()?;
         context.install(|| match self.options.precision {
             Precision::F32 => self.fit_in::<f32>(part, context),
             Precision::F64 => self.fit_in::<f64>(part, context),
         })
     }
 
-    fn fit_in<T: Real>(&self, part: &RowsOf<'_>, context: &Context) -> Result<Model> {
-        let tasks = self.tasks()?;
-        let mut rows = vec![Vec::new(); self.classes.count()];
-        for (row, &code) in part.rows().zip(&self.classes.codes) {
+    /// Checks the kernel, the options and that there are classes to tell apart.
+    fn check(&self) -> Result<()> {
+        self.kernel.validate()?;
+        self.options.validate()?;
+        if self.classes.count() < 2 {
+            let label = self.classes.names.first().map_or_else(String::new, ToString::to_string);
+            return Err(Error::OneClass { label });
+        }
+        Ok(())
+    }
+
+    /// The rows of every class that have a weight.
+    fn class_rows(&self, rows: impl Iterator<Item = usize>) -> Vec<Vec<usize>> {
+        let mut by_class = vec![Vec::new(); self.classes.count()];
+        for (row, &code) in rows.zip(&self.classes.codes) {
             if self.weights[row] > 0.0 {
-                rows[code as usize].push(row);
+                by_class[code as usize].push(row);
             }
         }
+        by_class
+    }
+
+    fn fit_in<T: Real>(&self, part: &RowsOf<'_>, context: &Context) -> Result<Model> {
+        let tasks = self.tasks()?;
+        let rows = self.class_rows(part.rows());
         self.check_weights(&rows, &tasks)?;
         let reuse = match self.scheme {
             Scheme::OneVsOne | Scheme::Dag => Reuse::WithinSegment,
@@ -282,19 +314,34 @@ impl Classifier<'_> {
         };
         let (expansions, outcomes): (Vec<_>, Vec<_>) = solved.into_iter().unzip();
         let outcome = outcomes.into_iter().reduce(Outcome::join).ok_or(Error::Interrupted)?;
+        Ok(self.model(part, &packed.layout, &expansions, outcome, packed.spent()))
+    }
+
+    /// The model of the decision functions of all tasks.
+    fn model(
+        &self,
+        part: &RowsOf<'_>,
+        layout: &Layout,
+        expansions: &[Expansion],
+        outcome: Outcome,
+        spent: Spent,
+    ) -> Model {
+        let mut parameters = self.parameters.clone();
+        parameters.push(("tol".into(), self.options.tol.to_string()));
         let (mut model, support) = assemble(
             self.kind,
             self.kernel,
             self.options.precision,
             part,
-            &packed,
-            &expansions,
+            layout,
+            expansions,
             outcome,
-            self.parameters.clone(),
+            spent,
+            parameters,
         );
         let names = self.classes.names.clone();
         model.classes = Some(ClassTable { names, scheme: self.scheme.clone(), support });
-        Ok(model)
+        model
     }
 
     /// The two-class problems of the scheme.
@@ -309,7 +356,7 @@ impl Classifier<'_> {
                 Ok((0..k).map(|c| (0..k).map(|s| (s, sign(c, s))).collect()).collect())
             }
             Scheme::ErrorCorrecting(codes) => {
-                super::codes::check(codes, k)?;
+                crate::machine::codes::check(codes, k)?;
                 let column = |f: usize| {
                     (0..k)
                         .filter(move |&s| codes[s][f] != 0)
@@ -354,16 +401,17 @@ impl Classifier<'_> {
     ) -> (Expansion, Outcome) {
         let segments: Vec<usize> = task.iter().map(|&(s, _)| s).collect();
         let view = packed.rows.view(&segments, context);
-        let signed_rows =
-            || task.iter().flat_map(|&(s, sign)| packed.segment(s).map(move |row| (row, sign)));
+        let signed_rows = || {
+            task.iter().flat_map(|&(s, sign)| packed.layout.segment(s).map(move |row| (row, sign)))
+        };
         let weights: Vec<f64> =
-            signed_rows().map(|(row, _)| self.weights[packed.order[row]]).collect();
+            signed_rows().map(|(row, _)| self.weights[packed.layout.order[row]]).collect();
         let signs: Vec<f64> = signed_rows().map(|(_, sign)| sign).collect();
         let mut problem = match self.rule {
             Rule::Penalty { c, loss } => penalty_problem(&signs, &weights, c, loss),
             Rule::Share { nu } => share_problem(&signs, &weights, nu),
         };
-        let rows = signed_rows().map(|(row, _)| packed.order[row]);
+        let rows = signed_rows().map(|(row, _)| packed.layout.order[row]);
         self.earlier.apply(index, rows, &mut problem);
         let options = self.options.for_problem(signs.len());
         let solution = smo::solve(&view, &problem, &options, context);
@@ -402,8 +450,10 @@ fn penalty_problem(signs: &[f64], weights: &[f64], c: f64, loss: Loss) -> smo::P
     let (bound, ridge): (Vec<f64>, _) = match loss {
         Loss::Hinge => (weights.iter().map(|w| c * w).collect(), None),
         Loss::SquaredHinge => {
-            let ridge = weights.iter().map(|w| 0.5 / (c * w)).collect();
-            (vec![f64::INFINITY; signs.len()], Some(ridge))
+            let of_weight =
+                |w: f64| if w > 0.0 { (f64::INFINITY, 0.5 / (c * w)) } else { (0.0, 0.0) };
+            let (bound, ridge) = weights.iter().map(|&w| of_weight(w)).unzip();
+            (bound, Some(ridge))
         }
     };
     smo::Problem {
