@@ -139,6 +139,15 @@ pub enum Error {
         message: String,
     },
 
+    /// A journal of a search cannot be continued.
+    #[error("{}: expected the journal of this search, found {found}; name another file, or delete it to begin anew", path.display())]
+    Journal {
+        /// The file.
+        path: PathBuf,
+        /// What it holds.
+        found: String,
+    },
+
     /// A thread pool could not be started.
     #[error("cannot start {threads} threads: {message}")]
     Threads {

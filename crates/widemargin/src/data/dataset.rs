@@ -110,6 +110,11 @@ impl Dataset {
         &self.features
     }
 
+    /// The table, all else forgotten.
+    pub fn into_features(self) -> Matrix {
+        self.features
+    }
+
     /// The labels.
     pub fn labels(&self) -> &Labels {
         &self.labels

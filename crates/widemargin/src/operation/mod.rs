@@ -1,4 +1,4 @@
-//! What is done with machines and models: files, probabilities, cross-validation, compression.
+//! What is done with machines and models: files, probabilities, cross-validation, model selection, compression.
 
 pub mod calibrate;
 pub mod compare;
@@ -9,3 +9,4 @@ pub mod metrics;
 pub mod out_of_core;
 pub mod penalty_search;
 pub mod persist;
+pub mod tune;

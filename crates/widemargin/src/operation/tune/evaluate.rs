@@ -1,0 +1,474 @@
+//! Trains many machines on many parts of a data set and lets them answer the rows left out.
+//!
+//! Machines with one kernel share the kernel values of all rows, as long as those fit the cache;
+//! classifiers that differ in their penalty alone are solved together
+//! ([`Svc::fit_paths`](crate::machine::Svc::fit_paths)); any other machine starts from the one before
+//! it on the same split: from its dual variables if it had the same kernel, otherwise from its
+//! support vectors (Nguyen 2006, section 4.4.2).
+
+use std::sync::Mutex;
+use std::time::Instant;
+
+use rayon::prelude::*;
+
+use super::Split;
+use crate::context::{Context, Event};
+use crate::data::{ClassOrder, Dataset, Dense, Matrix};
+use crate::error::{Error, Result};
+use crate::kernel::{Kernel, KernelBlocks, Real, fill_table};
+use crate::machine::{
+    CalibrationMethod, Machine, Model, Precision, Predictor, ScalingRule, Start, Svc,
+};
+use crate::operation::calibrate::calibrate;
+use crate::solver::Status;
+
+/// Name of the stage that is reported.
+const STAGE: &str = "trainings";
+
+/// What trainings may have in common.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reuse {
+    /// Kernel values, active variables and starts.
+    #[default]
+    Everything,
+    /// Nothing: every machine is trained by itself.
+    Nothing,
+}
+
+/// What one machine made of one split.
+pub struct Answer<'a> {
+    /// Its model, ready to interpret decision values.
+    pub predictor: &'a Predictor<'a>,
+    /// Decision values of the held-out rows, in the order of the split.
+    pub values: Dense<f64>,
+    /// Their class probabilities, if asked for.
+    pub probabilities: Option<Dense<f64>>,
+    /// Seconds of training.
+    pub fit_seconds: f64,
+    /// Seconds of prediction.
+    pub predict_seconds: f64,
+    /// Steps of the solver.
+    pub iterations: u64,
+    /// How the training ended.
+    pub status: Status,
+}
+
+/// What is evaluated, and how.
+pub struct Job<'a> {
+    /// The machines.
+    pub machines: &'a [Box<dyn Machine>],
+    /// The rows.
+    pub data: &'a Dataset,
+    /// What is learnt from and held out.
+    pub splits: &'a [Split],
+    /// How the features are scaled on the rows that are learnt from.
+    pub scaling: Option<ScalingRule>,
+    /// Whether answers come with probabilities.
+    pub probabilities: bool,
+    /// What trainings may have in common.
+    pub reuse: Reuse,
+}
+
+/// Hands the answer of every machine for every split that `wanted` asks for, or why it has none, to
+/// `take` with their places; it may be called from several threads. Returns why some are missing, if
+/// so.
+///
+/// # Errors
+/// Features that are not finite, and what `take` returns.
+pub fn evaluate(
+    job: &Job<'_>,
+    wanted: impl Fn(usize, usize) -> bool + Sync,
+    take: impl Fn(usize, usize, Result<Answer<'_>>) -> Result<()> + Sync,
+    context: &Context,
+) -> Result<Option<Status>> {
+    job.data.features().validate()?;
+    let all: Vec<usize> = (0..job.splits.len()).collect();
+    let views: Vec<Vec<usize>> = match job.scaling {
+        Some(_) => all.into_iter().map(|split| vec![split]).collect(),
+        None => vec![all],
+    };
+    let total = (0..job.machines.len())
+        .map(|m| (0..job.splits.len()).filter(|&s| wanted(m, s)).count())
+        .sum();
+    context.report(&Event::Stage { name: STAGE, total });
+    let quiet = quiet(context);
+    let mut memory = Memory::default();
+    for splits in views {
+        let features = match job.scaling {
+            Some(rule) => {
+                let train = job.data.features().select_rows(&job.splits[splits[0]].train);
+                Some(rule.fit(&train)?.transform(job.data.features().clone())?)
+            }
+            None => None,
+        };
+        let view = View::new(job, splits, features, &wanted, &take, context, &quiet)?;
+        match view.run(&mut memory) {
+            Err(Error::Interrupted) => {}
+            other => other?,
+        }
+        if let Some(status) = context.stop_request() {
+            return Ok(Some(status));
+        }
+    }
+    Ok(None)
+}
+
+/// A context for the trainings, whose own events would drown those of the search.
+fn quiet(context: &Context) -> Context {
+    let outer = context.clone();
+    context.clone().with_observer(move |event: &Event| {
+        if matches!(event, Event::Warning { .. }) {
+            outer.report(event);
+        }
+    })
+}
+
+/// Memory for tables of kernel values.
+#[derive(Default)]
+struct Memory {
+    single: Vec<f32>,
+    double: Vec<f64>,
+}
+
+/// Splits that see the same features.
+struct View<'a, W, K> {
+    job: &'a Job<'a>,
+    /// The rows, those of a class and held-out set together.
+    data: Dataset,
+    /// Places of the splits, and their rows in the order of `data`.
+    splits: Vec<(usize, Split)>,
+    wanted: &'a W,
+    take: &'a K,
+    context: &'a Context,
+    quiet: &'a Context,
+}
+
+/// A machine with its place among all.
+type Placed<'a> = (usize, &'a dyn Machine);
+
+impl<'a, W, K> View<'a, W, K>
+where
+    W: Fn(usize, usize) -> bool + Sync,
+    K: Fn(usize, usize, Result<Answer<'_>>) -> Result<()> + Sync,
+{
+    fn new(
+        job: &'a Job<'a>,
+        places: Vec<usize>,
+        features: Option<Matrix>,
+        wanted: &'a W,
+        take: &'a K,
+        context: &'a Context,
+        quiet: &'a Context,
+    ) -> Result<Self> {
+        let classifies = job.machines.iter().any(|machine| machine.as_svc().is_some());
+        let mut key: Vec<(u32, usize)> = vec![(0, usize::MAX); job.data.rows()];
+        if classifies && let Ok(classes) = job.data.labels().classes(ClassOrder::Sorted) {
+            for (key, &code) in key.iter_mut().zip(&classes.codes) {
+                key.0 = code;
+            }
+        }
+        for &split in places.iter().rev() {
+            for &row in &job.splits[split].test {
+                key[row].1 = split;
+            }
+        }
+        let mut order: Vec<usize> = (0..key.len()).collect();
+        order.sort_by_key(|&row| (key[row], row));
+        let mut place = vec![0; order.len()];
+        for (to, &from) in order.iter().enumerate() {
+            place[from] = to;
+        }
+        let moved = |rows: &[usize]| rows.iter().map(|&row| place[row]).collect::<Vec<_>>();
+        let splits = places
+            .into_iter()
+            .map(|split| {
+                let mut train = moved(&job.splits[split].train);
+                train.sort_unstable();
+                (split, Split { train, test: moved(&job.splits[split].test) })
+            })
+            .collect();
+        let data = match features {
+            Some(features) => job.data.clone().with_features(features)?,
+            None => job.data.clone(),
+        };
+        let data = data.select_rows(&order);
+        Ok(Self { job, data, splits, wanted, take, context, quiet })
+    }
+
+    fn run(&self, memory: &mut Memory) -> Result<()> {
+        let asked = |m: usize| self.splits.iter().any(|(split, _)| (self.wanted)(m, *split));
+        let mut groups: Vec<Vec<Placed<'_>>> = Vec::new();
+        for (m, machine) in self.job.machines.iter().enumerate().filter(|(m, _)| asked(*m)) {
+            let same = |group: &&mut Vec<Placed<'_>>| {
+                let first = group[0].1;
+                machine.kernel().is_some()
+                    && first.kernel() == machine.kernel()
+                    && first.precision() == machine.precision()
+            };
+            match groups.iter_mut().find(same) {
+                Some(group) => group.push((m, &**machine)),
+                None => groups.push(vec![(m, &**machine)]),
+            }
+        }
+        let mut earlier: Vec<Option<Model>> = vec![None; self.splits.len()];
+        for group in groups {
+            if self.context.stop_request().is_some() {
+                return Err(Error::Interrupted);
+            }
+            match (self.job.reuse, group[0].1.precision()) {
+                (Reuse::Nothing, _) => self.train(&self.data, &group, &mut earlier)?,
+                (_, Precision::F32) => {
+                    self.with_table::<f32>(&group, &mut memory.single, &mut earlier)?;
+                }
+                (_, Precision::F64) => {
+                    self.with_table::<f64>(&group, &mut memory.double, &mut earlier)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Trains a group of machines of one kernel on a table of its values, if that is worth it.
+    fn with_table<T: Tabled>(
+        &self,
+        group: &[Placed<'_>],
+        memory: &mut Vec<T>,
+        earlier: &mut [Option<Model>],
+    ) -> Result<()> {
+        let rows = self.data.rows();
+        let bytes = rows.checked_mul(rows).and_then(|n| n.checked_mul(size_of::<T>()));
+        let fits = bytes.is_some_and(|bytes| bytes <= self.context.cache_bytes());
+        let kernel = group[0].1.kernel().filter(|kernel| **kernel != Kernel::Precomputed);
+        let given: Option<Vec<Box<dyn Machine>>> =
+            group.iter().map(|(_, machine)| machine.with_kernel(Kernel::Precomputed)).collect();
+        let (Some(kernel), Some(given), true) = (kernel, given, fits) else {
+            return self.train(&self.data, group, earlier);
+        };
+        let set = self.context.instruction_set();
+        let Ok(blocks) = KernelBlocks::<T>::new(kernel, self.data.features(), None, set) else {
+            return self.train(&self.data, group, earlier);
+        };
+        fill_table(&blocks, rows, memory, self.context);
+        let table = Dense::new(rows, rows, std::mem::take(memory))?;
+        let data = self.data.clone().with_features(T::matrix(table))?;
+        let places = group.iter().map(|(m, _)| *m);
+        let group: Vec<Placed<'_>> = places.zip(given.iter().map(|machine| &**machine)).collect();
+        self.train(&data, &group, earlier)?;
+        *memory = T::values(data.into_features());
+        Ok(())
+    }
+
+    /// Trains a group of machines of one kernel.
+    fn train(
+        &self,
+        data: &Dataset,
+        group: &[Placed<'_>],
+        earlier: &mut [Option<Model>],
+    ) -> Result<()> {
+        if self.job.reuse == Reuse::Nothing {
+            return self.each_split(|_, split| {
+                for (m, machine) in group {
+                    self.one(data, *m, *machine, split, None)?;
+                }
+                Ok(())
+            });
+        }
+        let mut chain: Vec<Placed<'_>> = Vec::new();
+        for ladder in ladders(group) {
+            if !self.ladder(data, &ladder)? {
+                chain.extend(ladder);
+            }
+        }
+        let last: Vec<Mutex<Option<Model>>> = earlier.iter_mut().map(|m| m.take().into()).collect();
+        self.each_split(|at, split| {
+            let mut last = last[at].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut same_kernel = false;
+            for (m, machine) in &chain {
+                let start = last.as_ref().map(|model| match same_kernel {
+                    true => Start::Values(model),
+                    false => Start::Support(model),
+                });
+                let model = self.one(data, *m, *machine, split, start)?;
+                if model.is_some() {
+                    *last = model;
+                    same_kernel = true;
+                }
+            }
+            Ok(())
+        })?;
+        for (to, from) in earlier.iter_mut().zip(last) {
+            *to = from.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        }
+        Ok(())
+    }
+
+    fn each_split(&self, work: impl Fn(usize, &(usize, Split)) -> Result<()> + Sync) -> Result<()> {
+        self.context.install(|| {
+            if self.context.is_parallel() {
+                self.splits.par_iter().enumerate().try_for_each(|(at, split)| work(at, split))
+            } else {
+                self.splits.iter().enumerate().try_for_each(|(at, split)| work(at, split))
+            }
+        })
+    }
+
+    /// Trains one machine on one split by itself; `None` when nobody wants it.
+    fn one(
+        &self,
+        data: &Dataset,
+        m: usize,
+        machine: &dyn Machine,
+        (place, split): &(usize, Split),
+        start: Option<Start<'_>>,
+    ) -> Result<Option<Model>> {
+        if !(self.wanted)(m, *place) {
+            return Ok(None);
+        }
+        let started = Instant::now();
+        let model = match machine.fit_rows(data, &split.train, start, self.quiet) {
+            Err(Error::Interrupted) => return Err(Error::Interrupted),
+            Err(error) => {
+                (self.take)(m, *place, Err(error))?;
+                self.context.report(&Event::StageStep { name: STAGE });
+                return Ok(None);
+            }
+            Ok(model) => model,
+        };
+        let seconds = started.elapsed().as_secs_f64();
+        let status = model.training.as_ref().map(|training| training.outcome.status);
+        if matches!(status, Some(Status::Interrupted | Status::TimeLimit)) {
+            return Err(Error::Interrupted);
+        }
+        self.answer(data, m, *place, split, &model, seconds)?;
+        Ok(Some(model))
+    }
+
+    /// Trains machines that differ in their penalty alone together; false when that cannot be done.
+    fn ladder(&self, data: &Dataset, ladder: &[Placed<'_>]) -> Result<bool> {
+        let Some(svc) = ladder[0].1.as_svc() else { return Ok(false) };
+        let penalty = |(_, machine): &Placed<'_>| machine.as_svc().map_or(0.0, |svc| svc.c);
+        let penalties: Vec<f64> = ladder.iter().map(penalty).collect();
+        let asked = |place: usize| ladder.iter().any(|(m, _)| (self.wanted)(*m, place));
+        let splits: Vec<&(usize, Split)> =
+            self.splits.iter().filter(|(place, _)| asked(*place)).collect();
+        let parts: Vec<Vec<usize>> = splits.iter().map(|(_, split)| split.train.clone()).collect();
+        let paths = match svc.fit_paths(&penalties, data, &parts, self.quiet) {
+            Ok(Some(paths)) => paths,
+            Err(Error::Interrupted) => return Err(Error::Interrupted),
+            // Each machine will say by itself what is wrong.
+            Ok(None) | Err(_) => return Ok(false),
+        };
+        let pairs: Vec<(usize, usize)> = (0..parts.len())
+            .flat_map(|part| (0..ladder.len()).map(move |penalty| (part, penalty)))
+            .collect();
+        let answer = |&(part, penalty): &(usize, usize)| {
+            let ((place, split), (m, _)) = (splits[part], ladder[penalty]);
+            if !(self.wanted)(m, *place) {
+                return Ok(());
+            }
+            let model = paths.model(part, penalty)?;
+            let seconds = model.training.as_ref().map_or(0.0, |training| training.seconds);
+            self.answer(data, m, *place, split, &model, seconds)
+        };
+        self.context.install(|| {
+            if self.context.is_parallel() {
+                pairs.par_iter().try_for_each(answer)
+            } else {
+                pairs.iter().try_for_each(answer)
+            }
+        })?;
+        Ok(true)
+    }
+
+    fn answer(
+        &self,
+        data: &Dataset,
+        m: usize,
+        place: usize,
+        split: &Split,
+        model: &Model,
+        fit_seconds: f64,
+    ) -> Result<()> {
+        let started = Instant::now();
+        let calibrated;
+        let model = if self.job.probabilities {
+            let train = self.data.select_rows(&split.train);
+            let method = CalibrationMethod::Sigmoid;
+            let machine = &*self.job.machines[m];
+            calibrated = calibrate(machine, &train, model.clone(), method, self.quiet)?;
+            &calibrated
+        } else {
+            model
+        };
+        let predictor = model.predictor(self.quiet)?;
+        let values = predictor.decision_values_of(data.features(), &split.test)?;
+        let probabilities = match self.job.probabilities {
+            true => Some(predictor.probabilities_of(&values)?),
+            false => None,
+        };
+        let outcome = model.training.as_ref().map(|training| training.outcome);
+        let answer = Answer {
+            predictor: &predictor,
+            values,
+            probabilities,
+            fit_seconds,
+            predict_seconds: started.elapsed().as_secs_f64(),
+            iterations: outcome.map_or(0, |outcome| outcome.iterations),
+            status: outcome.map_or(Status::Solved, |outcome| outcome.status),
+        };
+        (self.take)(m, place, Ok(answer))?;
+        self.context.report(&Event::StageStep { name: STAGE });
+        Ok(())
+    }
+}
+
+/// Machines of one kernel in lists of classifiers that differ in their penalty alone, ascending, and
+/// of all others.
+fn ladders<'a>(group: &[Placed<'a>]) -> Vec<Vec<Placed<'a>>> {
+    let without_penalty = |svc: &Svc| Svc { c: 1.0, ..svc.clone() };
+    let mut ladders: Vec<(Option<Svc>, Vec<Placed<'a>>)> = Vec::new();
+    for &(m, machine) in group {
+        let key = machine.as_svc().map(without_penalty);
+        match ladders.iter_mut().find(|(own, _)| *own == key) {
+            Some((_, ladder)) => ladder.push((m, machine)),
+            None => ladders.push((key, vec![(m, machine)])),
+        }
+    }
+    let penalty = |machine: &dyn Machine| machine.as_svc().map_or(0.0, |svc| svc.c);
+    for (_, ladder) in &mut ladders {
+        ladder.sort_by(|a, b| penalty(a.1).total_cmp(&penalty(b.1)));
+    }
+    ladders.into_iter().map(|(_, ladder)| ladder).collect()
+}
+
+/// Precisions that tables of kernel values come in.
+trait Tabled: Real {
+    fn matrix(table: Dense<Self>) -> Matrix;
+    fn values(matrix: Matrix) -> Vec<Self>;
+}
+
+impl Tabled for f32 {
+    fn matrix(table: Dense<Self>) -> Matrix {
+        Matrix::DenseF32(table)
+    }
+
+    fn values(matrix: Matrix) -> Vec<Self> {
+        match matrix {
+            Matrix::DenseF32(table) => table.into_values(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl Tabled for f64 {
+    fn matrix(table: Dense<Self>) -> Matrix {
+        Matrix::DenseF64(table)
+    }
+
+    fn values(matrix: Matrix) -> Vec<Self> {
+        match matrix {
+            Matrix::DenseF64(table) => table.into_values(),
+            _ => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! How good held-out answers are, as one number of which more is better.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::data::{Dense, Labels};
+use crate::error::{Error, Result};
+use crate::machine::{MachineKind, Predictor};
+use crate::operation::metrics::{Confusion, RegressionErrors, RocCurve};
+
+/// Probabilities in a logarithm stay this far from 0.
+const SMALLEST: f64 = 1e-15;
+
+/// What a search maximises; errors count negative.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Metric {
+    /// Share of right answers.
+    Accuracy,
+    /// Mean share of each class that was found.
+    BalancedAccuracy,
+    /// Mean over classes of the harmonic mean of precision and recall.
+    F1,
+    /// Area under the curve of the scores of a class against all others, mean over classes.
+    Auc,
+    /// Minus the mean logarithmic loss of calibrated probabilities.
+    LogLoss,
+    /// Minus the mean squared error.
+    SquaredError,
+    /// Minus the mean absolute error.
+    AbsoluteError,
+    /// Share of the variance explained.
+    Determination,
+}
+
+impl Metric {
+    /// Every metric.
+    pub const ALL: [Self; 8] = [
+        Self::Accuracy,
+        Self::BalancedAccuracy,
+        Self::F1,
+        Self::Auc,
+        Self::LogLoss,
+        Self::SquaredError,
+        Self::AbsoluteError,
+        Self::Determination,
+    ];
+
+    /// What is usual for a machine.
+    pub fn usual(kind: MachineKind) -> Self {
+        if kind.is_regressor() { Self::SquaredError } else { Self::Accuracy }
+    }
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Accuracy => "accuracy",
+            Self::BalancedAccuracy => "balanced-accuracy",
+            Self::F1 => "f1",
+            Self::Auc => "auc",
+            Self::LogLoss => "log-loss",
+            Self::SquaredError => "mse",
+            Self::AbsoluteError => "mae",
+            Self::Determination => "r2",
+        }
+    }
+
+    /// Whether answers must come with probabilities.
+    pub fn needs_probabilities(self) -> bool {
+        self == Self::LogLoss
+    }
+
+    /// The score of decision values (and probabilities, where it needs them) of held-out rows.
+    ///
+    /// # Errors
+    /// [`Error::Labels`] when the truth does not suit the metric: numbers for classes, one class
+    /// only where two are compared.
+    pub fn score(
+        self,
+        predictor: &Predictor<'_>,
+        values: &Dense<f64>,
+        probabilities: Option<&Dense<f64>>,
+        truth: &Labels,
+    ) -> Result<f64> {
+        let answers = || predictor.answers(values);
+        match self {
+            Self::Accuracy => Ok(Confusion::new(truth, &answers())?.accuracy()),
+            Self::BalancedAccuracy => Ok(Confusion::new(truth, &answers())?.balanced_accuracy()),
+            Self::F1 => Ok(mean_f1(&Confusion::new(truth, &answers())?)),
+            Self::Auc => area(predictor, values, truth),
+            Self::LogLoss => log_loss(predictor, probabilities, truth),
+            Self::SquaredError | Self::AbsoluteError | Self::Determination => {
+                let errors = RegressionErrors::new(&truth.values()?, &answers().values()?)?;
+                Ok(match self {
+                    Self::SquaredError => -errors.mean_squared_error,
+                    Self::AbsoluteError => -errors.mean_absolute_error,
+                    _ => errors.determination,
+                })
+            }
+        }
+    }
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Metric {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|metric| metric.name() == text).ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            Error::parameter("metric", format!("one of {names}"), text)
+        })
+    }
+}
+
+/// F1 of every class that occurs, 0 where nothing was found.
+fn mean_f1(confusion: &Confusion) -> f64 {
+    let scores: Vec<f64> = (0..confusion.classes.len())
+        .filter_map(|class| {
+            let (recall, precision) = (confusion.recall(class), confusion.precision(class));
+            match (recall, precision) {
+                (None, None) => None,
+                (Some(r), Some(p)) if r + p > 0.0 => Some(2.0 * r * p / (r + p)),
+                _ => Some(0.0),
+            }
+        })
+        .collect();
+    scores.iter().sum::<f64>() / scores.len().max(1) as f64
+}
+
+fn area(predictor: &Predictor<'_>, values: &Dense<f64>, truth: &Labels) -> Result<f64> {
+    let Some(table) = &predictor.model().classes else {
+        return Err(Error::parameter("metric", "one for numbers: mse, mae or r2", "auc"));
+    };
+    let scores = predictor.class_scores(values);
+    let of_class = |class: usize| {
+        let column: Vec<f64> = (0..scores.rows()).map(|i| scores.row(i)[class]).collect();
+        RocCurve::of_class(&column, truth, &table.names[class]).map(|curve| curve.area)
+    };
+    if table.names.len() == 2 {
+        return of_class(1);
+    }
+    let areas = (0..table.names.len()).map(of_class).collect::<Result<Vec<f64>>>()?;
+    Ok(areas.iter().sum::<f64>() / areas.len() as f64)
+}
+
+fn log_loss(
+    predictor: &Predictor<'_>,
+    probabilities: Option<&Dense<f64>>,
+    truth: &Labels,
+) -> Result<f64> {
+    let (Some(table), Some(probabilities)) = (&predictor.model().classes, probabilities) else {
+        return Err(Error::parameter("metric", "one that needs no probabilities", "log-loss"));
+    };
+    let names: Vec<String> = table.names.iter().map(ToString::to_string).collect();
+    let mut sum = 0.0;
+    for i in 0..probabilities.rows() {
+        let label = truth.get(i).map_or_else(String::new, |label| label.to_string());
+        let known = names.iter().position(|name| *name == label);
+        let probability = known.map_or(0.0, |class| probabilities.row(i)[class]);
+        sum += probability.max(SMALLEST).ln();
+    }
+    Ok(sum / probabilities.rows().max(1) as f64)
+}

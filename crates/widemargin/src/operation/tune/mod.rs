@@ -1,0 +1,25 @@
+//! Model selection: which parameters of a machine answer held-out rows best.
+//!
+//! A [`search`] asks a [`Family`] for machines at points of a [`Space`], has every one answer the
+//! held-out rows of every [`Split`] and keeps the [`Trial`]s. What the trainings have in common is
+//! computed once ([`evaluate`]): kernel values of all rows per kernel, the matrix of each two-class
+//! problem for all penalties and splits, and starts from solved neighbours (Nguyen 2006, chapter 4;
+//! DeCoste and Wagstaff 2000). The scores are those of training every machine by itself, to the
+//! tolerance of the solver.
+
+mod bounds;
+mod evaluate;
+mod journal;
+mod metric;
+mod search;
+mod space;
+mod splits;
+mod surrogate;
+
+pub use bounds::{Criterion, criterion};
+pub use evaluate::{Answer, Job, Reuse, evaluate};
+pub use journal::Record;
+pub use metric::Metric;
+pub use search::{Found, Judge, Plan, Strategy, Trial, search};
+pub use space::{Axis, Family, Point, Space, Value};
+pub use splits::{Split, repeated};

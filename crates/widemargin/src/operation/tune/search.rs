@@ -1,0 +1,577 @@
+//! Which points are tried, in which order, and which one is best.
+
+use std::path::Path;
+use std::sync::Mutex;
+
+use super::bounds::{Criterion, criterion};
+use super::evaluate::{Answer, Job, Reuse, evaluate};
+use super::journal::{Journal, Record};
+use super::surrogate::promising;
+use super::{Family, Metric, Point, Space, Split};
+use crate::context::{Context, Event};
+use crate::data::{Dataset, Labels};
+use crate::error::{Error, Result};
+use crate::machine::{Machine, ScalingRule};
+use crate::random::Generator;
+use crate::solver::Status;
+
+/// Splits that a race waits for before it takes points out.
+const RACE_FROM: usize = 3;
+
+/// Standard errors of the difference to the leader at which a race takes a point out.
+const RACE_BEHIND: f64 = 3.0;
+
+/// How points are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strategy {
+    /// Every point of the grid.
+    Grid,
+    /// Every point of the grid, then so many times a grid of half the distance around the best.
+    Refined {
+        /// How many finer grids.
+        rounds: usize,
+    },
+    /// So many points at random, numbers between the ends of their axes.
+    Random {
+        /// How many.
+        points: usize,
+    },
+    /// The points of the grid on few rows, then the best of them on more, until one share of
+    /// `factor` is left on all rows (Jamieson and Talwalkar 2016).
+    Halving {
+        /// One in how many points goes on, and how many times more rows it gets.
+        factor: usize,
+        /// Rows of the first round.
+        smallest: usize,
+    },
+    /// The points of the grid, taking out those that are clearly behind after some splits
+    /// (Maron and Moore 1997, with a paired t-statistic in the place of Hoeffding's bound).
+    Race,
+    /// Points at random, then points that a model of the scores thinks most of.
+    ModelBased {
+        /// How many in all.
+        points: usize,
+    },
+}
+
+/// How points are judged.
+#[derive(Clone, Debug)]
+pub enum Judge {
+    /// By held-out rows.
+    Splits {
+        /// What is learnt from and held out.
+        splits: Vec<Split>,
+        /// How answers are scored.
+        metric: Metric,
+    },
+    /// By an estimate of the leave-one-out error of C-SVC.
+    Estimate(Criterion),
+}
+
+/// What a search does.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// How points are chosen.
+    pub strategy: Strategy,
+    /// How points are judged.
+    pub judge: Judge,
+    /// How features are scaled on the rows that are learnt from.
+    pub scaling: Option<ScalingRule>,
+    /// What trainings may have in common.
+    pub reuse: Reuse,
+}
+
+/// A point with what was found about it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trial {
+    /// The point.
+    pub point: Point,
+    /// Rows that it learnt from on the first split: fewer than all in early rounds of halving.
+    pub rows: usize,
+    /// What it made of every split; `None` where it was not asked or has not answered.
+    pub records: Vec<Option<Record>>,
+    /// Why it has no score somewhere.
+    pub failure: Option<String>,
+}
+
+impl Trial {
+    fn scores(&self) -> impl Iterator<Item = f64> + '_ {
+        self.records.iter().flatten().filter_map(|record| record.score)
+    }
+
+    /// Mean score over the splits; `None` unless all have one.
+    pub fn mean(&self) -> Option<f64> {
+        let count = self.scores().count();
+        (count == self.records.len() && count > 0)
+            .then(|| self.scores().sum::<f64>() / count as f64)
+            .filter(|mean| !mean.is_nan())
+    }
+
+    /// Standard deviation of the scores over the splits.
+    pub fn deviation(&self) -> Option<f64> {
+        let (mean, count) = (self.mean()?, self.records.len() as f64);
+        let squares: f64 = self.scores().map(|score| (score - mean).powi(2)).sum();
+        Some((squares / count).sqrt())
+    }
+
+    /// Seconds of training over the splits.
+    pub fn fit_seconds(&self) -> f64 {
+        self.records.iter().flatten().map(|record| record.fit_seconds).sum()
+    }
+
+    /// Steps of the solver over the splits.
+    pub fn iterations(&self) -> u64 {
+        self.records.iter().flatten().map(|record| record.iterations).sum()
+    }
+}
+
+/// What a search found.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Everything that was tried, in order.
+    pub trials: Vec<Trial>,
+    /// The trial with the best mean on all rows, the first of equals.
+    pub best: Option<usize>,
+    /// Why trials are missing, if so.
+    pub stopped: Option<Status>,
+}
+
+impl Found {
+    /// The best trial.
+    pub fn best(&self) -> Option<&Trial> {
+        self.best.map(|best| &self.trials[best])
+    }
+
+    /// The trials whose mean is within one standard error of the best.
+    pub fn near_best(&self) -> Vec<usize> {
+        let Some(best) = self.best() else { return Vec::new() };
+        let (Some(mean), Some(deviation)) = (best.mean(), best.deviation()) else {
+            return Vec::new();
+        };
+        let error = deviation / (best.records.len() as f64).sqrt();
+        let near = |trial: &Trial| {
+            trial.rows == best.rows && trial.mean().is_some_and(|own| own >= mean - error)
+        };
+        (0..self.trials.len()).filter(|&t| near(&self.trials[t])).collect()
+    }
+}
+
+/// Searches a space for the machine of a family that does best on `data`.
+///
+/// With a journal, everything that was found is written to that file at once, and what the file
+/// already knows is not computed again. At a deadline or an interruption the finished trials are
+/// kept.
+///
+/// ```
+/// use widemargin::data::{Dataset, Dense, Labels, Matrix};
+/// use widemargin::kernel::Kernel;
+/// use widemargin::machine::{Machine, Svc};
+/// use widemargin::operation::folds::Folds;
+/// use widemargin::operation::tune::{
+///     Axis, Judge, Metric, Plan, Point, Reuse, Space, Strategy, Value, repeated, search,
+/// };
+/// use widemargin::Context;
+///
+/// let rows = Dense::new(8, 1, vec![0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0])?;
+/// let data = Dataset::new(Matrix::DenseF64(rows), Labels::Int(vec![0, 0, 1, 1, 1, 1, 0, 0]))?;
+/// let space = Space { axes: vec![Axis::logarithmic("gamma", 1e-4, 1.0, 3)?] };
+/// let family = |point: &Point| -> widemargin::Result<Box<dyn Machine>> {
+///     let Some(Value::Number(gamma)) = point.get("gamma") else { unreachable!() };
+///     Ok(Box::new(Svc { kernel: Kernel::Gaussian { gamma: *gamma }, ..Svc::default() }))
+/// };
+/// let context = Context::new();
+/// let plan = Plan {
+///     strategy: Strategy::Grid,
+///     judge: Judge::Splits {
+///         splits: repeated(&Folds::Stratified(2), 1, &data, 0)?,
+///         metric: Metric::Accuracy,
+///     },
+///     scaling: None,
+///     reuse: Reuse::Everything,
+/// };
+/// let found = search(&family, &space, &data, &plan, None, &context)?;
+/// assert_eq!(found.trials.len(), 3);
+/// assert_eq!(found.best().unwrap().point.get("gamma"), Some(&Value::Number(1.0)));
+/// # Ok::<(), widemargin::Error>(())
+/// ```
+///
+/// # Errors
+/// What the family refuses, a journal of another search, a metric that does not suit the labels;
+/// the first failure when no machine could be trained; [`Error::Interrupted`] when nothing was
+/// finished.
+pub fn search(
+    family: &dyn Family,
+    space: &Space,
+    data: &Dataset,
+    plan: &Plan,
+    journal: Option<&Path>,
+    context: &Context,
+) -> Result<Found> {
+    if let Some(axis) = space.axes.iter().find(|axis| axis.values.is_empty()) {
+        let found = format!("none for {}", axis.name);
+        return Err(Error::parameter("grid", "at least one value of every parameter", found));
+    }
+    let journal = match journal {
+        Some(path) => Journal::open(path, fingerprint(data, plan))?,
+        None => Journal::in_memory(),
+    };
+    let mut run = Run { family, data, plan, journal, context, trials: Vec::new(), stopped: None };
+    match plan.strategy {
+        Strategy::Grid => {
+            run.try_all(space.grid(), None)?;
+        }
+        Strategy::Refined { rounds } => run.refine(space, rounds)?,
+        Strategy::Random { points } => {
+            let points = space.random(points, &mut Generator::new(context.seed()));
+            run.try_all(points, None)?;
+        }
+        Strategy::Halving { factor, smallest } => run.halve(space.grid(), factor, smallest)?,
+        Strategy::Race => run.race(space.grid())?,
+        Strategy::ModelBased { points } => run.model(space, points)?,
+    }
+    run.finish()
+}
+
+struct Run<'a> {
+    family: &'a dyn Family,
+    data: &'a Dataset,
+    plan: &'a Plan,
+    journal: Journal,
+    context: &'a Context,
+    trials: Vec<Trial>,
+    stopped: Option<Status>,
+}
+
+impl Run<'_> {
+    fn finish(self) -> Result<Found> {
+        let rows = self.trials.iter().map(|trial| trial.rows).max().unwrap_or(0);
+        let mut best: Option<(usize, f64)> = None;
+        for (t, trial) in self.trials.iter().enumerate().filter(|(_, trial)| trial.rows == rows) {
+            if let Some(mean) = trial.mean()
+                && best.is_none_or(|(_, other)| mean > other)
+            {
+                best = Some((t, mean));
+            }
+        }
+        if best.is_none() {
+            let failure = self.trials.iter().find_map(|trial| trial.failure.clone());
+            return Err(match failure {
+                Some(message) => Error::Model { message },
+                None => Error::Interrupted,
+            });
+        }
+        let best = best.map(|(t, _)| t);
+        Ok(Found { trials: self.trials, best, stopped: self.stopped })
+    }
+
+    fn all_splits(&self) -> Vec<Split> {
+        match &self.plan.judge {
+            Judge::Splits { splits, .. } => splits.clone(),
+            Judge::Estimate(_) => {
+                vec![Split { train: (0..self.data.rows()).collect(), test: Vec::new() }]
+            }
+        }
+    }
+
+    /// Tries points on all splits, or on `splits`; returns the places of their trials.
+    fn try_all(&mut self, points: Vec<Point>, splits: Option<Vec<Split>>) -> Result<Vec<usize>> {
+        let splits = splits.unwrap_or_else(|| self.all_splits());
+        let machines: Vec<Box<dyn Machine>> =
+            points.iter().map(|point| self.family.machine(point)).collect::<Result<_>>()?;
+        let first = self.trials.len();
+        let rows = splits.first().map_or(0, |split| split.train.len());
+        let count = splits.len();
+        self.trials.extend(points.into_iter().map(|point| Trial {
+            point,
+            rows,
+            records: vec![None; count],
+            failure: None,
+        }));
+        let places: Vec<usize> = (first..self.trials.len()).collect();
+        self.evaluate(&places, &machines, &splits, |_| true)?;
+        Ok(places)
+    }
+
+    /// Lets the machines of trials answer the splits that `asked` names.
+    fn evaluate(
+        &mut self,
+        places: &[usize],
+        machines: &[Box<dyn Machine>],
+        splits: &[Split],
+        asked: impl Fn(usize) -> bool + Sync,
+    ) -> Result<()> {
+        let names: Vec<String> = places.iter().map(|&t| self.trials[t].point.to_string()).collect();
+        for (name, &t) in names.iter().zip(places) {
+            let trial = &mut self.trials[t];
+            for (s, record) in trial.records.iter_mut().enumerate() {
+                *record = record.or_else(|| self.journal.get(name, trial.rows, s));
+            }
+        }
+        let missing: Vec<Vec<bool>> = places
+            .iter()
+            .map(|&t| self.trials[t].records.iter().map(Option::is_none).collect())
+            .collect();
+        let wanted = |m: usize, s: usize| asked(s) && missing[m][s];
+        let trials = Mutex::new(&mut self.trials);
+        let journal = &self.journal;
+        let store = |m: usize, s: usize, record: Result<Record>| {
+            let mut trials = trials.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let trial = &mut trials[places[m]];
+            let record = match record {
+                Ok(record) => record,
+                Err(error) => {
+                    trial.failure.get_or_insert(error.to_string());
+                    Record {
+                        score: None,
+                        fit_seconds: 0.0,
+                        predict_seconds: 0.0,
+                        iterations: 0,
+                        status: Status::NumericalTrouble,
+                    }
+                }
+            };
+            trial.records[s] = Some(record);
+            journal.add(&names[m], trial.rows, s, record)
+        };
+        let stopped = match &self.plan.judge {
+            Judge::Splits { metric, .. } => {
+                let job = Job {
+                    machines,
+                    data: self.data,
+                    splits,
+                    scaling: self.plan.scaling,
+                    probabilities: metric.needs_probabilities(),
+                    reuse: self.plan.reuse,
+                };
+                let take = |m: usize, s: usize, answer: Result<Answer<'_>>| {
+                    let truth = self.data.labels().select(&splits[s].test);
+                    store(m, s, answer.and_then(|answer| scored(*metric, &answer, &truth)))
+                };
+                evaluate(&job, wanted, take, self.context)?
+            }
+            Judge::Estimate(which) => {
+                estimate(*which, machines, self.data, wanted, store, self.context)?
+            }
+        };
+        self.stopped = self.stopped.or(stopped);
+        Ok(())
+    }
+
+    /// The place with the best mean among `places`.
+    fn leader(&self, places: &[usize]) -> Option<usize> {
+        let mean = |t: usize| self.trials[t].mean().unwrap_or(f64::NEG_INFINITY);
+        let better = |best: usize, t: usize| if mean(t) > mean(best) { t } else { best };
+        let best = places.iter().copied().reduce(better)?;
+        self.trials[best].mean().map(|_| best)
+    }
+
+    fn refine(&mut self, space: &Space, rounds: usize) -> Result<()> {
+        let mut known = self.try_all(space.grid(), None)?;
+        let mut space = space.clone();
+        for _ in 0..rounds {
+            let Some(best) = self.leader(&known).filter(|_| self.stopped.is_none()) else { break };
+            space = space.refined(&self.trials[best].point);
+            let tried: Vec<String> =
+                self.trials.iter().map(|trial| trial.point.to_string()).collect();
+            let fresh: Vec<Point> = space
+                .grid()
+                .into_iter()
+                .filter(|point| !tried.contains(&point.to_string()))
+                .collect();
+            known.extend(self.try_all(fresh, None)?);
+        }
+        Ok(())
+    }
+
+    fn halve(&mut self, mut points: Vec<Point>, factor: usize, smallest: usize) -> Result<()> {
+        if factor < 2 || smallest < 2 {
+            let found = format!("factor {factor}, {smallest} rows");
+            return Err(Error::parameter("halving", "a factor and rows of at least 2", found));
+        }
+        let splits = self.all_splits();
+        let largest = splits.first().map_or(0, |split| split.train.len());
+        let mut rows = smallest.min(largest);
+        loop {
+            let part = splits.iter().map(|split| thinned(split, rows, self.data)).collect();
+            let places = self.try_all(points.clone(), Some(part))?;
+            if rows >= largest || self.stopped.is_some() {
+                return Ok(());
+            }
+            let mut order = places;
+            let mean = |t: usize| self.trials[t].mean().unwrap_or(f64::NEG_INFINITY);
+            order.sort_by(|&a, &b| mean(b).total_cmp(&mean(a)).then(a.cmp(&b)));
+            order.truncate(order.len().div_ceil(factor));
+            order.sort_unstable();
+            points = order.iter().map(|&t| self.trials[t].point.clone()).collect();
+            rows = if points.len() == 1 { largest } else { (rows * factor).min(largest) };
+        }
+    }
+
+    fn race(&mut self, points: Vec<Point>) -> Result<()> {
+        let splits = self.all_splits();
+        let machines: Vec<Box<dyn Machine>> =
+            points.iter().map(|point| self.family.machine(point)).collect::<Result<_>>()?;
+        let rows = splits.first().map_or(0, |split| split.train.len());
+        self.trials = points
+            .into_iter()
+            .map(|point| Trial { point, rows, records: vec![None; splits.len()], failure: None })
+            .collect();
+        let mut running: Vec<(usize, Box<dyn Machine>)> =
+            machines.into_iter().enumerate().collect();
+        for s in 0..splits.len() {
+            let (places, machines): (Vec<usize>, Vec<Box<dyn Machine>>) =
+                running.into_iter().unzip();
+            self.evaluate(&places, &machines, &splits, |split| split == s)?;
+            if self.stopped.is_some() {
+                break;
+            }
+            let behind = self.behind(&places, s + 1);
+            running = places
+                .into_iter()
+                .zip(machines)
+                .filter(|(place, _)| !behind.contains(place))
+                .collect();
+        }
+        Ok(())
+    }
+
+    /// The trials that are clearly behind the leader on the first `done` splits, or have failed.
+    fn behind(&self, places: &[usize], done: usize) -> Vec<usize> {
+        let score = |t: usize, s: usize| self.trials[t].records[s].and_then(|r| r.score);
+        let mean = |t: usize| -> Option<f64> {
+            let sum: Option<f64> = (0..done).map(|s| score(t, s)).sum();
+            sum.map(|sum| sum / done as f64)
+        };
+        let better = |best: usize, t: usize| if mean(t) > mean(best) { t } else { best };
+        let Some(leader) = places.iter().copied().reduce(better) else { return Vec::new() };
+        let lost = |t: usize| {
+            let (Some(own), Some(first)) = (mean(t), mean(leader)) else { return true };
+            if done < RACE_FROM || t == leader {
+                return false;
+            }
+            let difference = |s: usize| Some(score(leader, s)? - score(t, s)?);
+            let lead = first - own;
+            let squares: f64 = (0..done).filter_map(difference).map(|d| (d - lead).powi(2)).sum();
+            let error = (squares / ((done - 1) * done) as f64).sqrt();
+            lead > RACE_BEHIND * error && lead > 0.0
+        };
+        places.iter().copied().filter(|&t| lost(t)).collect()
+    }
+
+    fn model(&mut self, space: &Space, points: usize) -> Result<()> {
+        let mut generator = Generator::new(self.context.seed());
+        let first = (2 * space.axes.len() + 2).min(points);
+        self.try_all(space.random(first, &mut generator), None)?;
+        while self.trials.len() < points && self.stopped.is_none() {
+            let known: Vec<(Vec<f64>, f64)> = self
+                .trials
+                .iter()
+                .filter_map(|trial| Some((space.shares(&trial.point), trial.mean()?)))
+                .collect();
+            let (shares, scores): (Vec<Vec<f64>>, Vec<f64>) = known.into_iter().unzip();
+            let set = self.context.instruction_set();
+            let next = promising(&shares, &scores, space.axes.len(), &mut generator, set);
+            self.try_all(vec![space.at(&next)], None)?;
+        }
+        Ok(())
+    }
+}
+
+fn scored(metric: Metric, answer: &Answer<'_>, truth: &Labels) -> Result<Record> {
+    let probabilities = answer.probabilities.as_ref();
+    let score = metric.score(answer.predictor, &answer.values, probabilities, truth)?;
+    Ok(Record {
+        score: Some(score),
+        fit_seconds: answer.fit_seconds,
+        predict_seconds: answer.predict_seconds,
+        iterations: answer.iterations,
+        status: answer.status,
+    })
+}
+
+/// Judges machines by an estimate of their leave-one-out error.
+fn estimate(
+    which: Criterion,
+    machines: &[Box<dyn Machine>],
+    data: &Dataset,
+    wanted: impl Fn(usize, usize) -> bool,
+    store: impl Fn(usize, usize, Result<Record>) -> Result<()>,
+    context: &Context,
+) -> Result<Option<Status>> {
+    let mut last: Option<crate::machine::Model> = None;
+    context.report(&Event::Stage { name: "trainings", total: machines.len() });
+    for (m, machine) in machines.iter().enumerate().filter(|(m, _)| wanted(*m, 0)) {
+        if let Some(status) = context.stop_request() {
+            return Ok(Some(status));
+        }
+        let judged = (|| {
+            let Some(svc) = machine.as_svc() else {
+                return Err(Error::parameter(
+                    "criterion",
+                    "c-svc without scaling",
+                    "another machine",
+                ));
+            };
+            let model = match &last {
+                Some(start) => svc.fit_from(data, start, context)?,
+                None => svc.fit(data, context)?,
+            };
+            let error = criterion(which, svc, &model, data, context)?;
+            let training = model.training.clone();
+            last = Some(model);
+            let outcome = training.as_ref().map(|training| training.outcome);
+            Ok(Record {
+                score: Some(1.0 - error),
+                fit_seconds: training.map_or(0.0, |training| training.seconds),
+                predict_seconds: 0.0,
+                iterations: outcome.map_or(0, |outcome| outcome.iterations),
+                status: outcome.map_or(Status::Solved, |outcome| outcome.status),
+            })
+        })();
+        if matches!(judged, Err(Error::Interrupted)) {
+            return Ok(context.stop_request());
+        }
+        store(m, 0, judged)?;
+        context.report(&Event::StageStep { name: "trainings" });
+    }
+    Ok(None)
+}
+
+/// A split that learns from about `rows` of its rows, evenly spread over each class.
+fn thinned(split: &Split, rows: usize, data: &Dataset) -> Split {
+    let all = split.train.len();
+    if rows >= all {
+        return split.clone();
+    }
+    let mut order = split.train.clone();
+    if let Ok(classes) = data.labels().classes(crate::data::ClassOrder::Sorted) {
+        order.sort_by_key(|&row| (classes.codes[row], row));
+    }
+    let mut train: Vec<usize> = (0..rows).map(|i| order[i * all / rows]).collect();
+    train.sort_unstable();
+    Split { train, test: split.test.clone() }
+}
+
+/// A checksum of what decides the scores of a search.
+fn fingerprint(data: &Dataset, plan: &Plan) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    let mut number = |value: u64| hasher.update(&value.to_le_bytes());
+    number(data.columns() as u64);
+    for row in 0..data.rows() {
+        data.features().for_each_nonzero(row, |column, value| {
+            number(column as u64);
+            number(value.to_bits());
+        });
+        number(u64::MAX);
+    }
+    let mut text = format!("{:?} {:?}", plan.scaling, data.weights());
+    for row in 0..data.rows() {
+        text.extend(data.labels().get(row).map(|label| format!("{label};")));
+    }
+    match &plan.judge {
+        Judge::Splits { splits, metric } => text.push_str(&format!("{metric} {splits:?}")),
+        Judge::Estimate(which) => text.push_str(which.name()),
+    }
+    hasher.update(text.as_bytes());
+    hasher.finalize()
+}

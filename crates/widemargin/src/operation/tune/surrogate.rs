@@ -1,0 +1,170 @@
+//! Where to look next: a Gaussian process through the scores so far, and the point that promises most.
+//!
+//! Scores y at points x of the unit cube are modelled with the Matérn kernel of smoothness 5/2; its
+//! length is the one of a short list that makes the scores most likely. The next point maximises the
+//! expected improvement over the best score (Jones, Schonlau and Welch, 1998) among random points and
+//! points around the best.
+
+use crate::kernel::InstructionSet;
+use crate::random::Generator;
+use crate::solver::Cholesky;
+
+/// Lengths that are tried, in sides of the cube.
+const LENGTHS: [f64; 5] = [0.1, 0.2, 0.35, 0.6, 1.0];
+
+/// Variance of the scores' noise, as a share of theirs.
+const NOISE: f64 = 1e-3;
+
+/// Points among which the next one is chosen.
+const CANDIDATES: usize = 2000;
+
+/// A model of scores, fitted.
+struct Process<'a> {
+    points: &'a [Vec<f64>],
+    length: f64,
+    factor: Cholesky,
+    /// (K + noise)⁻¹ times the standardised scores.
+    weights: Vec<f64>,
+    likelihood: f64,
+}
+
+fn matern(a: &[f64], b: &[f64], length: f64) -> f64 {
+    let squares: f64 = a.iter().zip(b).map(|(x, y)| (x - y) * (x - y)).sum();
+    let r = 5f64.sqrt() * squares.sqrt() / length;
+    (1.0 + r + r * r / 3.0) * (-r).exp()
+}
+
+impl<'a> Process<'a> {
+    fn new(
+        points: &'a [Vec<f64>],
+        scores: &[f64],
+        length: f64,
+        set: InstructionSet,
+    ) -> Option<Self> {
+        let n = points.len();
+        let entry = |k: usize| {
+            let (i, j) = (k / n, k % n);
+            matern(&points[i], &points[j], length) + if i == j { NOISE } else { 0.0 }
+        };
+        let factor = Cholesky::new((0..n * n).map(entry).collect(), n, set)?;
+        let mut weights = scores.to_vec();
+        factor.solve(&mut weights);
+        let fit: f64 = weights.iter().zip(scores).map(|(w, s)| w * s).sum();
+        let likelihood = -0.5 * fit - factor.half_log_determinant();
+        Some(Self { points, length, factor, weights, likelihood })
+    }
+
+    /// Mean and deviation of the score at a point.
+    fn at(&self, x: &[f64]) -> (f64, f64) {
+        let mut column: Vec<f64> =
+            self.points.iter().map(|point| matern(point, x, self.length)).collect();
+        let mean = column.iter().zip(&self.weights).map(|(k, w)| k * w).sum();
+        self.factor.forward(&mut column);
+        let known: f64 = column.iter().map(|v| v * v).sum();
+        (mean, (1.0 - known).max(1e-12).sqrt())
+    }
+}
+
+/// The point of the unit cube to look at next, given points with their scores (more is better).
+pub(super) fn promising(
+    points: &[Vec<f64>],
+    scores: &[f64],
+    dimensions: usize,
+    generator: &mut Generator,
+    set: InstructionSet,
+) -> Vec<f64> {
+    let share = |generator: &mut Generator| generator.bits() as f64 / 2f64.powi(64);
+    let count = scores.len().max(1) as f64;
+    let mean = scores.iter().sum::<f64>() / count;
+    let variance = scores.iter().map(|s| (s - mean).powi(2)).sum::<f64>() / count;
+    let deviation = if variance > 0.0 { variance.sqrt() } else { 1.0 };
+    let standard: Vec<f64> = scores.iter().map(|s| (s - mean) / deviation).collect();
+    let process = LENGTHS
+        .iter()
+        .filter_map(|&length| Process::new(points, &standard, length, set))
+        .max_by(|a, b| a.likelihood.total_cmp(&b.likelihood));
+    let random = |generator: &mut Generator| -> Vec<f64> {
+        (0..dimensions).map(|_| share(generator)).collect()
+    };
+    let Some(process) = process else { return random(generator) };
+    let leader = (0..standard.len()).max_by(|&a, &b| standard[a].total_cmp(&standard[b]));
+    let Some(leader) = leader else { return random(generator) };
+    let mut best = (f64::NEG_INFINITY, random(generator));
+    for candidate in 0..CANDIDATES {
+        let mut x = random(generator);
+        if candidate % 2 == 1 {
+            let width = 0.2 * share(generator);
+            for (x, centre) in x.iter_mut().zip(&points[leader]) {
+                *x = (centre + width * (2.0 * *x - 1.0)).clamp(0.0, 1.0);
+            }
+        }
+        let (mean, deviation) = process.at(&x);
+        let gain = improvement(mean - standard[leader], deviation);
+        if gain > best.0 {
+            best = (gain, x);
+        }
+    }
+    best.1
+}
+
+/// E max(0, N(lead, deviation²)).
+fn improvement(lead: f64, deviation: f64) -> f64 {
+    let z = lead / deviation;
+    let density = (-0.5 * z * z).exp() / (2.0 * std::f64::consts::PI).sqrt();
+    lead * normal_share(z) + deviation * density
+}
+
+/// P(N(0, 1) ≤ z), by Abramowitz and Stegun's formula 7.1.26, exact to 1.5e-7.
+fn normal_share(z: f64) -> f64 {
+    let x = z.abs() / 2f64.sqrt();
+    let t = 1.0 / (1.0 + 0.327_591_1 * x);
+    let terms = [0.254_829_592, -0.284_496_736, 1.421_413_741, -1.453_152_027, 1.061_405_429];
+    let polynomial = terms.iter().rev().fold(0.0, |sum, a| (sum + a) * t);
+    let erf = 1.0 - polynomial * (-x * x).exp();
+    0.5 * (1.0 + if z < 0.0 { -erf } else { erf })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_normal_distribution_has_its_known_values() {
+        for (z, expected) in [(0.0, 0.5), (1.0, 0.841_344_746), (-1.96, 0.024_997_895)] {
+            assert!((normal_share(z) - expected).abs() < 2e-7);
+        }
+    }
+
+    #[test]
+    fn improvement_equals_its_integral() {
+        for (lead, deviation) in [(-1.0, 0.5), (0.0, 1.0), (0.3, 0.2)] {
+            let (steps, width) = (200_000, 20.0);
+            let sum: f64 = (0..steps)
+                .map(|i| {
+                    let z = -0.5 * width + width * (f64::from(i) + 0.5) / f64::from(steps);
+                    let density = (-0.5 * z * z).exp() / (2.0 * std::f64::consts::PI).sqrt();
+                    f64::max(0.0, lead + deviation * z) * density
+                })
+                .sum();
+            let integral = sum * width / f64::from(steps);
+            assert!((improvement(lead, deviation) - integral).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn a_smooth_peak_is_found_in_few_looks() {
+        let height = |x: &[f64]| -(x[0] - 0.73).powi(2) - 2.0 * (x[1] - 0.21).powi(2);
+        let mut generator = Generator::new(3);
+        let set = InstructionSet::detect();
+        let mut points: Vec<Vec<f64>> = Vec::new();
+        for i in 0..4 {
+            points.push(vec![f64::from(i % 2) * 0.5 + 0.25, f64::from(i / 2) * 0.5 + 0.25]);
+        }
+        for _ in 0..20 {
+            let scores: Vec<f64> = points.iter().map(|p| height(p)).collect();
+            points.push(promising(&points, &scores, 2, &mut generator, set));
+        }
+        let best = points.iter().map(|p| height(p)).fold(f64::NEG_INFINITY, f64::max);
+        assert!(best > -1e-3, "{best}");
+    }
+}

@@ -1,0 +1,370 @@
+//! Model selection against training every machine by itself, and estimates against brute force.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use widemargin::data::read::{ReadOptions, read_dataset};
+use widemargin::data::{Dataset, Dense, Labels, Matrix};
+use widemargin::kernel::Kernel;
+use widemargin::machine::{
+    ClassWeights, Loss, Machine, NuSvc, ScalingRule, Scheme, SolverOptions, Start, Svc, Svr,
+};
+use widemargin::operation::folds::Folds;
+use widemargin::operation::tune::{
+    Axis, Criterion, Found, Judge, Metric, Plan, Point, Reuse, Space, Strategy, Value, criterion,
+    repeated, search,
+};
+use widemargin::{CancelToken, Context, Result};
+
+fn iris() -> Dataset {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../data/iris.libsvm");
+    read_dataset(path, &ReadOptions::new()).unwrap()
+}
+
+fn tight() -> SolverOptions {
+    SolverOptions {
+        tol: 1e-6,
+        precision: widemargin::machine::Precision::F64,
+        ..Default::default()
+    }
+}
+
+fn number(point: &Point, name: &str) -> f64 {
+    match point.get(name) {
+        Some(Value::Number(number)) => *number,
+        _ => panic!("no number {name}"),
+    }
+}
+
+fn svc(point: &Point) -> Svc {
+    let kernel = Kernel::Gaussian { gamma: number(point, "gamma") };
+    Svc { c: number(point, "c"), kernel, options: tight(), ..Svc::default() }
+}
+
+fn space() -> Space {
+    Space {
+        axes: vec![
+            Axis::logarithmic("gamma", 0.01, 1.0, 3).unwrap(),
+            Axis::logarithmic("c", 0.1, 100.0, 4).unwrap(),
+        ],
+    }
+}
+
+fn plan(data: &Dataset, strategy: Strategy, metric: Metric) -> Plan {
+    let folds = match data.labels() {
+        Labels::Real(_) => Folds::Random(4),
+        _ => Folds::Stratified(4),
+    };
+    let judge = Judge::Splits { splits: repeated(&folds, 1, data, 7).unwrap(), metric };
+    Plan { strategy, judge, scaling: None, reuse: Reuse::Everything }
+}
+
+fn means(found: &Found) -> Vec<f64> {
+    found.trials.iter().map(|trial| trial.mean().unwrap()).collect()
+}
+
+fn same_scores(data: &Dataset, family: impl Fn(&Point) -> Box<dyn Machine> + Sync, metric: Metric) {
+    let family = |point: &Point| -> Result<Box<dyn Machine>> { Ok(family(point)) };
+    for scaling in [None, Some(ScalingRule::Standard)] {
+        for threads in [1, 2] {
+            let context = Context::new().with_threads(threads).unwrap();
+            let mut plan = plan(data, Strategy::Grid, metric);
+            plan.scaling = scaling;
+            let warm = search(&family, &space(), data, &plan, None, &context).unwrap();
+            plan.reuse = Reuse::Nothing;
+            let cold = search(&family, &space(), data, &plan, None, &context).unwrap();
+            for (warm, cold) in means(&warm).iter().zip(means(&cold)) {
+                assert!((warm - cold).abs() <= 1e-3 * (1.0 + cold.abs()), "{warm} {cold}");
+            }
+            assert!(warm.trials.iter().all(|trial| trial.failure.is_none()));
+        }
+    }
+}
+
+#[test]
+fn a_warm_search_has_the_scores_of_a_cold_one() {
+    let data = iris();
+    same_scores(&data, |point| Box::new(svc(point)), Metric::Accuracy);
+    same_scores(&data, |point| Box::new(svc(point)), Metric::BalancedAccuracy);
+    same_scores(
+        &data,
+        |point| Box::new(Svc { scheme: Scheme::OneVsRest, loss: Loss::SquaredHinge, ..svc(point) }),
+        Metric::F1,
+    );
+    same_scores(
+        &data,
+        |point| Box::new(Svc { class_weights: ClassWeights::Balanced, ..svc(point) }),
+        Metric::BalancedAccuracy,
+    );
+    same_scores(
+        &data,
+        |point| {
+            let Svc { kernel, options, .. } = svc(point);
+            let nu = 0.05 + 0.1 * number(point, "c").log10().abs();
+            Box::new(NuSvc { nu, kernel, options, ..NuSvc::default() })
+        },
+        Metric::Accuracy,
+    );
+}
+
+#[test]
+fn regressions_share_too() {
+    let rows = 90;
+    let x: Vec<f64> = (0..rows).map(|i| f64::from(i) / 15.0).collect();
+    let y: Vec<f64> = x.iter().map(|x| x.sin() + 0.1 * (37.0 * x).sin()).collect();
+    let features = Matrix::DenseF64(Dense::new(rows as usize, 1, x).unwrap());
+    let data = Dataset::new(features, Labels::Real(y)).unwrap();
+    let family = |point: &Point| -> Box<dyn Machine> {
+        let Svc { c, kernel, options, .. } = svc(point);
+        Box::new(Svr { c, kernel, options, epsilon: 0.05, ..Svr::default() })
+    };
+    for metric in [Metric::SquaredError, Metric::AbsoluteError, Metric::Determination] {
+        same_scores(&data, family, metric);
+    }
+}
+
+#[test]
+fn paths_reach_the_optimum_of_single_fits() {
+    let data = iris();
+    let context = Context::new();
+    let parts: Vec<Vec<usize>> =
+        (0..5).map(|fold| (0..data.rows()).filter(|row| row % 5 != fold).collect()).collect();
+    let penalties = [0.05, 0.5, 5.0, 500.0];
+    for (scheme, loss) in [
+        (Scheme::OneVsOne, Loss::Hinge),
+        (Scheme::OneVsRest, Loss::Hinge),
+        (Scheme::OneVsOne, Loss::SquaredHinge),
+    ] {
+        let svc = Svc {
+            kernel: Kernel::Gaussian { gamma: 0.3 },
+            scheme,
+            loss,
+            options: tight(),
+            ..Svc::default()
+        };
+        let paths = svc.fit_paths(&penalties, &data, &parts, &context).unwrap().unwrap();
+        for (part, rows) in parts.iter().enumerate() {
+            for (at, &c) in penalties.iter().enumerate() {
+                let model = paths.model(part, at).unwrap();
+                let alone = Svc { c, ..svc.clone() };
+                let alone = alone.fit_rows(&data, rows, None, &context).unwrap();
+                let dual = |model: &widemargin::machine::Model| {
+                    model.training.as_ref().unwrap().outcome.dual
+                };
+                let (found, expected) = (dual(&model), dual(&alone));
+                assert!((found - expected).abs() <= 1e-7 * expected.abs(), "{found} {expected}");
+                let values = |model: &widemargin::machine::Model| {
+                    model.predictor(&context).unwrap().decision_values(data.features()).unwrap()
+                };
+                let (found, expected) = (values(&model), values(&alone));
+                for (found, expected) in found.values().iter().zip(expected.values()) {
+                    assert!((found - expected).abs() < 1e-3, "{found} {expected}");
+                }
+                assert_eq!(model.training.unwrap().penalty(), Some(c));
+            }
+        }
+    }
+}
+
+#[test]
+fn every_start_leads_to_the_optimum() {
+    let data = iris();
+    let context = Context::new();
+    let rows: Vec<usize> = (0..data.rows()).filter(|row| row % 4 != 1).collect();
+    let others: Vec<usize> = (0..data.rows()).filter(|row| row % 4 != 2).collect();
+    let machine =
+        Svc { c: 3.0, kernel: Kernel::Gaussian { gamma: 0.4 }, options: tight(), ..Svc::default() };
+    let dual = |start: Option<Start<'_>>| {
+        let model = machine.fit_rows(&data, &rows, start, &context).unwrap();
+        model.training.unwrap().outcome.dual
+    };
+    let cold = dual(None);
+    for (c, gamma) in [(3.0, 0.4), (0.1, 0.4), (50.0, 0.4), (3.0, 2.0)] {
+        let other = Svc { c, kernel: Kernel::Gaussian { gamma }, ..machine.clone() };
+        let model = other.fit_rows(&data, &others, None, &context).unwrap();
+        for start in [Start::Values(&model), Start::Scaled(&model), Start::Support(&model)] {
+            let warm = dual(Some(start));
+            assert!((warm - cold).abs() <= 1e-7 * cold, "{warm} {cold}");
+        }
+    }
+}
+
+#[test]
+fn every_strategy_finds_a_good_point() {
+    let data = iris();
+    let family = |point: &Point| -> Result<Box<dyn Machine>> { Ok(Box::new(svc(point))) };
+    let context = Context::new();
+    let grid = search(
+        &family,
+        &space(),
+        &data,
+        &plan(&data, Strategy::Grid, Metric::Accuracy),
+        None,
+        &context,
+    )
+    .unwrap();
+    let best = grid.best().unwrap().mean().unwrap();
+    assert_eq!(grid.trials.len(), 12);
+    assert!(grid.near_best().contains(&grid.best.unwrap()));
+    for strategy in [
+        Strategy::Refined { rounds: 2 },
+        Strategy::Random { points: 12 },
+        Strategy::Halving { factor: 3, smallest: 20 },
+        Strategy::Race,
+        Strategy::ModelBased { points: 12 },
+    ] {
+        let found = search(
+            &family,
+            &space(),
+            &data,
+            &plan(&data, strategy, Metric::Accuracy),
+            None,
+            &context,
+        )
+        .unwrap();
+        let score = found.best().unwrap().mean().unwrap();
+        assert!(score >= best - 0.03, "{strategy:?}: {score} {best}");
+        match strategy {
+            Strategy::Refined { .. } => assert!(score >= best && found.trials.len() > 20),
+            Strategy::Halving { .. } => assert_eq!(found.best().unwrap().rows, grid.trials[0].rows),
+            Strategy::Race => assert_eq!(score, best),
+            _ => assert_eq!(found.trials.len(), 12),
+        }
+    }
+}
+
+#[test]
+fn an_interrupted_search_goes_on_where_it_was() {
+    let data = iris();
+    let family = |point: &Point| -> Result<Box<dyn Machine>> { Ok(Box::new(svc(point))) };
+    let folder = tempfile::tempdir().unwrap();
+    let journal = folder.path().join("journal");
+    let plan = plan(&data, Strategy::Grid, Metric::Accuracy);
+    let whole = search(&family, &space(), &data, &plan, None, &Context::new()).unwrap();
+    let token = CancelToken::new();
+    let stop = token.clone();
+    let steps = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counter = steps.clone();
+    let context =
+        Context::new().with_cancel_token(token).with_observer(move |event: &widemargin::Event| {
+            if matches!(event, widemargin::Event::StageStep { .. })
+                && counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 19
+            {
+                stop.cancel();
+            }
+        });
+    let part = search(&family, &space(), &data, &plan, Some(&journal), &context).unwrap();
+    assert!(part.stopped.is_some());
+    let done = part.trials.iter().flat_map(|t| &t.records).flatten().count();
+    assert!((20..48).contains(&done), "{done}");
+    let again = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counter = again.clone();
+    let context = Context::new().with_observer(move |event: &widemargin::Event| {
+        if matches!(event, widemargin::Event::StageStep { .. }) {
+            counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        }
+    });
+    let rest = search(&family, &space(), &data, &plan, Some(&journal), &context).unwrap();
+    assert_eq!(again.load(std::sync::atomic::Ordering::Relaxed), 48 - done);
+    assert_eq!(means(&rest), means(&whole));
+    assert_eq!(rest.best, whole.best);
+    let other = Plan { scaling: Some(ScalingRule::Standard), ..plan };
+    assert!(search(&family, &space(), &data, &other, Some(&journal), &Context::new()).is_err());
+}
+
+#[test]
+fn a_time_limit_leaves_what_was_finished() {
+    let data = iris();
+    let family = |point: &Point| -> Result<Box<dyn Machine>> { Ok(Box::new(svc(point))) };
+    let context = Context::new().with_time_limit(Duration::ZERO);
+    let plan = plan(&data, Strategy::Grid, Metric::Accuracy);
+    let error = search(&family, &space(), &data, &plan, None, &context).unwrap_err();
+    assert!(matches!(error, widemargin::Error::Interrupted), "{error}");
+}
+
+#[test]
+fn machines_that_refuse_are_passed_over() {
+    let data = iris();
+    let family = |point: &Point| -> Result<Box<dyn Machine>> {
+        let nu = number(point, "nu");
+        Ok(Box::new(NuSvc { nu, options: tight(), ..NuSvc::default() }))
+    };
+    let space =
+        Space { axes: vec![Axis::list("nu", vec![Value::Number(0.2), Value::Number(1.5)])] };
+    let plan = plan(&data, Strategy::Grid, Metric::Accuracy);
+    let found = search(&family, &space, &data, &plan, None, &Context::new()).unwrap();
+    assert_eq!(found.best, Some(0));
+    assert!(found.trials[1].mean().is_none());
+    assert!(found.trials[1].failure.as_ref().unwrap().contains("nu"));
+}
+
+#[test]
+fn probabilities_are_scored() {
+    let data = iris();
+    let family = |point: &Point| -> Result<Box<dyn Machine>> { Ok(Box::new(svc(point))) };
+    let plan = plan(&data, Strategy::Grid, Metric::LogLoss);
+    let space = Space {
+        axes: space()
+            .axes
+            .into_iter()
+            .map(|mut axis| {
+                axis.values.truncate(2);
+                axis
+            })
+            .collect(),
+    };
+    let found = search(&family, &space, &data, &plan, None, &Context::new()).unwrap();
+    // A guess by class shares has −ln 3.
+    assert!(found.best().unwrap().mean().unwrap() > -0.5);
+    let judged_by_area = Plan { judge: area_judge(&data), ..plan };
+    let found = search(&family, &space, &data, &judged_by_area, None, &Context::new()).unwrap();
+    assert!(found.best().unwrap().mean().unwrap() > 0.95);
+}
+
+fn area_judge(data: &Dataset) -> Judge {
+    plan(data, Strategy::Grid, Metric::Auc).judge
+}
+
+/// Two overlapping classes on a line and a half.
+fn overlapping(rows: usize) -> Dataset {
+    let unit = |i: usize, k: usize| ((i * 7919 + k * 104_729) % 1009) as f64 / 1009.0;
+    let value = |i: usize, k: usize| unit(i, k) + if i % 2 == 0 { 0.0 } else { 0.45 };
+    let values = (0..rows).flat_map(|i| [value(i, 1), value(i, 2)]).collect();
+    let features = Matrix::DenseF64(Dense::new(rows, 2, values).unwrap());
+    Dataset::new(features, Labels::Int((0..rows as i64).map(|i| i % 2).collect())).unwrap()
+}
+
+#[test]
+fn estimates_stand_in_the_right_relation_to_leaving_one_out() {
+    let data = overlapping(80);
+    let context = Context::new();
+    for (c, gamma) in [(1.0, 1.0), (5.0, 3.0), (0.5, 10.0)] {
+        let svc = Svc { c, kernel: Kernel::Gaussian { gamma }, options: tight(), ..Svc::default() };
+        let model = svc.fit(&data, &context).unwrap();
+        let wrong = (0..data.rows())
+            .filter(|&out| {
+                let rows: Vec<usize> = (0..data.rows()).filter(|&row| row != out).collect();
+                let model = svc.fit_rows(&data, &rows, None, &context).unwrap();
+                let row = data.features().select_rows(&[out]);
+                let answer = model.predictor(&context).unwrap().predict(&row).unwrap();
+                answer != data.labels().select(&[out])
+            })
+            .count();
+        let share = |which| criterion(which, &svc, &model, &data, &context).unwrap();
+        let rows = data.rows() as f64;
+        let approximate = share(Criterion::ApproximateLeaveOneOut) * rows;
+        assert!((approximate - wrong as f64).abs() <= 3.0, "{approximate} {wrong}");
+        assert!(share(Criterion::XiAlpha) * rows >= wrong as f64);
+        assert!(share(Criterion::SpanBound) * rows >= wrong as f64);
+    }
+}
+
+#[test]
+fn a_search_by_estimate_needs_no_folds() {
+    let data = iris();
+    let family = |point: &Point| -> Result<Box<dyn Machine>> { Ok(Box::new(svc(point))) };
+    let judge = Judge::Estimate(Criterion::ApproximateLeaveOneOut);
+    let plan = Plan { strategy: Strategy::Grid, judge, scaling: None, reuse: Reuse::Everything };
+    let found = search(&family, &space(), &data, &plan, None, &Context::new()).unwrap();
+    assert!(found.best().unwrap().mean().unwrap() > 0.94);
+}
