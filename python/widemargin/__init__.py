@@ -22,6 +22,7 @@ from widemargin._linear import LinearSVC, LinearSVR, LogisticRegression
 from widemargin._multiclass import MulticlassSVC, OnlineSVC
 from widemargin._novelty import SVDD, OneClassSVM
 from widemargin._progress import History, Progress
+from widemargin._search import SVCSearchCV, tune
 from widemargin._svc import SVC, NuSVC
 from widemargin._svr import SVR, NuSVR
 
@@ -52,8 +53,10 @@ __all__ = [
     "ParzenClassifier",
     "ProbabilisticNeuralNetwork",
     "Progress",
+    "SVCSearchCV",
     "SpectralClustering",
     "__version__",
     "compare",
     "load",
+    "tune",
 ]

@@ -154,3 +154,14 @@ def compare(
     seed: int,
 ) -> dict[str, Any]: ...
 def check_kernel(text: str) -> None: ...
+
+def evaluate(
+    settings: Sequence[Settings],
+    factors: Sequence[str | list[float] | None],
+    features: Table,
+    targets: tuple[_Integers, list[Any]] | _Floats,
+    splits: Sequence[tuple[_Integers, _Integers]],
+    weights: _Floats | None = None,
+    cold: bool = False,
+    on_event: Callable[[str, tuple[Any, ...]], object] | None = None,
+) -> list[list[Any]]: ...

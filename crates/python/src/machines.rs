@@ -97,10 +97,19 @@ impl Settings {
 
     /// The machine for these classes.
     pub(crate) fn machine(&self, kernel: Kernel, classes: &[Label]) -> PyResult<Box<dyn Machine>> {
-        if let Some(linear) = &self.linear {
-            return self.linear(linear, classes);
+        match &self.linear {
+            Some(linear) => self.linear(linear, classes),
+            None => self.kernel_machine(kernel, classes.len(), ClassWeights::Uniform),
         }
-        let classes = classes.len();
+    }
+
+    /// The kernel machine for so many classes, with factors on C by class.
+    pub(crate) fn kernel_machine(
+        &self,
+        kernel: Kernel,
+        classes: usize,
+        class_weights: ClassWeights,
+    ) -> PyResult<Box<dyn Machine>> {
         let loss = if self.squared_loss { Loss::SquaredHinge } else { Loss::Hinge };
         let precision = if self.single_precision { Precision::F32 } else { Precision::F64 };
         let options = SolverOptions {
@@ -113,11 +122,11 @@ impl Settings {
         Ok(match self.machine.as_str() {
             "c-svc" => {
                 let scheme = self.scheme(classes)?;
-                Box::new(Svc { c, kernel, loss, scheme, options, ..Svc::default() })
+                Box::new(Svc { c, kernel, loss, class_weights, scheme, options, ..Svc::default() })
             }
             "nu-svc" => {
                 let scheme = self.scheme(classes)?;
-                Box::new(NuSvc { nu, kernel, scheme, options, ..NuSvc::default() })
+                Box::new(NuSvc { nu, kernel, class_weights, scheme, options, ..NuSvc::default() })
             }
             "epsilon-svr" => Box::new(Svr { c, epsilon, loss, kernel, options }),
             "nu-svr" => Box::new(NuSvr { c, nu, kernel, options }),
@@ -132,6 +141,7 @@ impl Settings {
                         c,
                         kernel,
                         bias: self.bias,
+                        class_weights,
                         options,
                         ..MulticlassSvc::default()
                     }),

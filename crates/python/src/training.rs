@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 const SMALL: f64 = 1e8;
 
 /// Takes the events of a training, on whatever thread they happen.
-type Listener = dyn Fn(&Event) + Send + Sync;
+pub(crate) type Listener = dyn Fn(&Event) + Send + Sync;
 
 /// What the rows are labelled with.
 #[derive(FromPyObject)]
@@ -190,14 +190,11 @@ pub(crate) fn train<'py>(
         context: order.context,
         steps: Arc::clone(&steps),
     };
-    let caller = Caller {
-        cancel: order.cancel,
-        on_event: order.on_event,
-        failure: None,
-        warnings: Vec::new(),
-    };
+    let caller = Caller::new(order.cancel, order.on_event);
+    let small = job.is_small();
+    let work = move |listener: &Arc<Listener>| job.run(listener);
     let (mut model, warnings) =
-        if job.is_small() { run_here(py, job, caller)? } else { run_beside(py, job, caller)? };
+        if small { run_here(py, work, caller)? } else { run_beside(py, work, caller)? };
     if let (Some(table), Some(names)) = (&mut model.classes, classes) {
         table.names = names;
     }
@@ -237,7 +234,7 @@ pub(crate) fn slice<'a, T: numpy::Element>(
 }
 
 /// What Python wants to know and to decide while a machine trains.
-struct Caller {
+pub(crate) struct Caller {
     cancel: CancelToken,
     on_event: Option<Py<PyAny>>,
     /// An exception of a callback or of Ctrl-C, and when it came; the training was told to stop.
@@ -246,6 +243,11 @@ struct Caller {
 }
 
 impl Caller {
+    /// Who gave the token is told by `on_event`.
+    pub(crate) fn new(cancel: CancelToken, on_event: Option<Py<PyAny>>) -> Self {
+        Self { cancel, on_event, failure: None, warnings: Vec::new() }
+    }
+
     /// Takes an event; calls Python when it wants to know.
     fn take(&mut self, py: Python<'_>, event: &Event) {
         if let Event::Warning { message } = event {
@@ -289,15 +291,15 @@ impl Caller {
     }
 
     /// What the training came to, once it has ended.
-    fn conclude(
+    fn conclude<R>(
         self,
-        result: thread::Result<widemargin::Result<Trained>>,
-    ) -> PyResult<(Trained, Vec<String>)> {
+        result: thread::Result<widemargin::Result<R>>,
+    ) -> PyResult<(R, Vec<String>)> {
         if let Some((failure, _)) = self.failure {
             return Err(failure);
         }
         match result {
-            Ok(model) => Ok((model.map_err(exception)?, self.warnings)),
+            Ok(result) => Ok((result.map_err(exception)?, self.warnings)),
             Err(panic) => {
                 let reason = reason(panic.as_ref());
                 Err(PyRuntimeError::new_err(format!("internal error while training: {reason}")))
@@ -312,7 +314,11 @@ fn reason(panic: &(dyn std::any::Any + Send)) -> String {
 }
 
 /// Trains on the calling thread; events are taken as they come.
-fn run_here(py: Python<'_>, job: Job, caller: Caller) -> PyResult<(Trained, Vec<String>)> {
+fn run_here<R: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&Arc<Listener>) -> widemargin::Result<R> + Send,
+    caller: Caller,
+) -> PyResult<(R, Vec<String>)> {
     let wants_all = caller.on_event.is_some();
     let shared = Arc::new(Mutex::new((caller, Instant::now())));
     let theirs = Arc::clone(&shared);
@@ -330,9 +336,9 @@ fn run_here(py: Python<'_>, job: Job, caller: Caller) -> PyResult<(Trained, Vec<
         }
     });
     let result = py.detach(|| {
-        let result = catch_unwind(AssertUnwindSafe(|| job.run(&listener)));
-        // The observers go with the job, so that the caller is nobody else's afterwards.
-        drop((job, listener));
+        // The observers go with the work, so that the caller is nobody else's afterwards.
+        let result = catch_unwind(AssertUnwindSafe(|| work(&listener)));
+        drop(listener);
         result
     });
     let shared = Arc::into_inner(shared)
@@ -341,16 +347,20 @@ fn run_here(py: Python<'_>, job: Job, caller: Caller) -> PyResult<(Trained, Vec<
 }
 
 /// What the worker tells the waiting thread.
-enum Message {
+enum Message<R> {
     Event(Event),
-    Done(Box<widemargin::Result<Trained>>),
+    Done(Box<widemargin::Result<R>>),
 }
 
 /// Trains on a thread of its own while the calling thread waits, takes events and looks for Ctrl-C.
-fn run_beside(py: Python<'_>, job: Job, mut caller: Caller) -> PyResult<(Trained, Vec<String>)> {
+pub(crate) fn run_beside<R: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce(&Arc<Listener>) -> widemargin::Result<R> + Send + 'static,
+    mut caller: Caller,
+) -> PyResult<(R, Vec<String>)> {
     let (sender, mut receiver) = channel();
     let wants_all = caller.on_event.is_some();
-    let events: Mutex<Sender<Message>> = Mutex::new(sender.clone());
+    let events: Mutex<Sender<Message<R>>> = Mutex::new(sender.clone());
     let listener: Arc<Listener> = Arc::new(move |event: &Event| {
         if wants_all || matches!(event, Event::Warning { .. }) {
             let events = events.lock().unwrap_or_else(PoisonError::into_inner);
@@ -361,9 +371,9 @@ fn run_beside(py: Python<'_>, job: Job, mut caller: Caller) -> PyResult<(Trained
     let worker = thread::Builder::new()
         .name("widemargin-fit".into())
         .spawn(move || {
-            let result = job.run(&listener);
-            // The tables go before the waiting thread hears of the end.
-            drop((job, listener));
+            // The tables go with the work, before the waiting thread hears of the end.
+            let result = work(&listener);
+            drop(listener);
             let _ = sender.send(Message::Done(Box::new(result)));
         })
         .map_err(|error| PyRuntimeError::new_err(format!("cannot start a thread: {error}")))?;

@@ -328,7 +328,7 @@ fn area_judge(data: &Dataset) -> Judge {
 /// Two overlapping classes on a line and a half.
 fn overlapping(rows: usize) -> Dataset {
     let unit = |i: usize, k: usize| ((i * 7919 + k * 104_729) % 1009) as f64 / 1009.0;
-    let value = |i: usize, k: usize| unit(i, k) + if i % 2 == 0 { 0.0 } else { 0.45 };
+    let value = |i: usize, k: usize| unit(i, k) + if i.is_multiple_of(2) { 0.0 } else { 0.45 };
     let values = (0..rows).flat_map(|i| [value(i, 1), value(i, 2)]).collect();
     let features = Matrix::DenseF64(Dense::new(rows, 2, values).unwrap());
     Dataset::new(features, Labels::Int((0..rows as i64).map(|i| i % 2).collect())).unwrap()

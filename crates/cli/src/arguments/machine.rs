@@ -8,6 +8,7 @@ use widemargin::machine::{
     Lasvm, Loss, Machine, MachineKind, MulticlassSvc, NuSvc, NuSvr, OneClass, OnlineSvc, Precision,
     Scaled, Scheme, SolverOptions, Strategy, Svc, Svdd, Svr, error_correcting_code,
 };
+use widemargin::operation::tune::Value;
 
 use super::linear::LinearArguments;
 use super::value::{number, value, whole};
@@ -241,6 +242,43 @@ impl MachineArguments {
                 Scheme::ErrorCorrecting(error_correcting_code(classes, seed))
             }
         })
+    }
+
+    /// Replaces a parameter by a value of a search.
+    pub(crate) fn set(&mut self, name: &str, value: &Value) -> CommandResult<()> {
+        let wrong = |expected: &str| {
+            Failure::usage(format!("--grid {name}: expected {expected}, found '{value}'"))
+        };
+        let number = || match value {
+            Value::Number(number) => Ok(*number),
+            Value::Text(_) => Err(wrong("a number")),
+        };
+        match name {
+            "c" => self.c = number()?,
+            "nu" => self.nu = number()?,
+            "epsilon" => self.epsilon = number()?,
+            "coef0" => self.coef0 = number()?,
+            "gamma" => {
+                self.gamma =
+                    value.to_string().parse().map_err(|_| wrong("scale, auto or a number"))?;
+            }
+            "degree" => {
+                self.degree = value.to_string().parse().map_err(|_| wrong("a whole number"))?;
+            }
+            "kernel" => self.kernel = value.to_string(),
+            "class-weight" => {
+                self.class_weight = match value.to_string().as_str() {
+                    "none" => None,
+                    "balanced" => Some(ClassWeights::Balanced),
+                    _ => return Err(wrong("none or balanced")),
+                };
+            }
+            _ => {
+                let known = "c, nu, epsilon, gamma, degree, coef0, kernel or class-weight";
+                return Err(Failure::usage(format!("--grid: expected {known}, found '{name}'")));
+            }
+        }
+        Ok(())
     }
 
     /// The machine, its parameters set for a data set and after the scaling of its features.

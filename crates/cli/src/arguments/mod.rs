@@ -6,7 +6,7 @@ mod linear;
 mod machine;
 mod resources;
 mod scale;
-mod value;
+pub(crate) mod value;
 
 pub(crate) use classic::ClassicArguments;
 pub(crate) use input::{FormatName, InputArguments, first_index};

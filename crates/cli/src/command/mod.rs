@@ -12,6 +12,7 @@ mod predict;
 mod scale;
 mod stream;
 mod train;
+mod tune;
 
 use clap::{Parser, Subcommand};
 
@@ -23,6 +24,7 @@ Examples:
   widemargin train heart.csv --c 10 --scale standard -o heart.wm
   widemargin predict new.csv --model heart.wm -o answers.txt
   widemargin cross-validate heart.csv --kernel poly --degree 2 --folds 10
+  widemargin tune heart.csv --scale standard --picture heat.svg -o heart.wm
   widemargin compare heart.csv -o heart.svg
   widemargin inspect heart.wm
   widemargin compress heart.wm --max-loss 0.2% --data held-out.csv -o small.wm
@@ -62,6 +64,7 @@ enum Command {
     Train(train::Arguments),
     Predict(predict::Arguments),
     CrossValidate(cross_validate::Arguments),
+    Tune(tune::Arguments),
     Compare(compare::Arguments),
     Scale(scale::Arguments),
     Inspect(inspect::Arguments),
@@ -93,6 +96,7 @@ impl CommandLine {
             Command::Train(arguments) => train::run(&arguments, interrupt),
             Command::Predict(arguments) => predict::run(&arguments, interrupt),
             Command::CrossValidate(arguments) => cross_validate::run(&arguments, interrupt),
+            Command::Tune(arguments) => tune::run(&arguments, interrupt),
             Command::Compare(arguments) => compare::run(&arguments, interrupt),
             Command::Scale(arguments) => scale::run(&arguments, interrupt),
             Command::Inspect(arguments) => inspect::run(&arguments),

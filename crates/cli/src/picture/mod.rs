@@ -2,6 +2,7 @@
 
 mod confusion;
 mod curve;
+mod heat;
 mod intervals;
 mod regions;
 mod sizes;
@@ -15,6 +16,7 @@ use widemargin::data::write::write_atomically;
 
 pub(crate) use confusion::confusion;
 pub(crate) use curve::{Curve, roc};
+pub(crate) use heat::{Heat, heat};
 pub(crate) use intervals::{Interval, intervals};
 pub(crate) use regions::{Regions, regions};
 pub(crate) use sizes::sizes;

@@ -1,0 +1,166 @@
+//! Many machines on many splits: the engine of the searches.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+use widemargin::data::{Dataset, Label, Labels};
+use widemargin::machine::{ClassWeights, Machine};
+use widemargin::operation::tune::{Answer, Job, Reuse, Split, evaluate as evaluate_all};
+use widemargin::{CancelToken, Event};
+
+use crate::errors::exception;
+use crate::machines::Settings;
+use crate::table::Table;
+use crate::training::{Caller, Listener, Targets, run_beside, slice};
+
+/// Factors on C by class.
+#[derive(FromPyObject)]
+pub(crate) enum Factors {
+    /// `"balanced"`
+    Rule(String),
+    /// One for every class.
+    Given(Vec<f64>),
+}
+
+impl Factors {
+    fn weights(self) -> PyResult<ClassWeights> {
+        match self {
+            Self::Rule(rule) if rule == "balanced" => Ok(ClassWeights::Balanced),
+            Self::Rule(rule) => {
+                Err(PyValueError::new_err(format!("expected class weights, found '{rule}'")))
+            }
+            Self::Given(factors) => {
+                let named = |(code, factor): (usize, f64)| (Label::Int(code as i64), factor);
+                Ok(ClassWeights::Given(factors.into_iter().enumerate().map(named).collect()))
+            }
+        }
+    }
+}
+
+/// What one machine made of one split, until Python takes it.
+struct Answered {
+    answers: Vec<f64>,
+    values: Vec<f64>,
+    functions: usize,
+    fit_seconds: f64,
+    predict_seconds: f64,
+    iterations: u64,
+}
+
+/// By machine, then split: the answer or what is wrong; `None` where the search was stopped.
+type Results = Vec<Vec<Option<Result<Answered, String>>>>;
+
+/// Trains every machine on the training rows of every split and lets it answer the test rows.
+///
+/// Returns, for every machine, a list with an item for every split: a message, or a tuple of answers
+/// (positions of classes, or numbers), scores (of every class, or of the second of two classes, or
+/// the decision values), seconds of training, seconds of prediction and solver steps.
+#[pyfunction]
+#[pyo3(signature = (settings, factors, features, targets, splits, weights=None, cold=false, on_event=None))]
+pub(crate) fn evaluate<'py>(
+    py: Python<'py>,
+    settings: Vec<Settings>,
+    factors: Vec<Option<Factors>>,
+    features: Table<'py>,
+    targets: Targets<'py>,
+    splits: Vec<(PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, i64>)>,
+    weights: Option<PyReadonlyArray1<'py, f64>>,
+    cold: bool,
+    on_event: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyList>> {
+    let Some(first) = settings.first() else { return Ok(PyList::empty(py)) };
+    let cancel = CancelToken::new();
+    let context = first.context(cancel.clone())?;
+    let matrix = features.matrix()?;
+    let (labels, classes) = match targets {
+        Targets::Numbers(values) => (Labels::Real(slice(&values)?.to_vec()), 0),
+        Targets::Classes(codes, names) => (Labels::Int(slice(&codes)?.to_vec()), names.len()),
+    };
+    let mut machines: Vec<Box<dyn Machine>> = Vec::with_capacity(settings.len());
+    for (settings, factors) in settings.iter().zip(factors) {
+        let weights = factors.map_or(Ok(ClassWeights::Uniform), Factors::weights)?;
+        machines.push(settings.weighted_machine(settings.kernel(&matrix)?, classes, weights)?);
+    }
+    let mut data = Dataset::new(matrix, labels).map_err(exception)?;
+    if let Some(weights) = weights {
+        data = data.with_weights(slice(&weights)?.to_vec()).map_err(exception)?;
+    }
+    let rows = |indices: &PyReadonlyArray1<'py, i64>| -> PyResult<Vec<usize>> {
+        Ok(slice(indices)?.iter().map(|&row| row as usize).collect())
+    };
+    let splits: Vec<Split> = splits
+        .iter()
+        .map(|(train, test)| Ok(Split { train: rows(train)?, test: rows(test)? }))
+        .collect::<PyResult<_>>()?;
+    let work = move |listener: &Arc<Listener>| {
+        let listener = Arc::clone(listener);
+        let context = context.with_observer(move |event: &Event| listener(event));
+        let reuse = if cold { Reuse::Nothing } else { Reuse::Everything };
+        let job = Job {
+            machines: &machines,
+            data: &data,
+            splits: &splits,
+            scaling: None,
+            probabilities: false,
+            reuse,
+        };
+        let empty = || (0..splits.len()).map(|_| None).collect();
+        let results: Mutex<Results> = Mutex::new(machines.iter().map(|_| empty()).collect());
+        let take = |m: usize, s: usize, answer: widemargin::Result<Answer<'_>>| {
+            let answered = answer.map(|answer| answered(&answer)).map_err(|e| e.to_string());
+            results.lock().unwrap_or_else(PoisonError::into_inner)[m][s] = Some(answered);
+            Ok(())
+        };
+        evaluate_all(&job, |_, _| true, take, &context)?;
+        Ok(results.into_inner().unwrap_or_else(PoisonError::into_inner))
+    };
+    let (results, _) = run_beside(py, work, Caller::new(cancel, on_event))?;
+    let list = PyList::empty(py);
+    for of_machine in results {
+        let items = PyList::empty(py);
+        for result in of_machine {
+            match result {
+                None => items.append(py.None())?,
+                Some(Err(message)) => items.append(message)?,
+                Some(Ok(answered)) => items.append(answered.into_python(py)?)?,
+            }
+        }
+        list.append(items)?;
+    }
+    Ok(list)
+}
+
+fn answered(answer: &Answer<'_>) -> Answered {
+    let model = answer.predictor.model();
+    let classes = model.classes.as_ref().map(|table| table.names.len());
+    // Labels of classes are their positions.
+    let answers = answer.predictor.answers(&answer.values).values().unwrap_or_default();
+    let (values, functions) = match classes {
+        // Positive means the first class here, the second there.
+        Some(2) => (answer.values.values().iter().map(|value| -value).collect(), 1),
+        Some(count) => (answer.predictor.class_scores(&answer.values).into_values(), count),
+        None => (answer.values.values().to_vec(), 1),
+    };
+    Answered {
+        answers,
+        values,
+        functions,
+        fit_seconds: answer.fit_seconds,
+        predict_seconds: answer.predict_seconds,
+        iterations: answer.iterations,
+    }
+}
+
+type Item<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f64>>, f64, f64, u64);
+
+impl Answered {
+    fn into_python(self, py: Python<'_>) -> PyResult<Item<'_>> {
+        let rows = self.answers.len();
+        let values = self.values.into_pyarray(py).reshape([rows, self.functions])?;
+        let answers = self.answers.into_pyarray(py);
+        Ok((answers, values, self.fit_seconds, self.predict_seconds, self.iterations))
+    }
+}

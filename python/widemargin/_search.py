@@ -1,0 +1,397 @@
+"""Model selection: `SVCSearchCV` and `tune`.
+
+The compiled half trains every candidate on every split with all that they share computed once; the
+answers are then replayed to scikit-learn's own `GridSearchCV`, so that scores, ranks, refitting and
+every option of it mean what they mean there.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
+from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
+from sklearn.utils import check_random_state, indexable
+from sklearn.utils.validation import check_array
+
+from widemargin import _core
+from widemargin._base import BaseMachine
+from widemargin._progress import Monitor
+from widemargin._svc import SVC, BaseSVC, NuSVC
+from widemargin._svr import SVR, NuSVR
+from widemargin._tables import to_core
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+    from typing_extensions import Self
+
+#: Kernels whose values do not depend on gamma.
+_WITHOUT_GAMMA = ("linear", "cosine", "precomputed")
+
+
+class SVCSearchCV(GridSearchCV):
+    """Grid search over the parameters of a support vector machine, everything shared.
+
+    Called as `sklearn.model_selection.GridSearchCV` is, with the same attributes afterwards and the
+    same scores to the tolerance of the solver. Kernel values are computed once per kernel for all
+    folds and penalties, two-class problems of all penalties and folds share one matrix, and every
+    training starts from its solved neighbours.
+
+    `estimator` is a :class:`SVC`, :class:`NuSVC`, :class:`SVR` or :class:`NuSVR`; with anything
+    else, a kernel that is a function, or probabilities, it does what `GridSearchCV` does.
+
+    Parameters
+    ----------
+    estimator : estimator object
+        The machine whose parameters are searched.
+    param_grid : dict or list of dict
+        Values of parameters, as for `GridSearchCV`.
+    scoring, refit, cv, verbose, pre_dispatch, error_score, return_train_score
+        As for `GridSearchCV`. Scorers may ask for answers and decision values; they are given the
+        numbers of the rows in the place of the rows.
+    n_jobs : int, default=None
+        Threads.
+    cache_size : float, default=1024
+        Megabytes that kernel values may take.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from widemargin import SVC, SVCSearchCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = SVCSearchCV(SVC(), {"C": [0.1, 1, 10], "gamma": [0.01, 0.1, 1]}).fit(X, y)
+    >>> search.best_params_
+    {'C': 10, 'gamma': 0.1}
+    >>> round(search.best_score_, 2)
+    0.98
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Any,
+        *,
+        scoring: Any = None,
+        n_jobs: int | None = None,
+        refit: Any = True,
+        cv: Any = None,
+        verbose: int = 0,
+        pre_dispatch: Any = "2*n_jobs",
+        error_score: Any = np.nan,
+        return_train_score: bool = False,
+        cache_size: float = 1024.0,
+    ) -> None:
+        super().__init__(
+            estimator,
+            param_grid,
+            scoring=scoring,
+            n_jobs=n_jobs,
+            refit=refit,
+            cv=cv,
+            verbose=verbose,
+            pre_dispatch=pre_dispatch,
+            error_score=error_score,
+            return_train_score=return_train_score,
+        )
+        self.cache_size = cache_size
+
+    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
+        """Try every candidate on every split, then train the best on all rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
+            Rows; with ``kernel="precomputed"`` their similarities.
+        y : array-like of shape (n_samples,)
+            Class labels or numbers.
+        **params : dict
+            ``sample_weight`` for the machines and ``groups`` for the splitter.
+
+        Returns
+        -------
+        self : object
+            The fitted search.
+        """
+        candidates = list(ParameterGrid(self.param_grid))
+        known = {"sample_weight", "groups"}
+        if y is None or not set(params) <= known or not self._can_share(candidates):
+            super().fit(X, y, **params)
+            return self
+        X, y = indexable(X, y)
+        rows = np.arange(len(y))
+        splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
+        splits = list(splitter.split(rows, y, groups=params.get("groups")))
+        answers = self._evaluate(candidates, X, y, params.get("sample_weight"), splits)
+        replay = _replay(self.estimator)(answers)
+        search = GridSearchCV(
+            replay,
+            {"candidate": list(range(len(candidates)))},
+            scoring=self.scoring,
+            refit=self.refit,
+            cv=splits,
+            verbose=self.verbose,
+            error_score=self.error_score,
+            return_train_score=self.return_train_score,
+        )
+        search.fit(rows.reshape(-1, 1), y)
+        self._adopt(search, candidates, answers)
+        if self.refit:
+            self.best_estimator_ = clone(self.estimator).set_params(
+                **clone(self.best_params_, safe=False)
+            )
+            started = time.time()
+            weights = params.get("sample_weight")
+            self.best_estimator_.fit(X, y, **({} if weights is None else {"sample_weight": weights}))
+            self.refit_time_ = time.time() - started
+            if hasattr(self.best_estimator_, "feature_names_in_"):
+                self.feature_names_in_ = self.best_estimator_.feature_names_in_
+        return self
+
+    def _can_share(self, candidates: list[dict[str, Any]]) -> bool:
+        if type(self.estimator) not in (SVC, NuSVC, SVR, NuSVR):
+            return False
+        for candidate in candidates:
+            machine = clone(self.estimator).set_params(**clone(candidate, safe=False))
+            wanted = getattr(machine, "probability", "deprecated")
+            if callable(machine.kernel) or (wanted != "deprecated" and wanted):
+                return False
+        return True
+
+    def _evaluate(
+        self,
+        candidates: list[dict[str, Any]],
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        splits: list[tuple[NDArray[Any], NDArray[Any]]],
+    ) -> _Answers:
+        X = check_array(
+            X, dtype=[np.float64, np.float32], order="C", accept_sparse="csr", input_name="X"
+        )
+        machines = []
+        for candidate in candidates:
+            machine = clone(self.estimator).set_params(**clone(candidate, safe=False))
+            machine._validate_params()
+            machines.append(machine)
+        targets = machines[0]._targets(y)
+        weights = BaseMachine._weights(machines[0], sample_weight, targets, X)
+        seed = int(check_random_state(machines[0].random_state).randint(np.iinfo("i").max))
+        settings, factors = [], []
+        for machine in machines:
+            machine.n_jobs, machine.cache_size = self.n_jobs, self.cache_size
+            settings.append(machine._settings(X, seed))
+            factors.append(_factors(machine, y))
+        # The answers to the training rows stand after those to the test rows.
+        asked = [
+            (
+                np.ascontiguousarray(train, dtype=np.int64),
+                np.concatenate([test, train] if self.return_train_score else [test]).astype(
+                    np.int64
+                ),
+            )
+            for train, test in splits
+        ]
+        classes = getattr(machines[0], "classes_", None)
+        answers = _Answers(len(candidates), splits, asked, classes)
+        table = to_core(X)
+        whole = [k for k, each in enumerate(settings) if not _scales(each)]
+        monitor = Monitor(self.verbose, [])
+
+        def run(places: Sequence[int], parts: Sequence[int], own: list[_core.Settings]) -> None:
+            if not places:
+                return
+            found = _core.evaluate(
+                own,
+                [factors[k] for k in places],
+                table,
+                targets,
+                [asked[s] for s in parts],
+                weights,
+                False,
+                monitor if monitor.listens else None,
+            )
+            for k, of_machine in zip(places, found, strict=True):
+                for s, item in zip(parts, of_machine, strict=True):
+                    answers.items[k][s] = item
+
+        run(whole, range(len(splits)), [settings[k] for k in whole])
+        # gamma="scale" looks at the training rows of each split.
+        scaled = [k for k, each in enumerate(settings) if _scales(each)]
+        for s, (train, _) in enumerate(splits if scaled else []):
+            gamma = _scale(X[train])
+            run(scaled, [s], [{**settings[k], "gamma": gamma} for k in scaled])
+        return answers
+
+    def _adopt(
+        self, search: GridSearchCV, candidates: list[dict[str, Any]], answers: _Answers
+    ) -> None:
+        results = {
+            name: column
+            for name, column in search.cv_results_.items()
+            if name not in ("params", "param_candidate")
+        }
+        fit_times, score_times = answers.seconds()
+        for name, seconds in (("fit", fit_times), ("score", score_times)):
+            results[f"mean_{name}_time"] = seconds.mean(axis=1)
+            results[f"std_{name}_time"] = seconds.std(axis=1)
+        times = {name: results.pop(name) for name in list(results) if name.endswith("_time")}
+        self.cv_results_ = {**times, **_columns(candidates), "params": candidates, **results}
+        self.scorer_, self.n_splits_ = search.scorer_, search.n_splits_
+        self.multimetric_ = search.multimetric_
+        for name in ("best_index_", "best_score_"):
+            if hasattr(search, name):
+                setattr(self, name, getattr(search, name))
+        if hasattr(search, "best_index_"):
+            self.best_params_ = candidates[search.best_index_]
+
+
+def _factors(machine: BaseMachine, y: Any) -> Any:
+    """Factors on C by class: a rule that looks at each split, or one number per class."""
+    if not isinstance(machine, BaseSVC) or machine.class_weight is None:
+        return None
+    if machine.class_weight == "balanced":
+        return "balanced"
+    machine._targets(y)
+    return [float(factor) for factor in machine.class_weight_]
+
+
+def _scales(settings: _core.Settings) -> bool:
+    return settings["gamma"] == "scale" and settings["kernel"] not in _WITHOUT_GAMMA
+
+
+def _scale(X: Any) -> float:
+    """Return scikit-learn's gamma="scale"."""
+    variance = (X.multiply(X)).mean() - X.mean() ** 2 if sp.issparse(X) else X.var()
+    return float(1.0 / (X.shape[1] * variance)) if variance != 0 else 1.0
+
+
+def _columns(candidates: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the columns of parameters as `GridSearchCV` shows them."""
+    columns: dict[str, Any] = {}
+    for name in sorted({name for candidate in candidates for name in candidate}):
+        column = np.ma.masked_all(len(candidates), dtype=object)
+        for k, candidate in enumerate(candidates):
+            if name in candidate:
+                column[k] = candidate[name]
+        kinds = {type(candidate[name]) for candidate in candidates if name in candidate}
+        if kinds <= {int} or kinds <= {float, int}:
+            kind = np.int64 if kinds <= {int} else np.float64
+            filled = np.ma.masked_all(len(candidates), dtype=kind)
+            for k, candidate in enumerate(candidates):
+                if name in candidate:
+                    filled[k] = candidate[name]
+            column = filled
+        columns[f"param_{name}"] = column
+    return columns
+
+
+class _Answers:
+    """What every candidate answered on every split; copies are the same object."""
+
+    def __init__(
+        self,
+        candidates: int,
+        splits: list[tuple[NDArray[Any], NDArray[Any]]],
+        asked: list[tuple[NDArray[np.int64], NDArray[np.int64]]],
+        classes: Any,
+    ) -> None:
+        self.items: list[list[Any]] = [[None] * len(splits) for _ in range(candidates)]
+        self.places = {np.asarray(train).tobytes(): s for s, (train, _) in enumerate(splits)}
+        self.rows = [rows for _, rows in asked]
+        self.classes = classes
+
+    def __deepcopy__(self, memo: Any) -> _Answers:
+        return self
+
+    def seconds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        def pick(which: int) -> NDArray[np.float64]:
+            table = [
+                [item[which] if isinstance(item, tuple) else 0.0 for item in row]
+                for row in self.items
+            ]
+            return np.asarray(table, dtype=np.float64)
+
+        return pick(2), pick(3)
+
+
+class _Replay(BaseEstimator):
+    """An estimator that gives the answers another one gave."""
+
+    def __init__(self, answers: _Answers, candidate: int = 0) -> None:
+        self.answers = answers
+        self.candidate = candidate
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Find the split that the rows are of."""
+        if self.answers.classes is not None:
+            self.classes_ = self.answers.classes
+        place = self.answers.places.get(np.ascontiguousarray(X[:, 0]).tobytes())
+        # The last call is for all rows, whose answers nobody asks for.
+        item = None if place is None else self.answers.items[self.candidate][place]
+        if isinstance(item, str):
+            raise ValueError(item)
+        if place is not None and item is None:
+            raise ValueError("the search was stopped before this candidate was trained")
+        self.item_, self.place_ = item, place
+        return self
+
+    def _at(self, X: Any, which: int) -> Any:
+        rows = self.answers.rows[self.place_]
+        order = np.argsort(rows, kind="stable")
+        return self.item_[which][order[np.searchsorted(rows, X[:, 0], sorter=order)]]
+
+
+class _ReplayClassifier(ClassifierMixin, _Replay):
+    def predict(self, X: Any) -> Any:
+        """Return the classes that were answered."""
+        return self.classes_[self._at(X, 0).astype(np.int64)]
+
+    def decision_function(self, X: Any) -> Any:
+        """Return the scores of the classes."""
+        values = self._at(X, 1)
+        return values[:, 0] if values.shape[1] == 1 else values
+
+
+class _ReplayRegressor(RegressorMixin, _Replay):
+    def predict(self, X: Any) -> Any:
+        """Return the numbers that were answered."""
+        return self._at(X, 0)
+
+
+def _replay(estimator: BaseMachine) -> type[_Replay]:
+    return _ReplayClassifier if is_classifier(estimator) else _ReplayRegressor
+
+
+def tune(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    param_grid: Any = None,
+    **options: Any,
+) -> SVCSearchCV:
+    """Find good parameters: a fitted :class:`SVCSearchCV`.
+
+    Without `param_grid` the penalty and, for kernels that have it, gamma are searched over the
+    ranges of LIBSVM's ``grid.py``. Other options are those of :class:`SVCSearchCV`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from widemargin import SVC, tune
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = tune(SVC(), X, y, {"C": [1, 10]}, cv=3)
+    >>> search.n_splits_
+    3
+    """
+    if param_grid is None:
+        penalty = "nu" if isinstance(estimator, NuSVC) else "C"
+        steps = np.geomspace(0.05, 0.8, 5) if penalty == "nu" else 2.0 ** np.arange(-5, 16, 2)
+        param_grid = {penalty: list(steps)}
+        if getattr(estimator, "kernel", "rbf") not in _WITHOUT_GAMMA:
+            param_grid["gamma"] = list(2.0 ** np.arange(-15, 4, 2))
+    return SVCSearchCV(estimator, param_grid, **options).fit(X, y)
