@@ -337,7 +337,7 @@ fn held_out(
             let values = Dense::new(held.len(), row.len(), row.repeat(held.len()))?;
             return Ok(Some((held, values)));
         }
-        let Some(model) = fit_part(machine, data, &train, None, context)? else { return Ok(None) };
+        let Some(model) = fit_part(machine, data, &train, context)? else { return Ok(None) };
         let values = model.predictor(context)?.decision_values_of(data.features(), &held)?;
         Ok(Some((held, align(&model, values)?)))
     })?;

@@ -146,7 +146,7 @@ fn validate_fold(
 ) -> Result<Option<FoldAnswers>> {
     let started = Instant::now();
     let (train, held) = plan.split(fold);
-    let Some(model) = fit_part(machine, data, &train, None, context)? else { return Ok(None) };
+    let Some(model) = fit_part(machine, data, &train, context)? else { return Ok(None) };
     let predictor = model.predictor(context)?;
     let answers = predictor.answers(&predictor.decision_values_of(data.features(), &held)?);
     let status = model.training.as_ref().map_or(Status::Solved, |t| t.outcome.status);

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use crate::context::{Context, Event};
 use crate::data::{ClassOrder, Dataset};
 use crate::error::{Error, Result};
-use crate::machine::{Machine, MachineKind, Model, Start};
+use crate::machine::{Machine, MachineKind, Model};
 use crate::random::Generator;
 use crate::solver::Status;
 
@@ -215,10 +215,9 @@ pub(super) fn fit_part(
     machine: &dyn Machine,
     data: &Dataset,
     rows: &[usize],
-    start: Option<Start<'_>>,
     context: &Context,
 ) -> Result<Option<Model>> {
-    let model = machine.fit_rows(data, rows, start, context)?;
+    let model = machine.fit_rows(data, rows, None, context)?;
     let status = model.training.as_ref().map(|training| training.outcome.status);
     let whole = !matches!(status, Some(Status::Interrupted | Status::TimeLimit));
     Ok(whole.then_some(model))

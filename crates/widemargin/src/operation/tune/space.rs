@@ -177,10 +177,9 @@ impl Space {
 
     /// `count` points at random.
     pub(super) fn random(&self, count: usize, generator: &mut Generator) -> Vec<Point> {
-        let share = |generator: &mut Generator| generator.bits() as f64 / 2f64.powi(64);
         (0..count)
             .map(|_| {
-                let shares: Vec<f64> = self.axes.iter().map(|_| share(generator)).collect();
+                let shares: Vec<f64> = self.axes.iter().map(|_| generator.unit()).collect();
                 self.at(&shares)
             })
             .collect()

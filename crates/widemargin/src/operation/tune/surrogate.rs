@@ -73,7 +73,6 @@ pub(super) fn promising(
     generator: &mut Generator,
     set: InstructionSet,
 ) -> Vec<f64> {
-    let share = |generator: &mut Generator| generator.bits() as f64 / 2f64.powi(64);
     let count = scores.len().max(1) as f64;
     let mean = scores.iter().sum::<f64>() / count;
     let variance = scores.iter().map(|s| (s - mean).powi(2)).sum::<f64>() / count;
@@ -84,7 +83,7 @@ pub(super) fn promising(
         .filter_map(|&length| Process::new(points, &standard, length, set))
         .max_by(|a, b| a.likelihood.total_cmp(&b.likelihood));
     let random = |generator: &mut Generator| -> Vec<f64> {
-        (0..dimensions).map(|_| share(generator)).collect()
+        (0..dimensions).map(|_| generator.unit()).collect()
     };
     let Some(process) = process else { return random(generator) };
     let leader = (0..standard.len()).max_by(|&a, &b| standard[a].total_cmp(&standard[b]));
@@ -93,7 +92,7 @@ pub(super) fn promising(
     for candidate in 0..CANDIDATES {
         let mut x = random(generator);
         if candidate % 2 == 1 {
-            let width = 0.2 * share(generator);
+            let width = 0.2 * generator.unit();
             for (x, centre) in x.iter_mut().zip(&points[leader]) {
                 *x = (centre + width * (2.0 * *x - 1.0)).clamp(0.0, 1.0);
             }
