@@ -82,7 +82,7 @@ pub(crate) fn evaluate<'py>(
     let mut machines: Vec<Box<dyn Machine>> = Vec::with_capacity(settings.len());
     for (settings, factors) in settings.iter().zip(factors) {
         let weights = factors.map_or(Ok(ClassWeights::Uniform), Factors::weights)?;
-        machines.push(settings.weighted_machine(settings.kernel(&matrix)?, classes, weights)?);
+        machines.push(settings.kernel_machine(settings.kernel(&matrix)?, classes, weights)?);
     }
     let mut data = Dataset::new(matrix, labels).map_err(exception)?;
     if let Some(weights) = weights {

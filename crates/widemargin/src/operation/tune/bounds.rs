@@ -15,9 +15,9 @@ use std::str::FromStr;
 use crate::context::Context;
 use crate::data::{ClassOrder, Dataset};
 use crate::error::{Error, Result};
-use crate::kernel::{InstructionSet, KernelBlocks};
+use crate::kernel::KernelBlocks;
 use crate::machine::{ClassTable, Model, Scheme, Svc};
-use crate::solver::Cholesky;
+use crate::solver::algebra::Cholesky;
 
 /// Share of the mean diagonal added to it, so that repeated rows do no harm.
 const JITTER: f64 = 1e-10;
@@ -92,10 +92,9 @@ pub fn criterion(
     let predictor = model.predictor(context)?;
     let mut values = predictor.decision_values(data.features())?.into_values();
     let functions = model.functions.len();
-    let set = context.instruction_set();
     for f in 0..functions {
-        let estimate = Function::new(which, svc, model, f, set)?;
-        for (row, value) in estimate.flipped(table, &class_of, &values, functions) {
+        let estimate = Function::new(which, svc, model, f, context)?;
+        for (row, value) in estimate.flipped(table, &class_of, &values, functions)? {
             values[row * functions + f] = value;
         }
     }
@@ -114,7 +113,7 @@ struct Function<'a> {
     /// Support vectors with their coefficients.
     support: Vec<(usize, f64)>,
     blocks: KernelBlocks<f64>,
-    set: InstructionSet,
+    context: &'a Context,
 }
 
 impl<'a> Function<'a> {
@@ -123,7 +122,7 @@ impl<'a> Function<'a> {
         svc: &'a Svc,
         model: &'a Model,
         index: usize,
-        set: InstructionSet,
+        context: &'a Context,
     ) -> Result<Self> {
         let parts = model.functions[index].parts.iter();
         let support: Vec<(usize, f64)> = parts
@@ -131,8 +130,13 @@ impl<'a> Function<'a> {
             .filter(|(_, coefficient)| *coefficient != 0.0)
             .collect();
         let order: Vec<usize> = support.iter().map(|(s, _)| *s).collect();
-        let blocks = KernelBlocks::new(&model.kernel, &model.support, Some(&order), set)?;
-        Ok(Self { which, svc, model, index, support, blocks, set })
+        let blocks = KernelBlocks::new(
+            &model.kernel,
+            &model.support,
+            Some(&order),
+            context.instruction_set(),
+        )?;
+        Ok(Self { which, svc, model, index, support, blocks, context })
     }
 
     /// The rows whose decision value changes its sign, with the value they then have.
@@ -142,7 +146,7 @@ impl<'a> Function<'a> {
         class_of: &[usize],
         values: &[f64],
         functions: usize,
-    ) -> Vec<(usize, f64)> {
+    ) -> Result<Vec<(usize, f64)>> {
         let value = |s: usize| values[self.model.support_rows[s] * functions + self.index];
         let sign = |s: usize| {
             let class = class_of[self.model.support_rows[s]];
@@ -151,7 +155,7 @@ impl<'a> Function<'a> {
         let margins: Vec<f64> = self.support.iter().map(|&(s, _)| sign(s) * value(s)).collect();
         let spans = match self.which {
             Criterion::XiAlpha => vec![0.0; margins.len()],
-            _ => self.squared_spans(&margins),
+            _ => self.squared_spans(&margins)?,
         };
         let (radius, diameter) = self.extent();
         let mut flipped = Vec::new();
@@ -170,7 +174,7 @@ impl<'a> Function<'a> {
                 flipped.push((row, sign(s) * without.min(-f64::MIN_POSITIVE)));
             }
         }
-        flipped
+        Ok(flipped)
     }
 
     /// Margin below which a support vector is at its bound.
@@ -193,7 +197,7 @@ impl<'a> Function<'a> {
     }
 
     /// Sₚ² of every support vector, given y f of each.
-    fn squared_spans(&self, margins: &[f64]) -> Vec<f64> {
+    fn squared_spans(&self, margins: &[f64]) -> Result<Vec<f64>> {
         let n = self.support.len();
         let edge = self.edge();
         let free: Vec<usize> = (0..n).filter(|&i| margins[i] >= edge).collect();
@@ -211,13 +215,19 @@ impl<'a> Function<'a> {
         for i in 0..m {
             matrix[i * m + i] += jitter;
         }
-        let Some(cholesky) = Cholesky::new(matrix, m, self.set).filter(|_| m > 0) else {
-            return diagonal.to_vec();
+        let Some(cholesky) = Cholesky::new(matrix, m, self.context)?.filter(|_| m > 0) else {
+            return Ok(diagonal.to_vec());
         };
         let mut ones = vec![1.0; m];
         cholesky.solve(&mut ones);
         let total: f64 = ones.iter().sum();
-        let inverse = cholesky.inverse_diagonal();
+        let lower = cholesky.inverse_lower();
+        let mut inverse = vec![0.0; m];
+        for row in lower.chunks_exact(m) {
+            for (sum, entry) in inverse.iter_mut().zip(row) {
+                *sum += entry * entry;
+            }
+        }
         let mut spans = vec![0.0; n];
         for (k, &i) in free.iter().enumerate() {
             spans[i] = 1.0 / (inverse[k] - ones[k] * ones[k] / total);
@@ -226,11 +236,12 @@ impl<'a> Function<'a> {
             self.blocks.block(&[i], 0..n, &mut [&mut row]);
             let mut half: Vec<f64> = free.iter().map(|&j| row[j]).collect();
             let sum: f64 = half.iter().zip(&ones).map(|(k, w)| k * w).sum();
-            cholesky.forward(&mut half);
+            cholesky.solve_lower(&mut half);
             let known: f64 = half.iter().map(|v| v * v).sum();
             spans[i] = diagonal[i] - known + (sum - 1.0).powi(2) / total;
         }
-        spans.into_iter().map(|span| if span.is_finite() { span.max(0.0) } else { 0.0 }).collect()
+        let sound = |span: f64| if span.is_finite() { span.max(0.0) } else { 0.0 };
+        Ok(spans.into_iter().map(sound).collect())
     }
 }
 

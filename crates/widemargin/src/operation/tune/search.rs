@@ -469,8 +469,8 @@ impl Run<'_> {
                 .filter_map(|trial| Some((space.shares(&trial.point), trial.mean()?)))
                 .collect();
             let (shares, scores): (Vec<Vec<f64>>, Vec<f64>) = known.into_iter().unzip();
-            let set = self.context.instruction_set();
-            let next = promising(&shares, &scores, space.axes.len(), &mut generator, set);
+            let axes = space.axes.len();
+            let next = promising(&shares, &scores, axes, &mut generator, self.context)?;
             self.try_all(vec![space.at(&next)], None)?;
         }
         Ok(())

@@ -5,9 +5,10 @@
 //! expected improvement over the best score (Jones, Schonlau and Welch, 1998) among random points and
 //! points around the best.
 
-use crate::kernel::InstructionSet;
+use crate::context::Context;
+use crate::error::Result;
 use crate::random::Generator;
-use crate::solver::Cholesky;
+use crate::solver::algebra::Cholesky;
 
 /// Lengths that are tried, in sides of the cube.
 const LENGTHS: [f64; 5] = [0.1, 0.2, 0.35, 0.6, 1.0];
@@ -39,19 +40,21 @@ impl<'a> Process<'a> {
         points: &'a [Vec<f64>],
         scores: &[f64],
         length: f64,
-        set: InstructionSet,
-    ) -> Option<Self> {
+        context: &Context,
+    ) -> Result<Option<Self>> {
         let n = points.len();
         let entry = |k: usize| {
             let (i, j) = (k / n, k % n);
             matern(&points[i], &points[j], length) + if i == j { NOISE } else { 0.0 }
         };
-        let factor = Cholesky::new((0..n * n).map(entry).collect(), n, set)?;
+        let Some(factor) = Cholesky::new((0..n * n).map(entry).collect(), n, context)? else {
+            return Ok(None);
+        };
         let mut weights = scores.to_vec();
         factor.solve(&mut weights);
         let fit: f64 = weights.iter().zip(scores).map(|(w, s)| w * s).sum();
-        let likelihood = -0.5 * fit - factor.half_log_determinant();
-        Some(Self { points, length, factor, weights, likelihood })
+        let likelihood = -0.5 * fit - 0.5 * factor.log_determinant();
+        Ok(Some(Self { points, length, factor, weights, likelihood }))
     }
 
     /// Mean and deviation of the score at a point.
@@ -59,7 +62,7 @@ impl<'a> Process<'a> {
         let mut column: Vec<f64> =
             self.points.iter().map(|point| matern(point, x, self.length)).collect();
         let mean = column.iter().zip(&self.weights).map(|(k, w)| k * w).sum();
-        self.factor.forward(&mut column);
+        self.factor.solve_lower(&mut column);
         let known: f64 = column.iter().map(|v| v * v).sum();
         (mean, (1.0 - known).max(1e-12).sqrt())
     }
@@ -71,23 +74,27 @@ pub(super) fn promising(
     scores: &[f64],
     dimensions: usize,
     generator: &mut Generator,
-    set: InstructionSet,
-) -> Vec<f64> {
+    context: &Context,
+) -> Result<Vec<f64>> {
     let count = scores.len().max(1) as f64;
     let mean = scores.iter().sum::<f64>() / count;
     let variance = scores.iter().map(|s| (s - mean).powi(2)).sum::<f64>() / count;
     let deviation = if variance > 0.0 { variance.sqrt() } else { 1.0 };
     let standard: Vec<f64> = scores.iter().map(|s| (s - mean) / deviation).collect();
-    let process = LENGTHS
-        .iter()
-        .filter_map(|&length| Process::new(points, &standard, length, set))
-        .max_by(|a, b| a.likelihood.total_cmp(&b.likelihood));
+    let mut process: Option<Process<'_>> = None;
+    for length in LENGTHS {
+        if let Some(other) = Process::new(points, &standard, length, context)?
+            && process.as_ref().is_none_or(|best| other.likelihood > best.likelihood)
+        {
+            process = Some(other);
+        }
+    }
     let random = |generator: &mut Generator| -> Vec<f64> {
         (0..dimensions).map(|_| generator.unit()).collect()
     };
-    let Some(process) = process else { return random(generator) };
+    let Some(process) = process else { return Ok(random(generator)) };
     let leader = (0..standard.len()).max_by(|&a, &b| standard[a].total_cmp(&standard[b]));
-    let Some(leader) = leader else { return random(generator) };
+    let Some(leader) = leader else { return Ok(random(generator)) };
     let mut best = (f64::NEG_INFINITY, random(generator));
     for candidate in 0..CANDIDATES {
         let mut x = random(generator);
@@ -103,7 +110,7 @@ pub(super) fn promising(
             best = (gain, x);
         }
     }
-    best.1
+    Ok(best.1)
 }
 
 /// E max(0, N(lead, deviation²)).
@@ -154,14 +161,14 @@ mod tests {
     fn a_smooth_peak_is_found_in_few_looks() {
         let height = |x: &[f64]| -(x[0] - 0.73).powi(2) - 2.0 * (x[1] - 0.21).powi(2);
         let mut generator = Generator::new(3);
-        let set = InstructionSet::detect();
+        let context = Context::new();
         let mut points: Vec<Vec<f64>> = Vec::new();
         for i in 0..4 {
             points.push(vec![f64::from(i % 2) * 0.5 + 0.25, f64::from(i / 2) * 0.5 + 0.25]);
         }
         for _ in 0..20 {
             let scores: Vec<f64> = points.iter().map(|p| height(p)).collect();
-            points.push(promising(&points, &scores, 2, &mut generator, set));
+            points.push(promising(&points, &scores, 2, &mut generator, &context).unwrap());
         }
         let best = points.iter().map(|p| height(p)).fold(f64::NEG_INFINITY, f64::max);
         assert!(best > -1e-3, "{best}");
