@@ -401,6 +401,91 @@ class BaseMachine(BaseTrained):
         """The number that `gamma` became; 0 for kernels without one."""
         return float(self._model.kernel.get("gamma", 0.0))
 
+    # Size
+
+    def compress(
+        self,
+        X: Any = None,
+        y: Any = None,
+        *,
+        ratio: float | None = None,
+        vectors: int | None = None,
+        mmd: float | None = None,
+        max_loss: float | None = None,
+        lossless: bool = False,
+        method: str = "merge",
+        shared: bool | None = None,
+        refine: int | None = None,
+    ) -> Self:
+        """Return a copy of this fitted estimator with fewer support vectors, which predicts faster.
+
+        Give one of `ratio`, `vectors`, `mmd`, `max_loss` and `lossless`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), default=None
+            Rows that did not train the estimator. Probabilities are calibrated again on them.
+
+        y : array-like of shape (n_samples,), default=None
+            Their classes or targets.
+
+        ratio : float, default=None
+            This share of the vectors.
+
+        vectors : int, default=None
+            This many vectors.
+
+        mmd : float, default=None
+            Merge while no decision value of a support vector moves by more than this.
+
+        max_loss : float, default=None
+            As few vectors as lower the score on `X` and `y` by at most this; 0.002 is 0.2
+            percentage points of accuracy.
+
+        lossless : bool, default=False
+            As few vectors as predict exactly the same.
+
+        method : {"merge", "greedy", "fixed-point", "gradient", "prune", "kernel-pca", "l1"}, \
+                default="merge"
+            How fewer vectors are found. The last three leave out support vectors and work for any
+            kernel; the others make new vectors for linear, polynomial and Gaussian ones.
+
+        shared : bool, default=None
+            Whether the functions of several classes share vectors. By default they do, except for
+            `mmd` and `lossless`.
+
+        refine : int, default=None
+            Most steps of moving all vectors together to where they change the functions least. By
+            default 300, fewer for large models, none after a selection.
+
+        Returns
+        -------
+        estimator : object
+            A fitted estimator of the same class and parameters. Its `support_` is empty; its
+            `relative_residuals_` and `largest_differences_` say what every function lost.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from widemargin import SVC
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = SVC(gamma=0.5).fit(X, y)
+        >>> small = model.compress(ratio=0.25)
+        >>> int(model.n_support_.sum()), int(small.n_support_.sum())
+        (41, 10)
+        """
+        from widemargin._compress import compressed
+
+        self._own_kernel("a compressed model")
+        targets = {
+            "ratio": ratio,
+            "vectors": vectors,
+            "mmd": mmd,
+            "max_loss": max_loss,
+            "lossless": 0.0 if lossless else None,
+        }
+        return cast("Self", compressed(self, X, y, targets, method, shared, refine))
+
     # Files
 
     def to_libsvm(self) -> str:

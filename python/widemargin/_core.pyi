@@ -153,6 +153,16 @@ def compare(
     threads: int,
     seed: int,
 ) -> dict[str, Any]: ...
+def compress(
+    model: Model,
+    target: tuple[str, float],
+    method: str,
+    shared: bool | None,
+    refinement: int | None,
+    held_out: tuple[Table, _Floats | tuple[_Integers, Sequence[int | float | str]]] | None,
+    seed: int,
+    threads: int,
+) -> tuple[Model, list[tuple[int, int, float, float]]]: ...
 def check_kernel(text: str) -> None: ...
 
 def evaluate(

@@ -7,6 +7,7 @@
 
 mod classic;
 mod compare;
+mod compression;
 mod errors;
 mod feature_map;
 mod machines;
@@ -29,6 +30,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(search::evaluate, module)?)?;
     module.add_function(wrap_pyfunction!(classic::fit_classic, module)?)?;
     module.add_function(wrap_pyfunction!(compare::compare, module)?)?;
+    module.add_function(wrap_pyfunction!(compression::compress, module)?)?;
     module.add_function(wrap_pyfunction!(machines::check_kernel, module)?)?;
     Ok(())
 }

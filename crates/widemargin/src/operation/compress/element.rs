@@ -1,5 +1,8 @@
-//! Tables of either precision for the block engine.
+//! Tables of either precision for the block engine, and work on chunks of them.
 
+use rayon::prelude::*;
+
+use crate::context::Context;
 use crate::data::{Dense, Matrix};
 use crate::error::Result;
 use crate::kernel::Real;
@@ -27,4 +30,21 @@ pub(super) fn table_of<T: Element>(vectors: &[Vec<f64>]) -> Result<Matrix> {
     let columns = vectors.first().map_or(0, Vec::len);
     let values = vectors.iter().flatten().map(|&v| T::from_f64(v)).collect();
     T::table(vectors.len(), columns, values)
+}
+
+/// Calls `work` on chunks of `out`, in parallel where the context has threads.
+pub(super) fn in_chunks<T: Send>(
+    context: &Context,
+    out: &mut [T],
+    chunk: usize,
+    work: impl Fn(usize, &mut [T]) -> Result<()> + Sync + Send,
+) -> Result<()> {
+    let chunk = chunk.max(1);
+    context.install(|| {
+        if context.is_parallel() {
+            out.par_chunks_mut(chunk).enumerate().try_for_each(|(t, out)| work(t, out))
+        } else {
+            out.chunks_mut(chunk).enumerate().try_for_each(|(t, out)| work(t, out))
+        }
+    })
 }

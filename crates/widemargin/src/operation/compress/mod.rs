@@ -91,8 +91,9 @@ pub struct Compression {
     /// then counted once, and each has a weight in all functions that are about its class; otherwise
     /// every function gets vectors of its own, and all are counted.
     pub shared: bool,
-    /// Most steps of the joint optimisation of vectors and weights; 0 leaves it out, `None` is 300
-    /// or, for large models, as many as take no longer than training, and 0 after a selection.
+    /// Most steps of the joint optimisation of vectors and weights; 0 leaves it out. `None` is 300
+    /// or, for large models, as many, down to none, as take no longer than training; none after a
+    /// selection.
     pub refinement: Option<usize>,
 }
 

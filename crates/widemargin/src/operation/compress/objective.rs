@@ -5,8 +5,8 @@
 //! ∂F/∂zⱼ = Σᵤ (Bⱼ·Cᵤ) ∂₂K(u, zⱼ): a block of kernel values is turned into one of slopes and multiplied
 //! with the vectors by the engine of the linear kernel (Nguyen 2006, 3.3.3).
 
-use super::element::{Element, table_of};
-use super::pool::{Pool, in_chunks};
+use super::element::{Element, in_chunks, table_of};
+use super::pool::Pool;
 use super::rule::Rule;
 use crate::context::Context;
 use crate::data::Matrix;
@@ -28,8 +28,10 @@ pub(super) struct Objective<'a, T: Element> {
     original: Vec<Chunk<T>>,
     /// The pool that is moved, for its groups.
     shape: &'a Pool,
-    /// Weights are divided by this, so that they weigh as much as features.
+    /// Weights are divided by this and features by the other, so that steps of 1 are large ones for
+    /// both.
     scale: f64,
+    length: f64,
 }
 
 /// Some vectors u with their weights in all functions.
@@ -131,12 +133,13 @@ impl<'a, T: Element> Objective<'a, T> {
         let mean = all().map(|w| w.abs()).sum::<f64>() / all().count().max(1) as f64;
         let original = Chunk::all(rule, original, -1.0, context.instruction_set())?;
         let scale = if mean > 0.0 { mean } else { 1.0 };
-        Ok(Self { rule, context, original, shape: reduced, scale })
+        let length = rule.length(&reduced.vectors);
+        Ok(Self { rule, context, original, shape: reduced, scale, length })
     }
 
     /// Vectors and weights as one point.
     pub(super) fn flatten(&self, pool: &Pool) -> Vec<f64> {
-        let mut point = pool.vectors.concat();
+        let mut point: Vec<f64> = pool.vectors.iter().flatten().map(|v| v / self.length).collect();
         point.extend(pool.weights.iter().flatten().map(|w| w / self.scale));
         point
     }
@@ -146,7 +149,10 @@ impl<'a, T: Element> Objective<'a, T> {
         let (n, columns) = (self.shape.len(), self.shape.columns());
         let (vectors, weights) = point.split_at(n * columns);
         Pool {
-            vectors: vectors.chunks(columns.max(1)).map(<[f64]>::to_vec).collect(),
+            vectors: vectors
+                .chunks(columns.max(1))
+                .map(|vector| vector.iter().map(|v| v * self.length).collect())
+                .collect(),
             groups: self.shape.groups.clone(),
             weights: weights
                 .chunks(n.max(1))
@@ -181,7 +187,8 @@ impl<'a, T: Element> Objective<'a, T> {
         let (towards_vectors, towards_weights) = gradient.split_at_mut(pool.len() * columns);
         let mut value = 0.0;
         for (j, row) in rows.chunks_exact(width).enumerate() {
-            towards_vectors[j * columns..(j + 1) * columns].copy_from_slice(&row[..columns]);
+            let out = &mut towards_vectors[j * columns..(j + 1) * columns];
+            out.iter_mut().zip(row).for_each(|(out, slope)| *out = slope * self.length);
             for (f, uses) in pool.uses.iter().enumerate() {
                 if uses[pool.groups[j]] {
                     towards_weights[f * pool.len() + j] = row[columns + f] * self.scale;

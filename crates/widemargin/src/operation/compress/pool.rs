@@ -1,8 +1,6 @@
 //! Weighted images: those of one function, which merging works on, and those that several functions
 //! share, Ψ_f = Σᵢ A_{fi}Φ(xᵢ).
 
-use crate::error::Result;
-
 /// A weighted sum of images, Σ wᵢΦ(vᵢ).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Expansion {
@@ -112,22 +110,4 @@ impl Pool {
         let weights = vec![vec![0.0; vectors.len()]; self.functions()];
         Self { vectors, groups, weights, uses: self.uses.clone() }
     }
-}
-
-/// Calls `work` on chunks of `out`, in parallel where the context has threads.
-pub(super) fn in_chunks<T: Send>(
-    context: &crate::context::Context,
-    out: &mut [T],
-    chunk: usize,
-    work: impl Fn(usize, &mut [T]) -> Result<()> + Sync + Send,
-) -> Result<()> {
-    use rayon::prelude::*;
-    let chunk = chunk.max(1);
-    context.install(|| {
-        if context.is_parallel() {
-            out.par_chunks_mut(chunk).enumerate().try_for_each(|(t, out)| work(t, out))
-        } else {
-            out.chunks_mut(chunk).enumerate().try_for_each(|(t, out)| work(t, out))
-        }
-    })
 }

@@ -24,17 +24,20 @@ const LEAST_DECREASE: f64 = 1e-9;
 /// Most steps unless told otherwise.
 const MOST_STEPS: usize = 300;
 
-/// Fewest steps unless told otherwise.
-const LEAST_STEPS: usize = 4;
+/// Fewest steps that are worth beginning with unless told otherwise.
+const LEAST_STEPS: usize = 5;
 
 /// Kernel values that the steps may compute unless told otherwise.
 const MOST_VALUES: usize = 75_000_000;
 
-/// Steps that a pool is worth when nobody says how many: 300, or fewer where these would take longer
-/// than training such a model.
+/// Steps that a pool is worth when nobody says how many: 300, or fewer, down to none, where these
+/// would take longer than training such a model.
 pub(super) fn usual_steps(original: usize, reduced: usize) -> usize {
     let values = (reduced * (original + reduced)).max(1);
-    (MOST_VALUES / values).clamp(LEAST_STEPS, MOST_STEPS)
+    match MOST_VALUES / values {
+        few if few < LEAST_STEPS => 0,
+        steps => steps.min(MOST_STEPS),
+    }
 }
 
 /// Moves `reduced` towards `original`; never ends further away than it began.

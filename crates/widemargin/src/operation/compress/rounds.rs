@@ -1,10 +1,12 @@
 //! Merging in rounds, for budgets: every vector remembers its few best partners among those of more
-//! weight, and each round merges the cheapest pairs that have no vector in common.
+//! weight, and each round merges the cheapest pairs, several into one vector where they agree on it.
 //!
 //! (Among all it would be no use: the vector of least weight is everybody's best.) Partners are chosen by an [estimate](super::estimate), pairs are priced exactly, and at most an
 //! eighth of the vectors goes in a round; only vectors that are new or have lost all partners look
 //! around again, many at a time. That is N²/2 similarities at first and about as many again later, in
 //! single precision on the block engine, whatever the number of rounds.
+
+use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 
@@ -19,6 +21,9 @@ use crate::kernel::KernelBlocks;
 
 /// Share of the vectors that one round merges away, 1 / this.
 const SHARE: usize = 8;
+
+/// The cheapest pairs that a round considers, for each that it merges.
+const CANDIDATES: usize = 2;
 
 /// Rows that look around together.
 const ROWS: usize = 64;
@@ -52,7 +57,7 @@ pub(super) fn merge_in_rounds(
     Ok(snapshots)
 }
 
-/// Merges up to `most` pairs; false when there are none.
+/// Merges up to `most` vectors into others of their lists; false when there are none.
 fn round(lists: &mut [List], rule: &Rule, most: usize, context: &Context) -> Result<bool> {
     let mut pairs = Vec::new();
     for (l, list) in lists.iter_mut().enumerate() {
@@ -60,28 +65,70 @@ fn round(lists: &mut [List], rule: &Rule, most: usize, context: &Context) -> Res
         for (i, partners) in list.partners.iter().enumerate() {
             if let Some(&(_, partner)) = partners.list().first() {
                 let j = partner as usize;
-                pairs.push((list.merged(rule, i, j).cost, l, i.min(j), i.max(j)));
+                pairs.push((list.merged(rule, i, j).cost, l, i, j));
             }
         }
     }
     pairs.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then((a.1, a.2, a.3).cmp(&(b.1, b.2, b.3))));
-    let mut taken: Vec<Vec<bool>> = lists.iter().map(|l| vec![false; l.weights.len()]).collect();
-    let mut accepted = vec![Vec::new(); lists.len()];
+    pairs.truncate(CANDIDATES * most);
+    let Some(&(limit, ..)) = pairs.last() else { return Ok(false) };
+    let mut rounds: Vec<Round> = lists.iter().map(|list| Round::new(list.weights.len())).collect();
     let mut count = 0;
     for (_, l, i, j) in pairs {
         if count == most {
             break;
         }
-        if !taken[l][i] && !taken[l][j] {
-            (taken[l][i], taken[l][j]) = (true, true);
-            accepted[l].push((i, j));
-            count += 1;
-        }
+        count += usize::from(rounds[l].absorb(&lists[l], rule, i, j, limit));
     }
-    for ((list, taken), pairs) in lists.iter_mut().zip(&taken).zip(&accepted) {
-        list.replace(rule, taken, pairs);
+    for (list, round) in lists.iter_mut().zip(rounds) {
+        list.replace(rule, round);
     }
     Ok(count > 0)
+}
+
+/// What one round makes of a list.
+struct Round {
+    /// Vectors that are gone, into others or replaced by what they became.
+    gone: Vec<bool>,
+    /// What vectors that took in others have become.
+    grown: BTreeMap<usize, Grown>,
+}
+
+/// A vector that took in others.
+struct Grown {
+    vector: Vec<f64>,
+    weight: f64,
+    own: f64,
+}
+
+impl Round {
+    fn new(vectors: usize) -> Self {
+        Self { gone: vec![false; vectors], grown: BTreeMap::new() }
+    }
+
+    /// Merges vector `i` into `j`, or into what that has become; false when either is not there any
+    /// more or it would cost more than `limit`.
+    fn absorb(&mut self, list: &List, rule: &Rule, i: usize, j: usize, limit: f64) -> bool {
+        if self.gone[i] || (self.gone[j] && !self.grown.contains_key(&j)) {
+            return false;
+        }
+        let (vector, weight, own) = match self.grown.get(&j) {
+            Some(grown) => (&grown.vector, grown.weight, grown.own),
+            None => (&list.vectors[j], list.weights[j], list.own[j]),
+        };
+        let base = rule.base_of(&list.vectors[i], vector);
+        let merged = rule.merge(list.weights[i], weight, (list.own[i], own), base);
+        if merged.cost > limit {
+            return false;
+        }
+        let k = merged.position;
+        let between = list.vectors[i].iter().zip(vector);
+        let vector: Vec<f64> = between.map(|(x, y)| k * x + (1.0 - k) * y).collect();
+        let own = rule.own_base(&vector);
+        self.grown.insert(j, Grown { vector, weight: merged.weight, own });
+        (self.gone[i], self.gone[j]) = (true, true);
+        true
+    }
 }
 
 /// Vectors that may be merged with each other, each with its best partners.
@@ -214,15 +261,9 @@ impl List {
         Ok(())
     }
 
-    /// Puts one vector in the place of each accepted pair, after all others.
-    fn replace(&mut self, rule: &Rule, taken: &[bool], pairs: &[(usize, usize)]) {
-        let mut fresh = Vec::with_capacity(pairs.len());
-        for &(i, j) in pairs {
-            let Merged { position: k, weight, .. } = self.merged(rule, i, j);
-            let between = self.vectors[i].iter().zip(&self.vectors[j]);
-            let vector: Vec<f64> = between.map(|(x, y)| k * x + (1.0 - k) * y).collect();
-            fresh.push((vector, weight));
-        }
+    /// Puts what vectors have become in their place, after all others.
+    fn replace(&mut self, rule: &Rule, round: Round) {
+        let taken = &round.gone;
         let mut place = vec![GONE; taken.len()];
         let alive = (0..taken.len()).filter(|&i| !taken[i]);
         alive.zip(0..).for_each(|(i, next)| place[i] = next);
@@ -236,8 +277,8 @@ impl List {
             partners.renumber(|partner| Some(place[partner as usize]).filter(|&at| at != GONE));
         }
         self.first_new = self.weights.len();
-        for (vector, weight) in fresh {
-            self.push(rule, vector, weight);
+        for (_, grown) in round.grown {
+            self.push(rule, grown.vector, grown.weight);
         }
     }
 }

@@ -100,6 +100,18 @@ impl Rule {
         }
     }
 
+    /// How far a vector moves until its image is a different one.
+    pub(super) fn length(&self, vectors: &[Vec<f64>]) -> f64 {
+        match *self {
+            Self::Gaussian { gamma, .. } => 1.0 / (2.0 * gamma).sqrt(),
+            Self::Polynomial { degree, .. } => {
+                let total: f64 = vectors.iter().map(|v| dot(v, v).sqrt()).sum();
+                let mean = total / vectors.len().max(1) as f64;
+                if mean > 0.0 { mean / f64::from(degree) } else { 1.0 }
+            }
+        }
+    }
+
     /// A lower bound on the cost of a merge, cheaper than the cost.
     pub(super) fn least_cost(&self, a: f64, b: f64, base: f64) -> f64 {
         match self {

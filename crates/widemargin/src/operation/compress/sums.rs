@@ -1,8 +1,8 @@
 //! Values of pooled functions anywhere, the weights of least residual, and what a reduction lost.
 
 use super::Reduction;
-use super::element::{Element, table_of};
-use super::pool::{Pool, in_chunks};
+use super::element::{Element, in_chunks, table_of};
+use super::pool::Pool;
 use crate::context::Context;
 use crate::error::Result;
 use crate::kernel::{Kernel, KernelBlocks, Weights, multiply};
