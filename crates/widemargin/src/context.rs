@@ -272,6 +272,11 @@ impl Context {
         }
     }
 
+    /// Time until the deadline, if there is one.
+    pub fn time_left(&self) -> Option<Duration> {
+        self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
+    }
+
     /// Why the computation must stop now, if it must.
     pub fn stop_request(&self) -> Option<Status> {
         if self.cancel.is_cancelled() {

@@ -19,6 +19,6 @@ pub use pool::Buffer;
 pub use rows::{CompactRows, KernelRows, MatrixRows, Reuse, Row, RowsView};
 pub use simd::{
     DenseRows, LinearRows, One, PAIR_WIDTH, PlainLoop, Real, Scan, SparseRows, Stored, Weights,
-    accumulate, best_partner, fetch, multiply, run_plain, scan, shift_and_scan,
+    accumulate, accumulate_columns, best_partner, fetch, multiply, run_plain, scan, shift_and_scan,
 };
 pub use table::fill_table;

@@ -13,7 +13,7 @@ use rayon::prelude::*;
 
 use super::cache::{Piece, PieceCache};
 use super::pool::{Buffer, Pool};
-use super::{KernelBlocks, Real, accumulate};
+use super::{KernelBlocks, Real, accumulate, accumulate_columns};
 use crate::context::Context;
 
 /// Columns of a block that one task computes; those of [`PRODUCT_ROWS`] rows stay in the second-level
@@ -73,6 +73,10 @@ pub trait MatrixRows: Sync {
 
     /// The product with `beta`, computed afresh with sums in double precision.
     fn product(&self, beta: &[f64]) -> Vec<f64>;
+
+    /// Adds Σ coefficient · row of `variables` to every column of `sums`; the coefficients of a
+    /// variable, one per column, stand one after another.
+    fn add_products(&self, variables: &[u32], coefficients: &[f64], sums: &mut [Vec<f64>]);
 
     /// Rows that a sub-problem may count on finding again. Does not depend on the number of threads,
     /// so that choices made by it do not either.
@@ -233,6 +237,47 @@ impl<T: Real> KernelRows<T> {
         segment: usize,
         context: &Context,
     ) -> Vec<f64> {
+        let mut sums = vec![0.0; self.segment(segment).len()];
+        let chunks = sums.chunks_mut(TASK_COLUMNS).collect();
+        self.stream(rows, segment, chunks, context, |sums, group, parts| {
+            accumulate(context.instruction_set(), sums, parts, &coefficients[group]);
+        });
+        sums
+    }
+
+    /// Adds Σ coefficientᵣ K(rowᵣ, ·) over one segment to every column of `sums`.
+    fn combine_columns(
+        &self,
+        rows: &[usize],
+        coefficients: &[T],
+        segment: usize,
+        sums: Vec<&mut [f64]>,
+        context: &Context,
+    ) {
+        let columns = sums.len();
+        let mut chunks: Vec<Vec<&mut [f64]>> =
+            self.segment(segment).step_by(TASK_COLUMNS).map(|_| Vec::new()).collect();
+        for column in sums {
+            for (chunk, part) in chunks.iter_mut().zip(column.chunks_mut(TASK_COLUMNS)) {
+                chunk.push(part);
+            }
+        }
+        self.stream(rows, segment, chunks, context, |sums, group, parts| {
+            let amounts = &coefficients[group.start * columns..group.end * columns];
+            accumulate_columns(context.instruction_set(), sums, parts, amounts);
+        });
+    }
+
+    /// Hands the values of `rows` over one segment to `add`, some rows by [`TASK_COLUMNS`] columns at
+    /// a time, in the order of the rows for every one of `chunks`, which are those columns.
+    fn stream<O: Send>(
+        &self,
+        rows: &[usize],
+        segment: usize,
+        chunks: Vec<O>,
+        context: &Context,
+        add: impl Fn(&mut O, Range<usize>, &[&[T]]) + Sync,
+    ) {
         let keys: Vec<usize> = rows.iter().map(|&row| self.key(row, segment)).collect();
         let cached = self.cache.peek(&keys);
         let missing: Vec<usize> = (0..rows.len()).filter(|&r| cached[r].is_none()).collect();
@@ -240,9 +285,9 @@ impl<T: Real> KernelRows<T> {
         let left = self.blocks.gather(&left);
         let columns = self.segment(segment);
         self.computed.fetch_add((missing.len() * columns.len()) as u64, Ordering::Relaxed);
-        let mut sums = vec![0.0; columns.len()];
-        let task = |scratch: &mut Vec<T>, (t, out): (usize, &mut [f64])| {
+        let task = |scratch: &mut Vec<T>, (t, mut chunk): (usize, O)| {
             let offset = t * TASK_COLUMNS;
+            let width = TASK_COLUMNS.min(columns.len() - offset);
             let start = columns.start + offset;
             scratch.resize(PRODUCT_ROWS * TASK_COLUMNS, T::ZERO);
             for group in (0..rows.len()).step_by(PRODUCT_ROWS) {
@@ -250,28 +295,25 @@ impl<T: Real> KernelRows<T> {
                 let fresh = missing.partition_point(|&r| r < group.start)
                     ..missing.partition_point(|&r| r < group.end);
                 let mut values: Vec<&mut [T]> =
-                    scratch.chunks_mut(out.len()).take(fresh.len()).collect();
-                self.blocks.query_rows(&left, fresh, start..start + out.len(), &mut values);
+                    scratch.chunks_mut(width).take(fresh.len()).collect();
+                self.blocks.query_rows(&left, fresh, start..start + width, &mut values);
                 let mut values = values.into_iter().map(|part| &*part);
                 let parts: Vec<&[T]> = group
                     .clone()
                     .filter_map(|r| match &cached[r] {
-                        Some(part) => Some(&part[offset..offset + out.len()]),
+                        Some(part) => Some(&part[offset..offset + width]),
                         None => values.next(),
                     })
                     .collect();
-                accumulate(context.instruction_set(), out, &parts, &coefficients[group]);
+                add(&mut chunk, group, &parts);
             }
         };
-        if context.is_parallel() && sums.len() > TASK_COLUMNS {
-            sums.par_chunks_mut(TASK_COLUMNS).enumerate().for_each_init(Vec::new, task);
+        if context.is_parallel() && chunks.len() > 1 {
+            chunks.into_par_iter().enumerate().for_each_init(Vec::new, task);
         } else {
             let mut scratch = Vec::new();
-            for chunk in sums.chunks_mut(TASK_COLUMNS).enumerate() {
-                task(&mut scratch, chunk);
-            }
+            chunks.into_iter().enumerate().for_each(|chunk| task(&mut scratch, chunk));
         }
-        sums
     }
 }
 
@@ -410,6 +452,15 @@ impl<'a, T: Real> MatrixRows for RowsView<'a, T> {
         self.each_segment(|s| self.rows.combine(&rows, &coefficients, s, self.context)).concat()
     }
 
+    fn add_products(&self, variables: &[u32], coefficients: &[f64], sums: &mut [Vec<f64>]) {
+        let rows: Vec<usize> = variables.iter().map(|&v| self.row(v as usize)).collect();
+        let amounts: Vec<T> = coefficients.iter().map(|&amount| T::from_f64(amount)).collect();
+        for (&s, piece) in self.segments.iter().zip(self.pieces.windows(2)) {
+            let sums = sums.iter_mut().map(|column| &mut column[piece[0]..piece[1]]).collect();
+            self.rows.combine_columns(&rows, &amounts, s, sums, self.context);
+        }
+    }
+
     fn capacity(&self) -> usize {
         self.rows.cache_bytes / (2 * size_of::<T>() * self.len().max(1))
     }
@@ -484,6 +535,10 @@ impl<T: Real> MatrixRows for CompactRows<'_, T> {
 
     fn product(&self, beta: &[f64]) -> Vec<f64> {
         self.view().product(beta)
+    }
+
+    fn add_products(&self, variables: &[u32], coefficients: &[f64], sums: &mut [Vec<f64>]) {
+        self.view().add_products(variables, coefficients, sums);
     }
 
     fn capacity(&self) -> usize {

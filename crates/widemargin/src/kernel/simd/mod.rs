@@ -9,6 +9,7 @@
 #![allow(unsafe_code)]
 
 mod accumulate;
+mod columns;
 mod lanes;
 mod linear_rows;
 pub(super) mod math;
@@ -21,6 +22,7 @@ mod real;
 mod x86;
 
 pub use accumulate::accumulate;
+pub use columns::accumulate_columns;
 pub(super) use lanes::{Family, Lanes};
 pub use linear_rows::{DenseRows, LinearRows, One, SparseRows, Stored, fetch};
 pub use multiply::{Weights, multiply};

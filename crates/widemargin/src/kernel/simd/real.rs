@@ -56,6 +56,7 @@ pub trait Real:
     fn from_f64(value: f64) -> Self;
 
     /// The same value in double precision.
+    #[inline(always)]
     fn to_f64(self) -> f64 {
         self.into()
     }
@@ -90,6 +91,7 @@ impl Real for f32 {
     const MAX: Self = Self::MAX;
     const MIN_POSITIVE: Self = Self::MIN_POSITIVE;
 
+    #[inline(always)]
     fn from_f64(value: f64) -> Self {
         value as Self
     }
@@ -105,6 +107,7 @@ impl Real for f64 {
     const MAX: Self = Self::MAX;
     const MIN_POSITIVE: Self = Self::MIN_POSITIVE;
 
+    #[inline(always)]
     fn from_f64(value: f64) -> Self {
         value
     }

@@ -13,7 +13,7 @@ use crate::machine::model::{
 };
 use crate::machine::parameters::{ClassWeights, Precision, SolverOptions};
 use crate::machine::preparation::Preparation;
-use crate::solver::{Outcome, s2do};
+use crate::solver::s2do;
 
 /// An all-in-one multi-class support vector machine.
 ///
@@ -70,6 +70,20 @@ impl Default for MulticlassSvc {
 
 impl Machine for MulticlassSvc {
     fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+        self.train(data, None, context)
+    }
+
+    fn fit_from(&self, data: &Dataset, start: &Model, context: &Context) -> Result<Model> {
+        self.train(data, Some(start), context)
+    }
+
+    fn kernel(&self) -> Option<&Kernel> {
+        Some(&self.kernel)
+    }
+}
+
+impl MulticlassSvc {
+    fn train(&self, data: &Dataset, start: Option<&Model>, context: &Context) -> Result<Model> {
         if !(self.c.is_finite() && self.c > 0.0) {
             return Err(Error::parameter("c", "a finite number above 0", self.c));
         }
@@ -82,18 +96,9 @@ impl Machine for MulticlassSvc {
             return Err(Error::OneClass { label });
         }
         let weights = self.row_weights(data, &classes)?;
-        context.install(|| match self.options.precision {
-            Precision::F32 => self.fit_in::<f32>(data, &classes, &weights, context),
-            Precision::F64 => self.fit_in::<f64>(data, &classes, &weights, context),
-        })
+        context.install(|| self.fit_rows(data, &classes, &weights, start, context))
     }
 
-    fn kernel(&self) -> Option<&Kernel> {
-        Some(&self.kernel)
-    }
-}
-
-impl MulticlassSvc {
     fn row_weights(&self, data: &Dataset, classes: &Classes) -> Result<Vec<f64>> {
         let factors = self.class_weights.resolve(classes)?;
         let factor = |row: usize| factors[classes.codes[row] as usize];
@@ -101,11 +106,12 @@ impl MulticlassSvc {
         Ok((0..data.rows()).map(|row| own(row) * factor(row)).collect())
     }
 
-    fn fit_in<T: Real>(
+    fn fit_rows(
         &self,
         data: &Dataset,
         classes: &Classes,
         weights: &[f64],
+        start: Option<&Model>,
         context: &Context,
     ) -> Result<Model> {
         let started = Instant::now();
@@ -118,27 +124,28 @@ impl MulticlassSvc {
         if order.is_empty() {
             return Err(Error::Empty { what: "row of positive weight" });
         }
-        let set = context.instruction_set();
-        let blocks = KernelBlocks::<T>::new(&self.kernel, data.features(), Some(&order), set)?;
-        let segments = vec![0, order.len()];
-        let rows = KernelRows::new(blocks, segments, Reuse::Everywhere, context.cache_bytes());
-        let view = rows.view(&[0], context);
+        let rule = self.machine.rule(classes.count());
+        let codes: Vec<u32> = order.iter().map(|&row| classes.codes[row]).collect();
         let problem = s2do::Problem {
-            rule: self.machine.rule(classes.count()),
+            rule,
             classes: classes.count(),
-            codes: order.iter().map(|&row| classes.codes[row]).collect(),
+            start: start.and_then(|model| self.start(model, classes, &order)),
+            codes,
             upper: order.iter().map(|&row| self.c * weights[row]).collect(),
-            start: None,
             bias: self.bias,
         };
         let options = s2do::Options {
             tol: self.options.tol,
             shrinking: self.options.shrinking,
             max_iterations: self.options.max_iterations.unwrap_or(u64::MAX),
-            ..s2do::Options::default()
         };
-        let solution = s2do::solve(&view, &problem, &options, context);
-        let kernel_rows = rows.computed() / order.len().max(1) as u64;
+        let solution = match (&self.kernel, self.options.precision) {
+            (Kernel::Linear, _) => {
+                s2do::solve_linear(data.features(), &order, &problem, &options, context)
+            }
+            (_, Precision::F32) => self.solve::<f32>(data, &order, &problem, &options, context)?,
+            (_, Precision::F64) => self.solve::<f64>(data, &order, &problem, &options, context)?,
+        };
         let mut model = class_model(
             MachineKind::AllInOne(self.machine),
             &self.kernel,
@@ -151,7 +158,7 @@ impl MulticlassSvc {
         );
         model.feature_names = data.feature_names().map(<[String]>::to_vec);
         model.training = Some(Training {
-            outcome: Outcome { kernel_rows, ..solution.outcome },
+            outcome: solution.outcome,
             rows: data.rows(),
             seconds: started.elapsed().as_secs_f64(),
             parameters: vec![
@@ -161,6 +168,56 @@ impl MulticlassSvc {
             ],
         });
         Ok(model)
+    }
+}
+
+impl MulticlassSvc {
+    /// Solves over kernel rows.
+    fn solve<T: Real>(
+        &self,
+        data: &Dataset,
+        order: &[usize],
+        problem: &s2do::Problem,
+        options: &s2do::Options,
+        context: &Context,
+    ) -> Result<s2do::Solution> {
+        let set = context.instruction_set();
+        let blocks = KernelBlocks::<T>::new(&self.kernel, data.features(), Some(order), set)?;
+        let segments = vec![0, order.len()];
+        let rows = KernelRows::new(blocks, segments, Reuse::Everywhere, context.cache_bytes());
+        let mut solution = s2do::solve(&rows.view(&[0], context), problem, options, context);
+        solution.outcome.kernel_rows = rows.computed() / order.len().max(1) as u64;
+        Ok(solution)
+    }
+
+    /// The variables of a model of the same machine and classes, matched by training row.
+    fn start(&self, model: &Model, classes: &Classes, order: &[usize]) -> Option<Vec<f64>> {
+        let d = classes.count();
+        let table = model.classes.as_ref()?;
+        let same = model.kind == MachineKind::AllInOne(self.machine)
+            && table.names.len() == d
+            && model.support_rows.len() == model.support_count();
+        if !same {
+            return None;
+        }
+        let rule = self.machine.rule(d);
+        let mut place = vec![usize::MAX; classes.codes.len()];
+        for (i, &row) in order.iter().enumerate() {
+            place[row] = i;
+        }
+        let mut coefficients = vec![0.0; order.len() * d];
+        for (c, function) in model.functions.iter().enumerate() {
+            for part in &function.parts {
+                for (s, b) in part.support.clone().zip(&part.coefficients) {
+                    if let Some(&i) = place.get(model.support_rows[s]).filter(|i| **i != usize::MAX)
+                    {
+                        coefficients[i * d + c] = *b;
+                    }
+                }
+            }
+        }
+        let own = |(i, b): (usize, &[f64])| rule.variables(classes.codes[order[i]] as usize, b);
+        Some(coefficients.chunks_exact(d).enumerate().flat_map(own).collect())
     }
 }
 

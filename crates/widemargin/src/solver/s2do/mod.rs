@@ -5,14 +5,21 @@
 //! problem is the unified one of Doğan, Glasmachers and Igel (JMLR 17(45), 2016); the steps of two
 //! variables are those of Trinh (2012), corrected where the document misprints them.
 
+mod block;
 mod blocks;
 mod example;
+mod linear;
+mod offset;
 mod pair;
 mod patterns;
+mod problem;
 mod rule;
+mod scores;
+mod solve;
 mod table;
 
-pub use blocks::{Options, Problem, Solution, solve};
 pub use pair::{Pair, gain_one, solve_one};
 pub use patterns::{Patterns, Pool, Variable, WorkingSet};
+pub use problem::{Options, Problem, Solution};
 pub use rule::{Aggregation, Components, Margin, Rule};
+pub use solve::{solve, solve_linear};

@@ -98,6 +98,21 @@ impl Rule {
         }
     }
 
+    /// The variables of an example of class `y` that has the projected coefficients `b`.
+    ///
+    /// Where a shift of all variables leaves the coefficients as they are, the own class's variable
+    /// is taken to be zero.
+    pub fn variables(&self, y: usize, b: &[f64]) -> Vec<f64> {
+        let d = b.len() as f64;
+        let variable = |p: usize| match (self.margin, self.components) {
+            (Margin::Relative, _) => -2.0 * b[p],
+            (Margin::Absolute, Components::Own) if self.sum_to_zero => b[p] * d / (d - 1.0),
+            (Margin::Absolute, _) if self.sum_to_zero => sign(y, p) * (b[p] - b[y]),
+            (Margin::Absolute, _) => sign(y, p) * b[p],
+        };
+        (0..b.len()).map(|p| if self.uses(y, p) { variable(p).max(0.0) } else { 0.0 }).collect()
+    }
+
     /// M_{y,p,z,q} = ν_{y,p} · Π ν_{z,q}.
     pub fn coupling(&self, classes: usize, (y, p): (usize, usize), (z, q): (usize, usize)) -> f64 {
         let same = |a: usize, b: usize| if a == b { 1.0 } else { 0.0 };

@@ -1,17 +1,17 @@
 //! Dual variables and scores of many examples, class by class.
 //!
 //! Examples stand in the order of their classes, so that in a run of examples every loop over one
-//! class is the same plain vector loop. Scores h_c(xᵢ) = Σⱼ (Σ_p ν_{yⱼ,p,c} α_{j,p}) kᵢⱼ are not
-//! projected; their mean is kept beside them, and the gradient γ − ν·f is formed from both, so that
-//! a change of one variable touches one or two columns (spec 5.4).
+//! class is the same plain vector loop. Scores f_c(xᵢ) = Σⱼ b_{j,c} kᵢⱼ are those of the projected
+//! coefficients b, so that they stay of the size of the targets however large the variables become.
 
 use std::ops::Range;
 
 use super::example::Example;
 use super::rule::{Aggregation, Margin, Rule, sign};
+use crate::kernel::Real;
 
 /// Elements of independent maxima kept side by side.
-const LANES: usize = 8;
+const LANES: usize = 16;
 
 /// State of a set of examples.
 #[derive(Clone, Debug)]
@@ -21,14 +21,14 @@ pub(super) struct Table {
     /// Class of every example, ascending.
     pub(super) codes: Vec<u32>,
     /// Examples of one class each: (class, examples).
-    runs: Vec<(usize, Range<usize>)>,
+    pub(super) runs: Vec<(usize, Range<usize>)>,
     /// Bound of every example's variables or of their sum.
     pub(super) upper: Vec<f64>,
     /// k(x, x).
     pub(super) diagonal: Vec<f64>,
     /// α, one column per class.
     pub(super) alpha: Vec<Vec<f64>>,
-    /// Unprojected scores, one column per class; after them, where scores are centred, their mean.
+    /// Scores, one column per class.
     pub(super) score: Vec<Vec<f64>>,
     /// Σα of every example where variables share a bound, else empty.
     pub(super) sum: Vec<f64>,
@@ -44,7 +44,6 @@ impl Table {
         diagonal: Vec<f64>,
     ) -> Self {
         let n = codes.len();
-        let columns = classes + usize::from(rule.is_centred());
         let sums = if rule.aggregation == Aggregation::Max { n } else { 0 };
         Self {
             rule,
@@ -54,7 +53,7 @@ impl Table {
             upper,
             diagonal,
             alpha: vec![vec![0.0; n]; classes],
-            score: vec![vec![0.0; n]; columns],
+            score: vec![vec![0.0; n]; classes],
             sum: vec![0.0; sums],
         }
     }
@@ -136,44 +135,68 @@ impl Table {
         }
     }
 
+    /// How the gradient of component `c` of class `y` follows from the scores.
+    #[inline(always)]
+    pub(super) fn form(&self, y: usize, c: usize) -> Form {
+        let target = self.rule.target(y, c);
+        match self.rule.margin {
+            Margin::Relative => Form { target, factor: 0.5, other: Some(y) },
+            Margin::Absolute => Form { target, factor: -sign(y, c), other: None },
+        }
+    }
+
     /// The gradient of component `c` over a run of examples of class `y`.
     #[inline(always)]
     fn gradient<'a>(&'a self, y: usize, c: usize, run: &Range<usize>) -> Gradient<'a> {
-        let target = self.rule.target(y, c);
-        let score = &self.score[c][run.clone()];
-        match self.rule.margin {
-            Margin::Relative => {
-                Gradient { target, factor: 0.5, score, other: Some(&self.score[y][run.clone()]) }
-            }
-            Margin::Absolute => {
-                let mean = self.score.get(self.classes);
-                let factor = -sign(y, c);
-                Gradient { target, factor, score, other: mean.map(|mean| &mean[run.clone()]) }
-            }
-        }
+        let Form { target, factor, other } = self.form(y, c);
+        let column = |c: usize| &self.score[c][run.clone()];
+        Gradient { target, factor, score: column(c), other: other.map(column) }
+    }
+
+    /// Gradient of component `c` of class `y`, given the scores by column.
+    #[inline(always)]
+    pub(super) fn gradient_of(&self, y: usize, c: usize, score: impl Fn(usize) -> f64) -> f64 {
+        let Form { target, factor, other } = self.form(y, c);
+        target + factor * (score(c) - other.map_or(0.0, score))
     }
 
     /// Gradient of component `c` of example `i`.
     #[inline(always)]
     pub(super) fn gradient_at(&self, i: usize, c: usize) -> f64 {
-        let y = self.codes[i] as usize;
-        let target = self.rule.target(y, c);
-        match self.rule.margin {
-            Margin::Relative => target + 0.5 * (self.score[c][i] - self.score[y][i]),
-            Margin::Absolute => {
-                let mean = self.score.get(self.classes).map_or(0.0, |mean| mean[i]);
-                target - sign(y, c) * (self.score[c][i] - mean)
+        self.gradient_of(self.codes[i] as usize, c, |column| self.score[column][i])
+    }
+
+    /// How far example `i` violates the optimality conditions, given its scores by class.
+    #[inline(always)]
+    pub(super) fn violation_of(&self, i: usize, score: impl Fn(usize) -> f64) -> f64 {
+        let (y, upper) = (self.codes[i] as usize, self.upper[i]);
+        let (mut up, mut low, mut worst) = (f64::NEG_INFINITY, f64::INFINITY, 0.0_f64);
+        for c in (0..self.classes).filter(|&c| self.rule.uses(y, c)) {
+            let (g, alpha) = (self.gradient_of(y, c, &score), self.alpha[c][i]);
+            up = up.max(g);
+            if alpha > 0.0 {
+                low = low.min(g);
+                worst = worst.max(-g);
             }
+            if alpha < upper {
+                worst = worst.max(g);
+            }
+        }
+        match self.sum.get(i) {
+            None => worst,
+            Some(&sum) if sum < upper => up.max(-low).max(0.0),
+            Some(_) => (up - low).max(-low).max(0.0),
         }
     }
 
-    /// Moves the variables of example `i` to their best values while all others stay; puts the
-    /// change of its unprojected coefficients into `change`, one per column of the scores. The
+    /// Moves the variables of example `i`, whose `gradient` is given class by class, to their best
+    /// values while all others stay; puts the change of its coefficients into `change`, one per class. The
     /// scores stay as they are. Returns whether anything changed.
     #[inline(always)]
     pub(super) fn improve(
         &mut self,
         i: usize,
+        gradient: impl Fn(&Self, usize) -> f64,
         example: &mut Example,
         change: &mut Vec<f64>,
     ) -> bool {
@@ -183,7 +206,7 @@ impl Table {
         for c in 0..self.classes {
             if self.rule.uses(y, c) {
                 let s = if absolute { sign(y, c) } else { 1.0 };
-                example.push(c, self.gradient_at(i, c), s, self.alpha[c][i]);
+                example.push(c, gradient(self, c), s, self.alpha[c][i]);
             }
         }
         let simplex = !self.sum.is_empty();
@@ -207,15 +230,11 @@ impl Table {
             moved |= sum != self.sum[i];
             self.sum[i] = sum;
         }
-        if let Some(mean) = change.get(self.classes..).and_then(<[f64]>::first).copied() {
-            debug_assert_eq!(mean, 0.0);
-            let total: f64 = change.iter().sum();
-            change[self.classes] = total / self.classes as f64;
-        }
+        self.project(change);
         moved
     }
 
-    /// Unprojected coefficients of example `i`, one per column of the scores.
+    /// Coefficients of example `i`, one per class.
     pub(super) fn coefficients(&self, i: usize, out: &mut Vec<f64>) {
         let y = self.codes[i] as usize;
         out.clear();
@@ -225,9 +244,15 @@ impl Table {
                 add_coefficient(&self.rule, y, c, self.alpha[c][i], out);
             }
         }
+        self.project(out);
+    }
+
+    /// Takes the mean off coefficients where scores have to sum to zero.
+    #[inline(always)]
+    fn project(&self, coefficients: &mut [f64]) {
         if self.rule.is_centred() {
-            let total: f64 = out.iter().sum();
-            out[self.classes] = total / self.classes as f64;
+            let mean = coefficients.iter().sum::<f64>() / self.classes as f64;
+            coefficients.iter_mut().for_each(|b| *b -= mean);
         }
     }
 
@@ -286,6 +311,13 @@ pub(super) fn add_coefficient(rule: &Rule, y: usize, p: usize, amount: f64, out:
     }
 }
 
+/// The gradient of a component: target + factor (score of its class − score of column `other`).
+pub(super) struct Form {
+    pub(super) target: f64,
+    pub(super) factor: f64,
+    pub(super) other: Option<usize>,
+}
+
 /// target + factor (score − other).
 struct Gradient<'a> {
     target: f64,
@@ -325,13 +357,14 @@ fn runs(codes: &[u32]) -> Vec<(usize, Range<usize>)> {
 
 /// The largest value.
 #[inline(always)]
-pub(super) fn largest(values: &[f64]) -> f64 {
+pub(super) fn largest<S: Real>(values: &[S]) -> S {
     let (chunks, rest) = values.as_chunks::<LANES>();
-    let mut lanes = [f64::NEG_INFINITY; LANES];
+    let least = S::from_f64(f64::NEG_INFINITY);
+    let mut lanes = [least; LANES];
     for chunk in chunks {
         for l in 0..LANES {
             lanes[l] = if chunk[l] > lanes[l] { chunk[l] } else { lanes[l] };
         }
     }
-    lanes.iter().chain(rest).copied().fold(f64::NEG_INFINITY, f64::max)
+    lanes.iter().chain(rest).copied().fold(least, |a, b| if b > a { b } else { a })
 }
