@@ -57,6 +57,10 @@ class Learner:
     def __new__(
         cls, settings: Settings, features: Table, classes: Sequence[int | float | str]
     ) -> Learner: ...
+    @staticmethod
+    def resume(
+        settings: Settings, model: Model, classes: Sequence[int | float | str]
+    ) -> Learner: ...
     def partial_fit(
         self, features: Table, codes: _Integers, weights: _Floats | None = None
     ) -> None: ...

@@ -349,8 +349,8 @@ class OnlineSVC(BaseAllInOne):
         y : array-like of shape (n_samples,)
             Class labels.
         classes : array-like of shape (n_classes,), default=None
-            All classes that will ever come; needed at the first call. After `fit` its classes are
-            taken, and learning starts anew.
+            All classes that will ever come; needed at the first call. After `fit`, or in a copy that
+            was pickled, learning goes on from the model, unless other classes are given.
         sample_weight : array-like of shape (n_samples,), default=None
             Factors on C of the rows.
 
@@ -363,6 +363,8 @@ class OnlineSVC(BaseAllInOne):
             raise ValueError("OnlineSVC keeps vectors; it takes no precomputed or Python kernel.")
         check_kernel(type(self).__name__, self.kernel)
         first = "_learner" not in self.__dict__
+        known = first and hasattr(self, "_model") and hasattr(self, "classes_")
+        resumes = known and (classes is None or np.array_equal(self.classes_, np.unique(classes)))
         X, y = validate_data(
             self,
             X,
@@ -371,7 +373,7 @@ class OnlineSVC(BaseAllInOne):
             order="C",
             accept_sparse="csr",
             accept_large_sparse=False,
-            reset=first,
+            reset=first and not resumes,
         )
         labels = column_or_1d(y, warn=True)
         check_classification_targets(labels)
@@ -387,7 +389,12 @@ class OnlineSVC(BaseAllInOne):
                 )
             seed = int(check_random_state(self.random_state).randint(np.iinfo("i").max))
             self._names = [class_name(label) for label in self.classes_]
-            self._learner = _core.Learner(self._settings(X, seed), to_core(X), self._names)
+            settings = self._settings(X, seed)
+            self._learner = (
+                _core.Learner.resume(settings, self._model, self._names)
+                if resumes
+                else _core.Learner(settings, to_core(X), self._names)
+            )
         elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
             raise ValueError("`classes` is not the same as on last call to partial_fit.")
         codes = np.searchsorted(self.classes_, labels)
@@ -409,7 +416,7 @@ class OnlineSVC(BaseAllInOne):
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the learner: a copy predicts, and starts anew when it learns."""
+        """Leave out the learner: a copy goes on from the model when it learns."""
         state = super().__getstate__()
         state.pop("_learner", None)
         return state

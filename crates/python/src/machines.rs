@@ -8,9 +8,9 @@ use widemargin::data::{Label, Matrix};
 use widemargin::kernel::Kernel;
 use widemargin::machine::{
     AllInOne, Bias, CalibrationMethod, ClassWeights, Epochs, Gamma, KernelDefaults,
-    KernelExpression, LinearOptions, LinearSvc, LinearSvr, Loss, Machine, MulticlassSvc, NuSvc,
-    NuSvr, OneClass, OnlineLearner, OnlineSvc, Precision, Scheme, SolverOptions, Svc, Svdd, Svr,
-    error_correcting_code,
+    KernelExpression, LinearOptions, LinearSvc, LinearSvr, Loss, Machine, Model, MulticlassSvc,
+    NuSvc, NuSvr, OneClass, OnlineLearner, OnlineSvc, Precision, Scheme, SolverOptions, Svc, Svdd,
+    Svr, error_correcting_code,
 };
 use widemargin::{CancelToken, Context};
 
@@ -201,6 +201,18 @@ impl Settings {
         let svc = self.online(machine, self.kernel(features)?)?;
         let context = self.context(CancelToken::new())?;
         OnlineSvc { classes: Some(classes), ..svc }.learner(&context).map_err(exception)
+    }
+
+    /// A learner that goes on where a model ended, with its kernel.
+    pub(crate) fn resumed_learner(
+        &self,
+        model: &Model,
+        classes: Vec<Label>,
+    ) -> PyResult<OnlineLearner> {
+        let machine: AllInOne = self.machine.parse().map_err(exception)?;
+        let svc = self.online(machine, model.kernel.clone())?;
+        let context = self.context(CancelToken::new())?;
+        OnlineSvc { classes: Some(classes), ..svc }.resume(model, &context).map_err(exception)
     }
 
     /// Two classes need no reduction, whatever the scheme.

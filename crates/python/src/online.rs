@@ -36,6 +36,14 @@ impl Learner {
         Ok(Self { learner: Mutex::new(learner), names })
     }
 
+    /// A machine that goes on where `model` ended.
+    #[staticmethod]
+    fn resume(settings: Settings, model: &Model, classes: Vec<Name>) -> PyResult<Self> {
+        let names: Vec<Label> = classes.into_iter().map(Name::label).collect();
+        let learner = settings.resumed_learner(&model.shared(), names.clone())?;
+        Ok(Self { learner: Mutex::new(learner), names })
+    }
+
     /// Learns from rows, each once.
     #[pyo3(signature = (features, codes, weights=None))]
     fn partial_fit(

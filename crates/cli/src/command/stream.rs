@@ -9,7 +9,8 @@ use widemargin::machine::{AllInOne, Epochs, MachineKind, Model, OnlineLearner, P
 
 use super::train::{Arguments, Shape};
 use crate::arguments::FormatName;
-use crate::failure::CommandResult;
+use crate::failure::{CommandResult, Failure};
+use crate::model_file;
 use crate::session::Session;
 use crate::usage::{Spent, Stopwatch};
 
@@ -84,4 +85,30 @@ pub(super) fn train(
     model.preparation = Preparation { index_base: Some(base), ..Preparation::default() };
     let shape = Shape { rows, columns: model.features(), is_sparse: true };
     Ok((model, shape, watch.stop()))
+}
+
+/// Goes on from the model of --resume with the rows of the data file, each once.
+pub(super) fn resume(
+    arguments: &Arguments,
+    session: &Session<'_>,
+) -> CommandResult<(Model, Shape, Spent)> {
+    let path = arguments.resume.as_deref().unwrap_or(&arguments.data);
+    let mut start = Model::load(path)?;
+    let MachineKind::AllInOne(machine) = start.kind else {
+        return Err(Failure::usage("--resume is for models of ww, cs, llw, ..."));
+    };
+    if arguments.machine.epochs != Epochs::Times(1) || arguments.scale.scale.0.is_some() {
+        return Err(Failure::usage("--resume goes through the rows once and takes no --scale"));
+    }
+    let data = session
+        .read("reading", || model_file::read_for(&mut start, &arguments.input, &arguments.data))?;
+    let watch = Stopwatch::start();
+    let mut model = session.run("learning", |context| {
+        let online = arguments.machine.online_svc(machine, start.kernel.clone());
+        let mut learner = online.resume(&start, context)?;
+        learner.partial_fit(&data)?;
+        learner.model()
+    })?;
+    model.preparation = start.preparation;
+    Ok((model, Shape::of(&data), watch.stop()))
 }

@@ -55,6 +55,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     pub(super) sample_weights: Option<PathBuf>,
 
+    /// Model of an earlier --online training to go on from
+    #[arg(long, value_name = "FILE", requires = "online")]
+    pub(super) resume: Option<PathBuf>,
+
     /// Data to try the model on
     #[arg(long, value_name = "FILE")]
     test: Option<PathBuf>,
@@ -87,6 +91,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     let (model, shape, spent) = match (stream::machine(arguments), arguments.machine.linear.memory)
     {
         (_, Some(memory)) => from_disk::train(arguments, memory, &session)?,
+        _ if arguments.resume.is_some() => stream::resume(arguments, &session)?,
         (Some(machine), None) => stream::train(arguments, machine, &session)?,
         (None, None) => train(arguments, method, &session)?,
     };

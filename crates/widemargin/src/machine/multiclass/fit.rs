@@ -126,12 +126,13 @@ impl MulticlassSvc {
         }
         let rule = self.machine.rule(classes.count());
         let codes: Vec<u32> = order.iter().map(|&row| classes.codes[row]).collect();
+        let upper: Vec<f64> = order.iter().map(|&row| self.c * weights[row]).collect();
         let problem = s2do::Problem {
             rule,
             classes: classes.count(),
-            start: start.and_then(|model| self.start(model, classes, &order)),
+            start: start.and_then(|model| self.start(model, classes, &order, &upper)),
             codes,
-            upper: order.iter().map(|&row| self.c * weights[row]).collect(),
+            upper,
             bias: self.bias,
         };
         let options = s2do::Options {
@@ -191,7 +192,13 @@ impl MulticlassSvc {
     }
 
     /// The variables of a model of the same machine and classes, matched by training row.
-    fn start(&self, model: &Model, classes: &Classes, order: &[usize]) -> Option<Vec<f64>> {
+    fn start(
+        &self,
+        model: &Model,
+        classes: &Classes,
+        order: &[usize],
+        upper: &[f64],
+    ) -> Option<Vec<f64>> {
         let d = classes.count();
         let table = model.classes.as_ref()?;
         let same = model.kind == MachineKind::AllInOne(self.machine)
@@ -216,7 +223,8 @@ impl MulticlassSvc {
                 }
             }
         }
-        let own = |(i, b): (usize, &[f64])| rule.variables(classes.codes[order[i]] as usize, b);
+        let own =
+            |(i, b): (usize, &[f64])| rule.variables(classes.codes[order[i]] as usize, b, upper[i]);
         Some(coefficients.chunks_exact(d).enumerate().flat_map(own).collect())
     }
 }

@@ -96,6 +96,20 @@ impl OnlineSvc {
         }
         Ok(OnlineLearner::new(self.clone(), context))
     }
+
+    /// A machine that goes on where `model` ended: its support vectors are the examples kept.
+    ///
+    /// Weights of examples are not in a model; every example kept gets the bound C, or what its
+    /// variables need. The order of random choices begins anew.
+    ///
+    /// # Errors
+    /// As [`learner`](Self::learner); [`Error::Parameter`] when the model is of another machine or
+    /// kernel, [`Error::Labels`] when it knows classes that were not declared.
+    pub fn resume(&self, model: &Model, context: &Context) -> Result<OnlineLearner> {
+        let mut learner = self.learner(context)?;
+        learner.take_up(model)?;
+        Ok(learner)
+    }
 }
 
 impl Machine for OnlineSvc {

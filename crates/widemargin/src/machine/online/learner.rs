@@ -1,23 +1,21 @@
-//! The state of an online machine: support patterns, their vectors and the choice of steps.
+//! An online machine from outside: rows in, a model out.
 
 use std::time::Instant;
 
 use super::fit::OnlineSvc;
-use super::schedule::{Clock, Rates, Schedule, Step, Strategy};
+use super::schedule::{Rates, Schedule, Step, Strategy};
+use super::state::State;
 use super::store::Store;
 use crate::context::Context;
 use crate::data::{ClassOrder, Classes, Dataset, Dense, Label, Matrix};
 use crate::error::{Error, Result};
-use crate::kernel::{InstructionSet, Real};
+use crate::kernel::InstructionSet;
 use crate::machine::MachineKind;
 use crate::machine::model::{Model, Training};
 use crate::machine::multiclass::{class_model, declared_classes};
 use crate::random::Generator;
-use crate::solver::s2do::{Patterns, Pool, WorkingSet};
+use crate::solver::s2do::{Patterns, Pool};
 use crate::solver::{Outcome, Status};
-
-/// Seconds that one counted unit of work stands for.
-const UNIT: f64 = 1e-9;
 
 /// Rows whose kernel values are computed at once in sweeps.
 const SWEEP_ROWS: usize = 64;
@@ -56,22 +54,6 @@ pub struct OnlineLearner {
     seconds: f64,
 }
 
-/// The part that is there once two classes are known.
-struct State {
-    patterns: Patterns,
-    store: Store<f64>,
-    /// Unprojected coefficients of every slot.
-    coefficients: Vec<f64>,
-    /// Slots in use, and where each slot stands among them.
-    live: Vec<usize>,
-    place: Vec<usize>,
-    rates: Rates,
-    generator: Generator,
-    steps: u64,
-    touched: u64,
-    removed: u64,
-}
-
 impl OnlineLearner {
     pub(super) fn new(parameters: OnlineSvc, context: &Context) -> Self {
         let names = parameters.classes.clone().unwrap_or_default();
@@ -108,6 +90,55 @@ impl OnlineLearner {
             touched: 0,
             removed: 0,
         });
+    }
+
+    /// Goes on from a model of the same machine: its support vectors are the examples kept, with the
+    /// bound C each, or more where their variables are larger (weights are not in a model).
+    pub(super) fn take_up(&mut self, model: &Model) -> Result<()> {
+        let kind = MachineKind::AllInOne(self.parameters.machine);
+        let table = model.classes.as_ref().filter(|_| model.kind == kind);
+        let Some(table) = table.filter(|_| model.kernel == self.parameters.kernel) else {
+            return Err(Error::parameter(
+                "model to go on from",
+                format!("{kind} with the same kernel"),
+                format!("{} with kernel {}", model.kind, model.kernel),
+            ));
+        };
+        if self.names.is_empty() {
+            self.names.clone_from(&table.names);
+            if self.names.len() > 1 {
+                self.begin();
+            }
+        }
+        let place = |name: &Label| {
+            let same = |other: &Label| other.to_string() == name.to_string();
+            self.names.iter().position(same).ok_or_else(|| Error::Labels {
+                expected: "only the classes that were declared".into(),
+                found: format!("'{name}'"),
+            })
+        };
+        let places = table.names.iter().map(place).collect::<Result<Vec<usize>>>()?;
+        self.columns = Some(model.support.columns());
+        self.seen = model.training.as_ref().map_or(0, |training| training.rows);
+        let d = self.names.len();
+        let rule = self.parameters.machine.rule(d);
+        let Some(state) = &mut self.state else { return Ok(()) };
+        let mut s = 0;
+        for (class, &count) in table.support.iter().enumerate() {
+            for _ in 0..count {
+                let mut b = vec![0.0; d];
+                for (c, function) in model.functions.iter().enumerate() {
+                    let part = function.parts.iter().find(|part| part.support.contains(&s));
+                    b[places[c]] =
+                        part.map_or(0.0, |part| part.coefficients[s - part.support.start]);
+                }
+                let alpha = rule.variables(places[class], &b, self.parameters.c);
+                let upper = alpha.iter().copied().fold(self.parameters.c, f64::max);
+                state.adopt(&model.support, s, places[class] as u32, upper, &alpha)?;
+                s += 1;
+            }
+        }
+        state.rescore()
     }
 
     /// Learns from the rows of `data`, each once, in their order.
@@ -412,217 +443,5 @@ impl OnlineLearner {
         self.seen = data.rows();
         self.columns = Some(data.columns());
         self.seconds = seconds;
-    }
-}
-
-impl State {
-    /// Runs a step and counts its gain per cost.
-    fn timed(
-        &mut self,
-        parameters: &OnlineSvc,
-        step: Step,
-        work: impl FnOnce(&mut Self) -> Result<(Option<usize>, f64)>,
-    ) -> Result<Option<usize>> {
-        let started = Instant::now();
-        let before = (self.store.computed(), self.touched, self.patterns.gains());
-        let (slot, gain) = work(self)?;
-        let seconds = match parameters.clock {
-            Clock::Wall => started.elapsed().as_secs_f64(),
-            Clock::Counted => {
-                let values = (self.store.computed() - before.0) as f64;
-                let entries = (self.touched - before.1) as f64;
-                let gains = (self.patterns.gains() - before.2) as f64;
-                UNIT * (0.5 * self.store.products() * values + entries + 4.0 * gains)
-            }
-        };
-        self.rates.count(step, gain, seconds);
-        Ok(slot)
-    }
-
-    /// Unprojected scores of a row with the given kernel values.
-    fn score<T: Real>(&self, values: &[T]) -> Vec<f64> {
-        let columns = self.patterns.columns();
-        let mut score = vec![0.0; columns];
-        for (k, own) in values.iter().zip(self.coefficients.chunks_exact(columns)) {
-            let k = k.to_f64();
-            for (score, b) in score.iter_mut().zip(own) {
-                *score += k * b;
-            }
-        }
-        score
-    }
-
-    /// The step on a fresh example.
-    fn fresh(
-        &mut self,
-        parameters: &OnlineSvc,
-        table: &Matrix,
-        row: usize,
-        code: u32,
-        upper: f64,
-    ) -> Result<(Option<usize>, f64)> {
-        self.steps += 1;
-        let (mut rows, own) = self.store.query(table, row..row + 1)?;
-        let (values, own) = (rows.swap_remove(0), own[0]);
-        let score = self.score(&values);
-        self.touched += self.coefficients.len() as u64;
-        let (y, rule) = (code as usize, *self.patterns.rule());
-        let gradient = |p: usize| self.patterns.gradient_of(y, p, &score);
-        let worst = (0..self.patterns.classes())
-            .filter(|&p| rule.uses(y, p))
-            .max_by(|&a, &b| gradient(a).total_cmp(&gradient(b)));
-        let Some(p) = worst.filter(|&p| gradient(p) >= parameters.tol && upper > 0.0) else {
-            return Ok((None, 0.0));
-        };
-        let slot = self.store.insert(table, row, &values, own)?;
-        if slot == self.patterns.len() {
-            self.patterns.push(code, upper, own.to_f64(), &score);
-            self.coefficients.resize(self.coefficients.len() + self.patterns.columns(), 0.0);
-            self.place.push(0);
-        } else {
-            self.patterns.replace(slot, code, upper, own.to_f64(), &score);
-        }
-        self.place[slot] = self.live.len();
-        self.live.push(slot);
-        let (gain, changes) = match parameters.strategy {
-            Strategy::WholePattern => self.patterns.solve_pattern(slot),
-            Strategy::LaRank => self.patterns.solve_labels(slot, Pool::Patterns, parameters.tol),
-            _ => {
-                let set = self.patterns.fresh_pair(slot, p, self.store.instruction_set());
-                self.patterns.solve(set, own.to_f64())
-            }
-        };
-        self.apply(changes)?;
-        if !self.patterns.is_support(slot) {
-            self.retire(slot);
-            return Ok((None, gain));
-        }
-        if let Some(budget) = parameters.budget {
-            while self.live.len() > budget.max(1) {
-                self.give_up_least()?;
-            }
-        }
-        Ok((Some(slot), gain))
-    }
-
-    /// A step on kept examples; returns its gain.
-    fn old(&mut self, parameters: &OnlineSvc, pool: Pool) -> Result<f64> {
-        if self.live.is_empty() {
-            return Ok(0.0);
-        }
-        self.steps += 1;
-        let set = self.store.instruction_set();
-        let everyone = 0..self.patterns.len();
-        let drawn = |state: &mut Self| {
-            let i = state.live[state.generator.below(state.live.len())];
-            i..i + 1
-        };
-        let (range, partners) = match parameters.strategy {
-            Strategy::All => (everyone.clone(), everyone),
-            Strategy::RandomPatternAll => (drawn(self), everyone),
-            Strategy::RandomPattern => {
-                let own = drawn(self);
-                (own.clone(), own)
-            }
-            Strategy::WholePattern => {
-                let i = drawn(self).start;
-                self.touched += self.patterns.columns() as u64;
-                if self.patterns.violation_at(i) < parameters.tol {
-                    return Ok(0.0);
-                }
-                let (gain, changes) = self.patterns.solve_pattern(i);
-                self.apply(changes)?;
-                return Ok(gain);
-            }
-            Strategy::LaRank => {
-                let i = drawn(self).start;
-                self.touched += self.patterns.columns() as u64;
-                let (gain, changes) = self.patterns.solve_labels(i, pool, parameters.tol);
-                self.apply(changes)?;
-                return Ok(gain);
-            }
-        };
-        self.touched += (range.len() * self.patterns.classes()) as u64;
-        let first = self.patterns.first(range, pool, parameters.tol, set);
-        let (working_set, k) = match first {
-            None => return Ok(0.0),
-            Some(WorkingSet::One(variable)) => {
-                let row = self.store.row(variable.0)?;
-                let chosen = self.patterns.partner(variable, partners, pool, row, set);
-                let k = match chosen {
-                    WorkingSet::Two(_, second) => row[second.0].to_f64(),
-                    WorkingSet::One(_) => 0.0,
-                };
-                (chosen, k)
-            }
-            Some(WorkingSet::Two(up, down)) => {
-                let row = self.store.row(up.0)?;
-                (WorkingSet::Two(up, down), row[down.0].to_f64())
-            }
-        };
-        let (gain, changes) = self.patterns.solve(working_set, k);
-        self.apply(changes)?;
-        Ok(gain.max(0.0))
-    }
-
-    /// Brings changes of coefficients into all scores, and lets go of examples without influence.
-    fn apply(&mut self, changes: Vec<(usize, Vec<f64>)>) -> Result<()> {
-        let (set, columns) = (self.store.instruction_set(), self.patterns.columns());
-        for (slot, change) in &changes {
-            let row = self.store.row(*slot)?;
-            self.patterns.update(row, change, set);
-            let own = &mut self.coefficients[slot * columns..(slot + 1) * columns];
-            own.iter_mut().zip(change).for_each(|(b, change)| *b += change);
-            self.touched += (self.patterns.len() * columns) as u64;
-        }
-        for (slot, _) in changes {
-            if !self.patterns.is_support(slot) {
-                self.retire(slot);
-            }
-        }
-        Ok(())
-    }
-
-    fn retire(&mut self, slot: usize) {
-        let columns = self.patterns.columns();
-        self.coefficients[slot * columns..(slot + 1) * columns].fill(0.0);
-        self.patterns.retire(slot);
-        self.store.remove(slot);
-        let place = self.place[slot];
-        self.live.swap_remove(place);
-        if let Some(&moved) = self.live.get(place) {
-            self.place[moved] = place;
-        }
-    }
-
-    /// Removes the example whose part of the weights is shortest.
-    fn give_up_least(&mut self) -> Result<()> {
-        let (mut least, mut own) = ((f64::INFINITY, 0), Vec::new());
-        for &slot in &self.live {
-            self.patterns.coefficients(slot, &mut own);
-            let length: f64 = own[..self.patterns.classes()].iter().map(|b| b * b).sum::<f64>();
-            if length < least.0 {
-                least = (length, slot);
-            }
-        }
-        let change = self.patterns.clear(least.1);
-        self.removed += 1;
-        self.apply(vec![(least.1, change)])
-    }
-
-    fn grow(&mut self, rule: crate::solver::s2do::Rule, classes: usize) {
-        let old = self.patterns.columns();
-        self.patterns.grow(rule);
-        let columns = self.patterns.columns();
-        let mut grown = Vec::with_capacity(self.patterns.len() * columns);
-        for own in self.coefficients.chunks_exact(old) {
-            let mut next = own[..classes - 1].to_vec();
-            next.push(0.0);
-            if columns > classes {
-                next.push(next.iter().sum::<f64>() / classes as f64);
-            }
-            grown.extend(next);
-        }
-        self.coefficients = grown;
     }
 }

@@ -9,6 +9,7 @@ mod fit;
 mod lasvm;
 mod learner;
 mod schedule;
+mod state;
 mod store;
 
 pub use fit::OnlineSvc;

@@ -208,14 +208,7 @@ impl PlainLoop for Sweep<'_> {
 
 /// Scores of example `i`.
 #[inline(always)]
-fn scores(
-    rows: &Rows,
-    i: usize,
-    weights: &[f64],
-    total: &[f64],
-    offset: &Offset,
-    out: &mut [f64],
-) {
+fn scores(rows: &Rows, i: usize, weights: &[f64], total: &[f64], offset: &Offset, out: &mut [f64]) {
     let d = out.len();
     for c in 0..d {
         out[c] = offset.centre[c] + offset.strength * total[c];

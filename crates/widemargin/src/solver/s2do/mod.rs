@@ -7,6 +7,7 @@
 
 mod block;
 mod blocks;
+mod choice;
 mod example;
 mod linear;
 mod offset;
@@ -16,10 +17,12 @@ mod problem;
 mod rule;
 mod scores;
 mod solve;
+mod steps;
 mod table;
 
+pub use choice::WorkingSet;
 pub use pair::{Pair, gain_one, solve_one};
-pub use patterns::{Patterns, Pool, Variable, WorkingSet};
+pub use patterns::{Patterns, Pool, Variable};
 pub use problem::{Options, Problem, Solution};
 pub use rule::{Aggregation, Components, Margin, Rule};
 pub use solve::{solve, solve_linear};

@@ -98,17 +98,29 @@ impl Rule {
         }
     }
 
-    /// The variables of an example of class `y` that has the projected coefficients `b`.
+    /// The variables, bounded by `upper`, of an example of class `y` that has the projected
+    /// coefficients `b`.
     ///
-    /// Where a shift of all variables leaves the coefficients as they are, the own class's variable
-    /// is taken to be zero.
-    pub fn variables(&self, y: usize, b: &[f64]) -> Vec<f64> {
+    /// Where a shift of all variables leaves the coefficients as they are, the one that charges
+    /// least is taken.
+    pub fn variables(&self, y: usize, b: &[f64], upper: f64) -> Vec<f64> {
         let d = b.len() as f64;
-        let variable = |p: usize| match (self.margin, self.components) {
-            (Margin::Relative, _) => -2.0 * b[p],
-            (Margin::Absolute, Components::Own) if self.sum_to_zero => b[p] * d / (d - 1.0),
-            (Margin::Absolute, _) if self.sum_to_zero => sign(y, p) * (b[p] - b[y]),
-            (Margin::Absolute, _) => sign(y, p) * b[p],
+        let mean = match (self.is_centred(), self.components) {
+            (false, _) => 0.0,
+            (true, Components::Own) => b[y] / (d - 1.0),
+            (true, Components::Others) => -b[y],
+            (true, Components::All) => {
+                let others = b.iter().enumerate().filter(|(c, _)| *c != y);
+                let least = others.fold(-b[y], |least, (_, b)| least.max(-b - upper));
+                match self.aggregation {
+                    Aggregation::Max if d > 2.0 => least.max((2.0 * b[y] - upper) / (d - 2.0)),
+                    _ => least,
+                }
+            }
+        };
+        let variable = |p: usize| match self.margin {
+            Margin::Relative => -2.0 * b[p],
+            Margin::Absolute => sign(y, p) * (b[p] + mean),
         };
         (0..b.len()).map(|p| if self.uses(y, p) { variable(p).max(0.0) } else { 0.0 }).collect()
     }

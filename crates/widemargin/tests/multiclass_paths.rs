@@ -1,0 +1,126 @@
+//! The ways to one optimum: explicit weights, parts, a start from another solution, time limits.
+
+use std::time::{Duration, Instant};
+
+use widemargin::Context;
+use widemargin::data::{Dataset, Dense, Labels, Layout, Matrix};
+use widemargin::kernel::Kernel;
+use widemargin::machine::{AllInOne, Machine, Model, MulticlassSvc, Precision, SolverOptions};
+use widemargin::solver::Status;
+
+/// Rows around the corners of a polygon, one per class, with further features of noise.
+fn blobs(rows: usize, features: usize, classes: usize) -> Dataset {
+    let mut state = 5_u64;
+    let mut next = || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1_u64 << 53) as f64
+    };
+    let (mut values, mut labels) = (Vec::new(), Vec::new());
+    for i in 0..rows {
+        let class = i % classes;
+        let angle = std::f64::consts::TAU * class as f64 / classes as f64;
+        values.push(angle.cos() + 1.6 * (next() - 0.5));
+        values.push(angle.sin() + 1.6 * (next() - 0.5));
+        values.extend((2..features).map(|_| if next() < 0.7 { 0.0 } else { next() }));
+        labels.push(class as i64);
+    }
+    let table = Dense::new(rows, features, values).unwrap();
+    Dataset::new(Matrix::DenseF64(table), Labels::Int(labels)).unwrap()
+}
+
+fn dual(model: &Model) -> f64 {
+    let outcome = model.training.as_ref().unwrap().outcome;
+    assert_eq!(outcome.status, Status::Solved, "{outcome:?}");
+    outcome.dual
+}
+
+fn exact(machine: AllInOne, kernel: Kernel, bias: bool) -> MulticlassSvc {
+    let options =
+        SolverOptions { tol: 1e-6, precision: Precision::F64, ..SolverOptions::default() };
+    MulticlassSvc { machine, kernel, bias, c: 0.7, options, ..MulticlassSvc::default() }
+}
+
+#[test]
+fn explicit_weights_reach_the_optimum_of_the_kernel_matrix() {
+    let dense = blobs(80, 6, 4);
+    let features = dense.features().clone().into_layout(Layout::Sparse);
+    let sparse = dense.clone().with_features(features).unwrap();
+    let as_polynomial = Kernel::Polynomial { degree: 1, gamma: 1.0, coef0: 0.0 };
+    for machine in AllInOne::ALL {
+        for bias in [false, true] {
+            let kernel = exact(machine, as_polynomial.clone(), bias);
+            let expected = dual(&kernel.fit(&dense, &Context::new()).unwrap());
+            for data in [&dense, &sparse] {
+                let linear = exact(machine, Kernel::Linear, bias);
+                let model = linear.fit(data, &Context::new()).unwrap();
+                let found = dual(&model);
+                let place = format!("{machine}, bias {bias}: {found}, not {expected}");
+                assert!((found - expected).abs() <= 1e-6 * expected.abs().max(1.0), "{place}");
+                assert_eq!(model.training.unwrap().outcome.kernel_rows, 0, "{place}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_cache_too_small_for_the_matrix_changes_no_optimum() {
+    let data = blobs(1500, 4, 3);
+    for machine in [AllInOne::LeeLinWahba, AllInOne::CrammerSinger] {
+        let svc = MulticlassSvc {
+            machine,
+            c: 5.0,
+            kernel: Kernel::Gaussian { gamma: 0.5 },
+            ..MulticlassSvc::default()
+        };
+        let whole = dual(&svc.fit(&data, &Context::new()).unwrap());
+        let small = Context::new().with_cache_bytes(4 << 20);
+        let parts = dual(&svc.fit(&data, &small).unwrap());
+        assert!((whole - parts).abs() <= 1e-4 * whole, "{machine}: {parts}, not {whole}");
+        let threads = small.with_threads(2).unwrap();
+        let again = dual(&svc.fit(&data, &threads).unwrap());
+        assert_eq!(parts, again, "{machine}: two threads");
+    }
+}
+
+#[test]
+fn a_start_from_another_c_saves_steps() {
+    let data = blobs(300, 3, 4);
+    for machine in AllInOne::ALL {
+        let mut svc = exact(machine, Kernel::Gaussian { gamma: 0.7 }, false);
+        let start = svc.fit(&data, &Context::new()).unwrap();
+        svc.c *= 1.2;
+        let cold = svc.fit(&data, &Context::new()).unwrap();
+        let warm = svc.fit_from(&data, &start, &Context::new()).unwrap();
+        let (a, b) = (dual(&cold), dual(&warm));
+        assert!((a - b).abs() <= 1e-6 * a, "{machine}: {b}, not {a}");
+        svc.c /= 1.2;
+        let again = svc.fit_from(&data, &start, &Context::new()).unwrap();
+        let steps = |model: &Model| model.training.as_ref().unwrap().outcome.iterations;
+        assert!(steps(&again) <= steps(&start) / 4, "{machine}: {} steps", steps(&again));
+    }
+}
+
+#[test]
+fn a_time_limit_holds() {
+    let data = blobs(3000, 40, 10);
+    let svc = MulticlassSvc {
+        machine: AllInOne::LeeLinWahba,
+        c: 1e4,
+        kernel: Kernel::Gaussian { gamma: 0.01 },
+        options: SolverOptions { tol: 1e-7, ..SolverOptions::default() },
+        ..MulticlassSvc::default()
+    };
+    for megabytes in [4, 1024] {
+        let context = Context::new().with_cache_bytes(megabytes << 20);
+        let started = Instant::now();
+        let context = context.with_time_limit(Duration::from_secs(2));
+        let model = svc.fit(&data, &context).unwrap();
+        let spent = started.elapsed().as_secs_f64();
+        let outcome = model.training.unwrap().outcome;
+        assert_eq!(outcome.status, Status::TimeLimit, "{outcome:?}");
+        assert!(outcome.primal > outcome.dual && outcome.dual > 0.0, "{outcome:?}");
+        // Generous: other tests run beside this one.
+        assert!(spent < 6.0, "{spent} s with {megabytes} MB");
+    }
+}
