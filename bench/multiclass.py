@@ -1,10 +1,11 @@
 """Measures the all-in-one machines: Shark's problems, the published optima, growth with the classes.
 
-    WIDEMARGIN_DATA=… python3 bench/multiclass.py [digits letter3000 letter usps classes text online]
+    WIDEMARGIN_DATA=… python3 bench/multiclass.py [digits letter3000 letter usps classes text online mnist]
 
 Uses target/release/widemargin; prints rows of bench/multiclass.md.
 """
 
+import gzip
 import json
 import lzma
 import math
@@ -89,7 +90,8 @@ def row(name, machine, found, peer=None):
 
 def options(machine, c, gamma=None, *more):
     kernel = ["--kernel", "linear"] if gamma is None else ["--gamma", repr(gamma)]
-    return ["--machine", machine, "--c", str(c), *kernel, "--threads", "1", *more]
+    threads = [] if "--threads" in more else ["--threads", "1"]
+    return ["--machine", machine, "--c", str(c), *kernel, *threads, *more]
 
 
 def digits(folder):
@@ -165,23 +167,25 @@ def classes(folder):
 def text(folder):
     for name in ("reuters-r8-counts", "news20-bydate-counts"):
         rows, test = lines(name, "train"), lines(name, "test")
-        for more in ([], ["--online"]):
-            row(
-                name,
-                "ww" + " online" * bool(more),
-                train(folder, rows, options("ww", 0.01, None, *more), test),
-            )
+        for machine in ("ww", "cs", "llw"):
+            row(name, machine, train(folder, rows, options(machine, 0.01), test))
 
 
 def online(folder):
-    rows, test = letter_rows()
-    for strategy in ("all", "random-all", "random-pattern", "whole-pattern"):
-        more = ["--online", "--strategy", strategy]
-        row(
-            "letter 16000",
-            f"cs x1 {strategy}",
-            train(folder, rows, options("cs", 10, 2 / 39, *more), test),
-        )
+    letters, usps_rows = (
+        letter_rows(),
+        [smoothed(lines("usps", part)) for part in ("train", "test")],
+    )
+    problems = (
+        ("letter 16000", letters, "cs", 10, 2 / 39),
+        ("usps", usps_rows, "cs", 10, 0.0331574),
+        ("usps", usps_rows, "llw", 100, 0.0331574),
+    )
+    for name, (rows, test), machine, c, gamma in problems:
+        for strategy in ("random-all", "random-pattern", "whole-pattern"):
+            more = ["--online", "--strategy", strategy]
+            found = train(folder, rows, options(machine, c, gamma, *more), test)
+            row(name, f"{machine} x1 {strategy}", found)
     rows = scaled(lines("optdigits", "test"), 1 / 16)
     for budget in (50, 100, 200, 400, 1000):
         more = ["--online", "--budget", str(budget)]
@@ -190,6 +194,28 @@ def online(folder):
             f"ww x1 budget {budget}",
             train(folder, rows[:1347], options("ww", 10, 0.25, *more), rows[1347:]),
         )
+
+
+def mnist(folder):
+    """Train on MNIST in [0, 1], two threads and 6 GB of kernel rows; one online pass after it."""
+
+    def images(part):
+        with gzip.open(pathlib.Path(DATA) / "mnist" / f"{part}-images-idx3-ubyte.gz") as file:
+            pixels = file.read()[16:]
+        with gzip.open(pathlib.Path(DATA) / "mnist" / f"{part}-labels-idx1-ubyte.gz") as file:
+            labels = file.read()[8:]
+        values = [f"{v / 255:.6g}" for v in range(256)]
+        for i, label in enumerate(labels):
+            image = pixels[784 * i : 784 * (i + 1)]
+            yield " ".join(
+                [str(label), *(f"{j + 1}:{values[v]}" for j, v in enumerate(image) if v)]
+            )
+
+    rows, test = list(images("train")), list(images("t10k"))
+    batch = options("llw", 1000, 0.0189274, "--threads", "2", "--cache-mb", "6000")
+    row("mnist", "llw", train(folder, rows, batch, test))
+    once = options("llw", 1000, 0.0189274, "--online", "--strategy", "whole-pattern")
+    row("mnist", "llw x1 whole-pattern", train(folder, rows, once, test))
 
 
 def main():

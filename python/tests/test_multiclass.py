@@ -1,5 +1,7 @@
 """The all-in-one machines: contract, agreement with scikit-learn, batch against online."""
 
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
@@ -81,3 +83,19 @@ def test_files(tmp_path):
     assert isinstance(again, MulticlassSVC)
     assert again.machine == "llw"
     np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+
+
+def test_a_pickled_learner_goes_on():
+    X, y = load_iris(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    first, second = order[:75], order[75:]
+    model = OnlineSVC(machine="cs", C=10, gamma=0.5, random_state=0)
+    model.partial_fit(X[first], y[first], classes=[0, 1, 2])
+    copy = pickle.loads(pickle.dumps(model))
+    copy.partial_fit(X[second], y[second])
+    anew = OnlineSVC(machine="cs", C=10, gamma=0.5, random_state=0)
+    anew.partial_fit(X[second], y[second], classes=[0, 1, 2])
+    assert copy.n_support_.sum() > anew.n_support_.sum()
+    kept = {tuple(row) for row in copy.support_vectors_}
+    assert kept & {tuple(row) for row in X[first]}
+    assert copy.score(X, y) > 0.9
