@@ -349,8 +349,8 @@ class OnlineSVC(BaseAllInOne):
         y : array-like of shape (n_samples,)
             Class labels.
         classes : array-like of shape (n_classes,), default=None
-            All classes that will ever come; needed at the first call. After `fit`, or in a copy that
-            was pickled, learning goes on from the model, unless other classes are given.
+            All classes that will ever come; needed at the first call. After `fit`, or in a copy
+            that was pickled, learning goes on from the model, unless other classes are given.
         sample_weight : array-like of shape (n_samples,), default=None
             Factors on C of the rows.
 
