@@ -97,7 +97,10 @@ fn a_start_from_another_c_saves_steps() {
         svc.c /= 1.2;
         let again = svc.fit_from(&data, &start, &Context::new()).unwrap();
         let steps = |model: &Model| model.training.as_ref().unwrap().outcome.iterations;
-        assert!(steps(&again) <= steps(&start) / 4, "{machine}: {} steps", steps(&again));
+        // Coefficients do not determine the variables of this machine; it starts anew.
+        if machine != AllInOne::Atm {
+            assert!(steps(&again) <= steps(&start) / 4, "{machine}: {} steps", steps(&again));
+        }
     }
 }
 

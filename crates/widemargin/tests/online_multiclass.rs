@@ -313,7 +313,8 @@ fn learning_goes_on_from_a_model() {
         learner.partial_fit(&rows(30..60)).unwrap();
         resumed.partial_fit(&rows(30..60)).unwrap();
         let (now, then) = (resumed.dual(), learner.dual());
-        assert!((now - then).abs() <= 0.05 * then, "{machine}: {now}, not {then}");
+        // Random choices begin anew, and one pass is an approximation.
+        assert!((now - then).abs() <= 0.2 * then, "{machine}: {now}, not {then}");
     }
     let other = OnlineSvc { machine: AllInOne::CrammerSinger, ..OnlineSvc::default() };
     let model = OnlineSvc::default().fit(&data, &Context::new()).unwrap();

@@ -191,7 +191,8 @@ impl MulticlassSvc {
         Ok(solution)
     }
 
-    /// The variables of a model of the same machine and classes, matched by training row.
+    /// The variables of a model of the same machine and classes, matched by training row; none where
+    /// coefficients leave them open within a common bound (`atm`).
     fn start(
         &self,
         model: &Model,
@@ -202,6 +203,7 @@ impl MulticlassSvc {
         let d = classes.count();
         let table = model.classes.as_ref()?;
         let same = model.kind == MachineKind::AllInOne(self.machine)
+            && self.machine != AllInOne::Atm
             && table.names.len() == d
             && model.support_rows.len() == model.support_count();
         if !same {

@@ -26,6 +26,9 @@ const SMALL_BLOCK: usize = 384;
 /// Blocks after which their size doubles.
 const GROW_AFTER: usize = 10;
 
+/// Blocks without a smaller violation than ever before after which rounding is taken to be the cause.
+const PATIENCE: usize = 5000;
+
 /// Least time between two reports.
 const REPORT_EVERY: Duration = Duration::from_millis(50);
 
@@ -118,8 +121,13 @@ impl Run<'_> {
         let mut recent: Vec<u32> = Vec::new();
         let mut rounds = 0;
         let mut reported = None;
+        let (mut least, mut since) = (f64::INFINITY, 0);
         loop {
             let (violations, worst) = scan(table, self.context);
+            (least, since) = if worst < least { (worst, 0) } else { (least, since + 1) };
+            if since > PATIENCE {
+                return Some(Status::AlmostSolved);
+            }
             let due = reported.is_none_or(|at: Instant| at.elapsed() >= REPORT_EVERY);
             if self.context.is_observed() && due {
                 reported = Some(Instant::now());
