@@ -48,7 +48,12 @@ def test_scores_equal_those_of_single_trainings(wine):
     same(SVC(tol=1e-6), GRID, X, y, return_train_score=True, cv=3, n_jobs=2)
     same(SVC(tol=1e-6, gamma="scale"), {"C": [0.1, 1, 10], "kernel": ["rbf", "linear"]}, X, y)
     same(NuSVC(tol=1e-6), {"nu": [0.1, 0.3], "gamma": [0.01, 0.1]}, X, y)
-    same(SVC(tol=1e-6), [{"C": [1.0]}, {"gamma": [0.1, 0.2], "class_weight": [None, "balanced"]}], X, y)
+    same(
+        SVC(tol=1e-6),
+        [{"C": [1.0]}, {"gamma": [0.1, 0.2], "class_weight": [None, "balanced"]}],
+        X,
+        y,
+    )
 
 
 def test_names_of_classes_survive(wine):
@@ -60,7 +65,13 @@ def test_names_of_classes_survive(wine):
 
 def test_every_kind_of_split(wine):
     X, y = wine
-    same(SVC(tol=1e-6), GRID, X, y, cv=RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0))
+    same(
+        SVC(tol=1e-6),
+        GRID,
+        X,
+        y,
+        cv=RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=0),
+    )
     same(SVC(tol=1e-6), GRID, X, y, cv=ShuffleSplit(4, test_size=0.3, random_state=1))
     groups = np.arange(len(y)) % 7
     same(SVC(tol=1e-6), GRID, X, y, cv=GroupKFold(4), params={"groups": groups})
@@ -77,8 +88,13 @@ def test_regression():
     X, y = load_diabetes(return_X_y=True)
     y = (y - y.mean()) / y.std()
     same(SVR(tol=1e-6), {"C": [0.1, 1.0, 10.0], "epsilon": [0.05, 0.2], "gamma": [1.0, 10.0]}, X, y)
-    same(NuSVR(tol=1e-6, gamma=5.0), {"C": [1.0, 10.0], "nu": [0.3, 0.6]}, X, y,
-         scoring="neg_mean_absolute_error")
+    same(
+        NuSVR(tol=1e-6, gamma=5.0),
+        {"C": [1.0, 10.0], "nu": [0.3, 0.6]},
+        X,
+        y,
+        scoring="neg_mean_absolute_error",
+    )
 
 
 def test_weights_count_in_training_only(wine):

@@ -146,7 +146,9 @@ class SVCSearchCV(GridSearchCV):
             )
             started = time.time()
             weights = params.get("sample_weight")
-            self.best_estimator_.fit(X, y, **({} if weights is None else {"sample_weight": weights}))
+            self.best_estimator_.fit(
+                X, y, **({} if weights is None else {"sample_weight": weights})
+            )
             self.refit_time_ = time.time() - started
             if hasattr(self.best_estimator_, "feature_names_in_"):
                 self.feature_names_in_ = self.best_estimator_.feature_names_in_
