@@ -226,7 +226,7 @@ class SVCSearchCV(GridSearchCV):
         scaled = [k for k, each in enumerate(settings) if _scales(each)]
         for s, (train, _) in enumerate(splits if scaled else []):
             gamma = _scale(X[train])
-            run(scaled, [s], [{**settings[k], "gamma": gamma} for k in scaled])
+            run(scaled, [s], [_with_gamma(settings[k], gamma) for k in scaled])
         return answers
 
     def _adopt(
@@ -262,6 +262,12 @@ def _factors(machine: BaseMachine, y: Any) -> Any:
     return [float(factor) for factor in machine.class_weight_]
 
 
+def _with_gamma(settings: _core.Settings, gamma: float) -> _core.Settings:
+    changed = settings.copy()
+    changed["gamma"] = gamma
+    return changed
+
+
 def _scales(settings: _core.Settings) -> bool:
     return settings["gamma"] == "scale" and settings["kernel"] not in _WITHOUT_GAMMA
 
@@ -276,19 +282,14 @@ def _columns(candidates: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the columns of parameters as `GridSearchCV` shows them."""
     columns: dict[str, Any] = {}
     for name in sorted({name for candidate in candidates for name in candidate}):
-        column = np.ma.masked_all(len(candidates), dtype=object)
-        for k, candidate in enumerate(candidates):
-            if name in candidate:
-                column[k] = candidate[name]
+        present = [name in candidate for candidate in candidates]
         kinds = {type(candidate[name]) for candidate in candidates if name in candidate}
-        if kinds <= {int} or kinds <= {float, int}:
-            kind = np.int64 if kinds <= {int} else np.float64
-            filled = np.ma.masked_all(len(candidates), dtype=kind)
-            for k, candidate in enumerate(candidates):
-                if name in candidate:
-                    filled[k] = candidate[name]
-            column = filled
-        columns[f"param_{name}"] = column
+        kind: Any = np.int64 if kinds <= {int} else np.float64 if kinds <= {int, float} else object
+        values = np.zeros(len(candidates), dtype=kind)
+        for k, candidate in enumerate(candidates):
+            if present[k]:
+                values[k] = candidate[name]
+        columns[f"param_{name}"] = np.ma.MaskedArray(values, mask=np.logical_not(present))
     return columns
 
 
@@ -339,7 +340,8 @@ class _Replay(BaseEstimator):
             raise ValueError(item)
         if place is not None and item is None:
             raise ValueError("the search was stopped before this candidate was trained")
-        self.item_, self.place_ = item, place
+        self.item_: Any = item
+        self.place_: Any = place
         return self
 
     def _at(self, X: Any, which: int) -> Any:
