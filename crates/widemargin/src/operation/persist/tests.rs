@@ -291,7 +291,7 @@ fn absurd_sizes_cost_no_memory() {
 
 #[test]
 fn files_of_other_kinds_are_named_as_such() {
-    let expected = "model: expected a widemargin or LIBSVM model file, but it ";
+    let expected = "model: expected a widemargin, LIBSVM or LIBLINEAR model file, but it ";
     assert_eq!(message(b""), format!("{expected}is empty"));
     assert_eq!(message(b"1 1:0.5\n"), format!("{expected}begins with \"1 1:0.5\\n\""));
     assert_eq!(
