@@ -476,7 +476,7 @@ class BaseMachine(BaseTrained):
         """
         from widemargin._compress import compressed
 
-        self._own_kernel("a compressed model")
+        self._check_kept("a compressed model")
         targets = {
             "ratio": ratio,
             "vectors": vectors,
