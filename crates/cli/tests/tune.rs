@@ -56,8 +56,8 @@ fn mistakes_are_told_before_anything_is_computed() {
         (vec!["--grid", "c=2:1:5"], "0 < low < high"),
         (vec!["--grid", "c"], "expected NAME="),
         (vec!["--grid", "c=a,b"], "expected a number"),
-        (vec!["--metric", "speed"], "accuracy"),
-        (vec!["--criterion", "xi-alpha", "--scale", "standard"], "scaled already"),
+        (vec!["--score", "speed"], "accuracy"),
+        (vec!["--estimate", "xi-alpha", "--scale", "standard"], "scaled already"),
     ] {
         let mut all = vec!["tune", &iris];
         all.extend(&words);

@@ -60,9 +60,9 @@ enum StrategyName {
 Examples:
   widemargin tune heart.csv --scale standard -o heart.wm
   widemargin tune heart.csv --grid c=0.1:1000:9 --grid gamma=0.001:10:9 --picture heat.svg
-  widemargin tune heart.csv --grid kernel=rbf,poly --grid c=1:100:5 --search refine
-  widemargin tune prices.csv -s epsilon-svr --grid c=1:1000:7 --grid epsilon=0.01,0.1 --metric mae
-  widemargin tune big.csv --search model --points 40 --max-time 600 --journal big.jsonl
+  widemargin tune heart.csv --grid kernel=rbf,poly --grid c=1:100:5 --method refine
+  widemargin tune prices.csv -s epsilon-svr --grid c=1:1000:7 --grid epsilon=0.01,0.1 --score mae
+  widemargin tune big.csv --method model --points 40 --max-time 600 --journal big.jsonl
 
 A grid is LOW:HIGH:COUNT, numbers at equal ratios, or a list. Without --grid, C and (for kernels
 that have it) gamma are searched over the ranges of LIBSVM's grid.py. Kernel values and solutions
@@ -78,34 +78,34 @@ pub(crate) struct Arguments {
 
     /// How points are chosen
     #[arg(long, value_enum, default_value = "grid")]
-    search: StrategyName,
+    method: StrategyName,
 
-    /// Points that --search random and model try
+    /// Points that --method random and model try
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = whole::<usize>)]
     points: usize,
 
-    /// Finer grids of --search refine
+    /// Finer grids of --method refine
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = whole::<usize>)]
     rounds: usize,
 
-    /// One in how many points --search halving keeps, and how many times more rows it gives them
+    /// One in how many points --method halving keeps, and how many times more rows it gives them
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = whole::<usize>)]
     factor: usize,
 
-    /// Rows of the first round of --search halving
+    /// Rows of the first round of --method halving
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = whole::<usize>)]
     min_rows: usize,
 
     /// accuracy, balanced-accuracy, f1, auc, log-loss; mse, mae, r2
     /// [default: accuracy, for numbers mse]
     #[arg(long, value_name = "NAME", value_parser = value::<Metric>)]
-    metric: Option<Metric>,
+    score: Option<Metric>,
 
     /// Judge c-svc by an estimate from one training instead of folds: xi-alpha, span-bound or
     /// approximate-loo
     #[arg(long, value_name = "NAME", value_parser = value::<Criterion>,
-          conflicts_with_all = ["metric", "folds", "repeats", "leave_one_out", "grouped"])]
-    criterion: Option<Criterion>,
+          conflicts_with_all = ["score", "folds", "repeats", "leave_one_out", "grouped"])]
+    estimate: Option<Criterion>,
 
     /// Number of parts; each is predicted by a machine trained on the others
     #[arg(long, value_name = "K", default_value_t = 5)]
@@ -270,7 +270,7 @@ fn space(arguments: &Arguments) -> Space {
 
 fn plan(arguments: &Arguments, data: &Dataset) -> CommandResult<Plan> {
     let kind = arguments.machine.machine;
-    let judge = match arguments.criterion {
+    let judge = match arguments.estimate {
         Some(which) => Judge::Estimate(which),
         None => {
             let folds = match (arguments.leave_one_out, arguments.grouped) {
@@ -278,17 +278,17 @@ fn plan(arguments: &Arguments, data: &Dataset) -> CommandResult<Plan> {
                 (_, true) => Folds::Grouped(arguments.folds),
                 _ => Folds::usual(kind, arguments.folds),
             };
-            let metric = arguments.metric.unwrap_or_else(|| Metric::usual(kind));
+            let metric = arguments.score.unwrap_or_else(|| Metric::usual(kind));
             let seed = arguments.resources.seed;
             Judge::Splits { splits: repeated(&folds, arguments.repeats, data, seed)?, metric }
         }
     };
     let Scaling(scaling) = arguments.scale.scale;
-    if scaling.is_some() && arguments.criterion.is_some() {
-        return Err(Failure::usage("--criterion needs rows that are scaled already: see 'scale'"));
+    if scaling.is_some() && arguments.estimate.is_some() {
+        return Err(Failure::usage("--estimate needs rows that are scaled already: see 'scale'"));
     }
     let points = arguments.points;
-    let strategy = match arguments.search {
+    let strategy = match arguments.method {
         StrategyName::Grid => Strategy::Grid,
         StrategyName::Refine => Strategy::Refined { rounds: arguments.rounds },
         StrategyName::Random => Strategy::Random { points },
