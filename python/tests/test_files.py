@@ -200,7 +200,7 @@ def test_libsvm_files_come_back_with_ascending_classes(tmp_path):
 @pytest.mark.parametrize(
     ("content", "error", "message"),
     [
-        (b"", ValueError, "expected a widemargin or LIBSVM model file, but it is empty"),
+        (b"", ValueError, "expected a widemargin, LIBSVM or LIBLINEAR model file, but it is empty"),
         (b"hello", ValueError, "begins with"),
         (None, FileNotFoundError, "No such file"),
     ],

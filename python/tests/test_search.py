@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_diabetes, load_iris, load_wine, make_classification
+from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
@@ -97,7 +98,7 @@ def test_regression():
     )
 
 
-def test_weights_count_in_training_only(wine):
+def test_weights_count_in_training_and_scores(wine):
     X, y = wine
     weights = np.random.default_rng(0).uniform(0.2, 3.0, len(y))
     search = same(SVC(tol=1e-6), GRID, X, y, params={"sample_weight": weights})
@@ -107,7 +108,7 @@ def test_weights_count_in_training_only(wine):
 def test_failures_are_scored_as_asked(wine):
     X, y = wine
     grid = {"nu": [0.1, 0.99]}
-    with pytest.warns(UserWarning, match="fits failed"):
+    with pytest.warns(FitFailedWarning, match="fits failed"):
         search = SVCSearchCV(NuSVC(), grid).fit(X, y)
     assert search.best_params_ == {"nu": 0.1}
     assert np.isnan(search.cv_results_["mean_test_score"][1])

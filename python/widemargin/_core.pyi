@@ -168,7 +168,6 @@ def compress(
     threads: int,
 ) -> tuple[Model, list[tuple[int, int, float, float]]]: ...
 def check_kernel(text: str) -> None: ...
-
 def evaluate(
     settings: Sequence[Settings],
     factors: Sequence[str | list[float] | None],

@@ -138,14 +138,16 @@ class SVCSearchCV(GridSearchCV):
             error_score=self.error_score,
             return_train_score=self.return_train_score,
         )
-        search.fit(rows.reshape(-1, 1), y)
+        weights = params.get("sample_weight")
+        search.fit(
+            rows.reshape(-1, 1), y, **({} if weights is None else {"sample_weight": weights})
+        )
         self._adopt(search, candidates, answers)
         if self.refit:
             self.best_estimator_ = clone(self.estimator).set_params(
                 **clone(self.best_params_, safe=False)
             )
             started = time.time()
-            weights = params.get("sample_weight")
             self.best_estimator_.fit(
                 X, y, **({} if weights is None else {"sample_weight": weights})
             )
@@ -329,7 +331,7 @@ class _Replay(BaseEstimator):
         self.answers = answers
         self.candidate = candidate
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find the split that the rows are of."""
         if self.answers.classes is not None:
             self.classes_ = self.answers.classes

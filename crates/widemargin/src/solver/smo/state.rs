@@ -96,25 +96,42 @@ impl State {
     /// Multiplier of each group: the mean of f over variables strictly inside their box, or the
     /// middle of the interval the optimality conditions leave when there is none (LIBSVM's rule).
     pub(super) fn multipliers(&self) -> Vec<f64> {
-        let extremes = self.extremes();
+        self.settled_multipliers(0.0)
+    }
+
+    /// The same, counting variables within `share` of their box's width from a bound as on it.
+    pub(super) fn settled_multipliers(&self, share: f64) -> Vec<f64> {
+        let margin = |v: usize| {
+            let width = self.upper[v] - self.lower[v];
+            if width.is_finite() { share * width } else { 0.0 }
+        };
         (0..self.group_count)
             .map(|g| {
                 let (mut sum, mut count) = (0.0, 0.0);
-                for v in 0..self.len() {
-                    if self.group(v) == g && self.can_rise(v) && self.can_fall(v) {
-                        sum += self.gradient[v];
+                let mut e = Extremes::NONE;
+                for v in (0..self.len()).filter(|&v| self.group(v) == g) {
+                    let (value, margin) = (self.gradient[v], margin(v));
+                    let rises = self.can_rise(v) && self.beta[v] < self.upper[v] - margin;
+                    let falls = self.can_fall(v) && self.beta[v] > self.lower[v] + margin;
+                    if rises {
+                        e.up = e.up.max(-value);
+                    }
+                    if falls {
+                        e.down = e.down.min(-value);
+                    }
+                    if rises && falls {
+                        sum += value;
                         count += 1.0;
                     }
                 }
                 if count > 0.0 {
-                    sum / count
-                } else {
-                    match (-extremes[g].up, -extremes[g].down) {
-                        (a, b) if a.is_finite() && b.is_finite() => 0.5 * (a + b),
-                        (a, _) if a.is_finite() => a,
-                        (_, b) if b.is_finite() => b,
-                        _ => 0.0,
-                    }
+                    return sum / count;
+                }
+                match (-e.up, -e.down) {
+                    (a, b) if a.is_finite() && b.is_finite() => 0.5 * (a + b),
+                    (a, _) if a.is_finite() => a,
+                    (_, b) if b.is_finite() => b,
+                    _ => 0.0,
                 }
             })
             .collect()

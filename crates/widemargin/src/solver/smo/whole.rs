@@ -19,6 +19,11 @@ use crate::solver::Status;
 /// Variables that join the others at a time.
 const JOIN: usize = 64;
 
+/// Share of its box within which a variable counts as at the bound. A start leaves variables next to
+/// their bounds that pair steps from zero would have put on them; where none is inside, those must
+/// not decide the multiplier.
+const NEARLY_BOUND: f64 = 1e-6;
+
 /// A symmetric matrix, row by row, every row followed by zeros up to a common length.
 #[derive(Clone, Copy, Debug)]
 pub struct WholeMatrix<'a, T> {
@@ -150,7 +155,9 @@ impl<'a, T: Real> WholeSolver<'a, T> {
                 break (status, violation);
             }
         };
-        finish(problem, state, Effort { status, violation, steps, blocks, entries: 0 })
+        let multipliers = state.settled_multipliers(NEARLY_BOUND);
+        let effort = Effort { status, violation, steps, blocks, entries: 0 };
+        Solution { multipliers, ..finish(problem, state, effort) }
     }
 
     /// Keeps only `variables` active for the problems to come.
