@@ -66,7 +66,7 @@ class SVCSearchCV(GridSearchCV):
     >>> X, y = load_iris(return_X_y=True)
     >>> search = SVCSearchCV(SVC(), {"C": [0.1, 1, 10], "gamma": [0.01, 0.1, 1]}).fit(X, y)
     >>> search.best_params_
-    {'C': 10, 'gamma': 0.1}
+    {'C': 1, 'gamma': 0.1}
     >>> round(search.best_score_, 2)
     0.98
     """

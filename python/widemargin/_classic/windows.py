@@ -45,7 +45,8 @@ class KernelDensity(Dense, Unlabelled):
 
     Examples
     --------
-    >>>     >>> from widemargin import KernelDensity
+    >>> import numpy as np
+    >>> from widemargin import KernelDensity
     >>> model = KernelDensity(bandwidth=0.5).fit(np.array([[0.0], [1.0]]))
     >>> model.score_samples(np.array([[0.5]])).round(4)
     array([-0.7258])
