@@ -67,7 +67,7 @@ class SVCSearchCV(GridSearchCV):
     >>> search = SVCSearchCV(SVC(), {"C": [0.1, 1, 10], "gamma": [0.01, 0.1, 1]}).fit(X, y)
     >>> search.best_params_
     {'C': 1, 'gamma': 0.1}
-    >>> round(search.best_score_, 2)
+    >>> print(round(search.best_score_, 2))
     0.98
     """
 
