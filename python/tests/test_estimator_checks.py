@@ -59,16 +59,14 @@ def test_contract(estimator, check):
     check(estimator)
 
 
-# Like scikit-learn's they stop after 1000 passes, which unscaled rows of the checks can exceed.
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks(
     [
         RFF(),
         Nystroem(),
         LinearSVC(),
-        LinearSVR(),
+        LinearSVR(max_iter=1_000_000),
         LogisticRegression(),
-        LinearSVC(multi_class="crammer_singer", n_jobs=2),
+        LinearSVC(multi_class="crammer_singer", n_jobs=2, tol=0.1, max_iter=1_000_000),
         LogisticRegression(penalty="l1", warm_start=True),
     ],
     expected_failed_checks=lambda estimator: {} if hasattr(estimator, "transform") else TOLERANCE,

@@ -24,6 +24,9 @@ const SUFFICIENT: f64 = 0.01;
 /// Steps without gain, each with a finer model, before the solver gives up.
 const MOST_STALLS: usize = 20;
 
+/// Moves of a weight that do not count; a weight this small is what rounding left of 0.
+const SMALLEST_MOVE: f64 = 1e-12;
+
 /// Added to every curvature, so that none is 0.
 const RIDGE: f64 = 1e-12;
 
@@ -261,7 +264,7 @@ impl Lasso<'_> {
                 sum += off;
                 worst = worst.max(off);
                 let move_ = soft_step(gradient, diagonal, reached, charge).clamp(-10.0, 10.0);
-                if move_.abs() > 1e-12 {
+                if move_.abs() > SMALLEST_MOVE {
                     step[j] += move_;
                     for (i, x) in self.columns.column(j) {
                         along[i] += x * move_;
@@ -307,12 +310,28 @@ impl Lasso<'_> {
             if found - objective <= SUFFICIENT * share * slope {
                 super::problem::add_scaled(&mut self.weights, share, step);
                 super::problem::add_scaled(&mut self.values, share, along);
+                self.drop_remainders(active);
                 self.differentiate();
                 return objective - found;
             }
             share *= 0.5;
         }
         0.0
+    }
+
+    /// Sets weights to 0 that several moves brought there but for rounding: they would violate the
+    /// optimality conditions by their sign, and no move would be large enough to end that.
+    fn drop_remainders(&mut self, active: &[u32]) {
+        for &feature in active {
+            let j = feature as usize;
+            let rest = self.weights[j];
+            if rest != 0.0 && rest.abs() <= SMALLEST_MOVE {
+                self.weights[j] = 0.0;
+                for (i, x) in self.columns.column(j) {
+                    self.values[i] -= rest * x;
+                }
+            }
+        }
     }
 
     /// −Cᵢℓ′ scaled until |Σ βᵢxᵢⱼ| ≤ 1, and its objective.
