@@ -206,7 +206,8 @@ class OnlineSVC(BaseAllInOne):
         Price of the loss, as for :class:`MulticlassSVC`.
     epochs : int or 'inf', default=1
         Passes of `fit` over the rows; 'inf' ends at the optimum of the batch machine.
-    strategy : {{'all', 'random-all', 'random-pattern', 'whole-pattern', 'larank'}}, default='all'
+    strategy : {{'blocks', 'all', 'random-all', 'random-pattern', 'whole-pattern', 'larank'}}, \
+            default='blocks'
         How the variables of a step are chosen; 'larank' is for ``machine="cs"``.
     budget : int or None, default=None
         Most support vectors kept.
@@ -284,7 +285,7 @@ class OnlineSVC(BaseAllInOne):
         machine: str = "ww",
         C: float = 1.0,
         epochs: int | str = 1,
-        strategy: str = "all",
+        strategy: str = "blocks",
         budget: int | None = None,
         shuffle: bool = True,
         kernel: str = "rbf",

@@ -16,7 +16,7 @@ KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed", "laplacian", "chi2
 MACHINES = ("ww", "cs", "llw", "adm", "dgi", "atm", "ats", "mmr", "ova", "reinforced")
 
 #: How online machines choose the variables of a step.
-STRATEGIES = ("all", "random-all", "random-pattern", "whole-pattern", "larank")
+STRATEGIES = ("blocks", "all", "random-all", "random-pattern", "whole-pattern", "larank")
 
 _SHARED: dict[str, list[Any]] = {
     "kernel": [str, callable],

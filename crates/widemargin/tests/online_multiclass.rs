@@ -216,6 +216,44 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 27, ..ProptestConfig::default() })]
 
     #[test]
+    fn steps_on_many_patterns_reach_the_optimum(
+        machine in 0..9_usize, classes in 2..5_usize, c in 0.05..20.0_f64, size in 2..24_usize,
+    ) {
+        let machine = AllInOne::ALL[machine];
+        let data = blobs(24, classes);
+        let mut bench = Bench::new(machine, &data, classes, c);
+        let (set, n) = (InstructionSet::detect(), bench.patterns.len());
+        let mut last = 0.0;
+        for _ in 0..20_000 {
+            let violations = bench.patterns.violations(0..n, set);
+            for (i, violation) in violations.iter().enumerate() {
+                prop_assert!((violation - bench.patterns.violation_at(i)).abs() < 1e-12);
+            }
+            let mut block: Vec<usize> = (0..n).collect();
+            block.sort_by(|&a, &b| violations[b].total_cmp(&violations[a]));
+            if violations[block[0]] < 1e-7 { break }
+            block.truncate(size);
+            block.sort_by_key(|&i| (bench.patterns.code(i), i));
+            let values: Vec<f64> = block
+                .iter()
+                .flat_map(|&i| block.iter().map(move |&j| (i, j)))
+                .map(|(i, j)| bench.kernel[i][j])
+                .collect();
+            let (_, changes) = bench.patterns.solve_together(&block, &values, 5e-8, 1000, set);
+            let rows: Vec<&[f64]> =
+                changes.patterns.iter().map(|&i| &bench.kernel[i][..]).collect();
+            let gain = bench.patterns.update_all(&rows, &changes, set);
+            prop_assert!(gain >= -1e-12 * last, "{}", gain);
+            prop_assert!(bench.is_feasible(machine));
+            last = bench.patterns.dual();
+        }
+        let exact = bench.patterns.objective_and_gap().0;
+        prop_assert!((exact - last).abs() <= 1e-9 * exact.max(1.0));
+        let best = batch_dual(machine, c, &data);
+        prop_assert!((exact - best).abs() <= 1e-6 * best.max(1e-3), "{} {}: {} of {}", machine, c, exact, best);
+    }
+
+    #[test]
     fn steps_never_lower_the_dual_and_stay_feasible(
         machine in 0..9_usize, classes in 2..5_usize, c in 0.05..20.0_f64,
     ) {
@@ -307,7 +345,8 @@ fn learning_goes_on_from_a_model() {
         let slack = if matches!(machine, AllInOne::Ats | AllInOne::Atm | AllInOne::Reinforced) {
             1.0
         } else {
-            1e-9
+            // Steps on many patterns at once reach the scores in single precision.
+            1e-6
         };
         assert!((now - then).abs() <= slack * then, "{machine}: {now}, not {then}");
         learner.partial_fit(&rows(30..60)).unwrap();

@@ -109,8 +109,9 @@ pub(crate) struct MachineArguments {
           value_parser = value::<Epochs>)]
     pub(crate) epochs: Epochs,
 
-    /// How --online chooses variables: all, random-all, random-pattern, whole-pattern or larank (cs)
-    #[arg(long, value_name = "NAME", default_value = "all", requires = "online",
+    /// How --online chooses variables: blocks, all, random-all, random-pattern, whole-pattern or
+    /// larank (cs)
+    #[arg(long, value_name = "NAME", default_value = "blocks", requires = "online",
           value_parser = value::<Strategy>)]
     pub(crate) strategy: Strategy,
 

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::learner::OnlineLearner;
+use super::learner::{GROUP, OnlineLearner};
 use super::schedule::{Clock, Epochs, Schedule, Strategy};
 use crate::context::{Context, Event};
 use crate::data::{ClassOrder, Dataset, Label};
@@ -144,21 +144,23 @@ impl Machine for OnlineSvc {
             if self.shuffle {
                 generator.shuffle(&mut order);
             }
-            for &row in &order {
+            for rows in order.chunks(GROUP) {
                 forget(&learner, &mut held, &mut holder);
-                if held[row].is_some() {
-                    continue;
-                }
-                if let Some(slot) = learner.learn(data.features(), row, codes[row], upper[row])? {
-                    holder.resize(holder.len().max(slot + 1), None);
-                    if let Some(other) = holder[slot].replace(row) {
-                        held[other] = None;
+                let rows: Vec<usize> =
+                    rows.iter().copied().filter(|&row| held[row].is_none()).collect();
+                let Some(mut group) = learner.look_ahead(data.features(), &rows)? else { continue };
+                for (k, &row) in rows.iter().enumerate() {
+                    if let Some(slot) = learner.learn(&mut group, k, codes[row], upper[row])? {
+                        holder.resize(holder.len().max(slot + 1), None);
+                        if let Some(other) = holder[slot].replace(row) {
+                            held[other] = None;
+                        }
+                        held[row] = Some(slot);
                     }
-                    held[row] = Some(slot);
-                }
-                if let Some(stopped) = context.stop_request() {
-                    status = stopped;
-                    break 'epochs;
+                    if let Some(stopped) = context.stop_request() {
+                        status = stopped;
+                        break 'epochs;
+                    }
                 }
             }
             if self.epochs == Epochs::UntilOptimal
@@ -170,7 +172,10 @@ impl Machine for OnlineSvc {
             context.report(&Event::StageStep { name: "epoch" });
             if self.epochs == Epochs::UntilOptimal || epoch + 1 == most {
                 forget(&learner, &mut held, &mut holder);
-                let (outside, loss) = learner.sweep(data, &codes, &held)?;
+                let Some((outside, loss)) = learner.sweep(data, &codes, &held, context)? else {
+                    status = context.stop_request().unwrap_or(status);
+                    break;
+                };
                 (violation, cost) = (outside.max(learner.violation()), loss);
                 context.report(&Event::Iteration {
                     iteration: epoch + 1,
@@ -184,10 +189,9 @@ impl Machine for OnlineSvc {
                 }
             }
         }
+        // Without a sweep the report covers the examples that are kept.
         if violation.is_infinite() {
-            forget(&learner, &mut held, &mut holder);
-            let (outside, loss) = learner.sweep(data, &codes, &held)?;
-            (violation, cost) = (outside.max(learner.violation()), loss);
+            violation = learner.violation();
         }
         learner.note(data, started.elapsed().as_secs_f64());
         let mut model = learner.model_with(cost, violation, status)?;

@@ -6,8 +6,9 @@
 
 use std::time::Instant;
 
+use super::learner::GROUP;
 use super::schedule::Epochs;
-use super::store::Store;
+use super::store::{Ahead, Store};
 use crate::context::Context;
 use crate::data::{ClassOrder, Dataset};
 use crate::error::{Error, Result};
@@ -121,16 +122,19 @@ impl State<'_> {
         Ok(true)
     }
 
-    /// Takes up a fresh example and pairs it.
-    fn process(&mut self, row: usize) -> Result<()> {
-        if self.is_held[row] || self.bounds[row] <= 0.0 {
-            return Ok(());
-        }
-        let features = self.data.features();
-        let (mut rows, own) = self.store.query(features, row..row + 1)?;
-        let values = rows.swap_remove(0);
+    /// Kernel values of those of `rows` that may be taken up.
+    fn look_ahead(&mut self, rows: &[usize]) -> Result<(Vec<usize>, Ahead<f64>)> {
+        let fresh = |row: &usize| !self.is_held[*row] && self.bounds[*row] > 0.0;
+        let rows: Vec<usize> = rows.iter().copied().filter(fresh).collect();
+        let group = self.store.look_ahead(self.data.features(), &rows)?;
+        Ok((rows, group))
+    }
+
+    /// Takes up a fresh example, row `k` of a group, and pairs it.
+    fn process(&mut self, group: &mut Ahead<f64>, k: usize, row: usize) -> Result<()> {
+        let (values, own) = (group.values(k, self.store.slots()), group.own(k));
         let sum: f64 = self.held.iter().map(|held| held.alpha * values[held.slot]).sum();
-        let slot = self.store.insert(features, row, &values, own[0])?;
+        let slot = self.store.insert(group, k, values);
         let (sign, bound) = (self.signs[row], self.bounds[row]);
         self.is_held[row] = true;
         self.held.push(Held {
@@ -141,7 +145,7 @@ impl State<'_> {
             gradient: sign - sum,
             low: if sign > 0.0 { 0.0 } else { -bound },
             high: if sign > 0.0 { bound } else { 0.0 },
-            own: own[0],
+            own,
         });
         let fresh = self.held.len() - 1;
         let (up, down) = self.extremes();
@@ -202,9 +206,9 @@ impl State<'_> {
         let (offset, rows) = (self.offset(), self.data.rows());
         let mut cost = 0.0;
         let (mut highest, mut lowest) = (f64::NEG_INFINITY, f64::INFINITY);
-        for start in (0..rows).step_by(64) {
-            let range = start..(start + 64).min(rows);
-            let (values, _) = self.store.query(self.data.features(), range.clone())?;
+        for start in (0..rows).step_by(GROUP) {
+            let range = start..(start + GROUP).min(rows);
+            let values = self.store.query(self.data.features(), range.clone())?;
             for (row, values) in range.zip(&values) {
                 let sum: f64 = self.held.iter().map(|h| h.alpha * values[h.slot]).sum();
                 let sign = self.signs[row];
@@ -275,8 +279,10 @@ impl Machine for Lasvm {
             generator.shuffle(&mut order);
         }
         for sign in [1.0, -1.0] {
-            for &row in order.iter().filter(|&&row| signs[row] == sign).take(SEEDS) {
-                state.process(row)?;
+            let seeds = order.iter().copied().filter(|&row| signs[row] == sign).take(SEEDS);
+            let (rows, mut group) = state.look_ahead(&seeds.collect::<Vec<usize>>())?;
+            for (k, &row) in rows.iter().enumerate() {
+                state.process(&mut group, k, row)?;
             }
         }
         let (most, until_optimal) = match self.epochs {
@@ -286,12 +292,15 @@ impl Machine for Lasvm {
         let mut status = Status::IterationLimit;
         let mut found = None;
         'epochs: for _ in 0..most {
-            for &row in &order {
-                state.process(row)?;
-                state.reprocess()?;
-                if let Some(stopped) = context.stop_request() {
-                    status = stopped;
-                    break 'epochs;
+            for rows in order.chunks(GROUP) {
+                let (rows, mut group) = state.look_ahead(rows)?;
+                for (k, &row) in rows.iter().enumerate() {
+                    state.process(&mut group, k, row)?;
+                    state.reprocess()?;
+                    if let Some(stopped) = context.stop_request() {
+                        status = stopped;
+                        break 'epochs;
+                    }
                 }
             }
             if until_optimal {

@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use super::fit::OnlineSvc;
 use super::schedule::{Rates, Schedule, Step, Strategy};
-use super::state::State;
-use super::store::Store;
+use super::state::{State, Value};
+use super::store::{Ahead, Store};
 use crate::context::Context;
 use crate::data::{ClassOrder, Classes, Dataset, Dense, Label, Matrix};
 use crate::error::{Error, Result};
@@ -17,8 +17,8 @@ use crate::random::Generator;
 use crate::solver::s2do::{Patterns, Pool};
 use crate::solver::{Outcome, Status};
 
-/// Rows whose kernel values are computed at once in sweeps.
-const SWEEP_ROWS: usize = 64;
+/// Rows whose kernel values are computed together.
+pub(super) const GROUP: usize = 64;
 
 /// A machine that learns from rows as they come.
 ///
@@ -89,6 +89,7 @@ impl OnlineLearner {
             steps: 0,
             touched: 0,
             removed: 0,
+            ahead_seconds: 0.0,
         });
     }
 
@@ -123,9 +124,17 @@ impl OnlineLearner {
         let d = self.names.len();
         let rule = self.parameters.machine.rule(d);
         let Some(state) = &mut self.state else { return Ok(()) };
-        let mut s = 0;
-        for (class, &count) in table.support.iter().enumerate() {
-            for _ in 0..count {
+        let classes: Vec<usize> = table
+            .support
+            .iter()
+            .enumerate()
+            .flat_map(|(class, &count)| std::iter::repeat_n(class, count))
+            .collect();
+        for start in (0..classes.len()).step_by(GROUP) {
+            let rows: Vec<usize> = (start..(start + GROUP).min(classes.len())).collect();
+            let mut group = state.look_ahead(&model.support, &rows)?;
+            for (k, &s) in rows.iter().enumerate() {
+                let class = classes[s];
                 let mut b = vec![0.0; d];
                 for (c, function) in model.functions.iter().enumerate() {
                     let part = function.parts.iter().find(|part| part.support.contains(&s));
@@ -134,8 +143,7 @@ impl OnlineLearner {
                 }
                 let alpha = rule.variables(places[class], &b, self.parameters.c);
                 let upper = alpha.iter().copied().fold(self.parameters.c, f64::max);
-                state.adopt(&model.support, s, places[class] as u32, upper, &alpha)?;
-                s += 1;
+                state.adopt(&mut group, k, places[class] as u32, upper, &alpha);
             }
         }
         state.rescore()
@@ -177,8 +185,12 @@ impl OnlineLearner {
         for data in waiting.iter().chain([data]) {
             let codes = self.codes(data)?;
             let upper = self.upper(data);
-            for row in 0..data.rows() {
-                self.learn(data.features(), row, codes[row], upper[row])?;
+            let rows: Vec<usize> = (0..data.rows()).collect();
+            for rows in rows.chunks(GROUP) {
+                let Some(mut group) = self.look_ahead(data.features(), rows)? else { continue };
+                for (k, &row) in rows.iter().enumerate() {
+                    self.learn(&mut group, k, codes[row], upper[row])?;
+                }
             }
         }
         self.seconds += started.elapsed().as_secs_f64();
@@ -231,19 +243,29 @@ impl OnlineLearner {
         (0..data.rows()).map(|row| self.parameters.c * weight(row)).collect()
     }
 
-    /// A fresh example, then old steps as the schedule says; the slot it took, if any.
-    pub(super) fn learn(
+    /// Kernel values of the named rows of a table, which are to be learnt from next; none before
+    /// there are two classes.
+    pub(super) fn look_ahead(
         &mut self,
         table: &Matrix,
-        row: usize,
+        rows: &[usize],
+    ) -> Result<Option<Ahead<Value>>> {
+        self.state.as_mut().map(|state| state.look_ahead(table, rows)).transpose()
+    }
+
+    /// A fresh example, row `k` of a group, then old steps as the schedule says; the slot it took,
+    /// if any.
+    pub(super) fn learn(
+        &mut self,
+        group: &mut Ahead<Value>,
+        k: usize,
         code: u32,
         upper: f64,
     ) -> Result<Option<usize>> {
         let parameters = &self.parameters;
         let Some(state) = &mut self.state else { return Ok(None) };
-        let slot = state.timed(parameters, Step::New, |state| {
-            state.fresh(parameters, table, row, code, upper)
-        })?;
+        let slot = state
+            .timed(parameters, Step::New, |state| state.fresh(parameters, group, k, code, upper))?;
         match parameters.schedule {
             Schedule::Fixed { old, supports } => {
                 for (count, pool) in [(old, Pool::Patterns), (supports, Pool::Supports)] {
@@ -253,13 +275,20 @@ impl OnlineLearner {
                 }
             }
             Schedule::Adaptive => loop {
-                let step = state.rates.draw(&mut state.generator);
+                let step = match parameters.strategy {
+                    Strategy::Blocks => state.rates.draw_by_time(&mut state.generator),
+                    _ => state.rates.draw(&mut state.generator),
+                };
                 let pool = match step {
                     Step::New => break,
                     Step::Old => Pool::Patterns,
                     Step::Supports => Pool::Supports,
                 };
-                let tries = parameters.multiplier.unwrap_or(state.patterns.classes());
+                let tries = match parameters.strategy {
+                    Strategy::Blocks => 1,
+                    _ => state.patterns.classes(),
+                };
+                let tries = parameters.multiplier.unwrap_or(tries);
                 state.timed(parameters, step, |state| {
                     let mut gain = 0.0;
                     for _ in 0..tries {
@@ -283,14 +312,15 @@ impl OnlineLearner {
         self.state.as_ref().is_some_and(|state| state.patterns.upper(slot) > 0.0)
     }
 
-    /// Old steps until no kept example violates the optimality conditions by `tol`, or a limit ends
-    /// it.
+    /// Old steps, from fresh scores on, until no kept example violates the optimality conditions by
+    /// `tol`, or a limit ends it.
     pub(super) fn finish(&mut self, context: &Context) -> Result<Option<Status>> {
         let mut parameters = self.parameters.clone();
         if parameters.strategy != Strategy::LaRank {
             parameters.strategy = Strategy::All;
         }
         let Some(state) = &mut self.state else { return Ok(None) };
+        state.rescore()?;
         loop {
             if let Some(status) = context.stop_request() {
                 return Ok(Some(status));
@@ -313,19 +343,24 @@ impl OnlineLearner {
         }
     }
 
-    /// The largest violation and Σ U · loss over rows of `data` that no slot holds.
+    /// The largest violation and Σ U · loss over rows of `data` that no slot holds; `None` when a
+    /// limit or a request ends it.
     pub(super) fn sweep(
         &mut self,
         data: &Dataset,
         codes: &[u32],
         held: &[Option<usize>],
-    ) -> Result<(f64, f64)> {
+        context: &Context,
+    ) -> Result<Option<(f64, f64)>> {
         let upper = self.upper(data);
-        let Some(state) = &mut self.state else { return Ok((0.0, 0.0)) };
+        let Some(state) = &mut self.state else { return Ok(Some((0.0, 0.0))) };
         let (mut worst, mut cost) = (0.0_f64, 0.0);
-        for start in (0..data.rows()).step_by(SWEEP_ROWS) {
-            let range = start..(start + SWEEP_ROWS).min(data.rows());
-            let (rows, _) = state.store.query(data.features(), range.clone())?;
+        for start in (0..data.rows()).step_by(GROUP) {
+            if context.stop_request().is_some() {
+                return Ok(None);
+            }
+            let range = start..(start + GROUP).min(data.rows());
+            let rows = state.store.query(data.features(), range.clone())?;
             let counts = |row: usize| held[row].is_none() && upper[row] > 0.0;
             for (row, values) in range.zip(&rows).filter(|(row, _)| counts(*row)) {
                 let score = state.score(values);
@@ -341,7 +376,7 @@ impl OnlineLearner {
                 cost += upper[row] * if single { largest } else { total };
             }
         }
-        Ok((worst, cost))
+        Ok(Some((worst, cost)))
     }
 
     /// The largest violation among the kept examples.
@@ -407,7 +442,7 @@ impl OnlineLearner {
         let mut model = class_model(
             MachineKind::AllInOne(parameters.machine),
             &parameters.kernel,
-            crate::machine::Precision::F64,
+            crate::machine::Precision::F32,
             &vectors,
             &classes,
             &order,

@@ -11,6 +11,7 @@ mod learner;
 mod schedule;
 mod state;
 mod store;
+mod vectors;
 
 pub use fit::OnlineSvc;
 pub use lasvm::Lasvm;

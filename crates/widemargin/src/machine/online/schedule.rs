@@ -21,8 +21,10 @@ const GUARD: f64 = 1e-5;
 /// How the working set of an old step is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Strategy {
-    /// The worst variable of all, and the partner that gains most with it.
+    /// Many patterns at once, those of a random stretch that violate most.
     #[default]
+    Blocks,
+    /// The worst variable of all, and the partner that gains most with it.
     All,
     /// The worst variable of a random pattern, and the best partner among all.
     RandomPatternAll,
@@ -36,12 +38,19 @@ pub enum Strategy {
 
 impl Strategy {
     /// Every strategy.
-    pub const ALL: [Self; 5] =
-        [Self::All, Self::RandomPatternAll, Self::RandomPattern, Self::WholePattern, Self::LaRank];
+    pub const ALL: [Self; 6] = [
+        Self::Blocks,
+        Self::All,
+        Self::RandomPatternAll,
+        Self::RandomPattern,
+        Self::WholePattern,
+        Self::LaRank,
+    ];
 
     /// Name on the command line.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Blocks => "blocks",
             Self::All => "all",
             Self::RandomPatternAll => "random-all",
             Self::RandomPattern => "random-pattern",
@@ -94,8 +103,8 @@ impl FromStr for Epochs {
 /// What the cost of a step is measured in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Clock {
-    /// Counted work: a nanosecond for each score or variable touched, four for each gain, and half of
-    /// one for each feature product. The same on every machine.
+    /// Counted work: half a nanosecond for each score or variable touched, four for each gain, and a
+    /// twentieth of one for each feature product. The same on every machine.
     #[default]
     Counted,
     /// Seconds; runs are then not repeatable.
@@ -127,33 +136,60 @@ pub(super) enum Step {
 
 /// Running gains per cost of the three steps.
 #[derive(Clone, Debug)]
-pub(super) struct Rates([f64; 3]);
+pub(super) struct Rates {
+    rates: [f64; 3],
+    /// Running costs in seconds.
+    costs: [f64; 3],
+}
 
 impl Rates {
     pub(super) fn new() -> Self {
-        Self([1.0; 3])
+        Self { rates: [1.0; 3], costs: [GUARD; 3] }
     }
 
     /// Counts a step's gain and cost in seconds.
     pub(super) fn count(&mut self, step: Step, gain: f64, seconds: f64) {
-        let rate = &mut self.0[step as usize];
+        let rate = &mut self.rates[step as usize];
         *rate = DECAY * gain / (GUARD + seconds) + (1.0 - DECAY) * *rate;
-        let least = FLOOR * self.0.iter().sum::<f64>();
-        self.0.iter_mut().for_each(|rate| *rate = rate.max(least));
+        let least = FLOOR * self.rates.iter().sum::<f64>();
+        self.rates.iter_mut().for_each(|rate| *rate = rate.max(least));
+        let cost = &mut self.costs[step as usize];
+        *cost = DECAY * (GUARD + seconds) + (1.0 - DECAY) * *cost;
     }
 
-    /// Draws the next step.
+    /// Draws the next step in proportion to the rates.
     pub(super) fn draw(&self, generator: &mut Generator) -> Step {
-        let total: f64 = self.0.iter().sum();
-        let mut at = total * (generator.bits() >> 11) as f64 / (1_u64 << 53) as f64;
-        for (step, rate) in [Step::New, Step::Old].into_iter().zip(self.0) {
-            if at < rate {
-                return step;
-            }
-            at -= rate;
+        match drawn(&self.rates, generator) {
+            0 => Step::New,
+            1 => Step::Old,
+            _ => Step::Supports,
         }
-        Step::Supports
     }
+
+    /// Draws a fresh example or an old step such that the time of each, not its number, is in
+    /// proportion to its rate, and old steps take at most half of it: for old steps that cost many
+    /// times a fresh example.
+    pub(super) fn draw_by_time(&self, generator: &mut Generator) -> Step {
+        let [fresh, old] = [Step::New as usize, Step::Old as usize];
+        let rates = [self.rates[fresh], self.rates[old].min(self.rates[fresh])];
+        match drawn(&[rates[0] / self.costs[fresh], rates[1] / self.costs[old]], generator) {
+            0 => Step::New,
+            _ => Step::Old,
+        }
+    }
+}
+
+/// An index drawn in proportion to the weights.
+fn drawn(weights: &[f64], generator: &mut Generator) -> usize {
+    let total: f64 = weights.iter().sum();
+    let mut at = total * (generator.bits() >> 11) as f64 / (1_u64 << 53) as f64;
+    for (i, weight) in weights.iter().enumerate() {
+        if at < *weight {
+            return i;
+        }
+        at -= weight;
+    }
+    weights.len() - 1
 }
 
 #[cfg(test)]
@@ -167,8 +203,8 @@ mod tests {
             rates.count(Step::New, 1e6, 1e-6);
             rates.count(Step::Old, 0.0, 1.0);
         }
-        let total: f64 = rates.0.iter().sum();
-        assert!(rates.0.iter().all(|rate| rate / total > 0.04), "{rates:?}");
+        let total: f64 = rates.rates.iter().sum();
+        assert!(rates.rates.iter().all(|rate| rate / total > 0.04), "{rates:?}");
         let mut generator = Generator::new(3);
         let fresh = (0..10_000).filter(|_| rates.draw(&mut generator) == Step::New).count();
         assert!((8_500..9_500).contains(&fresh), "{fresh}");

@@ -4,23 +4,43 @@ use std::time::Instant;
 
 use super::fit::OnlineSvc;
 use super::schedule::{Clock, Rates, Step, Strategy};
-use super::store::Store;
+use super::store::{Ahead, Store};
 use crate::data::Matrix;
 use crate::error::Result;
 use crate::kernel::{PlainLoop, Real, run_plain};
 use crate::random::Generator;
-use crate::solver::s2do::{Patterns, Pool, Rule, WorkingSet};
+use crate::solver::s2do::{Changes, Patterns, Pool, Rule, WorkingSet};
+
+/// Number format of kernel values; scores are summed in double precision.
+pub(super) type Value = f32;
 
 /// Seconds that one counted unit of work stands for.
 const UNIT: f64 = 1e-9;
 
+/// Units of a feature product, of a score or variable touched, and of a gain computed.
+const PRODUCT: f64 = 0.05;
+const ENTRY: f64 = 0.5;
+const GAIN: f64 = 4.0;
+
 /// Patterns among which the partner of a variable is looked for; of more, a random stretch.
 const PARTNERS: usize = 256;
+
+/// Patterns among which a step on many looks for those that violate most.
+const CANDIDATES: usize = 512;
+
+/// Patterns of such a step.
+const TOGETHER: usize = 64;
+
+/// Such a step ends at this share of the violation it found.
+const SETTLED: f64 = 0.2;
+
+/// Elementary steps of such a step per pattern.
+const STEPS_PER_PATTERN: u64 = 10;
 
 /// The part that is there once two classes are known.
 pub(super) struct State {
     pub(super) patterns: Patterns,
-    pub(super) store: Store<f64>,
+    pub(super) store: Store<Value>,
     /// Unprojected coefficients of every slot.
     pub(super) coefficients: Vec<f64>,
     /// Slots in use, and where each slot stands among them.
@@ -31,6 +51,8 @@ pub(super) struct State {
     pub(super) steps: u64,
     pub(super) touched: u64,
     pub(super) removed: u64,
+    /// What looking ahead took for every fresh example.
+    pub(super) ahead_seconds: f64,
 }
 
 impl State {
@@ -44,13 +66,18 @@ impl State {
         let started = Instant::now();
         let before = (self.store.computed(), self.touched, self.patterns.gains());
         let (slot, gain) = work(self)?;
+        let fresh = step == Step::New;
         let seconds = match parameters.clock {
-            Clock::Wall => started.elapsed().as_secs_f64(),
+            Clock::Wall => {
+                let ahead = if fresh { self.ahead_seconds } else { 0.0 };
+                started.elapsed().as_secs_f64() + ahead
+            }
             Clock::Counted => {
-                let values = (self.store.computed() - before.0) as f64;
+                let ahead = if fresh { self.store.slots() as u64 } else { 0 };
+                let values = (self.store.computed() - before.0 + ahead) as f64;
                 let entries = (self.touched - before.1) as f64;
                 let gains = (self.patterns.gains() - before.2) as f64;
-                UNIT * (0.5 * self.store.products() * values + entries + 4.0 * gains)
+                UNIT * (PRODUCT * self.store.products() * values + ENTRY * entries + GAIN * gains)
             }
         };
         self.rates.count(step, gain, seconds);
@@ -66,18 +93,25 @@ impl State {
         score
     }
 
-    /// The step on a fresh example.
+    /// Kernel values of the named rows of a table, which are to be learnt from next.
+    pub(super) fn look_ahead(&mut self, table: &Matrix, rows: &[usize]) -> Result<Ahead<Value>> {
+        let started = Instant::now();
+        let group = self.store.look_ahead(table, rows)?;
+        self.ahead_seconds = started.elapsed().as_secs_f64() / rows.len().max(1) as f64;
+        Ok(group)
+    }
+
+    /// The step on a fresh example, row `k` of a group.
     pub(super) fn fresh(
         &mut self,
         parameters: &OnlineSvc,
-        table: &Matrix,
-        row: usize,
+        group: &mut Ahead<Value>,
+        k: usize,
         code: u32,
         upper: f64,
     ) -> Result<(Option<usize>, f64)> {
         self.steps += 1;
-        let (mut rows, own) = self.store.query(table, row..row + 1)?;
-        let (values, own) = (rows.swap_remove(0), own[0]);
+        let (values, own) = (group.values(k, self.store.slots()), group.own(k));
         let score = self.score(&values);
         self.touched += self.coefficients.len() as u64;
         let (y, rule) = (code as usize, *self.patterns.rule());
@@ -88,7 +122,7 @@ impl State {
         let Some(p) = worst.filter(|&p| gradient(p) >= parameters.tol && upper > 0.0) else {
             return Ok((None, 0.0));
         };
-        let slot = self.store.insert(table, row, &values, own)?;
+        let slot = self.store.insert(group, k, values);
         if slot == self.patterns.len() {
             self.patterns.push(code, upper, own.to_f64(), &score);
             self.coefficients.resize(self.coefficients.len() + self.patterns.columns(), 0.0);
@@ -99,7 +133,7 @@ impl State {
         self.place[slot] = self.live.len();
         self.live.push(slot);
         let (gain, changes) = match parameters.strategy {
-            Strategy::WholePattern => self.patterns.solve_pattern(slot),
+            Strategy::Blocks | Strategy::WholePattern => self.patterns.solve_pattern(slot),
             Strategy::LaRank => self.patterns.solve_labels(slot, Pool::Patterns, parameters.tol),
             _ => {
                 let set = self.patterns.fresh_pair(slot, p, self.store.instruction_set());
@@ -124,6 +158,9 @@ impl State {
         if self.live.is_empty() {
             return Ok(0.0);
         }
+        if parameters.strategy == Strategy::Blocks {
+            return self.old_together(parameters.tol);
+        }
         self.steps += 1;
         let set = self.store.instruction_set();
         let everyone = 0..self.patterns.len();
@@ -145,7 +182,7 @@ impl State {
                 let own = drawn(self);
                 (own.clone(), own)
             }
-            Strategy::WholePattern => {
+            Strategy::Blocks | Strategy::WholePattern => {
                 let i = drawn(self).start;
                 self.touched += self.patterns.columns() as u64;
                 if self.patterns.violation_at(i) < parameters.tol {
@@ -186,6 +223,66 @@ impl State {
         Ok(gain.max(0.0))
     }
 
+    /// A step on those of a stretch of kept examples that violate most; returns its gain.
+    fn old_together(&mut self, tol: f64) -> Result<f64> {
+        let (count, set) = (self.patterns.len(), self.store.instruction_set());
+        let start = match count {
+            count if count <= CANDIDATES => 0,
+            count => self.generator.below(count - CANDIDATES + 1),
+        };
+        let range = start..count.min(start + CANDIDATES);
+        let violations = self.patterns.violations(range.clone(), set);
+        self.touched += (range.len() * self.patterns.classes()) as u64;
+        let worst = violations.iter().copied().fold(0.0, f64::max);
+        if worst < tol {
+            return Ok(0.0);
+        }
+        let mut block: Vec<usize> =
+            range.clone().filter(|&i| violations[i - range.start] >= tol).collect();
+        let most = TOGETHER.min(self.store.most_rows() / 2).max(1);
+        if block.len() > most {
+            let worse = |a: &usize, b: &usize| {
+                violations[b - start].total_cmp(&violations[a - start]).then(a.cmp(b))
+            };
+            block.select_nth_unstable_by(most, worse);
+            block.truncate(most);
+        }
+        block.sort_by_key(|&i| (self.patterns.code(i), i));
+        let mut values = Vec::with_capacity(block.len() * block.len());
+        for &i in &block {
+            let row = self.store.row(i)?;
+            values.extend(block.iter().map(|&j| row[j]));
+        }
+        let max_steps = STEPS_PER_PATTERN * block.len() as u64;
+        let target = (SETTLED * worst).max(0.5 * tol);
+        let (steps, changes) =
+            self.patterns.solve_together(&block, &values, target, max_steps, set);
+        self.steps += steps;
+        self.touched += steps * (block.len() * self.patterns.classes()) as u64;
+        Ok(self.apply_together(&changes))
+    }
+
+    /// As [`apply`](Self::apply) for changes of many patterns, whose rows are at hand; returns the
+    /// gain.
+    fn apply_together(&mut self, changes: &Changes) -> f64 {
+        let (set, columns) = (self.store.instruction_set(), self.patterns.columns());
+        let rows: Vec<&[Value]> =
+            changes.patterns.iter().filter_map(|&i| self.store.ready(i)).collect();
+        let gain = self.patterns.update_all(&rows, changes, set);
+        // An eighth: many rows at once are a product of matrices.
+        self.touched += (changes.patterns.len() * self.patterns.len() * columns) as u64 / 8;
+        for (&slot, change) in changes.patterns.iter().zip(changes.amounts.chunks_exact(columns)) {
+            let own = &mut self.coefficients[slot * columns..(slot + 1) * columns];
+            own.iter_mut().zip(change).for_each(|(b, change)| *b += change);
+        }
+        for &slot in &changes.patterns {
+            if !self.patterns.is_support(slot) {
+                self.retire(slot);
+            }
+        }
+        gain
+    }
+
     /// Brings changes of coefficients into all scores, and lets go of examples without influence.
     pub(super) fn apply(&mut self, changes: Vec<(usize, Vec<f64>)>) -> Result<()> {
         let (set, columns) = (self.store.instruction_set(), self.patterns.columns());
@@ -207,15 +304,14 @@ impl State {
     /// Takes an example with variables that are not zero; scores have to be computed afterwards.
     pub(super) fn adopt(
         &mut self,
-        table: &Matrix,
-        row: usize,
+        group: &mut Ahead<Value>,
+        k: usize,
         code: u32,
         upper: f64,
         alpha: &[f64],
-    ) -> Result<()> {
-        let (mut rows, own) = self.store.query(table, row..row + 1)?;
-        let (values, own) = (rows.swap_remove(0), own[0]);
-        let slot = self.store.insert(table, row, &values, own)?;
+    ) {
+        let (values, own) = (group.values(k, self.store.slots()), group.own(k));
+        let slot = self.store.insert(group, k, values);
         self.patterns.push(code, upper, own.to_f64(), &vec![0.0; self.patterns.columns()]);
         self.patterns.set(slot, alpha);
         let mut own = Vec::new();
@@ -223,12 +319,12 @@ impl State {
         self.coefficients.extend(own);
         self.place.push(self.live.len());
         self.live.push(slot);
-        Ok(())
     }
 
-    /// Computes the scores of all examples that were adopted, from scores of zero.
+    /// Computes the scores of all examples afresh.
     pub(super) fn rescore(&mut self) -> Result<()> {
         let (set, columns) = (self.store.instruction_set(), self.patterns.columns());
+        self.patterns.clear_scores();
         for slot in 0..self.patterns.len() {
             let row = self.store.row(slot)?;
             self.patterns.update(row, &self.coefficients[slot * columns..][..columns], set);

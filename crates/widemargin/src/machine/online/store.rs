@@ -1,49 +1,80 @@
-//! The vectors of support patterns and the kernel values among them.
+//! Support patterns in slots and the kernel values among them.
 //!
-//! Vectors live in slots, packed for the kernel in chunks; a slot that was given up is used again.
-//! Rows of the kernel matrix among slots are kept as memory allows and stay complete: whoever enters
-//! brings the values against all others along.
+//! Rows of the kernel matrix among slots are kept as memory allows. A row learns of slots that were
+//! filled after it when it is next asked for, from the rows of those slots: kernel values are
+//! symmetric to the last bit.
 
+use std::ops::Range;
+
+use super::vectors::Vectors;
 use crate::data::Matrix;
 use crate::error::Result;
-use crate::kernel::{InstructionSet, Kernel, KernelBlocks, Real};
+use crate::kernel::{InstructionSet, Kernel, Real};
 
-/// Slots packed together.
-const CHUNK: usize = 128;
+/// Fillings remembered beyond twice the number of slots.
+const MEMORY: usize = 4096;
 
-/// Vectors in slots.
+/// Patterns in slots.
 pub(super) struct Store<T: Real> {
-    kernel: Kernel,
-    set: InstructionSet,
-    chunks: Vec<Chunk<T>>,
-    /// Kernel rows against all slots, where kept.
-    rows: Vec<Option<Vec<T>>>,
-    /// When each row was last used.
-    used: Vec<u64>,
-    clock: u64,
+    vectors: Vectors<T>,
+    rows: Vec<Option<Kept<T>>>,
+    /// Slots in use.
+    taken: Vec<bool>,
     free: Vec<usize>,
+    /// Slots in the order in which they were filled, from number `forgotten` on.
+    filled: Vec<u32>,
+    forgotten: usize,
+    clock: u64,
     held: usize,
     cache_bytes: usize,
     computed: u64,
 }
 
-struct Chunk<T: Real> {
-    vectors: Matrix,
-    density: f64,
-    blocks: KernelBlocks<T>,
+/// A kernel row against all slots.
+struct Kept<T> {
+    values: Vec<T>,
+    /// How many fillings it knows of.
+    knows: usize,
+    used: u64,
+}
+
+/// Rows that are about to be learnt from, with their kernel values, computed together.
+pub(super) struct Ahead<T> {
+    rows: Matrix,
+    values: Vec<Vec<T>>,
+    among: Vec<Vec<T>>,
+    /// Slots that rows of this group took, (slot, row) in order.
+    taken: Vec<(usize, usize)>,
+}
+
+impl<T: Real> Ahead<T> {
+    /// The kernel value of row `k` with itself.
+    pub(super) fn own(&self, k: usize) -> T {
+        self.among[k][k]
+    }
+
+    /// The kernel values of row `k` against the `slots` slots there are now; to be asked once.
+    pub(super) fn values(&mut self, k: usize, slots: usize) -> Vec<T> {
+        let mut values = std::mem::take(&mut self.values[k]);
+        values.resize(slots, T::ZERO);
+        for &(slot, row) in &self.taken {
+            values[slot] = self.among[k][row];
+        }
+        values
+    }
 }
 
 impl<T: Real> Store<T> {
     /// An empty store whose rows take at most about `cache_bytes`.
     pub(super) fn new(kernel: Kernel, set: InstructionSet, cache_bytes: usize) -> Self {
         Self {
-            kernel,
-            set,
-            chunks: Vec::new(),
+            vectors: Vectors::new(kernel, set),
             rows: Vec::new(),
-            used: Vec::new(),
-            clock: 0,
+            taken: Vec::new(),
             free: Vec::new(),
+            filled: Vec::new(),
+            forgotten: 0,
+            clock: 0,
             held: 0,
             cache_bytes,
             computed: 0,
@@ -62,185 +93,145 @@ impl<T: Real> Store<T> {
 
     /// The SIMD path in force.
     pub(super) fn instruction_set(&self) -> InstructionSet {
-        self.set
+        self.vectors.instruction_set()
     }
 
     /// About how many feature products a kernel value costs.
     pub(super) fn products(&self) -> f64 {
-        self.chunks.first().map_or(1.0, |chunk| chunk.vectors.columns() as f64 * chunk.density)
+        self.vectors.products()
     }
 
-    /// Kernel values of rows `range` of a table against all slots, row after row, and of each row
-    /// with itself.
-    pub(super) fn query(
-        &mut self,
-        table: &Matrix,
-        range: std::ops::Range<usize>,
-    ) -> Result<(Vec<Vec<T>>, Vec<T>)> {
-        let count = range.len();
-        let mut out = vec![vec![T::ZERO; self.slots()]; count];
-        let mut own = None;
-        for (c, chunk) in self.chunks.iter().enumerate() {
-            let queries = chunk.blocks.prepare(table, range.clone())?;
-            let width = chunk.blocks.len();
-            let start = c * CHUNK;
-            let mut parts: Vec<&mut [T]> =
-                out.iter_mut().map(|row| &mut row[start..start + width]).collect();
-            chunk.blocks.query_rows(&queries, 0..count, 0..width, &mut parts);
-            if own.is_none() {
-                own = Some(queries.self_similarities()?.to_vec());
-            }
-        }
-        self.computed += (count * self.slots()) as u64;
-        let own = match own {
-            Some(own) => own,
-            None => {
-                let rows: Vec<usize> = range.collect();
-                let blocks = KernelBlocks::<T>::new(&self.kernel, table, Some(&rows), self.set)?;
-                blocks.diagonal().to_vec()
-            }
-        };
-        Ok((out, own))
+    /// Kernel values of rows `range` of a table against all slots, row after row.
+    pub(super) fn query(&mut self, table: &Matrix, range: Range<usize>) -> Result<Vec<Vec<T>>> {
+        self.computed += (range.len() * self.slots()) as u64;
+        self.vectors.query(table, range)
     }
 
-    /// Takes row `index` of a table into a slot; `row` holds its kernel values against all slots.
-    pub(super) fn insert(
-        &mut self,
-        table: &Matrix,
-        index: usize,
-        row: &[T],
-        own: T,
-    ) -> Result<usize> {
-        let vector = table.select_rows(&[index]);
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                let (c, at) = (slot / CHUNK, slot % CHUNK);
-                let chunk = &self.chunks[c];
-                let keep: Vec<usize> = (0..chunk.vectors.rows()).collect();
-                let vectors = replace_row(&chunk.vectors, &keep, at, &vector)?;
-                self.chunks[c] = self.pack(vectors)?;
-                slot
-            }
-            None => {
-                let slot = self.slots();
-                let vectors = match self.chunks.last() {
-                    Some(chunk) if chunk.vectors.rows() < CHUNK => {
-                        let chunk = self.chunks.pop().map(|chunk| chunk.vectors);
-                        match chunk {
-                            Some(vectors) => stack(&vectors, &vector)?,
-                            None => vector,
-                        }
-                    }
-                    _ => vector,
-                };
-                let packed = self.pack(vectors)?;
-                self.chunks.push(packed);
-                self.rows.push(None);
-                self.used.push(0);
-                for held in self.rows.iter_mut().flatten() {
-                    held.push(T::ZERO);
-                }
-                slot
-            }
-        };
-        for (other, held) in self.rows.iter_mut().enumerate() {
-            if let Some(held) = held {
-                held[slot] = row.get(other).copied().unwrap_or(T::ZERO);
-            }
-        }
-        let mut complete = row.to_vec();
-        complete.resize(self.slots(), T::ZERO);
-        complete[slot] = own;
-        self.keep(slot, complete);
-        Ok(slot)
+    /// Kernel values of the named rows of a table against all slots and among themselves.
+    pub(super) fn look_ahead(&mut self, table: &Matrix, rows: &[usize]) -> Result<Ahead<T>> {
+        let rows = table.select_rows(rows);
+        let values = self.query(&rows, 0..rows.rows())?;
+        let among = self.vectors.among(&rows)?;
+        self.computed += (rows.rows() * rows.rows()) as u64;
+        Ok(Ahead { rows, values, among, taken: Vec::new() })
+    }
+
+    /// Takes row `k` of a group into a slot; `values` are its kernel values against all slots.
+    pub(super) fn insert(&mut self, group: &mut Ahead<T>, k: usize, mut values: Vec<T>) -> usize {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.rows.push(None);
+            self.taken.push(false);
+            values.push(T::ZERO);
+            self.rows.len() - 1
+        });
+        self.vectors.fill(slot, group.rows.select_rows(&[k]));
+        values[slot] = group.own(k);
+        group.taken.push((slot, k));
+        self.taken[slot] = true;
+        self.filled.push(slot as u32);
+        self.keep(slot, values);
+        self.forget();
+        slot
     }
 
     /// Gives all vectors `columns` features, zero beyond those they had.
     pub(super) fn widen(&mut self, columns: usize) -> Result<()> {
-        for c in 0..self.chunks.len() {
-            let vectors = self.chunks[c].vectors.clone().resized_columns(columns);
-            self.chunks[c] = self.pack(vectors)?;
-        }
-        Ok(())
+        self.vectors.widen(columns)
     }
 
     /// Gives a slot up.
     pub(super) fn remove(&mut self, slot: usize) {
-        if self.rows[slot].take().is_some() {
-            self.held -= 1;
-        }
+        self.drop_row(slot);
+        self.taken[slot] = false;
         self.free.push(slot);
     }
 
     /// The kernel row of a slot against all slots.
     pub(super) fn row(&mut self, slot: usize) -> Result<&[T]> {
-        if self.rows[slot].is_none() {
-            let vector = self.vector(slot);
-            let (mut rows, _) = self.query(&vector, 0..1)?;
+        if !self.bring_up_to_date(slot) {
+            let mut rows = self.query(&self.vectors.get(slot), 0..1)?;
             self.keep(slot, rows.swap_remove(0));
         }
         self.clock += 1;
-        self.used[slot] = self.clock;
-        Ok(self.rows[slot].as_deref().unwrap_or(&[]))
+        let clock = self.clock;
+        Ok(self.rows[slot].as_mut().map_or(&[], |kept| {
+            kept.used = clock;
+            &kept.values[..]
+        }))
     }
 
-    /// The vector in a slot, as a table of one row.
-    pub(super) fn vector(&self, slot: usize) -> Matrix {
-        self.chunks[slot / CHUNK].vectors.select_rows(&[slot % CHUNK])
+    /// The kept row of a slot that [`row`](Self::row) has just made ready.
+    pub(super) fn ready(&self, slot: usize) -> Option<&[T]> {
+        self.rows[slot].as_ref().map(|kept| &kept.values[..])
+    }
+
+    /// Rows of the present length that are kept at once.
+    pub(super) fn most_rows(&self) -> usize {
+        (self.cache_bytes / (size_of::<T>() * self.slots().max(1))).max(2)
     }
 
     /// The vectors in the named slots.
     pub(super) fn vectors(&self, slots: &[usize]) -> Result<Option<Matrix>> {
-        let mut table: Option<Matrix> = None;
-        // Whole chunks are joined at a time: joining row by row would copy quadratically.
-        for (c, chunk) in self.chunks.iter().enumerate() {
-            let here: Vec<usize> =
-                slots.iter().filter(|&&s| s / CHUNK == c).map(|s| s % CHUNK).collect();
-            if here.is_empty() {
-                continue;
-            }
-            let part = chunk.vectors.select_rows(&here);
-            table = Some(match table {
-                Some(table) => stack(&table, &part)?,
-                None => part,
-            });
-        }
-        Ok(table)
+        self.vectors.select(slots)
     }
 
-    fn pack(&self, vectors: Matrix) -> Result<Chunk<T>> {
-        let blocks = KernelBlocks::new(&self.kernel, &vectors, None, self.set)?;
-        let density = vectors.density();
-        Ok(Chunk { vectors, density, blocks })
+    /// Lets a kept row know of the slots filled since; whether it is there and could.
+    fn bring_up_to_date(&mut self, slot: usize) -> bool {
+        let now = self.forgotten + self.filled.len();
+        let Some(mut kept) = self.rows[slot].take() else { return false };
+        kept.values.resize(self.slots(), T::ZERO);
+        for &other in &self.filled[kept.knows.max(self.forgotten) - self.forgotten..] {
+            let other = other as usize;
+            match &self.rows[other] {
+                Some(row) => kept.values[other] = row.values[slot],
+                None if self.taken[other] => {
+                    self.held -= 1;
+                    return false;
+                }
+                None => {}
+            }
+        }
+        kept.knows = now;
+        self.rows[slot] = Some(kept);
+        true
     }
 
     /// Keeps a row, dropping the one not used for longest while too many are held.
-    fn keep(&mut self, slot: usize, row: Vec<T>) {
+    fn keep(&mut self, slot: usize, values: Vec<T>) {
         if self.rows[slot].is_none() {
             self.held += 1;
         }
-        self.rows[slot] = Some(row);
         self.clock += 1;
-        self.used[slot] = self.clock;
-        let most = (self.cache_bytes / (size_of::<T>() * self.slots().max(1))).max(2);
-        while self.held > most {
+        let knows = self.forgotten + self.filled.len();
+        self.rows[slot] = Some(Kept { values, knows, used: self.clock });
+        while self.held > self.most_rows() {
             let oldest = (0..self.slots())
-                .filter(|&s| s != slot && self.rows[s].is_some())
-                .min_by_key(|&s| self.used[s]);
-            let Some(oldest) = oldest else { break };
-            self.rows[oldest] = None;
+                .filter(|&s| s != slot)
+                .filter_map(|s| self.rows[s].as_ref().map(|kept| (kept.used, s)))
+                .min();
+            let Some((_, oldest)) = oldest else { break };
+            self.drop_row(oldest);
+        }
+    }
+
+    fn drop_row(&mut self, slot: usize) {
+        if self.rows[slot].take().is_some() {
             self.held -= 1;
         }
     }
-}
 
-/// Two tables of the same storage, one below the other.
-pub(super) fn stack(above: &Matrix, below: &Matrix) -> Result<Matrix> {
-    above.stacked(below)
-}
-
-fn replace_row(table: &Matrix, keep: &[usize], at: usize, row: &Matrix) -> Result<Matrix> {
-    let joined = stack(table, row)?;
-    let order: Vec<usize> = keep.iter().map(|&i| if i == at { table.rows() } else { i }).collect();
-    Ok(joined.select_rows(&order))
+    /// Drops the older half of many fillings, and the rows that do not know of it.
+    fn forget(&mut self) {
+        if self.filled.len() <= 2 * self.slots() + MEMORY {
+            return;
+        }
+        let half = self.filled.len() / 2;
+        self.filled.drain(..half);
+        self.forgotten += half;
+        for slot in 0..self.slots() {
+            if self.rows[slot].as_ref().is_some_and(|kept| kept.knows < self.forgotten) {
+                self.drop_row(slot);
+            }
+        }
+    }
 }

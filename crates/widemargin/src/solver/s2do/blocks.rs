@@ -248,6 +248,7 @@ impl Run<'_> {
 fn cut<R: MatrixRows>(rows: &R, row: &Row<R::Value>, set: &[u32], out: &mut Vec<R::Value>) {
     let mut w = 0;
     for (part, piece) in row.iter().zip(rows.pieces().windows(2)) {
+        let part: &[R::Value] = part;
         let end = w + set[w..].partition_point(|&v| (v as usize) < piece[1]);
         out.extend(set[w..end].iter().map(|&v| part[v as usize - piece[0]]));
         w = end;

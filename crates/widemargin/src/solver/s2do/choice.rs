@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::pair::{Pair, gain_one};
 use super::patterns::{Patterns, Pool, Variable};
+use super::rule::{Components, Margin};
 use crate::kernel::{InstructionSet, PlainLoop, Real, run_plain};
 
 /// A working set.
@@ -71,6 +72,11 @@ impl Patterns {
         one.max(pair)
     }
 
+    /// The violations of `patterns`.
+    pub fn violations(&self, patterns: Range<usize>, set: InstructionSet) -> Vec<f64> {
+        run_plain(set, Violations { state: self, patterns })
+    }
+
     /// The first variable over `patterns`, or the pair that goes before it; `None` below `tol`.
     pub fn first(
         &self,
@@ -108,6 +114,73 @@ impl Patterns {
                 row: &row,
             },
         )
+    }
+}
+
+struct Violations<'a> {
+    state: &'a Patterns,
+    patterns: Range<usize>,
+}
+
+impl PlainLoop for Violations<'_> {
+    type Output = Vec<f64>;
+
+    #[inline(always)]
+    fn run(self) -> Vec<f64> {
+        let (state, range) = (self.state, self.patterns);
+        let (n, d, rule) = (range.len(), state.classes, state.rule);
+        let (codes, upper) = (&state.codes[range.clone()], &state.upper[range.clone()]);
+        let relative = rule.margin == Margin::Relative;
+        // What a score is compared with: that of the own class, or the mean.
+        let origin: Vec<f64> = match state.score.get(d) {
+            _ if relative => range.clone().map(|i| state.score[state.code(i)][i]).collect(),
+            Some(mean) => mean[range.clone()].to_vec(),
+            None => vec![0.0; n],
+        };
+        let (others, own) = match rule.components {
+            Components::Others => (true, false),
+            Components::All => (true, true),
+            Components::Own => (false, true),
+        };
+        let (mut up, mut low) = (vec![f64::NEG_INFINITY; n], vec![f64::INFINITY; n]);
+        let mut worst = vec![0.0_f64; n];
+        let mut alpha = vec![0.0; n];
+        for p in 0..d {
+            for (alpha, i) in alpha.iter_mut().zip(range.clone()) {
+                *alpha = state.alpha[i * d + p];
+            }
+            let score = &state.score[p][range.clone()];
+            for i in 0..n {
+                let same = codes[i] == p as u32;
+                let used = if same { own } else { others };
+                let target = if same { rule.own_target } else { rule.other_target };
+                let factor = if relative {
+                    0.5
+                } else if same {
+                    -1.0
+                } else {
+                    1.0
+                };
+                let g = target + factor * (score[i] - origin[i]);
+                let held = used && alpha[i] > 0.0;
+                let rise = if used { g } else { f64::NEG_INFINITY };
+                let fall = if held { g } else { f64::INFINITY };
+                up[i] = if rise > up[i] { rise } else { up[i] };
+                low[i] = if fall < low[i] { fall } else { low[i] };
+                let free = if alpha[i] < upper[i] { rise } else { 0.0 };
+                worst[i] = if free > worst[i] { free } else { worst[i] };
+            }
+        }
+        let (simplex, sum) = (state.is_simplex(), &state.sum[range]);
+        for i in 0..n {
+            let rise = match (simplex, sum[i] >= upper[i]) {
+                (false, _) => worst[i],
+                (true, false) => up[i],
+                (true, true) => up[i] - low[i],
+            };
+            worst[i] = if upper[i] > 0.0 { rise.max(-low[i]).max(0.0) } else { 0.0 };
+        }
+        worst
     }
 }
 

@@ -19,6 +19,7 @@ mod scores;
 mod solve;
 mod steps;
 mod table;
+mod together;
 
 pub use choice::WorkingSet;
 pub use pair::{Pair, gain_one, solve_one};
@@ -26,3 +27,4 @@ pub use patterns::{Patterns, Pool, Variable};
 pub use problem::{Options, Problem, Solution};
 pub use rule::{Aggregation, Components, Margin, Rule};
 pub use solve::{solve, solve_linear};
+pub use together::Changes;

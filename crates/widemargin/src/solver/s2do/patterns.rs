@@ -187,6 +187,11 @@ impl Patterns {
         }
     }
 
+    /// Sets all scores to zero, for them to be computed afresh.
+    pub fn clear_scores(&mut self) {
+        self.score.iter_mut().for_each(|column| column.fill(0.0));
+    }
+
     /// Computes the dual objective from variables and scores.
     pub fn recount(&mut self) {
         self.dual = self.objective_and_gap().0;

@@ -96,16 +96,19 @@ impl Patterns {
             }
         }
         for (i, change) in &mut changes {
-            let sum: f64 = self.alpha(*i).iter().sum();
-            let upper = self.upper[*i];
-            self.sum[*i] =
-                if sum >= (1.0 - SNAP) * upper && self.is_simplex() { upper } else { sum };
+            self.sum[*i] = self.rounded_sum(*i);
             if self.columns > self.classes {
                 let total: f64 = change.iter().sum();
                 change[self.classes] = total / self.classes as f64;
             }
         }
         changes
+    }
+
+    /// Σα of pattern `i`, the bound where only rounding keeps it away.
+    pub(super) fn rounded_sum(&self, i: usize) -> f64 {
+        let (sum, upper) = (self.alpha(i).iter().sum::<f64>(), self.upper[i]);
+        if sum >= (1.0 - SNAP) * upper && self.is_simplex() { upper } else { sum }
     }
 
     /// Moves all variables of pattern `i` to their best values; as [`solve`](Self::solve).
