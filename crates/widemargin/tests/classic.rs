@@ -9,7 +9,7 @@ use widemargin::kernel::Kernel;
 use widemargin::machine::{
     Affinity, ClassicPart, Covariance, Fisher, GaussianMixture, Input, KMeans, KNearest,
     KernelDensity, KernelFisher, KernelFisherThreshold, Machine, Metric, MixtureBayes, Model,
-    Parzen, ProbabilisticNetwork, Search, Spectral, Threshold, Weighting, Width,
+    Parzen, ProbabilisticNetwork, Search, Spectral, Stop, Threshold, Weighting, Width,
 };
 use widemargin::operation::cross_validate::{Quality, cross_validate};
 use widemargin::operation::folds::Folds;
@@ -61,7 +61,7 @@ fn posteriors_and_neighbours_on_iris_make_the_specification_s_errors() {
     assert_eq!(errors(&bayes.fit(&data, &context).unwrap(), &data), 3);
     assert_eq!(errors(&Fisher::default().fit(&data, &context).unwrap(), &data), 3);
     for (k, expected) in [(1, 6), (5, 5)] {
-        for search in [Search::Brute, Search::Tree] {
+        for search in [Search::Brute, Search::Tree, Search::BallTree] {
             let machine = KNearest { k, search, ..KNearest::default() };
             let found = cross_validate(&machine, &data, &Folds::LeaveOneOut, &context).unwrap();
             let Some(Quality::Classes(confusion)) = found.quality else { panic!() };
@@ -254,4 +254,181 @@ fn weights_nan_and_missing_labels_are_refused() {
     }
     let unlabelled = iris.with_labels(Labels::None).unwrap();
     assert!(Fisher::default().fit(&unlabelled, &Context::new()).is_err());
+}
+
+/// What a machine says of rows, or what it answers.
+fn outcome(machine: &dyn Machine, data: &Dataset) -> Result<Dense<f64>, String> {
+    let context = Context::new();
+    let model = machine.fit(data, &context).map_err(|error| error.to_string())?;
+    let values = model.predictor(&context).unwrap().decision_values(data.features());
+    values.map_err(|error| error.to_string())
+}
+
+/// The same rows with columns added.
+fn widened(data: &Dataset, more: impl Fn(&[f64]) -> Vec<f64>) -> Dataset {
+    let mut row = vec![0.0; data.columns()];
+    let mut values = Vec::new();
+    for i in 0..data.rows() {
+        data.features().copy_row(i, &mut row);
+        values.extend_from_slice(&row);
+        values.extend(more(&row));
+    }
+    let columns = values.len() / data.rows();
+    let table = Dense::new(data.rows(), columns, values).unwrap();
+    Dataset::new(Matrix::DenseF64(table), data.labels().clone()).unwrap()
+}
+
+#[test]
+fn constant_and_duplicate_columns_leave_finite_answers() {
+    for (machine, file) in all() {
+        let data = load(file);
+        let wide = widened(&data, |row| vec![row[0], 3.0]);
+        let values = outcome(machine.as_ref(), &wide).unwrap();
+        assert!(values.values().iter().all(|value| value.is_finite()), "{file}");
+    }
+}
+
+#[test]
+fn one_row_a_class_and_equal_rows_are_survived_or_told() {
+    let data = load("iris.csv").select_rows(&[0, 60, 120]);
+    let equal = Dense::new(6, 2, vec![1.5; 12]).unwrap();
+    let labels = Labels::Int(vec![0, 0, 1, 1, 2, 2]);
+    let equal = Dataset::new(Matrix::DenseF64(equal), labels).unwrap();
+    for (machine, _) in all() {
+        for data in [&data, &equal] {
+            match outcome(machine.as_ref(), data) {
+                Ok(values) => assert!(values.values().iter().all(|value| value.is_finite())),
+                // More neighbours or rows than there are.
+                Err(message) => assert!(message.contains("at most the"), "{message}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn sparse_rows_give_the_answers_of_dense_ones() {
+    use widemargin::data::Layout;
+    for (machine, file) in all() {
+        let data = load(file);
+        // Half of the values zero, so that storing few of them makes a difference.
+        let mut row = vec![0.0; data.columns()];
+        let mut values = Vec::new();
+        for i in 0..data.rows() {
+            data.features().copy_row(i, &mut row);
+            values.extend(
+                row.iter().enumerate().map(|(j, v)| if (i + j) % 2 == 0 { *v } else { 0.0 }),
+            );
+        }
+        let table = Matrix::DenseF64(Dense::new(data.rows(), data.columns(), values).unwrap());
+        let dense = data.clone().with_features(table.clone()).unwrap();
+        let sparse = data.with_features(table.into_layout(Layout::Sparse)).unwrap();
+        assert!(sparse.features().is_sparse());
+        let (a, b) = (outcome(machine.as_ref(), &dense), outcome(machine.as_ref(), &sparse));
+        let (a, b) = (a.unwrap(), b.unwrap());
+        for (x, y) in a.values().iter().zip(b.values()) {
+            assert!((x - y).abs() <= 1e-6 * x.abs().max(1.0), "{file}: {x} and {y}");
+        }
+    }
+}
+
+#[test]
+fn too_many_features_for_a_covariance_are_told() {
+    let columns = 30_000;
+    let row = |j: u32| (vec![j], vec![1.0]);
+    let rows: Vec<(Vec<u32>, Vec<f64>)> = (0..6).map(row).collect();
+    let ends = (0..=6).collect();
+    let places = rows.iter().flat_map(|row| row.0.clone()).collect();
+    let values = rows.iter().flat_map(|row| row.1.clone()).collect();
+    let wide = widemargin::data::Csr::new(columns, ends, places, values).unwrap();
+    let labels = Labels::Int(vec![0, 0, 0, 1, 1, 1]);
+    let data = Dataset::new(Matrix::SparseF64(wide), labels).unwrap();
+    let mahalanobis = KNearest { metric: Metric::Mahalanobis, ..KNearest::default() };
+    let machines: [Box<dyn Machine>; 3] =
+        [Box::new(Fisher::default()), Box::new(MixtureBayes::default()), Box::new(mahalanobis)];
+    for machine in machines {
+        let message = outcome(machine.as_ref(), &data).unwrap_err();
+        assert!(message.contains("of 30000 features needs"), "{message}");
+    }
+    assert!(outcome(&KNearest { k: 3, ..KNearest::default() }, &data).is_ok());
+    assert!(outcome(&KMeans { clusters: 2, ..KMeans::default() }, &data).is_ok());
+}
+
+#[test]
+fn neighbours_warn_of_even_numbers_and_loud_features() {
+    let told = |machine: &KNearest, data: &Dataset| {
+        let heard = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+        let sink = std::sync::Arc::clone(&heard);
+        let context = Context::new().with_observer(move |event: &widemargin::Event| {
+            if let widemargin::Event::Warning { message } = event {
+                sink.lock().unwrap().push(message.clone());
+            }
+        });
+        machine.fit(data, &context).unwrap();
+        heard.lock().unwrap().join("\n")
+    };
+    let even = KNearest { k: 4, ..KNearest::default() };
+    assert!(told(&even, &two_irises()).contains("even"));
+    assert_eq!(told(&KNearest::default(), &two_irises()), "");
+    assert_eq!(told(&even, &load("iris.csv")), "");
+    assert!(told(&KNearest::default(), &load("wine.csv")).contains("'proline' varies"));
+    let metric = Metric::MahalanobisWithin;
+    let within = KNearest { metric, ..KNearest::default() };
+    assert_eq!(told(&within, &load("wine.csv")), "");
+    assert!(
+        errors(&within.fit(&load("wine.csv"), &Context::new()).unwrap(), &load("wine.csv")) < 3
+    );
+    let numbers = KNearest { metric, regression: true, ..KNearest::default() };
+    let message = outcome(&numbers, &load("diabetes.csv")).unwrap_err();
+    assert!(message.contains("euclidean or mahalanobis"), "{message}");
+}
+
+#[test]
+fn covariances_by_either_divisor_and_shrunk() {
+    let data = load("iris.csv");
+    let context = Context::new();
+    let covariances = |machine: &MixtureBayes| {
+        let model = machine.fit(&data, &context).unwrap();
+        let Some(ClassicPart::Mixtures(part)) = model.classic else { panic!() };
+        part.covariances
+    };
+    let mixture = GaussianMixture { floor: 0.0, ..GaussianMixture::default() };
+    let plain = MixtureBayes { mixture: mixture.clone(), ..MixtureBayes::default() };
+    let unbiased = MixtureBayes { unbiased: true, ..plain.clone() };
+    for (a, b) in covariances(&plain).iter().zip(covariances(&unbiased)) {
+        assert!((a * 50.0 / 49.0 - b).abs() < 1e-12);
+    }
+    let shrunk = GaussianMixture { shrinkage: 0.25, ..mixture.clone() };
+    let shrunk = covariances(&MixtureBayes { mixture: shrunk, ..plain.clone() });
+    for (a, b) in covariances(&plain).chunks_exact(16).zip(shrunk.chunks_exact(16)) {
+        let level = (0..4).map(|i| a[5 * i]).sum::<f64>() / 4.0;
+        for (at, (a, b)) in a.iter().zip(b).enumerate() {
+            let unit = if at % 5 == 0 { 0.25 * level } else { 0.0 };
+            assert!((0.75 * a + unit - b).abs() < 1e-12);
+        }
+    }
+    let two = GaussianMixture { components: 2, ..mixture };
+    let error = MixtureBayes { mixture: two, ..unbiased }.fit(&data, &context).unwrap_err();
+    assert!(error.to_string().contains("one component"), "{error}");
+}
+
+#[test]
+fn parameters_that_stand_still_end_em_too() {
+    let data = load("iris.csv");
+    let machine = |stop, tol| GaussianMixture {
+        components: 3,
+        stop,
+        tol,
+        max_iterations: 2000,
+        ..GaussianMixture::default()
+    };
+    let (a, b) = (
+        machine(Stop::Likelihood, 1e-13).fit(&data, &Context::new()).unwrap(),
+        machine(Stop::Parameters, 1e-7).fit(&data, &Context::new()).unwrap(),
+    );
+    assert_eq!(b.training.as_ref().unwrap().outcome.status, widemargin::solver::Status::Solved);
+    let (Some(ClassicPart::Mixtures(a)), Some(ClassicPart::Mixtures(b))) = (a.classic, b.classic)
+    else {
+        panic!()
+    };
+    assert!((a.log_likelihood - b.log_likelihood).abs() < 1e-9);
 }

@@ -38,6 +38,8 @@ fn classification_sets() {
     check("wine.csv", (178, 13), 159975.295999, &[("1", 59), ("2", 71), ("3", 48)]);
     check("wdbc.csv", (569, 30), 1056474.4596356, &[("benign", 357), ("malignant", 212)]);
     check("sonar.csv", (208, 60), 3510.8897, &[("M", 111), ("R", 97)]);
+    check("ripley-train.csv", (250, 2), 107.90099133, &[("0", 125), ("1", 125)]);
+    check("ripley-test.csv", (1000, 2), 417.655146477, &[("0", 500), ("1", 500)]);
     let digits = [178, 182, 177, 183, 181, 182, 181, 179, 174, 180];
     let names: Vec<String> = (0..10).map(|d| d.to_string()).collect();
     let digits: Vec<_> = names.iter().map(String::as_str).zip(digits).collect();

@@ -168,6 +168,10 @@ class Grouping(Unlabelled):
 class ClassicClassifier(ClassifierMixin, ClassicMachine):
     """A classical machine that answers with classes."""
 
+    def _known(self, classes: NDArray[Any]) -> NDArray[Any]:
+        """Return the labels that stand for a class."""
+        return classes
+
     @checks_parameters
     def fit(self, X: Any, y: Any) -> Self:
         """Train on labelled rows.
@@ -188,11 +192,12 @@ class ClassicClassifier(ClassifierMixin, ClassicMachine):
         labels = column_or_1d(y, warn=True)
         check_classification_targets(labels)
         classes, codes = np.unique(labels, return_inverse=True)
-        if len(classes) < 2:
+        known = self._known(classes)
+        if len(known) < 2:
             raise ValueError(
-                f"The number of classes has to be greater than one; got {len(classes)} class"
+                f"The number of classes has to be greater than one; got {len(known)} class"
             )
-        self.classes_ = classes
+        self.classes_ = known
         self._check_rows(len(labels))
         targets = (codes.astype(np.int64), [class_name(label) for label in classes])
         return self._learn(X, targets, self._settings())

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 class _Clusters(ClusterMixin, Grouping):
     """What the two have in common."""
 
+    _takes_sparse = True
+
     n_clusters: int
 
     def _check_rows(self, rows: int) -> None:

@@ -90,6 +90,8 @@ class FisherDiscriminant(_Discriminant, PosteriorClassifier):
         scatter is regularised by itself, with a warning.
     priors : {'frequencies', 'equal'} or array-like of shape (n_classes,), default=None
         Class probabilities.
+    unbiased : bool, default=False
+        Whether class covariances are divided by one less than the number of rows.
     n_components : int, default=None
         Directions that `transform` keeps.
     n_jobs : int, default=None
@@ -129,6 +131,7 @@ class FisherDiscriminant(_Discriminant, PosteriorClassifier):
         "threshold": [StrOptions({"prior", "midpoint", "least-errors"})],
         "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both"), None],
         "priors": [StrOptions({"frequencies", "equal"}), "array-like", None],
+        "unbiased": ["boolean"],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "n_jobs": [Integral, None],
     }
@@ -139,12 +142,14 @@ class FisherDiscriminant(_Discriminant, PosteriorClassifier):
         threshold: str = "prior",
         shrinkage: float | str | None = None,
         priors: Any = None,
+        unbiased: bool = False,
         n_components: int | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.threshold = threshold
         self.shrinkage = shrinkage
         self.priors = priors
+        self.unbiased = unbiased
         self.n_components = n_components
         self.n_jobs = n_jobs
 
@@ -153,6 +158,7 @@ class FisherDiscriminant(_Discriminant, PosteriorClassifier):
             "threshold": self.threshold,
             "shrinkage": "none" if self.shrinkage is None else str(self.shrinkage),
             "priors": priors_setting(self.priors, len(self.classes_)),
+            "unbiased": bool(self.unbiased),
             "directions": self.n_components,
         }
 
@@ -216,6 +222,7 @@ class KernelFisherDiscriminant(_Discriminant):
     """
 
     _kind = "kernel-fisher"
+    _takes_sparse = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "kernel": [str],
         "mu": [Interval(Real, 0, None, closed="neither")],

@@ -20,6 +20,7 @@ from widemargin._classic.base import (
     numbers,
     priors_setting,
 )
+from widemargin._svc import class_name
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,6 +32,8 @@ _MIXTURE: dict[str, list[Any]] = {
     "criterion": [StrOptions({"bic", "aic"}), None],
     "tol": [Interval(Real, 0, None, closed="left")],
     "reg_covar": [Interval(Real, 0, None, closed="left")],
+    "shrinkage": [Interval(Real, 0, 1, closed="both")],
+    "stop": [StrOptions({"likelihood", "parameters"})],
     "max_iter": [Interval(Integral, 1, None, closed="left")],
     "n_init": [Interval(Integral, 1, None, closed="left")],
     "init_params": [StrOptions({"kmeans", "k-means++", "random"})],
@@ -42,14 +45,34 @@ _MIXTURE: dict[str, list[Any]] = {
 class _Mixture(Dense):
     """The parameters of EM."""
 
-    n_components: int
-    covariance_type: str
-    criterion: str | None
-    tol: float
-    reg_covar: float
-    max_iter: int
-    n_init: int
-    init_params: str
+    def __init__(
+        self,
+        n_components: int = 1,
+        *,
+        covariance_type: str = "full",
+        criterion: str | None = None,
+        tol: float = 1e-3,
+        reg_covar: float = 1e-6,
+        shrinkage: float = 0.0,
+        stop: str = "likelihood",
+        max_iter: int = 100,
+        n_init: int = 1,
+        init_params: str = "kmeans",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.covariance_type = covariance_type
+        self.criterion = criterion
+        self.tol = tol
+        self.reg_covar = reg_covar
+        self.shrinkage = shrinkage
+        self.stop = stop
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.init_params = init_params
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
     def _mixture_settings(self) -> dict[str, Any]:
         return {
@@ -57,6 +80,8 @@ class _Mixture(Dense):
             "criterion": self.criterion,
             "covariance": self.covariance_type,
             "floor": float(self.reg_covar),
+            "shrinkage": float(self.shrinkage),
+            "stop": self.stop,
             "tol": float(self.tol),
             "max_iterations": int(self.max_iter),
             "starts": int(self.n_init),
@@ -86,9 +111,14 @@ class GaussianMixture(DensityMixin, Probable, Grouping, _Mixture):
     criterion : {'bic', 'aic'}, default=None
         Chooses the number of components from 1 on.
     tol : float, default=1e-3
-        EM ends when the mean log-likelihood changes by less.
+        EM ends when the mean log-likelihood changes by less. (The command line has 1e-6.)
     reg_covar : float, default=1e-6
         What is added to every variance.
+    shrinkage : float, default=0.0
+        Share τ of (1 − τ)Σ + τ tr Σ/d I, from 0 to 1, for components of few rows.
+    stop : {'likelihood', 'parameters'}, default='likelihood'
+        Whether `tol` bounds the change of the mean log-likelihood or of every weight, mean and
+        covariance.
     max_iter : int, default=100
         Most iterations from one start.
     n_init : int, default=1
@@ -141,6 +171,8 @@ class GaussianMixture(DensityMixin, Probable, Grouping, _Mixture):
         criterion: str | None = None,
         tol: float = 1e-3,
         reg_covar: float = 1e-6,
+        shrinkage: float = 0.0,
+        stop: str = "likelihood",
         max_iter: int = 100,
         n_init: int = 1,
         init_params: str = "kmeans",
@@ -150,19 +182,23 @@ class GaussianMixture(DensityMixin, Probable, Grouping, _Mixture):
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.n_components = n_components
-        self.covariance_type = covariance_type
-        self.criterion = criterion
-        self.tol = tol
-        self.reg_covar = reg_covar
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.init_params = init_params
+        super().__init__(
+            n_components,
+            covariance_type=covariance_type,
+            criterion=criterion,
+            tol=tol,
+            reg_covar=reg_covar,
+            shrinkage=shrinkage,
+            stop=stop,
+            max_iter=max_iter,
+            n_init=n_init,
+            init_params=init_params,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
         self.weights_init = weights_init
         self.means_init = means_init
         self.precisions_init = precisions_init
-        self.random_state = random_state
-        self.n_jobs = n_jobs
 
     def _settings(self) -> dict[str, Any]:
         return {
@@ -302,13 +338,20 @@ class GaussianMixtureClassifier(PosteriorClassifier, _Mixture):
     ----------
     n_components : int, default=1
         Gaussians of every class; with a `criterion` the largest number tried.
-    covariance_type, criterion, tol, reg_covar, max_iter, n_init, init_params, random_state, n_jobs
+    covariance_type, criterion, tol, reg_covar, shrinkage, stop, max_iter, n_init, init_params, \
+            random_state, n_jobs
         As for :class:`GaussianMixture`.
     priors : {'frequencies', 'equal'} or array-like of shape (n_classes,), default=None
         Class probabilities.
     loss_matrix : array-like of shape (n_classes, n_classes), default=None
         What answering class j costs for class i; `predict` has the least expected loss. None is 1
         for every error.
+    unbiased : bool, default=False
+        Whether covariances are divided by one less than the number of rows; for one component a
+        class.
+    unlabeled : int, float or str, default=None
+        The label of rows whose class is not known (-1 by custom); EM shares them among all
+        classes.
 
     Attributes
     ----------
@@ -337,6 +380,8 @@ class GaussianMixtureClassifier(PosteriorClassifier, _Mixture):
         **_MIXTURE,
         "priors": [StrOptions({"frequencies", "equal"}), "array-like", None],
         "loss_matrix": ["array-like", None],
+        "unbiased": ["boolean"],
+        "unlabeled": [Integral, Real, str, None],
     }
 
     def __init__(
@@ -347,30 +392,51 @@ class GaussianMixtureClassifier(PosteriorClassifier, _Mixture):
         criterion: str | None = None,
         tol: float = 1e-3,
         reg_covar: float = 1e-6,
+        shrinkage: float = 0.0,
+        stop: str = "likelihood",
         max_iter: int = 100,
         n_init: int = 1,
         init_params: str = "kmeans",
         priors: Any = None,
         loss_matrix: Any = None,
+        unbiased: bool = False,
+        unlabeled: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.n_components = n_components
-        self.covariance_type = covariance_type
-        self.criterion = criterion
-        self.tol = tol
-        self.reg_covar = reg_covar
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.init_params = init_params
+        super().__init__(
+            n_components,
+            covariance_type=covariance_type,
+            criterion=criterion,
+            tol=tol,
+            reg_covar=reg_covar,
+            shrinkage=shrinkage,
+            stop=stop,
+            max_iter=max_iter,
+            n_init=n_init,
+            init_params=init_params,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
         self.priors = priors
         self.loss_matrix = loss_matrix
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        self.unbiased = unbiased
+        self.unlabeled = unlabeled
 
     def _settings(self) -> dict[str, Any]:
         return {
             **self._mixture_settings(),
             "priors": priors_setting(self.priors, len(self.classes_)),
             "loss": numbers(self.loss_matrix),
+            "unbiased": bool(self.unbiased),
+            "unlabelled": None if self.unlabeled is None else _written(self.unlabeled),
         }
+
+    def _known(self, classes: NDArray[Any]) -> NDArray[Any]:
+        return classes if self.unlabeled is None else classes[classes != self.unlabeled]
+
+
+def _written(label: Any) -> str:
+    """Return a label as the compiled half writes it."""
+    name = class_name(label)
+    return format(name, "g") if isinstance(name, float) else str(name)

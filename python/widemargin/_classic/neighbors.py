@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+_SEARCH = {"auto": "auto", "brute": "brute", "kd_tree": "tree", "ball_tree": "ball-tree"}
+
+
 class _Neighbors(ClassicMachine):
     """The parameters of neighbours."""
 
@@ -25,8 +28,8 @@ class _Neighbors(ClassicMachine):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "weights": [StrOptions({"uniform", "distance"})],
-        "metric": [StrOptions({"euclidean", "mahalanobis"})],
-        "algorithm": [StrOptions({"auto", "brute", "kd_tree"})],
+        "metric": [StrOptions({"euclidean", "mahalanobis", "mahalanobis-within"})],
+        "algorithm": [StrOptions(set(_SEARCH))],
         "n_jobs": [Integral, None],
     }
 
@@ -50,7 +53,7 @@ class _Neighbors(ClassicMachine):
             "k": int(self.n_neighbors),
             "weights": self.weights,
             "metric": self.metric,
-            "search": "tree" if self.algorithm == "kd_tree" else self.algorithm,
+            "search": _SEARCH[self.algorithm],
         }
 
     def _check_rows(self, rows: int) -> None:
@@ -98,10 +101,12 @@ class KNeighborsClassifier(_Neighbors, PosteriorClassifier):
         How many rows vote.
     weights : {'uniform', 'distance'}, default='uniform'
         What a vote counts; rows at distance 0 alone decide where there are any.
-    metric : {'euclidean', 'mahalanobis'}, default='euclidean'
-        Which distance counts; Mahalanobis's is that of the covariance of all rows.
-    algorithm : {'auto', 'brute', 'kd_tree'}, default='auto'
-        How neighbours are found; the answers are the same.
+    metric : {'euclidean', 'mahalanobis', 'mahalanobis-within'}, default='euclidean'
+        Which distance counts; Mahalanobis's is that of the covariance of all rows, or of the rows
+        around the means of their classes.
+    algorithm : {'auto', 'brute', 'kd_tree', 'ball_tree'}, default='auto'
+        How neighbours are found: by products with all rows, or by a tree of boxes or balls; the
+        answers are the same.
     n_jobs : int, default=None
         Threads.
 

@@ -13,6 +13,7 @@ from widemargin._classic.base import Dense, PosteriorClassifier, Unlabelled, pri
 _WINDOWS = {"gaussian", "tophat", "epanechnikov", "exponential", "linear", "cosine"}
 _RULES = {"scott", "silverman", "cv"}
 _WIDTH = [StrOptions(_RULES), Interval(Real, 0, None, closed="neither")]
+_CLASS_WIDTH = [StrOptions({*_RULES, "cv-errors"}), Interval(Real, 0, None, closed="neither")]
 _PRIORS = [StrOptions({"frequencies", "equal"}), "array-like", None]
 
 
@@ -20,7 +21,13 @@ def _width(bandwidth: float | str) -> float | str:
     return bandwidth if isinstance(bandwidth, str) else float(bandwidth)
 
 
-class KernelDensity(Dense, Unlabelled):
+class _Windows(Dense):
+    """Windows, around dense or sparse rows."""
+
+    _takes_sparse = True
+
+
+class KernelDensity(_Windows, Unlabelled):
     """A density as the mean of windows around the rows.
 
     Parameters
@@ -98,7 +105,7 @@ class KernelDensity(Dense, Unlabelled):
         return float(self.score_samples(X).sum())
 
 
-class _WindowClassifier(Dense, PosteriorClassifier):
+class _WindowClassifier(_Windows, PosteriorClassifier):
     """Widths of classes."""
 
     def _adopt(self, model: _core.Model) -> None:
@@ -111,15 +118,17 @@ class ParzenClassifier(_WindowClassifier):
 
     Parameters
     ----------
-    bandwidth : {'scott', 'silverman', 'cv'} or float, default='cv'
-        Width of the windows: one number for all classes, or a rule applied to every class.
+    bandwidth : {'scott', 'silverman', 'cv', 'cv-errors'} or float, default='cv'
+        Width of the windows: one number for all classes, or a rule that gives every class its own;
+        ``'cv'`` is the largest leave-one-out likelihood, ``'cv-errors'`` the fewest leave-one-out
+        errors.
     kernel : {'gaussian', 'tophat', 'epanechnikov', 'exponential', 'linear', 'cosine'}, \
             default='gaussian'
-        Their shape; ``'cv'`` needs Gaussian ones.
+        Their shape; cross-validated widths need Gaussian ones.
     priors : {'frequencies', 'equal'} or array-like of shape (n_classes,), default=None
         Class probabilities.
     random_state : int, RandomState instance or None, default=None
-        Seeds the choice of rows for ``'cv'`` in classes of more than 2 000.
+        Seeds the choice of rows that are left out, 2 000 at most.
     n_jobs : int, default=None
         Threads.
 
@@ -143,7 +152,7 @@ class ParzenClassifier(_WindowClassifier):
 
     _kind = "parzen"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "bandwidth": _WIDTH,
+        "bandwidth": _CLASS_WIDTH,
         "kernel": [StrOptions(_WINDOWS)],
         "priors": _PRIORS,
         "random_state": ["random_state"],
@@ -178,9 +187,10 @@ class ProbabilisticNeuralNetwork(_WindowClassifier):
 
     Parameters
     ----------
-    bandwidth : {'scott', 'silverman', 'cv'} or float, default='cv'
-        Width of the activation; ``'cv'`` finds the one with the largest leave-one-out likelihood
-        for every class.
+    bandwidth : {'scott', 'silverman', 'cv', 'cv-errors'} or float, default='cv-errors'
+        Width of the activation; ``'cv-errors'`` finds a width for every class, so that the fewest
+        training rows are wrong when left out, ``'cv'`` those with the largest leave-one-out
+        likelihood.
     input : {'distance', 'unit-norm', 'lifted'}, default='distance'
         What the pattern layer is given: rows as they are (then it is Parzen's classifier), rows
         divided by their length (which loses it), or rows with one more coordinate that gives all
@@ -190,7 +200,7 @@ class ProbabilisticNeuralNetwork(_WindowClassifier):
     priors : {'frequencies', 'equal'} or array-like of shape (n_classes,), default=None
         Class probabilities.
     random_state : int, RandomState instance or None, default=None
-        Seeds the choice of rows for ``'cv'`` in classes of more than 2 000.
+        Seeds the choice of rows that are left out, 2 000 at most.
     n_jobs : int, default=None
         Threads.
 
@@ -214,7 +224,7 @@ class ProbabilisticNeuralNetwork(_WindowClassifier):
 
     _kind = "pnn"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "bandwidth": _WIDTH,
+        "bandwidth": _CLASS_WIDTH,
         "input": [StrOptions({"distance", "unit-norm", "lifted"})],
         "radius": [Interval(Real, 0, None, closed="neither"), None],
         "priors": _PRIORS,
@@ -225,7 +235,7 @@ class ProbabilisticNeuralNetwork(_WindowClassifier):
     def __init__(
         self,
         *,
-        bandwidth: float | str = "cv",
+        bandwidth: float | str = "cv-errors",
         input: str = "distance",
         radius: float | None = None,
         priors: Any = None,

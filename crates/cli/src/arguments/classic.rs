@@ -1,17 +1,17 @@
 //! Parameters of the classical machines.
 
 use clap::Args;
-use widemargin::data::Matrix;
+use widemargin::data::{Label, Matrix};
 use widemargin::kernel::Kernel;
 use widemargin::machine::{
     Affinity, Classic, Covariance, Criterion, Cut, Fisher, Gamma, GaussianMixture, Initialisation,
     Input, KMeans, KNearest, KernelDensity, KernelFisher, KernelFisherThreshold, Machine, Metric,
-    MixtureBayes, Parzen, Priors, ProbabilisticNetwork, Ridge, Search, Shrinkage, Spectral,
+    MixtureBayes, Parzen, Priors, ProbabilisticNetwork, Ridge, Search, Shrinkage, Spectral, Stop,
     Threshold, Weighting, Width, Window,
 };
 
 use super::value::{number, value, whole};
-use crate::failure::CommandResult;
+use crate::failure::{CommandResult, Failure};
 
 /// What the classical machines take beside a kernel.
 #[derive(Args, Clone, Debug)]
@@ -25,11 +25,11 @@ pub(crate) struct ClassicArguments {
     #[arg(long, value_name = "RULE", default_value = "uniform", value_parser = value::<Weighting>)]
     weights: Weighting,
 
-    /// Distance of neighbours: euclidean or mahalanobis
+    /// Distance of neighbours: euclidean, mahalanobis or mahalanobis-within (classes)
     #[arg(long, value_name = "NAME", default_value = "euclidean", value_parser = value::<Metric>)]
     metric: Metric,
 
-    /// How neighbours are found: auto, brute or tree; the answers are the same
+    /// How neighbours are found: auto, brute, tree (of boxes) or ball-tree; the answers are the same
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = value::<Search>)]
     search: Search,
 
@@ -54,11 +54,24 @@ pub(crate) struct ClassicArguments {
     #[arg(long, value_name = "NUM", default_value_t = 1e-6, value_parser = number)]
     floor: f64,
 
+    /// What must change by less than --tol for EM to end: likelihood or parameters
+    #[arg(long, value_name = "NAME", default_value = "likelihood", value_parser = value::<Stop>)]
+    stop: Stop,
+
+    /// Divide class covariances by one less than the rows (fisher, gmm-bayes)
+    #[arg(long)]
+    unbiased: bool,
+
+    /// Label of rows whose class is not known, which gmm-bayes learns from too
+    #[arg(long, value_name = "LABEL", allow_hyphen_values = true)]
+    unlabelled: Option<String>,
+
     /// Starts of EM and k-means, of which the best is kept
     #[arg(long, value_name = "N", value_parser = whole::<usize>)]
     starts: Option<usize>,
 
-    /// Width of windows: scott, silverman, cv (leave-one-out likelihood) or a number
+    /// Width of windows: scott, silverman, cv (largest leave-one-out likelihood), cv-errors (fewest
+    /// leave-one-out errors), or a number [default: parzen cv, pnn cv-errors, density silverman]
     #[arg(long, value_name = "RULE", value_parser = value::<Width>)]
     width: Option<Width>,
 
@@ -69,6 +82,11 @@ pub(crate) struct ClassicArguments {
     /// What pnn is given: distance, unit-norm or lifted
     #[arg(long, value_name = "NAME", default_value = "distance", value_parser = value::<Input>)]
     input: Input,
+
+    /// Length of the rows that pnn lifts [default: that of the longest]
+    #[arg(long, value_name = "NUM", default_value_t = 0.0, hide_default_value = true,
+          value_parser = number)]
+    radius: f64,
 
     /// Clusters of kmeans and spectral
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = whole::<usize>)]
@@ -83,7 +101,7 @@ pub(crate) struct ClassicArguments {
     #[arg(long, value_name = "NAME")]
     threshold: Option<String>,
 
-    /// Shrinkage of fisher's class covariances: none, auto (Ledoit and Wolf) or a share
+    /// Shrinkage of covariances: none, a share from 0 to 1, or (fisher) auto: Ledoit and Wolf's
     #[arg(long, value_name = "RULE", default_value = "none", value_parser = value::<Shrinkage>)]
     shrinkage: Shrinkage,
 
@@ -129,6 +147,7 @@ impl ClassicArguments {
         features: &Matrix,
         kernel: Kernel,
         gamma: Gamma,
+        (tol, max_iterations): (Option<f64>, Option<usize>),
     ) -> CommandResult<Box<dyn Machine>> {
         let priors = self.priors.clone();
         Ok(match kind {
@@ -137,7 +156,8 @@ impl ClassicArguments {
                     Some(name) => name.parse::<Threshold>()?,
                     None => Threshold::default(),
                 };
-                Box::new(Fisher { threshold, shrinkage: self.shrinkage, priors, directions: None })
+                let (shrinkage, unbiased) = (self.shrinkage, self.unbiased);
+                Box::new(Fisher { threshold, shrinkage, priors, unbiased, directions: None })
             }
             Classic::KernelFisher => {
                 let threshold = match &self.threshold {
@@ -147,11 +167,14 @@ impl ClassicArguments {
                 let (mu, ridge, landmarks) = (self.mu, self.ridge, self.landmarks);
                 Box::new(KernelFisher { kernel, mu, ridge, threshold, priors, landmarks })
             }
-            Classic::Mixture => Box::new(self.mixture()),
-            Classic::MixtureBayes => {
-                let loss = self.losses.clone();
-                Box::new(MixtureBayes { mixture: self.mixture(), priors, loss })
-            }
+            Classic::Mixture => Box::new(self.mixture(tol, max_iterations)?),
+            Classic::MixtureBayes => Box::new(MixtureBayes {
+                mixture: self.mixture(tol, max_iterations)?,
+                priors,
+                loss: self.losses.clone(),
+                unbiased: self.unbiased,
+                unlabelled: self.unlabelled.clone().map(Label::Text),
+            }),
             Classic::Neighbours | Classic::NeighboursRegression => Box::new(KNearest {
                 k: self.neighbours.unwrap_or(5),
                 weighting: self.weights,
@@ -160,7 +183,7 @@ impl ClassicArguments {
                 regression: kind == Classic::NeighboursRegression,
             }),
             Classic::Parzen => {
-                let width = self.width.unwrap_or(Width::LeaveOneOut);
+                let width = self.width.unwrap_or(Parzen::default().width);
                 Box::new(Parzen { window: self.window, width, priors })
             }
             Classic::Density => {
@@ -168,12 +191,22 @@ impl ClassicArguments {
                 Box::new(KernelDensity { window: self.window, width })
             }
             Classic::ProbabilisticNetwork => {
-                let width = self.width.unwrap_or(Width::LeaveOneOut);
-                Box::new(ProbabilisticNetwork { input: self.input, width, priors })
+                let width = self.width.unwrap_or(ProbabilisticNetwork::default().width);
+                let input = match self.input {
+                    Input::Lifted { .. } => Input::Lifted { radius: self.radius },
+                    input => input,
+                };
+                Box::new(ProbabilisticNetwork { input, width, priors })
             }
             Classic::KMeans => {
-                let starts = self.starts.unwrap_or(1);
-                Box::new(KMeans { clusters: self.clusters, starts, ..KMeans::default() })
+                let usual = KMeans::default();
+                Box::new(KMeans {
+                    clusters: self.clusters,
+                    starts: self.starts.unwrap_or(usual.starts),
+                    tol: tol.unwrap_or(usual.tol),
+                    max_iterations: max_iterations.unwrap_or(usual.max_iterations),
+                    centres: None,
+                })
             }
             Classic::Spectral => {
                 let affinity = match self.neighbours {
@@ -186,15 +219,60 @@ impl ClassicArguments {
         })
     }
 
-    fn mixture(&self) -> GaussianMixture {
-        GaussianMixture {
+    fn mixture(
+        &self,
+        tol: Option<f64>,
+        max_iterations: Option<usize>,
+    ) -> CommandResult<GaussianMixture> {
+        let usual = GaussianMixture::default();
+        let shrinkage = match self.shrinkage {
+            Shrinkage::None => 0.0,
+            Shrinkage::Share(share) => share,
+            Shrinkage::Auto => {
+                return Err(Failure::usage(
+                    "--shrinkage auto is for fisher; mixtures take a share",
+                ));
+            }
+        };
+        Ok(GaussianMixture {
             components: self.components.unwrap_or(1),
             criterion: self.criterion,
             covariance: self.covariance,
             floor: self.floor,
+            shrinkage,
+            stop: self.stop,
+            tol: tol.unwrap_or(usual.tol),
+            max_iterations: max_iterations.unwrap_or(usual.max_iterations),
             starts: self.starts.unwrap_or(1),
             initialisation: self.init,
-            ..GaussianMixture::default()
+            ..usual
+        })
+    }
+
+    /// Parameters that a search may set.
+    pub(crate) const SEARCHED: [&str; 8] = [
+        "neighbours",
+        "weights",
+        "components",
+        "covariance",
+        "width",
+        "shrinkage",
+        "mu",
+        "landmarks",
+    ];
+
+    /// Sets one of [`SEARCHED`](Self::SEARCHED), or tells what was expected.
+    pub(crate) fn set(&mut self, name: &str, text: &str) -> Result<(), String> {
+        match name {
+            "neighbours" => self.neighbours = Some(whole(text)?),
+            "weights" => self.weights = value(text)?,
+            "components" => self.components = Some(whole(text)?),
+            "covariance" => self.covariance = value(text)?,
+            "width" => self.width = Some(value(text)?),
+            "shrinkage" => self.shrinkage = value(text)?,
+            "mu" => self.mu = number(text)?,
+            _ => self.landmarks = Some(whole(text)?),
         }
+        Ok(())
     }
 }

@@ -169,7 +169,7 @@ impl LinearArguments {
 
 fn options(all: &MachineArguments) -> LinearOptions {
     LinearOptions {
-        tol: Some(all.tol),
+        tol: Some(all.tol()),
         precision: all.precision(),
         shrinking: !all.no_shrinking,
         max_iterations: all.max_iter,

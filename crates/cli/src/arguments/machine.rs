@@ -165,16 +165,16 @@ pub(crate) struct MachineArguments {
     )]
     pub(crate) coef0: f64,
 
-    /// Stop when the optimality conditions hold to this tolerance
+    /// Stop when the optimality conditions hold to this tolerance, or (gmm, gmm-bayes, kmeans) a
+    /// step changes less [default: 1e-3; gmm: 1e-6; kmeans: 1e-4]
     #[arg(
         long,
         short = 'e',
         value_name = "NUM",
-        default_value_t = 1e-3,
         allow_negative_numbers = true, value_parser = number,
         help_heading = "Solver"
     )]
-    pub(crate) tol: f64,
+    pub(crate) tol: Option<f64>,
 
     /// Number format of kernel values: f32 (fast, sound down to --tol 1e-5) or f64
     /// [default: f32, below --tol 1e-5 f64]
@@ -210,18 +210,23 @@ impl MachineArguments {
         Ok(KernelExpression::parse(&self.kernel, defaults)?.resolve(features)?)
     }
 
+    /// The tolerance of support vector machines.
+    pub(super) fn tol(&self) -> f64 {
+        self.tol.unwrap_or(1e-3)
+    }
+
     /// The number format asked for, or the one that the tolerance needs.
     pub(super) fn precision(&self) -> Precision {
         match self.precision {
             Some(precision) => precision,
-            None if self.tol < SMALLEST_SINGLE_TOLERANCE => Precision::F64,
+            None if self.tol() < SMALLEST_SINGLE_TOLERANCE => Precision::F64,
             None => Precision::F32,
         }
     }
 
     fn options(&self) -> SolverOptions {
         SolverOptions {
-            tol: self.tol,
+            tol: self.tol(),
             precision: self.precision(),
             shrinking: !self.no_shrinking,
             max_iterations: self.max_iter,
@@ -274,9 +279,15 @@ impl MachineArguments {
                     _ => return Err(wrong("none or balanced")),
                 };
             }
+            _ if ClassicArguments::SEARCHED.contains(&name) => {
+                let set = self.classic.set(name, &value.to_string());
+                set.map_err(|why| wrong(why.trim_start_matches("expected ")))?;
+            }
             _ => {
-                let known = "c, nu, epsilon, gamma, degree, coef0, kernel or class-weight";
-                return Err(Failure::usage(format!("--grid: expected {known}, found '{name}'")));
+                let known = "c, nu, epsilon, gamma, degree, coef0, kernel, class-weight";
+                let classic = ClassicArguments::SEARCHED.join(", ");
+                let message = format!("--grid: expected one of {known}, {classic}, found '{name}'");
+                return Err(Failure::usage(message));
             }
         }
         Ok(())
@@ -314,7 +325,7 @@ impl MachineArguments {
             let all_in_one = matches!(self.machine, MachineKind::AllInOne(_));
             if self.machine == MachineKind::CSvc && self.budget.is_none() {
                 let epochs = self.epochs;
-                let tol = self.tol;
+                let tol = self.tol();
                 return Ok(Box::new(Lasvm { c: self.c, kernel, epochs, tol, ..Lasvm::default() }));
             } else if !all_in_one {
                 let message = "--online is for ww, cs, llw, ... and, without --budget, c-svc";
@@ -344,7 +355,8 @@ impl MachineArguments {
             MachineKind::OneClass => Box::new(OneClass { nu, kernel, options }),
             MachineKind::Svdd => Box::new(Svdd { nu, kernel, options }),
             MachineKind::Classic(kind) => {
-                self.classic.build(kind, data.features(), kernel, self.gamma)?
+                let limits = (self.tol, self.max_iter.and_then(|most| usize::try_from(most).ok()));
+                self.classic.build(kind, data.features(), kernel, self.gamma, limits)?
             }
             MachineKind::AllInOne(machine) if self.online => {
                 Box::new(self.online_svc(machine, kernel))
@@ -377,7 +389,7 @@ impl MachineArguments {
             epochs: self.epochs,
             strategy: self.strategy,
             budget: self.budget,
-            tol: self.tol,
+            tol: self.tol(),
             ..OnlineSvc::default()
         }
     }

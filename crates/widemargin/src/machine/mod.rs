@@ -29,8 +29,8 @@ pub use classic::{
     Affinity, Classic, ClassicPart, Covariance, Criterion, Cut, Discriminant, Fisher,
     GaussianMixture, Initialisation, Input, KMeans, KNearest, KernelDensity, KernelFisher,
     KernelFisherThreshold, Metric, MixtureBayes, MixtureStart, Mixtures, Neighbours, Parzen,
-    Priors, ProbabilisticNetwork, Ridge, Search, Shrinkage, Spectral, Threshold, Weighting, Width,
-    Window, Windows,
+    Priors, ProbabilisticNetwork, Ridge, Search, Shrinkage, Spectral, Stop, Threshold, Weighting,
+    Width, Window, Windows,
 };
 pub use classification::{NuSvc, Paths, Svc};
 pub use codes::error_correcting_code;

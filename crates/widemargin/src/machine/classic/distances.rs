@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use super::rows::column_means;
 use crate::context::Context;
 use crate::data::{Dense, Matrix};
 use crate::error::Result;
@@ -32,12 +33,7 @@ pub(super) struct Measured<T: Real> {
 impl<T: Real> Distances<T> {
     /// Packs rows.
     pub(super) fn new(rows: &Matrix, context: &Context) -> Result<Self> {
-        let origin = (rows.density() >= DENSE_FROM).then(|| {
-            let mut sums = vec![0.0; rows.columns()];
-            (0..rows.rows()).for_each(|i| rows.for_each_nonzero(i, |j, value| sums[j] += value));
-            sums.iter_mut().for_each(|sum| *sum /= rows.rows().max(1) as f64);
-            sums
-        });
+        let origin = (rows.density() >= DENSE_FROM).then(|| column_means(rows));
         let (centred, norms) = moved(rows, 0..rows.rows(), origin.as_deref())?;
         let set = context.instruction_set();
         let blocks = KernelBlocks::new(&Kernel::Linear, &centred, None, set)?;

@@ -17,7 +17,7 @@ pub use clusters::{Affinity, Cut, KMeans, Spectral};
 pub use discriminant::{Fisher, KernelFisher, KernelFisherThreshold, Ridge, Shrinkage, Threshold};
 pub use kind::Classic;
 pub use mixture::{
-    Covariance, Criterion, GaussianMixture, Initialisation, MixtureBayes, MixtureStart,
+    Covariance, Criterion, GaussianMixture, Initialisation, MixtureBayes, MixtureStart, Stop,
 };
 pub use neighbours::{KNearest, Metric, Search, Weighting};
 pub(crate) use part::ClassicForm;

@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::data::Matrix;
 use crate::error::Result;
 use crate::machine::Model;
-use crate::solver::algebra::squared_distance;
+use crate::solver::algebra::{dot, squared_distance};
 
 /// Distances and rows of the nearest rows of a query, nearest first.
 pub(in super::super) type Nearest = Vec<(f64, usize)>;
@@ -56,12 +56,25 @@ impl Ready {
             Self::Neighbours(ready) => return ready.evaluate(queries, range, out),
             Self::Windows(ready) => return ready.evaluate(queries, range, out, context),
             Self::Centres(centres) => {
-                let mut row = vec![0.0; queries.columns()];
-                let outputs = centres.len() / row.len().max(1);
+                let columns = queries.columns();
+                let outputs = centres.len() / columns.max(1);
+                let mut row = vec![0.0; columns];
+                let norms: Vec<f64> = centres.chunks_exact(columns).map(|c| dot(c, c)).collect();
                 for (i, out) in range.zip(out.chunks_exact_mut(outputs)) {
-                    queries.copy_row(i, &mut row);
-                    for (out, centre) in out.iter_mut().zip(centres.chunks_exact(row.len())) {
-                        *out = -squared_distance(&row, centre).sqrt();
+                    if !queries.is_sparse() {
+                        queries.copy_row(i, &mut row);
+                    }
+                    let each = centres.chunks_exact(columns).zip(&norms);
+                    for (out, (centre, norm)) in out.iter_mut().zip(each) {
+                        let squared = if queries.is_sparse() {
+                            // Σ (x − c)² over the stored values, Σ c² over the others.
+                            let mut sum = *norm;
+                            queries.for_each_nonzero(i, |j, x| sum += x * (x - 2.0 * centre[j]));
+                            sum.max(0.0)
+                        } else {
+                            squared_distance(&row, centre)
+                        };
+                        *out = -squared.sqrt();
                     }
                 }
             }

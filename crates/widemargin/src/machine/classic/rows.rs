@@ -45,6 +45,48 @@ pub(super) fn means<'a>(rows: impl Iterator<Item = &'a [f64]>, columns: usize) -
     sums
 }
 
+/// The mean of every column of a table, sparse or not.
+pub(super) fn column_means(rows: &Matrix) -> Vec<f64> {
+    let mut sums = vec![0.0; rows.columns()];
+    (0..rows.rows()).for_each(|i| rows.for_each_nonzero(i, |j, value| sums[j] += value));
+    sums.iter_mut().for_each(|sum| *sum /= rows.rows().max(1) as f64);
+    sums
+}
+
+/// Σ (x − mean)² of every column of a table, sparse or not.
+pub(super) fn column_scatters(rows: &Matrix, means: &[f64]) -> Vec<f64> {
+    let mut sums = vec![0.0; rows.columns()];
+    let mut zeros = vec![rows.rows(); rows.columns()];
+    for i in 0..rows.rows() {
+        rows.for_each_nonzero(i, |j, value| {
+            sums[j] += (value - means[j]) * (value - means[j]);
+            zeros[j] -= 1;
+        });
+    }
+    let zeros = zeros.iter().zip(means).map(|(&zeros, mean)| zeros as f64 * mean * mean);
+    sums.iter_mut().zip(zeros).for_each(|(sum, rest)| *sum += rest);
+    sums
+}
+
+/// Largest square matrix of features, in bytes.
+const LARGEST_SQUARE: u128 = 4 << 30;
+
+/// Checks that a square matrix of the features can be held.
+pub(super) fn check_square(what: &str, features: usize) -> Result<()> {
+    let bytes = features as u128 * features as u128 * 8;
+    if bytes <= LARGEST_SQUARE {
+        return Ok(());
+    }
+    let what = format!("{what} of {features} features");
+    Err(Error::TooLarge { what, bytes, limit: LARGEST_SQUARE })
+}
+
+/// What turns the maximum-likelihood covariance of `count` rows into the unbiased one, where that is
+/// asked for and there is one.
+pub(super) fn divisor_factor(count: usize, unbiased: bool) -> f64 {
+    if unbiased && count > 1 { count as f64 / (count as f64 - 1.0) } else { 1.0 }
+}
+
 /// Checks that rows are finite and carry no weights.
 pub(super) fn check(data: &Dataset) -> Result<()> {
     if data.weights().is_some() {

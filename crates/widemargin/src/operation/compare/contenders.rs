@@ -89,6 +89,7 @@ fn contender(name: &'static str, data: &Dataset) -> Contender {
                         components,
                         covariance,
                         floor,
+                        tol: 1e-3,
                         ..GaussianMixture::default()
                     };
                     let words = format!("components={components}, covariance={covariance}");

@@ -77,7 +77,7 @@ impl Graph {
             let expected = format!("at least 1 and fewer than the {n} rows");
             return Err(Error::parameter("neighbours", expected, count));
         }
-        let finder = Finder::new(rows, Search::Auto, context)?;
+        let finder = Finder::new(rows, Search::Auto, count + 1, context)?;
         let mut edges: Vec<(u32, u32)> = Vec::with_capacity(2 * n * count);
         finder.nearest(rows, 0..n, count + 1, |i, found| {
             for &(_, j) in found.iter().filter(|&&(_, j)| j != i).take(count) {

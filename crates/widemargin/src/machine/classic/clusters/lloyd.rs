@@ -8,7 +8,7 @@
 use rayon::prelude::*;
 
 use super::super::distances::Distances;
-use super::super::rows::{dense_rows, table};
+use super::super::rows::{column_means, column_scatters, table};
 use crate::context::Context;
 use crate::data::Matrix;
 use crate::error::{Error, Result};
@@ -22,7 +22,7 @@ const TASK_ROWS: usize = 2048;
 /// Rows packed for distances to few centres.
 pub(in super::super) struct Lloyd<'a> {
     distances: Distances<f64>,
-    pub(super) rows: Vec<f64>,
+    rows: Matrix,
     pub(super) columns: usize,
     context: &'a Context,
 }
@@ -48,11 +48,13 @@ impl Assignment {
 impl<'a> Lloyd<'a> {
     pub(in super::super) fn new(rows: &Matrix, context: &'a Context) -> Result<Self> {
         let distances = Distances::new(rows, context)?;
-        Ok(Self { distances, rows: dense_rows(rows), columns: rows.columns(), context })
+        Ok(Self { distances, rows: rows.clone(), columns: rows.columns(), context })
     }
 
-    pub(super) fn row(&self, i: usize) -> &[f64] {
-        &self.rows[i * self.columns..(i + 1) * self.columns]
+    fn row(&self, i: usize) -> Vec<f64> {
+        let mut row = vec![0.0; self.columns];
+        self.rows.copy_row(i, &mut row);
+        row
     }
 
     pub(super) fn len(&self) -> usize {
@@ -139,10 +141,10 @@ impl<'a> Lloyd<'a> {
         let columns = self.columns;
         let count = centres.len() / columns;
         let (mut sums, mut sizes) = (vec![0.0; centres.len()], vec![0_usize; count]);
-        for (row, &label) in self.rows.chunks_exact(columns).zip(&assigned.labels) {
+        for (i, &label) in assigned.labels.iter().enumerate() {
             sizes[label as usize] += 1;
             let sums = &mut sums[label as usize * columns..][..columns];
-            sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+            self.rows.for_each_nonzero(i, |j, value| sums[j] += value);
         }
         let mut farthest: Vec<usize> = Vec::new();
         if sizes.contains(&0) {
@@ -156,7 +158,7 @@ impl<'a> Lloyd<'a> {
             match size {
                 0 => {
                     let row = farthest.pop().unwrap_or(0);
-                    centre.copy_from_slice(self.row(row));
+                    centre.copy_from_slice(&self.row(row));
                 }
                 _ => centre.iter_mut().for_each(|sum| *sum /= *size as f64),
             }
@@ -166,9 +168,8 @@ impl<'a> Lloyd<'a> {
 
     /// Mean variance of the features.
     fn variance(&self) -> f64 {
-        let means = super::super::rows::means(self.rows.chunks_exact(self.columns), self.columns);
-        let rows = self.rows.chunks_exact(self.columns);
-        rows.map(|row| squared_distance(row, &means)).sum::<f64>() / self.rows.len().max(1) as f64
+        let scatter: f64 = column_scatters(&self.rows, &column_means(&self.rows)).iter().sum();
+        scatter / (self.len() * self.columns).max(1) as f64
     }
 }
 
@@ -185,7 +186,7 @@ pub(in super::super) fn seeds(
     }
     let draws = 2 + (count as f64).ln() as usize;
     let mut chosen = vec![generator.below(rows)];
-    let mut centres = lloyd.row(chosen[0]).to_vec();
+    let mut centres = lloyd.row(chosen[0]);
     let mut nearest = lloyd.assign(&centres)?.squares;
     while chosen.len() < count {
         let total: f64 = nearest.iter().sum();
@@ -195,7 +196,7 @@ pub(in super::super) fn seeds(
                 true => draw(&nearest, generator.unit() * total),
                 false => generator.below(rows),
             };
-            let squares = lloyd.assign(lloyd.row(row))?.squares;
+            let squares = lloyd.assign(&lloyd.row(row))?.squares;
             let closer: Vec<f64> =
                 nearest.iter().zip(squares).map(|(&a, b)| if b < a { b } else { a }).collect();
             let sum: f64 = closer.iter().sum();
@@ -205,7 +206,7 @@ pub(in super::super) fn seeds(
         }
         if let Some((_, row, closer)) = best {
             chosen.push(row);
-            centres.extend_from_slice(lloyd.row(row));
+            centres.extend(lloyd.row(row));
             nearest = closer;
         }
     }

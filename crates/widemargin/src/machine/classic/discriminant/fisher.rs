@@ -56,6 +56,8 @@ pub struct Fisher {
     pub shrinkage: Shrinkage,
     /// Class probabilities: weights of the class covariances and constants of the scores.
     pub priors: Priors,
+    /// Whether class covariances are divided by one less than the number of rows.
+    pub unbiased: bool,
     /// Directions kept for projections; `None` for all, which are one fewer than classes.
     pub directions: Option<usize>,
 }
@@ -66,6 +68,7 @@ impl Default for Fisher {
             threshold: Threshold::Prior,
             shrinkage: Shrinkage::None,
             priors: Priors::Frequencies,
+            unbiased: false,
             directions: None,
         }
     }
@@ -81,6 +84,7 @@ impl Machine for Fisher {
             return Err(Error::parameter("threshold", "prior or midpoint", "least errors"));
         }
         let columns = data.columns();
+        rows::check_square("the within-class scatter", columns)?;
         let rows = dense_rows(data.features());
         let row = |i: usize| &rows[i * columns..(i + 1) * columns];
         let members = classes.rows_by_class();
@@ -93,8 +97,9 @@ impl Machine for Fisher {
             let own: Vec<&[f64]> = members.iter().map(|&i| row(i)).collect();
             class_means.push(means(own.iter().copied(), columns));
             let covariance = self.shrinkage.covariance(&own, columns);
+            let factor = prior * rows::divisor_factor(own.len(), self.unbiased);
             for (sum, value) in scatter.iter_mut().zip(&covariance) {
-                *sum += prior * value;
+                *sum += factor * value;
             }
         }
         let (factor, share) = factor(&scatter, columns, context)?;

@@ -6,14 +6,14 @@
 //! the projections decides. Beyond [`LARGEST_EXACT`] rows the sum runs over random landmarks
 //! (Nyström; Williams and Seeger, 2001) while N is still that of all rows.
 
-use std::ops::Range;
 use std::time::Instant;
 
 use super::super::names::names;
 use super::super::rows::{self, Effort, Priors, check_labelled, class_table, warn};
 use super::super::{Classic, ClassicPart, Discriminant};
+use super::expansion::Expansion;
 use crate::context::Context;
-use crate::data::{Dataset, Dense, Labels, Matrix};
+use crate::data::{Dataset, Labels};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelBlocks};
 use crate::machine::training::support_table;
@@ -21,16 +21,13 @@ use crate::machine::{
     Calibration, DecisionFunction, Machine, Model, Part, Precision, Scheme, SolverOptions, Svc,
 };
 use crate::random::Generator;
-use crate::solver::algebra::{Cholesky, add_products, dot, eigen_symmetric};
+use crate::solver::algebra::{Cholesky, dot, eigen_symmetric};
 
 /// Rows up to which every row is in the expansion.
 const LARGEST_EXACT: usize = 20_000;
 
 /// Landmarks beyond that, unless told otherwise.
 const LANDMARKS: usize = 2_000;
-
-/// Rows whose kernel values are held at a time.
-const BLOCK_ROWS: usize = 256;
 
 /// Where the boundary of two classes lies among the projections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,70 +96,6 @@ impl Default for KernelFisher {
             priors: Priors::Frequencies,
             landmarks: None,
         }
-    }
-}
-
-/// The expansion and the training rows, both class by class.
-struct Expansion<'a> {
-    blocks: KernelBlocks<f64>,
-    rows: Matrix,
-    starts: Vec<usize>,
-    context: &'a Context,
-}
-
-impl Expansion<'_> {
-    /// Calls `visit(rows, kernel values)` for runs of training rows of one class.
-    fn each_block(
-        &self,
-        mut visit: impl FnMut(usize, Range<usize>, &[f64]) -> Result<()>,
-    ) -> Result<()> {
-        let width = self.blocks.len();
-        let mut values = vec![0.0; BLOCK_ROWS * width];
-        for (class, run) in self.starts.windows(2).enumerate() {
-            for start in (run[0]..run[1]).step_by(BLOCK_ROWS) {
-                if self.context.stop_request().is_some() {
-                    return Err(Error::Interrupted);
-                }
-                let rows = start..(start + BLOCK_ROWS).min(run[1]);
-                let queries = self.blocks.prepare(&self.rows, rows.clone())?;
-                self.blocks.query_block(&queries, 0..rows.len(), 0..width, &mut values, width);
-                visit(class, rows.clone(), &values[..rows.len() * width])?;
-            }
-        }
-        Ok(())
-    }
-
-    /// m_C of every class.
-    fn class_means(&self) -> Result<Vec<Vec<f64>>> {
-        let width = self.blocks.len();
-        let mut means = vec![vec![0.0; width]; self.starts.len() - 1];
-        self.each_block(|class, _, values| {
-            for row in values.chunks_exact(width) {
-                means[class].iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
-            }
-            Ok(())
-        })?;
-        for (mean, run) in means.iter_mut().zip(self.starts.windows(2)) {
-            mean.iter_mut().for_each(|sum| *sum /= (run[1] - run[0]) as f64);
-        }
-        Ok(means)
-    }
-
-    /// N, its lower triangle.
-    fn within(&self, means: &[Vec<f64>]) -> Result<Vec<f64>> {
-        let width = self.blocks.len();
-        let mut within = vec![0.0; width * width];
-        self.each_block(|class, rows, values| {
-            let mut turned = vec![0.0; values.len()];
-            for (r, row) in values.chunks_exact(width).enumerate() {
-                for (j, (value, mean)) in row.iter().zip(&means[class]).enumerate() {
-                    turned[j * rows.len() + r] = value - mean;
-                }
-            }
-            let panel = Dense::new(width, rows.len(), turned)?;
-            add_products(&mut within, width, 0, panel, 1.0, self.context)
-        })?;
-        Ok(within)
     }
 }
 
@@ -264,27 +197,22 @@ impl KernelFisher {
         context: &Context,
     ) -> Result<(Cholesky, f64)> {
         let width = expansion.blocks.len();
-        let mut within = expansion.within(means)?;
-        let mut mu = self.mu;
-        if self.ridge == Ridge::Norm {
-            let all: Vec<usize> = (0..width).collect();
-            let queries = expansion.blocks.gather(&all);
-            let mut gram = vec![0.0; width * width];
-            expansion.blocks.query_block(&queries, 0..width, 0..width, &mut gram, width);
-            within.iter_mut().zip(&gram).for_each(|(sum, value)| *sum += mu * value);
-        }
         // N + μK of dependent rows is singular; a ridge of rounding's size decides then.
-        let level = (0..width).map(|i| within[i * width + i]).sum::<f64>() / width as f64;
-        let mut ridge = if self.ridge == Ridge::Coefficients { mu } else { 0.0 };
+        let mut ridge = if self.ridge == Ridge::Coefficients { self.mu } else { 0.0 };
         for _ in 0..20 {
-            let mut matrix = within.clone();
+            // Computed anew after a failure, which is rare: a second copy may not fit.
+            let mut matrix = expansion.within(means)?;
+            if self.ridge == Ridge::Norm {
+                expansion.add_gram(&mut matrix, self.mu);
+            }
+            let level = (0..width).map(|i| matrix[i * width + i]).sum::<f64>() / width as f64;
             (0..width).for_each(|i| matrix[i * width + i] += ridge);
             if let Some(factor) = Cholesky::new(matrix, width, context)? {
-                if self.ridge == Ridge::Coefficients && ridge > mu {
+                if self.ridge == Ridge::Coefficients && ridge > self.mu {
                     warn(context, format!("mu was raised to {ridge:e} to make N + mu I regular"));
-                    mu = ridge;
+                    return Ok((factor, ridge));
                 }
-                return Ok((factor, mu));
+                return Ok((factor, self.mu));
             }
             ridge = if ridge == 0.0 { level * f64::EPSILON } else { 10.0 * ridge };
         }

@@ -1,5 +1,6 @@
 //! Fisher's discriminants: directions along which classes lie far apart for their width.
 
+mod expansion;
 mod fisher;
 mod kernel_fisher;
 mod scatter;

@@ -5,13 +5,14 @@
 
 use std::time::Instant;
 
-use super::super::rows::{self, Effort, Priors, check_labelled, class_table, dense_rows, table};
+use super::super::rows::{self, Effort, Priors, check_labelled, dense_rows, table};
 use super::super::{Classic, ClassicPart, Mixtures};
 use super::fit::GaussianMixture;
+use super::semi::{Rows, improve};
 use crate::context::Context;
-use crate::data::Dataset;
+use crate::data::{ClassOrder, Classes, Dataset, Label};
 use crate::error::{Error, Result};
-use crate::machine::{Machine, Model};
+use crate::machine::{ClassTable, Machine, Model, Scheme};
 use crate::solver::Status;
 
 /// The Bayes classifier on mixtures of Gaussians; with one component a class it is quadratic
@@ -42,11 +43,22 @@ pub struct MixtureBayes {
     /// Loss of answering class j for class i, row by row, classes ascending; `None` where every
     /// error costs 1.
     pub loss: Option<Vec<f64>>,
+    /// Whether covariances are divided by one less than the number of rows; for one component a
+    /// class.
+    pub unbiased: bool,
+    /// The label of rows whose class is not known; they are shared among all classes by EM.
+    pub unlabelled: Option<Label>,
 }
 
 impl Default for MixtureBayes {
     fn default() -> Self {
-        Self { mixture: GaussianMixture::default(), priors: Priors::Frequencies, loss: None }
+        Self {
+            mixture: GaussianMixture::default(),
+            priors: Priors::Frequencies,
+            loss: None,
+            unbiased: false,
+            unlabelled: None,
+        }
     }
 }
 
@@ -54,9 +66,13 @@ impl Machine for MixtureBayes {
     fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
         let started = Instant::now();
         self.mixture.validate()?;
-        let classes = check_labelled(data)?;
-        let members = classes.rows_by_class();
+        if self.unbiased && (self.mixture.components > 1 || self.unlabelled.is_some()) {
+            let expected = "one component a class, all rows labelled, for unbiased covariances";
+            return Err(Error::parameter("unbiased", expected, true));
+        }
+        let (Known { names, members }, class_of) = self.known(data)?;
         let counts: Vec<usize> = members.iter().map(Vec::len).collect();
+        let known: usize = counts.iter().sum();
         let log_priors = self.priors.logarithms(&counts)?;
         let loss = self.loss.clone().unwrap_or_default();
         if self.loss.is_some() {
@@ -78,7 +94,7 @@ impl Machine for MixtureBayes {
             parameters: self.mixture.parameters(),
             ..Effort::closed_form(started, &[])
         };
-        for (members, name) in members.iter().zip(&classes.names) {
+        for (members, name) in members.iter().zip(&names) {
             let own = dense_rows(&data.features().select_rows(members));
             let mut mixture = self.mixture.clone();
             if mixture.components > members.len() {
@@ -93,21 +109,77 @@ impl Machine for MixtureBayes {
             effort.status = effort.status.max(fitted.status);
             effort.change = effort.change.max(fitted.change.abs());
             effort.iterations += fitted.iterations;
-            parts.log_likelihood +=
-                fitted.log_likelihood * members.len() as f64 / data.rows() as f64;
+            parts.log_likelihood += fitted.log_likelihood * members.len() as f64 / known as f64;
             parts.components.push(fitted.weights.len());
             parts.weights.extend(fitted.weights);
-            parts.covariances.extend(fitted.covariances);
+            let factor = rows::divisor_factor(members.len(), self.unbiased);
+            parts.covariances.extend(fitted.covariances.iter().map(|value| factor * value));
             means.extend(fitted.means);
+        }
+        if class_of.contains(&None) {
+            let values = dense_rows(data.features());
+            let all = Rows { values: &values, classes: &class_of, features: columns };
+            let fixed = self.priors != Priors::Frequencies;
+            let climb = improve(self, &all, &mut parts, &mut means, fixed, context)?;
+            effort.status = effort.status.max(climb.status);
+            effort.change = climb.change.abs();
+            effort.iterations += climb.iterations;
         }
         effort.objective = -parts.log_likelihood;
         let support = table(means, columns)?;
-        let table = class_table(&classes, parts.components.clone());
+        let support_counts = parts.components.clone();
+        let table = ClassTable { names, scheme: Scheme::OneVsRest, support: support_counts };
         let part = ClassicPart::Mixtures(parts);
         let mut model = rows::model(Classic::MixtureBayes, data, support, part, effort);
         model.classes = Some(table);
         Ok(model)
     }
+}
+
+impl MixtureBayes {
+    /// The classes of the rows that have one, by the places of those rows in the data, and the
+    /// class of every row.
+    fn known(&self, data: &Dataset) -> Result<(Known, Vec<Option<usize>>)> {
+        let Some(mark) = &self.unlabelled else {
+            let classes = check_labelled(data)?;
+            let class_of = classes.codes.iter().map(|&code| Some(code as usize)).collect();
+            return Ok((
+                Known { members: classes.rows_by_class(), names: classes.names },
+                class_of,
+            ));
+        };
+        rows::check(data)?;
+        let Classes { mut names, codes } = data.labels().classes(ClassOrder::Sorted)?;
+        let place = names.iter().position(|name| name.to_string() == mark.to_string());
+        if let Some(place) = place {
+            names.remove(place);
+        }
+        if let [only] = names.as_slice() {
+            return Err(Error::OneClass { label: only.to_string() });
+        }
+        let class = |&code: &u32| {
+            let code = code as usize;
+            match place {
+                Some(place) if code == place => None,
+                Some(place) if code > place => Some(code - 1),
+                _ => Some(code),
+            }
+        };
+        let class_of: Vec<Option<usize>> = codes.iter().map(class).collect();
+        let mut members = vec![Vec::new(); names.len()];
+        for (row, class) in class_of.iter().enumerate() {
+            if let Some(class) = class {
+                members[*class].push(row);
+            }
+        }
+        Ok((Known { names, members }, class_of))
+    }
+}
+
+/// Classes and their rows.
+struct Known {
+    names: Vec<Label>,
+    members: Vec<Vec<usize>>,
 }
 
 fn check_loss(loss: &[f64], classes: usize) -> Result<()> {

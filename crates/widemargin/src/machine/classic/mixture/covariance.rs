@@ -73,19 +73,12 @@ impl Covariance {
         matches!(self, Self::Diagonal | Self::Spherical | Self::EqualSpherical)
     }
 
-    /// The covariances for the scatters W_k (matrices, or diagonals where those are enough), with
-    /// `floor` added to every variance.
-    pub(super) fn estimate(
-        self,
-        scatters: &[f64],
-        weights: &[f64],
-        features: usize,
-        floor: f64,
-    ) -> Vec<f64> {
+    /// The covariances for the scatters W_k: matrices, or diagonals where those are enough.
+    pub(super) fn estimate(self, scatters: &[f64], weights: &[f64], features: usize) -> Vec<f64> {
         let size = if self.is_diagonal() { features } else { features * features };
         let total: f64 = weights.iter().sum();
         let each = || scatters.chunks_exact(size).zip(weights);
-        let mut values: Vec<f64> = match self {
+        match self {
             Self::Full | Self::Diagonal => {
                 each().flat_map(|(w, n)| w.iter().map(move |v| v / n)).collect()
             }
@@ -102,18 +95,7 @@ impl Covariance {
             Self::EqualShape | Self::VariableVolume => {
                 self.common_shape(scatters, weights, features, total)
             }
-        };
-        match self {
-            Self::Diagonal | Self::Spherical | Self::EqualSpherical => {
-                values.iter_mut().for_each(|value| *value += floor);
-            }
-            _ => {
-                for matrix in values.chunks_exact_mut(size) {
-                    (0..features).for_each(|i| matrix[i * features + i] += floor);
-                }
-            }
         }
-        values
     }
 
     /// EEV and VEV: the eigenvectors of each scatter with eigenvalues in common up to a volume.

@@ -3,8 +3,9 @@
 use super::super::clusters::{Lloyd, seeds};
 use super::super::rows::{means, warn};
 use super::covariance::Covariance;
-use super::fit::{GaussianMixture, Initialisation};
+use super::fit::{GaussianMixture, Initialisation, Stop};
 use super::pass::{Blocks, Component, Source, Sums, pass};
+use super::step::{Parameters, component_list, maximise};
 use crate::context::{Context, Event};
 use crate::error::{Error, Result};
 use crate::random::Generator;
@@ -92,13 +93,6 @@ struct Problem<'a> {
     context: &'a Context,
 }
 
-/// Parameters around the origin.
-struct Parameters {
-    weights: Vec<f64>,
-    means: Vec<f64>,
-    covariances: Vec<f64>,
-}
-
 impl Problem<'_> {
     fn covariance(&self) -> Covariance {
         self.machine.covariance
@@ -124,7 +118,7 @@ impl Problem<'_> {
             let diagonal = self.covariance().is_diagonal();
             let source = Source::Given(&shares);
             let sums = pass(self.blocks, &vec![none; count], source, diagonal, self.context);
-            self.maximise(&vec![0.0; count * features], &sums)
+            maximise(self.machine, &vec![0.0; count * features], &sums)
         };
         if let Some(weights) = &given.weights {
             check_length("starting weights", count, weights)?;
@@ -174,36 +168,6 @@ impl Problem<'_> {
         super::super::rows::table(self.blocks.rows_again(), self.blocks.features)
     }
 
-    /// The parameters that the sums of a pass around `old` means ask for.
-    fn maximise(&self, old: &[f64], sums: &Sums) -> Parameters {
-        let features = self.blocks.features;
-        let covariance = self.covariance();
-        let weights: Vec<f64> = sums.weights.iter().map(|n| n + 10.0 * f64::EPSILON).collect();
-        let mut means = old.to_vec();
-        let mut second = sums.second.clone();
-        let size = if covariance.is_diagonal() { features } else { features * features };
-        for (k, &weight) in weights.iter().enumerate() {
-            let step: Vec<f64> =
-                sums.first[k * features..][..features].iter().map(|v| v / weight).collect();
-            let scatter = &mut second[k * size..(k + 1) * size];
-            for i in 0..features {
-                means[k * features + i] += step[i];
-                if covariance.is_diagonal() {
-                    scatter[i] = (scatter[i] - weight * step[i] * step[i]).max(0.0);
-                } else {
-                    for j in 0..=i {
-                        let value = scatter[i * features + j] - weight * step[i] * step[j];
-                        scatter[i * features + j] = value;
-                        scatter[j * features + i] = value;
-                    }
-                }
-            }
-        }
-        let total: f64 = weights.iter().sum();
-        let covariances = covariance.estimate(&second, &weights, features, self.machine.floor);
-        Parameters { weights: weights.iter().map(|n| n / total).collect(), means, covariances }
-    }
-
     fn components(&self, parameters: &Parameters) -> Result<Vec<Component>> {
         let features = self.blocks.features;
         let factors = self.covariance().factors(
@@ -235,8 +199,12 @@ impl Problem<'_> {
             change = reached - bound;
             bound = reached;
             iterations += 1;
-            let mut next = self.maximise(&parameters.means, &sums);
+            let mut next = maximise(self.machine, &parameters.means, &sums);
             let emptied = self.reseed(&mut next, &sums, generator);
+            let moved = match self.machine.stop {
+                Stop::Likelihood => change.abs(),
+                Stop::Parameters => parameters.change(&next),
+            };
             parameters = next;
             self.context.report(&Event::Iteration {
                 iteration: iterations,
@@ -244,7 +212,7 @@ impl Problem<'_> {
                 objective: bound,
                 active: self.components,
             });
-            if change.abs() < self.machine.tol && !emptied {
+            if moved < self.machine.tol && !emptied {
                 status = Status::Solved;
                 break;
             }
@@ -309,28 +277,6 @@ impl Problem<'_> {
             Covariance::Tied | Covariance::EqualSpherical => {}
         }
     }
-}
-
-/// Components as the passes see them.
-pub(super) fn component_list(
-    weights: &[f64],
-    means: &[f64],
-    factors: Vec<super::covariance::Factor>,
-    features: usize,
-) -> Vec<Component> {
-    let tau = std::f64::consts::TAU;
-    factors
-        .into_iter()
-        .enumerate()
-        .map(|(k, factor)| {
-            let normaliser = features as f64 * tau.ln() + factor.log_determinant;
-            Component {
-                mean: means[k * features..(k + 1) * features].to_vec(),
-                constant: weights[k].ln() - 0.5 * normaliser,
-                factor,
-            }
-        })
-        .collect()
 }
 
 fn check_length(what: &'static str, expected: usize, found: &[f64]) -> Result<()> {

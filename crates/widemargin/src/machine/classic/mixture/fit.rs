@@ -33,6 +33,17 @@ pub enum Criterion {
     Aic,
 }
 
+/// When EM ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Stop {
+    /// When the mean log-likelihood changes by less than the tolerance.
+    #[default]
+    Likelihood,
+    /// When no weight, mean or covariance changes by more, in Euclid's norm: the notes' rule.
+    Parameters,
+}
+
+names!(Stop, "stop", Likelihood: "likelihood", Parameters: "parameters");
 names!(Initialisation, "init", KMeans: "kmeans", KMeansPlusPlus: "k-means++", Random: "random");
 names!(Criterion, "criterion", Bic: "bic", Aic: "aic");
 
@@ -72,7 +83,11 @@ pub struct GaussianMixture {
     pub covariance: Covariance,
     /// What is added to every variance, so that no component can collapse on a point.
     pub floor: f64,
-    /// EM ends when the mean log-likelihood changes by less.
+    /// τ of Σ ← (1 − τ)Σ + τ tr Σ/d I after every step, from 0 to 1; for components of few rows.
+    pub shrinkage: f64,
+    /// What must change by less than `tol`.
+    pub stop: Stop,
+    /// EM ends when the mean log-likelihood, or every parameter, changes by less.
     pub tol: f64,
     /// Most iterations from one start.
     pub max_iterations: usize,
@@ -91,8 +106,10 @@ impl Default for GaussianMixture {
             criterion: None,
             covariance: Covariance::Full,
             floor: 1e-6,
-            tol: 1e-3,
-            max_iterations: 100,
+            shrinkage: 0.0,
+            stop: Stop::Likelihood,
+            tol: 1e-6,
+            max_iterations: 200,
             starts: 1,
             initialisation: Initialisation::KMeans,
             start: MixtureStart::default(),
@@ -108,6 +125,9 @@ impl GaussianMixture {
         if self.max_iterations == 0 {
             return Err(Error::parameter("max_iter", "at least 1", 0));
         }
+        if !(0.0..=1.0).contains(&self.shrinkage) {
+            return Err(Error::parameter("shrinkage", "a share from 0 to 1", self.shrinkage));
+        }
         check_number("floor", self.floor, 0.0)?;
         check_number("tol", self.tol, 0.0)
     }
@@ -115,17 +135,20 @@ impl GaussianMixture {
     /// The mixture of rows, its number of components chosen where that is asked for.
     pub(super) fn mixture(
         &self,
-        rows: &[f64],
+        values: &[f64],
         features: usize,
         context: &Context,
     ) -> Result<Fitted> {
-        let count = rows.len() / features;
+        let count = values.len() / features;
+        if !self.covariance.is_diagonal() {
+            rows::check_square("a covariance", features)?;
+        }
         let Some(criterion) = self.criterion else {
-            return em::fit(self, rows, features, self.components, context);
+            return em::fit(self, values, features, self.components, context);
         };
         let mut best: Option<(f64, Fitted)> = None;
         for components in 1..=self.components.min(count) {
-            let fitted = em::fit(self, rows, features, components, context)?;
+            let fitted = em::fit(self, values, features, components, context)?;
             let akaike = criterion == Criterion::Aic;
             let value = fitted.criterion(self.covariance, count, features, akaike);
             if best.as_ref().is_none_or(|(least, _)| value < *least) {

@@ -6,10 +6,12 @@ mod em;
 mod fit;
 mod pass;
 mod ready;
+mod semi;
+mod step;
 #[cfg(test)]
 mod tests;
 
 pub use bayes::MixtureBayes;
 pub use covariance::Covariance;
-pub use fit::{Criterion, GaussianMixture, Initialisation, MixtureStart};
+pub use fit::{Criterion, GaussianMixture, Initialisation, MixtureStart, Stop};
 pub(super) use ready::Ready;

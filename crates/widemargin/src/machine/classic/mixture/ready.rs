@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::super::Mixtures;
 use super::super::rows::dense_rows;
-use super::em::component_list;
 use super::pass::{Blocks, Component, ROWS, log_joints};
+use super::step::component_list;
 use crate::context::Context;
 use crate::data::Matrix;
 use crate::error::Result;

@@ -9,10 +9,13 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::super::names::names;
-use super::super::rows::{self, Effort, check, check_labelled, class_table, dense_rows};
+use super::super::rows::{
+    self, Effort, check, check_labelled, class_table, column_means, column_scatters,
+};
 use super::super::{Classic, ClassicPart, Neighbours};
+use super::ready::Ready;
 use crate::context::Context;
-use crate::data::Dataset;
+use crate::data::{Classes, Dataset};
 use crate::error::{Error, Result};
 use crate::machine::{Calibration, Machine, Model};
 use crate::solver::algebra::{Cholesky, eigen_symmetric};
@@ -39,6 +42,8 @@ pub enum Search {
     Brute,
     /// A tree of boxes (KD-tree; Bentley, 1975).
     Tree,
+    /// A tree of balls (Omohundro, 1989).
+    BallTree,
 }
 
 /// Which distance counts.
@@ -49,11 +54,17 @@ pub enum Metric {
     Euclidean,
     /// Mahalanobis's, with the covariance of all rows.
     Mahalanobis,
+    /// Mahalanobis's, with the covariance of the rows around the means of their classes.
+    MahalanobisWithin,
 }
 
 names!(Weighting, "weights", Uniform: "uniform", Distance: "distance");
-names!(Search, "search", Auto: "auto", Brute: "brute", Tree: "tree");
-names!(Metric, "metric", Euclidean: "euclidean", Mahalanobis: "mahalanobis");
+names!(Search, "search", Auto: "auto", Brute: "brute", Tree: "tree", BallTree: "ball-tree");
+names!(Metric, "metric", Euclidean: "euclidean", Mahalanobis: "mahalanobis",
+       MahalanobisWithin: "mahalanobis-within");
+
+/// How many times the median deviation of the features one may have before that is told.
+const LOUD: f64 = 100.0;
 
 /// Classification or regression by the nearest neighbours.
 ///
@@ -115,17 +126,32 @@ impl Machine for KNearest {
         };
         let whitening = match self.metric {
             Metric::Euclidean => Vec::new(),
-            Metric::Mahalanobis => whitening(data, context)?,
+            Metric::Mahalanobis => {
+                let all: Vec<usize> = (0..data.rows()).collect();
+                whitening(data, &[all], context)?
+            }
+            Metric::MahalanobisWithin => match &classes {
+                Some(classes) => whitening(data, &classes.rows_by_class(), context)?,
+                None => {
+                    let expected = "euclidean or mahalanobis for numbers";
+                    return Err(Error::parameter("metric", expected, self.metric));
+                }
+            },
         };
+        self.warn(data, classes.as_ref().map_or(0, Classes::count), context);
         let kind =
             if self.regression { Classic::NeighboursRegression } else { Classic::Neighbours };
-        let part = ClassicPart::Neighbours(Neighbours {
+        let mut part = Neighbours {
             k: self.k,
             weighting: self.weighting,
             search: self.search,
             targets,
             whitening,
-        });
+        };
+        if self.search == Search::Auto {
+            part.search = Ready::new(data.features(), &part, 0, context)?.search();
+        }
+        let part = ClassicPart::Neighbours(part);
         let parameters = [
             ("k", self.k.to_string()),
             ("weights", self.weighting.to_string()),
@@ -143,20 +169,62 @@ impl Machine for KNearest {
     }
 }
 
-/// A square matrix W with WᵀW = Σ⁻¹ (Σ⁺ where the covariance Σ of the rows is singular).
-fn whitening(data: &Dataset, context: &Context) -> Result<Vec<f64>> {
-    let columns = data.columns();
-    let rows = dense_rows(data.features());
-    let centre = rows::means(rows.chunks_exact(columns), columns);
-    let mut covariance = vec![0.0; columns * columns];
-    let mut centred = vec![0.0; columns];
-    for row in rows.chunks_exact(columns) {
-        centred.iter_mut().zip(row).zip(&centre).for_each(|((c, x), m)| *c = x - m);
-        for (i, sums) in covariance.chunks_exact_mut(columns).enumerate() {
-            sums.iter_mut().zip(&centred).for_each(|(sum, value)| *sum += centred[i] * value);
+impl KNearest {
+    /// Tells what may surprise.
+    fn warn(&self, data: &Dataset, classes: usize, context: &Context) {
+        if classes == 2 && self.k.is_multiple_of(2) && self.weighting == Weighting::Uniform {
+            let k = self.k;
+            let rule = "the smaller sum of distances decides ties of two classes";
+            rows::warn(context, format!("{k} neighbours are an even number: {rule}"));
+        }
+        if self.metric == Metric::Euclidean && !data.features().is_sparse() {
+            let scatters = column_scatters(data.features(), &column_means(data.features()));
+            if let Some((feature, times)) = loudest(&scatters) {
+                let name = match data.feature_names() {
+                    Some(names) => format!("'{}'", names[feature]),
+                    None => (feature + 1).to_string(),
+                };
+                rows::warn(
+                    context,
+                    format!(
+                        "feature {name} varies {times:.0} times as much as most and outweighs them \
+                         in the distances; scaling the features would weigh all alike"
+                    ),
+                );
+            }
         }
     }
-    let divisor = (data.rows().max(2) - 1) as f64;
+}
+
+/// The feature with the largest deviation, and how many times the median one it is, where that is
+/// much; constant features do not count.
+fn loudest(scatters: &[f64]) -> Option<(usize, f64)> {
+    let mut order: Vec<usize> = (0..scatters.len()).filter(|&j| scatters[j] > 0.0).collect();
+    order.sort_by(|&a, &b| scatters[a].total_cmp(&scatters[b]));
+    let (&last, &middle) = (order.last()?, order.get(order.len() / 2)?);
+    let times = (scatters[last] / scatters[middle]).sqrt();
+    (times > LOUD).then_some((last, times))
+}
+
+/// A square matrix W with WᵀW = Σ⁻¹ (Σ⁺ where the covariance Σ is singular), Σ being that of the
+/// rows around the means of their groups.
+fn whitening(data: &Dataset, groups: &[Vec<usize>], context: &Context) -> Result<Vec<f64>> {
+    let columns = data.columns();
+    rows::check_square("the covariance", columns)?;
+    let mut covariance = vec![0.0; columns * columns];
+    let mut centred = vec![0.0; columns];
+    for group in groups {
+        let own = data.features().select_rows(group);
+        let centre = column_means(&own);
+        for i in 0..own.rows() {
+            own.copy_row(i, &mut centred);
+            centred.iter_mut().zip(&centre).for_each(|(value, mean)| *value -= mean);
+            for (i, sums) in covariance.chunks_exact_mut(columns).enumerate() {
+                sums.iter_mut().zip(&centred).for_each(|(sum, value)| *sum += centred[i] * value);
+            }
+        }
+    }
+    let divisor = data.rows().saturating_sub(groups.len()).max(1) as f64;
     covariance.iter_mut().for_each(|value| *value /= divisor);
     if let Some(factor) = Cholesky::new(covariance.clone(), columns, context)? {
         return Ok(factor.inverse_lower());

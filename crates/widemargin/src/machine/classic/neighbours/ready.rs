@@ -6,10 +6,16 @@ use super::super::Neighbours;
 use super::super::rows::dense_rows;
 use super::brute::Brute;
 use super::fit::{Search, Weighting};
-use super::tree::Tree;
+use super::tree::{Hull, Tree};
 use crate::context::Context;
 use crate::data::{Dense, Matrix};
 use crate::error::{Error, Result};
+
+/// Rows below which no tree is tried.
+const FEW_ROWS: usize = 500;
+
+/// Features above which no tree is tried.
+const MANY_FEATURES: usize = 64;
 
 /// Finds the nearest rows.
 pub(in super::super) enum Finder {
@@ -19,22 +25,43 @@ pub(in super::super) enum Finder {
 }
 
 impl Finder {
-    /// The structure that `search` asks for.
+    /// The structure that `search` asks for, good for searches of about `k` rows.
     ///
-    /// A tree wins while it can leave most boxes unvisited, which takes a number of rows that grows
-    /// fast with the dimension: from 2^(5(d − 2)/2) rows on, as measured (1 000 in six dimensions,
-    /// 33 000 in eight, a million in ten).
-    pub(in super::super) fn new(rows: &Matrix, search: Search, context: &Context) -> Result<Self> {
-        let (count, columns) = (rows.rows(), rows.columns());
-        let few = columns <= 10 && count >= 1 << (5 * columns.saturating_sub(2) / 2);
-        if search == Search::Tree || (search == Search::Auto && few) {
-            return Ok(Self::Tree(Tree::new(&dense_rows(rows), columns)));
+    /// What wins depends on how the rows lie more than on their number: `Auto` makes a tree of boxes
+    /// and keeps it where a search looks at less than one row in twelve, which is the crossover
+    /// measured. Trees of balls lost to the one or the other on all data tried.
+    pub(in super::super) fn new(
+        rows: &Matrix,
+        search: Search,
+        k: usize,
+        context: &Context,
+    ) -> Result<Self> {
+        let columns = rows.columns();
+        let tree = |hull: Hull| Tree::new(&dense_rows(rows), columns, hull);
+        match search {
+            Search::Tree => return Ok(Self::Tree(tree(Hull::Box))),
+            Search::BallTree => return Ok(Self::Tree(tree(Hull::Ball))),
+            Search::Auto if rows.rows() >= FEW_ROWS && columns <= MANY_FEATURES => {
+                let tree = tree(Hull::Box);
+                if tree.is_worth_it(k) {
+                    return Ok(Self::Tree(tree));
+                }
+            }
+            Search::Auto | Search::Brute => {}
         }
         match Brute::new(rows, context) {
             Ok(brute) => Ok(Self::Single(brute)),
             // Norms that overflow single precision.
             Err(Error::Kernel { .. }) => Ok(Self::Double(Brute::new(rows, context)?)),
             Err(error) => Err(error),
+        }
+    }
+
+    /// What it is, by the name that asks for it.
+    pub(super) fn search(&self) -> Search {
+        match self {
+            Self::Tree(_) => Search::Tree,
+            _ => Search::Brute,
         }
     }
 
@@ -83,8 +110,13 @@ impl Ready {
             white = whitened(support, 0..support.rows(), &part.whitening)?;
             &white
         };
-        let finder = Finder::new(rows, part.search, context)?;
+        let finder = Finder::new(rows, part.search, part.k, context)?;
         Ok(Self { finder, part: part.clone(), classes })
+    }
+
+    /// How it searches, which `Auto` leaves open.
+    pub(super) fn search(&self) -> Search {
+        self.finder.search()
     }
 
     /// Squared distances and rows of the k nearest of every query.

@@ -25,7 +25,7 @@ fn found(finder: &Finder, queries: &Matrix, k: usize) -> Vec<Vec<(f64, usize)>> 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
     #[test]
-    fn tree_and_blocks_find_the_same_rows_as_a_plain_loop(
+    fn trees_and_blocks_find_the_same_rows_as_a_plain_loop(
         columns in 1_usize..5,
         numbers in prop::collection::vec(0_i8..4, 200..700),
         queries in prop::collection::vec(-1_i8..5, 8..40),
@@ -42,8 +42,8 @@ proptest! {
         let (matrix, asked) = (table(rows.clone(), columns)?, table(queries.clone(), columns)?);
         let expected: Vec<_> =
             queries.chunks_exact(columns).map(|query| plain(&rows, columns, query, k)).collect();
-        for search in [Search::Tree, Search::Brute] {
-            let finder = Finder::new(&matrix, search, &context)?;
+        for search in [Search::Tree, Search::BallTree, Search::Brute] {
+            let finder = Finder::new(&matrix, search, k, &context)?;
             prop_assert_eq!(&found(&finder, &asked, k), &expected);
         }
     }
@@ -116,4 +116,24 @@ fn mahalanobis_equals_euclid_on_whitened_rows_and_survives_a_constant_column() {
     let model = machine.fit(&plain, &context).unwrap();
     let same = model.predictor(&context).unwrap().predict(plain.features()).unwrap();
     assert_eq!(answers, same);
+}
+
+#[test]
+fn the_search_follows_how_rows_lie() {
+    let mut generator = crate::random::Generator::new(5);
+    // A curve and a cloud in twelve dimensions.
+    let curve: Vec<f64> = (0..2000)
+        .flat_map(|_| {
+            let t = 6.0 * generator.unit();
+            (1..=12).map(move |j| (t + f64::from(j)).sin() * f64::from(j))
+        })
+        .collect();
+    let cloud: Vec<f64> = (0..2000 * 12).map(|_| generator.normal()).collect();
+    let labels = Labels::Int((0..2000).map(|i| i % 2).collect());
+    for (rows, expected) in [(curve, Search::Tree), (cloud, Search::Brute)] {
+        let data = Dataset::new(table(rows, 12).unwrap(), labels.clone()).unwrap();
+        let model = KNearest::default().fit(&data, &Context::new()).unwrap();
+        let Some(crate::machine::ClassicPart::Neighbours(part)) = &model.classic else { panic!() };
+        assert_eq!(part.search, expected);
+    }
 }

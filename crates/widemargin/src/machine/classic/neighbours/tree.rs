@@ -1,26 +1,46 @@
-//! A KD-tree: boxes around halves of halves of the rows, so that most rows need not be looked at.
+//! Trees of halves of halves of the rows, so that most rows need not be looked at: a part is left
+//! out when the box (KD-tree; Bentley, 1975) or the ball (Omohundro, 1989) around it lies farther
+//! away than the k-th nearest row so far.
 
+use super::super::rows::means;
 use crate::solver::algebra::squared_distance;
 
-/// Rows of a box that is not divided.
+/// Rows of a part that is not divided.
 const LEAF: usize = 24;
 
-/// Boxes and the rows in them.
+/// One in how many rows a tree may look at and still win over products with all rows: measured
+/// between 8 and 16 on data of 9 to 64 features.
+const FEW: usize = 12;
+
+/// Searches that judge a tree.
+const ASKED: usize = 16;
+
+/// What encloses the rows of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hull {
+    /// The box along the axes: its lower and upper corner.
+    Box,
+    /// A ball around the mean: its centre and radius.
+    Ball,
+}
+
+/// Parts and the rows in them.
 pub(crate) struct Tree {
+    hull: Hull,
     columns: usize,
-    /// Rows in the order of the boxes.
+    /// Rows in the order of the parts.
     values: Vec<f64>,
     /// Original row of each.
     rows: Vec<usize>,
-    boxes: Vec<Box>,
-    /// Lower then upper corner of every box.
-    corners: Vec<f64>,
+    parts: Vec<Part>,
+    /// The hull of every part.
+    hulls: Vec<f64>,
 }
 
-struct Box {
+struct Part {
     start: usize,
     end: usize,
-    /// The two halves; 0 for a box that is not divided.
+    /// The two halves; 0 for a part that is not divided.
     children: [usize; 2],
 }
 
@@ -28,6 +48,8 @@ struct Box {
 struct Nearest {
     k: usize,
     found: Vec<(f64, usize)>,
+    /// Rows whose distance was computed.
+    looked_at: usize,
 }
 
 impl Nearest {
@@ -48,10 +70,10 @@ impl Nearest {
 
 impl Tree {
     /// Divides rows, each `columns` wide, at the median of the widest side of their box.
-    pub(super) fn new(values: &[f64], columns: usize) -> Self {
+    pub(super) fn new(values: &[f64], columns: usize, hull: Hull) -> Self {
         let mut rows: Vec<usize> = (0..values.len() / columns).collect();
-        let mut tree =
-            Self { columns, values: Vec::new(), rows: Vec::new(), boxes: vec![], corners: vec![] };
+        let (parts, hulls) = (Vec::new(), Vec::new());
+        let mut tree = Self { hull, columns, values: Vec::new(), rows: Vec::new(), parts, hulls };
         let count = rows.len();
         tree.divide(values, &mut rows, 0, count);
         tree.values =
@@ -72,11 +94,24 @@ impl Tree {
         }
         let width = |j: usize| upper[j] - lower[j];
         let widest = (0..columns).fold(0, |best, j| if width(j) > width(best) { j } else { best });
-        let place = self.boxes.len();
-        self.boxes.push(Box { start, end, children: [0, 0] });
         let divisible = end - start > LEAF && width(widest) > 0.0;
-        self.corners.extend_from_slice(&lower);
-        self.corners.extend_from_slice(&upper);
+        let place = self.parts.len();
+        self.parts.push(Part { start, end, children: [0, 0] });
+        match self.hull {
+            Hull::Box => {
+                self.hulls.extend_from_slice(&lower);
+                self.hulls.extend_from_slice(&upper);
+            }
+            Hull::Ball => {
+                let row = |&i: &usize| &values[i * columns..(i + 1) * columns];
+                let own = &rows[start..end];
+                let centre = means(own.iter().map(row), columns);
+                let squares = own.iter().map(|i| squared_distance(row(i), &centre));
+                let radius = squares.fold(0.0, f64::max).sqrt();
+                self.hulls.extend_from_slice(&centre);
+                self.hulls.push(radius);
+            }
+        }
         if divisible {
             let middle = (start + end) / 2;
             let key = |i: usize| values[i * columns + widest];
@@ -85,7 +120,7 @@ impl Tree {
             });
             let first = self.divide(values, rows, start, middle);
             let second = self.divide(values, rows, middle, end);
-            self.boxes[place].children = [first, second];
+            self.parts[place].children = [first, second];
         }
         place
     }
@@ -93,17 +128,38 @@ impl Tree {
     /// The k nearest rows and their squared distances, nearest first, the lower row first among
     /// equals.
     pub(super) fn nearest(&self, query: &[f64], k: usize) -> Vec<(f64, usize)> {
-        let mut nearest = Nearest { k, found: Vec::with_capacity(k + 1) };
+        self.search(query, k).found
+    }
+
+    fn search(&self, query: &[f64], k: usize) -> Nearest {
+        let mut nearest = Nearest { k, found: Vec::with_capacity(k + 1), looked_at: 0 };
         self.visit(0, self.distance_to(0, query), query, &mut nearest);
-        nearest.found
+        nearest
+    }
+
+    /// Whether a search among the rows themselves looks at few of them: less than one in
+    /// [`FEW`], judged by [`ASKED`] of them.
+    pub(super) fn is_worth_it(&self, k: usize) -> bool {
+        let count = self.rows.len();
+        let limit = ASKED * count / FEW;
+        let mut looked_at = 0;
+        for at in (0..ASKED).map(|i| i * count / ASKED) {
+            looked_at +=
+                self.search(&self.values[at * self.columns..][..self.columns], k).looked_at;
+            if looked_at >= limit {
+                return false;
+            }
+        }
+        true
     }
 
     fn visit(&self, place: usize, distance: f64, query: &[f64], nearest: &mut Nearest) {
         if distance > nearest.reach() {
             return;
         }
-        let node = &self.boxes[place];
+        let node = &self.parts[place];
         if node.children == [0, 0] {
+            nearest.looked_at += node.end - node.start;
             for at in node.start..node.end {
                 let row = &self.values[at * self.columns..(at + 1) * self.columns];
                 let distance = squared_distance(query, row);
@@ -124,15 +180,26 @@ impl Tree {
         }
     }
 
-    /// Squared distance from a point to a box, rounded down so that no row of it is missed.
+    /// Squared distance from a point to a hull, rounded down so that no row of it is missed.
     fn distance_to(&self, place: usize, query: &[f64]) -> f64 {
-        let corners = &self.corners[place * 2 * self.columns..][..2 * self.columns];
-        let (lower, upper) = corners.split_at(self.columns);
-        let mut sum = 0.0;
-        for ((x, lower), upper) in query.iter().zip(lower).zip(upper) {
-            let outside = (lower - x).max(x - upper).max(0.0);
-            sum += outside * outside;
+        match self.hull {
+            Hull::Box => {
+                let corners = &self.hulls[place * 2 * self.columns..][..2 * self.columns];
+                let (lower, upper) = corners.split_at(self.columns);
+                let mut sum = 0.0;
+                for ((x, lower), upper) in query.iter().zip(lower).zip(upper) {
+                    let outside = (lower - x).max(x - upper).max(0.0);
+                    sum += outside * outside;
+                }
+                sum * (1.0 - 1e-14)
+            }
+            Hull::Ball => {
+                let ball = &self.hulls[place * (self.columns + 1)..][..=self.columns];
+                let away = squared_distance(query, &ball[..self.columns]).sqrt();
+                // The sum and the root are off by a few units of rounding each.
+                let outside = (away * (1.0 - 1e-12) - ball[self.columns] * (1.0 + 1e-12)).max(0.0);
+                outside * outside * (1.0 - 1e-14)
+            }
         }
-        sum * (1.0 - 1e-14)
     }
 }

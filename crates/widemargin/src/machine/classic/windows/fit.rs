@@ -11,7 +11,7 @@ use super::super::rows::{self, Effort, Priors, check, check_labelled, class_tabl
 use super::super::{Classic, ClassicPart, Windows};
 use super::{Input, Width, Window};
 use crate::context::Context;
-use crate::data::{Classes, Dataset};
+use crate::data::{Classes, Dataset, Matrix};
 use crate::error::Result;
 use crate::machine::{Machine, Model};
 
@@ -78,7 +78,7 @@ impl Machine for KernelDensity {
 pub struct ProbabilisticNetwork {
     /// What the pattern layer is given.
     pub input: Input,
-    /// Width σ of the activation, by default found by leave-one-out cross-validation.
+    /// Width σ of the activation, by default those of the fewest leave-one-out errors.
     pub width: Width,
     /// Class probabilities.
     pub priors: Priors,
@@ -86,7 +86,7 @@ pub struct ProbabilisticNetwork {
 
 impl Default for ProbabilisticNetwork {
     fn default() -> Self {
-        Self { input: Input::Distance, width: Width::LeaveOneOut, priors: Priors::Frequencies }
+        Self { input: Input::Distance, width: Width::LeastErrors, priors: Priors::Frequencies }
     }
 }
 
@@ -127,14 +127,18 @@ impl Shape {
             Some((_, priors)) => priors.logarithms(&counts)?,
             None => vec![0.0],
         };
-        let widths = members
-            .iter()
-            .map(|members| {
-                let own = input.prepare(&data.features().select_rows(members))?;
-                self.width.resolve(&own, context)
-            })
-            .collect::<Result<Vec<f64>>>()?;
         let order = members.concat();
+        let support = data.features().select_rows(&order);
+        let prepared = input.prepare(&support)?;
+        let mut first = 0;
+        let parts: Vec<Matrix> = counts
+            .iter()
+            .map(|count| {
+                first += count;
+                prepared.select_rows(&(first - count..first).collect::<Vec<_>>())
+            })
+            .collect();
+        let widths = self.width.resolve_all(&parts, &prepared, &log_priors, context)?;
         let parameters = [
             ("window", self.window.to_string()),
             ("width", self.width.to_string()),
@@ -142,7 +146,6 @@ impl Shape {
         ];
         let effort = Effort::closed_form(started, &parameters);
         let part = ClassicPart::Windows(Windows { window: self.window, input, widths, log_priors });
-        let support = data.features().select_rows(&order);
         let mut model = rows::model(kind, data, support, part, effort);
         model.support_rows = order;
         model.classes = labelled.map(|(classes, _)| class_table(classes, counts));

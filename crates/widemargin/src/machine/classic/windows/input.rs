@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::rows::{dense_rows, table};
-use crate::data::Matrix;
+use super::super::rows::table;
+use crate::data::{Csr, Matrix};
 use crate::error::{Error, Result};
 
 /// How rows are prepared.
@@ -66,35 +66,59 @@ impl Input {
 
     /// The prepared rows.
     pub(super) fn prepare(self, rows: &Matrix) -> Result<Matrix> {
-        let columns = rows.columns();
         match self {
             Self::Distance => Ok(rows.clone()),
-            Self::UnitNorm => {
-                let mut values = dense_rows(rows);
-                for (i, row) in values.chunks_exact_mut(columns).enumerate() {
-                    let length = row.iter().map(|v| v * v).sum::<f64>().sqrt();
-                    if length == 0.0 {
-                        let found = format!("zeros only in row {}", i + 1);
-                        return Err(Error::parameter("input", "rows with a direction", found));
-                    }
-                    row.iter_mut().for_each(|value| *value /= length);
+            Self::UnitNorm => mapped(rows, false, |i, length| {
+                if length == 0.0 {
+                    let found = format!("zeros only in row {}", i + 1);
+                    return Err(Error::parameter("input", "rows with a direction", found));
                 }
-                table(values, columns)
+                Ok((length, 0.0))
+            }),
+            Self::Lifted { radius } => mapped(rows, true, |_, length| {
+                Ok((radius, (radius * radius - length * length).max(0.0).sqrt()))
+            }),
+        }
+    }
+}
+
+/// Rows divided by a number each, and with one more value where `lifted`; both are told by the row
+/// and its length. Sparse rows stay sparse.
+fn mapped(
+    rows: &Matrix,
+    lifted: bool,
+    tell: impl Fn(usize, f64) -> Result<(f64, f64)>,
+) -> Result<Matrix> {
+    let columns = rows.columns();
+    let width = columns + usize::from(lifted);
+    let mut values = Vec::new();
+    let (mut ends, mut places) = (vec![0], Vec::new());
+    for (i, length) in lengths(rows).enumerate() {
+        let (divisor, last) = tell(i, length)?;
+        let extra = lifted.then_some(last / divisor);
+        if rows.is_sparse() {
+            rows.for_each_nonzero(i, |j, value| {
+                places.push(j as u32);
+                values.push(value / divisor);
+            });
+            if let Some(extra) = extra {
+                places.push(columns as u32);
+                values.push(extra);
             }
-            Self::Lifted { radius } => {
-                let values = dense_rows(rows);
-                let lifted = values.chunks_exact(columns).flat_map(|row| {
-                    let squares = row.iter().map(|v| v * v).sum::<f64>();
-                    let last = (radius * radius - squares).max(0.0).sqrt();
-                    row.iter()
-                        .copied()
-                        .chain([last])
-                        .map(|value| value / radius)
-                        .collect::<Vec<_>>()
-                });
-                table(lifted.collect(), columns + 1)
+            ends.push(values.len());
+        } else {
+            let start = values.len();
+            values.resize(start + width, 0.0);
+            rows.for_each_nonzero(i, |j, value| values[start + j] = value / divisor);
+            if let Some(extra) = extra {
+                values[start + columns] = extra;
             }
         }
+    }
+    if rows.is_sparse() {
+        Ok(Matrix::SparseF64(Csr::new(width, ends, places, values)?))
+    } else {
+        table(values, width)
     }
 }
 

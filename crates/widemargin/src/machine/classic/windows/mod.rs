@@ -1,8 +1,10 @@
 //! Densities as sums of windows around the rows: Parzen's classifier, the density itself, and the
 //! probabilistic neural network.
 
+mod errors;
 mod fit;
 mod input;
+mod left_out;
 mod ready;
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use super::super::Windows;
 use super::super::distances::Distances;
-use super::super::rows::dense_rows;
 use super::{Input, Window};
 use crate::context::Context;
 use crate::data::Matrix;
@@ -33,7 +32,7 @@ struct Class {
     /// ln(prior / (rows · ∫ window))
     constant: f64,
     /// The rows, for queries far from all of them.
-    rows: Vec<f64>,
+    rows: Matrix,
 }
 
 enum Engine {
@@ -66,7 +65,7 @@ impl Ready {
             };
             let integral = part.window.log_integral(rows.columns(), width);
             let constant = part.log_priors[c] - (count as f64).ln() - integral;
-            classes.push(Class { engine, width, count, constant, rows: dense_rows(&rows) });
+            classes.push(Class { engine, width, count, constant, rows });
         }
         Ok(Self { window: part.window, input: part.input, classes })
     }
@@ -139,10 +138,12 @@ impl Class {
     /// ln Σ exp(−‖x − xᵢ‖²/2σ²) of a query far from all rows.
     fn far(&self, query: &[f64]) -> f64 {
         let gamma = 0.5 / (self.width * self.width);
-        let exponents: Vec<f64> = self
-            .rows
-            .chunks_exact(query.len())
-            .map(|row| -gamma * squared_distance(query, row))
+        let mut row = vec![0.0; query.len()];
+        let exponents: Vec<f64> = (0..self.count)
+            .map(|i| {
+                self.rows.copy_row(i, &mut row);
+                -gamma * squared_distance(query, &row)
+            })
             .collect();
         log_sum(&exponents)
     }

@@ -1,0 +1,177 @@
+//! Mixtures of classes of which some rows have no label (JHU 685.621, 1.2.1; Miller and Uyar, 1997).
+//!
+//! EM of Σ_labelled ln P_c p(x | c) + Σ_others ln Σ_c P_c p(x | c): rows with a label are shared
+//! among the components of their class only, others among all.
+
+use super::super::Mixtures;
+use super::super::rows::{means as mean_row, warn};
+use super::bayes::MixtureBayes;
+use super::pass::{Blocks, Component, ROWS, Source, Sums, log_joints, pass};
+use super::step::{Parameters, component_list, maximise};
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::machine::probability::log_sum;
+use crate::solver::Status;
+
+/// How the climb ended.
+pub(super) struct Climb {
+    pub(super) status: Status,
+    pub(super) iterations: usize,
+    pub(super) change: f64,
+}
+
+/// Rows with and without labels.
+pub(super) struct Rows<'a> {
+    pub(super) values: &'a [f64],
+    /// The class of each, where it has one.
+    pub(super) classes: &'a [Option<usize>],
+    pub(super) features: usize,
+}
+
+/// Improves mixtures that know the labelled rows only; `fixed` priors stay as they are.
+pub(super) fn improve(
+    machine: &MixtureBayes,
+    rows: &Rows<'_>,
+    parts: &mut Mixtures,
+    means: &mut Vec<f64>,
+    fixed: bool,
+    context: &Context,
+) -> Result<Climb> {
+    let features = rows.features;
+    let origin = mean_row(rows.values.chunks_exact(features), features);
+    let blocks = Blocks::new(rows.values, features, &origin);
+    let mut classes = taken_apart(parts, means, &origin, features);
+    let diagonal = parts.covariance.is_diagonal();
+    let count = rows.classes.len() as f64;
+    let mut climb = Climb { status: Status::IterationLimit, iterations: 0, change: f64::INFINITY };
+    let mut reached = f64::NEG_INFINITY;
+    while climb.iterations < machine.mixture.max_iterations {
+        let components = components(parts, &classes, features, context)?;
+        let (shares, log_likelihood) = share(&blocks, &components, &classes, rows, context);
+        climb.change = log_likelihood / count - reached;
+        reached = log_likelihood / count;
+        climb.iterations += 1;
+        if !reached.is_finite() {
+            return Err(Error::Model {
+                message: "the likelihood of a mixture overflowed; scale the data".into(),
+            });
+        }
+        let sums = pass(&blocks, &components, Source::Given(&shares), diagonal, context);
+        let mut first = 0;
+        for (class, parameters) in classes.iter_mut().enumerate() {
+            let own = sums.part(first, parameters.weights.len());
+            first += parameters.weights.len();
+            if !fixed {
+                let weight: f64 = own.weights.iter().sum();
+                parts.log_priors[class] = (weight / count).ln();
+            }
+            *parameters = maximise(&machine.mixture, &parameters.means, &own);
+        }
+        if climb.change.abs() < machine.mixture.tol {
+            climb.status = Status::Solved;
+            break;
+        }
+        if let Some(stopped) = context.stop_request() {
+            climb.status = stopped;
+            break;
+        }
+    }
+    if climb.status == Status::IterationLimit {
+        warn(context, format!("EM did not converge in {} iterations", climb.iterations));
+    }
+    parts.log_likelihood = reached;
+    parts.weights = classes.iter().flat_map(|own| own.weights.clone()).collect();
+    parts.covariances = classes.iter().flat_map(|own| own.covariances.clone()).collect();
+    *means = classes.iter().flat_map(|own| own.means.clone()).collect();
+    means.iter_mut().enumerate().for_each(|(at, value)| *value += origin[at % features]);
+    Ok(climb)
+}
+
+/// The parameters of every class, means from the origin.
+fn taken_apart(
+    parts: &Mixtures,
+    means: &[f64],
+    origin: &[f64],
+    features: usize,
+) -> Vec<Parameters> {
+    let (mut first, mut value) = (0, 0);
+    let each = parts.components.iter().map(|&count| {
+        let values = parts.covariance.values(count, features);
+        let own = means[first * features..(first + count) * features].iter();
+        let parameters = Parameters {
+            weights: parts.weights[first..first + count].to_vec(),
+            means: own.enumerate().map(|(at, mean)| mean - origin[at % features]).collect(),
+            covariances: parts.covariances[value..value + values].to_vec(),
+        };
+        first += count;
+        value += values;
+        parameters
+    });
+    each.collect()
+}
+
+/// The components of all classes, their weights times the priors.
+fn components(
+    parts: &Mixtures,
+    classes: &[Parameters],
+    features: usize,
+    context: &Context,
+) -> Result<Vec<Component>> {
+    let mut all = Vec::new();
+    for (own, log_prior) in classes.iter().zip(&parts.log_priors) {
+        let count = own.weights.len();
+        let factors = parts.covariance.factors(&own.covariances, count, features, context)?;
+        let mut list = component_list(&own.weights, &own.means, factors, features);
+        list.iter_mut().for_each(|component| component.constant += log_prior);
+        all.extend(list);
+    }
+    Ok(all)
+}
+
+/// Responsibilities row by row, and the log-likelihood.
+fn share(
+    blocks: &Blocks,
+    components: &[Component],
+    classes: &[Parameters],
+    rows: &Rows<'_>,
+    context: &Context,
+) -> (Vec<f64>, f64) {
+    let count = components.len();
+    let mut ends = vec![0];
+    classes.iter().for_each(|own| ends.push(ends[ends.len() - 1] + own.weights.len()));
+    let mut shares = vec![0.0; rows.classes.len() * count];
+    let mut log_likelihood = 0.0;
+    for (block, out) in shares.chunks_mut(ROWS * count).enumerate() {
+        let joints = log_joints(blocks, block, components, context);
+        for (r, out) in out.chunks_exact_mut(count).enumerate() {
+            let among = match rows.classes[block * ROWS + r] {
+                Some(class) => ends[class]..ends[class + 1],
+                None => 0..count,
+            };
+            let own: Vec<f64> = among.clone().map(|k| joints[k * ROWS + r]).collect();
+            let total = log_sum(&own);
+            log_likelihood += total;
+            for (k, joint) in among.zip(own) {
+                out[k] = (joint - total).exp();
+            }
+        }
+    }
+    (shares, log_likelihood)
+}
+
+impl Sums {
+    /// The sums of some components.
+    fn part(&self, first: usize, count: usize) -> Self {
+        let all = self.weights.len();
+        let of = |values: &[f64]| {
+            let size = values.len() / all;
+            values[first * size..(first + count) * size].to_vec()
+        };
+        Self {
+            log_likelihood: self.log_likelihood,
+            weights: of(&self.weights),
+            first: of(&self.first),
+            second: of(&self.second),
+        }
+    }
+}

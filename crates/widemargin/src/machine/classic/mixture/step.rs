@@ -1,0 +1,103 @@
+//! The second half of a step of EM: the parameters that the sums of a pass ask for.
+
+use super::covariance::{Covariance, Factor};
+use super::fit::GaussianMixture;
+use super::pass::{Component, Sums};
+
+/// Parameters of some components.
+#[derive(Clone)]
+pub(super) struct Parameters {
+    pub(super) weights: Vec<f64>,
+    pub(super) means: Vec<f64>,
+    pub(super) covariances: Vec<f64>,
+}
+
+impl Parameters {
+    /// The largest change of a weight, a mean or a covariance, in Euclid's norm.
+    pub(super) fn change(&self, other: &Self) -> f64 {
+        let components = self.weights.len();
+        let largest = |a: &[f64], b: &[f64]| {
+            let size = (a.len() / components).max(1);
+            let each = a.chunks(size).zip(b.chunks(size));
+            let norm = |(a, b): (&[f64], &[f64])| {
+                a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
+            };
+            each.map(norm).fold(0.0, f64::max)
+        };
+        largest(&self.weights, &other.weights)
+            .max(largest(&self.means, &other.means))
+            .max(largest(&self.covariances, &other.covariances))
+    }
+}
+
+/// The parameters that sums around the `old` means ask for.
+pub(super) fn maximise(machine: &GaussianMixture, old: &[f64], sums: &Sums) -> Parameters {
+    let covariance = machine.covariance;
+    let weights: Vec<f64> = sums.weights.iter().map(|n| n + 10.0 * f64::EPSILON).collect();
+    let features = old.len() / weights.len();
+    let mut means = old.to_vec();
+    let mut second = sums.second.clone();
+    let size = if covariance.is_diagonal() { features } else { features * features };
+    for (k, &weight) in weights.iter().enumerate() {
+        let step: Vec<f64> =
+            sums.first[k * features..][..features].iter().map(|v| v / weight).collect();
+        let scatter = &mut second[k * size..(k + 1) * size];
+        for i in 0..features {
+            means[k * features + i] += step[i];
+            if covariance.is_diagonal() {
+                scatter[i] = (scatter[i] - weight * step[i] * step[i]).max(0.0);
+            } else {
+                for j in 0..=i {
+                    let value = scatter[i * features + j] - weight * step[i] * step[j];
+                    scatter[i * features + j] = value;
+                    scatter[j * features + i] = value;
+                }
+            }
+        }
+    }
+    let total: f64 = weights.iter().sum();
+    let mut covariances = covariance.estimate(&second, &weights, features);
+    covariance.regularise(&mut covariances, features, machine.shrinkage, machine.floor);
+    Parameters { weights: weights.iter().map(|n| n / total).collect(), means, covariances }
+}
+
+/// Components as the passes see them.
+pub(super) fn component_list(
+    weights: &[f64],
+    means: &[f64],
+    factors: Vec<Factor>,
+    features: usize,
+) -> Vec<Component> {
+    let tau = std::f64::consts::TAU;
+    factors
+        .into_iter()
+        .enumerate()
+        .map(|(k, factor)| {
+            let normaliser = features as f64 * tau.ln() + factor.log_determinant;
+            Component {
+                mean: means[k * features..(k + 1) * features].to_vec(),
+                constant: weights[k].ln() - 0.5 * normaliser,
+                factor,
+            }
+        })
+        .collect()
+}
+
+impl Covariance {
+    /// Σ ← (1 − τ)Σ + τ tr Σ/d I, then `floor` on every variance.
+    fn regularise(self, values: &mut [f64], features: usize, share: f64, floor: f64) {
+        if matches!(self, Self::Spherical | Self::EqualSpherical) {
+            values.iter_mut().for_each(|value| *value += floor);
+            return;
+        }
+        let size = if self == Self::Diagonal { features } else { features * features };
+        let step = if self == Self::Diagonal { 1 } else { features + 1 };
+        for own in values.chunks_exact_mut(size) {
+            let level = own.iter().step_by(step).sum::<f64>() / features as f64;
+            if share > 0.0 {
+                own.iter_mut().for_each(|value| *value *= 1.0 - share);
+            }
+            own.iter_mut().step_by(step).for_each(|value| *value += share * level + floor);
+        }
+    }
+}
