@@ -6,8 +6,9 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy import stats
 from scipy.linalg import cho_solve, cholesky
-from sklearn import cluster, datasets, discriminant_analysis, mixture, neighbors
+from sklearn import clone, cluster, datasets, discriminant_analysis, mixture, neighbors
 from sklearn.metrics import adjusted_rand_score, pairwise
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -123,16 +124,52 @@ def test_mixtures_from_the_same_start_are_scikit_learn_s(data, shape):
 
 def test_one_gaussian_a_class_is_quadratic_discriminant_analysis():
     X, y = WINE
-    theirs = discriminant_analysis.QuadraticDiscriminantAnalysis().fit(X, y)
-    ours = GaussianMixtureClassifier(reg_covar=0.0).fit(X, y)
+    for unbiased in (False, True):
+        ours = GaussianMixtureClassifier(reg_covar=0.0, unbiased=unbiased).fit(X, y)
+        joint = np.stack(
+            [
+                stats.multivariate_normal(
+                    X[y == c].mean(axis=0), np.cov(X[y == c].T, ddof=int(unbiased))
+                ).logpdf(X)
+                + np.log((y == c).mean())
+                for c in range(3)
+            ],
+            axis=1,
+        )
+        posterior = np.exp(joint - np.logaddexp.reduce(joint, axis=1, keepdims=True))
+        np.testing.assert_allclose(ours.predict_proba(X), posterior, atol=1e-9)
     # scikit-learn divides covariances by n - 1 before 1.9, by n since.
-    assert (ours.predict(X) == theirs.predict(X)).mean() > 0.99
+    theirs = discriminant_analysis.QuadraticDiscriminantAnalysis().fit(X, y).predict_proba(X)
+    closest = min(
+        np.abs(
+            GaussianMixtureClassifier(reg_covar=0.0, unbiased=unbiased).fit(X, y).predict_proba(X)
+            - theirs
+        ).max()
+        for unbiased in (False, True)
+    )
+    assert closest < 1e-9
     costly = np.array([[0, 1, 1], [1, 0, 1], [1e9, 1e9, 0]])
     careful = GaussianMixtureClassifier(loss_matrix=costly).fit(X, y)
     assert (careful.predict(X) == 2).sum() > (y == 2).sum()
 
 
-@pytest.mark.parametrize("algorithm", ["brute", "kd_tree"])
+def test_rows_without_a_class_are_learnt_from():
+    X, y = datasets.make_blobs(400, centers=[[0, 0], [3, 0], [0, 3]], random_state=1)
+    hidden = np.where(np.arange(400) % 20 == 0, y, -1)
+    known = hidden >= 0
+    few = GaussianMixtureClassifier(random_state=0).fit(X[known], hidden[known])
+    ours = GaussianMixtureClassifier(unlabeled=-1, random_state=0).fit(X, hidden)
+    assert ours.classes_.tolist() == [0, 1, 2]
+    assert ours.score(X, y) > few.score(X, y)
+    assert ours.score(X, y) > 0.92
+    words = np.array(["?", "a", "b", "c"])[hidden + 1]
+    named = GaussianMixtureClassifier(unlabeled="?", random_state=0).fit(X, words)
+    np.testing.assert_allclose(named.predict_proba(X), ours.predict_proba(X))
+    real = GaussianMixtureClassifier(unlabeled=-1.0, random_state=0).fit(X, hidden.astype(float))
+    np.testing.assert_allclose(real.predict_proba(X), ours.predict_proba(X))
+
+
+@pytest.mark.parametrize("algorithm", ["brute", "kd_tree", "ball_tree"])
 @pytest.mark.parametrize("weights", ["uniform", "distance"])
 def test_neighbours_are_scikit_learn_s(algorithm, weights):
     X, y = DIGITS
@@ -151,6 +188,56 @@ def test_neighbours_are_scikit_learn_s(algorithm, weights):
     theirs = neighbors.KNeighborsRegressor(**settings).fit(X[train], y[train])
     ours = KNeighborsRegressor(**settings, algorithm=algorithm).fit(X[train], y[train])
     np.testing.assert_allclose(ours.predict(X[test]), theirs.predict(X[test]), rtol=1e-12)
+
+
+def test_neighbours_of_untouched_rows_are_scikit_learn_s():
+    X, y = WDBC
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    theirs = neighbors.KNeighborsClassifier(9).fit(X[:400], y[:400])
+    expected = theirs.kneighbors(X[400:])
+    for algorithm in ("auto", "brute", "kd_tree", "ball_tree"):
+        ours = KNeighborsClassifier(9, algorithm=algorithm).fit(X[:400], y[:400])
+        distances, places = ours.kneighbors(X[400:])
+        np.testing.assert_array_equal(places, expected[1])
+        np.testing.assert_allclose(distances, expected[0], rtol=1e-12)
+        np.testing.assert_array_equal(ours.predict(X[400:]), theirs.predict(X[400:]))
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        KernelFisherDiscriminant(gamma=0.001),
+        ParzenClassifier(),
+        ParzenClassifier(bandwidth=20.0, kernel="epanechnikov"),
+        KernelDensity(bandwidth="cv"),
+        ProbabilisticNeuralNetwork(),
+        ProbabilisticNeuralNetwork(input="unit-norm"),
+        ProbabilisticNeuralNetwork(input="lifted"),
+        KMeans(10, random_state=0),
+        SpectralClustering(10, affinity="nearest_neighbors", random_state=0),
+        SpectralClustering(10, gamma=0.001, random_state=0),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("format", [sp.csr_array, sp.csc_matrix])
+def test_sparse_rows_have_the_same_answers(estimator, format):
+    X, y = DIGITS[0][:500], DIGITS[1][:500]
+    X = np.where(X > 6, X, 0.0)
+    dense, sparse = clone(estimator).fit(X, y), clone(estimator).fit(format(X), y)
+    for method in ("predict", "predict_proba", "score_samples", "transform", "decision_function"):
+        if hasattr(estimator, method):
+            expected = getattr(dense, method)(X)
+            for model, rows in ((sparse, X), (sparse, format(X)), (dense, format(X))):
+                found = getattr(model, method)(rows)
+                np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    "estimator", [FisherDiscriminant(), GaussianMixture(), GaussianMixtureClassifier()]
+)
+def test_covariances_need_dense_rows(estimator):
+    with pytest.raises(TypeError, match="dense data is required"):
+        estimator.fit(sp.csr_array(DIGITS[0]), DIGITS[1])
 
 
 def test_sparse_rows_have_the_same_neighbours():
@@ -179,6 +266,41 @@ def test_densities_are_scikit_learn_s(kernel, features):
     # Where no window reaches, scikit-learn has a very small density.
     assert (expected[~reached] < -30).all()
     np.testing.assert_allclose(found[reached], expected[reached], rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "epanechnikov", "exponential"])
+@pytest.mark.parametrize("data", [IRIS, WINE, WDBC], ids=["iris", "wine", "wdbc"])
+def test_densities_of_real_rows_are_scikit_learn_s(kernel, data):
+    X = (data[0] - data[0].mean(axis=0)) / data[0].std(axis=0)
+    width = 0.5 * np.sqrt(X.shape[1])
+    theirs = neighbors.KernelDensity(kernel=kernel, bandwidth=width).fit(X[::2])
+    ours = KernelDensity(kernel=kernel, bandwidth=width).fit(X[::2])
+    found, expected = ours.score_samples(X[1::2]), theirs.score_samples(X[1::2])
+    reached = np.isfinite(found)
+    assert reached.mean() > 0.5
+    np.testing.assert_allclose(found[reached], expected[reached], rtol=1e-10, atol=1e-12)
+
+
+def test_widths_of_few_errors_beat_the_likeliest():
+    # Few rows in one class, many in the other.
+    X, y = datasets.make_classification(
+        300, 6, n_informative=4, weights=[0.85], class_sep=0.8, random_state=4
+    )
+    errors = []
+    for width in ("cv-errors", "cv"):
+        widths = ParzenClassifier(bandwidth=width).fit(X, y).bandwidths_
+        joint = np.empty((len(X), 2))
+        for c in (0, 1):
+            for i in range(len(X)):
+                others = X[(y == c) & (np.arange(len(X)) != i)]
+                density = neighbors.KernelDensity(bandwidth=widths[c]).fit(others)
+                joint[i, c] = density.score_samples(X[i : i + 1])[0] + np.log((y == c).mean())
+        errors.append((joint.argmax(axis=1) != y).sum())
+    assert errors[0] < errors[1]
+    with pytest.raises(ValueError, match="gaussian"):
+        ParzenClassifier(bandwidth="cv-errors", kernel="tophat").fit(X, y)
+    with pytest.raises(ValueError, match="bandwidth"):
+        KernelDensity(bandwidth="cv-errors").fit(X)
 
 
 def test_parzen_is_bayes_on_densities():
@@ -278,6 +400,14 @@ def test_edges_are_told():
         GaussianMixture(reg_covar=0.0).fit(np.ones((20, 2)))
     with pytest.raises(ValueError, match="direction"):
         ProbabilisticNeuralNetwork(input="unit-norm").fit(X - X[0], y)
+    with pytest.warns(UserWarning, match="even number"):
+        KNeighborsClassifier(n_neighbors=4).fit(X[50:], y[50:])
+    with pytest.warns(UserWarning, match="feature 13 varies"):
+        KNeighborsClassifier().fit(*WINE)
+    with pytest.warns(UserWarning, match="width 1"):
+        ParzenClassifier().fit([[1.0], [1.0], [5.0], [5.0]], [0, 0, 1, 1])
+    with pytest.raises(ValueError, match="one component"):
+        GaussianMixtureClassifier(2, unbiased=True).fit(X, y)
     with pytest.warns(UserWarning, match="only 3 rows"):
         GaussianMixtureClassifier(n_components=4).fit(
             X[[0, 1, 2, 60, 61, 62, 63]], [0] * 3 + [1] * 4
@@ -313,6 +443,38 @@ def test_files_and_pickles_answer_the_same(estimator, tmp_path):
             expected = getattr(estimator, method)(X)
             np.testing.assert_array_equal(getattr(again, method)(X), expected)
             np.testing.assert_array_equal(getattr(copy, method)(X), expected)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        FisherDiscriminant(),
+        KernelFisherDiscriminant(),
+        GaussianMixture(2),
+        GaussianMixtureClassifier(),
+        KNeighborsClassifier(1),
+        KNeighborsRegressor(1),
+        ParzenClassifier(),
+        KernelDensity(),
+        ProbabilisticNeuralNetwork(),
+        KMeans(2),
+        SpectralClustering(2),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+@pytest.mark.filterwarnings("ignore")
+def test_degenerate_rows_leave_finite_answers(estimator):
+    X, y = IRIS
+    constant = np.column_stack([X, X[:, 0], np.ones(len(X))])
+    one_each = constant[[0, 60, 120]]
+    equal = np.tile([1.5, 2.0], (9, 1))
+    for rows, labels in ((constant, y), (one_each, [0, 1, 2]), (equal, [0, 1, 2] * 3)):
+        model = clone(estimator).fit(rows, labels)
+        for method in ("predict", "predict_proba", "score_samples", "decision_function"):
+            if hasattr(model, method):
+                assert np.isfinite(getattr(model, method)(rows)).all()
+    with pytest.raises(ValueError, match="NaN"):
+        clone(estimator).fit(np.where(constant > 5, np.nan, constant), y)
 
 
 def test_machines_are_compared():

@@ -54,3 +54,92 @@ fn machines_are_compared_with_intervals_and_a_picture() {
     let failed = folder.run("compare wine.csv --machines oracle");
     assert!(failed.exits(2).stderr.contains("one of"));
 }
+
+#[test]
+fn mistakes_with_the_classical_machines_are_told() {
+    let folder = Folder::new();
+    folder.copy("iris.csv");
+    folder.copy("ripley-train.csv");
+    for (command, exit, told) in [
+        ("iris.csv --machine knn --neighbours 151", 2, "at least 1 and at most the 150 rows"),
+        ("iris.csv --machine knn --metric manhattan", 2, "euclidean, mahalanobis"),
+        ("iris.csv --machine parzen --width 0", 2, "cv-errors or a finite number above 0"),
+        ("iris.csv --machine parzen --width wide", 2, "cv-errors or a finite number above 0"),
+        ("iris.csv --machine parzen --window tophat", 2, "gaussian window"),
+        ("iris.csv --machine density --width cv-errors", 2, "where there are no classes"),
+        ("iris.csv --machine gmm --components 151", 2, "at most the 150 rows"),
+        ("iris.csv --machine gmm-bayes --shrinkage auto", 2, "mixtures take a share"),
+        ("iris.csv --machine gmm-bayes --unbiased --components 2", 2, "one component a class"),
+        ("iris.csv --machine gmm-bayes --losses 0,1,1,0", 2, "9"),
+        ("iris.csv --machine gmm-bayes --priors 0.5,0.5", 2, "3"),
+        ("iris.csv --machine kernel-fisher --mu 0", 2, "a finite number above 0"),
+        ("iris.csv --machine fisher --threshold least-errors", 2, "prior or midpoint"),
+        ("iris.csv --machine spectral --clusters 3 --cut normalised", 2, "2 for a normalised cut"),
+        ("iris.csv --machine kmeans --clusters 0", 2, "at least 1"),
+    ] {
+        let failed = folder.run(&format!("train {command} -o m.wm")).exits(exit);
+        assert!(failed.stderr.contains(told), "{command}: {}", failed.stderr);
+    }
+    folder.write("nan.csv", "a,b,class\n1,2,x\nnan,3,y\n2,2,x\n5,1,y\n");
+    let failed = folder.run("train nan.csv --machine knn --neighbours 1 -o m.wm").exits(1);
+    assert!(failed.stderr.contains("row"), "{}", failed.stderr);
+    // Constant and duplicate columns: a warning, and the model.
+    folder.write("flat.csv", "a,b,c,class\n1,1,7,x\n2,2,7,x\n3,3,7,x\n6,6,7,y\n7,7,7,y\n9,9,7,y\n");
+    let done = folder.run("train flat.csv --machine fisher -o m.wm").exits(0);
+    assert!(done.stderr.contains("singular"), "{}", done.stderr);
+    folder.write("two.csv", "a,b,class\n1,1,x\n5,2,y\n");
+    for machine in ["fisher", "kernel-fisher", "gmm-bayes", "knn --neighbours 1", "parzen", "pnn"] {
+        folder.run(&format!("train two.csv --machine {machine} -o m.wm -q")).exits(0);
+        let report = folder.run("predict two.csv --model m.wm --json").exits(0).json();
+        assert_eq!(report["accuracy"], 1.0, "{machine}");
+    }
+}
+
+#[test]
+fn rows_without_a_class_and_searches_of_parameters() {
+    let folder = Folder::new();
+    folder.copy("ripley-train.csv");
+    folder.copy("ripley-test.csv");
+    let text = folder.read("ripley-train.csv");
+    let hidden = text.lines().enumerate().map(|(i, line)| {
+        let (values, label) = line.rsplit_once(',').unwrap();
+        format!("{values},{}\n", if i == 0 || i % 5 == 0 { label } else { "?" })
+    });
+    folder.write("half.csv", &hidden.collect::<String>());
+    folder.run("train half.csv --machine gmm-bayes --unlabelled ? -o m.wm -q").exits(0);
+    let report = folder.run("predict ripley-test.csv --model m.wm --json").exits(0).json();
+    assert!(report["accuracy"].as_f64().unwrap() > 0.87, "{report}");
+    for (machine, grid) in [
+        ("knn", "neighbours=1,9,25"),
+        ("kernel-fisher", "mu=1e-3,1e-1"),
+        ("parzen", "width=0.05,0.25"),
+        ("gmm-bayes", "components=1,2"),
+    ] {
+        let command = format!("tune ripley-train.csv --machine {machine} --grid {grid} --json");
+        let report = folder.run(&command).exits(0).json();
+        assert!(report["score"].as_f64().unwrap() > 0.8, "{machine}: {report}");
+    }
+    let failed = folder.run("tune ripley-train.csv --machine knn --grid neighbours=x").exits(2);
+    assert!(failed.stderr.contains("a whole number"), "{}", failed.stderr);
+}
+
+#[test]
+fn a_moved_boundary_keeps_its_limit() {
+    let folder = Folder::new();
+    folder.copy("ripley-train.csv");
+    folder.copy("ripley-test.csv");
+    folder.run("train ripley-train.csv --machine kernel-fisher -o m.wm -q").exits(0);
+    let command = "threshold m.wm ripley-test.csv --positive 1 --false-negatives 2% -o careful.wm";
+    let report = folder.run(&format!("{command} --json")).exits(0).json();
+    assert!(report["false_negatives"].as_f64().unwrap() <= 0.02);
+    assert!(folder.run(command).exits(0).stdout.contains("false positives"));
+    let answers = folder.run("predict ripley-test.csv --model careful.wm -q").exits(0);
+    let text = folder.read("ripley-test.csv");
+    let truth = text.lines().skip(1).map(|line| line.rsplit_once(',').unwrap().1);
+    let missed = truth.zip(answers.lines()).filter(|(t, a)| *t == "1" && *a == "0").count();
+    assert!(missed <= 10, "{missed}");
+    folder.run("train ripley-train.csv --machine knn -o knn.wm -q").exits(0);
+    let failed =
+        folder.run("threshold knn.wm ripley-test.csv --false-positives 0.1 -o x.wm").exits(1);
+    assert!(failed.stderr.contains("single boundary"), "{}", failed.stderr);
+}

@@ -77,6 +77,12 @@ impl Model {
         context: &Context,
         read: impl Fn(&Predictor<'_>, &Dense<f64>) -> widemargin::Result<Vec<R>>,
     ) -> widemargin::Result<Vec<R>> {
+        let predictor = self.predictor(context)?;
+        read(&predictor, &predictor.decision_values(features)?)
+    }
+
+    /// A predictor, its support vectors packed once.
+    fn predictor<'a>(&'a self, context: &'a Context) -> widemargin::Result<Predictor<'a>> {
         let packed = match self.packed.get() {
             Some(packed) => packed,
             None => {
@@ -84,8 +90,7 @@ impl Model {
                 self.packed.get_or_init(|| packed)
             }
         };
-        let predictor = self.model.predictor_with(packed, context);
-        read(&predictor, &predictor.decision_values(features)?)
+        Ok(self.model.predictor_with(packed, context))
     }
 }
 
@@ -399,7 +404,7 @@ impl Model {
         let rows = matrix.rows();
         let found = py.detach(|| {
             let context = Context::new().with_threads(threads)?;
-            self.model.predictor(&context)?.nearest(&matrix, k)
+            self.predictor(&context)?.nearest(&matrix, k)
         });
         let found = found.map_err(exception)?;
         let distances = found.iter().flatten().map(|&(distance, _)| distance).collect();

@@ -195,7 +195,10 @@ pub(crate) fn train<'py>(
     let work = move |listener: &Arc<Listener>| job.run(listener);
     let (mut model, warnings) =
         if small { run_here(py, work, caller)? } else { run_beside(py, work, caller)? };
-    if let (Some(table), Some(names)) = (&mut model.classes, classes) {
+    // Labels that stand for no class are not in the table.
+    if let (Some(table), Some(names)) = (&mut model.classes, classes)
+        && table.names.len() == names.len()
+    {
         table.names = names;
     }
     let mut steps = steps.lock().unwrap_or_else(PoisonError::into_inner).clone();

@@ -99,7 +99,7 @@ pub(crate) struct Arguments {
 }
 
 /// A share, as a number or a percentage.
-fn share(text: &str) -> Result<f64, String> {
+pub(super) fn share(text: &str) -> Result<f64, String> {
     let (number, unit) = match text.strip_suffix('%') {
         Some(number) => (number, 0.01),
         None => (text, 1.0),

@@ -11,6 +11,7 @@ mod plot;
 mod predict;
 mod scale;
 mod stream;
+mod threshold;
 mod train;
 mod tune;
 
@@ -70,6 +71,7 @@ enum Command {
     Inspect(inspect::Arguments),
     Convert(convert::Arguments),
     Compress(compress::Arguments),
+    Threshold(threshold::Arguments),
     Plot(plot::Arguments),
     Completions(completions::Arguments),
     /// LIBSVM's svm-train: same options, files and output
@@ -102,6 +104,7 @@ impl CommandLine {
             Command::Inspect(arguments) => inspect::run(&arguments),
             Command::Convert(arguments) => convert::run(&arguments, interrupt),
             Command::Compress(arguments) => compress::run(&arguments, interrupt),
+            Command::Threshold(arguments) => threshold::run(&arguments, interrupt),
             Command::Plot(arguments) => plot::run(&arguments, interrupt),
             Command::Completions(arguments) => completions::run(&arguments),
             // `main` hands these over before clap sees them; here they are listed in the help.

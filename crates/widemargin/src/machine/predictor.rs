@@ -300,11 +300,27 @@ impl Predictor<'_> {
             let expected = format!("at least 1 and at most {}", self.model.support_count());
             return Err(Error::parameter("k", expected, k));
         }
-        let found = match &*self.engine {
-            Engine::Classic(ready) => ready.nearest(features, k)?,
-            _ => None,
+        let scaled = match &self.model.preparation.scaler {
+            Some(scaler) => Some(scaler.transform(features.clone())?),
+            None => None,
         };
-        found.ok_or_else(|| Error::Model {
+        let features = scaled.as_ref().unwrap_or(features);
+        let task = |start: usize| match &*self.engine {
+            Engine::Classic(ready) => {
+                ready.nearest(features, start..(start + TASK_ROWS).min(features.rows()), k)
+            }
+            _ => Ok(None),
+        };
+        let starts: Vec<usize> = (0..features.rows()).step_by(TASK_ROWS).collect();
+        let found: Vec<Option<Vec<_>>> = self.context.install(|| {
+            if self.context.is_parallel() {
+                starts.into_par_iter().map(task).collect::<Result<_>>()
+            } else {
+                starts.into_iter().map(task).collect()
+            }
+        })?;
+        let found: Option<Vec<Vec<_>>> = found.into_iter().collect();
+        found.map(|parts| parts.concat()).ok_or_else(|| Error::Model {
             message: format!("{} has no neighbours", self.model.kind),
         })
     }

@@ -9,4 +9,5 @@ pub mod metrics;
 pub mod out_of_core;
 pub mod penalty_search;
 pub mod persist;
+pub mod threshold;
 pub mod tune;

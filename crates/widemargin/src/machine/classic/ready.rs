@@ -82,16 +82,17 @@ impl Ready {
         Ok(())
     }
 
-    /// The k nearest rows of every query: distances and rows, nearest first.
+    /// The k nearest rows of some queries: distances and rows, nearest first.
     pub(in super::super) fn nearest(
         &self,
         queries: &Matrix,
+        range: Range<usize>,
         k: usize,
     ) -> Result<Option<Vec<Nearest>>> {
         let Self::Neighbours(ready) = self else { return Ok(None) };
-        let mut all = vec![Vec::new(); queries.rows()];
-        ready.nearest(queries, 0..queries.rows(), k, |i, found| {
-            all[i] = found.iter().map(|&(squared, row)| (squared.sqrt(), row)).collect();
+        let mut all = Vec::with_capacity(range.len());
+        ready.nearest(queries, range, k, |_, found| {
+            all.push(found.iter().map(|&(squared, row)| (squared.sqrt(), row)).collect());
         })?;
         Ok(Some(all))
     }

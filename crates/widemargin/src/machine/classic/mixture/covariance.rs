@@ -111,7 +111,9 @@ impl Covariance {
             .chunks_exact(features * features)
             .map(|w| eigen_symmetric(w.to_vec(), features))
             .collect();
-        let smallest = f64::MIN_POSITIVE.sqrt();
+        // Eigenvalues far below the largest are rounding, and a shape in common would blow them up.
+        let largest = eigens.iter().fold(0.0_f64, |most, eigen| most.max(eigen.values[0]));
+        let smallest = (1e-10 * largest).max(f64::MIN_POSITIVE.sqrt());
         let omega = |k: usize, i: usize| eigens[k].values[i].max(smallest);
         let normalised = |sums: Vec<f64>| -> (Vec<f64>, f64) {
             let mean = sums.iter().map(|v| v.ln()).sum::<f64>() / dimension;
