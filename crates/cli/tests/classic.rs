@@ -70,8 +70,8 @@ fn mistakes_with_the_classical_machines_are_told() {
         ("iris.csv --machine gmm --components 151", 2, "at most the 150 rows"),
         ("iris.csv --machine gmm-bayes --shrinkage auto", 2, "mixtures take a share"),
         ("iris.csv --machine gmm-bayes --unbiased --components 2", 2, "one component a class"),
-        ("iris.csv --machine gmm-bayes --losses 0,1,1,0", 2, "9"),
-        ("iris.csv --machine gmm-bayes --priors 0.5,0.5", 2, "3"),
+        ("iris.csv --machine gmm-bayes --losses 0,1,1,0", 1, "losses: expected 9, found 4"),
+        ("iris.csv --machine gmm-bayes --priors 0.5,0.5", 1, "priors: expected 3, found 2"),
         ("iris.csv --machine kernel-fisher --mu 0", 2, "a finite number above 0"),
         ("iris.csv --machine fisher --threshold least-errors", 2, "prior or midpoint"),
         ("iris.csv --machine spectral --clusters 3 --cut normalised", 2, "2 for a normalised cut"),
@@ -103,10 +103,10 @@ fn rows_without_a_class_and_searches_of_parameters() {
     let text = folder.read("ripley-train.csv");
     let hidden = text.lines().enumerate().map(|(i, line)| {
         let (values, label) = line.rsplit_once(',').unwrap();
-        format!("{values},{}\n", if i == 0 || i % 5 == 0 { label } else { "?" })
+        format!("{values},{}\n", if i == 0 || i % 5 == 0 { label } else { "unknown" })
     });
     folder.write("half.csv", &hidden.collect::<String>());
-    folder.run("train half.csv --machine gmm-bayes --unlabelled ? -o m.wm -q").exits(0);
+    folder.run("train half.csv --machine gmm-bayes --unlabelled unknown -o m.wm -q").exits(0);
     let report = folder.run("predict ripley-test.csv --model m.wm --json").exits(0).json();
     assert!(report["accuracy"].as_f64().unwrap() > 0.87, "{report}");
     for (machine, grid) in [
@@ -131,7 +131,7 @@ fn a_moved_boundary_keeps_its_limit() {
     folder.run("train ripley-train.csv --machine kernel-fisher -o m.wm -q").exits(0);
     let command = "threshold m.wm ripley-test.csv --positive 1 --false-negatives 2% -o careful.wm";
     let report = folder.run(&format!("{command} --json")).exits(0).json();
-    assert!(report["false_negatives"].as_f64().unwrap() <= 0.02);
+    assert!(report["false_negatives"].as_f64().unwrap() <= 0.02 + 1e-12);
     assert!(folder.run(command).exits(0).stdout.contains("false positives"));
     let answers = folder.run("predict ripley-test.csv --model careful.wm -q").exits(0);
     let text = folder.read("ripley-test.csv");

@@ -30,6 +30,7 @@ pages! {
     linear: "docs/machines/linear.md",
     out_of_core: "docs/out-of-core.md",
     fisher: "docs/machines/fisher.md",
+    threshold: "docs/threshold.md",
     mixtures: "docs/machines/mixtures.md",
     neighbours: "docs/machines/neighbours.md",
     windows: "docs/machines/windows.md",

@@ -261,6 +261,22 @@ impl ClassicArguments {
         "landmarks",
     ];
 
+    /// What is searched for a machine unless told otherwise; nothing where there is nothing to judge.
+    pub(crate) fn usual_grid(kind: Classic) -> &'static [&'static str] {
+        match kind {
+            Classic::Fisher => &["shrinkage=none,auto,0.1,0.5"],
+            Classic::KernelFisher => &["gamma=0.001:10:9", "mu=0.0001:1:5"],
+            Classic::MixtureBayes => &["components=1,2,3,5", "covariance=full,diag"],
+            Classic::Neighbours | Classic::NeighboursRegression => {
+                &["neighbours=1,3,5,9,15,25", "weights=uniform,distance"]
+            }
+            Classic::Parzen | Classic::ProbabilisticNetwork => {
+                &["width=cv,cv-errors,silverman,scott"]
+            }
+            Classic::Mixture | Classic::Density | Classic::KMeans | Classic::Spectral => &[],
+        }
+    }
+
     /// Sets one of [`SEARCHED`](Self::SEARCHED), or tells what was expected.
     pub(crate) fn set(&mut self, name: &str, text: &str) -> Result<(), String> {
         match name {

@@ -17,7 +17,7 @@ use widemargin::solver::Status;
 
 use crate::arguments::value::{value, whole};
 use crate::arguments::{
-    InputArguments, MachineArguments, ResourceArguments, ScaleArguments, Scaling,
+    ClassicArguments, InputArguments, MachineArguments, ResourceArguments, ScaleArguments, Scaling,
 };
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -62,6 +62,7 @@ Examples:
   widemargin tune heart.csv --grid c=0.1:1000:9 --grid gamma=0.001:10:9 --picture heat.svg
   widemargin tune heart.csv --grid kernel=rbf,poly --grid c=1:100:5 --method refine
   widemargin tune prices.csv -s epsilon-svr --grid c=1:1000:7 --grid epsilon=0.01,0.1 --score mae
+  widemargin tune heart.csv -s knn --grid neighbours=1,5,9,15 --scale standard
   widemargin tune big.csv --method model --points 40 --max-time 600 --journal big.jsonl
 
 A grid is LOW:HIGH:COUNT, numbers at equal ratios, or a list. Without --grid, C and (for kernels
@@ -72,7 +73,9 @@ pub(crate) struct Arguments {
     /// Data file; '-': standard input
     data: PathBuf,
 
-    /// Values of a parameter: c, nu, epsilon, gamma, degree, coef0, kernel or class-weight
+    /// Values of a parameter: c, nu, epsilon, gamma, degree, coef0, kernel or class-weight; of
+    /// classical machines neighbours, weights, components, covariance, width, shrinkage, mu or
+    /// landmarks
     #[arg(long, value_name = "NAME=VALUES", value_parser = axis)]
     grid: Vec<Axis>,
 
@@ -180,7 +183,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
             None => (data, preparation),
         })
     })?;
-    let space = space(arguments);
+    let space = space(arguments)?;
     let plan = plan(arguments, &data)?;
     // What gamma = scale means is decided on scaled rows.
     let reference = match plan.scaling {
@@ -248,9 +251,19 @@ fn axis(text: &str) -> Result<Axis, String> {
 }
 
 /// The parameters to search: those asked for, or the usual ones of the machine.
-fn space(arguments: &Arguments) -> Space {
+fn space(arguments: &Arguments) -> CommandResult<Space> {
     if !arguments.grid.is_empty() {
-        return Space { axes: arguments.grid.clone() };
+        return Ok(Space { axes: arguments.grid.clone() });
+    }
+    if let MachineKind::Classic(kind) = arguments.machine.machine {
+        let lists = ClassicArguments::usual_grid(kind);
+        if lists.is_empty() {
+            let message =
+                format!("{kind} has no answers to judge; tune what has classes or numbers");
+            return Err(Failure::usage(message));
+        }
+        let axes = lists.iter().map(|text| axis(text).map_err(Failure::usage));
+        return Ok(Space { axes: axes.collect::<CommandResult<_>>()? });
     }
     let usual = |name: &str, (low, high, count): (f64, f64, usize)| {
         Axis::logarithmic(name, low, high, count).expect("a range")
@@ -265,7 +278,7 @@ fn space(arguments: &Arguments) -> Space {
         }
         _ => usual("c", USUAL_C),
     });
-    Space { axes }
+    Ok(Space { axes })
 }
 
 fn plan(arguments: &Arguments, data: &Dataset) -> CommandResult<Plan> {

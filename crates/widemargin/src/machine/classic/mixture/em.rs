@@ -4,7 +4,7 @@ use super::super::clusters::{Lloyd, seeds};
 use super::super::rows::{means, warn};
 use super::covariance::Covariance;
 use super::fit::{GaussianMixture, Initialisation, Stop};
-use super::pass::{Blocks, Component, Source, Sums, pass};
+use super::pass::{Blocks, Component, Second, Source, Sums, pass};
 use super::step::{Parameters, component_list, maximise};
 use crate::context::{Context, Event};
 use crate::error::{Error, Result};
@@ -55,7 +55,12 @@ pub(super) fn fit(
 ) -> Result<Fitted> {
     let origin = means(rows.chunks_exact(features), features);
     let blocks = Blocks::new(rows, features, &origin);
-    let problem = Problem { machine, blocks: &blocks, origin: &origin, components, context };
+    let total = match machine.covariance {
+        Covariance::Tied => Some(blocks.scatter(false)),
+        Covariance::EqualSpherical => Some(blocks.scatter(true)),
+        _ => None,
+    };
+    let problem = Problem { machine, blocks: &blocks, origin: &origin, total, components, context };
     let mut generator = Generator::new(context.seed());
     let mut best: Option<Fitted> = None;
     for _ in 0..machine.starts.max(1) {
@@ -89,6 +94,8 @@ struct Problem<'a> {
     machine: &'a GaussianMixture,
     blocks: &'a Blocks,
     origin: &'a [f64],
+    /// The scatter of all rows, where one covariance is shared.
+    total: Option<Vec<f64>>,
     components: usize,
     context: &'a Context,
 }
@@ -96,6 +103,10 @@ struct Problem<'a> {
 impl Problem<'_> {
     fn covariance(&self) -> Covariance {
         self.machine.covariance
+    }
+
+    fn second(&self) -> Second {
+        if self.total.is_some() { Second::Nothing } else { self.covariance().second() }
     }
 
     fn start(&self, generator: &mut Generator) -> Result<Parameters> {
@@ -115,10 +126,9 @@ impl Problem<'_> {
                 },
                 constant: 0.0,
             };
-            let diagonal = self.covariance().is_diagonal();
             let source = Source::Given(&shares);
-            let sums = pass(self.blocks, &vec![none; count], source, diagonal, self.context);
-            maximise(self.machine, &vec![0.0; count * features], &sums)
+            let sums = pass(self.blocks, &vec![none; count], source, self.second(), self.context);
+            maximise(self.machine, &vec![0.0; count * features], &sums, self.total.as_deref())
         };
         if let Some(weights) = &given.weights {
             check_length("starting weights", count, weights)?;
@@ -182,14 +192,14 @@ impl Problem<'_> {
     fn climb(&self, start: Parameters, generator: &mut Generator) -> Result<Fitted> {
         let mut parameters = start;
         let rows = self.blocks.rows as f64;
-        let diagonal = self.covariance().is_diagonal();
         let mut bound = f64::NEG_INFINITY;
         let mut change = f64::INFINITY;
         let mut status = Status::IterationLimit;
         let mut iterations = 0;
         while iterations < self.machine.max_iterations {
             let components = self.components(&parameters)?;
-            let sums = pass(self.blocks, &components, Source::Densities, diagonal, self.context);
+            let sums =
+                pass(self.blocks, &components, Source::Densities, self.second(), self.context);
             let reached = sums.log_likelihood / rows;
             if !reached.is_finite() {
                 return Err(Error::Model {
@@ -199,7 +209,7 @@ impl Problem<'_> {
             change = reached - bound;
             bound = reached;
             iterations += 1;
-            let mut next = maximise(self.machine, &parameters.means, &sums);
+            let mut next = maximise(self.machine, &parameters.means, &sums, self.total.as_deref());
             let emptied = self.reseed(&mut next, &sums, generator);
             let moved = match self.machine.stop {
                 Stop::Likelihood => change.abs(),

@@ -11,14 +11,39 @@ use super::covariance::Factor;
 use crate::context::Context;
 use crate::kernel::{PlainLoop, run_plain};
 
-/// Rows of a block.
-pub(super) const ROWS: usize = 256;
+/// Rows of a block: few features of them stay in the first cache.
+pub(super) const ROWS: usize = 128;
 
 /// Rows whose sums are held in registers.
-const LANES: usize = 32;
+const LANES: usize = 16;
+
+/// Sums that share what they load.
+const GROUP: usize = 4;
 
 /// Blocks summed by one task.
-const TASK_BLOCKS: usize = 16;
+const TASK_BLOCKS: usize = 32;
+
+/// Which second sums are needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Second {
+    /// None: the scatter of all rows is known.
+    Nothing,
+    /// Σ r (x − μ_k)² of every feature.
+    Diagonal,
+    /// Σ r (x − μ_k)(x − μ_k)ᵀ
+    Matrix,
+}
+
+impl Second {
+    /// Numbers a component.
+    fn size(self, features: usize) -> usize {
+        match self {
+            Self::Nothing => 0,
+            Self::Diagonal => features,
+            Self::Matrix => features * features,
+        }
+    }
+}
 
 /// Rows in blocks.
 pub(super) struct Blocks {
@@ -48,6 +73,24 @@ impl Blocks {
         self.values[(i / ROWS * self.features + j) * ROWS + i % ROWS]
     }
 
+    /// Σ x xᵀ, or its diagonal.
+    pub(super) fn scatter(&self, diagonal: bool) -> Vec<f64> {
+        let features = self.features;
+        let mut sums = vec![0.0; if diagonal { features } else { features * features }];
+        for block in self.values.chunks_exact((ROWS * features).max(1)) {
+            for (i, own) in block.chunks_exact(ROWS).enumerate() {
+                if diagonal {
+                    sums[i] += product(own, own);
+                    continue;
+                }
+                for (j, other) in block.chunks_exact(ROWS).enumerate().take(i + 1) {
+                    sums[i * features + j] += product(own, other);
+                }
+            }
+        }
+        sums
+    }
+
     /// The rows one after the other, from the origin.
     pub(super) fn rows_again(&self) -> Vec<f64> {
         let features = 0..self.features;
@@ -73,7 +116,7 @@ pub(super) struct Sums {
     pub(super) weights: Vec<f64>,
     /// Σ r (x − μ_k)
     pub(super) first: Vec<f64>,
-    /// Σ r (x − μ_k)(x − μ_k)ᵀ, lower triangle of a full matrix, or its diagonal
+    /// Σ r (x − μ_k)(x − μ_k)ᵀ, lower triangle of a full matrix, or its diagonal, or nothing
     pub(super) second: Vec<f64>,
 }
 
@@ -102,17 +145,17 @@ pub(super) enum Source<'a> {
     Given(&'a [f64]),
 }
 
-/// One pass; `diagonal` when only the diagonals of second sums are wanted.
+/// One pass.
 pub(super) fn pass(
     blocks: &Blocks,
     components: &[Component],
     source: Source<'_>,
-    diagonal: bool,
+    second: Second,
     context: &Context,
 ) -> Sums {
     let size = ROWS * blocks.features;
     let task = |(task, values): (usize, &[f64])| {
-        let work = Pass { blocks, components, source, diagonal, task, values };
+        let work = Pass { blocks, components, source, second, task, values };
         run_plain(context.instruction_set(), work)
     };
     let chunk = (TASK_BLOCKS * size).max(1);
@@ -142,8 +185,7 @@ pub(super) fn log_joints(
             let mut differences = vec![0.0; self.1 * ROWS];
             let mut all = vec![0.0; self.2.len() * ROWS];
             for (component, out) in self.2.iter().zip(all.chunks_exact_mut(ROWS)) {
-                differ(self.0, &component.mean, &mut differences);
-                densities(&differences, component, out);
+                densities(self.0, component, &mut differences, out);
             }
             all
         }
@@ -157,7 +199,7 @@ struct Pass<'a> {
     blocks: &'a Blocks,
     components: &'a [Component],
     source: Source<'a>,
-    diagonal: bool,
+    second: Second,
     task: usize,
     values: &'a [f64],
 }
@@ -168,16 +210,15 @@ impl PlainLoop for Pass<'_> {
     #[inline(always)]
     fn run(self) -> Sums {
         let (features, count) = (self.blocks.features, self.components.len());
-        let second = if self.diagonal { features } else { features * features };
+        let size = self.second.size(features);
         let mut sums = Sums {
             log_likelihood: 0.0,
             weights: vec![0.0; count],
             first: vec![0.0; count * features],
-            second: vec![0.0; count * second],
+            second: vec![0.0; count * size],
         };
         let mut differences = vec![0.0; features * ROWS];
         let mut shares = vec![0.0; count * ROWS];
-        let mut weighted = vec![0.0; ROWS];
         for (at, values) in self.values.chunks_exact(ROWS * features).enumerate() {
             let first = (self.task * TASK_BLOCKS + at) * ROWS;
             let rows = ROWS.min(self.blocks.rows - first);
@@ -186,8 +227,7 @@ impl PlainLoop for Pass<'_> {
                     for (component, out) in
                         self.components.iter().zip(shares.chunks_exact_mut(ROWS))
                     {
-                        differ(values, &component.mean, &mut differences);
-                        densities(&differences, component, out);
+                        densities(values, component, &mut differences, out);
                     }
                     sums.log_likelihood += normalise(&mut shares, count, rows);
                 }
@@ -207,21 +247,24 @@ impl PlainLoop for Pass<'_> {
                     continue;
                 }
                 sums.weights[k] += weight;
-                differ(values, &component.mean, &mut differences);
-                let second = &mut sums.second[k * second..(k + 1) * second];
-                for i in 0..features {
-                    let own = &differences[i * ROWS..(i + 1) * ROWS];
-                    for r in 0..ROWS {
-                        weighted[r] = shares[r] * own[r];
-                    }
-                    sums.first[k * features + i] += sum(&weighted);
-                    if self.diagonal {
-                        second[i] += product(&weighted, own);
-                    } else {
-                        for j in 0..=i {
-                            let other = &differences[j * ROWS..(j + 1) * ROWS];
-                            second[i * features + j] += product(&weighted, other);
+                let first = &mut sums.first[k * features..(k + 1) * features];
+                let second = &mut sums.second[k * size..(k + 1) * size];
+                match self.second {
+                    Second::Nothing => {
+                        for (i, own) in values.chunks_exact(ROWS).enumerate() {
+                            first[i] += product(shares, own) - weight * component.mean[i];
                         }
+                    }
+                    Second::Diagonal => {
+                        for (i, own) in values.chunks_exact(ROWS).enumerate() {
+                            let (one, two) = moments(shares, own, component.mean[i]);
+                            first[i] += one;
+                            second[i] += two;
+                        }
+                    }
+                    Second::Matrix => {
+                        differ(values, &component.mean, &mut differences);
+                        matrix(shares, &differences, first, second);
                     }
                 }
             }
@@ -244,35 +287,130 @@ fn differ(values: &[f64], mean: &[f64], out: &mut [f64]) {
 
 /// ln(weight · density) of one component for the rows of a block.
 #[inline(always)]
-fn densities(differences: &[f64], component: &Component, out: &mut [f64]) {
+fn densities(values: &[f64], component: &Component, differences: &mut [f64], out: &mut [f64]) {
     let features = component.mean.len();
-    for start in (0..ROWS).step_by(LANES) {
-        let mut squares = [0.0; LANES];
-        for i in 0..features {
-            let mut value = [0.0; LANES];
-            if component.factor.lower.is_empty() {
-                let scale = component.factor.scales[i];
-                let row = &differences[i * ROWS + start..][..LANES];
+    if component.factor.lower.is_empty() {
+        for start in (0..ROWS).step_by(LANES) {
+            let mut squares = [0.0; LANES];
+            for i in 0..features {
+                let (mean, scale) = (component.mean[i], component.factor.scales[i]);
+                let row = &values[i * ROWS + start..][..LANES];
                 for r in 0..LANES {
-                    value[r] = scale * row[r];
-                }
-            } else {
-                let factors = &component.factor.lower[i * features..][..=i];
-                for (j, &factor) in factors.iter().enumerate() {
-                    let row = &differences[j * ROWS + start..][..LANES];
-                    for r in 0..LANES {
-                        value[r] += factor * row[r];
-                    }
+                    let value = scale * (row[r] - mean);
+                    squares[r] += value * value;
                 }
             }
             for r in 0..LANES {
-                squares[r] += value[r] * value[r];
+                out[start + r] = component.constant - 0.5 * squares[r];
             }
+        }
+        return;
+    }
+    differ(values, &component.mean, differences);
+    let whole = features / GROUP * GROUP;
+    for start in (0..ROWS).step_by(LANES) {
+        let mut squares = [0.0; LANES];
+        for i in (0..whole).step_by(GROUP) {
+            add_squares::<GROUP>(
+                &component.factor.lower,
+                features,
+                i,
+                differences,
+                start,
+                &mut squares,
+            );
+        }
+        for i in whole..features {
+            add_squares::<1>(
+                &component.factor.lower,
+                features,
+                i,
+                differences,
+                start,
+                &mut squares,
+            );
         }
         for r in 0..LANES {
             out[start + r] = component.constant - 0.5 * squares[r];
         }
     }
+}
+
+/// Adds the squares of G products of a triangular matrix with differences, from row i on; what lies
+/// above the diagonal is zero.
+#[inline(always)]
+fn add_squares<const G: usize>(
+    lower: &[f64],
+    features: usize,
+    i: usize,
+    differences: &[f64],
+    start: usize,
+    squares: &mut [f64; LANES],
+) {
+    let mut values = [[0.0; LANES]; G];
+    for j in 0..i + G {
+        let row = &differences[j * ROWS + start..][..LANES];
+        for (g, value) in values.iter_mut().enumerate() {
+            let factor = lower[(i + g) * features + j];
+            for r in 0..LANES {
+                value[r] += factor * row[r];
+            }
+        }
+    }
+    for value in &values {
+        for r in 0..LANES {
+            squares[r] += value[r] * value[r];
+        }
+    }
+}
+
+/// Adds Σ r d and the lower triangle of Σ r d dᵀ.
+#[inline(always)]
+fn matrix(shares: &[f64], differences: &[f64], first: &mut [f64], second: &mut [f64]) {
+    let features = first.len();
+    let mut weighted = [0.0; ROWS];
+    for i in 0..features {
+        let own = &differences[i * ROWS..(i + 1) * ROWS];
+        for r in 0..ROWS {
+            weighted[r] = shares[r] * own[r];
+        }
+        first[i] += sum(&weighted);
+        let whole = (i + 1) / GROUP * GROUP;
+        for j in (0..whole).step_by(GROUP) {
+            let mut sums = [[0.0; LANES]; GROUP];
+            for start in (0..ROWS).step_by(LANES) {
+                let own = &weighted[start..start + LANES];
+                for (g, sums) in sums.iter_mut().enumerate() {
+                    let other = &differences[(j + g) * ROWS + start..][..LANES];
+                    for r in 0..LANES {
+                        sums[r] += own[r] * other[r];
+                    }
+                }
+            }
+            for (g, sums) in sums.iter().enumerate() {
+                second[i * features + j + g] += sums.iter().sum::<f64>();
+            }
+        }
+        for j in whole..=i {
+            second[i * features + j] += product(&weighted, &differences[j * ROWS..][..ROWS]);
+        }
+    }
+}
+
+/// Σ r (x − μ) and Σ r (x − μ)².
+#[inline(always)]
+fn moments(shares: &[f64], values: &[f64], mean: f64) -> (f64, f64) {
+    let (mut first, mut second) = ([0.0; LANES], [0.0; LANES]);
+    for (shares, values) in shares.as_chunks::<LANES>().0.iter().zip(values.as_chunks::<LANES>().0)
+    {
+        for r in 0..LANES {
+            let difference = values[r] - mean;
+            let weighted = shares[r] * difference;
+            first[r] += weighted;
+            second[r] += weighted * difference;
+        }
+    }
+    (first.iter().sum(), second.iter().sum())
 }
 
 /// Turns log-joints of a block into responsibilities, 0 beyond the first `rows` rows; returns
@@ -289,22 +427,53 @@ fn normalise(shares: &mut [f64], count: usize, rows: usize) -> f64 {
     let mut sums = [0.0; ROWS];
     for row in shares.chunks_exact_mut(ROWS).take(count) {
         for r in 0..ROWS {
-            // Shares below e⁻⁷⁰⁰ are 0, and most are.
-            let difference = row[r] - largest[r];
-            row[r] = if difference < -700.0 { 0.0 } else { difference.exp() };
+            row[r] = share(row[r] - largest[r]);
             sums[r] += row[r];
         }
     }
     for r in 0..rows {
         total += largest[r] + sums[r].ln();
+        sums[r] = 1.0 / sums[r];
     }
     for row in shares.chunks_exact_mut(ROWS) {
         for r in 0..ROWS {
-            row[r] /= sums[r];
+            row[r] *= sums[r];
         }
         row[rows..].fill(0.0);
     }
     total
+}
+
+/// eˣ for x ≤ 0, and 0 below −700, without branches: 2ⁿ times the Taylor series of what is left.
+#[inline(always)]
+fn share(x: f64) -> f64 {
+    const ROUND: f64 = 6_755_399_441_055_744.0; // 1.5 · 2⁵²: whole numbers end up in the low bits
+    const LN_2_HIGH: f64 = 6.931_471_803_691_238e-1;
+    const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
+    let inside = if x < -700.0 { -700.0 } else { x };
+    let shifted = inside * std::f64::consts::LOG2_E + ROUND;
+    let n = shifted - ROUND;
+    let rest = inside - n * LN_2_HIGH - n * LN_2_LOW;
+    let mut series = 1.0 / 6_227_020_800.0;
+    for factorial in [
+        479_001_600.0,
+        39_916_800.0,
+        3_628_800.0,
+        362_880.0,
+        40_320.0,
+        5_040.0,
+        720.0,
+        120.0,
+        24.0,
+        6.0,
+        2.0,
+        1.0,
+        1.0,
+    ] {
+        series = series * rest + 1.0 / factorial;
+    }
+    let power = f64::from_bits((shifted.to_bits() << 52).wrapping_add(1023 << 52));
+    if x < -700.0 { 0.0 } else { series * power }
 }
 
 #[inline(always)]
@@ -327,4 +496,20 @@ fn product(a: &[f64], b: &[f64]) -> f64 {
         }
     }
     sums.iter().sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_exponentials() {
+        assert_eq!(share(0.0), 1.0);
+        assert_eq!((share(-701.0), share(f64::NEG_INFINITY)), (0.0, 0.0));
+        for i in 0..70_000 {
+            let x = -0.01 * f64::from(i) - 1e-4 * f64::from(i % 7);
+            let x = x.max(-700.0);
+            assert!((share(x) / x.exp() - 1.0).abs() < 1e-15 * (1.0 + 0.01 * x.abs()), "{x}");
+        }
+    }
 }

@@ -41,7 +41,6 @@ pub(super) fn improve(
     let origin = mean_row(rows.values.chunks_exact(features), features);
     let blocks = Blocks::new(rows.values, features, &origin);
     let mut classes = taken_apart(parts, means, &origin, features);
-    let diagonal = parts.covariance.is_diagonal();
     let count = rows.classes.len() as f64;
     let mut climb = Climb { status: Status::IterationLimit, iterations: 0, change: f64::INFINITY };
     let mut reached = f64::NEG_INFINITY;
@@ -56,7 +55,8 @@ pub(super) fn improve(
                 message: "the likelihood of a mixture overflowed; scale the data".into(),
             });
         }
-        let sums = pass(&blocks, &components, Source::Given(&shares), diagonal, context);
+        let sums =
+            pass(&blocks, &components, Source::Given(&shares), parts.covariance.second(), context);
         let mut first = 0;
         for (class, parameters) in classes.iter_mut().enumerate() {
             let own = sums.part(first, parameters.weights.len());
@@ -65,7 +65,7 @@ pub(super) fn improve(
                 let weight: f64 = own.weights.iter().sum();
                 parts.log_priors[class] = (weight / count).ln();
             }
-            *parameters = maximise(&machine.mixture, &parameters.means, &own);
+            *parameters = maximise(&machine.mixture, &parameters.means, &own, None);
         }
         if climb.change.abs() < machine.mixture.tol {
             climb.status = Status::Solved;

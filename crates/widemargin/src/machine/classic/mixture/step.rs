@@ -2,7 +2,7 @@
 
 use super::covariance::{Covariance, Factor};
 use super::fit::GaussianMixture;
-use super::pass::{Component, Sums};
+use super::pass::{Component, Second, Sums};
 
 /// Parameters of some components.
 #[derive(Clone)]
@@ -30,25 +30,33 @@ impl Parameters {
     }
 }
 
-/// The parameters that sums around the `old` means ask for.
-pub(super) fn maximise(machine: &GaussianMixture, old: &[f64], sums: &Sums) -> Parameters {
+/// The parameters that sums around the `old` means ask for; one covariance for all components can be
+/// had from the scatter of all rows around the origin, T − Σ n_k μ_k μ_kᵀ.
+pub(super) fn maximise(
+    machine: &GaussianMixture,
+    old: &[f64],
+    sums: &Sums,
+    total_scatter: Option<&[f64]>,
+) -> Parameters {
     let covariance = machine.covariance;
     let weights: Vec<f64> = sums.weights.iter().map(|n| n + 10.0 * f64::EPSILON).collect();
     let features = old.len() / weights.len();
     let mut means = old.to_vec();
-    let mut second = sums.second.clone();
+    let mut second = total_scatter.map_or_else(|| sums.second.clone(), <[f64]>::to_vec);
     let size = if covariance.is_diagonal() { features } else { features * features };
     for (k, &weight) in weights.iter().enumerate() {
         let step: Vec<f64> =
             sums.first[k * features..][..features].iter().map(|v| v / weight).collect();
-        let scatter = &mut second[k * size..(k + 1) * size];
+        let mean = &mut means[k * features..(k + 1) * features];
+        mean.iter_mut().zip(&step).for_each(|(mean, step)| *mean += step);
+        let (place, away) = if total_scatter.is_some() { (0, &*mean) } else { (k, &step[..]) };
+        let scatter = &mut second[place * size..(place + 1) * size];
         for i in 0..features {
-            means[k * features + i] += step[i];
             if covariance.is_diagonal() {
-                scatter[i] = (scatter[i] - weight * step[i] * step[i]).max(0.0);
+                scatter[i] = (scatter[i] - weight * away[i] * away[i]).max(0.0);
             } else {
                 for j in 0..=i {
-                    let value = scatter[i * features + j] - weight * step[i] * step[j];
+                    let value = scatter[i * features + j] - weight * away[i] * away[j];
                     scatter[i * features + j] = value;
                     scatter[j * features + i] = value;
                 }
@@ -84,6 +92,11 @@ pub(super) fn component_list(
 }
 
 impl Covariance {
+    /// The second sums that its estimate takes.
+    pub(super) fn second(self) -> Second {
+        if self.is_diagonal() { Second::Diagonal } else { Second::Matrix }
+    }
+
     /// Σ ← (1 − τ)Σ + τ tr Σ/d I, then `floor` on every variance.
     fn regularise(self, values: &mut [f64], features: usize, share: f64, floor: f64) {
         if matches!(self, Self::Spherical | Self::EqualSpherical) {
