@@ -1,18 +1,15 @@
-"""The classical machines: scikit-learn's contract, its answers, and what lies at the edges."""
+"""The classical machines: scikit-learn's contract and its answers."""
 
-import pickle
 import warnings
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from scipy import stats
 from scipy.linalg import cho_solve, cholesky
-from sklearn import clone, cluster, datasets, discriminant_analysis, mixture, neighbors
+from sklearn import cluster, datasets, discriminant_analysis, mixture, neighbors
 from sklearn.metrics import adjusted_rand_score, pairwise
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import widemargin
 from widemargin import (
     FisherDiscriminant,
     GaussianMixture,
@@ -154,14 +151,17 @@ def test_one_gaussian_a_class_is_quadratic_discriminant_analysis():
 
 
 def test_rows_without_a_class_are_learnt_from():
-    X, y = datasets.make_blobs(400, centers=[[0, 0], [3, 0], [0, 3]], random_state=1)
+    X, y = datasets.make_blobs(400, centers=[[0, 0], [4, 0], [0, 4]], random_state=1)
     hidden = np.where(np.arange(400) % 20 == 0, y, -1)
     known = hidden >= 0
     few = GaussianMixtureClassifier(random_state=0).fit(X[known], hidden[known])
     ours = GaussianMixtureClassifier(unlabeled=-1, random_state=0).fit(X, hidden)
     assert ours.classes_.tolist() == [0, 1, 2]
-    assert ours.score(X, y) > few.score(X, y)
-    assert ours.score(X, y) > 0.92
+    assert ours.score(X, y) >= few.score(X, y)
+    assert ours.score(X, y) > 0.95
+    means = np.array([X[y == c].mean(axis=0) for c in range(3)])
+    found = np.array([X[ours.predict(X) == c].mean(axis=0) for c in range(3)])
+    assert np.abs(found - means).max() < 0.2
     words = np.array(["?", "a", "b", "c"])[hidden + 1]
     named = GaussianMixtureClassifier(unlabeled="?", random_state=0).fit(X, words)
     np.testing.assert_allclose(named.predict_proba(X), ours.predict_proba(X))
@@ -204,53 +204,6 @@ def test_neighbours_of_untouched_rows_are_scikit_learn_s():
 
 
 @pytest.mark.parametrize(
-    "estimator",
-    [
-        KernelFisherDiscriminant(gamma=0.001),
-        ParzenClassifier(),
-        ParzenClassifier(bandwidth=20.0, kernel="epanechnikov"),
-        KernelDensity(bandwidth="cv"),
-        ProbabilisticNeuralNetwork(),
-        ProbabilisticNeuralNetwork(input="unit-norm"),
-        ProbabilisticNeuralNetwork(input="lifted"),
-        KMeans(10, random_state=0),
-        SpectralClustering(10, affinity="nearest_neighbors", random_state=0),
-        SpectralClustering(10, gamma=0.001, random_state=0),
-    ],
-    ids=repr,
-)
-@pytest.mark.parametrize("format", [sp.csr_array, sp.csc_matrix])
-def test_sparse_rows_have_the_same_answers(estimator, format):
-    X, y = DIGITS[0][:500], DIGITS[1][:500]
-    X = np.where(X > 6, X, 0.0)
-    dense, sparse = clone(estimator).fit(X, y), clone(estimator).fit(format(X), y)
-    for method in ("predict", "predict_proba", "score_samples", "transform", "decision_function"):
-        if hasattr(estimator, method):
-            expected = getattr(dense, method)(X)
-            for model, rows in ((sparse, X), (sparse, format(X)), (dense, format(X))):
-                found = getattr(model, method)(rows)
-                np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
-
-
-@pytest.mark.parametrize(
-    "estimator", [FisherDiscriminant(), GaussianMixture(), GaussianMixtureClassifier()]
-)
-def test_covariances_need_dense_rows(estimator):
-    with pytest.raises(TypeError, match="dense data is required"):
-        estimator.fit(sp.csr_array(DIGITS[0]), DIGITS[1])
-
-
-def test_sparse_rows_have_the_same_neighbours():
-    X, y = DIGITS
-    dense = KNeighborsClassifier(n_neighbors=3).fit(X[:900], y[:900])
-    sparse = KNeighborsClassifier(n_neighbors=3).fit(sp.csr_array(X[:900]), y[:900])
-    for ours, theirs in zip(
-        sparse.kneighbors(sp.csr_array(X[900:])), dense.kneighbors(X[900:]), strict=True
-    ):
-        np.testing.assert_array_equal(ours, theirs)
-
-
-@pytest.mark.parametrize(
     "kernel", ["gaussian", "tophat", "epanechnikov", "exponential", "linear", "cosine"]
 )
 @pytest.mark.parametrize("features", [1, 3, 4])
@@ -272,25 +225,29 @@ def test_densities_are_scikit_learn_s(kernel, features):
 @pytest.mark.parametrize("data", [IRIS, WINE, WDBC], ids=["iris", "wine", "wdbc"])
 def test_densities_of_real_rows_are_scikit_learn_s(kernel, data):
     X = (data[0] - data[0].mean(axis=0)) / data[0].std(axis=0)
-    width = 0.5 * np.sqrt(X.shape[1])
+    width = np.sqrt(X.shape[1])
     theirs = neighbors.KernelDensity(kernel=kernel, bandwidth=width).fit(X[::2])
     ours = KernelDensity(kernel=kernel, bandwidth=width).fit(X[::2])
     found, expected = ours.score_samples(X[1::2]), theirs.score_samples(X[1::2])
     reached = np.isfinite(found)
     assert reached.mean() > 0.5
-    np.testing.assert_allclose(found[reached], expected[reached], rtol=1e-10, atol=1e-12)
+    # A plain sum; scikit-learn's trees round to about 1e-9.
+    np.testing.assert_allclose(found[reached], expected[reached], rtol=1e-8)
+    if kernel == "gaussian":
+        distances = pairwise.euclidean_distances(X[1::2], X[::2], squared=True)
+        constant = X.shape[1] * np.log(width * np.sqrt(2 * np.pi)) + np.log(len(X[::2]))
+        plain = np.logaddexp.reduce(-0.5 * distances / width**2, axis=1) - constant
+        np.testing.assert_allclose(found, plain, rtol=1e-12)
 
 
 def test_widths_of_few_errors_beat_the_likeliest():
-    # Few rows in one class, many in the other.
-    X, y = datasets.make_classification(
-        300, 6, n_informative=4, weights=[0.85], class_sep=0.8, random_state=4
-    )
+    X, y = WINE
+    X = ((X - X.mean(axis=0)) / X.std(axis=0))[:, [0, 2, 3, 7, 8]]
     errors = []
     for width in ("cv-errors", "cv"):
         widths = ParzenClassifier(bandwidth=width).fit(X, y).bandwidths_
-        joint = np.empty((len(X), 2))
-        for c in (0, 1):
+        joint = np.empty((len(X), 3))
+        for c in range(3):
             for i in range(len(X)):
                 others = X[(y == c) & (np.arange(len(X)) != i)]
                 density = neighbors.KernelDensity(bandwidth=widths[c]).fit(others)
@@ -381,116 +338,3 @@ def test_clusters_are_as_good_as_scikit_learn_s():
     cut = SpectralClustering(2, gamma=40.0, assign_labels="normalised").fit(X)
     assert adjusted_rand_score(cut.labels_, y) == 1
     np.testing.assert_array_equal(cut.predict(X), cut.labels_)
-
-
-def test_edges_are_told():
-    X, y = IRIS
-    with pytest.warns(UserWarning, match="singular"):
-        FisherDiscriminant().fit(np.column_stack([X, X[:, 0], np.ones(len(X))]), y)
-    with pytest.warns(UserWarning, match="nearest class mean"):
-        model = FisherDiscriminant().fit(X[[0, 60, 120]], [0, 1, 2])
-    assert model.predict(X[[0, 60, 120]]).tolist() == [0, 1, 2]
-    with pytest.raises(ValueError, match="n_neighbors <= n_samples"):
-        KNeighborsClassifier(n_neighbors=4).fit(X[:3], [0, 1, 1])
-    with pytest.raises(ValueError, match="NaN"):
-        KNeighborsClassifier().fit(np.full((10, 2), np.nan), [0, 1] * 5)
-    with pytest.raises(ValueError, match="bandwidth"):
-        ParzenClassifier(bandwidth=0.0).fit(X, y)
-    with pytest.raises(ValueError, match="singular"):
-        GaussianMixture(reg_covar=0.0).fit(np.ones((20, 2)))
-    with pytest.raises(ValueError, match="direction"):
-        ProbabilisticNeuralNetwork(input="unit-norm").fit(X - X[0], y)
-    with pytest.warns(UserWarning, match="even number"):
-        KNeighborsClassifier(n_neighbors=4).fit(X[50:], y[50:])
-    with pytest.warns(UserWarning, match="feature 13 varies"):
-        KNeighborsClassifier().fit(*WINE)
-    with pytest.warns(UserWarning, match="width 1"):
-        ParzenClassifier().fit([[1.0], [1.0], [5.0], [5.0]], [0, 0, 1, 1])
-    with pytest.raises(ValueError, match="one component"):
-        GaussianMixtureClassifier(2, unbiased=True).fit(X, y)
-    with pytest.warns(UserWarning, match="only 3 rows"):
-        GaussianMixtureClassifier(n_components=4).fit(
-            X[[0, 1, 2, 60, 61, 62, 63]], [0] * 3 + [1] * 4
-        )
-
-
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        FisherDiscriminant(),
-        KernelFisherDiscriminant(),
-        GaussianMixture(3, random_state=0),
-        GaussianMixtureClassifier(2, random_state=0),
-        KNeighborsClassifier(),
-        KNeighborsRegressor(),
-        ParzenClassifier(),
-        KernelDensity(),
-        ProbabilisticNeuralNetwork(),
-        KMeans(3, random_state=0),
-        SpectralClustering(3, random_state=0),
-    ],
-    ids=lambda estimator: type(estimator).__name__,
-)
-def test_files_and_pickles_answer_the_same(estimator, tmp_path):
-    X, y = IRIS
-    estimator.fit(X, y)
-    estimator.save(tmp_path / "model.wm")
-    again = widemargin.load(tmp_path / "model.wm")
-    assert type(again) is type(estimator)
-    copy = pickle.loads(pickle.dumps(estimator))
-    for method in ("predict", "predict_proba", "score_samples", "transform", "decision_function"):
-        if hasattr(estimator, method):
-            expected = getattr(estimator, method)(X)
-            np.testing.assert_array_equal(getattr(again, method)(X), expected)
-            np.testing.assert_array_equal(getattr(copy, method)(X), expected)
-
-
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        FisherDiscriminant(),
-        KernelFisherDiscriminant(),
-        GaussianMixture(2),
-        GaussianMixtureClassifier(),
-        KNeighborsClassifier(1),
-        KNeighborsRegressor(1),
-        ParzenClassifier(),
-        KernelDensity(),
-        ProbabilisticNeuralNetwork(),
-        KMeans(2),
-        SpectralClustering(2),
-    ],
-    ids=lambda estimator: type(estimator).__name__,
-)
-@pytest.mark.filterwarnings("ignore")
-def test_degenerate_rows_leave_finite_answers(estimator):
-    X, y = IRIS
-    constant = np.column_stack([X, X[:, 0], np.ones(len(X))])
-    one_each = constant[[0, 60, 120]]
-    equal = np.tile([1.5, 2.0], (9, 1))
-    for rows, labels in ((constant, y), (one_each, [0, 1, 2]), (equal, [0, 1, 2] * 3)):
-        model = clone(estimator).fit(rows, labels)
-        for method in ("predict", "predict_proba", "score_samples", "decision_function"):
-            if hasattr(model, method):
-                assert np.isfinite(getattr(model, method)(rows)).all()
-    with pytest.raises(ValueError, match="NaN"):
-        clone(estimator).fit(np.where(constant > 5, np.nan, constant), y)
-
-
-def test_machines_are_compared():
-    X, y = datasets.make_circles(160, noise=0.1, factor=0.4, random_state=0)
-    result = widemargin.compare(X, y, repeats=1, random_state=0, n_jobs=2)
-    assert len(result) == 8
-    assert result.folds == result.planned_folds == 5
-    names = [machine["machine"] for machine in result]
-    assert names.index("fisher") > names.index("svm-rbf")
-    worst = result.machines[names.index("fisher")]
-    assert worst["p_value"] < 0.05
-    low, high = result.machines[0]["interval"]
-    assert low <= result.machines[0]["accuracy"] <= high
-    assert "svm-rbf" in repr(result)
-    pair = widemargin.compare(X, y, machines=["fisher", "knn"], repeats=1, random_state=0)
-    assert pair.mcnemar is not None
-    assert pair.mcnemar[2] < 1e-6
-    with pytest.raises(ValueError, match="one of"):
-        widemargin.compare(X, y, machines=["oracle"])

@@ -105,7 +105,7 @@ fn rows_without_a_class_and_searches_of_parameters() {
         let (values, label) = line.rsplit_once(',').unwrap();
         format!("{values},{}\n", if i == 0 || i % 5 == 0 { label } else { "unknown" })
     });
-    folder.write("half.csv", &hidden.collect::<String>());
+    folder.write("half.csv", hidden.collect::<String>());
     folder.run("train half.csv --machine gmm-bayes --unlabelled unknown -o m.wm -q").exits(0);
     let report = folder.run("predict ripley-test.csv --model m.wm --json").exits(0).json();
     assert!(report["accuracy"].as_f64().unwrap() > 0.87, "{report}");

@@ -11,17 +11,17 @@ use super::covariance::Factor;
 use crate::context::Context;
 use crate::kernel::{PlainLoop, run_plain};
 
-/// Rows of a block: few features of them stay in the first cache.
-pub(super) const ROWS: usize = 128;
+/// Rows of a block.
+pub(super) const ROWS: usize = 256;
 
 /// Rows whose sums are held in registers.
-const LANES: usize = 16;
+const LANES: usize = 64;
 
-/// Sums that share what they load.
-const GROUP: usize = 4;
+/// Rows whose pairs of sums are.
+const PAIR_LANES: usize = 32;
 
 /// Blocks summed by one task.
-const TASK_BLOCKS: usize = 32;
+const TASK_BLOCKS: usize = 16;
 
 /// Which second sums are needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -307,59 +307,23 @@ fn densities(values: &[f64], component: &Component, differences: &mut [f64], out
         return;
     }
     differ(values, &component.mean, differences);
-    let whole = features / GROUP * GROUP;
     for start in (0..ROWS).step_by(LANES) {
         let mut squares = [0.0; LANES];
-        for i in (0..whole).step_by(GROUP) {
-            add_squares::<GROUP>(
-                &component.factor.lower,
-                features,
-                i,
-                differences,
-                start,
-                &mut squares,
-            );
-        }
-        for i in whole..features {
-            add_squares::<1>(
-                &component.factor.lower,
-                features,
-                i,
-                differences,
-                start,
-                &mut squares,
-            );
+        for i in 0..features {
+            let mut value = [0.0; LANES];
+            let factors = &component.factor.lower[i * features..][..=i];
+            for (j, &factor) in factors.iter().enumerate() {
+                let row = &differences[j * ROWS + start..][..LANES];
+                for r in 0..LANES {
+                    value[r] += factor * row[r];
+                }
+            }
+            for r in 0..LANES {
+                squares[r] += value[r] * value[r];
+            }
         }
         for r in 0..LANES {
             out[start + r] = component.constant - 0.5 * squares[r];
-        }
-    }
-}
-
-/// Adds the squares of G products of a triangular matrix with differences, from row i on; what lies
-/// above the diagonal is zero.
-#[inline(always)]
-fn add_squares<const G: usize>(
-    lower: &[f64],
-    features: usize,
-    i: usize,
-    differences: &[f64],
-    start: usize,
-    squares: &mut [f64; LANES],
-) {
-    let mut values = [[0.0; LANES]; G];
-    for j in 0..i + G {
-        let row = &differences[j * ROWS + start..][..LANES];
-        for (g, value) in values.iter_mut().enumerate() {
-            let factor = lower[(i + g) * features + j];
-            for r in 0..LANES {
-                value[r] += factor * row[r];
-            }
-        }
-    }
-    for value in &values {
-        for r in 0..LANES {
-            squares[r] += value[r] * value[r];
         }
     }
 }
@@ -375,23 +339,7 @@ fn matrix(shares: &[f64], differences: &[f64], first: &mut [f64], second: &mut [
             weighted[r] = shares[r] * own[r];
         }
         first[i] += sum(&weighted);
-        let whole = (i + 1) / GROUP * GROUP;
-        for j in (0..whole).step_by(GROUP) {
-            let mut sums = [[0.0; LANES]; GROUP];
-            for start in (0..ROWS).step_by(LANES) {
-                let own = &weighted[start..start + LANES];
-                for (g, sums) in sums.iter_mut().enumerate() {
-                    let other = &differences[(j + g) * ROWS + start..][..LANES];
-                    for r in 0..LANES {
-                        sums[r] += own[r] * other[r];
-                    }
-                }
-            }
-            for (g, sums) in sums.iter().enumerate() {
-                second[i * features + j + g] += sums.iter().sum::<f64>();
-            }
-        }
-        for j in whole..=i {
+        for j in 0..=i {
             second[i * features + j] += product(&weighted, &differences[j * ROWS..][..ROWS]);
         }
     }
@@ -400,17 +348,18 @@ fn matrix(shares: &[f64], differences: &[f64], first: &mut [f64], second: &mut [
 /// Σ r (x − μ) and Σ r (x − μ)².
 #[inline(always)]
 fn moments(shares: &[f64], values: &[f64], mean: f64) -> (f64, f64) {
-    let (mut first, mut second) = ([0.0; LANES], [0.0; LANES]);
-    for (shares, values) in shares.as_chunks::<LANES>().0.iter().zip(values.as_chunks::<LANES>().0)
+    let (mut first, mut second) = ([0.0; PAIR_LANES], [0.0; PAIR_LANES]);
+    for (shares, values) in
+        shares.as_chunks::<PAIR_LANES>().0.iter().zip(values.as_chunks::<PAIR_LANES>().0)
     {
-        for r in 0..LANES {
+        for r in 0..PAIR_LANES {
             let difference = values[r] - mean;
             let weighted = shares[r] * difference;
             first[r] += weighted;
             second[r] += weighted * difference;
         }
     }
-    (first.iter().sum(), second.iter().sum())
+    (total(&first), total(&second))
 }
 
 /// Turns log-joints of a block into responsibilities, 0 beyond the first `rows` rows; returns
@@ -476,6 +425,19 @@ fn share(x: f64) -> f64 {
     if x < -700.0 { 0.0 } else { series * power }
 }
 
+/// The sum of lanes, eight at a time.
+#[inline(always)]
+fn total(lanes: &[f64]) -> f64 {
+    let mut sums = [0.0; 8];
+    for lanes in lanes.as_chunks::<8>().0 {
+        for r in 0..8 {
+            sums[r] += lanes[r];
+        }
+    }
+    let [a, b, c, d, e, f, g, h] = sums;
+    ((a + e) + (b + f)) + ((c + g) + (d + h))
+}
+
 #[inline(always)]
 fn sum(values: &[f64]) -> f64 {
     let mut sums = [0.0; LANES];
@@ -484,7 +446,7 @@ fn sum(values: &[f64]) -> f64 {
             sums[r] += chunk[r];
         }
     }
-    sums.iter().sum()
+    total(&sums)
 }
 
 #[inline(always)]
@@ -495,7 +457,7 @@ fn product(a: &[f64], b: &[f64]) -> f64 {
             sums[r] += x[r] * y[r];
         }
     }
-    sums.iter().sum()
+    total(&sums)
 }
 
 #[cfg(test)]
