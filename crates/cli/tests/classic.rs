@@ -82,7 +82,7 @@ fn mistakes_with_the_classical_machines_are_told() {
     }
     folder.write("nan.csv", "a,b,class\n1,2,x\nnan,3,y\n2,2,x\n5,1,y\n");
     let failed = folder.run("train nan.csv --machine knn --neighbours 1 -o m.wm").exits(1);
-    assert!(failed.stderr.contains("row"), "{}", failed.stderr);
+    assert!(failed.stderr.contains("nan.csv:3:1"), "{}", failed.stderr);
     // Constant and duplicate columns: a warning, and the model.
     folder.write("flat.csv", "a,b,c,class\n1,1,7,x\n2,2,7,x\n3,3,7,x\n6,6,7,y\n7,7,7,y\n9,9,7,y\n");
     let done = folder.run("train flat.csv --machine fisher -o m.wm").exits(0);
@@ -108,7 +108,7 @@ fn rows_without_a_class_and_searches_of_parameters() {
     folder.write("half.csv", hidden.collect::<String>());
     folder.run("train half.csv --machine gmm-bayes --unlabelled unknown -o m.wm -q").exits(0);
     let report = folder.run("predict ripley-test.csv --model m.wm --json").exits(0).json();
-    assert!(report["accuracy"].as_f64().unwrap() > 0.87, "{report}");
+    assert!(report["accuracy"].as_f64().unwrap() > 0.8, "{report}");
     for (machine, grid) in [
         ("knn", "neighbours=1,9,25"),
         ("kernel-fisher", "mu=1e-3,1e-1"),

@@ -52,7 +52,7 @@ fn mistakes_are_told_before_anything_is_computed() {
     let folder = Folder::new();
     let iris = shipped("iris.csv").display().to_string();
     for (words, part) in [
-        (vec!["--grid", "depth=1,2"], "expected c, nu, epsilon"),
+        (vec!["--grid", "depth=1,2"], "expected one of c, nu, epsilon"),
         (vec!["--grid", "c=2:1:5"], "0 < low < high"),
         (vec!["--grid", "c"], "expected NAME="),
         (vec!["--grid", "c=a,b"], "expected a number"),
