@@ -6,6 +6,8 @@ run on one thread, processor seconds are compared, and the folds are each progra
 ones. The warm search is also compared with the cold one of our own.
 
     WIDEMARGIN=path/to/widemargin WIDEMARGIN_DATA=folder python bench/tune.py satimage letter
+
+With SCENARIOS=1 it runs the three ladders of Nguyen (2006), section 4, warm and cold, instead.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -38,11 +41,26 @@ def scaled(name: str, folder: Path, program: str) -> Path:
     return path
 
 
+def listed(values: Iterable[float]) -> str:
+    return ",".join(map(str, values))
+
+
+GRID = ["--grid", f"gamma={listed(WIDTHS)}", "--grid", f"c={listed(PENALTIES)}"]
+LADDERS = {
+    "linear, C = 1..10": ["--kernel", "linear", "--grid", f"c={listed(range(1, 11))}"],
+    "polynomial, degree 2..9": [
+        *("--kernel", "polynomial", "--coef0", "1", "--grid", f"degree={listed(range(2, 10))}")
+    ],
+    "Gaussian, widths 0.01..0.1, C = 1..10": [
+        *("--grid", f"gamma={listed(k / 100 for k in range(1, 11))}"),
+        *("--grid", f"c={listed(range(1, 11))}"),
+    ],
+}
+
+
 def ours(program: str, path: Path, *more: str) -> dict[str, object]:
     """Search with the program."""
-    penalties = ",".join(map(str, PENALTIES))
-    widths = ",".join(map(str, WIDTHS))
-    command = [program, "tune", path, "--grid", f"gamma={widths}", "--grid", f"c={penalties}"]
+    command = [program, "tune", path]
     done = subprocess.run(
         [*command, "--threads", "1", "--cache-mb", "2048", "--json", *more],
         capture_output=True,
@@ -73,6 +91,22 @@ def theirs(path: Path, intelex: bool) -> tuple[float, float, dict[str, float]]:
     return time.process_time() - started, float(search.best_score_), search.best_params_
 
 
+def ladders(program: str, name: str, path: Path) -> None:
+    """Print how much of the cold search the warm one saves."""
+    for ladder, grid in LADDERS.items():
+        warm, cold = ours(program, path, *grid), ours(program, path, *grid, "--cold")
+        scores = [[trial["mean"] for trial in found["trials"]] for found in (warm, cold)]
+        apart = max(abs(a - b) for a, b in zip(*map(sorted, scores), strict=True))
+        saved = 100 * (1 - warm["steps"] / cold["steps"])
+        time_saved = 100 * (1 - warm["cpu_seconds"] / cold["cpu_seconds"])
+        print(
+            f"| {name} | {ladder} | {cold['steps']} | {warm['steps']} | {saved:.1f} % "
+            f"| {cold['cpu_seconds']:.2f} | {warm['cpu_seconds']:.2f} | {time_saved:.1f} % "
+            f"| {apart:.1e} |",
+            flush=True,
+        )
+
+
 def main() -> None:
     """Print one line per program and data set."""
     if "WIDEMARGIN_DATA" not in os.environ:
@@ -82,8 +116,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name in sys.argv[1:] or ["satimage"]:
             path = scaled(name, Path(folder), program)
-            warm = ours(program, path)
-            cold = ours(program, path, "--cold")
+            if "SCENARIOS" in os.environ:
+                ladders(program, name, path)
+                continue
+            warm = ours(program, path, *GRID)
+            cold = ours(program, path, *GRID, "--cold")
             for kind, found in (("warm", warm), ("cold", cold)):
                 print(
                     f"{name} {kind}: {found['cpu_seconds']:.2f} s, {found['steps']} steps, "
