@@ -80,6 +80,48 @@ pub trait Machine: Send + Sync {
     }
 }
 
+/// The [`Machine`] whose method `learn(rows, earlier solution, context)` does the work and whose fields
+/// are named `kernel` and `options`; further methods may be given.
+macro_rules! machine_with_kernel {
+    ($machine:ident { $($more:item)? }) => {
+        impl $crate::machine::Machine for $machine {
+            fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+                self.learn(RowsOf::all(data)?, Earlier::NONE, context)
+            }
+
+            fn fit_from(&self, data: &Dataset, start: &Model, context: &Context) -> Result<Model> {
+                let start = $crate::machine::Start::of(start, &self.kernel);
+                self.learn(RowsOf::all(data)?, Earlier::new(Some(start)), context)
+            }
+
+            fn fit_rows(
+                &self,
+                data: &Dataset,
+                rows: &[usize],
+                start: Option<$crate::machine::Start<'_>>,
+                context: &Context,
+            ) -> Result<Model> {
+                self.learn(RowsOf::some(data, rows)?, Earlier::new(start), context)
+            }
+
+            fn kernel(&self) -> Option<&Kernel> {
+                Some(&self.kernel)
+            }
+
+            fn precision(&self) -> $crate::machine::Precision {
+                self.options.precision
+            }
+
+            fn with_kernel(&self, kernel: Kernel) -> Option<Box<dyn $crate::machine::Machine>> {
+                Some(Box::new(Self { kernel, ..self.clone() }))
+            }
+
+            $($more)?
+        }
+    };
+}
+pub(in crate::machine) use machine_with_kernel;
+
 /// The rows and columns `members` of a table of kernel values.
 fn square(table: &Matrix, members: &[usize]) -> Result<Matrix> {
     if table.columns() != table.rows() {

@@ -6,11 +6,11 @@
 //! Σα = 1. With a kernel of constant diagonal the two agree.
 
 use super::classification::check_nu;
-use super::fit::Machine;
+use super::fit::machine_with_kernel;
 use super::model::{MachineKind, Model};
 use super::parameters::{Precision, SolverOptions};
 use super::training::{Expansion, Packed, RowsOf, assemble, fill_up, report_solved};
-use super::warm_start::{Earlier, Start};
+use super::warm_start::Earlier;
 use crate::context::Context;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
@@ -68,37 +68,7 @@ impl OneClass {
     }
 }
 
-impl Machine for OneClass {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
-        self.learn(RowsOf::all(data)?, Earlier::NONE, context)
-    }
-
-    fn fit_from(&self, data: &Dataset, start: &Model, context: &Context) -> Result<Model> {
-        self.learn(RowsOf::all(data)?, Earlier::new(Some(Start::of(start, &self.kernel))), context)
-    }
-
-    fn fit_rows(
-        &self,
-        data: &Dataset,
-        rows: &[usize],
-        start: Option<Start<'_>>,
-        context: &Context,
-    ) -> Result<Model> {
-        self.learn(RowsOf::some(data, rows)?, Earlier::new(start), context)
-    }
-
-    fn kernel(&self) -> Option<&Kernel> {
-        Some(&self.kernel)
-    }
-
-    fn precision(&self) -> Precision {
-        self.options.precision
-    }
-
-    fn with_kernel(&self, kernel: Kernel) -> Option<Box<dyn Machine>> {
-        Some(Box::new(Self { kernel, ..self.clone() }))
-    }
-}
+machine_with_kernel!(OneClass {});
 
 impl Svdd {
     fn learn(&self, part: RowsOf<'_>, earlier: Earlier<'_>, context: &Context) -> Result<Model> {
@@ -113,37 +83,7 @@ impl Svdd {
     }
 }
 
-impl Machine for Svdd {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
-        self.learn(RowsOf::all(data)?, Earlier::NONE, context)
-    }
-
-    fn fit_from(&self, data: &Dataset, start: &Model, context: &Context) -> Result<Model> {
-        self.learn(RowsOf::all(data)?, Earlier::new(Some(Start::of(start, &self.kernel))), context)
-    }
-
-    fn fit_rows(
-        &self,
-        data: &Dataset,
-        rows: &[usize],
-        start: Option<Start<'_>>,
-        context: &Context,
-    ) -> Result<Model> {
-        self.learn(RowsOf::some(data, rows)?, Earlier::new(start), context)
-    }
-
-    fn kernel(&self) -> Option<&Kernel> {
-        Some(&self.kernel)
-    }
-
-    fn precision(&self) -> Precision {
-        self.options.precision
-    }
-
-    fn with_kernel(&self, kernel: Kernel) -> Option<Box<dyn Machine>> {
-        Some(Box::new(Self { kernel, ..self.clone() }))
-    }
-}
+machine_with_kernel!(Svdd {});
 
 struct Describer<'a> {
     kind: MachineKind,

@@ -6,11 +6,11 @@
 //! function up (0 ≤ β ≤ C) and α* pulling it down (−C ≤ β ≤ 0).
 
 use super::classification::check_nu;
-use super::fit::Machine;
+use super::fit::machine_with_kernel;
 use super::model::{MachineKind, Model};
 use super::parameters::{Loss, Precision, SolverOptions};
 use super::training::{Expansion, Packed, RowsOf, assemble, equivalent_nu, fill_up, report_solved};
-use super::warm_start::{Earlier, Start};
+use super::warm_start::Earlier;
 use crate::context::Context;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
@@ -103,37 +103,7 @@ impl Svr {
     }
 }
 
-impl Machine for Svr {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
-        self.learn(RowsOf::all(data)?, Earlier::NONE, context)
-    }
-
-    fn fit_from(&self, data: &Dataset, start: &Model, context: &Context) -> Result<Model> {
-        self.learn(RowsOf::all(data)?, Earlier::new(Some(Start::of(start, &self.kernel))), context)
-    }
-
-    fn fit_rows(
-        &self,
-        data: &Dataset,
-        rows: &[usize],
-        start: Option<Start<'_>>,
-        context: &Context,
-    ) -> Result<Model> {
-        self.learn(RowsOf::some(data, rows)?, Earlier::new(start), context)
-    }
-
-    fn kernel(&self) -> Option<&Kernel> {
-        Some(&self.kernel)
-    }
-
-    fn precision(&self) -> Precision {
-        self.options.precision
-    }
-
-    fn with_kernel(&self, kernel: Kernel) -> Option<Box<dyn Machine>> {
-        Some(Box::new(Self { kernel, ..self.clone() }))
-    }
-}
+machine_with_kernel!(Svr {});
 
 impl NuSvr {
     fn learn(&self, part: RowsOf<'_>, earlier: Earlier<'_>, context: &Context) -> Result<Model> {
@@ -151,37 +121,7 @@ impl NuSvr {
     }
 }
 
-impl Machine for NuSvr {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
-        self.learn(RowsOf::all(data)?, Earlier::NONE, context)
-    }
-
-    fn fit_from(&self, data: &Dataset, start: &Model, context: &Context) -> Result<Model> {
-        self.learn(RowsOf::all(data)?, Earlier::new(Some(Start::of(start, &self.kernel))), context)
-    }
-
-    fn fit_rows(
-        &self,
-        data: &Dataset,
-        rows: &[usize],
-        start: Option<Start<'_>>,
-        context: &Context,
-    ) -> Result<Model> {
-        self.learn(RowsOf::some(data, rows)?, Earlier::new(start), context)
-    }
-
-    fn kernel(&self) -> Option<&Kernel> {
-        Some(&self.kernel)
-    }
-
-    fn precision(&self) -> Precision {
-        self.options.precision
-    }
-
-    fn with_kernel(&self, kernel: Kernel) -> Option<Box<dyn Machine>> {
-        Some(Box::new(Self { kernel, ..self.clone() }))
-    }
-}
+machine_with_kernel!(NuSvr {});
 
 impl Regressor<'_> {
     fn fit(mut self, part: &RowsOf<'_>, context: &Context) -> Result<Model> {

@@ -15,13 +15,13 @@ use crate::context::{Context, Event};
 use crate::data::{ClassOrder, Classes, Dataset};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, Real, Reuse};
-use crate::machine::fit::Machine;
+use crate::machine::fit::machine_with_kernel;
 use crate::machine::model::{ClassTable, MachineKind, Model, Scheme};
 use crate::machine::parameters::{ClassWeights, Loss, Precision, SolverOptions};
 use crate::machine::training::{
     Expansion, Layout, Packed, RowsOf, Spent, assemble, equivalent_nu, fill_up, report_solved,
 };
-use crate::machine::warm_start::{Earlier, Start};
+use crate::machine::warm_start::Earlier;
 use crate::solver::{Outcome, smo};
 
 /// Support vector classification with penalty C.
@@ -155,41 +155,11 @@ impl Svc {
     }
 }
 
-impl Machine for Svc {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
-        self.learn(RowsOf::all(data)?, Earlier::NONE, context)
-    }
-
-    fn fit_from(&self, data: &Dataset, start: &Model, context: &Context) -> Result<Model> {
-        self.learn(RowsOf::all(data)?, Earlier::new(Some(Start::of(start, &self.kernel))), context)
-    }
-
-    fn fit_rows(
-        &self,
-        data: &Dataset,
-        rows: &[usize],
-        start: Option<Start<'_>>,
-        context: &Context,
-    ) -> Result<Model> {
-        self.learn(RowsOf::some(data, rows)?, Earlier::new(start), context)
-    }
-
-    fn kernel(&self) -> Option<&Kernel> {
-        Some(&self.kernel)
-    }
-
-    fn precision(&self) -> Precision {
-        self.options.precision
-    }
-
-    fn with_kernel(&self, kernel: Kernel) -> Option<Box<dyn Machine>> {
-        Some(Box::new(Self { kernel, ..self.clone() }))
-    }
-
+machine_with_kernel!(Svc {
     fn as_svc(&self) -> Option<&Svc> {
         Some(self)
     }
-}
+});
 
 impl NuSvc {
     fn learn(&self, part: RowsOf<'_>, earlier: Earlier<'_>, context: &Context) -> Result<Model> {
@@ -210,37 +180,7 @@ impl NuSvc {
     }
 }
 
-impl Machine for NuSvc {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
-        self.learn(RowsOf::all(data)?, Earlier::NONE, context)
-    }
-
-    fn fit_from(&self, data: &Dataset, start: &Model, context: &Context) -> Result<Model> {
-        self.learn(RowsOf::all(data)?, Earlier::new(Some(Start::of(start, &self.kernel))), context)
-    }
-
-    fn fit_rows(
-        &self,
-        data: &Dataset,
-        rows: &[usize],
-        start: Option<Start<'_>>,
-        context: &Context,
-    ) -> Result<Model> {
-        self.learn(RowsOf::some(data, rows)?, Earlier::new(start), context)
-    }
-
-    fn kernel(&self) -> Option<&Kernel> {
-        Some(&self.kernel)
-    }
-
-    fn precision(&self) -> Precision {
-        self.options.precision
-    }
-
-    fn with_kernel(&self, kernel: Kernel) -> Option<Box<dyn Machine>> {
-        Some(Box::new(Self { kernel, ..self.clone() }))
-    }
-}
+machine_with_kernel!(NuSvc {});
 
 /// Checks that ν is in (0, 1].
 pub(in crate::machine) fn check_nu(nu: f64) -> Result<()> {
