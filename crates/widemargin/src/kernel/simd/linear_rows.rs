@@ -4,6 +4,8 @@
 //! with an appended constant feature (LIBLINEAR's bias). Sums are double, in an order that depends
 //! on the row alone.
 
+use std::sync::OnceLock;
+
 use super::{Family, InstructionSet, Lanes, Real, Task, dispatch};
 use crate::data::{Csr, Dense};
 
@@ -76,6 +78,8 @@ pub struct SparseRows<'a, V> {
     indices: &'a [u32],
     values: &'a [V],
     bias: Option<f64>,
+    /// ‖x‖² of every row, once someone has asked.
+    squares: OnceLock<Vec<f64>>,
 }
 
 impl<'a, V: Stored> SparseRows<'a, V> {
@@ -102,7 +106,7 @@ impl<'a, V: Stored> SparseRows<'a, V> {
         assert!(starts.is_sorted() && starts.last() == Some(&indices.len()), "rows in order");
         assert!(indices.iter().all(|&j| (j as usize) < columns), "indices below the width");
         assert_eq!(indices.len(), values.len(), "one value per index");
-        Self { columns, starts, indices, values, bias }
+        Self { columns, starts, indices, values, bias, squares: OnceLock::new() }
     }
 
     #[inline(always)]
@@ -168,6 +172,15 @@ impl<V: Stored> LinearRows for SparseRows<'_, V> {
         if let Some(bias) = self.bias {
             weights[self.columns] += factor * bias;
         }
+    }
+
+    fn squared_norm(&self, i: usize) -> f64 {
+        let own = |i: usize| {
+            let mut sum = 0.0;
+            self.visit(i, |_, value| sum += value * value);
+            sum
+        };
+        self.squares.get_or_init(|| (0..self.rows()).map(own).collect())[i]
     }
 
     #[inline(always)]
@@ -277,6 +290,7 @@ impl<T: Real> LinearRows for DenseRows<'_, T> {
         }
     }
 
+    #[inline(always)]
     fn visit(&self, i: usize, mut visit: impl FnMut(usize, f64)) {
         for (j, value) in self.row(i).iter().enumerate() {
             visit(j, value.to_f64());

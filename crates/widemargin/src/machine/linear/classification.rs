@@ -154,7 +154,8 @@ impl LinearSvc {
             context,
         };
         let (set, precision) = (context.instruction_set(), self.options.precision);
-        context.install(|| with_rows(data.features(), self.bias.feature(), precision, set, task))
+        let bias = self.bias.feature();
+        context.install(|| with_rows(data.features(), bias, precision, set, functions, task))
     }
 }
 

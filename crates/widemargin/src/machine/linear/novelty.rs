@@ -55,7 +55,7 @@ impl Machine for LinearOneClass {
         let options = plan.options(tol);
         let task = Fit { upper: &upper, total, options, context };
         let (set, precision) = (context.instruction_set(), self.options.precision);
-        let half = context.install(|| with_rows(data.features(), None, precision, set, task));
+        let half = context.install(|| with_rows(data.features(), None, precision, set, 1, task));
         let solution = half.solution;
         let kind = MachineKind::LinearOneClass;
         let mut model =

@@ -70,7 +70,7 @@ impl LinearSvr {
         });
         let task = Fit { svr: self, data, targets: &targets, path, start, context };
         let (set, precision) = (context.instruction_set(), self.options.precision);
-        context.install(|| with_rows(data.features(), self.bias.feature(), precision, set, task))
+        context.install(|| with_rows(data.features(), self.bias.feature(), precision, set, 1, task))
     }
 }
 

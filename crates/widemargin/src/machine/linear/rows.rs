@@ -4,8 +4,12 @@ use crate::data::{Csr, Matrix};
 use crate::kernel::{DenseRows, InstructionSet, LinearRows, One, Real, SparseRows, Stored};
 use crate::machine::parameters::Precision;
 
-/// Features whose weights fit the first-level cache; beyond that their order matters.
+/// Features whose weights fit the first-level cache; beyond that their order matters where the
+/// rows are read again and again.
 const CACHED_FEATURES: usize = 4096;
+
+/// Features whose weights fit the second-level cache; beyond that their order always matters.
+const NEAR_FEATURES: usize = 1 << 16;
 
 /// A computation over rows of any storage.
 pub(super) trait RowTask {
@@ -55,26 +59,29 @@ impl FeatureOrder {
 /// Runs `task` on the rows of a table with an appended constant feature, if `bias` says so.
 ///
 /// Sparse values that are all 1 are not read at all; others are read as singles when they are
-/// singles or `precision` says so. With many features the frequent ones get the first weights.
+/// singles or `precision` says so. With many features the frequent ones get the first weights,
+/// at once or when several `functions` are to be learnt.
 pub(super) fn with_rows<T: RowTask>(
     features: &Matrix,
     bias: Option<f64>,
     precision: Precision,
     set: InstructionSet,
+    functions: usize,
     task: T,
 ) -> T::Output {
+    let most = if functions > 1 { CACHED_FEATURES } else { NEAR_FEATURES };
     let same = FeatureOrder(None);
     match features {
         Matrix::DenseF32(table) => task.run(&DenseRows::new(table, bias, set), &same),
         Matrix::DenseF64(table) => task.run(&DenseRows::new(table, bias, set), &same),
-        Matrix::SparseF32(table) => sparse(table, table.values(), bias, task),
+        Matrix::SparseF32(table) => sparse(table, table.values(), bias, most, task),
         Matrix::SparseF64(table) => {
             let lossless = || table.values().iter().all(|&v| f64::from(v as f32) == v);
             if precision == Precision::F32 || lossless() {
                 let values: Vec<f32> = table.values().iter().map(|&v| v as f32).collect();
-                sparse(table, &values, bias, task)
+                sparse(table, &values, bias, most, task)
             } else {
-                sparse(table, table.values(), bias, task)
+                sparse(table, table.values(), bias, most, task)
             }
         }
     }
@@ -84,10 +91,11 @@ fn sparse<C: Copy, V: Stored + Real, T: RowTask>(
     table: &Csr<C>,
     values: &[V],
     bias: Option<f64>,
+    most: usize,
     task: T,
 ) -> T::Output {
     let packed: Vec<u32>;
-    let (indices, order) = if table.columns() > CACHED_FEATURES {
+    let (indices, order) = if table.columns() > most {
         let order = FeatureOrder::by_frequency(table);
         let place = order.0.as_deref().unwrap_or_default();
         packed = table.indices().iter().map(|&j| place[j as usize]).collect();

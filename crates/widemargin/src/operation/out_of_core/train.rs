@@ -416,6 +416,6 @@ impl ChunkTask for Examine<'_> {
     fn run<R: LinearRows>(self, rows: &R) -> (BlockReport, f64) {
         let descent = Descent::new(rows, &self.problem, Some(self.dual));
         let values: Vec<f64> = (0..rows.rows()).map(|i| rows.dot(i, self.weights)).collect();
-        (descent.examine_block(rows, self.weights), self.problem.total_loss(&values))
+        (descent.examine_block(&values), self.problem.total_loss(values.into_iter()))
     }
 }

@@ -12,6 +12,7 @@ use rayon::prelude::*;
 
 use super::dual::{Band, Descent, Variable, Violation, along, goal, sweep};
 use super::problem::{Loss, Options, Passes, Problem, Solution, add_scaled, primal};
+use super::products::Products;
 use crate::context::Context;
 use crate::kernel::LinearRows;
 use crate::random::Generator;
@@ -105,7 +106,7 @@ pub fn solve<R: LinearRows>(
     let mut descent = Descent::new(rows, problem, start);
     let mut weights = descent.weights(rows);
     let epsilon = descent.epsilon;
-    let goal = goal(problem, options);
+    let mut goal = goal(problem, options, start.is_some());
     let mut passes = Passes::new(options, context);
     let mut variables = std::mem::take(&mut descent.variables);
     let size = variables.len().div_ceil(BUCKETS).max(1);
@@ -135,6 +136,8 @@ pub fn solve<R: LinearRows>(
     let mut in_turn = false;
     let mut band = Band::OPEN;
     let mut returns = 0;
+    let products = Products::new(rows, context);
+    let mut values = vec![0.0; rows.rows()];
     let status = loop {
         for bucket in &mut buckets {
             bucket.generator.shuffle(&mut bucket.active);
@@ -159,6 +162,7 @@ pub fn solve<R: LinearRows>(
         let violation =
             buckets.iter().map(|bucket| bucket.violation).fold(Violation::NONE, Violation::join);
         let stop = passes.finish(looked_at, violation.range(), || f64::NAN);
+        goal = goal.after_first(&violation);
         if goal.is_met(&violation) {
             let whole = looked_at == everyone;
             for bucket in &mut buckets {
@@ -166,7 +170,8 @@ pub fn solve<R: LinearRows>(
             }
             band = Band::OPEN;
             if whole {
-                let fresh = look(rows, &mut buckets, &weights, epsilon, context);
+                products.write_values(&weights, &mut values);
+                let fresh = look(&buckets, &values, epsilon);
                 returns += 1;
                 if goal.is_met(&fresh) {
                     break Status::Solved;
@@ -181,11 +186,12 @@ pub fn solve<R: LinearRows>(
             break status;
         }
     };
-    let violation = look(rows, &mut buckets, &weights, epsilon, context);
+    products.write_values(&weights, &mut values);
+    let violation = look(&buckets, &values, epsilon);
     drop(buckets);
     descent.variables = variables;
     let dual = descent.objective(&weights);
-    let primal = primal(rows, problem, &weights, context);
+    let primal = primal(problem, &weights, &values);
     let outcome = passes.outcome(status, primal, dual, violation.range());
     Solution { weights, dual: descent.dual(), outcome }
 }
@@ -221,18 +227,11 @@ fn rounds<R: LinearRows>(
     if count > 0.0 { shares / count } else { 1.0 }
 }
 
-/// The violation of all buckets at w, without steps.
-fn look<R: LinearRows>(
-    rows: &R,
-    buckets: &mut [Bucket<'_>],
-    weights: &[f64],
-    epsilon: f64,
-    context: &Context,
-) -> Violation {
-    each(buckets, context, |bucket| {
-        bucket.violation = Violation::of(rows, bucket.first, bucket.variables, weights, epsilon);
-    });
-    buckets.iter().map(|bucket| bucket.violation).fold(Violation::NONE, Violation::join)
+/// The violation of all buckets where all rows have these values ⟨w, x⟩.
+fn look(buckets: &[Bucket<'_>], values: &[f64], epsilon: f64) -> Violation {
+    let own =
+        |bucket: &Bucket<'_>| Violation::of(bucket.variables, &values[bucket.first..], epsilon);
+    buckets.iter().map(own).fold(Violation::NONE, Violation::join)
 }
 
 fn each<'a>(

@@ -5,14 +5,17 @@
 //! closed form after a sort, and both rows and alternatives that seem settled are set aside.
 //! Keerthi, Sundararajan, Chang, Hsieh and Lin (2008).
 
-use super::problem::{Options, Passes, Solution, squared_norm};
+use super::problem::{Loss, Options, Passes, Problem, Solution, squared_norm};
 use crate::context::Context;
-use crate::kernel::LinearRows;
+use crate::kernel::{LinearRows, PlainLoop, run_plain};
 use crate::random::Generator;
-use crate::solver::Status;
+use crate::solver::{Outcome, Status};
 
 /// Differences closer to 0 than this move nothing.
 const NEGLIGIBLE: f64 = 1e-12;
+
+/// Rows ahead of the current one that are fetched.
+const AHEAD: usize = 4;
 
 /// What each row should be chosen as.
 #[derive(Clone, Copy, Debug)]
@@ -25,23 +28,32 @@ pub struct Choices<'a> {
     pub costs: &'a [f64],
 }
 
-struct Row {
-    /// Alternatives, the active ones first.
-    order: Vec<u32>,
-    active: usize,
-}
+/// Alternatives that are added up side by side.
+const LANES: usize = 8;
 
 struct Descent<'a, R> {
     rows: &'a R,
     choices: Choices<'a>,
-    /// Weights feature by feature, all alternatives of one side by side.
+    /// Weights feature by feature, all alternatives of one side by side, `stride` apart.
     weights: Vec<f64>,
+    stride: usize,
     /// αᵢᵐ row by row.
     alpha: Vec<f64>,
     squares: Vec<f64>,
-    states: Vec<Row>,
+    /// The alternatives of every row, the active ones first, and how many those are.
+    order: Vec<u32>,
+    active: Vec<u32>,
+    scratch: Scratch,
+}
+
+/// What one row needs.
+struct Scratch {
+    /// By place in the order.
     gradient: Vec<f64>,
-    scratch: Vec<f64>,
+    /// By alternative.
+    sums: Vec<f64>,
+    terms: Vec<f64>,
+    steps: Vec<(usize, f64)>,
 }
 
 /// Solves the problem; the weights are those of the first alternative, then of the second, ...
@@ -53,18 +65,26 @@ pub fn solve<R: LinearRows>(
     options: &Options,
     context: &Context,
 ) -> Solution {
+    if choices.count == 2 {
+        return solve_two(rows, choices, options, context);
+    }
     let k = choices.count;
+    let stride = k.next_multiple_of(LANES);
     let mut descent = Descent {
         rows,
         choices,
-        weights: vec![0.0; rows.width() * k],
+        weights: vec![0.0; rows.width() * stride],
+        stride,
         alpha: vec![0.0; rows.rows() * k],
         squares: (0..rows.rows()).map(|i| rows.squared_norm(i)).collect(),
-        states: (0..rows.rows())
-            .map(|_| Row { order: (0..k as u32).collect(), active: k })
-            .collect(),
-        gradient: vec![0.0; k],
-        scratch: Vec::with_capacity(k),
+        order: (0..rows.rows()).flat_map(|_| 0..k as u32).collect(),
+        active: vec![k as u32; rows.rows()],
+        scratch: Scratch {
+            gradient: vec![0.0; k],
+            sums: vec![0.0; stride],
+            terms: Vec::with_capacity(k),
+            steps: Vec::with_capacity(k),
+        },
     };
     let all: Vec<u32> = (0..rows.rows() as u32)
         .filter(|&i| choices.costs[i as usize] > 0.0 && descent.squares[i as usize] > 0.0)
@@ -77,23 +97,16 @@ pub fn solve<R: LinearRows>(
     let status = loop {
         generator.shuffle(&mut active);
         let looked_at = active.len();
-        let (mut worst, mut kept) = (f64::NEG_INFINITY, 0);
-        for s in 0..active.len() {
-            let i = active[s] as usize;
-            let stays = descent.step(i, slack, options.shrinking, &mut worst);
-            if stays {
-                active[kept] = active[s];
-                kept += 1;
-            }
-        }
-        active.truncate(kept);
+        let shrinking = options.shrinking;
+        let pass = Pass { descent: &mut descent, list: &mut active, slack, shrinking };
+        let worst = run_plain(context.instruction_set(), pass);
         let stop = passes.finish(looked_at, worst, || descent.objective());
         if worst < slack {
             if worst < options.tol && from_all {
                 break Status::Solved;
             }
             active.clone_from(&all);
-            descent.states.iter_mut().for_each(|state| state.active = k);
+            descent.active.fill(k as u32);
             slack = (0.5 * slack).max(options.tol);
             from_all = true;
         } else {
@@ -107,56 +120,116 @@ pub fn solve<R: LinearRows>(
     let primal = 0.5 * squared_norm(&descent.weights) + loss;
     let outcome = passes.outcome(status, primal, descent.objective(), violation);
     let width = rows.width();
-    let weights = (0..k * width).map(|at| descent.weights[at % width * k + at / width]).collect();
+    let turned = |at: usize| descent.weights[at % width * stride + at / width];
+    let weights = (0..k * width).map(turned).collect();
     Solution { weights, dual: descent.alpha, outcome }
+}
+
+/// With two alternatives w₂ = −w₁, and v = w₁ − w₂ is the hinge machine of twice the cost, whose
+/// objective is twice this one.
+fn solve_two<R: LinearRows>(
+    rows: &R,
+    choices: Choices<'_>,
+    options: &Options,
+    context: &Context,
+) -> Solution {
+    let targets: Vec<f64> =
+        choices.right.iter().map(|&c| if c == 0 { 1.0 } else { -1.0 }).collect();
+    let costs: Vec<f64> = choices.costs.iter().map(|c| 2.0 * c).collect();
+    let problem = Problem { loss: Loss::Hinge, targets: &targets, costs: &costs, shift: 0.0 };
+    let Solution { weights, dual, outcome } =
+        super::dual::solve(rows, &problem, options, None, context);
+    let both = |list: &[f64]| [0.5, -0.5].map(|half| list.iter().map(|v| half * v).collect());
+    let [first, second]: [Vec<f64>; 2] = both(&weights);
+    let outcome = Outcome { primal: 0.5 * outcome.primal, dual: 0.5 * outcome.dual, ..outcome };
+    let dual = dual.iter().flat_map(|beta| [0.5 * beta, -0.5 * beta]).collect();
+    Solution { weights: [first, second].concat(), dual, outcome }
+}
+
+/// A pass over the rows of a list, which loses those that are set aside; the largest violation met.
+struct Pass<'b, 'a, R> {
+    descent: &'b mut Descent<'a, R>,
+    list: &'b mut Vec<u32>,
+    slack: f64,
+    shrinking: bool,
+}
+
+impl<R: LinearRows> PlainLoop for Pass<'_, '_, R> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run(self) -> f64 {
+        let (mut worst, mut kept) = (f64::NEG_INFINITY, 0);
+        for s in 0..self.list.len() {
+            if let Some(&next) = self.list.get(s + AHEAD) {
+                self.descent.rows.prefetch(next as usize);
+            }
+            let i = self.list[s] as usize;
+            if self.descent.step(i, self.slack, self.shrinking, &mut worst) {
+                self.list[kept] = self.list[s];
+                kept += 1;
+            }
+        }
+        self.list.truncate(kept);
+        worst
+    }
 }
 
 impl<R: LinearRows> Descent<'_, R> {
     /// ⟨wₘ, xᵢ⟩ + [m ≠ right] for the active alternatives of row i, in their order.
-    #[inline]
+    #[inline(always)]
     fn differentiate(&mut self, i: usize) {
-        let k = self.choices.count;
-        let Row { order, active } = &self.states[i];
+        let (k, stride) = (self.choices.count, self.stride);
+        let order = &self.order[i * k..][..self.active[i] as usize];
         let right = self.choices.right[i];
-        for (at, &m) in order[..*active].iter().enumerate() {
-            self.gradient[at] = if m == right { 0.0 } else { 1.0 };
+        let (gradient, sums) = (&mut self.scratch.gradient, &mut self.scratch.sums);
+        if order.len() <= stride / LANES {
+            for (g, &m) in gradient.iter_mut().zip(order) {
+                let mut sum = 0.0;
+                self.rows.visit(i, |j, x| sum += x * self.weights[j * stride + m as usize]);
+                *g = sum + f64::from(u8::from(m != right));
+            }
+            return;
         }
-        if *active == k && order.iter().enumerate().all(|(at, &m)| at as u32 == m) {
-            let gradient = &mut self.gradient[..k];
+        for (block, sums) in sums.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
+            let mut totals = [0.0; LANES];
             self.rows.visit(i, |j, x| {
-                for (g, w) in gradient.iter_mut().zip(&self.weights[j * k..(j + 1) * k]) {
-                    *g += x * w;
+                let weights = &self.weights[j * stride + block * LANES..][..LANES];
+                for lane in 0..LANES {
+                    totals[lane] += x * weights[lane];
                 }
             });
-        } else {
-            let gradient = &mut self.gradient[..*active];
-            self.rows.visit(i, |j, x| {
-                let weights = &self.weights[j * k..(j + 1) * k];
-                for (g, &m) in gradient.iter_mut().zip(&order[..*active]) {
-                    *g += x * weights[m as usize];
-                }
-            });
+            *sums = totals;
+        }
+        for (g, &m) in gradient.iter_mut().zip(order) {
+            *g = sums[m as usize] + f64::from(u8::from(m != right));
         }
     }
 
     /// Range of the gradient over the variables of row i that can move: the largest value, and the
-    /// smallest of one that can still fall.
+    /// smallest of one that can still rise.
+    #[inline(always)]
     fn range(&self, i: usize) -> (f64, f64) {
         let k = self.choices.count;
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
-        let Row { order, active } = &self.states[i];
-        for (at, &m) in order[..*active].iter().enumerate() {
-            let (g, alpha) = (self.gradient[at], self.alpha[i * k + m as usize]);
+        let order = &self.order[i * k..][..self.active[i] as usize];
+        for (&m, &g) in order.iter().zip(&self.scratch.gradient) {
             high = high.max(g);
-            let bound = if m == self.choices.right[i] { self.choices.costs[i] } else { 0.0 };
-            if alpha < bound {
+            if self.alpha[i * k + m as usize] < self.bound(i, m) {
                 low = low.min(g);
             }
         }
         (low, high)
     }
 
+    /// The bound of αᵢᵐ.
+    #[inline(always)]
+    fn bound(&self, i: usize, m: u32) -> f64 {
+        if m == self.choices.right[i] { self.choices.costs[i] } else { 0.0 }
+    }
+
     /// Minimises over the variables of row i; whether it stays active.
+    #[inline(always)]
     fn step(&mut self, i: usize, slack: f64, shrinking: bool, worst: &mut f64) -> bool {
         let (k, right, cost) = (self.choices.count, self.choices.right[i], self.choices.costs[i]);
         self.differentiate(i);
@@ -164,7 +237,7 @@ impl<R: LinearRows> Descent<'_, R> {
         if shrinking {
             self.set_aside(i, low);
         }
-        let active = self.states[i].active;
+        let active = self.active[i] as usize;
         if active <= 1 {
             return false;
         }
@@ -174,66 +247,71 @@ impl<R: LinearRows> Descent<'_, R> {
             return !shrinking || range > slack;
         }
         let square = self.squares[i];
-        self.scratch.clear();
-        let order = &self.states[i].order[..active];
-        for (at, &m) in order.iter().enumerate() {
-            self.gradient[at] -= square * self.alpha[i * k + m as usize];
-            let own = if m == right { square * cost } else { 0.0 };
-            self.scratch.push(self.gradient[at] + own);
+        let order = &self.order[i * k..][..active];
+        let alpha = &mut self.alpha[i * k..][..k];
+        let Scratch { gradient, terms, steps, .. } = &mut self.scratch;
+        terms.clear();
+        for (g, &m) in gradient.iter_mut().zip(order) {
+            *g -= square * alpha[m as usize];
+            terms.push(if m == right { *g + square * cost } else { *g });
         }
-        let level = level(&mut self.scratch, square * cost);
-        self.scratch.clear();
-        for (at, &m) in order.iter().enumerate() {
+        let level = level(terms, square * cost);
+        steps.clear();
+        for (g, &m) in gradient.iter().zip(order) {
             let bound = if m == right { cost } else { 0.0 };
-            let alpha = &mut self.alpha[i * k + m as usize];
-            let reached = ((level - self.gradient[at]) / square).min(bound);
+            let alpha = &mut alpha[m as usize];
+            let reached = ((level - g) / square).min(bound);
             let step = reached - *alpha;
             *alpha = reached;
-            self.scratch.push(if step.abs() >= NEGLIGIBLE { step } else { 0.0 });
+            if step.abs() >= NEGLIGIBLE {
+                steps.push((m as usize, step));
+            }
         }
-        let steps = &self.scratch;
-        let weights = &mut self.weights;
+        let (weights, stride) = (&mut self.weights, self.stride);
         self.rows.visit(i, |j, x| {
-            let weights = &mut weights[j * k..(j + 1) * k];
-            for (&m, step) in order.iter().zip(steps) {
-                weights[m as usize] += x * step;
+            let weights = &mut weights[j * stride..][..stride];
+            for &(m, step) in steps.iter() {
+                weights[m] += x * step;
             }
         });
         true
     }
 
     /// Sets alternatives aside that sit at their bound with a gradient below `low`.
+    #[inline(always)]
     fn set_aside(&mut self, i: usize, low: f64) {
         let k = self.choices.count;
-        let state = &mut self.states[i];
+        let mut active = self.active[i] as usize;
         let mut at = 0;
-        while at < state.active {
-            let m = state.order[at];
-            let bound = if m == self.choices.right[i] { self.choices.costs[i] } else { 0.0 };
-            if self.alpha[i * k + m as usize] >= bound && self.gradient[at] < low {
-                state.active -= 1;
-                state.order.swap(at, state.active);
-                self.gradient.swap(at, state.active);
+        while at < active {
+            let m = self.order[i * k + at];
+            let settled = self.alpha[i * k + m as usize] >= self.bound(i, m);
+            if settled && self.scratch.gradient[at] < low {
+                active -= 1;
+                self.order.swap(i * k + at, i * k + active);
+                self.scratch.gradient.swap(at, active);
             } else {
                 at += 1;
             }
         }
+        self.active[i] = active as u32;
     }
 
     /// Total loss and largest violation with all variables.
     fn look(&mut self) -> (f64, f64) {
+        let k = self.choices.count;
         let (mut loss, mut worst) = (0.0, 0.0_f64);
         for i in 0..self.rows.rows() {
             if self.choices.costs[i] <= 0.0 {
                 continue;
             }
-            self.states[i].active = self.choices.count;
+            self.active[i] = k as u32;
             self.differentiate(i);
             let (low, high) = self.range(i);
             worst = worst.max(high - low);
             let right = self.choices.right[i];
-            let own = self.states[i].order.iter().position(|m| *m == right);
-            let own = own.map_or(0.0, |at| self.gradient[at]);
+            let own = self.order[i * k..][..k].iter().position(|m| *m == right);
+            let own = own.map_or(0.0, |at| self.scratch.gradient[at]);
             loss += self.choices.costs[i] * (high - own);
         }
         (loss, worst)

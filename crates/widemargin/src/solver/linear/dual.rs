@@ -6,6 +6,7 @@
 //! Hsieh, Chang, Lin, Keerthi and Sundararajan (2008); Ho and Lin (2012) for tubes.
 
 use super::problem::{Loss, Options, Passes, Problem, Solution, inner, primal, squared_norm};
+use super::products::Products;
 use crate::context::Context;
 use crate::kernel::{LinearRows, fetch};
 use crate::random::Generator;
@@ -61,18 +62,12 @@ impl Violation {
         self.sum += gradient.abs();
     }
 
-    /// That of `variables`, whose rows begin at `first`, at the weights as they are.
-    pub(super) fn of<R: LinearRows>(
-        rows: &R,
-        first: usize,
-        variables: &[Variable],
-        weights: &[f64],
-        epsilon: f64,
-    ) -> Self {
+    /// That of `variables` whose rows have these values ⟨w, x⟩.
+    pub(super) fn of(variables: &[Variable], values: &[f64], epsilon: f64) -> Self {
         let mut violation = Self::NONE;
-        for (i, v) in variables.iter().enumerate() {
+        for (v, value) in variables.iter().zip(values) {
             if v.lower < v.upper {
-                let gradient = rows.dot(first + i, weights) + v.ridge * v.beta - v.target;
+                let gradient = value + v.ridge * v.beta - v.target;
                 violation.see(projected(v, gradient, epsilon));
             }
         }
@@ -98,14 +93,25 @@ impl Violation {
 pub(super) enum Goal {
     /// The range of projected gradients.
     Range(f64),
+    /// The sum of their sizes, relative to what the first pass from 0 meets.
+    Share(f64),
     /// The sum of their sizes.
     Sum(f64),
 }
 
 impl Goal {
+    /// The goal once the first pass has been made.
+    pub(super) fn after_first(self, violation: &Violation) -> Self {
+        match self {
+            Self::Share(tol) => Self::Sum(tol * violation.sum),
+            other => other,
+        }
+    }
+
     pub(super) fn is_met(self, violation: &Violation) -> bool {
         match self {
             Self::Range(tol) => violation.range() <= tol,
+            Self::Share(_) => false,
             Self::Sum(tol) => violation.sum <= tol,
         }
     }
@@ -268,10 +274,10 @@ impl Descent {
         report
     }
 
-    /// How far the conditions are violated at w, without steps.
-    pub fn examine_block<R: LinearRows>(&self, rows: &R, weights: &[f64]) -> BlockReport {
+    /// How far the conditions are violated where the rows have these values ⟨w, x⟩.
+    pub fn examine_block(&self, values: &[f64]) -> BlockReport {
         let mut report = BlockReport::default();
-        report.see(&self.look(rows, weights));
+        report.see(&self.look(values));
         report
     }
 
@@ -290,9 +296,9 @@ impl Descent {
         violation
     }
 
-    /// The violation at w, without steps.
-    pub(super) fn look<R: LinearRows>(&self, rows: &R, weights: &[f64]) -> Violation {
-        Violation::of(rows, 0, &self.variables, weights, self.epsilon)
+    /// The violation where all rows have these values ⟨w, x⟩.
+    pub(super) fn look(&self, values: &[f64]) -> Violation {
+        Violation::of(&self.variables, values, self.epsilon)
     }
 }
 
@@ -460,7 +466,7 @@ fn edge(v: &Variable, gradient: f64) -> f64 {
 /// Solves the dual of a hinge, squared hinge or tube problem, from β = `start` or 0.
 ///
 /// The tolerance bounds the range of projected gradients; for tubes the sum of their sizes relative
-/// to that sum at 0.
+/// to that sum in the first pass, or at 0 where there is a start.
 pub fn solve<R: LinearRows>(
     rows: &R,
     problem: &Problem<'_>,
@@ -474,48 +480,53 @@ pub fn solve<R: LinearRows>(
         None => vec![0.0; rows.width()],
     };
     let mut generator = Generator::new(context.seed());
-    let goal = goal(problem, options);
+    let mut goal = goal(problem, options, start.is_some());
     let mut passes = Passes::new(options, context);
     let all = descent.movable();
     let mut active = all.clone();
     let mut band = Band::OPEN;
     let mut returns = 0;
-    let (status, violation) = loop {
+    let products = Products::new(rows, context);
+    let mut values = vec![0.0; rows.rows()];
+    let status = loop {
         let whole = active.len() == all.len();
         generator.shuffle(&mut active);
         let looked_at = active.len();
         let violation = descent.sweep(rows, &mut active, &mut weights, band);
         let stop = passes.finish(looked_at, violation.range(), || descent.objective(&weights));
+        goal = goal.after_first(&violation);
         if goal.is_met(&violation) {
             if !whole {
                 active.clone_from(&all);
                 band = Band::OPEN;
             } else {
-                let fresh = descent.look(rows, &weights);
+                products.write_values(&weights, &mut values);
                 returns += 1;
-                if goal.is_met(&fresh) || returns > MOST_RETURNS {
-                    break (
-                        if goal.is_met(&fresh) { Status::Solved } else { Status::AlmostSolved },
-                        fresh,
-                    );
+                if goal.is_met(&descent.look(&values)) {
+                    break Status::Solved;
+                } else if returns > MOST_RETURNS {
+                    break Status::AlmostSolved;
                 }
             }
         } else {
             band = Band::after(&violation, options.shrinking);
         }
         if let Some(status) = stop {
-            break (status, descent.look(rows, &weights));
+            products.write_values(&weights, &mut values);
+            break status;
         }
     };
+    let violation = descent.look(&values);
     let dual = descent.objective(&weights);
-    let primal = primal(rows, problem, &weights, context);
+    let primal = primal(problem, &weights, &values);
     let outcome = passes.outcome(status, primal, dual, violation.range());
     Solution { weights, dual: descent.dual(), outcome }
 }
 
-/// When a descent of `problem` may stop.
-pub(super) fn goal(problem: &Problem<'_>, options: &Options) -> Goal {
+/// When a descent of `problem`, from a start or from 0, may stop.
+pub(super) fn goal(problem: &Problem<'_>, options: &Options, started: bool) -> Goal {
     match problem.loss {
+        Loss::Tube(_) | Loss::SquaredTube(_) if !started => Goal::Share(options.tol),
         Loss::Tube(epsilon) | Loss::SquaredTube(epsilon) => {
             let rows = problem.targets.iter().zip(problem.costs);
             let at_zero = rows.map(|(t, c)| {

@@ -5,6 +5,7 @@
 //! that neither loses digits. Yu, Huang and Lin (2011).
 
 use super::problem::{Options, Passes, Problem, Solution, primal, squared_norm};
+use super::products::Products;
 use crate::context::Context;
 use crate::kernel::{LinearRows, fetch};
 use crate::random::Generator;
@@ -19,6 +20,8 @@ const AHEAD: usize = 4;
 struct Variable {
     /// α and C − α.
     parts: [f64; 2],
+    /// log α / (C − α)
+    odds: f64,
     target: f64,
     cost: f64,
     square: f64,
@@ -27,7 +30,7 @@ struct Variable {
 impl Variable {
     /// The gradient of the dual with respect to α at y⟨w, x⟩ = `margin`.
     fn gradient(&self, margin: f64) -> f64 {
-        margin + (self.parts[0] / self.parts[1]).ln()
+        margin + self.odds
     }
 
     /// Minimises over α with all others fixed; the change of α and the gradient met first.
@@ -36,16 +39,20 @@ impl Variable {
         let middle = 0.5 * self.square * (self.parts[1] - self.parts[0]) + margin;
         let (own, sign) = if middle < 0.0 { (1, -1.0) } else { (0, 1.0) };
         let old = self.parts[own];
-        let mut z = if self.cost - old < 0.5 * self.cost { 0.1 * old } else { old };
-        let slope = |z: f64| self.square * (z - old) + sign * margin + (z / (self.cost - z)).ln();
-        let mut gradient = slope(z);
+        let (mut z, mut odds) = (old, sign * self.odds);
+        if self.cost - old < 0.5 * self.cost {
+            z = 0.1 * old;
+            odds = (z / (self.cost - z)).ln();
+        }
+        let mut gradient = self.square * (z - old) + sign * margin + odds;
         let first = gradient.abs();
         let mut steps = 0;
         while steps < MOST_STEPS && gradient.abs() >= precision {
             let curvature = self.square + self.cost / (self.cost - z) / z;
             let next = z - gradient / curvature;
             z = if next <= 0.0 { 0.1 * z } else { next };
-            gradient = slope(z);
+            odds = (z / (self.cost - z)).ln();
+            gradient = self.square * (z - old) + sign * margin + odds;
             steps += 1;
         }
         if steps == 0 {
@@ -53,6 +60,7 @@ impl Variable {
         }
         self.parts[own] = z;
         self.parts[1 - own] = self.cost - z;
+        self.odds = sign * odds;
         (sign * (z - old), first)
     }
 }
@@ -72,7 +80,8 @@ pub fn solve<R: LinearRows>(
         let least = (1e-3 * cost).min(1e-8);
         let alpha = start.map_or(least, |s| s[i].abs().clamp(least, cost - least));
         let parts = [alpha, cost - alpha];
-        Variable { parts, target: problem.targets[i], cost, square: rows.squared_norm(i) }
+        let (odds, square) = ((parts[0] / parts[1]).ln(), rows.squared_norm(i));
+        Variable { parts, odds, target: problem.targets[i], cost, square }
     };
     let mut variables: Vec<Variable> = (0..rows.rows()).map(variable).collect();
     let mut weights = vec![0.0; rows.width()];
@@ -116,13 +125,14 @@ pub fn solve<R: LinearRows>(
             break status;
         }
     };
+    let values = Products::new(rows, context).values(&weights);
     let mut violation = 0.0_f64;
     for &i in &order {
         let v = &variables[i as usize];
-        violation = violation.max(v.gradient(v.target * rows.dot(i as usize, &weights)).abs());
+        violation = violation.max(v.gradient(v.target * values[i as usize]).abs());
     }
     let dual = -0.5 * squared_norm(&weights) - entropy(&variables);
-    let primal = primal(rows, problem, &weights, context);
+    let primal = primal(problem, &weights, &values);
     let outcome = passes.outcome(status, primal, dual, violation);
     let signed = |v: &Variable| if v.cost > 0.0 { v.target * v.parts[0] } else { 0.0 };
     Solution { dual: variables.iter().map(signed).collect(), weights, outcome }

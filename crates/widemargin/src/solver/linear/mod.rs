@@ -6,20 +6,24 @@
 //! its own source.
 
 mod buckets;
+mod columns;
 mod crammer_singer;
 mod dual;
 mod logistic;
 mod newton;
 mod one_class;
+mod preconditioner;
 mod problem;
 mod products;
+mod sample;
 mod sparse_weights;
 
 pub use buckets::solve as solve_buckets;
+pub use columns::Columns;
 pub use crammer_singer::{Choices, solve as solve_crammer_singer};
 pub use dual::{BlockReport, Descent, solve as solve_dual};
 pub use logistic::solve as solve_logistic_dual;
 pub use newton::solve as solve_newton;
 pub use one_class::{Half, solve as solve_one_class};
 pub use problem::{Loss, Options, Problem, Solution};
-pub use sparse_weights::{Columns, solve as solve_sparse};
+pub use sparse_weights::solve as solve_sparse;

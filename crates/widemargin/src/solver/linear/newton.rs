@@ -1,19 +1,17 @@
-//! Trust-region Newton for the smooth losses.
+//! Newton's method for the smooth losses.
 //!
 //! Steps minimise the quadratic model of `½‖w‖² + Σ Cᵢ ℓ(⟨w, xᵢ⟩, tᵢ)` by preconditioned conjugate
-//! gradients inside a ball whose radius follows how good the model was; Hessian products are
-//! Xᵀ(D(Xd)), one pass over the rows each, and because X times the step is kept, the objective along
-//! it costs no pass at all. Lin, Weng and Keerthi (2008); Hsia, Chiang and Lin (2018) for the
-//! preconditioner.
+//! gradients and are as long as a line search allows; Hessian products are Xᵀ(D(Xd)), one pass over
+//! the rows each, and because X times the step is kept, the objective along it costs no pass at
+//! all. Galli and Lin (2021); Hsia, Chiang and Lin (2018) for the preconditioner.
 
+use super::preconditioner::Preconditioner;
 use super::problem::{Loss, Options, Passes, Problem, Solution, add_scaled, inner, squared_norm};
-use super::products::Products;
+use super::products::{Listed, Products};
+use super::sample::{COARSE, STRIDE, Sample, is_worthwhile};
 use crate::context::Context;
 use crate::kernel::LinearRows;
 use crate::solver::Status;
-
-/// Weight of the diagonal of the Hessian in the preconditioner; the rest is the identity.
-const DIAGONAL_SHARE: f64 = 0.01;
 
 /// A conjugate-gradient step that adds less than this share of the average step is the last.
 const LAST_STEP: f64 = 0.5;
@@ -21,17 +19,39 @@ const LAST_STEP: f64 = 0.5;
 /// Steps of conjugate gradients.
 const MOST_INNER: usize = 1000;
 
+/// Conjugate-gradient steps of a model whose preconditioner is good.
+const WELL_SHAPED: usize = 5;
+
+/// Passes of dual descent that make a guess where weights outnumber rows.
+const GUESS_PASSES: u64 = 6;
+
 /// A step that lowers the objective by less than this share of it is lost in rounding.
 const ROUNDING: f64 = 1e-14;
 
 /// Predicted gains below this share of the objective cannot be seen in it.
 const NOISE: f64 = 1e-11;
 
-/// Solves a problem with a smooth loss, from `start` or 0; the last weight is free of charge when
-/// `free_bias` is set.
+/// Solves a problem with a smooth loss, from `start` or a guess; the last weight is free of charge
+/// when `free_bias` is set.
 ///
 /// The tolerance bounds the norm of the gradient relative to that at 0.
 pub fn solve<R: LinearRows>(
+    rows: &R,
+    problem: &Problem<'_>,
+    options: &Options,
+    start: Option<&[f64]>,
+    free_bias: bool,
+    context: &Context,
+) -> Solution {
+    let guessed = match start {
+        Some(_) => None,
+        None => guess(rows, problem, options, free_bias, context),
+    };
+    descend(rows, problem, options, start.or(guessed.as_deref()), free_bias, context)
+}
+
+/// Newton's steps from `start` or 0.
+fn descend<R: LinearRows>(
     rows: &R,
     problem: &Problem<'_>,
     options: &Options,
@@ -51,29 +71,34 @@ pub fn solve<R: LinearRows>(
         charge,
         products,
     };
-    let at_zero = squared_norm(&state.gradient().0).sqrt();
+    let (mut gradient, mut curvatures) = state.gradient();
+    let at_zero = squared_norm(&gradient).sqrt();
     if let Some(start) = start {
         state.weights.copy_from_slice(start);
         state.products.write_values(start, &mut state.values);
+        (gradient, curvatures) = state.gradient();
     }
     let mut passes = Passes::new(options, context);
     let mut objective = state.objective();
-    let (mut gradient, mut curvatures) = state.gradient();
-    let mut radius = None;
+    let mut shape = None;
     let mut stalls = 0;
     let status = loop {
         let size = squared_norm(&gradient).sqrt();
         if size <= options.tol * at_zero {
             break Status::Solved;
         }
-        let diagonal = state.preconditioner(&curvatures);
-        let bound = *radius.get_or_insert_with(|| scaled_norm(&gradient, &diagonal, true));
-        let Step { step, residual, inside, inner_steps } =
-            state.model_step(&gradient, &curvatures, &diagonal, bound);
+        let fresh =
+            || Preconditioner::new(rows, &state.products, &curvatures, &state.charge, context);
+        let current = shape.take().unwrap_or_else(fresh);
+        let Step { step, residual, inner_steps } =
+            state.model_step(&gradient, &curvatures, &current);
+        // A factor is dear: it stays as long as it serves.
+        if matches!(current, Preconditioner::Factor(_)) && inner_steps <= WELL_SHAPED {
+            shape = Some(current);
+        }
         let along = state.products.values(&step);
         let slope = inner(&gradient, &step);
         let predicted = -0.5 * (slope - inner(&step, &residual));
-        let length = scaled_norm(&step, &diagonal, false);
         if predicted <= NOISE * objective.abs() {
             // Differences of the objective are rounding now; the gradient decides.
             let before = (state.weights.clone(), state.values.clone());
@@ -93,12 +118,10 @@ pub fn solve<R: LinearRows>(
             continue;
         }
         let (mut share, mut found) = (1.0, state.objective_along(&step, &along, 1.0));
-        let full = objective - found;
         while objective - found < -1e-4 * share * slope && share > 1e-10 {
             share *= 0.5;
             found = state.objective_along(&step, &along, share);
         }
-        radius = Some(next_radius(bound, length * share.min(1.0), full / predicted, inside));
         let gained = objective - found;
         if gained > 0.0 {
             add_scaled(&mut state.weights, share, &step);
@@ -121,21 +144,33 @@ pub fn solve<R: LinearRows>(
     Solution { weights: state.weights, dual: dual_variables, outcome }
 }
 
-/// The radius after a step of `length` whose gain was `quality` times the predicted one.
-fn next_radius(radius: f64, length: f64, quality: f64, inside: bool) -> f64 {
-    if quality < 0.25 || quality.is_nan() {
-        0.25 * length.min(radius)
-    } else if quality > 0.75 && !inside {
-        4.0 * radius
-    } else {
-        radius
+/// Weights near the optimum: those of a sample where rows abound, those of a few passes of dual
+/// descent where they do not.
+fn guess<R: LinearRows>(
+    rows: &R,
+    problem: &Problem<'_>,
+    options: &Options,
+    free_bias: bool,
+    context: &Context,
+) -> Option<Vec<f64>> {
+    if is_worthwhile(rows.rows(), rows.width()) {
+        let sample = Sample::new(rows, context.seed());
+        let scaled: Vec<f64> =
+            sample.of(problem.costs).into_iter().map(|c| c * STRIDE as f64).collect();
+        let targets = sample.of(problem.targets);
+        let problem = Problem { targets: &targets, costs: &scaled, ..*problem };
+        let options = Options { tol: options.tol.max(COARSE), ..*options };
+        return Some(descend(&sample, &problem, &options, None, free_bias, context).weights);
     }
-}
-
-/// ‖v‖ in the norm of the preconditioner or its inverse.
-fn scaled_norm(vector: &[f64], diagonal: &[f64], inverse: bool) -> f64 {
-    let term = |(v, m): (&f64, &f64)| if inverse { v * v / m } else { v * v * m };
-    vector.iter().zip(diagonal).map(term).sum::<f64>().sqrt()
+    if rows.rows() > rows.width() {
+        return None;
+    }
+    let options = Options { tol: 1e-9, max_passes: GUESS_PASSES, shrinking: true };
+    let solution = match problem.loss {
+        Loss::Logistic => super::logistic::solve(rows, problem, &options, None, context),
+        _ => super::dual::solve(rows, problem, &options, None, context),
+    };
+    Some(solution.weights)
 }
 
 struct Newton<'a, R> {
@@ -148,19 +183,18 @@ struct Newton<'a, R> {
     charge: Vec<f64>,
 }
 
-/// A minimiser of the model within the radius.
+/// A minimiser of the model.
 struct Step {
     step: Vec<f64>,
     /// −g − Hs
     residual: Vec<f64>,
-    inside: bool,
     inner_steps: usize,
 }
 
 impl<R: LinearRows> Newton<'_, R> {
     fn objective(&self) -> f64 {
         let charged = self.weights.iter().zip(&self.charge).map(|(w, c)| c * w * w);
-        0.5 * charged.sum::<f64>() + self.problem.total_loss(&self.values)
+        0.5 * charged.sum::<f64>() + self.problem.total_loss(self.values.iter().copied())
     }
 
     /// The objective at w + share · step.
@@ -170,53 +204,33 @@ impl<R: LinearRows> Newton<'_, R> {
             let w = self.weights[j] + share * step[j];
             norm += self.charge[j] * w * w;
         }
-        let (loss, rows) = (self.problem.loss, self.values.iter().zip(along).enumerate());
-        let cost = |(i, (z, move_)): (usize, (&f64, &f64))| {
-            let c = self.problem.costs[i];
-            if c > 0.0 { c * loss.value(z + share * move_, self.problem.targets[i]) } else { 0.0 }
-        };
-        0.5 * norm + rows.map(cost).sum::<f64>()
+        let values = self.values.iter().zip(along).map(|(z, move_)| z + share * move_);
+        0.5 * norm + self.problem.total_loss(values)
     }
 
-    /// The gradient, and the second derivative of every row's cost.
-    fn gradient(&self) -> (Vec<f64>, Vec<f64>) {
-        let (mut slopes, mut curvatures) = (Vec::new(), Vec::new());
-        for (i, &z) in self.values.iter().enumerate() {
-            let cost = self.problem.costs[i];
-            let (slope, curvature) = self.problem.loss.derivatives(z, self.problem.targets[i]);
-            slopes.push(cost * slope);
-            curvatures.push(cost * curvature);
-        }
-        let mut gradient = self.products.transposed(|i| slopes[i]);
+    /// The gradient, and the rows with a second derivative.
+    fn gradient(&self) -> (Vec<f64>, Listed) {
+        let Problem { loss, targets, costs, .. } = *self.problem;
+        let rows = self.values.iter().zip(targets).zip(costs);
+        let (slopes, curvatures): (Vec<f64>, Vec<f64>) = rows
+            .map(|((&z, &target), &cost)| {
+                let (slope, curvature) = loss.derivatives(z, target);
+                (cost * slope, cost * curvature)
+            })
+            .unzip();
+        let mut gradient = self.products.transposed(&Listed::new(&slopes));
         for j in 0..gradient.len() {
             gradient[j] += self.charge[j] * self.weights[j];
         }
-        (gradient, curvatures)
+        (gradient, Listed::new(&curvatures))
     }
 
-    /// A mixture of the identity and the diagonal of the Hessian.
-    fn preconditioner(&self, curvatures: &[f64]) -> Vec<f64> {
-        let mut diagonal = self.products.transposed_squares(|i| curvatures[i]);
-        for (value, charge) in diagonal.iter_mut().zip(&self.charge) {
-            *value = (1.0 - DIAGONAL_SHARE) + DIAGONAL_SHARE * (*value + charge);
-        }
-        diagonal
-    }
-
-    /// Steihaug's conjugate gradients on the model.
-    fn model_step(
-        &self,
-        gradient: &[f64],
-        curvatures: &[f64],
-        diagonal: &[f64],
-        radius: f64,
-    ) -> Step {
+    /// Conjugate gradients on the model.
+    fn model_step(&self, gradient: &[f64], curvatures: &Listed, shape: &Preconditioner) -> Step {
         let width = gradient.len();
         let mut step = vec![0.0; width];
         let mut residual: Vec<f64> = gradient.iter().map(|g| -g).collect();
-        let solved =
-            |r: &[f64]| -> Vec<f64> { r.iter().zip(diagonal).map(|(r, m)| r / m).collect() };
-        let mut shaped = solved(&residual);
+        let mut shaped = shape.solve(&residual);
         let mut direction = shaped.clone();
         let mut product = inner(&shaped, &residual);
         let (mut model, mut inner_steps) = (0.0, 0);
@@ -229,27 +243,20 @@ impl<R: LinearRows> Newton<'_, R> {
             inner_steps += 1;
             let bend = inner(&direction, &image);
             if bend <= 0.0 {
-                return Step { step, residual, inside: true, inner_steps };
+                return Step { step, residual, inner_steps };
             }
             let length = product / bend;
             add_scaled(&mut step, length, &direction);
-            if scaled_norm(&step, diagonal, false) > radius {
-                add_scaled(&mut step, -length, &direction);
-                let reach = to_boundary(&step, &direction, diagonal, radius);
-                add_scaled(&mut step, reach, &direction);
-                add_scaled(&mut residual, -reach, &image);
-                return Step { step, residual, inside: false, inner_steps };
-            }
             add_scaled(&mut residual, -length, &image);
             // Q(s) = gᵀs + ½sᵀHs = −½ sᵀ(r − g)
             let reached = -0.5 * (inner(&step, &residual) - inner(&step, gradient));
             let gained = reached - model;
             let average = reached / inner_steps as f64;
             model = reached;
-            shaped = solved(&residual);
+            shaped = shape.solve(&residual);
             let next = inner(&shaped, &residual);
             if gained >= LAST_STEP * average || next <= tiny || inner_steps >= MOST_INNER {
-                return Step { step, residual, inside: true, inner_steps };
+                return Step { step, residual, inner_steps };
             }
             let keep = next / product;
             product = next;
@@ -292,17 +299,4 @@ pub(super) fn conjugate(loss: Loss, beta: f64, target: f64, cost: f64) -> f64 {
             (0.5 * ridge * beta - target) * beta + loss.tube() * beta.abs()
         }
     }
-}
-
-/// How far along `direction` the ball of the trust region ends.
-fn to_boundary(step: &[f64], direction: &[f64], diagonal: &[f64], radius: f64) -> f64 {
-    let (mut sd, mut ss, mut dd) = (0.0, 0.0, 0.0);
-    for j in 0..step.len() {
-        sd += step[j] * direction[j] * diagonal[j];
-        ss += step[j] * step[j] * diagonal[j];
-        dd += direction[j] * direction[j] * diagonal[j];
-    }
-    let room = radius * radius - ss;
-    let root = (sd * sd + dd * room.max(0.0)).sqrt();
-    if sd >= 0.0 { room / (sd + root) } else { (root - sd) / dd }
 }

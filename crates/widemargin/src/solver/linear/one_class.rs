@@ -5,7 +5,7 @@
 //! (2020).
 
 use super::problem::{Options, Passes, Solution, squared_norm};
-use super::products::Products;
+use super::products::{Listed, Products};
 use crate::context::Context;
 use crate::kernel::LinearRows;
 use crate::solver::Status;
@@ -40,7 +40,7 @@ pub fn solve<R: LinearRows>(
         rest -= take;
     }
     let products = Products::new(rows, context);
-    let mut weights = products.transposed(|i| alpha[i]);
+    let mut weights = products.transposed(&Listed::new(&alpha));
     let squares: Vec<f64> = (0..rows.rows()).map(|i| rows.squared_norm(i)).collect();
     let mut passes = Passes::new(options, context);
     let mut scratch = vec![0.0; rows.width()];

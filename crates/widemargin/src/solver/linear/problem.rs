@@ -3,9 +3,7 @@
 //! The problem is `min ½‖w‖² + Σ Cᵢ ℓ(⟨w, xᵢ⟩, tᵢ)` (‖w‖₁ in the place of ½‖w‖² for sparse weights);
 //! for the losses of two sides tᵢ is ±1, for tubes it is any number.
 
-use super::products::Products;
 use crate::context::{Context, Event};
-use crate::kernel::LinearRows;
 use crate::solver::{Outcome, Status};
 
 /// What a row costs when its value ⟨w, x⟩ is z.
@@ -45,8 +43,8 @@ impl Loss {
         match self {
             Self::Hinge => (if target * z < 1.0 { -target } else { 0.0 }, 0.0),
             Self::SquaredHinge => {
-                let short = 1.0 - target * z;
-                if short > 0.0 { (-2.0 * target * short, 2.0) } else { (0.0, 0.0) }
+                let short = (1.0 - target * z).max(0.0);
+                (-2.0 * target * short, if short > 0.0 { 2.0 } else { 0.0 })
             }
             Self::Logistic => {
                 let other = 1.0 / (1.0 + (target * z).exp());
@@ -98,10 +96,56 @@ pub struct Problem<'a> {
 
 impl Problem<'_> {
     /// Σ Cᵢ ℓ(zᵢ, tᵢ)
-    pub fn total_loss(&self, values: &[f64]) -> f64 {
+    pub fn total_loss(&self, values: impl Iterator<Item = f64>) -> f64 {
+        let rows = values.zip(self.targets).zip(self.costs);
+        if self.loss == Loss::Logistic {
+            let mut sum = LogisticSum::default();
+            rows.for_each(|((z, &t), &c)| sum.add(t * (z + self.shift), c));
+            return sum.total();
+        }
         let loss = |z: f64, target| self.loss.value(z + self.shift, target);
-        let rows = values.iter().zip(self.targets).zip(self.costs);
-        rows.map(|((&z, &t), &c)| if c > 0.0 { c * loss(z, t) } else { 0.0 }).sum()
+        rows.map(|((z, &t), &c)| if c > 0.0 { c * loss(z, t) } else { 0.0 }).sum()
+    }
+}
+
+/// Σ Cᵢ log(1 + exp(−mᵢ)) with one logarithm for many rows of one cost: that of the product of
+/// 1 + exp(−|mᵢ|), none of which exceeds 2.
+#[derive(Default)]
+struct LogisticSum {
+    sum: f64,
+    /// The cost of the rows in the product, the product less 1 and how many they are.
+    cost: f64,
+    product: f64,
+    rows: u32,
+}
+
+impl LogisticSum {
+    /// Factors whose product is a number for certain.
+    const MOST: u32 = 1000;
+
+    #[inline]
+    fn add(&mut self, margin: f64, cost: f64) {
+        if cost != self.cost || self.rows == Self::MOST {
+            self.close();
+            self.cost = cost;
+        }
+        self.rows += 1;
+        let small = (-margin.abs()).exp();
+        // (1 + p)(1 + s) − 1, so that small factors keep their digits.
+        self.product += small + self.product * small;
+        self.sum -= cost * margin.min(0.0);
+    }
+
+    fn close(&mut self) {
+        if self.cost > 0.0 {
+            self.sum += self.cost * self.product.ln_1p();
+        }
+        (self.product, self.rows) = (0.0, 0);
+    }
+
+    fn total(mut self) -> f64 {
+        self.close();
+        self.sum
     }
 }
 
@@ -186,15 +230,9 @@ impl<'a> Passes<'a> {
     }
 }
 
-/// ½‖w‖² + Σ Cᵢ ℓ(⟨w, xᵢ⟩, tᵢ)
-pub(super) fn primal<R: LinearRows>(
-    rows: &R,
-    problem: &Problem<'_>,
-    weights: &[f64],
-    context: &Context,
-) -> f64 {
-    let values = Products::new(rows, context).values(weights);
-    0.5 * squared_norm(weights) + problem.total_loss(&values)
+/// ½‖w‖² + Σ Cᵢ ℓ(⟨w, xᵢ⟩, tᵢ) at the values ⟨w, xᵢ⟩.
+pub(super) fn primal(problem: &Problem<'_>, weights: &[f64], values: &[f64]) -> f64 {
+    0.5 * squared_norm(weights) + problem.total_loss(values.iter().copied())
 }
 
 /// ‖v‖²

@@ -17,8 +17,40 @@ const PARTS: usize = 8;
 pub(super) struct Products<'a, R> {
     rows: &'a R,
     parallel: bool,
+    parts: usize,
     /// Rows of a part.
     part: usize,
+}
+
+/// Rows with a factor each, those of factor 0 left out.
+#[derive(Default)]
+pub(super) struct Listed {
+    rows: Vec<u32>,
+    factors: Vec<f64>,
+}
+
+impl Listed {
+    /// The rows whose entry is not 0.
+    pub(super) fn new(factors: &[f64]) -> Self {
+        let mut list = Self { rows: vec![0; factors.len()], factors: vec![0.0; factors.len()] };
+        let mut kept = 0;
+        for (i, &factor) in factors.iter().enumerate() {
+            (list.rows[kept], list.factors[kept]) = (i as u32, factor);
+            kept += usize::from(factor != 0.0);
+        }
+        list.rows.truncate(kept);
+        list.factors.truncate(kept);
+        list
+    }
+
+    /// The rows and their factors.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (usize, f64)> {
+        self.rows.iter().map(|&i| i as usize).zip(self.factors.iter().copied())
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
+    }
 }
 
 impl<'a, R: LinearRows> Products<'a, R> {
@@ -29,7 +61,7 @@ impl<'a, R: LinearRows> Products<'a, R> {
             n => PARTS.min(n / (2 * rows.width()).max(1)).max(1),
         };
         let part = rows.rows().div_ceil(parts).max(1);
-        Self { rows, parallel: context.is_parallel() && parts > 1, part }
+        Self { rows, parallel: context.is_parallel() && parts > 1, parts, part }
     }
 
     /// Xw
@@ -53,50 +85,44 @@ impl<'a, R: LinearRows> Products<'a, R> {
         }
     }
 
-    /// Σ of(i) · xᵢ
-    pub(super) fn transposed(&self, of: impl Fn(usize) -> f64 + Sync) -> Vec<f64> {
-        self.sum_over_parts(|i, sum| {
-            let factor = of(i);
-            if factor != 0.0 {
-                self.rows.add(i, factor, sum);
-            }
+    /// Σ fᵢxᵢ over the rows of a list.
+    pub(super) fn transposed(&self, list: &Listed) -> Vec<f64> {
+        self.sum_over_parts(list, |i, factor, sum| self.rows.add(i, factor, sum))
+    }
+
+    /// Σ fᵢxᵢ² over the rows of a list, feature by feature.
+    pub(super) fn transposed_squares(&self, list: &Listed) -> Vec<f64> {
+        self.sum_over_parts(list, |i, factor, sum| {
+            self.rows.visit(i, |j, value| sum[j] += factor * value * value);
         })
     }
 
-    /// Σ of(i) · xᵢ², feature by feature.
-    pub(super) fn transposed_squares(&self, of: impl Fn(usize) -> f64 + Sync) -> Vec<f64> {
-        self.sum_over_parts(|i, sum| {
-            let factor = of(i);
-            if factor != 0.0 {
-                self.rows.visit(i, |j, value| sum[j] += factor * value * value);
-            }
+    /// Xᵀ(F(Xd)) over the rows of a list with the diagonal F of their factors, in one pass.
+    pub(super) fn weighted_normal(&self, list: &Listed, direction: &[f64]) -> Vec<f64> {
+        self.sum_over_parts(list, |i, factor, sum| {
+            self.rows.add(i, factor * self.rows.dot(i, direction), sum);
         })
     }
 
-    /// Xᵀ(D(Xd)) for a diagonal D, in one pass.
-    pub(super) fn weighted_normal(&self, weights: &[f64], direction: &[f64]) -> Vec<f64> {
-        self.sum_over_parts(|i, sum| {
-            if weights[i] != 0.0 {
-                let factor = weights[i] * self.rows.dot(i, direction);
-                self.rows.add(i, factor, sum);
-            }
-        })
-    }
-
-    fn sum_over_parts(&self, visit: impl Fn(usize, &mut [f64]) + Sync) -> Vec<f64> {
-        let (rows, width) = (self.rows.rows(), self.rows.width());
-        let sum = |start: usize| {
+    fn sum_over_parts(
+        &self,
+        list: &Listed,
+        visit: impl Fn(usize, f64, &mut [f64]) + Sync,
+    ) -> Vec<f64> {
+        let width = self.rows.width();
+        let part = list.rows.len().div_ceil(self.parts).max(1);
+        let sum = |(rows, factors): (&[u32], &[f64])| {
             let mut sum = vec![0.0; width];
-            for i in start..(start + self.part).min(rows) {
-                visit(i, &mut sum);
+            for (&i, &factor) in rows.iter().zip(factors) {
+                visit(i as usize, factor, &mut sum);
             }
             sum
         };
-        let starts: Vec<usize> = (0..rows).step_by(self.part).collect();
+        let parts = list.rows.chunks(part).zip(list.factors.chunks(part));
         let parts: Vec<Vec<f64>> = if self.parallel {
-            starts.into_par_iter().map(sum).collect()
+            parts.collect::<Vec<_>>().into_par_iter().map(sum).collect()
         } else {
-            starts.into_iter().map(sum).collect()
+            parts.map(sum).collect()
         };
         let mut parts = parts.into_iter();
         let mut total = parts.next().unwrap_or_else(|| vec![0.0; width]);

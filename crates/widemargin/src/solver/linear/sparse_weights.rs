@@ -5,10 +5,11 @@
 //! goes as far along d as a line search allows; features whose weight is 0 with room to spare are
 //! set aside.
 
+use super::columns::Columns;
 use super::newton::conjugate;
 use super::problem::{Options, Passes, Problem, Solution};
+use super::sample::{COARSE, STRIDE, is_worthwhile, pick};
 use crate::context::Context;
-use crate::kernel::LinearRows;
 use crate::random::Generator;
 use crate::solver::Status;
 
@@ -30,55 +31,48 @@ const SMALLEST_MOVE: f64 = 1e-12;
 /// Added to every curvature, so that none is 0.
 const RIDGE: f64 = 1e-12;
 
-/// The table by columns: rows and values of every feature.
-pub struct Columns {
-    starts: Vec<usize>,
-    rows: Vec<u32>,
-    values: Vec<f64>,
-    height: usize,
-}
-
-impl Columns {
-    /// The columns of rows.
-    pub fn new<R: LinearRows>(table: &R) -> Self {
-        let mut starts = vec![0_usize; table.width() + 1];
-        for i in 0..table.rows() {
-            table.visit(i, |j, value| starts[j + 1] += usize::from(value != 0.0));
-        }
-        for j in 0..table.width() {
-            starts[j + 1] += starts[j];
-        }
-        let total = starts[table.width()];
-        let (mut rows, mut values) = (vec![0; total], vec![0.0; total]);
-        let mut next = starts.clone();
-        for i in 0..table.rows() {
-            table.visit(i, |j, value| {
-                if value != 0.0 {
-                    (rows[next[j]], values[next[j]]) = (i as u32, value);
-                    next[j] += 1;
-                }
-            });
-        }
-        Self { starts, rows, values, height: table.rows() }
-    }
-
-    /// Number of columns.
-    pub fn width(&self) -> usize {
-        self.starts.len() - 1
-    }
-
-    #[inline]
-    fn column(&self, j: usize) -> impl Iterator<Item = (usize, f64)> {
-        let range = self.starts[j]..self.starts[j + 1];
-        self.rows[range.clone()].iter().map(|&i| i as usize).zip(self.values[range].iter().copied())
-    }
-}
-
 /// Solves a problem with a smooth loss for sparse weights, from `start` or 0; the last weight is
 /// free of charge when `free_bias` is set.
 ///
 /// The tolerance bounds the sum of the violations of all weights relative to that at 0.
 pub fn solve(
+    columns: &Columns,
+    problem: &Problem<'_>,
+    options: &Options,
+    start: Option<&[f64]>,
+    free_bias: bool,
+    context: &Context,
+) -> Solution {
+    let guessed = match start {
+        Some(_) => None,
+        None => guess(columns, problem, options, free_bias, context),
+    };
+    descend(columns, problem, options, start.or(guessed.as_deref()), free_bias, context)
+}
+
+/// The weights of a sample, where rows abound.
+fn guess(
+    columns: &Columns,
+    problem: &Problem<'_>,
+    options: &Options,
+    free_bias: bool,
+    context: &Context,
+) -> Option<Vec<f64>> {
+    if !is_worthwhile(columns.height(), columns.width()) {
+        return None;
+    }
+    let picked = pick(columns.height(), context.seed());
+    let targets: Vec<f64> = picked.iter().map(|&i| problem.targets[i as usize]).collect();
+    let costs: Vec<f64> =
+        picked.iter().map(|&i| STRIDE as f64 * problem.costs[i as usize]).collect();
+    let problem = Problem { targets: &targets, costs: &costs, ..*problem };
+    let options = Options { tol: options.tol.max(COARSE), ..*options };
+    let sample = columns.sample(&picked);
+    Some(descend(&sample, &problem, &options, None, free_bias, context).weights)
+}
+
+/// Outer steps from `start` or 0.
+fn descend(
     columns: &Columns,
     problem: &Problem<'_>,
     options: &Options,
@@ -92,9 +86,8 @@ pub fn solve(
         problem,
         charge: vec![1.0; width],
         weights: vec![0.0; width],
-        values: vec![0.0; columns.height],
-        slopes: vec![0.0; columns.height],
-        curvatures: vec![0.0; columns.height],
+        values: vec![0.0; columns.height()],
+        bends: vec![[0.0; 2]; columns.height()],
         gradient: vec![0.0; width],
         diagonal: vec![0.0; width],
         cautious: false,
@@ -109,7 +102,7 @@ pub fn solve(
         state.weights.copy_from_slice(start);
         for j in 0..width {
             if start[j] != 0.0 {
-                columns.column(j).for_each(|(i, x)| state.values[i] += start[j] * x);
+                columns.visit(j, |i, x| state.values[i] += start[j] * x);
             }
         }
         state.differentiate();
@@ -125,7 +118,7 @@ pub fn solve(
         let whole = active.len() == all.len();
         let (kept, seen) = state.survey(&active, margin);
         active = kept;
-        margin = seen.worst / columns.height.max(1) as f64;
+        margin = seen.worst / columns.height().max(1) as f64;
         if seen.sum <= options.tol * at_zero {
             if whole {
                 break Status::Solved;
@@ -182,8 +175,7 @@ struct Lasso<'a> {
     /// Xw
     values: Vec<f64>,
     /// Cℓ′ and Cℓ″ of every row.
-    slopes: Vec<f64>,
-    curvatures: Vec<f64>,
+    bends: Vec<[f64; 2]>,
     gradient: Vec<f64>,
     diagonal: Vec<f64>,
     /// Whether every row of a squared loss counts in the curvature, which then bounds the true one.
@@ -193,7 +185,7 @@ struct Lasso<'a> {
 impl Lasso<'_> {
     fn objective(&self) -> f64 {
         let charged = self.weights.iter().zip(&self.charge).map(|(w, c)| c * w.abs());
-        charged.sum::<f64>() + self.problem.total_loss(&self.values)
+        charged.sum::<f64>() + self.problem.total_loss(self.values.iter().copied())
     }
 
     fn differentiate(&mut self) {
@@ -203,7 +195,7 @@ impl Lasso<'_> {
                 self.problem.loss.derivatives(self.values[i], self.problem.targets[i]);
             let bound = self.cautious && self.problem.loss.is_squared();
             let curvature = if bound { 2.0 } else { curvature };
-            (self.slopes[i], self.curvatures[i]) = (cost * slope, cost * curvature);
+            self.bends[i] = [cost * slope, cost * curvature];
         }
     }
 
@@ -214,10 +206,11 @@ impl Lasso<'_> {
         for &feature in active {
             let j = feature as usize;
             let (mut gradient, mut diagonal) = (0.0, RIDGE);
-            for (i, x) in self.columns.column(j) {
-                gradient += x * self.slopes[i];
-                diagonal += x * x * self.curvatures[i];
-            }
+            self.columns.visit(j, |i, x| {
+                let [slope, curvature] = self.bends[i];
+                gradient += x * slope;
+                diagonal += x * x * curvature;
+            });
             (self.gradient[j], self.diagonal[j]) = (gradient, diagonal);
             if self.weights[j] == 0.0 && gradient.abs() < self.charge[j] - margin {
                 continue;
@@ -239,7 +232,8 @@ impl Lasso<'_> {
         generator: &mut Generator,
     ) -> (Vec<f64>, Vec<f64>, usize) {
         let mut step = vec![0.0; self.weights.len()];
-        let mut along = vec![0.0; self.values.len()];
+        // Of every row the move and its curvature, which are wanted together.
+        let mut rows: Vec<[f64; 2]> = self.bends.iter().map(|bend| [0.0, bend[1]]).collect();
         let mut order = active.to_vec();
         let mut margin = f64::INFINITY;
         let mut inner = 0;
@@ -251,9 +245,7 @@ impl Lasso<'_> {
                 let j = order[s] as usize;
                 let (charge, diagonal) = (self.charge[j], self.diagonal[j]);
                 let mut gradient = self.gradient[j] + RIDGE * step[j];
-                for (i, x) in self.columns.column(j) {
-                    gradient += x * self.curvatures[i] * along[i];
-                }
+                self.columns.visit(j, |i, x| gradient += x * (rows[i][0] * rows[i][1]));
                 let reached = self.weights[j] + step[j];
                 if reached == 0.0 && gradient.abs() < charge - margin {
                     continue;
@@ -266,9 +258,7 @@ impl Lasso<'_> {
                 let move_ = soft_step(gradient, diagonal, reached, charge).clamp(-10.0, 10.0);
                 if move_.abs() > SMALLEST_MOVE {
                     step[j] += move_;
-                    for (i, x) in self.columns.column(j) {
-                        along[i] += x * move_;
-                    }
+                    self.columns.visit(j, |i, x| rows[i][0] += x * move_);
                 }
             }
             let whole = order.len() == active.len();
@@ -283,7 +273,7 @@ impl Lasso<'_> {
                 margin = worst / self.values.len().max(1) as f64;
             }
         }
-        (step, along, inner)
+        (step, rows.into_iter().map(|row| row[0]).collect(), inner)
     }
 
     /// Goes along the step as far as it helps; by how much the objective fell.
@@ -300,13 +290,8 @@ impl Lasso<'_> {
             for j in 0..step.len() {
                 found += self.charge[j] * (self.weights[j] + share * step[j]).abs();
             }
-            for (i, move_) in along.iter().enumerate() {
-                let cost = self.problem.costs[i];
-                if cost > 0.0 {
-                    let z = self.values[i] + share * move_;
-                    found += cost * self.problem.loss.value(z, self.problem.targets[i]);
-                }
-            }
+            let values = self.values.iter().zip(along).map(|(z, move_)| z + share * move_);
+            found += self.problem.total_loss(values);
             if found - objective <= SUFFICIENT * share * slope {
                 super::problem::add_scaled(&mut self.weights, share, step);
                 super::problem::add_scaled(&mut self.values, share, along);
@@ -327,9 +312,7 @@ impl Lasso<'_> {
             let rest = self.weights[j];
             if rest != 0.0 && rest.abs() <= SMALLEST_MOVE {
                 self.weights[j] = 0.0;
-                for (i, x) in self.columns.column(j) {
-                    self.values[i] -= rest * x;
-                }
+                self.columns.visit(j, |i, x| self.values[i] -= rest * x);
             }
         }
     }
@@ -338,7 +321,7 @@ impl Lasso<'_> {
     fn dual(&self) -> (Vec<f64>, f64) {
         let charged = self.gradient.iter().zip(&self.charge).filter(|(_, c)| **c > 0.0);
         let largest = charged.map(|(g, _)| g.abs()).fold(1.0, f64::max);
-        let beta: Vec<f64> = self.slopes.iter().map(|slope| -slope / largest).collect();
+        let beta: Vec<f64> = self.bends.iter().map(|bend| -bend[0] / largest).collect();
         let Problem { loss, targets, costs, .. } = *self.problem;
         let terms = (0..beta.len()).map(|i| conjugate(loss, beta[i], targets[i], costs[i]));
         let dual = -terms.sum::<f64>();

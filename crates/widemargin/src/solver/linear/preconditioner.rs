@@ -1,0 +1,109 @@
+//! What makes conjugate gradients on the Hessian I + XᵀDX short.
+//!
+//! Where a sample of the rows determines all weights, the Hessian of the sample, factored; where it
+//! does not, a mixture of the identity and the diagonal (Hsia, Chiang and Lin, 2018).
+
+use super::products::{Listed, Products};
+use crate::context::Context;
+use crate::kernel::LinearRows;
+use crate::random::Generator;
+use crate::solver::algebra::Cholesky;
+
+/// Weight of the diagonal of the Hessian; the rest is the identity.
+const DIAGONAL_SHARE: f64 = 0.01;
+
+/// Rows of the sample for every weight.
+const ROWS_PER_WEIGHT: usize = 40;
+
+/// Work of a factor, for every stored value of the table.
+const FACTOR_WORK: usize = 8;
+
+/// Work of the sample's Hessian, for every stored value of the table.
+const SAMPLE_WORK: usize = 4;
+
+/// Charge of a weight that is free, so that the factor exists.
+const LEAST_CHARGE: f64 = 1e-3;
+
+/// M ≈ H
+pub(super) enum Preconditioner {
+    Diagonal(Vec<f64>),
+    Factor(Cholesky),
+}
+
+impl Preconditioner {
+    /// That of the Hessian diag(`charge`) + Σ `curvatures`ᵢ xᵢxᵢᵀ.
+    pub(super) fn new<R: LinearRows>(
+        rows: &R,
+        products: &Products<'_, R>,
+        curvatures: &Listed,
+        charge: &[f64],
+        context: &Context,
+    ) -> Self {
+        let factor = stride(rows, curvatures.len())
+            .and_then(|stride| sampled(rows, stride, curvatures, charge, context));
+        if let Some(factor) = factor {
+            return Self::Factor(factor);
+        }
+        let mut diagonal = products.transposed_squares(curvatures);
+        for (value, charge) in diagonal.iter_mut().zip(charge) {
+            *value = (1.0 - DIAGONAL_SHARE) + DIAGONAL_SHARE * (*value + charge);
+        }
+        Self::Diagonal(diagonal)
+    }
+
+    /// M⁻¹r
+    pub(super) fn solve(&self, residual: &[f64]) -> Vec<f64> {
+        match self {
+            Self::Diagonal(diagonal) => residual.iter().zip(diagonal).map(|(r, m)| r / m).collect(),
+            Self::Factor(factor) => {
+                let mut solved = residual.to_vec();
+                factor.solve(&mut solved);
+                solved
+            }
+        }
+    }
+}
+
+/// One row in how many is worth being in the sample, if a sample pays at all.
+fn stride<R: LinearRows>(rows: &R, bent: usize) -> Option<usize> {
+    let (width, stored) = (rows.width(), rows.nonzeros());
+    let sample = ROWS_PER_WEIGHT * width;
+    let per_row = stored / rows.rows().max(1) + 1;
+    let cheap = width.pow(3) / 3 <= FACTOR_WORK * stored
+        && sample * per_row * per_row / 2 <= SAMPLE_WORK * stored;
+    cheap.then(|| (bent / sample).max(1))
+}
+
+/// The factor of diag(`charge`) + stride · Σ `curvatures`ᵢ xᵢxᵢᵀ over one row in `stride`.
+fn sampled<R: LinearRows>(
+    rows: &R,
+    stride: usize,
+    curvatures: &Listed,
+    charge: &[f64],
+    context: &Context,
+) -> Option<Cholesky> {
+    let width = rows.width();
+    let mut matrix = vec![0.0; width * width];
+    let mut row: Vec<(usize, f64)> = Vec::new();
+    let mut generator = Generator::new(context.seed());
+    for (i, curvature) in curvatures.iter() {
+        if !generator.bits().is_multiple_of(stride as u64) {
+            continue;
+        }
+        let factor = stride as f64 * curvature;
+        row.clear();
+        rows.visit(i, |j, value| row.push((j, value)));
+        for &(j, x) in &row {
+            let (line, own) = (&mut matrix[j * width..][..=j], factor * x);
+            for &(k, other) in &row {
+                if k <= j {
+                    line[k] += own * other;
+                }
+            }
+        }
+    }
+    for (j, charge) in charge.iter().enumerate() {
+        matrix[j * width + j] += charge.max(LEAST_CHARGE);
+    }
+    Cholesky::new(matrix, width, context).ok().flatten()
+}
