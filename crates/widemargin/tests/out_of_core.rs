@@ -61,7 +61,7 @@ fn disk_and_memory_agree() {
     let data = read_dataset(&text, &ReadOptions::new()).unwrap();
     let context = Context::new().with_threads(2).unwrap();
     let job = job(folder.path(), &text);
-    for loss in [LinearLoss::Hinge, LinearLoss::SquaredHinge] {
+    for loss in [LinearLoss::Hinge, LinearLoss::SquaredHinge, LinearLoss::Logistic] {
         let svc = LinearSvc { c: 0.05, loss, options: options(0.02), ..LinearSvc::default() };
         let expected = svc.fit(&data, &context).unwrap();
         let found = train(&OutOfCoreMachine::Classifier(svc), &job, &context).unwrap();

@@ -11,3 +11,4 @@ pub use csv::{save_csv, write_csv};
 pub use libsvm::{save_libsvm, write_libsvm, write_svm_scale};
 pub use npy::{save_npy, save_npy_labels, write_npy};
 pub use number::general;
+pub(crate) use number::push_shortest;

@@ -1,7 +1,5 @@
 //! Numbers as text: as C's `printf` writes them with `%.{digits}g`, or as short as they can be.
 
-use std::fmt::{self, Display, LowerExp, Write};
-
 /// `value` with `digits` significant digits (1 to 17) as `%.{digits}g` prints it: in scientific form
 /// when the exponent is below −4 or not below `digits`, trailing zeros left out.
 pub fn general(value: f64, digits: usize) -> String {
@@ -22,14 +20,10 @@ pub fn general(value: f64, digits: usize) -> String {
 }
 
 /// Appends the shortest text that reads back as exactly `value`.
-pub(crate) fn push_shortest<T>(text: &mut String, value: T)
-where
-    T: Display + LowerExp + Copy + Into<f64>,
-{
-    let magnitude = value.into().abs();
-    let plain = magnitude == 0.0 || (1e-5..1e17).contains(&magnitude);
-    // Writing to a string cannot fail.
-    let _: fmt::Result = if plain { write!(text, "{value}") } else { write!(text, "{value:e}") };
+pub(crate) fn push_shortest<T: ryu::Float>(text: &mut String, value: T) {
+    let mut buffer = ryu::Buffer::new();
+    let shown = buffer.format(value);
+    text.push_str(shown.strip_suffix(".0").unwrap_or(shown));
 }
 
 fn trimmed(text: &str) -> &str {

@@ -17,7 +17,7 @@ use crate::machine::{
     Precision, Preparation, Training, linear_model,
 };
 use crate::random::Generator;
-use crate::solver::linear::{BlockReport, Descent, Loss, Problem};
+use crate::solver::linear::{BlockReport, Descent, LogisticDescent, Loss, Problem, conjugate};
 use crate::solver::{Outcome, Status};
 
 /// Passes over the rows of a chunk while it is in memory.
@@ -48,8 +48,7 @@ struct Task {
 
 /// Trains on files of any size; goes on where a run of the same machine on the same files ended.
 ///
-/// Classifiers have hinge or squared hinge loss and an ℓ2 penalty; a bias is charged. Labels are
-/// numbers. At a deadline or an interruption the state is kept and the model reached is returned.
+/// Classifiers are one-vs-rest with an ℓ2 penalty; a bias is charged. Labels are numbers. At a deadline or an interruption the state is kept and the model reached is returned.
 ///
 /// # Errors
 /// [`Error::Parameter`] for what only training in memory offers, what the reader refuses, and
@@ -92,10 +91,6 @@ pub fn train(machine: &OutOfCoreMachine, job: &OutOfCore, context: &Context) -> 
 fn check(machine: &OutOfCoreMachine) -> Result<()> {
     let bias = match machine {
         OutOfCoreMachine::Classifier(svc) => {
-            if svc.loss == LinearLoss::Logistic {
-                let expected = "hinge or squared-hinge when training from disk";
-                return Err(Error::parameter("loss", expected, svc.loss));
-            }
             if svc.penalty == Penalty::L1 {
                 return Err(Error::parameter("penalty", "l2 when training from disk", "l1"));
             }
@@ -140,11 +135,14 @@ impl Task {
                 }
                 let weights: &ClassWeights = &svc.class_weights;
                 let factors = weights.resolve(&classes)?;
-                let loss =
-                    if svc.loss == LinearLoss::Hinge { Loss::Hinge } else { Loss::SquaredHinge };
+                let (kind, loss) = match svc.loss {
+                    LinearLoss::Hinge => (MachineKind::LinearSvc, Loss::Hinge),
+                    LinearLoss::SquaredHinge => (MachineKind::LinearSvc, Loss::SquaredHinge),
+                    LinearLoss::Logistic => (MachineKind::Logistic, Loss::Logistic),
+                };
                 let functions = if classes.count() == 2 { 1 } else { classes.count() };
                 Ok(Self {
-                    kind: MachineKind::LinearSvc,
+                    kind,
                     loss,
                     bias: feature(svc.bias),
                     c: svc.c,
@@ -196,8 +194,12 @@ impl Task {
         (targets, codes.iter().map(|code| self.c * factor(code)).collect())
     }
 
+    fn tolerance(&self) -> f64 {
+        self.options.tol.unwrap_or(TOLERANCE)
+    }
+
     fn is_done(&self, report: &BlockReport) -> bool {
-        let tol = self.options.tol.unwrap_or(TOLERANCE);
+        let tol = self.tolerance();
         match self.loss {
             Loss::Tube(epsilon) | Loss::SquaredTube(epsilon) => {
                 let at_zero = self.targets.iter().map(|t| (t.abs() - epsilon).max(0.0));
@@ -320,7 +322,8 @@ impl Solver<'_> {
             let problem =
                 Problem { loss: self.task.loss, targets: &targets, costs: &costs, shift: 0.0 };
             let dual = &mut function.dual[range.clone()];
-            let visit = Descend { problem, dual, weights: &mut function.weights, seed };
+            let (weights, tol) = (&mut function.weights[..], self.task.tolerance());
+            let visit = Descend { problem, dual, weights, seed, tol };
             with_chunk(&chunk.rows, self.task.bias, visit)
         };
         let functions = &mut state.functions;
@@ -360,12 +363,8 @@ impl Solver<'_> {
     /// What the dual variables add to the dual objective, as a minimum.
     fn separable_cost(&self, f: usize, function: &Function) -> f64 {
         let (targets, costs) = self.task.problem(f, 0..self.store.rows());
-        let squared = self.task.loss.is_squared();
-        let terms = function.dual.iter().zip(&targets).zip(&costs).map(|((b, t), c)| {
-            let ridge = if squared && *c > 0.0 { 0.5 / c } else { 0.0 };
-            (0.5 * ridge * b - t) * b + self.task.loss.tube() * b.abs()
-        });
-        terms.sum()
+        let terms = function.dual.iter().zip(&targets).zip(&costs);
+        terms.map(|((b, t), c)| conjugate(self.task.loss, *b, *t, *c)).sum()
     }
 }
 
@@ -391,12 +390,20 @@ struct Descend<'a> {
     dual: &'a mut [f64],
     weights: &'a mut [f64],
     seed: u64,
+    tol: f64,
 }
 
 impl ChunkTask for Descend<'_> {
     type Output = BlockReport;
 
     fn run<R: LinearRows>(self, rows: &R) -> BlockReport {
+        if self.problem.loss == Loss::Logistic {
+            let mut descent = LogisticDescent::new(rows, &self.problem, Some(self.dual), self.tol);
+            descent.add_new(rows, self.dual, self.weights);
+            let report = descent.descend_block(rows, self.weights, INNER_PASSES, self.seed);
+            self.dual.copy_from_slice(&descent.dual());
+            return report;
+        }
         let mut descent = Descent::new(rows, &self.problem, Some(self.dual));
         let report = descent.descend_block(rows, self.weights, INNER_PASSES, self.seed);
         self.dual.copy_from_slice(&descent.dual());
@@ -414,8 +421,14 @@ impl ChunkTask for Examine<'_> {
     type Output = (BlockReport, f64);
 
     fn run<R: LinearRows>(self, rows: &R) -> (BlockReport, f64) {
-        let descent = Descent::new(rows, &self.problem, Some(self.dual));
         let values: Vec<f64> = (0..rows.rows()).map(|i| rows.dot(i, self.weights)).collect();
-        (descent.examine_block(&values), self.problem.total_loss(values.into_iter()))
+        let start = Some(self.dual);
+        let report = match self.problem.loss {
+            Loss::Logistic => {
+                LogisticDescent::new(rows, &self.problem, start, TOLERANCE).examine_block(&values)
+            }
+            _ => Descent::new(rows, &self.problem, start).examine_block(&values),
+        };
+        (report, self.problem.total_loss(values.into_iter()))
     }
 }

@@ -284,7 +284,7 @@ impl<R: LinearRows> Newton<'_, R> {
 }
 
 /// sup over z of −βz − Cℓ(z, t): what β adds to the dual, as a minimum.
-pub(super) fn conjugate(loss: Loss, beta: f64, target: f64, cost: f64) -> f64 {
+pub fn conjugate(loss: Loss, beta: f64, target: f64, cost: f64) -> f64 {
     if cost <= 0.0 {
         return 0.0;
     }

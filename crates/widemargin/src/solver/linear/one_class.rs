@@ -1,8 +1,8 @@
 //! The linear one-class machine: a half-space ⟨w, x⟩ ≥ ρ away from the origin.
 //!
-//! `min ½‖Σ αᵢxᵢ‖²` with 0 ≤ αᵢ ≤ uᵢ and Σα = ν Σu. A pass computes all gradients, then moves pairs of
-//! the worst violators against each other with fresh ones, so that the sum stays. Chou, Lin and Lin
-//! (2020).
+//! `min ½‖Σ αᵢxᵢ‖²` with 0 ≤ αᵢ ≤ uᵢ and Σα = ν Σu. A pass computes the gradients of all
+//! variables that do not seem settled, then moves pairs of the worst violators against each other
+//! with fresh ones, so that the sum stays. Chou, Lin and Lin (2020).
 
 use super::problem::{Options, Passes, Solution, squared_norm};
 use super::products::{Listed, Products};
@@ -46,27 +46,40 @@ pub fn solve<R: LinearRows>(
     let mut scratch = vec![0.0; rows.width()];
     let (mut rising, mut falling) = (Vec::new(), Vec::new());
     let mut gradient = vec![0.0; rows.rows()];
+    let mut active: Vec<u32> = (0..alpha.len() as u32).collect();
     let (status, violation) = loop {
-        products.write_values(&weights, &mut gradient);
-        let (low, high) = range(&alpha, upper, &gradient);
-        let violation = (high - low).max(0.0);
-        if violation <= options.tol {
-            break (Status::Solved, violation);
+        let whole = active.len() == alpha.len();
+        if whole {
+            products.write_values(&weights, &mut gradient);
+        } else {
+            active.iter().for_each(|&i| gradient[i as usize] = rows.dot(i as usize, &weights));
         }
-        if let Some(status) = passes.stop() {
+        let (low, high) = range(&active, &alpha, upper, &gradient);
+        let violation = (high - low).max(0.0);
+        let stop = passes.stop();
+        if violation <= options.tol && whole {
+            break (Status::Solved, violation);
+        } else if violation <= options.tol || (stop.is_some() && !whole) {
+            active = (0..alpha.len() as u32).collect();
+            continue;
+        } else if let Some(status) = stop {
             break (status, violation);
         }
         rising.clear();
         falling.clear();
-        for i in 0..alpha.len() {
-            if alpha[i] < upper[i] && gradient[i] < high {
+        let shrinking = options.shrinking;
+        active.retain(|&i| {
+            let i = i as usize;
+            let (rises, falls) = (alpha[i] < upper[i], alpha[i] > 0.0);
+            if rises && gradient[i] < high {
                 rising.push(i);
             }
-            if alpha[i] > 0.0 && gradient[i] > low {
+            if falls && gradient[i] > low {
                 falling.push(i);
             }
-        }
-        let pairs = (alpha.len() / MOVED_SHARE).max(1).min(rising.len()).min(falling.len());
+            !shrinking || (gradient[i] <= high || falls) && (gradient[i] >= low || rises)
+        });
+        let pairs = (active.len() / MOVED_SHARE).max(1).min(rising.len()).min(falling.len());
         keep_first(&mut rising, pairs, |i| gradient[i]);
         keep_first(&mut falling, pairs, |i| -gradient[i]);
         for (&up, &down) in rising.iter().zip(&falling) {
@@ -97,10 +110,11 @@ pub fn solve<R: LinearRows>(
     Half { solution: Solution { weights, dual: alpha, outcome }, offset }
 }
 
-/// Smallest gradient of a variable that can rise and largest of one that can fall.
-fn range(alpha: &[f64], upper: &[f64], gradient: &[f64]) -> (f64, f64) {
+/// Smallest gradient of an active variable that can rise and largest of one that can fall.
+fn range(active: &[u32], alpha: &[f64], upper: &[f64], gradient: &[f64]) -> (f64, f64) {
     let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
-    for i in 0..alpha.len() {
+    for &i in active {
+        let i = i as usize;
         if alpha[i] < upper[i] {
             low = low.min(gradient[i]);
         }
@@ -132,7 +146,8 @@ fn offset(alpha: &[f64], upper: &[f64], gradient: &[f64]) -> f64 {
     if count > 0.0 {
         return sum / count;
     }
-    let (low, high) = range(alpha, upper, gradient);
+    let all: Vec<u32> = (0..alpha.len() as u32).collect();
+    let (low, high) = range(&all, alpha, upper, gradient);
     match (low.is_finite(), high.is_finite()) {
         (true, true) => 0.5 * (low + high),
         (true, false) => low,

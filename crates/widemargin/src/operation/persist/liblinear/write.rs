@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use super::super::libsvm::whole_label;
-use super::super::number::push_number;
 use super::CRAMMER_SINGER;
 use crate::data::read::IndexBase;
+use crate::data::write::push_shortest;
 use crate::error::{Error, Result};
 use crate::machine::{MachineKind, Model};
 
@@ -41,7 +41,7 @@ pub(in super::super) fn write(model: &Model) -> Result<Vec<u8>> {
     let _ = writeln!(text, "bias {}", if biased { 1 } else { -1 });
     if novelty {
         text.push_str("rho ");
-        push_number(&mut text, offsets[0]);
+        push_shortest(&mut text, offsets[0]);
         text.push('\n');
     }
     text.push_str("w\n");
@@ -56,7 +56,7 @@ pub(in super::super) fn write(model: &Model) -> Result<Vec<u8>> {
     }
     for line in weights.chunks_exact(functions) {
         for weight in line {
-            push_number(&mut text, *weight);
+            push_shortest(&mut text, *weight);
             text.push(' ');
         }
         text.push('\n');
