@@ -30,11 +30,20 @@ pub(crate) fn model_native(document: &[u8]) {
 
 /// LIBSVM's model files.
 pub(crate) fn model_libsvm(text: &[u8]) {
+    model_text(text, Model::to_libsvm_bytes);
+}
+
+/// LIBLINEAR's model files.
+pub(crate) fn model_liblinear(text: &[u8]) {
+    model_text(text, Model::to_liblinear_bytes);
+}
+
+fn model_text(text: &[u8], write: fn(&Model) -> widemargin::Result<Vec<u8>>) {
     let Ok(model) = Model::load_from_bytes(text) else { return };
     check(&model);
-    let Ok(written) = model.to_libsvm_bytes() else { return };
+    let Ok(written) = write(&model) else { return };
     let again = Model::load_from_bytes(&written).expect("what was written is readable");
-    let rewritten = again.to_libsvm_bytes().expect("what was read can be written");
+    let rewritten = write(&again).expect("what was read can be written");
     assert_eq!(String::from_utf8_lossy(&rewritten), String::from_utf8_lossy(&written));
 }
 

@@ -18,7 +18,8 @@ from widemargin._classic.windows import (
 from widemargin._compare import Comparison, compare
 from widemargin._core import __version__
 from widemargin._files import load
-from widemargin._linear import LinearSVC, LinearSVR, LogisticRegression
+from widemargin._linear import LinearSVC, LinearSVR
+from widemargin._logistic import LogisticRegression
 from widemargin._multiclass import MulticlassSVC, OnlineSVC
 from widemargin._novelty import SVDD, OneClassSVM
 from widemargin._progress import History, Progress

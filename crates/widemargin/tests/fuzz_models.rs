@@ -37,6 +37,11 @@ fn model_libsvm() {
 }
 
 #[test]
+fn model_liblinear() {
+    run_corpus("model_liblinear", models::model_liblinear);
+}
+
+#[test]
 #[ignore = "writes the seeds of the native loader from LIBSVM's models"]
 fn make_native_seeds() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/libsvm");

@@ -112,6 +112,33 @@ fn algorithms_agree() {
     }
 }
 
+/// More rows than a sample needs: a guess is made of some of them first.
+#[test]
+fn a_guess_from_a_sample_changes_nothing() {
+    let columns = 5;
+    let values: Vec<f64> = (0..3000 * columns).map(number).collect();
+    let side = |row: &[f64]| i64::from(row[0] - row[1] + 0.8 * number(row.len()) > 0.1 * row[2]);
+    let labels = values.chunks_exact(columns).map(side).collect();
+    let rows = Matrix::DenseF64(Dense::new(3000, columns, values.clone()).unwrap());
+    let data = Dataset::new(rows, Labels::Int(labels)).unwrap();
+    let context = Context::new();
+    let options = LinearOptions { tol: Some(1e-8), ..LinearOptions::default() };
+    for loss in [LinearLoss::SquaredHinge, LinearLoss::Logistic] {
+        let fit = |solver, bias| {
+            let svc = LinearSvc { loss, solver, bias, options, ..LinearSvc::default() };
+            svc.fit(&data, &context).unwrap().training.unwrap().outcome
+        };
+        let charged = Bias::Appended(1.0);
+        let (dual, newton) = (fit(LinearSolver::Dual, charged), fit(LinearSolver::Newton, charged));
+        assert!((dual.primal - newton.primal).abs() < 1e-7 * dual.primal, "{loss}");
+        let free = fit(LinearSolver::Newton, Bias::Free);
+        assert!(free.primal <= newton.primal && free.gap().abs() < 1e-6 * free.primal, "{loss}");
+        let sparse = LinearSvc { loss, penalty: Penalty::L1, options, ..LinearSvc::default() };
+        let outcome = sparse.fit(&data, &context).unwrap().training.unwrap().outcome;
+        assert!(outcome.gap() < 1e-5 * outcome.primal, "{loss}: {outcome:?}");
+    }
+}
+
 #[test]
 fn a_start_changes_the_way_and_not_the_optimum() {
     let data = topics(900, 5000);

@@ -10,9 +10,11 @@
 
 use rayon::prelude::*;
 
-use super::dual::{Band, Descent, Variable, Violation, along, goal, sweep};
+use super::dual::{Descent, along, goal};
 use super::problem::{Loss, Options, Passes, Problem, Solution, add_scaled, primal};
 use super::products::Products;
+use super::sweep::sweep;
+use super::variable::{Band, Variable, Violation};
 use crate::context::Context;
 use crate::kernel::LinearRows;
 use crate::random::Generator;

@@ -4,9 +4,9 @@
 //! αᵢ at a time by Newton's method on whichever of αᵢ and Cᵢ − αᵢ is the smaller at the end, so
 //! that neither loses digits. Yu, Huang and Lin (2011).
 
-use super::dual::BlockReport;
 use super::problem::{Options, Passes, Problem, Solution, primal, squared_norm};
 use super::products::{Listed, Products};
+use super::variable::BlockReport;
 use crate::context::Context;
 use crate::kernel::{LinearRows, fetch};
 use crate::random::Generator;

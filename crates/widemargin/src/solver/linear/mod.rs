@@ -2,7 +2,7 @@
 //!
 //! All minimise ½‖w‖² (or ‖w‖₁) + Σ Cᵢ ℓ(⟨w, xᵢ⟩, tᵢ) over the weights w, or the dual of that. They
 //! are the algorithms of LIBLINEAR (Fan, Chang, Hsieh, Wang and Lin, 2008): dual coordinate descent
-//! with shrinking, trust-region Newton, and coordinate descent for sparse weights; each file names
+//! with shrinking, Newton's method, and coordinate descent for sparse weights; each file names
 //! its own source.
 
 mod buckets;
@@ -17,13 +17,16 @@ mod problem;
 mod products;
 mod sample;
 mod sparse_weights;
+mod sweep;
+mod variable;
 
 pub use buckets::solve as solve_buckets;
 pub use columns::Columns;
 pub use crammer_singer::{Choices, solve as solve_crammer_singer};
-pub use dual::{BlockReport, Descent, solve as solve_dual};
+pub use dual::{Descent, solve as solve_dual};
 pub use logistic::{LogisticDescent, solve as solve_logistic_dual};
 pub use newton::{conjugate, solve as solve_newton};
 pub use one_class::{Half, solve as solve_one_class};
 pub use problem::{Loss, Options, Problem, Solution};
 pub use sparse_weights::solve as solve_sparse;
+pub use variable::BlockReport;

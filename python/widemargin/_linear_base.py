@@ -1,0 +1,222 @@
+"""What the linear estimators share."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Real
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
+from sklearn.utils import check_random_state, column_or_1d, compute_class_weight
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from widemargin import _core
+from widemargin._base import BaseTrained, checks_parameters
+from widemargin._parameters import choose
+from widemargin._progress import Monitor, as_callbacks
+from widemargin._svc import class_name
+from widemargin._tables import to_core
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from typing_extensions import Self
+
+SHARED: dict[str, list[Any]] = {
+    **choose("tol", "verbose", "max_iter", "max_time", "warm_start", "callbacks", "n_jobs"),
+    **choose("C", "random_state"),
+    "fit_intercept": ["boolean"],
+    "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
+    "dual": ["boolean", StrOptions({"auto"})],
+    "max_iter": [Interval(Real, 0, None, closed="left")],
+}
+_NOT_CONVERGED = "Liblinear failed to converge, increase the number of iterations."
+
+
+class BaseLinear(BaseTrained):
+    """What the linear estimators share."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]]
+
+    # Parameters that a machine may lack.
+    epsilon: float = 0.0
+    penalty: str = "l2"
+    multi_class: str = "ovr"
+    dual: bool | str = "auto"
+    intercept_scaling: float = 1.0
+
+    # Parameters that every derived class sets.
+    loss: str
+    C: float
+    fit_intercept: bool
+    verbose: bool | int
+    random_state: Any
+    max_iter: int
+    warm_start: bool
+    callbacks: Any
+
+    def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's tags."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _linear_settings(self) -> _core.Linear:
+        raise NotImplementedError
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, kind: str) -> Self:
+        random = check_random_state(self.random_state)
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            dtype=[np.float64, np.float32],
+            order="C",
+            accept_sparse="csr",
+            accept_large_sparse=False,
+        )
+        targets = self._targets(y)
+        weights = self._weights(sample_weight, targets, X)
+        names = getattr(self, "feature_names_in_", None)
+        monitor = Monitor(self.verbose, as_callbacks(self.callbacks))
+        settings: _core.Settings = {
+            "machine": kind,
+            "c": float(self.C),
+            "nu": 0.5,
+            "epsilon": float(self.epsilon),
+            "squared_loss": self.loss.startswith("squared"),
+            "kernel": "linear",
+            "gamma": 1.0,
+            "coef0": 0.0,
+            "degree": 1,
+            "tol": float(self.tol),
+            "shrinking": True,
+            "max_iterations": int(self.max_iter),
+            "single_precision": X.dtype == np.dtype(np.float32),
+            "scheme": "ovr",
+            "calibration": None,
+            "seed": int(random.randint(np.iinfo("i").max)),
+            "cache_megabytes": 0.0,
+            "threads": self._threads(),
+            "max_seconds": self.max_time,
+            "bias": bool(self.fit_intercept),
+            "online": None,
+            "linear": self._linear_settings(),
+        }
+        model, _, complaints = _core.fit(
+            settings,
+            to_core(X),
+            targets,
+            weights,
+            None if names is None else list(names),
+            getattr(self, "_model", None) if self.warm_start else None,
+            monitor if monitor.listens else None,
+        )
+        monitor.end(model.training, model.support_count)
+        self._adopt(model)
+        self._warn(complaints)
+        return self
+
+    def _targets(self, y: Any) -> Any:
+        return column_or_1d(y, warn=True).astype(np.float64, copy=False)
+
+    def _adopt(self, model: _core.Model) -> None:
+        self._model = model
+        self.coef_ = model.weights()
+        self.intercept_: Any = model.intercepts if self.fit_intercept else 0.0
+        self.n_iter_ = max(int(model.training.get("passes", 1)), 1)
+
+    def _warn(self, complaints: list[str]) -> None:
+        if self._model.training.get("status") == "iteration limit reached":
+            warnings.warn(_NOT_CONVERGED, ConvergenceWarning, stacklevel=4)
+        else:
+            super()._warn(complaints)
+
+    def _intercept(self) -> float | None:
+        return float(self.intercept_scaling) if self.fit_intercept else None
+
+    def to_liblinear(self) -> str:
+        """Return the model as the text of a LIBLINEAR model file.
+
+        Returns
+        -------
+        text : str
+            What LIBLINEAR's ``predict`` reads; write it to a file.
+        """
+        self._check_kept("a LIBLINEAR model file")
+        return self._model.to_liblinear().decode()
+
+
+class BaseLinearClassifier(LinearClassifierMixin, SparseCoefMixin, BaseLinear):
+    """What the linear classifiers share."""
+
+    class_weight: Any
+    _kind: ClassVar[str]
+
+    @checks_parameters
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on labelled rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors on the weight of the rows.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        return self._fit(X, y, sample_weight, self._kind)
+
+    def _targets(self, y: Any) -> tuple[NDArray[np.int64], list[Any]]:
+        labels = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        classes, codes = np.unique(labels, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                "This solver needs samples of at least 2 classes in the data, but the data contains"
+                f" only one class: {classes[0]!r}"
+            )
+        self.classes_ = classes
+        self._factors = compute_class_weight(self.class_weight, classes=classes, y=labels)
+        return codes.astype(np.int64), [class_name(label) for label in classes]
+
+    def _adopt(self, model: _core.Model) -> None:
+        super()._adopt(model)
+        if self.coef_.shape[0] == 1:
+            # Positive means the second of two classes to scikit-learn, the first to LIBLINEAR.
+            self.coef_ = -self.coef_
+            self.intercept_ = 0.0 - self.intercept_
+        elif len(self.classes_) == 2:
+            self.coef_ = (self.coef_[1] - self.coef_[0]).reshape(1, -1)
+            if self.fit_intercept:
+                self.intercept_ = np.array([self.intercept_[1] - self.intercept_[0]])
+
+
+def solver(machine: BaseLinear) -> str:
+    """Return the algorithm for what scikit-learn calls `dual`, or its error when there is none."""
+    smooth = machine.loss == "logistic" or machine.loss.startswith("squared")
+    dual = machine.dual
+    kinds = f"penalty={machine.penalty!r} and loss={machine.loss!r}"
+    if machine.penalty == "l1" and not smooth:
+        raise ValueError(
+            f"Unsupported set of arguments: The combination of {kinds} is not supported, "
+            f"Parameters: penalty={machine.penalty!r}, loss={machine.loss!r}, dual={dual!r}"
+        )
+    if (machine.penalty == "l1" and dual is True) or (dual is False and not smooth):
+        raise ValueError(
+            f"Unsupported set of arguments: The combination of {kinds} are not supported when "
+            f"dual={dual}, Parameters: penalty={machine.penalty!r}, loss={machine.loss!r}, "
+            f"dual={dual!r}"
+        )
+    if dual == "auto" or machine.penalty == "l1":
+        return "auto"
+    return "dual" if dual else "newton"

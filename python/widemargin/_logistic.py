@@ -1,0 +1,141 @@
+"""Logistic regression."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from sklearn.utils._param_validation import StrOptions
+
+from widemargin import _core
+from widemargin._docs import documented
+from widemargin._linear_base import SHARED, BaseLinearClassifier, solver
+from widemargin._parameters import choose
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@documented
+class LogisticRegression(BaseLinearClassifier):
+    """Logistic regression, one class against the rest.
+
+    The parameters of :class:`sklearn.linear_model.LogisticRegression` with ``solver="liblinear"``:
+    the constant is charged like a weight (less so with a larger `intercept_scaling`), and several
+    classes are learnt one against the rest.
+
+    Parameters
+    ----------
+    penalty : {{'l1', 'l2'}}, default='l2'
+        What weights cost; ``'l1'`` makes most of them 0.
+    dual : 'auto' or bool, default='auto'
+        Whether the dual or the primal problem is solved; the optimum is the same.
+    tol : float, default=1e-4
+        LIBLINEAR's tolerance.
+    C : float, default=1.0
+        Price of the loss.
+    {linear}
+    class_weight : dict or 'balanced', default=None
+        Factors on C by class.
+    {linear_extra}
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Weights of the features.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Constants of the functions.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, ascending.
+    {linear_attributes}
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from widemargin import LogisticRegression
+    >>> X, y = load_iris(return_X_y=True)
+    >>> LogisticRegression().fit(X, y).predict_proba(X[:1]).argmax()
+    np.int64(0)
+    """
+
+    _kind = "logistic"
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **SHARED,
+        **choose("class_weight"),
+        "penalty": [StrOptions({"l1", "l2"})],
+    }
+    loss = "logistic"
+
+    def __init__(
+        self,
+        penalty: str = "l2",
+        *,
+        dual: bool | str = "auto",
+        tol: float = 1e-4,
+        C: float = 1.0,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1,
+        class_weight: Any = None,
+        verbose: bool | int = 0,
+        random_state: Any = None,
+        max_iter: int = 1000,
+        max_time: float | None = None,
+        warm_start: bool = False,
+        callbacks: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.penalty = penalty
+        self.dual = dual
+        self.tol = tol
+        self.C = C
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.random_state = random_state
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.callbacks = callbacks
+        self.n_jobs = n_jobs
+
+    def _linear_settings(self) -> _core.Linear:
+        return {
+            "loss": "logistic",
+            "penalty": self.penalty,
+            "solver": solver(self),
+            "multiclass": "ovr",
+            "intercept": self._intercept(),
+            "class_weights": [float(factor) for factor in self._factors],
+        }
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of every class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        probabilities: NDArray[np.float64] = self._predict_proba_lr(X)
+        return probabilities
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the logarithm of the probability of every class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        logarithms : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        return np.log(self.predict_proba(X))
