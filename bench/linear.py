@@ -4,8 +4,8 @@
 
 Needs the packages `liblinear-official` and `snapml`, the data sets in WIDEMARGIN_DATA, and for
 `programs` LIBLINEAR's own `train` and `predict` in the folder LIBLINEAR_BIN. Writes tables in
-Markdown to standard output. Seconds are processor time of one thread, runs of both in turn, the best
-of REPEATS; `threads` compares wall time.
+Markdown to standard output. Seconds are processor time of one thread, runs of both in turn, the
+best of REPEATS; `threads` compares wall time.
 """
 
 import gzip
@@ -59,14 +59,20 @@ def read(name, part):
         return load_svmlight_file(file)
 
 
-def mnist():
-    """Return MNIST, odd digits against even ones, scaled to [0, 1]."""
+def digits(part):
+    """Return MNIST, `train` or `t10k`, scaled to [0, 1]."""
     folder = Path(os.environ["WIDEMARGIN_DATA"]) / "mnist"
-    with gzip.open(folder / "train-images-idx3-ubyte.gz") as file:
+    with gzip.open(folder / f"{part}-images-idx3-ubyte.gz") as file:
         pixels = np.frombuffer(file.read(), np.uint8, offset=16).reshape(-1, 784)
-    with gzip.open(folder / "train-labels-idx1-ubyte.gz") as file:
-        digits = np.frombuffer(file.read(), np.uint8, offset=8)
-    return sp.csr_matrix(pixels / 255.0), np.where(digits % 2 == 1, 1.0, -1.0)
+    with gzip.open(folder / f"{part}-labels-idx1-ubyte.gz") as file:
+        labels = np.frombuffer(file.read(), np.uint8, offset=8)
+    return sp.csr_matrix(pixels / 255.0), labels.astype(float)
+
+
+def mnist():
+    """Return MNIST, odd digits against even ones."""
+    X, y = digits("train")
+    return X, np.where(y % 2 == 1, 1.0, -1.0)
 
 
 def table(name):
