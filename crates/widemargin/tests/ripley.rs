@@ -8,9 +8,9 @@ use widemargin::data::read::{ReadOptions, read_dataset};
 use widemargin::data::{Dataset, Label, Labels};
 use widemargin::kernel::Kernel;
 use widemargin::machine::{
-    ClassicPart, Fisher, GaussianMixture, Input, KNearest, KernelFisher, KernelFisherThreshold,
-    Machine, Metric, MixtureBayes, Model, Parzen, ProbabilisticNetwork, SolverOptions, Svc,
-    Threshold, Width,
+    ClassicPart, Fisher, GaussianMixture, Input, KNearest, KernelAdatron, KernelFisher,
+    KernelFisherThreshold, Machine, Metric, MixtureBayes, Model, Parzen, Precision,
+    ProbabilisticNetwork, SolverOptions, Svc, Threshold, Width,
 };
 
 fn load(part: &str) -> Dataset {
@@ -266,4 +266,30 @@ fn rows_without_labels_are_learnt_from() {
     let plain = MixtureBayes { unlabelled: None, ..machine(50) }.fit(&load("train"), &context);
     let marked = machine(50).fit(&load("train"), &context).unwrap();
     assert_eq!(plain.unwrap().classic, marked.classic);
+}
+
+/// The optimum with a penalised offset, from a quadratic programming solver.
+#[test]
+fn the_kernel_adatron_reaches_the_optimum_with_a_penalised_offset() {
+    let best = 76.93834;
+    let fit = |rate: f64, sweeps: u64| {
+        let max_iterations = Some(sweeps);
+        let options = SolverOptions {
+            tol: 1e-6,
+            precision: Precision::F64,
+            max_iterations,
+            ..SolverOptions::default()
+        };
+        fitted(&KernelAdatron { c: 1.0, kernel: gaussian(0.3), rate, options })
+    };
+    let early = fit(1.0, 300);
+    let reached = early.training.as_ref().unwrap().outcome.dual;
+    assert!(reached > best - 0.002 && reached < best + 1e-5, "{reached}");
+    assert_eq!(wrong(&early, &load("test")), 99);
+    for rate in [0.5, 1.0, 1.9] {
+        let outcome = fit(rate, 100_000).training.unwrap().outcome;
+        assert!(outcome.status.is_solved(), "{rate}: {outcome:?}");
+        assert!((outcome.dual - best).abs() < 1e-5, "{rate}: {outcome:?}");
+        assert!(outcome.gap() >= 0.0 && outcome.gap() < 1e-3, "{rate}: {outcome:?}");
+    }
 }

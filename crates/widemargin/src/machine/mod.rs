@@ -1,5 +1,6 @@
 //! The machines: what they learn from labelled rows and the models they return.
 
+mod adatron;
 mod approximated;
 mod class_order;
 mod classic;
@@ -20,9 +21,11 @@ mod probability;
 mod regression;
 mod scaled;
 mod training;
+mod two_class;
 mod vote;
 mod warm_start;
 
+pub use adatron::KernelAdatron;
 pub use approximated::Approximated;
 pub(crate) use classic::ClassicForm;
 pub use classic::{

@@ -10,14 +10,13 @@ use super::learner::GROUP;
 use super::schedule::Epochs;
 use super::store::{Ahead, Store};
 use crate::context::Context;
-use crate::data::{ClassOrder, Dataset};
+use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
+use crate::machine::Precision;
 use crate::machine::fit::Machine;
-use crate::machine::model::{
-    ClassTable, DecisionFunction, MachineKind, Model, Part, Scheme, Training,
-};
-use crate::machine::{Precision, Preparation};
+use crate::machine::model::Model;
+use crate::machine::two_class::{TwoClass, two_classes};
 use crate::random::Generator;
 use crate::solver::{Outcome, Status};
 
@@ -247,13 +246,7 @@ impl Machine for Lasvm {
         }
         data.features().validate()?;
         self.kernel.validate()?;
-        let classes = data.labels().classes(ClassOrder::Sorted)?;
-        if classes.count() != 2 {
-            return Err(Error::Labels {
-                expected: "two classes for lasvm".into(),
-                found: format!("{} classes", classes.count()),
-            });
-        }
+        let classes = two_classes(data, "lasvm")?;
         let started = Instant::now();
         let signs: Vec<f64> =
             classes.codes.iter().map(|&code| if code == 0 { 1.0 } else { -1.0 }).collect();
@@ -330,70 +323,35 @@ impl Machine for Lasvm {
         if violation <= self.tol {
             status = Status::Solved;
         }
-        self.model(data, &classes.names, &state, cost, violation, status, started)
+        let linear: f64 = state.held.iter().map(|h| h.alpha * h.sign).sum();
+        let norm: f64 = state.held.iter().map(|h| h.alpha * (h.sign - h.gradient)).sum();
+        Ok(TwoClass {
+            data,
+            classes: &classes,
+            kernel: &self.kernel,
+            precision: Precision::F64,
+            support: state.held.iter().map(|held| (held.row, held.alpha)).collect(),
+            offset: state.offset(),
+            outcome: Outcome {
+                status,
+                primal: 0.5 * norm + cost,
+                dual: linear - 0.5 * norm,
+                violation,
+                iterations: state.steps,
+                blocks: 0,
+                kernel_rows: state.store.computed() / data.rows().max(1) as u64,
+            },
+            started,
+            parameters: vec![
+                ("c".into(), self.c.to_string()),
+                ("tol".into(), self.tol.to_string()),
+                ("online".into(), "lasvm".into()),
+            ],
+        }
+        .model())
     }
 
     fn kernel(&self) -> Option<&Kernel> {
         Some(&self.kernel)
-    }
-}
-
-impl Lasvm {
-    fn model(
-        &self,
-        data: &Dataset,
-        names: &[crate::data::Label],
-        state: &State<'_>,
-        cost: f64,
-        violation: f64,
-        status: Status,
-        started: Instant,
-    ) -> Result<Model> {
-        let mut support: Vec<&Held> = state.held.iter().filter(|h| h.alpha != 0.0).collect();
-        support.sort_by_key(|held| (held.sign < 0.0, held.row));
-        let rows: Vec<usize> = support.iter().map(|held| held.row).collect();
-        let linear: f64 = support.iter().map(|h| h.alpha * h.sign).sum();
-        let norm: f64 = support.iter().map(|h| h.alpha * (h.sign - h.gradient)).sum();
-        let positive = support.iter().filter(|held| held.sign > 0.0).count();
-        let part = Part {
-            support: 0..support.len(),
-            coefficients: support.iter().map(|held| held.alpha).collect(),
-        };
-        Ok(Model {
-            kind: MachineKind::CSvc,
-            kernel: self.kernel.clone(),
-            precision: Precision::F64,
-            support: data.features().select_rows(&rows),
-            support_rows: rows,
-            functions: vec![DecisionFunction { parts: vec![part], offset: state.offset() }],
-            self_weight: 0.0,
-            classes: Some(ClassTable {
-                names: names.to_vec(),
-                scheme: Scheme::OneVsOne,
-                support: vec![positive, support.len() - positive],
-            }),
-            calibration: None,
-            classic: None,
-            preparation: Preparation::default(),
-            feature_names: data.feature_names().map(<[String]>::to_vec),
-            training: Some(Training {
-                outcome: Outcome {
-                    status,
-                    primal: 0.5 * norm + cost,
-                    dual: linear - 0.5 * norm,
-                    violation,
-                    iterations: state.steps,
-                    blocks: 0,
-                    kernel_rows: state.store.computed() / data.rows().max(1) as u64,
-                },
-                rows: data.rows(),
-                seconds: started.elapsed().as_secs_f64(),
-                parameters: vec![
-                    ("c".into(), self.c.to_string()),
-                    ("tol".into(), self.tol.to_string()),
-                    ("online".into(), "lasvm".into()),
-                ],
-            }),
-        })
     }
 }
