@@ -47,7 +47,7 @@ SOLVERS = {
 #: LIBLINEAR's default tolerances, 0.1 for the others.
 TOLERANCE = {0: 0.01, 2: 0.01, 5: 0.01, 6: 0.01, 11: 0.0001, 21: 0.01}
 #: Tolerances near the precision of numbers.
-TIGHT = {0: 1e-6, 2: 1e-6, 4: 1e-4, 5: 1e-5, 6: 1e-5, 11: 1e-7, 12: 1e-6, 13: 1e-5, 21: 1e-5}
+TIGHT = {0: 1e-6, 2: 1e-6, 4: 2e-5, 5: 1e-5, 6: 1e-5, 11: 1e-7, 12: 1e-6, 13: 1e-5, 21: 1e-5}
 #: Objectives this close, relative to their size, are the same.
 SAME = 1e-3
 
