@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 use widemargin::Context;
 use widemargin::data::{Dataset, Dense, Labels, Layout, Matrix};
 use widemargin::kernel::Kernel;
-use widemargin::machine::{AllInOne, Machine, Model, MulticlassSvc, Precision, SolverOptions};
+use widemargin::machine::{
+    AllInOne, Machine, Model, MulticlassSvc, OnlineSvc, Precision, SolverOptions,
+};
 use widemargin::solver::Status;
 
 /// Rows around the corners of a polygon, one per class, with further features of noise.
@@ -126,4 +128,19 @@ fn a_time_limit_holds() {
         // Generous: other tests run beside this one.
         assert!(spent < 6.0, "{spent} s with {megabytes} MB");
     }
+}
+
+#[test]
+fn an_online_pass_is_the_same_on_any_number_of_threads() {
+    // Large enough for the chunks of kept rows to be shared out.
+    let data = blobs(700, 200, 5);
+    let online =
+        OnlineSvc { c: 5.0, kernel: Kernel::Gaussian { gamma: 0.05 }, ..OnlineSvc::default() };
+    let fit = |threads: usize| {
+        let context = Context::new().with_threads(threads).unwrap();
+        online.fit(&data, &context).unwrap()
+    };
+    let (one, two) = (fit(1), fit(2));
+    assert!(one.support_count() > 400, "{}", one.support_count());
+    assert_eq!(one.functions, two.functions);
 }

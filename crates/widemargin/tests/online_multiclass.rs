@@ -345,7 +345,7 @@ fn learning_goes_on_from_a_model() {
         let slack = if matches!(machine, AllInOne::Ats | AllInOne::Atm | AllInOne::Reinforced) {
             1.0
         } else {
-            // Steps on many patterns at once reach the scores in single precision.
+            // Kernel values are single precision; their last bit depends on what is packed together.
             1e-6
         };
         assert!((now - then).abs() <= slack * then, "{machine}: {now}, not {then}");

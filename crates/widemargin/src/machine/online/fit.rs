@@ -74,6 +74,11 @@ impl OnlineSvc {
     /// [`Error::Parameter`] for parameters out of range, [`Error::Kernel`] for precomputed kernels,
     /// which have no vectors to keep.
     pub fn learner(&self, context: &Context) -> Result<OnlineLearner> {
+        self.validate()?;
+        Ok(OnlineLearner::new(self.clone(), context, false))
+    }
+
+    fn validate(&self) -> Result<()> {
         if !(self.c.is_finite() && self.c > 0.0) {
             return Err(Error::parameter("c", "a finite number above 0", self.c));
         }
@@ -94,7 +99,7 @@ impl OnlineSvc {
                 found: "a table of kernel values".into(),
             });
         }
-        Ok(OnlineLearner::new(self.clone(), context))
+        Ok(())
     }
 
     /// A machine that goes on where `model` ended: its support vectors are the examples kept.
@@ -114,7 +119,18 @@ impl OnlineSvc {
 
 impl Machine for OnlineSvc {
     fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+        self.validate()?;
         data.features().validate()?;
+        context.install(|| self.train(data, context))
+    }
+
+    fn kernel(&self) -> Option<&Kernel> {
+        Some(&self.kernel)
+    }
+}
+
+impl OnlineSvc {
+    fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {
         let started = Instant::now();
         let mut names = data.labels().classes(ClassOrder::Sorted)?.names;
         if let Some(declared) = &self.classes {
@@ -125,7 +141,7 @@ impl Machine for OnlineSvc {
             return Err(Error::OneClass { label });
         }
         let parameters = Self { classes: Some(names), ..self.clone() };
-        let mut learner = parameters.learner(context)?;
+        let mut learner = OnlineLearner::new(parameters, context, context.is_parallel());
         let codes = learner.codes(data)?;
         let upper = learner.upper(data);
         let mut order: Vec<usize> = (0..data.rows()).collect();
@@ -197,10 +213,6 @@ impl Machine for OnlineSvc {
         let mut model = learner.model_with(cost, violation, status)?;
         model.feature_names = data.feature_names().map(<[String]>::to_vec);
         Ok(model)
-    }
-
-    fn kernel(&self) -> Option<&Kernel> {
-        Some(&self.kernel)
     }
 }
 

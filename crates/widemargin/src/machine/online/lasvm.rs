@@ -261,6 +261,7 @@ impl Machine for Lasvm {
                 self.kernel.clone(),
                 context.instruction_set(),
                 context.cache_bytes(),
+                false,
             ),
             held: Vec::new(),
             is_held: vec![false; data.rows()],

@@ -49,13 +49,16 @@ pub struct OnlineLearner {
     seed: u64,
     set: InstructionSet,
     cache_bytes: usize,
+    parallel: bool,
     columns: Option<usize>,
     seen: usize,
     seconds: f64,
 }
 
 impl OnlineLearner {
-    pub(super) fn new(parameters: OnlineSvc, context: &Context) -> Self {
+    /// Seed, cache and instructions are those of the context; `parallel` where it learns inside the
+    /// context's pool.
+    pub(super) fn new(parameters: OnlineSvc, context: &Context, parallel: bool) -> Self {
         let names = parameters.classes.clone().unwrap_or_default();
         let mut learner = Self {
             parameters,
@@ -65,6 +68,7 @@ impl OnlineLearner {
             seed: context.seed(),
             set: context.instruction_set(),
             cache_bytes: context.cache_bytes(),
+            parallel,
             columns: None,
             seen: 0,
             seconds: 0.0,
@@ -80,7 +84,7 @@ impl OnlineLearner {
         let kernel = self.parameters.kernel.clone();
         self.state = Some(State {
             patterns: Patterns::new(self.parameters.machine.rule(d), d),
-            store: Store::new(kernel, self.set, self.cache_bytes),
+            store: Store::new(kernel, self.set, self.cache_bytes, self.parallel),
             coefficients: Vec::new(),
             live: Vec::new(),
             place: Vec::new(),

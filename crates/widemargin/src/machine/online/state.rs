@@ -158,9 +158,6 @@ impl State {
         if self.live.is_empty() {
             return Ok(0.0);
         }
-        if parameters.strategy == Strategy::Blocks {
-            return self.old_together(parameters.tol);
-        }
         self.steps += 1;
         let set = self.store.instruction_set();
         let everyone = 0..self.patterns.len();
@@ -182,7 +179,8 @@ impl State {
                 let own = drawn(self);
                 (own.clone(), own)
             }
-            Strategy::Blocks | Strategy::WholePattern => {
+            Strategy::Blocks => return self.old_together(parameters.tol),
+            Strategy::WholePattern => {
                 let i = drawn(self).start;
                 self.touched += self.patterns.columns() as u64;
                 if self.patterns.violation_at(i) < parameters.tol {

@@ -2,7 +2,7 @@
 //!
 //! Rows of the kernel matrix among slots are kept as memory allows. A row learns of slots that were
 //! filled after it when it is next asked for, from the rows of those slots: kernel values are
-//! symmetric to the last bit.
+//! symmetric up to the rounding of their number format.
 
 use std::ops::Range;
 
@@ -65,10 +65,16 @@ impl<T: Real> Ahead<T> {
 }
 
 impl<T: Real> Store<T> {
-    /// An empty store whose rows take at most about `cache_bytes`.
-    pub(super) fn new(kernel: Kernel, set: InstructionSet, cache_bytes: usize) -> Self {
+    /// An empty store whose rows take at most about `cache_bytes`; `parallel` where it is used inside
+    /// a pool of threads.
+    pub(super) fn new(
+        kernel: Kernel,
+        set: InstructionSet,
+        cache_bytes: usize,
+        parallel: bool,
+    ) -> Self {
         Self {
-            vectors: Vectors::new(kernel, set),
+            vectors: Vectors::new(kernel, set, parallel),
             rows: Vec::new(),
             taken: Vec::new(),
             free: Vec::new(),

@@ -21,6 +21,8 @@ const PARALLEL: f64 = 4e6;
 pub(super) struct Vectors<T: Real> {
     kernel: Kernel,
     set: InstructionSet,
+    /// Whether chunks are shared out among the threads of the pool at work.
+    parallel: bool,
     chunks: Vec<Chunk<T>>,
     slots: usize,
     /// About how many feature products a kernel value costs.
@@ -35,8 +37,8 @@ struct Chunk<T: Real> {
 }
 
 impl<T: Real> Vectors<T> {
-    pub(super) fn new(kernel: Kernel, set: InstructionSet) -> Self {
-        Self { kernel, set, chunks: Vec::new(), slots: 0, products: 1.0 }
+    pub(super) fn new(kernel: Kernel, set: InstructionSet, parallel: bool) -> Self {
+        Self { kernel, set, parallel, chunks: Vec::new(), slots: 0, products: 1.0 }
     }
 
     /// The SIMD path in force.
@@ -74,7 +76,8 @@ impl<T: Real> Vectors<T> {
             blocks.query_rows(&queries, 0..count, 0..blocks.len(), &mut parts);
             Ok(out)
         };
-        let parts: Vec<Vec<T>> = if (count * self.slots) as f64 * self.products >= PARALLEL {
+        let worth = (count * self.slots) as f64 * self.products >= PARALLEL;
+        let parts: Vec<Vec<T>> = if self.parallel && worth {
             self.chunks.par_iter().map(of_chunk).collect::<Result<_>>()?
         } else {
             self.chunks.iter().map(of_chunk).collect::<Result<_>>()?
