@@ -76,12 +76,16 @@ fn a_cache_too_small_for_the_matrix_changes_no_optimum() {
             ..MulticlassSvc::default()
         };
         let whole = dual(&svc.fit(&data, &Context::new()).unwrap());
-        let small = Context::new().with_cache_bytes(4 << 20);
-        let parts = dual(&svc.fit(&data, &small).unwrap());
-        assert!((whole - parts).abs() <= 1e-4 * whole, "{machine}: {parts}, not {whole}");
-        let threads = small.with_threads(2).unwrap();
-        let again = dual(&svc.fit(&data, &threads).unwrap());
-        assert_eq!(parts, again, "{machine}: two threads");
+        // All examples at once, in blocks, and in blocks of parts of them.
+        for megabytes in [10, 4] {
+            let small = Context::new().with_cache_bytes(megabytes << 20);
+            let found = dual(&svc.fit(&data, &small).unwrap());
+            let place = format!("{machine}, {megabytes} MB");
+            assert!((whole - found).abs() <= 1e-4 * whole, "{place}: {found}, not {whole}");
+            let threads = small.with_threads(2).unwrap();
+            let again = dual(&svc.fit(&data, &threads).unwrap());
+            assert_eq!(found, again, "{place}: two threads");
+        }
     }
 }
 

@@ -3,19 +3,22 @@
 //! Scores of the block are kept in the precision of the kernel values or in double; variables are
 //! always double and feasible after every step.
 
+use super::block_rows::BlockRows;
 use super::example::Example;
 use super::table::{Table, largest};
 use crate::kernel::{PlainLoop, Real};
 
 /// Examples whose violation is at least this share of the worst take a step before the next look at
 /// all of them.
-const EAGER: f64 = 0.5;
+const EAGER: f64 = 0.4;
+
+/// Most rows that are fetched together.
+const STRETCH: usize = 16;
 
 /// A block and how far to go; `S` is the precision of its scores.
-pub(super) struct Block<'a, S, T, V: Fn(usize, &mut Vec<T>)> {
+pub(super) struct Block<'a, S, T, V> {
     pub(super) table: &'a mut Table,
-    /// Appends the kernel values of an example with all of the block.
-    pub(super) values: V,
+    pub(super) rows: V,
     /// Added to every kernel value.
     pub(super) constant: f64,
     pub(super) tol: f64,
@@ -23,18 +26,18 @@ pub(super) struct Block<'a, S, T, V: Fn(usize, &mut Vec<T>)> {
     pub(super) precision: std::marker::PhantomData<(S, T)>,
 }
 
-impl<S: Real, T: Real, V: Fn(usize, &mut Vec<T>)> PlainLoop for Block<'_, S, T, V> {
-    /// The steps taken, and which examples changed.
-    type Output = (u64, Vec<bool>);
+impl<S: Real, T: Real, V: BlockRows<T>> PlainLoop for Block<'_, S, T, V> {
+    /// The steps taken, which examples changed, and the scores, class by class.
+    type Output = (u64, Vec<bool>, Vec<S>);
 
     #[inline(always)]
-    fn run(self) -> (u64, Vec<bool>) {
+    fn run(mut self) -> Self::Output {
         let q = self.table.len();
         let mut scores = Scores::<S>::new(self.table);
         let mut touched = vec![false; q];
         let (mut violations, mut spare, mut change) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut violators, mut next) = (Vec::new(), Vec::new());
         let mut example = Example::default();
-        let mut rows: Vec<Vec<T>> = vec![Vec::new(); q];
         let constant = S::from_f64(self.constant);
         let mut steps = 0;
         while steps < self.max_steps {
@@ -43,31 +46,45 @@ impl<S: Real, T: Real, V: Fn(usize, &mut Vec<T>)> PlainLoop for Block<'_, S, T, 
             if worst <= self.tol {
                 break;
             }
-            let least = S::from_f64((EAGER * worst).max(self.tol));
+            let least = (EAGER * worst).max(self.tol);
+            let bound = S::from_f64(least);
+            violators.clear();
+            violators.extend((0..q as u32).filter(|&i| violations[i as usize] >= bound));
+            violators.sort_by(|&a, &b| {
+                let of = |i: u32| violations[i as usize].to_f64();
+                of(b).total_cmp(&of(a))
+            });
             let mut moved = false;
-            for i in 0..q {
-                if violations[i] < least {
+            for at in 0..violators.len() {
+                let i = violators[at] as usize;
+                // Steps of others may have settled it.
+                if self.table.visit(i, |c| scores.at(c, i), &mut example) < least {
                     continue;
                 }
-                // Steps of others may have settled it.
-                let now = self.table.violation_of(i, |c| scores.at(c, i));
-                if now < least.to_f64() {
-                    continue;
+                if !self.rows.holds(i) {
+                    next.clear();
+                    next.push(i as u32);
+                    for &later in &violators[at + 1..] {
+                        let j = later as usize;
+                        if next.len() == STRETCH {
+                            break;
+                        }
+                        if !self.rows.holds(j)
+                            && self.table.visit(j, |c| scores.at(c, j), &mut example) >= least
+                        {
+                            next.push(later);
+                        }
+                    }
+                    self.rows.fetch(&next);
+                    self.table.visit(i, |c| scores.at(c, i), &mut example);
                 }
                 steps += 1;
-                let gradient = |table: &Table, c: usize| {
-                    let score = |c: usize| scores.at(c, i);
-                    table.gradient_of(table.codes[i] as usize, c, score)
-                };
-                if !self.table.improve(i, gradient, &mut example, &mut change) {
+                if !self.table.improve(i, &mut example, &mut change) {
                     continue;
                 }
                 (moved, touched[i]) = (true, true);
                 scores.note(self.table, i);
-                if rows[i].is_empty() {
-                    (self.values)(i, &mut rows[i]);
-                }
-                let row = &rows[i][..q];
+                let row = &self.rows.row(i)[..q];
                 for (column, &amount) in scores.values.chunks_exact_mut(q).zip(&change) {
                     if amount != 0.0 {
                         let amount = S::from_f64(amount);
@@ -81,7 +98,7 @@ impl<S: Real, T: Real, V: Fn(usize, &mut Vec<T>)> PlainLoop for Block<'_, S, T, 
                 break;
             }
         }
-        (steps, touched)
+        (steps, touched, scores.values)
     }
 }
 
@@ -89,7 +106,8 @@ impl<S: Real, T: Real, V: Fn(usize, &mut Vec<T>)> PlainLoop for Block<'_, S, T, 
 struct Scores<S> {
     examples: usize,
     values: Vec<S>,
-    /// 0 where a variable may rise, −∞ where it may not.
+    /// 0 where a variable may rise, −∞ where it may not; one entry for a simplex, all of whose
+    /// variables may rise or none.
     rise: Vec<S>,
     /// 0 where it may fall, −∞ where it may not.
     fall: Vec<S>,
@@ -100,8 +118,9 @@ impl<S: Real> Scores<S> {
     fn new(table: &Table) -> Self {
         let q = table.len();
         let values = table.score.iter().flatten().map(|&score| S::from_f64(score)).collect();
-        let blank = vec![S::ZERO; table.classes * q];
-        let mut scores = Self { examples: q, values, rise: blank.clone(), fall: blank };
+        let fall = vec![S::ZERO; table.classes * q];
+        let rise = if table.sum.is_empty() { fall.clone() } else { vec![S::ZERO; q] };
+        let mut scores = Self { examples: q, values, rise, fall };
         (0..q).for_each(|i| scores.note(table, i));
         scores
     }
@@ -117,9 +136,14 @@ impl<S: Real> Scores<S> {
     fn note(&mut self, table: &Table, i: usize) {
         let never = S::from_f64(f64::NEG_INFINITY);
         let (q, upper) = (table.len(), table.upper[i]);
+        let simplex = !table.sum.is_empty();
+        if simplex {
+            self.rise[i] = if table.sum[i] < upper { S::ZERO } else { never };
+        }
         for (c, column) in table.alpha.iter().enumerate() {
-            let room = if table.sum.is_empty() { column[i] } else { table.sum[i] };
-            self.rise[c * q + i] = if room < upper { S::ZERO } else { never };
+            if !simplex {
+                self.rise[c * q + i] = if column[i] < upper { S::ZERO } else { never };
+            }
             self.fall[c * q + i] = if column[i] > 0.0 { S::ZERO } else { never };
         }
     }
@@ -142,7 +166,8 @@ impl<S: Real> Scores<S> {
                 let form = table.form(*y, c);
                 let (target, factor) = (S::from_f64(form.target), S::from_f64(form.factor));
                 let score = column(c);
-                let rise = &self.rise[c * q + run.start..c * q + run.end][..n];
+                let of_class = if simplex { 0 } else { c * q };
+                let rise = &self.rise[of_class + run.start..of_class + run.end][..n];
                 let fall = &self.fall[c * q + run.start..c * q + run.end][..n];
                 let mut each = |i: usize, g: S| {
                     if simplex {
@@ -170,7 +195,6 @@ impl<S: Real> Scores<S> {
                 }
             }
             if simplex {
-                // All classes of a simplex may rise together.
                 let rise = &self.rise[run.start..run.end][..n];
                 let low = &low[..n];
                 for i in 0..n {

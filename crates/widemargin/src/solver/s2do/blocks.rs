@@ -5,13 +5,14 @@ use std::marker::PhantomData;
 use std::time::{Duration, Instant};
 
 use super::block::Block;
+use super::block_rows::{BlockRows, Cut, Held};
 use super::offset::Offset;
 use super::problem::Options;
 use super::scores::{refresh, stream, update};
 use super::solve::{Ascent, scan};
 use super::table::Table;
 use crate::context::{Context, Event};
-use crate::kernel::{MatrixRows, Reuse, Row, run_plain};
+use crate::kernel::{MatrixRows, Real, Reuse, Row, run_plain};
 use crate::solver::Status;
 
 /// A block has settled when its violation is this share of that of all examples.
@@ -22,6 +23,12 @@ const FINE: f64 = 1e-4;
 
 /// Examples in the first blocks.
 const SMALL_BLOCK: usize = 384;
+
+/// Most examples that are one block together.
+const WHOLE: usize = 4096;
+
+/// Share of the tolerance to which such a block is solved.
+const WHOLE_TOL: f64 = 0.9;
 
 /// Blocks after which their size doubles.
 const GROW_AFTER: usize = 10;
@@ -56,6 +63,7 @@ impl<'a, R: MatrixRows> Blocks<'a, R> {
             fine: options.tol < FINE,
             reserve: Duration::ZERO,
             seconds_per_row: 0.0,
+            reported: None,
             steps: 0,
             blocks: 0,
         };
@@ -90,6 +98,8 @@ struct Run<'a> {
     reserve: Duration,
     /// What that takes for every example that moved.
     seconds_per_row: f64,
+    /// When the last report was made.
+    reported: Option<Instant>,
     steps: u64,
     blocks: u64,
 }
@@ -113,14 +123,16 @@ impl Run<'_> {
         tol: f64,
         nested: bool,
     ) -> Option<Status> {
-        // A part fits into half of the cache with all its rows.
         let capacity = rows.capacity();
+        if table.len() <= WHOLE.min(capacity) && rows.pieces().len() == 2 {
+            return self.ascend_whole(rows, table, tol);
+        }
+        // A part fits into half of the cache with all its rows.
         let part = ((capacity as f64 * table.len() as f64).sqrt() as usize).max(SMALL_BLOCK);
         let fits = 2 * capacity >= table.len() || part >= table.len();
         let in_parts = !nested && !fits && self.options.shrinking;
         let mut recent: Vec<u32> = Vec::new();
         let mut rounds = 0;
-        let mut reported = None;
         let (mut least, mut since) = (f64::INFINITY, 0);
         loop {
             let (violations, worst) = scan(table, self.context);
@@ -128,16 +140,7 @@ impl Run<'_> {
             if since > PATIENCE {
                 return Some(Status::AlmostSolved);
             }
-            let due = reported.is_none_or(|at: Instant| at.elapsed() >= REPORT_EVERY);
-            if self.context.is_observed() && due {
-                reported = Some(Instant::now());
-                self.context.report(&Event::Iteration {
-                    iteration: self.blocks as usize,
-                    violation: worst,
-                    objective: table.objective_and_gap().0,
-                    active: table.len(),
-                });
-            }
+            self.report(table, worst);
             if worst <= tol {
                 return None;
             }
@@ -217,20 +220,16 @@ impl Run<'_> {
     fn block<R: MatrixRows>(&mut self, rows: &R, table: &mut Table, set: &[u32], tol: f64) -> bool {
         let fetched = rows.fetch(set);
         let mut part = table.select(set);
-        let values = |i: usize, out: &mut Vec<R::Value>| cut(rows, &fetched[i], set, out);
         let left = self.options.max_iterations - self.steps;
         let most = (STEPS_PER_EXAMPLE * set.len()).min(STEP_COST / (set.len() * table.classes));
         let max_steps = left.min(most as u64);
-        let constant = self.constant;
-        let instructions = self.context.instruction_set();
+        let source = Cut::new(rows, &fetched, set);
         let (steps, touched) = if self.fine {
-            let precision = PhantomData::<(f64, R::Value)>;
-            let table = &mut part;
-            run_plain(instructions, Block { table, values, constant, tol, max_steps, precision })
+            let out = self.work::<f64, _, _>(&mut part, source, tol, max_steps);
+            (out.0, out.1)
         } else {
-            let precision = PhantomData::<(R::Value, R::Value)>;
-            let table = &mut part;
-            run_plain(instructions, Block { table, values, constant, tol, max_steps, precision })
+            let out = self.work::<R::Value, _, _>(&mut part, source, tol, max_steps);
+            (out.0, out.1)
         };
         self.steps += steps;
         self.blocks += 1;
@@ -239,20 +238,83 @@ impl Run<'_> {
             changed.push(row);
             changes.extend(table.adopt(set[w] as usize, &part, w));
         }
-        update(rows, table, &changed, &changes, constant, self.context);
+        update(rows, table, &changed, &changes, self.constant, self.context);
         !changed.is_empty()
+    }
+
+    /// The steps of a block with scores in `S`.
+    fn work<S: Real, T: Real, V: BlockRows<T>>(
+        &self,
+        table: &mut Table,
+        rows: V,
+        tol: f64,
+        max_steps: u64,
+    ) -> (u64, Vec<bool>, Vec<S>) {
+        let (constant, precision) = (self.constant, PhantomData::<(S, T)>);
+        let block = Block { table, rows, constant, tol, max_steps, precision };
+        run_plain(self.context.instruction_set(), block)
+    }
+
+    /// As [`ascend`](Self::ascend) for few examples: all of them are one block, whose steps bring
+    /// all scores up to date.
+    fn ascend_whole<R: MatrixRows>(
+        &mut self,
+        rows: &R,
+        table: &mut Table,
+        tol: f64,
+    ) -> Option<Status> {
+        let mut held: Vec<Option<Row<R::Value>>> = vec![None; table.len()];
+        let most = (STEPS_PER_EXAMPLE * table.len()).min(STEP_COST / (table.len() * table.classes));
+        loop {
+            let (_, worst) = scan(table, self.context);
+            self.report(table, worst);
+            if worst <= tol {
+                return None;
+            }
+            if let Some(status) = self.limit() {
+                return Some(status);
+            }
+            let left = self.options.max_iterations - self.steps;
+            let max_steps = left.min(most as u64);
+            let source = Held::new(rows, &mut held);
+            let (steps, moved) = if self.fine {
+                let out = self.work::<f64, _, _>(table, source, WHOLE_TOL * tol, max_steps);
+                (out.0, settle(table, out))
+            } else {
+                let out = self.work::<R::Value, _, _>(table, source, WHOLE_TOL * tol, max_steps);
+                (out.0, settle(table, out))
+            };
+            self.steps += steps;
+            self.blocks += 1;
+            if !moved {
+                if self.fine {
+                    return Some(Status::AlmostSolved);
+                }
+                self.fine = true;
+            }
+        }
+    }
+
+    fn report(&mut self, table: &Table, worst: f64) {
+        let due = self.reported.is_none_or(|at| at.elapsed() >= REPORT_EVERY);
+        if self.context.is_observed() && due {
+            self.reported = Some(Instant::now());
+            self.context.report(&Event::Iteration {
+                iteration: self.blocks as usize,
+                violation: worst,
+                objective: table.objective_and_gap().0,
+                active: table.len(),
+            });
+        }
     }
 }
 
-/// Appends the entries of a row at the examples `set`.
-fn cut<R: MatrixRows>(rows: &R, row: &Row<R::Value>, set: &[u32], out: &mut Vec<R::Value>) {
-    let mut w = 0;
-    for (part, piece) in row.iter().zip(rows.pieces().windows(2)) {
-        let part: &[R::Value] = part;
-        let end = w + set[w..].partition_point(|&v| (v as usize) < piece[1]);
-        out.extend(set[w..end].iter().map(|&v| part[v as usize - piece[0]]));
-        w = end;
+/// Takes over the scores of a block of all examples; tells whether any variable moved.
+fn settle<S: Real>(table: &mut Table, (_, touched, scores): (u64, Vec<bool>, Vec<S>)) -> bool {
+    for (column, found) in table.score.iter_mut().zip(scores.chunks_exact(touched.len())) {
+        column.iter_mut().zip(found).for_each(|(score, found)| *score = found.to_f64());
     }
+    touched.contains(&true)
 }
 
 /// Most examples in a block of one of `n` examples: blocks much smaller than the problem undo each

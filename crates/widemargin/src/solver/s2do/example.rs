@@ -30,22 +30,47 @@ pub(super) struct Example {
 }
 
 impl Example {
-    /// Forgets the components.
+    /// Takes the components `of` names among `classes` classes: whether the class has one, its
+    /// gradient, its sign and its variable.
     #[inline(always)]
-    pub(super) fn clear(&mut self) {
-        self.classes.clear();
-        self.linear.clear();
-        self.signs.clear();
-        self.now.clear();
+    pub(super) fn fill(&mut self, classes: usize, of: impl Fn(usize) -> (bool, f64, f64, f64)) {
+        self.classes.resize(classes, 0);
+        self.linear.resize(classes, 0.0);
+        self.signs.resize(classes, 0.0);
+        self.now.resize(classes, 0.0);
+        let (names, linear) = (&mut self.classes[..classes], &mut self.linear[..classes]);
+        let (signs, now) = (&mut self.signs[..classes], &mut self.now[..classes]);
+        let mut used = 0;
+        for c in 0..classes {
+            let has;
+            names[used] = c as u32;
+            (has, linear[used], signs[used], now[used]) = of(c);
+            used += usize::from(has);
+        }
+        self.classes.truncate(used);
+        self.linear.truncate(used);
+        self.signs.truncate(used);
+        self.now.truncate(used);
     }
 
-    /// Adds a component.
+    /// How far the components, whose gradients are still in `linear`, violate the optimality
+    /// conditions of a box, or of a simplex whose variables sum to `sum`.
     #[inline(always)]
-    pub(super) fn push(&mut self, class: usize, gradient: f64, sign: f64, now: f64) {
-        self.classes.push(class as u32);
-        self.linear.push(gradient);
-        self.signs.push(sign);
-        self.now.push(now);
+    pub(super) fn violation(&self, upper: f64, sum: Option<f64>) -> f64 {
+        let (mut up, mut low, mut rise) = (f64::NEG_INFINITY, f64::INFINITY, 0.0);
+        for (&g, &alpha) in self.linear.iter().zip(&self.now) {
+            up = if g > up { g } else { up };
+            let held = if alpha > 0.0 { g } else { f64::INFINITY };
+            low = if held < low { held } else { low };
+            let free = if alpha < upper { g } else { 0.0 };
+            rise = if free > rise { free } else { rise };
+        }
+        let up = match sum {
+            None => rise,
+            Some(sum) if sum < upper => up,
+            Some(_) => up - low,
+        };
+        up.max(-low).max(0.0)
     }
 
     /// Puts the maximiser into `best`; returns whether it lies on the face Σx = `upper` of a
@@ -68,6 +93,10 @@ impl Example {
         if k <= NO_CURVATURE {
             return self.solve_linear(upper, simplex);
         }
+        let mixed = self.signs.iter().any(|s| *s != self.signs[0]);
+        if simplex && !mixed && kb >= 0.0 {
+            return self.solve_simplex(ka, kb, upper);
+        }
         if kb == 0.0 {
             for p in 0..self.best.len() {
                 self.best[p] = (self.linear[p] / ka).max(0.0).min(upper);
@@ -79,10 +108,8 @@ impl Example {
             return false;
         }
         match self.signs.iter().position(|&s| s > 0.0) {
-            Some(own) if self.signs.iter().any(|&s| s < 0.0) => {
-                self.solve_mixed_face(ka, kb, upper, own);
-            }
-            _ => self.solve_face(ka, upper),
+            Some(own) if mixed => self.solve_mixed_face(ka, kb, upper, own),
+            _ => self.solve_face(ka, upper, f64::NEG_INFINITY),
         }
         true
     }
@@ -135,18 +162,49 @@ impl Example {
         });
     }
 
-    /// Σx = `upper` with equal signs: lines above a common threshold (Michelot's projection).
+    /// Equal signs and kb ≥ 0 over the simplex: x = (l − θ)₊/ka, where θ = kb Σx grows as components
+    /// fall below it, unless Σx = `upper` asks for more.
     #[inline(always)]
-    fn solve_face(&mut self, ka: f64, upper: f64) {
-        let mut threshold = f64::NEG_INFINITY;
+    fn solve_simplex(&mut self, ka: f64, kb: f64, upper: f64) -> bool {
+        let mut threshold = 0.0;
         loop {
-            let (mut sum, mut count) = (0.0, 0.0);
-            for &l in &self.linear {
-                if l > threshold {
-                    sum += l;
-                    count += 1.0;
-                }
+            let (sum, count) = self.above(threshold);
+            let next = kb * sum / (ka + kb * count);
+            if next <= threshold {
+                break;
             }
+            threshold = next;
+        }
+        let mut total = 0.0;
+        for (x, &l) in self.best.iter_mut().zip(&self.linear) {
+            *x = (l - threshold).max(0.0) / ka;
+            total += *x;
+        }
+        if total <= upper {
+            return false;
+        }
+        self.solve_face(ka, upper, threshold);
+        true
+    }
+
+    /// Sum and number of the linear terms above a threshold.
+    #[inline(always)]
+    fn above(&self, threshold: f64) -> (f64, f64) {
+        let (mut sum, mut count) = (0.0, 0.0);
+        for &l in &self.linear {
+            let above = l > threshold;
+            sum += if above { l } else { 0.0 };
+            count += if above { 1.0 } else { 0.0 };
+        }
+        (sum, count)
+    }
+
+    /// Σx = `upper` with equal signs: lines above a common threshold (Michelot's projection), which
+    /// is at least `threshold`.
+    #[inline(always)]
+    fn solve_face(&mut self, ka: f64, upper: f64, mut threshold: f64) {
+        loop {
+            let (sum, count) = self.above(threshold);
             let next = (sum - ka * upper) / count;
             if next <= threshold || count <= 1.0 {
                 threshold = threshold.max(next);

@@ -191,13 +191,10 @@ impl PlainLoop for Sweep<'_> {
         for &i in self.examples {
             let i = i as usize;
             scores(self.rows, i, self.weights, self.total, self.offset, &mut score);
-            let violation = self.table.violation_of(i, |c| score[c]);
+            let violation = self.table.visit(i, |c| score[c], &mut example);
             worst = worst.max(violation);
             self.quiet[i] = if violation <= self.still { self.quiet[i] + 1 } else { 0 };
-            let gradient = |table: &Table, c: usize| {
-                table.gradient_of(table.codes[i] as usize, c, |column| score[column])
-            };
-            if violation > 0.0 && self.table.improve(i, gradient, &mut example, &mut change) {
+            if violation > 0.0 && self.table.improve(i, &mut example, &mut change) {
                 add(self.rows, i, &change, self.weights);
                 self.total.iter_mut().zip(&change).for_each(|(total, b)| *total += b);
             }

@@ -6,6 +6,7 @@
 //! variables are those of Trinh (2012), corrected where the document misprints them.
 
 mod block;
+mod block_rows;
 mod blocks;
 mod choice;
 mod example;

@@ -115,10 +115,10 @@ impl Patterns {
     pub fn solve_pattern(&mut self, i: usize) -> (f64, Vec<(usize, Vec<f64>)>) {
         let y = self.code(i);
         let mut example = Example::default();
-        for p in (0..self.classes).filter(|&p| self.rule.uses(y, p)) {
+        example.fill(self.classes, |p| {
             let s = if self.rule.margin == Margin::Absolute { sign(y, p) } else { 1.0 };
-            example.push(p, self.gradient((i, p)), s, self.alpha(i)[p]);
-        }
+            (self.rule.uses(y, p), self.gradient((i, p)), s, self.alpha(i)[p])
+        });
         let gradients = example.linear.clone();
         let curvature = self.rule.curvature(self.classes);
         example.solve(self.diagonal[i], curvature, self.upper[i], self.is_simplex());

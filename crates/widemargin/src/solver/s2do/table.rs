@@ -166,49 +166,35 @@ impl Table {
         self.gradient_of(self.codes[i] as usize, c, |column| self.score[column][i])
     }
 
-    /// How far example `i` violates the optimality conditions, given its scores by class.
+    /// Puts the components of example `i`, given its scores by class, into `example`; returns how
+    /// far they violate the optimality conditions.
     #[inline(always)]
-    pub(super) fn violation_of(&self, i: usize, score: impl Fn(usize) -> f64) -> f64 {
-        let (y, upper) = (self.codes[i] as usize, self.upper[i]);
-        let (mut up, mut low, mut worst) = (f64::NEG_INFINITY, f64::INFINITY, 0.0_f64);
-        for c in (0..self.classes).filter(|&c| self.rule.uses(y, c)) {
-            let (g, alpha) = (self.gradient_of(y, c, &score), self.alpha[c][i]);
-            up = up.max(g);
-            if alpha > 0.0 {
-                low = low.min(g);
-                worst = worst.max(-g);
-            }
-            if alpha < upper {
-                worst = worst.max(g);
-            }
-        }
-        match self.sum.get(i) {
-            None => worst,
-            Some(&sum) if sum < upper => up.max(-low).max(0.0),
-            Some(_) => (up - low).max(-low).max(0.0),
-        }
+    pub(super) fn visit(
+        &self,
+        i: usize,
+        score: impl Fn(usize) -> f64,
+        example: &mut Example,
+    ) -> f64 {
+        let y = self.codes[i] as usize;
+        let absolute = self.rule.margin == Margin::Absolute;
+        example.fill(self.classes, |c| {
+            let s = if absolute { sign(y, c) } else { 1.0 };
+            (self.rule.uses(y, c), self.gradient_of(y, c, &score), s, self.alpha[c][i])
+        });
+        example.violation(self.upper[i], self.sum.get(i).copied())
     }
 
-    /// Moves the variables of example `i`, whose `gradient` is given class by class, to their best
-    /// values while all others stay; puts the change of its coefficients into `change`, one per class. The
-    /// scores stay as they are. Returns whether anything changed.
+    /// Moves the variables of example `i`, just put into `example` by [`visit`](Self::visit), to
+    /// their best values while all others stay; puts the change of its coefficients into `change`,
+    /// one per class. The scores stay as they are. Returns whether anything changed.
     #[inline(always)]
     pub(super) fn improve(
         &mut self,
         i: usize,
-        gradient: impl Fn(&Self, usize) -> f64,
         example: &mut Example,
         change: &mut Vec<f64>,
     ) -> bool {
         let y = self.codes[i] as usize;
-        let absolute = self.rule.margin == Margin::Absolute;
-        example.clear();
-        for c in 0..self.classes {
-            if self.rule.uses(y, c) {
-                let s = if absolute { sign(y, c) } else { 1.0 };
-                example.push(c, gradient(self, c), s, self.alpha[c][i]);
-            }
-        }
         let simplex = !self.sum.is_empty();
         let (k, upper) = (self.diagonal[i], self.upper[i]);
         let on_face = example.solve(k, self.rule.curvature(self.classes), upper, simplex);

@@ -4,6 +4,7 @@
 use std::marker::PhantomData;
 
 use super::block::Block;
+use super::block_rows::BlockRows;
 use super::patterns::{Patterns, Variable};
 use super::table::Table;
 use crate::kernel::{InstructionSet, Real, accumulate_columns, run_plain};
@@ -40,11 +41,9 @@ impl Patterns {
         let n = block.len();
         assert_eq!(values.len(), n * n, "one kernel value per pair");
         let mut table = self.table(block);
-        let row = |v: usize, out: &mut Vec<T>| out.extend_from_slice(&values[v * n..(v + 1) * n]);
-        let precision = PhantomData::<(T, T)>;
-        let work =
-            Block { table: &mut table, values: row, constant: 0.0, tol, max_steps, precision };
-        let (steps, touched) = run_plain(set, work);
+        let (rows, precision) = (Square { values, size: n }, PhantomData::<(T, T)>);
+        let work = Block { table: &mut table, rows, constant: 0.0, tol, max_steps, precision };
+        let (steps, touched, _) = run_plain(set, work);
         let mut changes = Changes::default();
         for (w, &i) in block.iter().enumerate().filter(|(w, _)| touched[*w]) {
             changes.patterns.push(i);
@@ -118,5 +117,25 @@ impl Patterns {
         let gain = changes.moves.iter().map(of).sum::<f64>();
         self.dual += gain;
         gain
+    }
+}
+
+/// The kernel matrix of a block, row after row.
+struct Square<'a, T> {
+    values: &'a [T],
+    size: usize,
+}
+
+impl<T> BlockRows<T> for Square<'_, T> {
+    #[inline(always)]
+    fn holds(&self, _: usize) -> bool {
+        true
+    }
+
+    fn fetch(&mut self, _: &[u32]) {}
+
+    #[inline(always)]
+    fn row(&self, example: usize) -> &[T] {
+        &self.values[example * self.size..(example + 1) * self.size]
     }
 }
