@@ -199,12 +199,19 @@ impl RowTask for Fit<'_> {
         let columns = (algorithm == Algorithm::Sparse).then(|| Columns::new(rows));
         let name = "two-class problems";
         self.context.report(&Event::Stage { name, total: self.functions });
+        let side_by_side = self.context.is_parallel() && self.functions > 1;
+        // Threads that have a function each have none to spare for its buckets.
+        let context = match algorithm {
+            Algorithm::Buckets if side_by_side => &self.context.clone().with_threads(1)?,
+            _ => self.context,
+        };
         let one = |f: usize| {
-            let solutions = self.function(rows, order, columns.as_ref(), &plan, algorithm, f);
+            let columns = columns.as_ref();
+            let solutions = self.function(rows, order, columns, &plan, algorithm, f, context);
             self.context.report(&Event::StageStep { name });
             solutions
         };
-        let solved: Vec<Vec<Solution>> = if self.context.is_parallel() && self.functions > 1 {
+        let solved: Vec<Vec<Solution>> = if side_by_side {
             (0..self.functions).into_par_iter().map(one).collect()
         } else {
             (0..self.functions).map(one).collect()
@@ -229,6 +236,7 @@ impl Fit<'_> {
         plan: &Plan,
         algorithm: Algorithm,
         f: usize,
+        context: &Context,
     ) -> Vec<Solution> {
         let own = |row: usize| self.classes.codes[row] as usize == f;
         let targets: Vec<f64> =
@@ -261,8 +269,7 @@ impl Fit<'_> {
                 (None, Some(weights), _) => Start::Weights(weights),
                 (None, None, _) => Start::Nowhere,
             };
-            let solution =
-                plan.solve(algorithm, rows, columns, &targets, &costs, start, self.context);
+            let solution = plan.solve(algorithm, rows, columns, &targets, &costs, start, context);
             self.report(f, &solution, &costs);
             solutions.push(solution);
         }

@@ -1,103 +1,59 @@
 //! Dual coordinate descent in buckets of rows, one thread each.
 //!
 //! A pass is cut into rounds. In a round every bucket descends over some of its own rows from the
-//! common w, and the steps are joined: β ← β + θδ, w ← w + θ ΣΔ with the θ ≤ 1 that lowers the
-//! dual most. A convex dual falls at least as far as by the average of the steps, so that the
-//! optimum is that of one bucket; when θ stays small, because the rows of the buckets are too much
-//! alike, rounds become shorter and at last the buckets take turns. All of that depends on the data
-//! alone, so that the answer has the same bits for any number of threads. After Jaggi et al. (CoCoA, 2014) and Ioannou,
-//! Mendler-Dünner and Parnell (SySCD, 2019).
+//! common w, and the steps are joined: β ← β + θδ, w ← w + θ ΣΔ with a θ ≤ 1 near the one that
+//! lowers the dual most, which is further than the average of the steps would; so the optimum is that of one
+//! bucket, and a last look at all rows, without steps, proves it. Which rows are in which bucket is
+//! drawn anew for every pass, without which rows of different buckets that contradict each other
+//! would do so for ever. All of that depends on the data alone: the answer has the same bits for
+//! any number of threads. After Jaggi et al. (CoCoA, 2014) and Ioannou, Mendler-Dünner and Parnell (SySCD, 2019).
 
-use rayon::prelude::*;
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+use std::thread;
 
-use super::dual::{Descent, along, goal};
-use super::problem::{Loss, Options, Passes, Problem, Solution, add_scaled, primal};
+use super::dual::{Descent, goal};
+use super::meeting::Meeting;
+use super::pace::Pace;
+use super::problem::{
+    Loss, Options, Passes, Problem, Solution, add_scaled, inner, primal, squared_norm,
+};
 use super::products::Products;
+use super::roster::Roster;
+use super::slots::{Recorder, Slots};
 use super::sweep::sweep;
-use super::variable::{Band, Variable, Violation};
+use super::variable::{Band, Goal, Violation};
 use crate::context::Context;
 use crate::kernel::LinearRows;
 use crate::random::Generator;
 use crate::solver::Status;
 
-/// Buckets, and so the most threads that help.
-const BUCKETS: usize = 4;
+/// Buckets, and so the most threads that help. Four hinder each other so much that they take
+/// twice the steps.
+const BUCKETS: usize = 2;
 
-/// Stored values that a bucket should look at in a round: some tens of microseconds.
-const ROUND_VALUES: usize = 1 << 15;
+/// Stored values that a bucket should look at in a round: some microseconds.
+const ROUND_VALUES: usize = 1 << 12;
+
+/// Stored values of a round for every weight, all of which are touched when steps are joined.
+const VALUES_PER_WEIGHT: usize = 16;
+
+/// Rounds of a pass over all rows, if that leaves them [`ROUND_VALUES`].
+const ROUNDS: usize = 16;
+
+/// The least share of the separate steps that is as good as all of them; the dual falls up to twice
+/// the best share.
+const NEARLY_WHOLE: f64 = 0.75;
 
 /// Joint steps shorter than this share of the separate ones ask for shorter rounds.
-const SHORT: f64 = 0.7;
+const SHORT: f64 = 0.6;
 
 /// Rows of the shortest round.
-const SHORTEST_ROUND: usize = 64;
+const SHORTEST_ROUND: usize = 32;
 
-/// How often a descent that believed to be done is sent back by the last pass.
+/// How often a descent that believed to be done is sent back by the last look.
 const MOST_RETURNS: u32 = 20;
 
-/// The rows of one thread.
-struct Bucket<'a> {
-    first: usize,
-    variables: &'a mut [Variable],
-    all: Vec<u32>,
-    active: Vec<u32>,
-    /// Where the next round begins in `active`, and how many before it stay active.
-    next: usize,
-    kept: usize,
-    weights: Vec<f64>,
-    before: Vec<(u32, f64)>,
-    generator: Generator,
-    violation: Violation,
-}
-
-impl Bucket<'_> {
-    /// Descends over rows `next..next + count` from the common weights; `weights` becomes the change.
-    fn round<R: LinearRows>(
-        &mut self,
-        rows: &R,
-        count: usize,
-        common: &[f64],
-        band: Band,
-        loss: Loss,
-    ) {
-        self.weights.copy_from_slice(common);
-        let end = (self.next + count).min(self.active.len());
-        let part = &mut self.active[self.next..end];
-        self.before.clear();
-        self.before.extend(part.iter().map(|&i| (i, self.variables[i as usize].beta)));
-        let (first, variables) = (self.first, &mut *self.variables);
-        let (kept, violation) = sweep(rows, first, variables, part, &mut self.weights, band, loss);
-        self.violation = self.violation.join(violation);
-        self.active.copy_within(self.next..self.next + kept, self.kept);
-        self.kept += kept;
-        self.next = end;
-        add_scaled(&mut self.weights, -1.0, common);
-    }
-
-    /// Descends over all its rows with the common weights.
-    fn turn<R: LinearRows>(&mut self, rows: &R, weights: &mut [f64], band: Band, loss: Loss) {
-        let (kept, violation) =
-            sweep(rows, self.first, self.variables, &mut self.active, weights, band, loss);
-        (self.kept, self.violation) = (kept, violation);
-    }
-
-    /// Variables before the round with their steps.
-    fn steps(&self) -> impl Iterator<Item = (Variable, f64)> {
-        self.before.iter().map(|&(i, beta)| {
-            let now = self.variables[i as usize];
-            (Variable { beta, ..now }, now.beta - beta)
-        })
-    }
-
-    fn take_back(&mut self, share: f64) {
-        for &(i, beta) in &self.before {
-            let variable = &mut self.variables[i as usize];
-            variable.beta = beta + share * (variable.beta - beta);
-        }
-    }
-}
-
-/// Solves what [`solve`](super::dual::solve) solves, on the threads of the context.
+/// Solves what [`solve`](super::dual::solve) solves, on up to two threads.
 pub fn solve<R: LinearRows>(
     rows: &R,
     problem: &Problem<'_>,
@@ -106,144 +62,300 @@ pub fn solve<R: LinearRows>(
     context: &Context,
 ) -> Solution {
     let mut descent = Descent::new(rows, problem, start);
-    let mut weights = descent.weights(rows);
-    let epsilon = descent.epsilon;
-    let mut goal = goal(problem, options, start.is_some());
-    let mut passes = Passes::new(options, context);
-    let mut variables = std::mem::take(&mut descent.variables);
-    let size = variables.len().div_ceil(BUCKETS).max(1);
-    let mut buckets: Vec<Bucket<'_>> = variables
-        .chunks_mut(size)
-        .enumerate()
-        .map(|(b, variables)| {
-            let movable = |i: &u32| variables[*i as usize].lower < variables[*i as usize].upper;
-            let all: Vec<u32> = (0..variables.len() as u32).filter(movable).collect();
-            Bucket {
-                first: b * size,
-                active: all.clone(),
-                all,
-                variables,
-                next: 0,
-                kept: 0,
-                weights: vec![0.0; weights.len()],
-                before: Vec::new(),
-                generator: Generator::new(context.seed() ^ (b as u64 + 1) << 32),
-                violation: Violation::NONE,
-            }
-        })
-        .collect();
-    let everyone: usize = buckets.iter().map(|bucket| bucket.all.len()).sum();
+    let mut weights = match start {
+        Some(_) => descent.weights(rows),
+        None => vec![0.0; rows.width()],
+    };
+    let movable = descent.movable();
+    let bucket = |number: usize| {
+        let seed = context.seed() ^ (number as u64 + 1) << 32;
+        Mutex::new(Bucket::new(dealt(&movable, number).collect(), options.shrinking, seed))
+    };
     let per_row = (rows.nonzeros() / rows.rows().max(1)).max(1);
-    let mut per_round = ROUND_VALUES.max(2 * rows.width()).div_ceil(per_row);
-    let mut in_turn = false;
-    let mut band = Band::OPEN;
-    let mut returns = 0;
+    let round = (VALUES_PER_WEIGHT * rows.width()).min(rows.nonzeros() / (ROUNDS * BUCKETS));
+    let team = Team {
+        rows,
+        loss: problem.loss,
+        slots: Slots::new(&descent.variables.list),
+        buckets: [0, 1].map(bucket),
+        parts: Default::default(),
+        order: RwLock::new(Order {
+            stay: true,
+            band: Band::OPEN,
+            per_round: round.max(ROUND_VALUES).div_ceil(per_row).max(SHORTEST_ROUND),
+            looked_at: movable.len(),
+            longest: movable.len().div_ceil(BUCKETS),
+        }),
+    };
+    let mut lead = Lead {
+        goal: goal(problem, options, start.is_some()),
+        passes: Passes::new(options, context),
+        shrinking: options.shrinking,
+        movable: &movable,
+        done: false,
+        stop: None,
+        pace: Pace::new(context.threads().min(BUCKETS)),
+    };
     let products = Products::new(rows, context);
     let mut values = vec![0.0; rows.rows()];
-    let status = loop {
-        for bucket in &mut buckets {
-            bucket.generator.shuffle(&mut bucket.active);
-            (bucket.next, bucket.kept, bucket.violation) = (0, 0, Violation::NONE);
+    let mut returns = 0;
+    let (status, violation) = loop {
+        weights = team.run(weights, &mut lead);
+        if !lead.done && lead.stop.is_none() {
+            continue;
         }
-        let looked_at: usize = buckets.iter().map(|bucket| bucket.active.len()).sum();
-        if in_turn {
-            for bucket in &mut buckets {
-                bucket.turn(rows, &mut weights, band, problem.loss);
-            }
-        } else {
-            let share =
-                rounds(rows, &mut buckets, &mut weights, per_round, band, problem.loss, context);
-            if share < SHORT {
-                in_turn = per_round <= SHORTEST_ROUND;
-                per_round = (per_round / 2).max(SHORTEST_ROUND);
-            }
+        for (i, variable) in descent.variables.list.iter_mut().enumerate() {
+            variable.beta = team.slots.get(i).beta;
         }
-        for bucket in &mut buckets {
-            bucket.active.truncate(bucket.kept);
-        }
-        let violation =
-            buckets.iter().map(|bucket| bucket.violation).fold(Violation::NONE, Violation::join);
-        let stop = passes.finish(looked_at, violation.range(), || f64::NAN);
-        goal = goal.after_first(&violation);
-        if goal.is_met(&violation) {
-            let whole = looked_at == everyone;
-            for bucket in &mut buckets {
-                bucket.active.clone_from(&bucket.all);
-            }
-            band = Band::OPEN;
-            if whole {
-                products.write_values(&weights, &mut values);
-                let fresh = look(&buckets, &values, epsilon);
-                returns += 1;
-                if goal.is_met(&fresh) {
-                    break Status::Solved;
-                } else if returns > MOST_RETURNS {
-                    break Status::AlmostSolved;
-                }
-            }
-        } else {
-            band = Band::after(&violation, options.shrinking);
-        }
-        if let Some(status) = stop {
-            break status;
+        products.write_values(&weights, &mut values);
+        let violation = descent.look(&values);
+        returns += 1;
+        if lead.done && lead.goal.is_met(&violation) {
+            break (Status::Solved, violation);
+        } else if let Some(status) = lead.stop {
+            break (status, violation);
+        } else if returns > MOST_RETURNS {
+            break (Status::AlmostSolved, violation);
         }
     };
-    products.write_values(&weights, &mut values);
-    let violation = look(&buckets, &values, epsilon);
-    drop(buckets);
-    descent.variables = variables;
     let dual = descent.objective(&weights);
     let primal = primal(problem, &weights, &values);
-    let outcome = passes.outcome(status, primal, dual, violation.range());
+    let outcome = lead.passes.outcome(status, primal, dual, violation.range());
     Solution { weights, dual: descent.dual(), outcome }
 }
 
-/// A pass in rounds; the mean share of the separate steps that the joint ones made.
-fn rounds<R: LinearRows>(
-    rows: &R,
-    buckets: &mut [Bucket<'_>],
-    weights: &mut [f64],
-    per_round: usize,
+/// The rows that bucket `number` begins with.
+fn dealt(rows: &[u32], number: usize) -> impl Iterator<Item = u32> {
+    rows.iter().skip(number).step_by(BUCKETS).copied()
+}
+
+/// The rows of one thread.
+struct Bucket {
+    roster: Roster,
+    /// Where the next round begins, and how many before it stay active.
+    next: usize,
+    kept: usize,
+    /// Rows that the last round moved, with their β before.
+    moved: Vec<(u32, f64)>,
+    violation: Violation,
+    generator: Generator,
+}
+
+/// What one bucket did in a round.
+#[derive(Default)]
+struct Part {
+    /// Its weights, then how it would change them.
+    change: Vec<f64>,
+    /// Slope and curvature of the dual along its steps, but for those of ½‖w‖².
+    slope: f64,
+    curvature: f64,
+}
+
+impl Bucket {
+    fn new(rows: Vec<u32>, shrinking: bool, seed: u64) -> Self {
+        Self {
+            roster: Roster::new(rows, shrinking),
+            next: 0,
+            kept: 0,
+            moved: Vec::new(),
+            violation: Violation::NONE,
+            generator: Generator::new(seed),
+        }
+    }
+
+    fn begin_pass(&mut self) {
+        self.generator.shuffle(&mut self.roster.active);
+        (self.next, self.kept, self.violation) = (0, 0, Violation::NONE);
+    }
+
+    /// Descends over the next rows from the common weights.
+    fn round<R>(&mut self, team: &Team<'_, R>, order: &Order, weights: &[f64], part: &mut Part)
+    where
+        R: LinearRows,
+    {
+        let Part { change, slope, curvature } = part;
+        change.clear();
+        change.extend_from_slice(weights);
+        let Roster { active, idle, .. } = &mut self.roster;
+        let end = (self.next + order.per_round).min(active.len());
+        let rows = &mut active[self.next..end];
+        self.moved.clear();
+        let mut recorder = Recorder::new(&team.slots, &mut self.moved, team.loss.tube());
+        let (kept, violation) =
+            sweep(team.rows, &mut recorder, rows, idle, change, order.band, team.loss);
+        (*slope, *curvature) = (recorder.slope, recorder.curvature);
+        self.violation = self.violation.join(violation);
+        active.copy_within(self.next..self.next + kept, self.kept);
+        self.kept += kept;
+        self.next = end;
+        add_scaled(change, -1.0, weights);
+    }
+
+    /// Leaves the rows of the last round only a share of their steps.
+    fn take_back(&self, slots: &Slots, share: f64) {
+        for &(i, before) in &self.moved {
+            let beta = slots.get(i as usize).beta;
+            slots.set(i as usize, before + share * (beta - before));
+        }
+    }
+}
+
+/// What the first thread asks of all.
+#[derive(Clone, Copy)]
+struct Order {
+    /// Whether to make another pass.
+    stay: bool,
     band: Band,
+    /// Rows of a bucket in a round.
+    per_round: usize,
+    /// Rows of the pass.
+    looked_at: usize,
+    /// Rows of the longer bucket.
+    longest: usize,
+}
+
+/// What the threads share.
+struct Team<'a, R> {
+    rows: &'a R,
     loss: Loss,
-    context: &Context,
-) -> f64 {
-    let (mut shares, mut count) = (0.0, 0.0);
-    while buckets.iter().any(|bucket| bucket.next < bucket.active.len()) {
-        each(buckets, context, |bucket| bucket.round(rows, per_round, weights, band, loss));
-        let mut change = std::mem::take(&mut buckets[0].weights);
-        for bucket in &buckets[1..] {
-            add_scaled(&mut change, 1.0, &bucket.weights);
-        }
-        let steps = buckets.iter().flat_map(Bucket::steps);
-        let (slope, curvature) = along(weights, &change, steps, loss.tube());
-        let share = if curvature > 0.0 { (-slope / curvature).clamp(0.0, 1.0) } else { 1.0 };
-        if share < 1.0 {
-            each(buckets, context, |bucket| bucket.take_back(share));
-        }
-        add_scaled(weights, share, &change);
-        buckets[0].weights = change;
-        shares += share;
-        count += 1.0;
-    }
-    if count > 0.0 { shares / count } else { 1.0 }
+    slots: Slots,
+    buckets: [Mutex<Bucket>; BUCKETS],
+    /// By bucket, of even and of odd rounds: one is read while the other is written.
+    parts: [[RwLock<Part>; BUCKETS]; 2],
+    order: RwLock<Order>,
 }
 
-/// The violation of all buckets where all rows have these values ⟨w, x⟩.
-fn look(buckets: &[Bucket<'_>], values: &[f64], epsilon: f64) -> Violation {
-    let own =
-        |bucket: &Bucket<'_>| Violation::of(bucket.variables, &values[bucket.first..], epsilon);
-    buckets.iter().map(own).fold(Violation::NONE, Violation::join)
+impl<R: LinearRows> Team<'_, R> {
+    /// Passes on as many threads as the pace asks for, until the lead calls for a break.
+    fn run(&self, weights: Vec<f64>, lead: &mut Lead<'_>) -> Vec<f64> {
+        let members = lead.pace.begin();
+        self.order.write().unwrap_or_else(PoisonError::into_inner).stay = true;
+        let meeting = &Meeting::new(members);
+        thread::scope(|scope| {
+            for member in 1..members {
+                let weights = weights.clone();
+                scope.spawn(move || self.work(member, members, meeting, weights, None));
+            }
+            self.work(0, members, meeting, weights, Some(lead))
+        })
+    }
+
+    /// What one thread does; its weights, which are those of all.
+    fn work(
+        &self,
+        member: usize,
+        members: usize,
+        meeting: &Meeting,
+        mut weights: Vec<f64>,
+        mut lead: Option<&mut Lead<'_>>,
+    ) -> Vec<f64> {
+        let _attendance = meeting.attend();
+        let mut change = vec![0.0; weights.len()];
+        loop {
+            let order = *self.order.read().unwrap_or_else(PoisonError::into_inner);
+            if !order.stay {
+                return weights;
+            }
+            let own = (member..BUCKETS).step_by(members);
+            let mut buckets: Vec<(usize, MutexGuard<'_, Bucket>)> =
+                own.map(|number| (number, open(&self.buckets[number]))).collect();
+            let share = self.pass(&mut buckets, &order, meeting, &mut weights, &mut change);
+            drop(buckets);
+            meeting.wait();
+            if let Some(lead) = &mut lead {
+                lead.decide(self, share);
+            }
+            meeting.wait();
+        }
+    }
+
+    /// A pass in rounds; the mean share of the separate steps that the joint ones made.
+    fn pass(
+        &self,
+        buckets: &mut [(usize, MutexGuard<'_, Bucket>)],
+        order: &Order,
+        meeting: &Meeting,
+        weights: &mut [f64],
+        change: &mut [f64],
+    ) -> f64 {
+        buckets.iter_mut().for_each(|(_, bucket)| bucket.begin_pass());
+        let rounds = order.longest.div_ceil(order.per_round);
+        let mut shares = 0.0;
+        for round in 0..rounds {
+            let parts = &self.parts[round % 2];
+            for (number, bucket) in &mut *buckets {
+                let mut part = parts[*number].write().unwrap_or_else(PoisonError::into_inner);
+                bucket.round(self, order, weights, &mut part);
+            }
+            meeting.wait();
+            let [first, second] =
+                [0, 1].map(|b: usize| parts[b].read().unwrap_or_else(PoisonError::into_inner));
+            for (c, (a, b)) in change.iter_mut().zip(first.change.iter().zip(&second.change)) {
+                *c = a + b;
+            }
+            let slope = inner(weights, change) + first.slope + second.slope;
+            let curvature = squared_norm(change) + first.curvature + second.curvature;
+            let best = if curvature > 0.0 { (-slope / curvature).clamp(0.0, 1.0) } else { 1.0 };
+            // Nearly whole steps are made whole, so that variables end at their bounds exactly.
+            let share = if best < NEARLY_WHOLE { best } else { 1.0 };
+            if share < 1.0 {
+                buckets.iter().for_each(|(_, bucket)| bucket.take_back(&self.slots, share));
+            }
+            add_scaled(weights, share, change);
+            shares += best;
+        }
+        for (_, bucket) in buckets {
+            let Bucket { roster, kept, moved, .. } = &mut **bucket;
+            roster.end_pass(*kept, &mut Recorder::new(&self.slots, moved, 0.0));
+        }
+        if rounds > 0 { shares / rounds as f64 } else { 1.0 }
+    }
 }
 
-fn each<'a>(
-    buckets: &mut [Bucket<'a>],
-    context: &Context,
-    work: impl Fn(&mut Bucket<'a>) + Sync + Send,
-) {
-    if context.is_parallel() {
-        buckets.par_iter_mut().for_each(work);
-    } else {
-        buckets.iter_mut().for_each(work);
+/// Where the descent stands; the first thread has it.
+struct Lead<'a> {
+    goal: Goal,
+    passes: Passes<'a>,
+    shrinking: bool,
+    movable: &'a [u32],
+    /// Whether the last pass was over all rows and found the goal met.
+    done: bool,
+    /// Why it has to stop, if it has.
+    stop: Option<Status>,
+    pace: Pace,
+}
+
+impl Lead<'_> {
+    /// Gives the next order after a pass.
+    fn decide<R>(&mut self, team: &Team<'_, R>, share: f64) {
+        let [mut first, mut second] = [0, 1].map(|b: usize| open(&team.buckets[b]));
+        let mut order = team.order.write().unwrap_or_else(PoisonError::into_inner);
+        let violation = first.violation.join(second.violation);
+        self.stop = self.passes.finish(order.looked_at, violation.range(), || f64::NAN);
+        self.goal = self.goal.after_first(&violation);
+        if share < SHORT {
+            order.per_round = (order.per_round / 2).max(SHORTEST_ROUND);
+        }
+        let met = self.goal.is_met(&violation);
+        self.done = met && order.looked_at == self.movable.len();
+        if met {
+            first.roster.call(dealt(self.movable, 0));
+            second.roster.call(dealt(self.movable, 1));
+            order.band = Band::OPEN;
+        } else {
+            order.band = Band::after(&violation, self.shrinking);
+        }
+        let rest = self.pace.after(order.looked_at);
+        order.stay = !rest && !self.done && self.stop.is_none();
+        let half = first.roster.active.len().min(second.roster.active.len()) / 2;
+        first.roster.active[..half].swap_with_slice(&mut second.roster.active[..half]);
+        let lengths = [first.roster.active.len(), second.roster.active.len()];
+        order.looked_at = lengths.iter().sum();
+        order.longest = lengths[0].max(lengths[1]);
     }
+}
+
+/// A bucket that no other thread has.
+fn open(bucket: &Mutex<Bucket>) -> MutexGuard<'_, Bucket> {
+    bucket.lock().unwrap_or_else(PoisonError::into_inner)
 }

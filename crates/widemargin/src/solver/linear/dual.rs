@@ -5,10 +5,11 @@
 //! status is `Solved` only when a last pass over all rows, without steps, finds the tolerance kept.
 //! Hsieh, Chang, Lin, Keerthi and Sundararajan (2008); Ho and Lin (2012) for tubes.
 
-use super::problem::{Loss, Options, Passes, Problem, Solution, inner, primal, squared_norm};
+use super::problem::{Loss, Options, Passes, Problem, Solution, primal, squared_norm};
 use super::products::Products;
+use super::roster::Roster;
 use super::sweep::sweep;
-use super::variable::{Band, BlockReport, Goal, Variable, Violation};
+use super::variable::{Band, BlockReport, Goal, OwnVariables, Variable, Violation};
 use crate::context::Context;
 use crate::kernel::LinearRows;
 use crate::random::Generator;
@@ -20,7 +21,7 @@ const MOST_RETURNS: u32 = 20;
 /// The dual of a problem, to be descended in one go or block by block.
 #[derive(Clone, Debug)]
 pub struct Descent {
-    pub(super) variables: Vec<Variable>,
+    pub(super) variables: OwnVariables,
     pub(super) epsilon: f64,
     loss: Loss,
 }
@@ -47,7 +48,7 @@ impl Descent {
             let target = target - problem.shift;
             Variable { beta, lower, upper, target, ridge, reach }
         };
-        let variables = (0..rows.rows()).map(variable).collect();
+        let variables = OwnVariables::new((0..rows.rows()).map(variable).collect());
         Self { variables, epsilon: loss.tube(), loss }
     }
 
@@ -60,7 +61,7 @@ impl Descent {
 
     /// Adds Σ βᵢxᵢ to weights.
     pub fn add_to<R: LinearRows>(&self, rows: &R, weights: &mut [f64]) {
-        for (i, variable) in self.variables.iter().enumerate() {
+        for (i, variable) in self.variables.list.iter().enumerate() {
             if variable.beta != 0.0 {
                 rows.add(i, variable.beta, weights);
             }
@@ -69,16 +70,16 @@ impl Descent {
 
     /// β of every row.
     pub fn dual(&self) -> Vec<f64> {
-        self.variables.iter().map(|variable| variable.beta).collect()
+        self.variables.list.iter().map(|variable| variable.beta).collect()
     }
 
     /// The variables that can move at all.
     pub(super) fn movable(&self) -> Vec<u32> {
         let moves = |i: &u32| {
-            let variable = &self.variables[*i as usize];
+            let variable = &self.variables.list[*i as usize];
             variable.lower < variable.upper
         };
-        (0..self.variables.len() as u32).filter(moves).collect()
+        (0..self.variables.list.len() as u32).filter(moves).collect()
     }
 
     /// What the variables add to the dual objective, beside ½‖w‖².
@@ -86,7 +87,7 @@ impl Descent {
         let cost = |v: &Variable| {
             (0.5 * v.ridge * v.beta - v.target) * v.beta + self.epsilon * v.beta.abs()
         };
-        self.variables.iter().map(cost).sum()
+        self.variables.list.iter().map(cost).sum()
     }
 
     /// Dual objective, as a maximum.
@@ -103,13 +104,13 @@ impl Descent {
         seed: u64,
     ) -> BlockReport {
         let mut generator = Generator::new(seed);
-        let mut active = self.movable();
+        let mut roster = Roster::new(self.movable(), false);
         let mut band = Band::OPEN;
         let mut report = BlockReport::default();
         for pass in 0..passes {
-            generator.shuffle(&mut active);
-            report.steps += active.len() as u64;
-            let violation = self.sweep(rows, &mut active, weights, band);
+            generator.shuffle(&mut roster.active);
+            report.steps += roster.active.len() as u64;
+            let violation = self.sweep(rows, &mut roster, weights, band);
             if pass == 0 {
                 report.see(&violation);
             }
@@ -125,24 +126,25 @@ impl Descent {
         report
     }
 
-    /// One pass over `active`, which loses the variables that are set aside.
+    /// One pass over those whose turn it is.
     #[inline]
-    pub(super) fn sweep<R: LinearRows>(
+    fn sweep<R: LinearRows>(
         &mut self,
         rows: &R,
-        active: &mut Vec<u32>,
+        roster: &mut Roster,
         weights: &mut [f64],
         band: Band,
     ) -> Violation {
+        let Roster { active, idle, .. } = roster;
         let (kept, violation) =
-            sweep(rows, 0, &mut self.variables, active, weights, band, self.loss);
-        active.truncate(kept);
+            sweep(rows, &mut self.variables, active, idle, weights, band, self.loss);
+        roster.end_pass(kept, &mut self.variables);
         violation
     }
 
     /// The violation where all rows have these values ⟨w, x⟩.
     pub(super) fn look(&self, values: &[f64]) -> Violation {
-        Violation::of(&self.variables, values, self.epsilon)
+        Violation::of(&self.variables.list, values, self.epsilon)
     }
 }
 
@@ -166,23 +168,19 @@ pub fn solve<R: LinearRows>(
     let mut goal = goal(problem, options, start.is_some());
     let mut passes = Passes::new(options, context);
     let all = descent.movable();
-    let mut active = all.clone();
+    let mut roster = Roster::new(all.clone(), options.shrinking);
     let mut band = Band::OPEN;
     let mut returns = 0;
     let products = Products::new(rows, context);
     let mut values = vec![0.0; rows.rows()];
     let status = loop {
-        let whole = active.len() == all.len();
-        generator.shuffle(&mut active);
-        let looked_at = active.len();
-        let violation = descent.sweep(rows, &mut active, &mut weights, band);
-        let stop = passes.finish(looked_at, violation.range(), || descent.objective(&weights));
+        generator.shuffle(&mut roster.active);
+        let looked_at = roster.active.len();
+        let violation = descent.sweep(rows, &mut roster, &mut weights, band);
+        let stop = passes.finish(looked_at, violation.range(), || f64::NAN);
         goal = goal.after_first(&violation);
         if goal.is_met(&violation) {
-            if !whole {
-                active.clone_from(&all);
-                band = Band::OPEN;
-            } else {
+            if looked_at == all.len() {
                 products.write_values(&weights, &mut values);
                 returns += 1;
                 if goal.is_met(&descent.look(&values)) {
@@ -191,6 +189,8 @@ pub fn solve<R: LinearRows>(
                     break Status::AlmostSolved;
                 }
             }
+            roster.call(all.iter().copied());
+            band = Band::OPEN;
         } else {
             band = Band::after(&violation, options.shrinking);
         }
@@ -219,20 +219,4 @@ pub(super) fn goal(problem: &Problem<'_>, options: &Options, started: bool) -> G
         }
         _ => Goal::Range(options.tol),
     }
-}
-
-/// The slope and curvature of the dual along a joint step from β to β + δ, w to w + Δ.
-pub(super) fn along(
-    weights: &[f64],
-    change: &[f64],
-    pieces: impl Iterator<Item = (Variable, f64)>,
-    epsilon: f64,
-) -> (f64, f64) {
-    let (mut slope, mut curvature) = (inner(weights, change), squared_norm(change));
-    for (v, step) in pieces {
-        slope +=
-            step * (v.ridge * v.beta - v.target) + epsilon * ((v.beta + step).abs() - v.beta.abs());
-        curvature += v.ridge * step * step;
-    }
-    (slope, curvature)
 }

@@ -5,6 +5,8 @@
 //! the rows each, and because X times the step is kept, the objective along it costs no pass at
 //! all. Galli and Lin (2021); Hsia, Chiang and Lin (2018) for the preconditioner.
 
+use std::ops::Range;
+
 use super::preconditioner::Preconditioner;
 use super::problem::{Loss, Options, Passes, Problem, Solution, add_scaled, inner, squared_norm};
 use super::products::{Listed, Products};
@@ -194,7 +196,14 @@ struct Step {
 impl<R: LinearRows> Newton<'_, R> {
     fn objective(&self) -> f64 {
         let charged = self.weights.iter().zip(&self.charge).map(|(w, c)| c * w * w);
-        0.5 * charged.sum::<f64>() + self.problem.total_loss(self.values.iter().copied())
+        0.5 * charged.sum::<f64>() + self.total_loss(|i| self.values[i])
+    }
+
+    /// The loss of all rows, given their values.
+    fn total_loss(&self, value: impl Fn(usize) -> f64 + Sync) -> f64 {
+        let part =
+            |rows: Range<usize>| self.problem.part(rows.clone()).total_loss(rows.map(&value));
+        self.products.of_parts(part).iter().sum()
     }
 
     /// The objective at w + share · step.
@@ -204,25 +213,32 @@ impl<R: LinearRows> Newton<'_, R> {
             let w = self.weights[j] + share * step[j];
             norm += self.charge[j] * w * w;
         }
-        let values = self.values.iter().zip(along).map(|(z, move_)| z + share * move_);
-        0.5 * norm + self.problem.total_loss(values)
+        0.5 * norm + self.total_loss(|i| self.values[i] + share * along[i])
     }
 
     /// The gradient, and the rows with a second derivative.
     fn gradient(&self) -> (Vec<f64>, Listed) {
         let Problem { loss, targets, costs, .. } = *self.problem;
-        let rows = self.values.iter().zip(targets).zip(costs);
-        let (slopes, curvatures): (Vec<f64>, Vec<f64>) = rows
-            .map(|((&z, &target), &cost)| {
-                let (slope, curvature) = loss.derivatives(z, target);
-                (cost * slope, cost * curvature)
-            })
-            .unzip();
-        let mut gradient = self.products.transposed(&Listed::new(&slopes));
+        let part = |rows: Range<usize>| {
+            let first = rows.start;
+            let (slopes, curvatures): (Vec<f64>, Vec<f64>) = rows
+                .map(|i| {
+                    let (slope, curvature) = loss.derivatives(self.values[i], targets[i]);
+                    (costs[i] * slope, costs[i] * curvature)
+                })
+                .unzip();
+            (Listed::beginning(first, &slopes), Listed::beginning(first, &curvatures))
+        };
+        let (mut slopes, mut curvatures) = (Listed::default(), Listed::default());
+        for (slope, curvature) in self.products.of_parts(part) {
+            slopes.append(slope);
+            curvatures.append(curvature);
+        }
+        let mut gradient = self.products.transposed(&slopes);
         for j in 0..gradient.len() {
             gradient[j] += self.charge[j] * self.weights[j];
         }
-        (gradient, Listed::new(&curvatures))
+        (gradient, curvatures)
     }
 
     /// Conjugate gradients on the model.

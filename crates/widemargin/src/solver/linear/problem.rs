@@ -3,6 +3,8 @@
 //! The problem is `min ½‖w‖² + Σ Cᵢ ℓ(⟨w, xᵢ⟩, tᵢ)` (‖w‖₁ in the place of ½‖w‖² for sparse weights);
 //! for the losses of two sides tᵢ is ±1, for tubes it is any number.
 
+use std::ops::Range;
+
 use crate::context::{Context, Event};
 use crate::solver::{Outcome, Status};
 
@@ -95,6 +97,11 @@ pub struct Problem<'a> {
 }
 
 impl Problem<'_> {
+    /// That of some rows alone.
+    pub(super) fn part(&self, rows: Range<usize>) -> Self {
+        Self { targets: &self.targets[rows.clone()], costs: &self.costs[rows], ..*self }
+    }
+
     /// Σ Cᵢ ℓ(zᵢ, tᵢ)
     pub fn total_loss(&self, values: impl Iterator<Item = f64>) -> f64 {
         let rows = values.zip(self.targets).zip(self.costs);
@@ -237,12 +244,23 @@ pub(super) fn primal(problem: &Problem<'_>, weights: &[f64], values: &[f64]) -> 
 
 /// ‖v‖²
 pub(super) fn squared_norm(vector: &[f64]) -> f64 {
-    vector.iter().map(|v| v * v).sum()
+    inner(vector, vector)
 }
+
+/// Sums that are added up side by side.
+const LANES: usize = 8;
 
 /// ⟨a, b⟩
 pub(super) fn inner(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
+    let ((a, last_a), (b, last_b)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
+    let mut sums = [0.0; LANES];
+    for (a, b) in a.iter().zip(b) {
+        for lane in 0..LANES {
+            sums[lane] += a[lane] * b[lane];
+        }
+    }
+    let last: f64 = last_a.iter().zip(last_b).map(|(a, b)| a * b).sum();
+    sums.iter().sum::<f64>() + last
 }
 
 /// a ← a + factor · b

@@ -2,13 +2,15 @@
 //! them: rows are cut into a number of parts that depends on the data alone, and the sums of the
 //! parts are added in order.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use crate::context::Context;
 use crate::kernel::LinearRows;
 
 /// Stored values below which one part is enough.
-const SMALL: usize = 1 << 17;
+const SMALL: usize = 1 << 15;
 
 /// Parts of larger tables.
 const PARTS: usize = 8;
@@ -32,15 +34,26 @@ pub(super) struct Listed {
 impl Listed {
     /// The rows whose entry is not 0.
     pub(super) fn new(factors: &[f64]) -> Self {
+        Self::beginning(0, factors)
+    }
+
+    /// The same where the first factor is that of row `first`.
+    pub(super) fn beginning(first: usize, factors: &[f64]) -> Self {
         let mut list = Self { rows: vec![0; factors.len()], factors: vec![0.0; factors.len()] };
         let mut kept = 0;
         for (i, &factor) in factors.iter().enumerate() {
-            (list.rows[kept], list.factors[kept]) = (i as u32, factor);
+            (list.rows[kept], list.factors[kept]) = ((first + i) as u32, factor);
             kept += usize::from(factor != 0.0);
         }
         list.rows.truncate(kept);
         list.factors.truncate(kept);
         list
+    }
+
+    /// Adds the rows of another list.
+    pub(super) fn append(&mut self, mut other: Self) {
+        self.rows.append(&mut other.rows);
+        self.factors.append(&mut other.factors);
     }
 
     /// The rows and their factors.
@@ -62,6 +75,17 @@ impl<'a, R: LinearRows> Products<'a, R> {
         };
         let part = rows.rows().div_ceil(parts).max(1);
         Self { rows, parallel: context.is_parallel() && parts > 1, parts, part }
+    }
+
+    /// What `work` makes of each part of the rows, in order.
+    pub(super) fn of_parts<T: Send>(&self, work: impl Fn(Range<usize>) -> T + Sync) -> Vec<T> {
+        let count = self.rows.rows();
+        let range = |p: usize| (p * self.part).min(count)..((p + 1) * self.part).min(count);
+        if self.parallel {
+            (0..self.parts).into_par_iter().map(|p| work(range(p))).collect()
+        } else {
+            (0..self.parts).map(|p| work(range(p))).collect()
+        }
     }
 
     /// Xw

@@ -1,8 +1,8 @@
 //! One pass of dual coordinate descent.
 
 use super::problem::Loss;
-use super::variable::{Band, Variable, Violation, projected};
-use crate::kernel::{LinearRows, fetch};
+use super::variable::{Band, Variable, Variables, Violation, projected};
+use crate::kernel::LinearRows;
 
 /// Gradients closer to 0 than this move nothing.
 const NEGLIGIBLE: f64 = 1e-12;
@@ -10,102 +10,65 @@ const NEGLIGIBLE: f64 = 1e-12;
 /// Rows ahead of the current one that are fetched.
 const AHEAD: usize = 4;
 
-/// A pass over variables with or without a tube, as the loss says; see [`sweep_box`].
+/// A pass over the variables of a list, the first of which, as many as it says, stay active; those
+/// at a bound that they have no reason to leave go to `idle`.
 pub(super) fn sweep<R: LinearRows>(
     rows: &R,
-    first: usize,
-    variables: &mut [Variable],
+    variables: &mut impl Variables,
     active: &mut [u32],
+    idle: &mut Vec<u32>,
     weights: &mut [f64],
     band: Band,
     loss: Loss,
 ) -> (usize, Violation) {
     match loss {
         Loss::Tube(epsilon) | Loss::SquaredTube(epsilon) => {
-            sweep_tube(rows, first, variables, active, weights, band, epsilon)
+            sweep_shape(rows, variables, active, idle, weights, band, Tube(epsilon))
         }
-        _ => sweep_box(rows, first, variables, active, weights, band),
+        _ => sweep_shape(rows, variables, active, idle, weights, band, Side),
     }
 }
 
-/// A pass over variables without a tube; row `first` + i belongs to variable i. The first of
-/// `active`, as many as it says, stay active.
-#[inline]
-fn sweep_box<R: LinearRows>(
-    rows: &R,
-    first: usize,
-    variables: &mut [Variable],
-    active: &mut [u32],
-    weights: &mut [f64],
-    band: Band,
-) -> (usize, Violation) {
-    let mut violation = Violation::NONE;
-    let mut kept = 0;
-    for s in 0..active.len() {
-        if let Some(&next) = active.get(s + AHEAD) {
-            rows.prefetch(first + next as usize);
-            fetch(variables, next as usize);
-        }
-        let i = active[s];
-        let row = first + i as usize;
-        let v = &mut variables[i as usize];
-        let gradient = rows.dot(row, weights) + v.ridge * v.beta - v.target;
-        let side = v.side();
+/// What a variable's piece of the dual looks like beside its quadratic part.
+trait Shape: Copy {
+    /// The part of the gradient that the variable can follow, or nothing when it is to be set aside.
+    fn follow(self, variable: &Variable, gradient: f64, band: Band) -> Option<f64>;
+    /// Where its piece is least.
+    fn least(self, variable: &Variable, gradient: f64) -> f64;
+}
+
+/// Linear on one side of 0.
+#[derive(Clone, Copy)]
+struct Side;
+
+impl Shape for Side {
+    #[inline(always)]
+    fn follow(self, v: &Variable, gradient: f64, band: Band) -> Option<f64> {
         // Seen from its side, every variable begins at 0 and ends at its bound.
-        let slope = side * gradient;
-        let followed = if v.beta == 0.0 {
-            if slope > band.above {
-                continue;
-            }
-            slope.min(0.0)
+        let slope = v.side() * gradient;
+        if v.beta == 0.0 {
+            (slope <= band.above).then(|| slope.min(0.0))
         } else if v.beta <= v.lower || v.beta >= v.upper {
-            if slope < band.below {
-                continue;
-            }
-            slope.max(0.0)
+            (slope >= band.below).then(|| slope.max(0.0))
         } else {
-            slope
-        };
-        active[kept] = i;
-        kept += 1;
-        violation.see(followed);
-        if followed.abs() > NEGLIGIBLE {
-            let target = if v.reach > 0.0 {
-                (v.beta - gradient * v.reach).clamp(v.lower, v.upper)
-            } else {
-                edge(v, gradient)
-            };
-            let step = target - v.beta;
-            v.beta = target;
-            rows.add(row, step, weights);
+            Some(slope)
         }
     }
-    (kept, violation)
+
+    #[inline(always)]
+    fn least(self, v: &Variable, gradient: f64) -> f64 {
+        if v.reach > 0.0 { v.beta - gradient * v.reach } else { edge(v, gradient) }
+    }
 }
 
-/// A pass over variables with a tube; otherwise as [`sweep_box`].
-#[inline]
-fn sweep_tube<R: LinearRows>(
-    rows: &R,
-    first: usize,
-    variables: &mut [Variable],
-    active: &mut [u32],
-    weights: &mut [f64],
-    band: Band,
-    epsilon: f64,
-) -> (usize, Violation) {
-    let mut violation = Violation::NONE;
-    let mut kept = 0;
-    for s in 0..active.len() {
-        if let Some(&next) = active.get(s + AHEAD) {
-            rows.prefetch(first + next as usize);
-            fetch(variables, next as usize);
-        }
-        let i = active[s];
-        let row = first + i as usize;
-        let v = &mut variables[i as usize];
-        let gradient = rows.dot(row, weights) + v.ridge * v.beta - v.target;
-        let (up, down) = (gradient + epsilon, gradient - epsilon);
+/// With ε|β|.
+#[derive(Clone, Copy)]
+struct Tube(f64);
+
+impl Shape for Tube {
+    #[inline(always)]
+    fn follow(self, v: &Variable, gradient: f64, band: Band) -> Option<f64> {
+        let (up, down) = (gradient + self.0, gradient - self.0);
         let settled = if v.beta == 0.0 {
             up > band.above && down < band.below
         } else if v.beta >= v.upper {
@@ -113,13 +76,13 @@ fn sweep_tube<R: LinearRows>(
         } else {
             v.beta <= v.lower && down > band.above
         };
-        if settled {
-            continue;
-        }
-        active[kept] = i;
-        kept += 1;
-        violation.see(projected(v, gradient, epsilon));
-        let target = if v.reach == 0.0 {
+        (!settled).then(|| projected(v, gradient, self.0))
+    }
+
+    #[inline(always)]
+    fn least(self, v: &Variable, gradient: f64) -> f64 {
+        let (up, down) = (gradient + self.0, gradient - self.0);
+        if v.reach == 0.0 {
             let idle = up >= 0.0 && down <= 0.0;
             if idle { 0.0 } else { edge(v, gradient) }
         } else if up * v.reach < v.beta {
@@ -128,12 +91,45 @@ fn sweep_tube<R: LinearRows>(
             v.beta - down * v.reach
         } else {
             0.0
-        };
-        let target = target.clamp(v.lower, v.upper);
-        let step = target - v.beta;
-        if step.abs() > NEGLIGIBLE {
-            v.beta = target;
-            rows.add(row, step, weights);
+        }
+    }
+}
+
+#[inline(always)]
+fn sweep_shape<R: LinearRows>(
+    rows: &R,
+    variables: &mut impl Variables,
+    active: &mut [u32],
+    idle: &mut Vec<u32>,
+    weights: &mut [f64],
+    band: Band,
+    shape: impl Shape,
+) -> (usize, Violation) {
+    let mut violation = Violation::NONE;
+    let mut kept = 0;
+    for s in 0..active.len() {
+        if let Some(&next) = active.get(s + AHEAD) {
+            rows.prefetch(next as usize);
+            variables.fetch(next as usize);
+        }
+        let i = active[s] as usize;
+        let v = variables.get(i);
+        let gradient = rows.dot(i, weights) + v.ridge * v.beta - v.target;
+        let Some(followed) = shape.follow(&v, gradient, band) else { continue };
+        violation.see(followed);
+        if followed == 0.0 {
+            idle.push(i as u32);
+            continue;
+        }
+        if variables.nap(i) > 0 {
+            variables.set_nap(i, 0);
+        }
+        active[kept] = i as u32;
+        kept += 1;
+        if followed.abs() > NEGLIGIBLE {
+            let target = shape.least(&v, gradient).clamp(v.lower, v.upper);
+            variables.set(i, target);
+            rows.add(i, target - v.beta, weights);
         }
     }
     (kept, violation)

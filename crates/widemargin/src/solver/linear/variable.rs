@@ -1,5 +1,7 @@
 //! The variables of a dual, how far they are from optimal, and when that is near enough.
 
+use crate::kernel::fetch;
+
 /// One variable of the dual and its piece of the problem.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Variable {
@@ -17,6 +19,57 @@ impl Variable {
     #[inline(always)]
     pub(super) fn side(&self) -> f64 {
         if self.upper > 0.0 { 1.0 } else { -1.0 }
+    }
+}
+
+/// Variables that a pass reads and moves, one for every row.
+pub(super) trait Variables {
+    fn get(&self, i: usize) -> Variable;
+    fn set(&mut self, i: usize, beta: f64);
+    /// For how many passes it rested last, 0 since it was not idle.
+    fn nap(&self, i: usize) -> u8;
+    fn set_nap(&mut self, i: usize, nap: u8);
+    /// Asks the processor to fetch one.
+    fn fetch(&self, i: usize);
+}
+
+/// Variables of one thread.
+#[derive(Clone, Debug)]
+pub(super) struct OwnVariables {
+    pub(super) list: Vec<Variable>,
+    naps: Vec<u8>,
+}
+
+impl OwnVariables {
+    pub(super) fn new(list: Vec<Variable>) -> Self {
+        Self { naps: vec![0; list.len()], list }
+    }
+}
+
+impl Variables for OwnVariables {
+    #[inline(always)]
+    fn get(&self, i: usize) -> Variable {
+        self.list[i]
+    }
+
+    #[inline(always)]
+    fn set(&mut self, i: usize, beta: f64) {
+        self.list[i].beta = beta;
+    }
+
+    #[inline(always)]
+    fn nap(&self, i: usize) -> u8 {
+        self.naps[i]
+    }
+
+    #[inline(always)]
+    fn set_nap(&mut self, i: usize, nap: u8) {
+        self.naps[i] = nap;
+    }
+
+    #[inline(always)]
+    fn fetch(&self, i: usize) {
+        fetch(&self.list, i);
     }
 }
 

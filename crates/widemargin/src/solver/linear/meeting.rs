@@ -1,0 +1,112 @@
+//! Where a few threads wait for each other many thousand times a second.
+//!
+//! A round of the bucketed dual takes some microseconds, less than it takes to wake a sleeping
+//! thread; so threads turn on the spot for a while before they let others run.
+
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+/// Turns on the spot before a thread lets others run.
+const TURNS: u32 = 1 << 12;
+
+/// A place where a fixed number of threads meet, again and again.
+pub(super) struct Meeting {
+    members: usize,
+    arrived: AtomicUsize,
+    held: AtomicUsize,
+    broken: AtomicBool,
+}
+
+impl Meeting {
+    pub(super) fn new(members: usize) -> Self {
+        Self {
+            members,
+            arrived: AtomicUsize::new(0),
+            held: AtomicUsize::new(0),
+            broken: AtomicBool::new(false),
+        }
+    }
+
+    /// Waits until all members have come; what they did before is seen by all after.
+    ///
+    /// # Panics
+    /// When another member has panicked.
+    pub(super) fn wait(&self) {
+        let held = self.held.load(Ordering::Acquire);
+        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.members {
+            self.arrived.store(0, Ordering::Relaxed);
+            self.held.store(held.wrapping_add(1), Ordering::Release);
+            return;
+        }
+        let mut turns = 0;
+        while self.held.load(Ordering::Acquire) == held {
+            assert!(!self.broken.load(Ordering::Relaxed), "another thread of the team panicked");
+            if turns < TURNS {
+                turns += 1;
+                spin_loop();
+            } else {
+                thread::yield_now();
+            }
+        }
+    }
+
+    /// Lets the others go when this thread panics before the guard is gone.
+    pub(super) fn attend(&self) -> Attendance<'_> {
+        Attendance(self)
+    }
+}
+
+/// A thread's promise to come to all meetings.
+pub(super) struct Attendance<'a>(&'a Meeting);
+
+impl Drop for Attendance<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.broken.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
+
+    use super::Meeting;
+
+    #[test]
+    fn nobody_is_a_round_ahead() {
+        let meeting = Meeting::new(3);
+        let work: Vec<AtomicUsize> = (0..3).map(|_| AtomicUsize::new(0)).collect();
+        thread::scope(|scope| {
+            for own in &work {
+                scope.spawn(|| {
+                    for round in 0..500 {
+                        own.store(round + 1, Ordering::Relaxed);
+                        meeting.wait();
+                        assert!(work.iter().all(|w| w.load(Ordering::Relaxed) == round + 1));
+                        meeting.wait();
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn a_panic_lets_the_others_go() {
+        let meeting = Meeting::new(2);
+        let outcome = thread::scope(|scope| {
+            let other = scope.spawn(|| {
+                let _attendance = meeting.attend();
+                meeting.wait();
+            });
+            let failing = scope.spawn(|| {
+                let _attendance = meeting.attend();
+                panic!("on purpose");
+            });
+            (other.join().is_err(), failing.join().is_err())
+        });
+        assert_eq!(outcome, (true, true));
+    }
+}
