@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use widemargin::data::Layout;
 use widemargin::data::write::{general, write_atomically};
 use widemargin::machine::{MachineKind, Model};
 use widemargin::operation::metrics::{Confusion, RegressionErrors};
@@ -43,7 +44,7 @@ pub(crate) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
     }
     let data = session.read("reading", || {
         let base = model.preparation.index_base;
-        let loaded = read_data(Path::new(data_path), &model.kernel, base)?;
+        let loaded = read_data(Path::new(data_path), &model.kernel, base, Layout::Sparse)?;
         model_file::align(&mut model, loaded.dataset)
     })?;
     let (labels, shares) = session.ask("predicting", |context| {

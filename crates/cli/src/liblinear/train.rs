@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use widemargin::data::write::general;
-use widemargin::data::{Dataset, Label};
+use widemargin::data::{Dataset, Label, Layout};
 use widemargin::kernel::Kernel;
 use widemargin::machine::{Bias, LinearOptions, MachineKind, Precision, Preparation};
 use widemargin::operation::penalty_search::{PenaltySearch, search_classifier, search_regressor};
@@ -159,7 +159,8 @@ pub(crate) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
         [] => return Err(Failure::usage("a training file is missing")),
     };
     let session = session(interrupt)?;
-    let loaded = session.read("reading", || read_data(data_path, &Kernel::Linear, None))?;
+    let loaded =
+        session.read("reading", || read_data(data_path, &Kernel::Linear, None, Layout::Auto))?;
     let preparation = Preparation::of_file(&loaded);
     let data = loaded.dataset;
     let settings = options.settings(&data)?;

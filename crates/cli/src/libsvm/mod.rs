@@ -10,6 +10,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use widemargin::Context;
+use widemargin::data::Layout;
 use widemargin::data::read::{Format, IndexBase, Loaded, ReadOptions, read};
 use widemargin::kernel::Kernel;
 
@@ -117,8 +118,9 @@ pub(crate) fn read_data(
     path: &Path,
     kernel: &Kernel,
     base: Option<IndexBase>,
+    layout: Layout,
 ) -> CommandResult<Loaded> {
-    let mut options = ReadOptions::new().format(Format::Libsvm);
+    let mut options = ReadOptions::new().format(Format::Libsvm).layout(layout);
     if *kernel == Kernel::Precomputed {
         options = options.index_base(IndexBase::Zero);
     } else if let Some(base) = base {

@@ -10,8 +10,9 @@ use crate::solver::linear::{
     solve_newton, solve_sparse,
 };
 
-/// Stored values from which a single problem is worth buckets.
+/// Stored values, in all and for every feature, from which a single problem is worth buckets.
 const LARGE: usize = 1 << 22;
+const LARGE_BY_FEATURE: usize = 256;
 
 /// Passes allowed unless the user sets a limit.
 const MOST_PASSES: u64 = 100_000;
@@ -77,7 +78,11 @@ impl Plan {
                 Ok(Algorithm::Newton)
             }
             (_, LinearSolver::Auto) if self.loss == Loss::Logistic => Ok(Algorithm::Dual),
-            (_, LinearSolver::Auto) if functions == 1 && nonzeros >= LARGE => {
+            (_, LinearSolver::Auto)
+                if functions == 1
+                    && nonzeros >= LARGE
+                    && nonzeros >= LARGE_BY_FEATURE.saturating_mul(columns) =>
+            {
                 Ok(Algorithm::Buckets)
             }
             (_, LinearSolver::Auto) => Ok(Algorithm::Dual),

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::str::FromStr;
 
+use crate::data::read::number::number;
 use crate::error::{Error, Result};
 
 /// Longest stretch of a file quoted in an error.
@@ -104,8 +105,9 @@ impl<'a> Tokens<'a> {
 
     /// A word as a finite number.
     pub(super) fn parse_finite(&self, token: Token<'_>, expected: &str) -> Result<f64> {
-        let value: f64 = self.parse(token, expected)?;
-        if value.is_finite() { Ok(value) } else { Err(self.unexpected(token, expected)) }
+        number(token.text)
+            .filter(|value| value.is_finite())
+            .ok_or_else(|| self.unexpected(token, expected))
     }
 }
 

@@ -5,7 +5,8 @@
 //! lowers the dual most, which is further than the average of the steps would; so the optimum is that of one
 //! bucket, and a last look at all rows, without steps, proves it. Which rows are in which bucket is
 //! drawn anew for every pass, without which rows of different buckets that contradict each other
-//! would do so for ever. All of that depends on the data alone: the answer has the same bits for
+//! would do so for ever; where rounds hinder each other all the same they become shorter, and at
+//! last the buckets take turns. All of that depends on the data alone: the answer has the same bits for
 //! any number of threads. After Jaggi et al. (CoCoA, 2014) and Ioannou, Mendler-Dünner and Parnell (SySCD, 2019).
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
@@ -83,6 +84,7 @@ pub fn solve<R: LinearRows>(
             stay: true,
             band: Band::OPEN,
             per_round: round.max(ROUND_VALUES).div_ceil(per_row).max(SHORTEST_ROUND),
+            in_turn: false,
             looked_at: movable.len(),
             longest: movable.len().div_ceil(BUCKETS),
         }),
@@ -191,6 +193,14 @@ impl Bucket {
         add_scaled(change, -1.0, weights);
     }
 
+    /// Makes no steps in a round.
+    fn pause(&mut self, part: &mut Part, width: usize) {
+        self.moved.clear();
+        part.change.clear();
+        part.change.resize(width, 0.0);
+        (part.slope, part.curvature) = (0.0, 0.0);
+    }
+
     /// Leaves the rows of the last round only a share of their steps.
     fn take_back(&self, slots: &Slots, share: f64) {
         for &(i, before) in &self.moved {
@@ -208,6 +218,8 @@ struct Order {
     band: Band,
     /// Rows of a bucket in a round.
     per_round: usize,
+    /// Whether only one bucket at a time makes steps.
+    in_turn: bool,
     /// Rows of the pass.
     looked_at: usize,
     /// Rows of the longer bucket.
@@ -279,13 +291,18 @@ impl<R: LinearRows> Team<'_, R> {
         change: &mut [f64],
     ) -> f64 {
         buckets.iter_mut().for_each(|(_, bucket)| bucket.begin_pass());
-        let rounds = order.longest.div_ceil(order.per_round);
+        let turns = if order.in_turn { BUCKETS } else { 1 };
+        let rounds = turns * order.longest.div_ceil(order.per_round);
         let mut shares = 0.0;
         for round in 0..rounds {
             let parts = &self.parts[round % 2];
             for (number, bucket) in &mut *buckets {
                 let mut part = parts[*number].write().unwrap_or_else(PoisonError::into_inner);
-                bucket.round(self, order, weights, &mut part);
+                if order.in_turn && round % BUCKETS != *number {
+                    bucket.pause(&mut part, weights.len());
+                } else {
+                    bucket.round(self, order, weights, &mut part);
+                }
             }
             meeting.wait();
             let [first, second] =
@@ -297,7 +314,7 @@ impl<R: LinearRows> Team<'_, R> {
             let curvature = squared_norm(change) + first.curvature + second.curvature;
             let best = if curvature > 0.0 { (-slope / curvature).clamp(0.0, 1.0) } else { 1.0 };
             // Nearly whole steps are made whole, so that variables end at their bounds exactly.
-            let share = if best < NEARLY_WHOLE { best } else { 1.0 };
+            let share = if best < NEARLY_WHOLE && !order.in_turn { best } else { 1.0 };
             if share < 1.0 {
                 buckets.iter().for_each(|(_, bucket)| bucket.take_back(&self.slots, share));
             }
@@ -334,6 +351,7 @@ impl Lead<'_> {
         self.stop = self.passes.finish(order.looked_at, violation.range(), || f64::NAN);
         self.goal = self.goal.after_first(&violation);
         if share < SHORT {
+            order.in_turn = order.per_round <= SHORTEST_ROUND;
             order.per_round = (order.per_round / 2).max(SHORTEST_ROUND);
         }
         let met = self.goal.is_met(&violation);
