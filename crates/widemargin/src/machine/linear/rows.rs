@@ -74,6 +74,8 @@ pub(super) fn with_rows<T: RowTask>(
     match features {
         Matrix::DenseF32(table) => task.run(&DenseRows::new(table, bias, set), &same),
         Matrix::DenseF64(table) => task.run(&DenseRows::new(table, bias, set), &same),
+        Matrix::SparseF32(table) if all_one(table) => ones(table, bias, most, task),
+        Matrix::SparseF64(table) if all_one(table) => ones(table, bias, most, task),
         Matrix::SparseF32(table) => sparse(table, table.values(), bias, most, task),
         Matrix::SparseF64(table) => {
             let lossless = || table.values().iter().all(|&v| f64::from(v as f32) == v);
@@ -87,7 +89,15 @@ pub(super) fn with_rows<T: RowTask>(
     }
 }
 
-fn sparse<C: Copy, V: Stored + Real, T: RowTask>(
+fn all_one<T: Real>(table: &Csr<T>) -> bool {
+    table.values().iter().all(|v| *v == T::ONE)
+}
+
+fn ones<C: Copy, T: RowTask>(table: &Csr<C>, bias: Option<f64>, most: usize, task: T) -> T::Output {
+    sparse(table, &vec![One; table.values().len()], bias, most, task)
+}
+
+fn sparse<C: Copy, V: Stored, T: RowTask>(
     table: &Csr<C>,
     values: &[V],
     bias: Option<f64>,
@@ -104,10 +114,5 @@ fn sparse<C: Copy, V: Stored + Real, T: RowTask>(
         (table.indices(), FeatureOrder(None))
     };
     let (columns, starts) = (table.columns(), table.indptr());
-    if values.iter().all(|v| *v == V::ONE) {
-        let ones = vec![One; values.len()];
-        task.run(&SparseRows::from_parts(columns, starts, indices, &ones, bias), &order)
-    } else {
-        task.run(&SparseRows::from_parts(columns, starts, indices, values, bias), &order)
-    }
+    task.run(&SparseRows::from_parts(columns, starts, indices, values, bias), &order)
 }

@@ -32,6 +32,9 @@ use crate::solver::Status;
 /// twice the steps.
 const BUCKETS: usize = 2;
 
+/// One in so many rows changes the bucket after a pass; each has to come from the other processor.
+const EXCHANGED: usize = 8;
+
 /// Stored values that a bucket should look at in a round: some microseconds.
 const ROUND_VALUES: usize = 1 << 12;
 
@@ -365,8 +368,8 @@ impl Lead<'_> {
         }
         let rest = self.pace.after(order.looked_at);
         order.stay = !rest && !self.done && self.stop.is_none();
-        let half = first.roster.active.len().min(second.roster.active.len()) / 2;
-        first.roster.active[..half].swap_with_slice(&mut second.roster.active[..half]);
+        let some = first.roster.active.len().min(second.roster.active.len()) / EXCHANGED;
+        first.roster.active[..some].swap_with_slice(&mut second.roster.active[..some]);
         let lengths = [first.roster.active.len(), second.roster.active.len()];
         order.looked_at = lengths.iter().sum();
         order.longest = lengths[0].max(lengths[1]);

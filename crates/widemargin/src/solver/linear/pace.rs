@@ -16,7 +16,8 @@ pub(super) struct Pace {
     alone: bool,
     /// Seconds per row of all threads and of one, once known.
     known: [f64; 2],
-    began: Instant,
+    /// When the first pass of the stretch was over; until then threads may still be on their way.
+    began: Option<Instant>,
     length: Duration,
     rows: usize,
 }
@@ -24,26 +25,23 @@ pub(super) struct Pace {
 impl Pace {
     /// For up to so many threads.
     pub(super) fn new(most: usize) -> Self {
-        Self {
-            most,
-            alone: false,
-            known: [f64::NAN; 2],
-            began: Instant::now(),
-            length: TRIAL,
-            rows: 0,
-        }
+        Self { most, alone: false, known: [f64::NAN; 2], began: None, length: TRIAL, rows: 0 }
     }
 
     /// Begins a stretch and says on how many threads.
     pub(super) fn begin(&mut self) -> usize {
-        (self.began, self.rows) = (Instant::now(), 0);
+        (self.began, self.rows) = (None, 0);
         if self.alone { 1 } else { self.most }
     }
 
     /// Counts the rows of a pass; whether the stretch is over and another number is to be chosen.
     pub(super) fn after(&mut self, rows: usize) -> bool {
+        let Some(began) = self.began else {
+            self.began = Some(Instant::now());
+            return false;
+        };
         self.rows += rows;
-        let taken = self.began.elapsed();
+        let taken = began.elapsed();
         if self.most == 1 || taken < self.length || self.rows == 0 {
             return false;
         }
@@ -79,6 +77,7 @@ mod tests {
             let mut kept = 0;
             for _ in 0..2 {
                 let members = pace.begin();
+                assert!(!pace.after(1));
                 sleep(Duration::from_millis(3));
                 assert!(pace.after(if members == slow { 10 } else { 1000 }));
                 kept = members;
@@ -92,6 +91,7 @@ mod tests {
     fn one_thread_is_never_interrupted() {
         let mut pace = Pace::new(1);
         assert_eq!(pace.begin(), 1);
+        assert!(!pace.after(1000));
         sleep(Duration::from_millis(3));
         assert!(!pace.after(1000));
     }

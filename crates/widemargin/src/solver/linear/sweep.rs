@@ -7,8 +7,10 @@ use crate::kernel::LinearRows;
 /// Gradients closer to 0 than this move nothing.
 const NEGLIGIBLE: f64 = 1e-12;
 
-/// Rows ahead of the current one that are fetched.
+/// Rows ahead of the current one that are fetched, and variables, which may come from another
+/// processor.
 const AHEAD: usize = 4;
+const VARIABLES_AHEAD: usize = 12;
 
 /// A pass over the variables of a list, the first of which, as many as it says, stay active; those
 /// at a bound that they have no reason to leave go to `idle`.
@@ -108,9 +110,11 @@ fn sweep_shape<R: LinearRows>(
     let mut violation = Violation::NONE;
     let mut kept = 0;
     for s in 0..active.len() {
+        if let Some(&next) = active.get(s + VARIABLES_AHEAD) {
+            variables.fetch(next as usize);
+        }
         if let Some(&next) = active.get(s + AHEAD) {
             rows.prefetch(next as usize);
-            variables.fetch(next as usize);
         }
         let i = active[s] as usize;
         let v = variables.get(i);
