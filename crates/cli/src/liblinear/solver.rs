@@ -50,10 +50,12 @@ impl Solver {
         matches!(self.0, 0 | 2 | 11)
     }
 
-    fn algorithm(self) -> LinearSolver {
-        match self.0 {
-            0 | 2 | 11 => LinearSolver::Newton,
-            5 | 6 => LinearSolver::Auto,
+    /// The algorithm of the number; where it is the dual one and no tolerance is given, that would
+    /// have to mean the same, whichever is quickest on the data.
+    fn algorithm(self, settings: &Settings) -> LinearSolver {
+        match (self.0, settings.options.tol) {
+            (0 | 2 | 11, _) => LinearSolver::Newton,
+            (5 | 6, _) | (_, None) => LinearSolver::Auto,
             _ => LinearSolver::Dual,
         }
     }
@@ -72,7 +74,7 @@ impl Solver {
                 _ => LinearMulticlass::OneVsRest,
             },
             bias: settings.bias,
-            solver: self.algorithm(),
+            solver: self.algorithm(settings),
             class_weights: settings.class_weights.clone(),
             class_order: ClassOrder::FirstSeen,
             options: settings.options,
@@ -85,12 +87,12 @@ impl Solver {
             epsilon: settings.tube,
             squared: self.0 != 13,
             bias: settings.bias,
-            solver: self.algorithm(),
+            solver: self.algorithm(settings),
             options: settings.options,
         }
     }
 
-    /// The machine that solves the same problem in the same way.
+    /// The machine that solves the same problem.
     pub(super) fn machine(self, settings: &Settings) -> Box<dyn Machine> {
         match self.kind() {
             MachineKind::LinearSvr => Box::new(self.regressor(settings)),

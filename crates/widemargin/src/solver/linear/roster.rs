@@ -47,3 +47,51 @@ impl Roster {
         self.active.append(&mut self.waking[self.pass % (LONGEST + 1)]);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Roster;
+    use crate::solver::linear::variable::{OwnVariables, Variable, Variables};
+
+    fn variables() -> OwnVariables {
+        let one =
+            Variable { beta: 0.0, lower: 0.0, upper: 1.0, target: 1.0, ridge: 0.0, reach: 1.0 };
+        OwnVariables::new(vec![one; 2])
+    }
+
+    /// Passes in which variable 0 is looked at, if it is idle whenever it is and 1 never is.
+    fn looks(shrinking: bool) -> Vec<usize> {
+        let mut variables = variables();
+        let mut roster = Roster::new(vec![0, 1], shrinking);
+        let mut looks = Vec::new();
+        for pass in 0..24 {
+            if roster.active.contains(&0) {
+                looks.push(pass);
+                roster.idle.push(0);
+            }
+            roster.active = vec![1];
+            roster.end_pass(1, &mut variables);
+        }
+        looks
+    }
+
+    #[test]
+    fn idle_variables_rest_for_longer_and_longer() {
+        assert_eq!(looks(true), [0, 2, 6, 14, 22]);
+        assert_eq!(looks(false), (0..24).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_call_wakes_everybody_once() {
+        let mut variables = variables();
+        let mut roster = Roster::new(vec![0, 1], true);
+        roster.idle.push(0);
+        roster.active = vec![1];
+        roster.end_pass(1, &mut variables);
+        assert_eq!(variables.nap(0), 1);
+        roster.call([0, 1].into_iter());
+        roster.end_pass(2, &mut variables);
+        roster.end_pass(2, &mut variables);
+        assert_eq!(roster.active, [0, 1]);
+    }
+}
