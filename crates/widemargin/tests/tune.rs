@@ -135,14 +135,18 @@ fn paths_reach_the_optimum_of_single_fits() {
         (Scheme::OneVsRest, Loss::Hinge),
         (Scheme::OneVsOne, Loss::SquaredHinge),
     ] {
-        let svc = Svc {
-            kernel: Kernel::Gaussian { gamma: 0.3 },
-            scheme,
+        let of_width = |gamma: f64| Svc {
+            kernel: Kernel::Gaussian { gamma },
+            scheme: scheme.clone(),
             loss,
             options: tight(),
             ..Svc::default()
         };
-        let paths = svc.fit_paths(&penalties, &data, &parts, &context).unwrap().unwrap();
+        let (near, svc) = (of_width(0.4), of_width(0.3));
+        let earlier = near.fit_paths(&penalties, &data, &parts, None, &context).unwrap().unwrap();
+        let earlier = earlier.into_starts();
+        let paths = svc.fit_paths(&penalties, &data, &parts, Some(&earlier), &context);
+        let paths = paths.unwrap().unwrap();
         for (part, rows) in parts.iter().enumerate() {
             for (at, &c) in penalties.iter().enumerate() {
                 let model = paths.model(part, at).unwrap();
@@ -163,6 +167,32 @@ fn paths_reach_the_optimum_of_single_fits() {
                 assert_eq!(model.training.unwrap().penalty(), Some(c));
             }
         }
+    }
+}
+
+#[test]
+fn a_bound_that_no_variable_reaches_may_grow() {
+    let data = iris();
+    let context = Context::new();
+    let parts = [(0..data.rows()).filter(|row| row % 3 != 0).collect::<Vec<_>>()];
+    for loss in [Loss::Hinge, Loss::SquaredHinge] {
+        let kernel = Kernel::Gaussian { gamma: 8.0 };
+        let svc = Svc { kernel, loss, ..Svc::default() };
+        let paths = svc.fit_paths(&[0.5, 100.0, 1000.0], &data, &parts, None, &context);
+        let paths = paths.unwrap().unwrap();
+        let largest = paths
+            .model(0, 1)
+            .unwrap()
+            .functions
+            .iter()
+            .flat_map(|f| &f.parts)
+            .fold(0.0_f64, |largest, part| {
+                part.coefficients.iter().fold(largest, |a, b| a.max(b.abs()))
+            });
+        assert!(largest < 100.0, "{largest}");
+        assert!(!paths.repeats(0, 0, 1));
+        // The squared loss has no bound; its penalty changes the matrix.
+        assert_eq!(paths.repeats(0, 1, 2), loss == Loss::Hinge);
     }
 }
 

@@ -35,7 +35,7 @@ pub use classic::{
     Priors, ProbabilisticNetwork, Ridge, Search, Shrinkage, Spectral, Stop, Threshold, Weighting,
     Width, Window, Windows,
 };
-pub use classification::{NuSvc, Paths, Svc};
+pub use classification::{NuSvc, PathStarts, Paths, Svc};
 pub use codes::error_correcting_code;
 pub use fit::Machine;
 pub use kernel_expression::{KernelDefaults, KernelExpression};

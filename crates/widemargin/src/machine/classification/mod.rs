@@ -6,10 +6,11 @@
 //! the share of margin errors and a lower bound on the share of support vectors.
 
 mod path;
+mod path_start;
 
 use rayon::prelude::*;
 
-pub use self::path::Paths;
+pub use self::path::{PathStarts, Paths};
 
 use crate::context::{Context, Event};
 use crate::data::{ClassOrder, Classes, Dataset};

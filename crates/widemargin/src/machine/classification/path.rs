@@ -2,14 +2,14 @@
 //!
 //! Every two-class problem is solved for all parts and penalties over one matrix of kernel values,
 //! which stays in the processor's cache; rows outside a part have an empty box. A problem starts from
-//! where its neighbours suggest: the solution of the next smaller penalty, moved as the solution of
-//! the part before moved between the same two penalties. The optimum is that of
+//! where its neighbours suggest ([`Known`]). The optimum is that of
 //! [`Machine::fit_rows`](crate::machine::Machine::fit_rows), whatever the start.
 
 use std::time::Instant;
 
 use rayon::prelude::*;
 
+use super::path_start::Known;
 use super::{Classifier, Svc, Task, penalty_problem};
 use crate::context::Context;
 use crate::data::Dataset;
@@ -18,12 +18,18 @@ use crate::kernel::{KernelBlocks, Real, fill_table};
 use crate::machine::model::Model;
 use crate::machine::parameters::Precision;
 use crate::machine::training::{Expansion, Layout, RowsOf, Spent};
-use crate::machine::warm_start::{Earlier, feasible};
-use crate::solver::smo::{Problem, WholeMatrix, WholeSolver};
+use crate::machine::warm_start::Earlier;
+use crate::solver::smo::{Solution, WholeMatrix, WholeSolver};
 use crate::solver::{Outcome, Status};
 
 /// Most rows of a two-class problem whose matrix is held whole.
 const MOST_ROWS: usize = 8192;
+
+/// Share of the active variables below which those in use are gathered anew.
+const SPARSE: f64 = 0.7;
+
+/// By two-class problem, then part, then penalty.
+type Solutions = Vec<Vec<Vec<Solved>>>;
 
 /// The solutions of a classifier for every part and penalty.
 pub struct Paths<'a> {
@@ -33,8 +39,15 @@ pub struct Paths<'a> {
     penalties: Vec<f64>,
     layout: Layout,
     tasks: Vec<Task>,
-    /// By task, then part, then penalty.
-    solutions: Vec<Vec<Vec<Solved>>>,
+    solutions: Solutions,
+}
+
+/// The solutions of a classifier, for the same one with another kernel to start from.
+pub struct PathStarts {
+    order: Vec<usize>,
+    tasks: Vec<Task>,
+    penalties: Vec<f64>,
+    solutions: Solutions,
 }
 
 /// A solution by its coefficients that are not zero.
@@ -46,9 +59,38 @@ struct Solved {
     seconds: f64,
 }
 
+impl Solved {
+    fn new(solution: &Solution, seconds: f64) -> Self {
+        let used = || (0..solution.beta.len()).filter(|&v| solution.beta[v] != 0.0);
+        Self {
+            places: used().map(|v| v as u32).collect(),
+            coefficients: used().map(|v| solution.beta[v]).collect(),
+            offset: solution.multipliers[0],
+            outcome: solution.outcome,
+            seconds,
+        }
+    }
+
+    /// All coefficients of a problem of `len` variables.
+    fn dense(&self, len: usize) -> Vec<f64> {
+        let mut dense = vec![0.0; len];
+        for (&place, &coefficient) in self.places.iter().zip(&self.coefficients) {
+            dense[place as usize] = coefficient;
+        }
+        dense
+    }
+
+    fn same_function(&self, other: &Self) -> bool {
+        self.offset == other.offset
+            && self.places == other.places
+            && self.coefficients == other.coefficients
+    }
+}
+
 impl Svc {
     /// Trains this machine with each of `penalties` (ascending) in the place of its own on each of
-    /// `parts`, the rows of `data` to learn from.
+    /// `parts`, the rows of `data` to learn from. `earlier`, of the same classifier with another
+    /// kernel on the same parts, is where it starts from.
     ///
     /// `None` when that is not possible together: a class without rows in some part, or two-class
     /// problems too large for their matrix to be held.
@@ -61,6 +103,7 @@ impl Svc {
         penalties: &[f64],
         data: &'a Dataset,
         parts: &'a [Vec<usize>],
+        earlier: Option<&PathStarts>,
         context: &Context,
     ) -> Result<Option<Paths<'a>>> {
         let mut classifiers = Vec::with_capacity(parts.len());
@@ -109,22 +152,40 @@ impl Svc {
             tasks,
             classifiers,
         };
+        let earlier = earlier.filter(|earlier| paths.matches(earlier));
         paths.solutions = context.install(|| match self.options.precision {
-            Precision::F32 => paths.solve::<f32>(self, context),
-            Precision::F64 => paths.solve::<f64>(self, context),
+            Precision::F32 => paths.solve::<f32>(self, earlier, context),
+            Precision::F64 => paths.solve::<f64>(self, earlier, context),
         })?;
         Ok(Some(paths))
     }
 }
 
 impl Paths<'_> {
-    fn solve<T: Real>(&self, svc: &Svc, context: &Context) -> Result<Vec<Vec<Vec<Solved>>>> {
-        let solve = |memory: &mut Vec<T>, task: &Task| self.solve_task(svc, task, memory, context);
+    /// Whether solutions are those of the same problems but for the kernel.
+    fn matches(&self, earlier: &PathStarts) -> bool {
+        earlier.order == self.layout.order
+            && earlier.tasks == self.tasks
+            && earlier.penalties == self.penalties
+            && earlier.solutions.iter().all(|of_task| of_task.len() == self.parts.len())
+    }
+
+    fn solve<T: Real>(
+        &self,
+        svc: &Svc,
+        earlier: Option<&PathStarts>,
+        context: &Context,
+    ) -> Result<Solutions> {
+        let solve = |memory: &mut Vec<T>, at: usize| {
+            let earlier = earlier.map(|earlier| &earlier.solutions[at][..]);
+            self.solve_task(svc, &self.tasks[at], earlier, memory, context)
+        };
+        let tasks = 0..self.tasks.len();
         if context.is_parallel() {
-            self.tasks.par_iter().map_init(Vec::new, solve).collect()
+            tasks.into_par_iter().map_init(Vec::new, solve).collect()
         } else {
             let mut memory = Vec::new();
-            self.tasks.iter().map(|task| solve(&mut memory, task)).collect()
+            tasks.map(|at| solve(&mut memory, at)).collect()
         }
     }
 
@@ -132,6 +193,7 @@ impl Paths<'_> {
         &self,
         svc: &Svc,
         task: &Task,
+        earlier: Option<&[Vec<Solved>]>,
         memory: &mut Vec<T>,
         context: &Context,
     ) -> Result<Vec<Vec<Solved>>> {
@@ -149,35 +211,49 @@ impl Paths<'_> {
             .iter()
             .map(|classifier| rows.iter().map(|&row| classifier.weights[row]).collect())
             .collect();
-        let mut smaller: Vec<Vec<f64>> = Vec::new();
+        let mut known = Known::default();
         let mut solved: Vec<Vec<Solved>> = self.parts.iter().map(|_| Vec::new()).collect();
-        for &c in &self.penalties {
-            let mut betas: Vec<Vec<f64>> = Vec::with_capacity(self.parts.len());
+        for (penalty, &c) in self.penalties.iter().enumerate() {
+            if let Some(earlier) = earlier {
+                known.other_kernel(earlier.iter().map(|of| of[penalty].dense(rows.len())));
+            }
             for (part, weights) in weights.iter().enumerate() {
                 let started = Instant::now();
                 let mut problem = penalty_problem(&signs, weights, c, svc.loss);
-                if let Some(start) = predicted(&problem, part, &betas, &smaller) {
-                    problem.start = start;
-                }
-                let solution = solver.solve(&problem, &options, context);
+                let solution = match known.unchanged(part, &problem, &solver, &options) {
+                    Some(solution) => solution,
+                    None => {
+                        if let Some(start) = known.start(part, &problem, &mut solver, context) {
+                            problem.start = start;
+                        }
+                        solver.solve(&problem, &options, context)
+                    }
+                };
                 if matches!(solution.outcome.status, Status::Interrupted | Status::TimeLimit) {
                     return Err(Error::Interrupted);
                 }
-                let used = || (0..rows.len()).filter(|&v| solution.beta[v] != 0.0);
-                solved[part].push(Solved {
-                    places: used().map(|v| v as u32).collect(),
-                    coefficients: used().map(|v| solution.beta[v]).collect(),
-                    offset: solution.multipliers[0],
-                    outcome: solution.outcome,
-                    seconds: started.elapsed().as_secs_f64(),
-                });
-                betas.push(solution.beta);
+                solved[part].push(Solved::new(&solution, started.elapsed().as_secs_f64()));
+                known.add(solution);
             }
-            let used = |v: &u32| betas.iter().any(|beta| beta[*v as usize] != 0.0);
-            solver.retain(&(0..rows.len() as u32).filter(used).collect::<Vec<_>>());
-            smaller = betas;
+            let used = known.next_penalty();
+            if (used.len() as f64) < SPARSE * solver.active() as f64 {
+                solver.retain(&used);
+            }
         }
         Ok(solved)
+    }
+
+    /// What the same classifier with another kernel may start from.
+    pub fn into_starts(self) -> PathStarts {
+        let (order, tasks) = (self.layout.order, self.tasks);
+        PathStarts { order, tasks, penalties: self.penalties, solutions: self.solutions }
+    }
+
+    /// Whether a part has the same functions for two penalties, as where no variable is at its
+    /// bound.
+    pub fn repeats(&self, part: usize, one: usize, other: usize) -> bool {
+        let same = |of: &[Solved]| of[one].same_function(&of[other]);
+        self.solutions.iter().all(|of_task| same(&of_task[part]))
     }
 
     /// The model of one part and penalty.
@@ -190,10 +266,7 @@ impl Paths<'_> {
             let solved = &solutions[part][penalty];
             let segments: Vec<usize> = task.iter().map(|(s, _)| *s).collect();
             let len = segments.iter().map(|&s| self.layout.segment(s).len()).sum();
-            let mut coefficients = vec![0.0; len];
-            for (&place, &coefficient) in solved.places.iter().zip(&solved.coefficients) {
-                coefficients[place as usize] = coefficient;
-            }
+            let coefficients = solved.dense(len);
             expansions.push(Expansion { segments, coefficients, offset: solved.offset });
             outcome = Some(outcome.map_or(solved.outcome, |all| all.join(solved.outcome)));
             seconds += solved.seconds;
@@ -207,24 +280,4 @@ impl Paths<'_> {
         }
         Ok(model)
     }
-}
-
-/// Where the problem of a part probably ends: at its solution for the penalty before, moved as the
-/// solution of the part before moved from there.
-fn predicted(
-    problem: &Problem,
-    part: usize,
-    betas: &[Vec<f64>],
-    smaller: &[Vec<f64>],
-) -> Option<Vec<f64>> {
-    let candidate: Vec<f64> = match (betas.last(), smaller.get(part)) {
-        (None, None) => return None,
-        (Some(neighbour), None) => neighbour.clone(),
-        (None, Some(own)) => own.clone(),
-        (Some(neighbour), Some(own)) => {
-            let before = &smaller[part - 1];
-            (0..own.len()).map(|v| own[v] + neighbour[v] - before[v]).collect()
-        }
-    };
-    feasible(problem, candidate)
 }

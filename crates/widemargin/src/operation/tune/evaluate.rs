@@ -17,13 +17,16 @@ use crate::data::{ClassOrder, Dataset, Dense, Matrix};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelBlocks, Real, fill_table};
 use crate::machine::{
-    CalibrationMethod, Machine, Model, Precision, Predictor, ScalingRule, Start, Svc,
+    CalibrationMethod, Machine, Model, PathStarts, Precision, Predictor, ScalingRule, Start, Svc,
 };
 use crate::operation::calibrate::calibrate;
 use crate::solver::Status;
 
 /// Name of the stage that is reported.
 const STAGE: &str = "trainings";
+
+/// Held-out rows that all models of a split answer before the next ones.
+const ROWS_TOGETHER: usize = 32;
 
 /// What trainings may have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -143,6 +146,14 @@ struct View<'a, W, K> {
     quiet: &'a Context,
 }
 
+/// What the machines of one kernel leave to those of the next.
+struct EarlierKernel {
+    /// The last model of every split.
+    models: Vec<Option<Model>>,
+    /// The solutions of every list of classifiers that differ in their penalty alone.
+    ladders: Vec<Option<PathStarts>>,
+}
+
 /// A machine with its place among all.
 type Placed<'a> = (usize, &'a dyn Machine);
 
@@ -210,7 +221,8 @@ where
                 None => groups.push(vec![(m, &**machine)]),
             }
         }
-        let mut earlier: Vec<Option<Model>> = vec![None; self.splits.len()];
+        let mut earlier =
+            EarlierKernel { models: vec![None; self.splits.len()], ladders: Vec::new() };
         for group in groups {
             if self.context.stop_request().is_some() {
                 return Err(Error::Interrupted);
@@ -233,7 +245,7 @@ where
         &self,
         group: &[Placed<'_>],
         memory: &mut Vec<T>,
-        earlier: &mut [Option<Model>],
+        earlier: &mut EarlierKernel,
     ) -> Result<()> {
         let rows = self.data.rows();
         let bytes = rows.checked_mul(rows).and_then(|n| n.checked_mul(size_of::<T>()));
@@ -263,7 +275,7 @@ where
         &self,
         data: &Dataset,
         group: &[Placed<'_>],
-        earlier: &mut [Option<Model>],
+        earlier: &mut EarlierKernel,
     ) -> Result<()> {
         if self.job.reuse == Reuse::Nothing {
             return self.each_split(|_, split| {
@@ -274,12 +286,15 @@ where
             });
         }
         let mut chain: Vec<Placed<'_>> = Vec::new();
-        for ladder in ladders(group) {
-            if !self.ladder(data, &ladder)? {
+        let ladders = ladders(group);
+        earlier.ladders.resize_with(ladders.len(), || None);
+        for (ladder, earlier) in ladders.into_iter().zip(&mut earlier.ladders) {
+            if !self.ladder(data, &ladder, earlier)? {
                 chain.extend(ladder);
             }
         }
-        let last: Vec<Mutex<Option<Model>>> = earlier.iter_mut().map(|m| m.take().into()).collect();
+        let models = earlier.models.iter_mut();
+        let last: Vec<Mutex<Option<Model>>> = models.map(|model| model.take().into()).collect();
         self.each_split(|at, split| {
             let mut last = last[at].lock().unwrap_or_else(std::sync::PoisonError::into_inner);
             let mut same_kernel = false;
@@ -296,7 +311,7 @@ where
             }
             Ok(())
         })?;
-        for (to, from) in earlier.iter_mut().zip(last) {
+        for (to, from) in earlier.models.iter_mut().zip(last) {
             *to = from.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         }
         Ok(())
@@ -344,7 +359,13 @@ where
     }
 
     /// Trains machines that differ in their penalty alone together; false when that cannot be done.
-    fn ladder(&self, data: &Dataset, ladder: &[Placed<'_>]) -> Result<bool> {
+    /// They start from the solutions in `earlier`, which theirs replace.
+    fn ladder(
+        &self,
+        data: &Dataset,
+        ladder: &[Placed<'_>],
+        earlier: &mut Option<PathStarts>,
+    ) -> Result<bool> {
         let Some(svc) = ladder[0].1.as_svc() else { return Ok(false) };
         let penalty = |(_, machine): &Placed<'_>| machine.as_svc().map_or(0.0, |svc| svc.c);
         let penalties: Vec<f64> = ladder.iter().map(penalty).collect();
@@ -352,32 +373,74 @@ where
         let splits: Vec<&(usize, Split)> =
             self.splits.iter().filter(|(place, _)| asked(*place)).collect();
         let parts: Vec<Vec<usize>> = splits.iter().map(|(_, split)| split.train.clone()).collect();
-        let paths = match svc.fit_paths(&penalties, data, &parts, self.quiet) {
+        let paths = match svc.fit_paths(&penalties, data, &parts, earlier.as_ref(), self.quiet) {
             Ok(Some(paths)) => paths,
             Err(Error::Interrupted) => return Err(Error::Interrupted),
             // Each machine will say by itself what is wrong.
             Ok(None) | Err(_) => return Ok(false),
         };
-        let pairs: Vec<(usize, usize)> = (0..parts.len())
-            .flat_map(|part| (0..ladder.len()).map(move |penalty| (part, penalty)))
-            .collect();
-        let answer = |&(part, penalty): &(usize, usize)| {
-            let ((place, split), (m, _)) = (splits[part], ladder[penalty]);
-            if !(self.wanted)(m, *place) {
-                return Ok(());
+        let work = |part: usize| {
+            let (place, split) = splits[part];
+            let mut models = Vec::with_capacity(ladder.len());
+            let mut before = None;
+            for (penalty, (m, _)) in ladder.iter().enumerate() {
+                if (self.wanted)(*m, *place) {
+                    let repeats = before.is_some_and(|at| paths.repeats(part, at, penalty));
+                    models.push((*m, paths.model(part, penalty)?, repeats));
+                    before = Some(penalty);
+                }
             }
-            let model = paths.model(part, penalty)?;
-            let seconds = model.training.as_ref().map_or(0.0, |training| training.seconds);
-            self.answer(data, m, *place, split, &model, seconds)
+            self.answers(data, *place, split, &models)
         };
         self.context.install(|| {
             if self.context.is_parallel() {
-                pairs.par_iter().try_for_each(answer)
+                (0..parts.len()).into_par_iter().try_for_each(work)
             } else {
-                pairs.iter().try_for_each(answer)
+                (0..parts.len()).try_for_each(work)
             }
         })?;
+        *earlier = Some(paths.into_starts());
         Ok(true)
+    }
+
+    /// The answers of several models for one split, a few rows at a time, so that the rows of a table
+    /// of kernel values are read once for all of them. A model with a mark has the functions of the
+    /// one before it.
+    fn answers(
+        &self,
+        data: &Dataset,
+        place: usize,
+        split: &Split,
+        models: &[(usize, Model, bool)],
+    ) -> Result<()> {
+        let seconds =
+            |model: &Model| model.training.as_ref().map_or(0.0, |training| training.seconds);
+        if self.job.probabilities {
+            return models.iter().try_for_each(|(m, model, _)| {
+                self.answer(data, *m, place, split, model, seconds(model))
+            });
+        }
+        let started = Instant::now();
+        let predictors = models
+            .iter()
+            .map(|(_, model, _)| model.predictor(self.quiet))
+            .collect::<Result<Vec<_>>>()?;
+        let fresh: Vec<usize> = (0..models.len()).filter(|&at| !models[at].2).collect();
+        let mut values = vec![Vec::new(); fresh.len()];
+        for rows in split.test.chunks(ROWS_TOGETHER) {
+            for (&at, values) in fresh.iter().zip(&mut values) {
+                let found = predictors[at].decision_values_of(data.features(), rows)?;
+                values.extend(found.into_values());
+            }
+        }
+        let each = started.elapsed().as_secs_f64() / models.len().max(1) as f64;
+        let mut current = 0;
+        for (at, ((m, model, repeats), predictor)) in models.iter().zip(&predictors).enumerate() {
+            current += usize::from(at > 0 && !repeats);
+            let values = Dense::new(split.test.len(), model.outputs(), values[current].clone())?;
+            self.give(*m, place, predictor, values, None, (seconds(model), each))?;
+        }
+        Ok(())
     }
 
     fn answer(
@@ -406,13 +469,27 @@ where
             true => Some(predictor.probabilities_of(&values)?),
             false => None,
         };
-        let outcome = model.training.as_ref().map(|training| training.outcome);
+        let spent = (fit_seconds, started.elapsed().as_secs_f64());
+        self.give(m, place, &predictor, values, probabilities, spent)
+    }
+
+    /// Hands on an answer that took `spent` seconds of training and of prediction.
+    fn give(
+        &self,
+        m: usize,
+        place: usize,
+        predictor: &Predictor<'_>,
+        values: Dense<f64>,
+        probabilities: Option<Dense<f64>>,
+        spent: (f64, f64),
+    ) -> Result<()> {
+        let outcome = predictor.model().training.as_ref().map(|training| training.outcome);
         let answer = Answer {
-            predictor: &predictor,
+            predictor,
             values,
             probabilities,
-            fit_seconds,
-            predict_seconds: started.elapsed().as_secs_f64(),
+            fit_seconds: spent.0,
+            predict_seconds: spent.1,
             iterations: outcome.map_or(0, |outcome| outcome.iterations),
             status: outcome.map_or(Status::Solved, |outcome| outcome.status),
         };

@@ -23,7 +23,7 @@ const HELD_BATCH: usize = 64;
 
 /// A working set has settled when its violation is this share of that of all variables; solving it
 /// further would be undone by the next one.
-const SETTLED: f64 = 0.5;
+pub(super) const SETTLED: f64 = 0.5;
 
 /// The same for a working set of nearly all violating variables, which little is left to undo.
 const SETTLED_ALL: f64 = 0.1;

@@ -13,6 +13,7 @@
 //! f = (K + diag(r))β + p, confirmed on all variables with a freshly computed gradient.
 
 mod decompose;
+mod face;
 mod gather;
 mod held;
 mod inner;

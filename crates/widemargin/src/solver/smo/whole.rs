@@ -3,11 +3,13 @@
 //! Who solves the same problem with other boxes again and again finds nearly the same variables
 //! inside them. Those are kept, with their part of the matrix, from problem to problem: pair steps
 //! run among them alone, in the processor's cache, until no variable outside violates the optimality
-//! conditions, which is seen on a gradient computed afresh.
+//! conditions, which is seen on the gradient of all variables. The last few steps are replaced by
+//! one of Newton on the variables inside their boxes, where those are few.
 
 use super::decompose::{
-    Effort, INNER_STEPS, descend_inner, finish, fresh_gradient, verdict, worst,
+    Effort, INNER_STEPS, SETTLED, descend_inner, finish, fresh_gradient, verdict, worst,
 };
+use super::face::descend_face;
 use super::inner::{InnerMatrix, padded};
 use super::problem::{Options, Problem, Solution};
 use super::select::worst_violators;
@@ -18,6 +20,16 @@ use crate::solver::Status;
 
 /// Variables that join the others at a time.
 const JOIN: usize = 64;
+
+/// Violation to which the active variables settle before a look at those outside, where the point to
+/// start from is one of another problem.
+const ROUGH: f64 = 0.1;
+
+/// Violation from which on a step of Newton replaces many pair steps.
+const NEARLY: f64 = 0.01;
+
+/// Most variables of a step of Newton.
+const MOST_INSIDE: usize = 120;
 
 /// Share of its box within which a variable counts as at the bound. A start leaves variables next to
 /// their bounds that pair steps from zero would have put on them; where none is inside, those must
@@ -118,17 +130,25 @@ impl<'a, T: Real> WholeSolver<'a, T> {
             let fresh = worst_violators(&state, &state.extremes(), JOIN, |_| true);
             self.join(&fresh);
         }
-        self.start_gradient(problem, &mut state, context);
+        self.start_gradient(problem, &problem.start, &mut state.gradient, context);
         let (mut steps, mut blocks, mut confirmations) = (0, 0, 0);
+        let first = if moved.is_empty() { SETTLED * worst(&state.extremes()) } else { ROUGH };
+        let mut inner_tol = first.max(options.tol);
+        let mut known: Option<(Vec<f64>, Vec<f64>)> = None;
         let (status, violation) = loop {
             let mut part = state.select(&self.active);
             let mut ended = None;
-            while ended.is_none() {
-                let left = (options.max_iterations - steps).min(INNER_STEPS);
+            if inner_tol < NEARLY {
+                let left = options.max_iterations.saturating_sub(steps).min(INNER_STEPS);
+                steps += self.descend(&mut part, NEARLY, left, context);
                 let width = padded(self.active.len());
-                let compact = Compact { values: &self.compact, stride: self.stride, width };
-                let (tol, takes_part) = (options.tol, |_| true);
-                let taken = descend_inner(&mut part, compact, takes_part, tol, left, context);
+                let row = |v: usize| &self.compact[v * self.stride..v * self.stride + width];
+                // An interruption shows at the next look at limits.
+                steps += descend_face(&mut part, row, MOST_INSIDE, context).unwrap_or(0) as u64;
+            }
+            while ended.is_none() {
+                let left = options.max_iterations.saturating_sub(steps).min(INNER_STEPS);
+                let taken = self.descend(&mut part, inner_tol, left, context);
                 steps += taken;
                 blocks += 1;
                 if taken < left {
@@ -140,14 +160,30 @@ impl<'a, T: Real> WholeSolver<'a, T> {
             for (&v, &beta) in self.active.iter().zip(&part.beta) {
                 state.beta[v as usize] = beta;
             }
-            state.gradient = fresh_gradient(problem, &state.beta, product);
+            let gradient = match known {
+                None => fresh_gradient(problem, &state.beta, product),
+                Some((mut gradient, before)) => {
+                    let change: Vec<f64> =
+                        state.beta.iter().zip(&before).map(|(now, before)| now - before).collect();
+                    for (v, sum) in product(&change).into_iter().enumerate() {
+                        gradient[v] += sum + ridge(v) * change[v];
+                    }
+                    gradient
+                }
+            };
+            state.gradient.copy_from_slice(&gradient);
+            known = Some((gradient, state.beta.clone()));
             let extremes = state.extremes();
             let violation = worst(&extremes);
             if ended.is_none() && violation > options.tol {
                 let fresh = worst_violators(&state, &extremes, JOIN, |v| !self.is_active[v]);
                 self.join(&fresh);
-                // Violators outside are news, not a contradiction of the running gradient.
-                if !fresh.is_empty() {
+                // Violators outside are news, and what a loose tolerance left was expected: neither
+                // contradicts the running gradient.
+                let expected = inner_tol > options.tol || !fresh.is_empty();
+                let wanted = if fresh.is_empty() { 0.0 } else { SETTLED * violation };
+                inner_tol = wanted.max(options.tol);
+                if expected {
                     continue;
                 }
             }
@@ -158,6 +194,55 @@ impl<'a, T: Real> WholeSolver<'a, T> {
         let multipliers = state.settled_multipliers(NEARLY_BOUND);
         let effort = Effort { status, violation, steps, blocks, entries: 0 };
         Solution { multipliers, ..finish(problem, state, effort) }
+    }
+
+    /// `beta` as the solution of `problem`, if its known gradient shows it to be one.
+    pub fn confirm(
+        &self,
+        problem: &Problem,
+        beta: &[f64],
+        gradient: &[f64],
+        options: &Options,
+    ) -> Option<Solution> {
+        if problem.ridge.is_some() {
+            return None;
+        }
+        let diagonal = (0..beta.len()).map(|v| self.matrix.row(v)[v].to_f64()).collect();
+        let mut state = State::new(problem, gradient.to_vec(), diagonal);
+        state.beta.copy_from_slice(beta);
+        let violation = worst(&state.extremes());
+        if violation > options.tol {
+            return None;
+        }
+        let multipliers = state.settled_multipliers(NEARLY_BOUND);
+        let effort = Effort { status: Status::Solved, violation, steps: 0, blocks: 0, entries: 0 };
+        Some(Solution { multipliers, ..finish(problem, state, effort) })
+    }
+
+    /// The objective at `start`, whose variables become active.
+    pub fn objective(&mut self, problem: &Problem, start: &[f64], context: &Context) -> f64 {
+        let moved: Vec<u32> =
+            (0..start.len() as u32).filter(|&v| start[v as usize] != 0.0).collect();
+        self.join(&moved);
+        let mut gradient = problem.linear.clone();
+        self.start_gradient(problem, start, &mut gradient, context);
+        let of = |&v: &u32| {
+            let v = v as usize;
+            0.5 * start[v] * (gradient[v] + problem.linear[v])
+        };
+        moved.iter().map(of).sum()
+    }
+
+    /// Number of active variables.
+    pub fn active(&self) -> usize {
+        self.active.len()
+    }
+
+    /// Pair steps among the active variables.
+    fn descend(&self, part: &mut State, tol: f64, most: u64, context: &Context) -> u64 {
+        let width = padded(self.active.len());
+        let compact = Compact { values: &self.compact, stride: self.stride, width };
+        descend_inner(part, compact, |_| true, tol, most, context)
     }
 
     /// Keeps only `variables` active for the problems to come.
@@ -171,14 +256,20 @@ impl<'a, T: Real> WholeSolver<'a, T> {
         self.join(variables);
     }
 
-    /// The gradient of the active variables at the start of a problem.
-    fn start_gradient(&self, problem: &Problem, state: &mut State, context: &Context) {
+    /// Adds what `start` makes of the gradient of the active variables.
+    fn start_gradient(
+        &self,
+        problem: &Problem,
+        start: &[f64],
+        gradient: &mut [f64],
+        context: &Context,
+    ) {
         let width = padded(self.active.len());
         let (mut rows, mut coefficients) = (Vec::new(), Vec::new());
         for (row, &v) in self.compact.chunks_exact(self.stride.max(1)).zip(&self.active) {
-            if problem.start[v as usize] != 0.0 {
+            if start[v as usize] != 0.0 {
                 rows.push(&row[..width]);
-                coefficients.push(problem.start[v as usize]);
+                coefficients.push(start[v as usize]);
             }
         }
         let mut sums = vec![0.0; width];
@@ -186,7 +277,7 @@ impl<'a, T: Real> WholeSolver<'a, T> {
         for (&v, sum) in self.active.iter().zip(&sums) {
             let v = v as usize;
             let ridge = problem.ridge.as_ref().map_or(0.0, |ridge| ridge[v]);
-            state.gradient[v] += sum + ridge * problem.start[v];
+            gradient[v] += sum + ridge * start[v];
         }
     }
 
