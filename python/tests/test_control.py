@@ -140,6 +140,21 @@ def test_ctrl_c_ends_a_long_prediction():
     assert float(run.stdout) < 1.0, run.stdout + run.stderr
 
 
+@pytest.mark.parametrize("wish", ["vectors=1200, refine=10**6", "mmd=1e9, refine=0"])
+def test_ctrl_c_ends_a_long_compression(wish):
+    script = INTERRUPTED.format(name="SVR", parameters="C=1", jobs=1, rows=6000)
+    script = script.replace("tol=1e-8", "epsilon=0")
+    fitted = "SVR(epsilon=0, gamma=0.5, n_jobs=1, C=1, ).fit(X, y)"
+    assert fitted in script
+    script = script.replace(fitted, f"machine.compress({wish})")
+    script = script.replace("sent = []", f"machine = {fitted}\nsent = []")
+    run = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert "ended" not in run.stdout, run.stdout
+    assert float(run.stdout) < 1.0, run.stdout + run.stderr
+
+
 def test_the_lock_is_released_while_training(hard):
     X, y = hard
     counter = [0]

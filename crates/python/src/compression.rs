@@ -1,23 +1,26 @@
 //! Smaller models for Python.
 
+use std::sync::Arc;
+
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use widemargin::Context;
 use widemargin::data::{Dataset, Labels};
 use widemargin::operation::calibrate::recalibrate;
 use widemargin::operation::compress::{Compression, Method, Target, smallest_within};
+use widemargin::{CancelToken, Event};
 
 use crate::errors::exception;
+use crate::machines::context;
 use crate::model::Model;
 use crate::table::Table;
-use crate::training::{Name, Targets, class_labels, slice};
+use crate::training::{Caller, Listener, Name, Targets, class_labels, run_beside, slice};
 
 /// Vectors before and after, relative residual and largest difference of a function.
 type Reduction = (usize, usize, f64, f64);
 
 /// Compresses a model as far as `target` says: ``("ratio", share)``, ``("vectors", count)``, ``("mmd",
 /// difference)``, ``("lossless", 0)`` or ``("max_loss", loss)``, the last on the rows of `held_out`. A
-/// model with probabilities is calibrated again on those rows.
+/// model with probabilities is calibrated again on those rows. Ctrl-C ends it.
 #[pyfunction]
 #[pyo3(signature = (model, target, method, shared, refinement, held_out, seed, threads))]
 pub(crate) fn compress<'py>(
@@ -46,10 +49,14 @@ pub(crate) fn compress<'py>(
     let compression = Compression { method, shared, refinement, ..usual };
     let data = held_out.map(|(table, targets)| dataset(&table, targets)).transpose()?;
     let original = model.shared();
-    let run = || -> widemargin::Result<_> {
-        let context = Context::new().with_threads(threads)?.with_seed(seed);
-        let compressed = match (name, &data) {
-            ("max_loss", Some(data)) => {
+    let cancel = CancelToken::new();
+    let context = context(threads, seed, cancel.clone())?;
+    let by_loss = name == "max_loss";
+    let work = move |listener: &Arc<Listener>| {
+        let listener = Arc::clone(listener);
+        let context = context.with_observer(move |event: &Event| listener(event));
+        let compressed = match &data {
+            Some(data) if by_loss => {
                 smallest_within(&original, data, amount, &compression, &context)?
             }
             _ => Some(compression.apply(&original, &context)?),
@@ -60,7 +67,8 @@ pub(crate) fn compress<'py>(
         }
         Ok(Some(compressed))
     };
-    let Some(compressed) = py.detach(run).map_err(exception)? else {
+    let (compressed, _) = run_beside(py, work, Caller::new(cancel, None))?;
+    let Some(compressed) = compressed else {
         let message = "no smaller model tried keeps the score asked for; allow a larger max_loss";
         return Err(PyValueError::new_err(message));
     };

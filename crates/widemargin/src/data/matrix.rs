@@ -219,10 +219,10 @@ impl Matrix {
             return Err(Error::Empty { what: "feature" });
         }
         let position = match self {
-            Self::DenseF32(m) => m.values().iter().position(|v| !v.is_finite()),
-            Self::DenseF64(m) => m.values().iter().position(|v| !v.is_finite()),
-            Self::SparseF32(m) => m.values().iter().position(|v| !v.is_finite()),
-            Self::SparseF64(m) => m.values().iter().position(|v| !v.is_finite()),
+            Self::DenseF32(m) => first_failing(m.values(), f32::is_finite),
+            Self::DenseF64(m) => first_failing(m.values(), f64::is_finite),
+            Self::SparseF32(m) => first_failing(m.values(), f32::is_finite),
+            Self::SparseF64(m) => first_failing(m.values(), f64::is_finite),
         };
         match position {
             None => Ok(()),
@@ -243,6 +243,15 @@ impl Matrix {
         };
         Error::NonFinite { row: row + 1, column: column + 1, value }
     }
+}
+
+/// The first value that fails a test, looked for in whole chunks, which vectorises.
+fn first_failing<T: Copy>(values: &[T], passes: impl Fn(T) -> bool) -> Option<usize> {
+    const CHUNK: usize = 1024;
+    let fails = |chunk: &[T]| !chunk.iter().fold(true, |all, &v| all & passes(v));
+    let chunk = values.chunks(CHUNK).position(fails)?;
+    let start = chunk * CHUNK;
+    values[start..].iter().position(|&v| !passes(v)).map(|at| start + at)
 }
 
 fn row_of(indptr: &[usize], at: usize) -> usize {

@@ -13,7 +13,7 @@ use super::parameters::Precision;
 use super::probability::{log_sum, softmax};
 use super::vote::{elect, scores};
 use crate::context::Context;
-use crate::data::{Dense, Label, Labels, Matrix};
+use crate::data::{Dense, Labels, Matrix};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelBlocks, ReadyMap, Real, Weights, multiply};
 
@@ -57,6 +57,14 @@ struct Run<T> {
     support: Range<usize>,
     functions: Vec<usize>,
     weights: Weights<T>,
+}
+
+/// Room that the tasks of one thread use again and again.
+#[derive(Default)]
+struct Scratch {
+    single: Vec<f32>,
+    double: Vec<f64>,
+    sums: Vec<f64>,
 }
 
 impl Model {
@@ -117,21 +125,27 @@ impl<T: Real> Ready<T> {
         queries: &Matrix,
         rows: &[usize],
         self_weight: f64,
-        out: &mut [f64],
-        functions: usize,
+        (out, functions): (&mut [f64], usize),
+        (block, sums): (&mut Vec<T>, &mut Vec<f64>),
         context: &Context,
     ) -> Result<()> {
         let queries = self.blocks.prepare_rows(queries, rows)?;
         let stride = self.blocks.len().min(BLOCK_COLUMNS);
-        let mut block = vec![T::ZERO; rows.len() * stride];
-        let mut sums = Vec::new();
+        block.resize(block.len().max(rows.len() * stride), T::ZERO);
         for start in (0..self.blocks.len()).step_by(BLOCK_COLUMNS) {
             let columns = start..(start + BLOCK_COLUMNS).min(self.blocks.len());
-            self.blocks.query_block(&queries, 0..rows.len(), columns.clone(), &mut block, stride);
+            self.blocks.query_block(&queries, 0..rows.len(), columns.clone(), block, stride);
             let from = self.runs.partition_point(|run| run.support.end <= columns.start);
             for run in self.runs[from..].iter().take_while(|run| run.support.start < columns.end) {
                 let shared = run.support.start.max(columns.start)..run.support.end.min(columns.end);
                 let outputs = run.functions.len();
+                if outputs == functions {
+                    let first = shared.start - run.support.start;
+                    let block = &block[shared.start - columns.start..];
+                    let set = context.instruction_set();
+                    multiply(set, block, stride, &run.weights, first, shared.len(), out);
+                    continue;
+                }
                 sums.clear();
                 sums.resize(rows.len() * outputs, 0.0);
                 multiply(
@@ -141,7 +155,7 @@ impl<T: Real> Ready<T> {
                     &run.weights,
                     shared.start - run.support.start,
                     shared.len(),
-                    &mut sums,
+                    sums,
                 );
                 for (out, sums) in out.chunks_exact_mut(functions).zip(sums.chunks_exact(outputs)) {
                     for (&f, sum) in run.functions.iter().zip(sums) {
@@ -210,12 +224,20 @@ impl Predictor<'_> {
         if features.rows() == 0 {
             return Dense::new(0, self.model.outputs(), Vec::new());
         }
-        features.validate()?;
+        let refused_later = match &*self.engine {
+            Engine::Single(ready) => ready.blocks.refuses_non_finite(),
+            Engine::Double(ready) => ready.blocks.refuses_non_finite(),
+            _ => false,
+        };
+        if !refused_later || self.model.preparation.scaler.is_some() {
+            features.validate()?;
+        }
         if matches!(*self.engine, Engine::Classic(_)) && features.columns() != self.model.features()
         {
             return Err(Error::length("features", self.model.features(), features.columns()));
         }
-        self.decision_values_of(features, &(0..features.rows()).collect::<Vec<_>>())
+        let values = self.decision_values_of(features, &(0..features.rows()).collect::<Vec<_>>());
+        values.map_err(|error| features.validate().err().unwrap_or(error))
     }
 
     /// The values of all decision functions for the rows of `features` named by `rows`; the table
@@ -251,13 +273,15 @@ impl Predictor<'_> {
                     .into(),
             });
         }
-        let task = |(out, rows): (&mut [f64], &[usize])| {
+        let task = |scratch: &mut Scratch, (out, rows): (&mut [f64], &[usize])| {
+            let Scratch { single, double, sums } = scratch;
+            let to = (&mut *out, functions);
             match &*self.engine {
                 Engine::Single(ready) => {
-                    ready.evaluate(features, rows, weight, out, functions, self.context)?;
+                    ready.evaluate(features, rows, weight, to, (single, sums), self.context)?;
                 }
                 Engine::Double(ready) => {
-                    ready.evaluate(features, rows, weight, out, functions, self.context)?;
+                    ready.evaluate(features, rows, weight, to, (double, sums), self.context)?;
                 }
                 Engine::Classic(ready) => {
                     ready.evaluate(features, run_of(rows), out, self.context)?;
@@ -279,9 +303,11 @@ impl Predictor<'_> {
         self.context.install(|| {
             if self.context.is_parallel() {
                 let rows = rows.par_chunks(TASK_ROWS);
-                values.par_chunks_mut(chunk).zip(rows).try_for_each(task)
+                values.par_chunks_mut(chunk).zip(rows).try_for_each_init(Scratch::default, task)
             } else {
-                values.chunks_mut(chunk).zip(rows.chunks(TASK_ROWS)).try_for_each(task)
+                let mut scratch = Scratch::default();
+                let mut tasks = values.chunks_mut(chunk).zip(rows.chunks(TASK_ROWS));
+                tasks.try_for_each(|part| task(&mut scratch, part))
             }
         })?;
         Dense::new(rows.len(), functions, values)
@@ -366,9 +392,7 @@ impl Predictor<'_> {
                 Labels::Int(rows.map(|i| if values.row(i)[0] > 0.0 { 1 } else { -1 }).collect())
             }
             (_, Some(table)) => {
-                let classes = self.class_indices(values).into_iter();
-                let labels: Vec<Label> = classes.map(|class| table.names[class].clone()).collect();
-                Labels::from_labels(&labels)
+                Labels::from_labels(&table.names).select(&self.class_indices(values))
             }
             _ => Labels::Real(rows.map(|i| values.row(i)[0]).collect()),
         }

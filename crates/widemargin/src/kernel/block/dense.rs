@@ -16,7 +16,7 @@ use super::pairing::{ChiSquared, Distance, Pairing, Product, Step};
 use super::transform::{Tile, Transform, finish};
 
 /// Vectors side by side in a panel.
-const VECTORS: usize = 3;
+pub(super) const VECTORS: usize = 3;
 
 /// Bytes of left rows that are multiplied with one panel after the other while they stay in the
 /// second-level cache.
@@ -73,12 +73,33 @@ impl<T: Real> Stripes<T> {
     }
 
     /// Stores row `row`.
+    #[inline(always)]
     pub(super) fn set(&mut self, row: usize, values: &[T]) {
-        let start = self.start(row);
-        let places = self.values[start..].iter_mut().step_by(self.stride);
+        let lane = row % self.stride;
+        let start = self.start(row) - lane;
+        let places = self.values[start..].chunks_exact_mut(self.stride);
         for (place, &value) in places.zip(values) {
-            *place = value;
+            place[lane] = value;
         }
+    }
+
+    /// The values of stripe `p`, feature by feature.
+    pub(super) fn stripe(&self, p: usize) -> &[T] {
+        let length = self.stride * self.depth;
+        &self.values[p * length..(p + 1) * length]
+    }
+
+    /// −⟨weights, row⟩ of every place of every stripe.
+    pub(super) fn negative_products(&self, weights: &[f64]) -> Vec<T> {
+        let mut products = vec![0.0; self.rows.div_ceil(self.stride) * self.stride];
+        for (p, products) in products.chunks_exact_mut(self.stride).enumerate() {
+            for (values, weight) in self.stripe(p).chunks_exact(self.stride).zip(weights) {
+                for (product, value) in products.iter_mut().zip(values) {
+                    *product -= weight * value.to_f64();
+                }
+            }
+        }
+        products.into_iter().map(T::from_f64).collect()
     }
 
     /// The rows named by `rows`, in stripes of `stride`.
@@ -183,7 +204,9 @@ impl<T: Real> DenseProduct<'_, '_, T> {
         let group = F::TILE_ROWS;
         let panel = VECTORS * Vector::<T, F>::WIDTH;
         let chunk = (CHUNK_BYTES / (depth * size_of::<T>()).max(1)).clamp(64, 512) / group * group;
-        let mut sums = Aligned::<T>::zeros((chunk + group) * panel);
+        // Sums of a tile are finished at once unless rows are summed piece by piece.
+        let kept = if depth > DEPTH { chunk + group } else { group };
+        let mut sums = Aligned::<T>::zeros(kept * panel);
         let mut first = self.rows.start;
         while first < self.rows.end {
             let last = ((first / group * group) + chunk).min(self.rows.end);
@@ -221,10 +244,10 @@ impl<T: Real> DenseProduct<'_, '_, T> {
                     let sums = sums.as_mut_ptr().add(if depth > DEPTH { at * panel } else { 0 });
                     let tile = Operands { left, stride: group, right, length, sums };
                     match count {
-                        8 if F::TILE_ROWS == 8 => tile.sum::<F, S, 8>(k > 0),
-                        4 => tile.sum::<F, S, 4>(k > 0),
-                        2 => tile.sum::<F, S, 2>(k > 0),
-                        _ => tile.sum::<F, S, 1>(k > 0),
+                        8 if F::TILE_ROWS == 8 => tile.sum::<F, S, 8>(lanes.end, k > 0),
+                        4 => tile.sum::<F, S, 4>(lanes.end, k > 0),
+                        2 => tile.sum::<F, S, 2>(lanes.end, k > 0),
+                        _ => tile.sum::<F, S, 1>(lanes.end, k > 0),
                     }
                     if done {
                         let tile = Tile {
@@ -275,19 +298,39 @@ struct Operands<T> {
 }
 
 impl<T: Real> Operands<T> {
-    /// Sums `ROWS` left rows against the panel, on top of earlier sums when `resume`.
+    /// Sums `ROWS` left rows against the first `lanes` rows of the panel, on top of earlier sums
+    /// when `resume`.
     ///
     /// # Safety
     /// The pointers are good for the lengths stated with them.
     #[inline(always)]
-    unsafe fn sum<F: Family, S: Step, const ROWS: usize>(&self, resume: bool) {
+    unsafe fn sum<F: Family, S: Step, const ROWS: usize>(&self, lanes: usize, resume: bool) {
+        // SAFETY: passed on to the caller.
+        unsafe {
+            match lanes.div_ceil(Vector::<T, F>::WIDTH) {
+                0 | 1 => self.sum_vectors::<F, S, ROWS, 1>(resume),
+                2 => self.sum_vectors::<F, S, ROWS, 2>(resume),
+                _ => self.sum_vectors::<F, S, ROWS, VECTORS>(resume),
+            }
+        }
+    }
+
+    /// The same with the first `COUNT` vectors of the panel.
+    ///
+    /// # Safety
+    /// As [`sum`](Self::sum).
+    #[inline(always)]
+    unsafe fn sum_vectors<F: Family, S: Step, const ROWS: usize, const COUNT: usize>(
+        &self,
+        resume: bool,
+    ) {
         let width = Vector::<T, F>::WIDTH;
         // SAFETY: passed on to the caller.
         unsafe {
-            let mut sums = [[Vector::<T, F>::splat(T::ZERO); VECTORS]; ROWS];
+            let mut sums = [[Vector::<T, F>::splat(T::ZERO); COUNT]; ROWS];
             if resume {
                 for r in 0..ROWS {
-                    for v in 0..VECTORS {
+                    for v in 0..COUNT {
                         let at = (r * VECTORS + v) * width;
                         sums[r][v] = Vector::<T, F>::load(self.sums.add(at));
                     }
@@ -295,11 +338,11 @@ impl<T: Real> Operands<T> {
             }
             let (mut left, mut right) = (self.left, self.right);
             for _ in 0..self.length {
-                let z: [_; VECTORS] =
+                let z: [_; COUNT] =
                     std::array::from_fn(|v| Vector::<T, F>::load(right.add(v * width)));
                 for r in 0..ROWS {
                     let x = Vector::<T, F>::splat(*left.add(r));
-                    for v in 0..VECTORS {
+                    for v in 0..COUNT {
                         sums[r][v] = S::add(x, z[v], sums[r][v]);
                     }
                 }
@@ -307,7 +350,7 @@ impl<T: Real> Operands<T> {
                 right = right.add(VECTORS * width);
             }
             for r in 0..ROWS {
-                for v in 0..VECTORS {
+                for v in 0..COUNT {
                     sums[r][v].store(self.sums.add((r * VECTORS + v) * width));
                 }
             }

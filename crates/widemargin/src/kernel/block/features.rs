@@ -41,12 +41,18 @@ impl Features {
         self.place.len()
     }
 
+    /// What is subtracted from every kept column.
+    pub(super) fn origin(&self) -> Option<&[f64]> {
+        self.origin.as_deref()
+    }
+
     /// Number of columns kept.
     pub(super) fn kept(&self) -> usize {
         self.kept.len()
     }
 
     /// Calls `visit(place, value)` for the non-zero values of a row in kept columns, ascending.
+    #[inline(always)]
     pub(super) fn for_each(
         &self,
         matrix: &Matrix,
@@ -65,6 +71,7 @@ impl Features {
     }
 
     /// Writes the kept columns of a row, seen from the origin, into `out`.
+    #[inline(always)]
     pub(super) fn read<T: Real>(&self, matrix: &Matrix, row: usize, out: &mut [T]) -> Dropped {
         match (matrix, &self.origin) {
             (Matrix::DenseF32(m), _) => self.read_dense(m.row(row), out),
@@ -84,8 +91,25 @@ impl Features {
         }
     }
 
+    #[inline(always)]
     fn read_dense<S: Copy + Into<f64>, T: Real>(&self, row: &[S], out: &mut [T]) -> Dropped {
-        let kept = self.kept.iter().map(|&column| row[column as usize].into());
+        let mut dropped = Dropped::default();
+        if self.kept.len() == row.len() {
+            self.shift(row.iter().map(|&value| value.into()), out);
+            return dropped;
+        }
+        self.shift(self.kept.iter().map(|&column| row[column as usize].into()), out);
+        for (&value, _) in row.iter().zip(&self.place).filter(|(_, place)| **place == ABSENT) {
+            let value: f64 = value.into();
+            dropped.squares += value * value;
+            dropped.absolute += value.abs();
+        }
+        dropped
+    }
+
+    /// Writes the values of kept columns, seen from the origin, into `out`.
+    #[inline(always)]
+    fn shift<T: Real>(&self, kept: impl Iterator<Item = f64>, out: &mut [T]) {
         match &self.origin {
             None => {
                 for (to, value) in out.iter_mut().zip(kept) {
@@ -98,14 +122,5 @@ impl Features {
                 }
             }
         }
-        let mut dropped = Dropped::default();
-        if self.kept.len() < row.len() {
-            for (&value, _) in row.iter().zip(&self.place).filter(|(_, place)| **place == ABSENT) {
-                let value: f64 = value.into();
-                dropped.squares += value * value;
-                dropped.absolute += value.abs();
-            }
-        }
-        dropped
     }
 }

@@ -3,7 +3,9 @@
 //! Rows are packed once; a block K\[B, A\] is then computed tile by tile, the sums over features in
 //! registers and the kernel's transform applied while the tile is in the cache. A value depends on
 //! its two rows alone, and not on which is the left one, on the ranges asked for, or on the number of
-//! threads that callers split the work over.
+//! threads that callers split the work over. (Foreign rows that are stored sparsely run over their
+//! non-zeros where the packed ones are dense, which rounds differently from the same rows stored
+//! densely.)
 
 mod aligned;
 mod combined;
@@ -11,6 +13,7 @@ mod custom;
 mod dense;
 mod features;
 mod given;
+mod mixed;
 mod packed;
 mod pairing;
 mod sparse;
@@ -177,6 +180,11 @@ impl<T: Real> KernelBlocks<T> {
             Source::Custom(custom) => custom.columns(),
             Source::Combined(combined) => combined.columns(),
         }
+    }
+
+    /// Whether preparing a row that is not finite fails, so that rows need not be looked at before.
+    pub fn refuses_non_finite(&self) -> bool {
+        matches!(&self.source, Source::Packed(packed) if packed.refuses_non_finite())
     }
 
     /// The instructions it was packed for.

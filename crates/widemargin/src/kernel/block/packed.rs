@@ -1,12 +1,13 @@
 //! Kernels that are a function of a sum over features, on packed dense or sparse rows.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use super::super::simd::{Real, dispatch};
+use super::super::simd::{PlainLoop, Real, dispatch, run_plain};
 use super::super::{InstructionSet, Kernel};
 use super::dense::{DenseProduct, Shape, Stripes};
 use super::features::{Dropped, Features};
+use super::mixed::MixedProduct;
 use super::pairing::Pairing;
 use super::sparse::{PADDING, SparseProduct, SparseRows};
 use super::survey::Survey;
@@ -41,6 +42,10 @@ pub(super) struct Packed<T> {
     shape: Shape,
     features: Arc<Features>,
     rows: PackedRows<T>,
+    /// Whether sparse left rows stay as they are although the packed ones are dense.
+    takes_sparse: bool,
+    /// What sums with sparse left rows begin with.
+    beginnings: OnceLock<Vec<T>>,
 }
 
 /// Rows with the statistic of each that the transform needs.
@@ -85,7 +90,22 @@ impl<T: Real> Packed<T> {
         let rows = PackedRows { storage, features: 0, statistics: Vec::new() };
         let shape = Shape::of::<T>(set);
         let name = kernel.name().to_owned();
-        let mut packed = Self { set, name, formula, pairing, transform, shape, features, rows };
+        // Of a table stored sparsely a value shall not depend on which row is the left one.
+        let stored_sparsely = matches!(matrix, Matrix::SparseF32(_) | Matrix::SparseF64(_));
+        let takes_sparse = !sparse && !stored_sparsely && pairing == Pairing::Product;
+        let beginnings = OnceLock::new();
+        let mut packed = Self {
+            set,
+            name,
+            formula,
+            pairing,
+            transform,
+            shape,
+            features,
+            rows,
+            takes_sparse,
+            beginnings,
+        };
         let (rows, diagonal) = packed.pack(matrix, order.iter().copied(), shape.panel)?;
         packed.rows = rows.padded();
         Ok((packed, diagonal))
@@ -104,6 +124,11 @@ impl<T: Real> Packed<T> {
         }
     }
 
+    /// Whether preparing a row that is not finite fails.
+    pub(super) fn refuses_non_finite(&self) -> bool {
+        !matches!(self.formula, Formula::Distance)
+    }
+
     /// Packs foreign rows as left rows; returns their similarities with themselves too.
     pub(super) fn prepare(
         &self,
@@ -115,7 +140,35 @@ impl<T: Real> Packed<T> {
         {
             return Err(negative_feature(row, column, value));
         }
+        if self.takes_sparse && matches!(matrix, Matrix::SparseF32(_) | Matrix::SparseF64(_)) {
+            return self.prepare_sparse(matrix, rows);
+        }
         self.pack(matrix, rows.iter().copied(), self.shape.group)
+    }
+
+    /// Packs foreign sparse rows for dense packed ones.
+    fn prepare_sparse(&self, matrix: &Matrix, rows: &[usize]) -> Result<(PackedRows<T>, Vec<T>)> {
+        let (mut list, mut dropped) = (SparseRows::new(), Vec::with_capacity(rows.len()));
+        // ‖x − o‖² is ‖x‖² and this much more.
+        let origin = self.features.origin();
+        let far = origin.map_or(0.0, |origin| origin.iter().map(|o| o * o).sum::<f64>());
+        let mut shifts = Vec::with_capacity(rows.len());
+        for &row in rows {
+            let mut shift = far;
+            dropped.push(self.features.for_each(matrix, row, |k, value| {
+                list.push(k, T::from_f64(value));
+                shift -= origin.map_or(0.0, |origin| 2.0 * value * origin[k as usize]);
+            }));
+            list.end_row();
+            shifts.push(shift);
+        }
+        let (mut left, own) = self.with_statistics(Storage::Sparse(list), &dropped)?;
+        if origin.is_some() {
+            for (statistic, shift) in left.statistics.iter_mut().zip(shifts) {
+                *statistic = T::from_f64(statistic.to_f64() + shift);
+            }
+        }
+        Ok((left, own))
     }
 
     /// The packed rows named by `rows`, as left rows.
@@ -126,7 +179,8 @@ impl<T: Real> Packed<T> {
     /// The packed rows named by `keep` only.
     pub(super) fn subset(&self, keep: &[usize]) -> Self {
         let rows = self.rows.select(keep, self.shape.panel).padded();
-        Self { rows, features: Arc::clone(&self.features), name: self.name.clone(), ..*self }
+        let (features, name) = (Arc::clone(&self.features), self.name.clone());
+        Self { rows, features, name, beginnings: OnceLock::new(), ..*self }
     }
 
     /// Kernel values of left rows with packed rows.
@@ -171,7 +225,27 @@ impl<T: Real> Packed<T> {
                     out,
                 },
             ),
-            _ => unreachable!("rows are packed the way the engine's own are"),
+            (Storage::Sparse(left), Storage::Dense(right)) => {
+                let beginnings = self.beginnings.get_or_init(|| {
+                    let none = vec![0.0; self.features.kept()];
+                    right.negative_products(self.features.origin().unwrap_or(&none))
+                });
+                let product = MixedProduct {
+                    left,
+                    left_statistics,
+                    rows,
+                    right,
+                    right_statistics,
+                    beginnings,
+                    columns,
+                    transform,
+                    out,
+                };
+                dispatch(set, product);
+            }
+            (Storage::Dense(_), Storage::Sparse(_)) => {
+                unreachable!("left rows of a sparse engine are sparse")
+            }
         }
     }
 
@@ -184,13 +258,11 @@ impl<T: Real> Packed<T> {
         let mut dropped = Vec::with_capacity(rows.len());
         let storage = match &self.rows.storage {
             Storage::Dense(_) => {
-                let depth = self.features.kept();
-                let mut stripes = Stripes::new(rows.len(), depth, stride);
-                let mut buffer = vec![T::ZERO; depth];
-                for (to, from) in rows.enumerate() {
-                    dropped.push(self.features.read(matrix, from, &mut buffer));
-                    stripes.set(to, &buffer);
-                }
+                let mut stripes = Stripes::new(rows.len(), self.features.kept(), stride);
+                let (features, stripes_out) = (&*self.features, &mut stripes);
+                let reading =
+                    Reading { features, matrix, rows, stripes: stripes_out, dropped: &mut dropped };
+                run_plain(self.set, reading);
                 Storage::Dense(stripes)
             }
             Storage::Sparse(_) => {
@@ -249,6 +321,28 @@ impl<T: Real> Packed<T> {
             }
         };
         Ok((PackedRows { storage, features: self.features.kept(), statistics }, own))
+    }
+}
+
+/// Rows on their way into stripes.
+struct Reading<'a, T, I> {
+    features: &'a Features,
+    matrix: &'a Matrix,
+    rows: I,
+    stripes: &'a mut Stripes<T>,
+    dropped: &'a mut Vec<Dropped>,
+}
+
+impl<T: Real, I: Iterator<Item = usize>> PlainLoop for Reading<'_, T, I> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let mut buffer = vec![T::ZERO; self.features.kept()];
+        for (to, from) in self.rows.enumerate() {
+            self.dropped.push(self.features.read(self.matrix, from, &mut buffer));
+            self.stripes.set(to, &buffer);
+        }
     }
 }
 

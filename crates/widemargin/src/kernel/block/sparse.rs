@@ -67,7 +67,9 @@ impl<T: Real> SparseRows<T> {
         self.values.len()
     }
 
-    fn row(&self, row: usize) -> (&[u32], &[T]) {
+    /// Features and values of a row.
+    #[inline(always)]
+    pub(super) fn row(&self, row: usize) -> (&[u32], &[T]) {
         let range = self.starts[row]..self.starts[row + 1];
         (&self.features[range.clone()], &self.values[range])
     }

@@ -220,6 +220,38 @@ fn storage_does_not_change_a_bit() {
 }
 
 #[test]
+fn sparse_rows_against_dense_ones_agree_with_double_loops() {
+    for kernel in kernels() {
+        for set in available() {
+            let signed = takes_negative(&kernel);
+            let data = table(61, 45, 1.0, signed, 3);
+            let queries = table(9, 45, 0.2, signed, 8).into_layout(Layout::Sparse);
+            let single = KernelBlocks::<f32>::new(&kernel, &data, None, set).unwrap();
+            let double = KernelBlocks::<f64>::new(&kernel, &data, None, set).unwrap();
+            let double = double.subset(&(0..61).rev().collect::<Vec<_>>());
+            for columns in [0..61, 1..2, 47..50, 5..61] {
+                let width = columns.len();
+                let (mut one, mut two) = (vec![0.0; 9 * width], vec![0.0; 9 * width]);
+                let ready = single.prepare(&queries, 0..9).unwrap();
+                single.query_block(&ready, 0..9, columns.clone(), &mut one, width);
+                let ready = double.prepare(&queries, 0..9).unwrap();
+                double.query_block(&ready, 0..9, columns.clone(), &mut two, width);
+                for i in 0..9 {
+                    for (at, j) in columns.clone().enumerate() {
+                        let what = format!("{kernel:?} {set} {i} {j}");
+                        let x = row(&queries, i);
+                        let expected = exact(&kernel, &x, &row(&data, j));
+                        close(one[i * width + at], expected, 3e-6, &what);
+                        let expected = exact(&kernel, &x, &row(&data, 60 - j));
+                        close(two[i * width + at], expected, 1e-13, &what);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn subsets_and_orders_keep_every_bit() {
     for kernel in kernels() {
         for set in available() {

@@ -177,6 +177,13 @@ unsafe fn finish_with<T: Real, F: Family, X: Value<T>, const N: usize>(
                     let right = Vector::<T, F>::load(tile.right.add(v * width));
                     value.of(sum, left, right).store(row.as_mut_ptr().add(v * width));
                 }
+            } else if lanes.start == 0 {
+                for v in 0..lanes.end.div_ceil(width) {
+                    let sum = Vector::<T, F>::load(sums.add(v * width));
+                    let right = Vector::<T, F>::load(tile.right.add(v * width));
+                    let to = row.as_mut_ptr().add(v * width);
+                    value.of(sum, left, right).store_partial(to, width.min(lanes.end - v * width));
+                }
             } else {
                 let mut buffer = [T::ZERO; 64];
                 for v in lanes.start / width..lanes.end.div_ceil(width) {

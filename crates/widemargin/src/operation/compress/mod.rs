@@ -371,4 +371,6 @@ fn chosen<T: Element>(
 }
 
 #[cfg(test)]
+mod closed_forms;
+#[cfg(test)]
 mod tests;

@@ -41,6 +41,9 @@ pub(super) fn usual_steps(original: usize, reduced: usize) -> usize {
 }
 
 /// Moves `reduced` towards `original`; never ends further away than it began.
+///
+/// Steps that single precision cannot tell from standing still, as happens when a few features are
+/// far larger than the others, are taken in double precision.
 pub(super) fn refine<T: Element>(
     rule: &Rule,
     reduced: &mut Pool,
@@ -48,18 +51,35 @@ pub(super) fn refine<T: Element>(
     iterations: usize,
     context: &Context,
 ) -> Result<()> {
-    if reduced.len() == 0 || iterations == 0 {
-        return Ok(());
+    let taken = descend::<T>(rule, reduced, original, iterations, context)?;
+    if size_of::<T>() < size_of::<f64>() && taken < iterations {
+        descend::<f64>(rule, reduced, original, iterations - taken, context)?;
     }
+    Ok(())
+}
+
+/// Goes down as long as it goes on, at most `iterations` steps; returns their number.
+fn descend<T: Element>(
+    rule: &Rule,
+    reduced: &mut Pool,
+    original: &Pool,
+    iterations: usize,
+    context: &Context,
+) -> Result<usize> {
+    if reduced.len() == 0 || iterations == 0 {
+        return Ok(iterations);
+    }
+    let mut taken = 0;
     let start = reduced.clone();
     let objective = Objective::<T>::new(rule, original, &start, context)?;
     let mut point = objective.flatten(reduced);
     let (mut value, mut gradient) = objective.evaluate(&point)?;
     let mut memory: Vec<(Vec<f64>, Vec<f64>, f64)> = Vec::new();
-    for _ in 0..iterations {
+    while taken < iterations {
         if context.stop_request().is_some() {
             break;
         }
+        taken += 1;
         let mut direction = two_loops(&memory, &gradient);
         let mut slope = dot(&direction, &gradient);
         if slope.is_nan() || slope >= 0.0 {
@@ -96,7 +116,7 @@ pub(super) fn refine<T: Element>(
         }
     }
     *reduced = objective.pool(&point);
-    Ok(())
+    Ok(taken)
 }
 
 /// A point, its value and its gradient.

@@ -2,7 +2,9 @@ use super::*;
 use crate::data::read::{ReadOptions, read_dataset};
 use crate::data::{Dataset, Dense, Labels, Matrix};
 use crate::kernel::Kernel;
-use crate::machine::{Machine, OneClass, Precision, Scheme, SolverOptions, Svc, Svdd, Svr};
+use crate::machine::{
+    Machine, OneClass, Precision, Scheme, SolverOptions, Svc, Svdd, Svr, error_correcting_code,
+};
 
 fn shipped(name: &str) -> Dataset {
     let path = format!("{}/../../data/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -323,7 +325,8 @@ fn regression_and_novelty_detection_shrink_too() {
 #[test]
 fn every_scheme_and_every_thread_count_gives_an_ordinary_model() {
     let train = digits(|i| i % 4 == 1);
-    for scheme in [Scheme::OneVsOne, Scheme::Dag, Scheme::OneVsRest] {
+    let code = Scheme::ErrorCorrecting(error_correcting_code(10, 1));
+    for scheme in [Scheme::OneVsOne, Scheme::Dag, Scheme::OneVsRest, code] {
         let svc = Svc {
             kernel: Kernel::Gaussian { gamma: 0.1 },
             scheme: scheme.clone(),
