@@ -264,7 +264,9 @@ def other(run, name):
         _, _, wrong, _ = run.compress(model, test, "--mmd", 1, "--refine", steps)
         row("ours, θ = 1, phase 2", size, f"{wrong[1]:.2f}")
     same = ("--vectors", reduced, "--refine")
-    _, size, wrong, _ = run.compress(model, test, *same, 300, "--separate")
+    _, size, wrong, _ = run.compress(
+        model, test, *same, 100 if name == "mnist" else steps, "--separate"
+    )
     row("ours, the document's size, separate", size, f"{wrong[1]:.2f}")
     _, size, wrong, report = run.compress(model, test, *same, steps)
     row("ours, the document's size, shared", size, f"{wrong[1]:.2f}")

@@ -28,7 +28,7 @@ const MOST_STEPS: usize = 300;
 const LEAST_STEPS: usize = 5;
 
 /// Kernel values that the steps may compute unless told otherwise.
-const MOST_VALUES: usize = 75_000_000;
+const MOST_VALUES: usize = 50_000_000;
 
 /// Steps that a pool is worth when nobody says how many: 300, or fewer, down to none, where these
 /// would take longer than training such a model.
