@@ -144,7 +144,7 @@ def test_ctrl_c_ends_a_long_prediction():
 def test_ctrl_c_ends_a_long_compression(wish):
     script = INTERRUPTED.format(name="SVR", parameters="C=1", jobs=1, rows=6000)
     script = script.replace("tol=1e-8", "epsilon=0")
-    fitted = "SVR(epsilon=0, gamma=0.5, n_jobs=1, C=1, ).fit(X, y)"
+    fitted = "SVR(epsilon=0, gamma=0.5, n_jobs=1, C=1).fit(X, y)"
     assert fitted in script
     script = script.replace(fitted, f"machine.compress({wish})")
     script = script.replace("sent = []", f"machine = {fitted}\nsent = []")
