@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
+import widemargin
 from widemargin import SVC, SVDD, SVR, MulticlassSVC, NuSVC, NuSVR, OneClassSVM
 
 X, y = load_digits(return_X_y=True)
@@ -87,6 +88,17 @@ def test_other_kernels_are_selected_from_and_linear_ones_collapse():
     assert exact.n_support_.sum() == 45
     assert np.allclose(exact.decision_function(TEST), linear.decision_function(TEST), atol=1e-6)
     assert np.allclose(exact.coef_, linear.coef_)
+
+
+def test_files_of_a_smaller_model_answer_as_it_does(tmp_path):
+    small = SVC(gamma=0.1, C=10).fit(TRAIN, y_train).compress(ratio=0.2, refine=5)
+    small.save(tmp_path / "small.wm")
+    (tmp_path / "small.model").write_text(small.to_libsvm())
+    values = small.decision_function(TEST)
+    for name in ("small.wm", "small.model"):
+        again = widemargin.load(tmp_path / name)
+        assert np.array_equal(again.predict(TEST), small.predict(TEST))
+        assert np.allclose(again.decision_function(TEST), values, atol=1e-6)
 
 
 def test_sparse_machines_stay_sparse():

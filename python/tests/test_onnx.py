@@ -109,3 +109,13 @@ def test_callable_kernels_are_refused():
     estimator = widemargin.SVC(kernel=lambda a, b: a @ b.T).fit(X, y)
     with pytest.raises(ValueError, match="Python function cannot be kept in ONNX"):
         estimator.to_onnx()
+
+
+@pytest.mark.parametrize("scheme", ["ovo", "ovr"])
+def test_a_compressed_model_is_exported_like_any_other(scheme):
+    X, y = load_wine(return_X_y=True)
+    X = MinMaxScaler().fit_transform(X)
+    machine = widemargin.SVC(gamma=0.5, multi_class=scheme).fit(X, y)
+    small = machine.compress(ratio=0.3, refine=10)
+    assert small.n_support_.sum() < machine.n_support_.sum() / 2
+    assert_exported(small, X)
