@@ -135,3 +135,46 @@ def test_the_usual_grid():
     search = tune(SVC(), X, y, cv=3)
     assert len(search.cv_results_["params"]) == 110
     assert search.best_score_ > 0.96
+
+
+def test_a_finer_grid_is_no_worse(wine):
+    X, y = wine
+    coarse = tune(SVC(), X, y, GRID, cv=3)
+    fine = tune(SVC(), X, y, [GRID, {"kernel": ["linear"]}], method="refine", rounds=2, cv=3)
+    assert fine.best_score_ >= coarse.best_score_
+    best = fine.best_params_
+    assert best["C"] not in GRID["C"] or fine.best_score_ == coarse.best_score_
+    assert len(fine.cv_results_["params"]) == 3 ** len(GRID)
+
+
+def test_random_points_lie_between_the_ends(wine):
+    X, y = wine
+    space = {"C": [0.1, 100.0], "kernel": ["rbf", "poly"], "degree": [2, 3], "coef0": [-1.0, 1.0]}
+    first, second = (
+        tune(SVC(), X, y, space, method="random", n_iter=12, random_state=3, cv=3) for _ in range(2)
+    )
+    points = first.cv_results_["params"]
+    assert len(points) == 12
+    assert points == second.cv_results_["params"]
+    assert all(0.1 <= point["C"] <= 100.0 for point in points)
+    assert all(-1.0 <= point["coef0"] <= 1.0 for point in points)
+    assert {point["degree"] for point in points} == {2, 3}
+    assert {point["kernel"] for point in points} == {"rbf", "poly"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "halving"}, "one of 'grid', 'refine' and 'random', not 'halving'"),
+        ({"method": "random", "n_iter": 0}, "n_iter has to be an integer of at least 1, not 0"),
+        ({"method": "refine", "rounds": 1.5}, "rounds has to be an integer of at least 1"),
+        (
+            {"method": "refine", "scoring": ["accuracy", "f1_macro"], "refit": False},
+            "needs one metric",
+        ),
+    ],
+)
+def test_what_tune_refuses(wine, options, message):
+    X, y = wine
+    with pytest.raises(ValueError, match=message):
+        tune(SVC(), X, y, GRID, **options)

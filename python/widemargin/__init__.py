@@ -23,9 +23,10 @@ from widemargin._logistic import LogisticRegression
 from widemargin._multiclass import MulticlassSVC, OnlineSVC
 from widemargin._novelty import SVDD, OneClassSVM
 from widemargin._progress import History, Progress
-from widemargin._search import SVCSearchCV, tune
+from widemargin._search import SVCSearchCV
 from widemargin._svc import SVC, NuSVC
 from widemargin._svr import SVR, NuSVR
+from widemargin._tune import tune
 
 __all__ = [
     "RFF",

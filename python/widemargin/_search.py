@@ -1,4 +1,4 @@
-"""Model selection: `SVCSearchCV` and `tune`.
+"""Model selection: `SVCSearchCV`.
 
 The compiled half trains every candidate on every split with all that they share computed once; the
 answers are then replayed to scikit-learn's own `GridSearchCV`, so that scores, ranks, refitting and
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 #: Kernels whose values do not depend on gamma.
-_WITHOUT_GAMMA = ("linear", "cosine", "precomputed")
+WITHOUT_GAMMA = ("linear", "cosine", "precomputed")
 
 
 class SVCSearchCV(GridSearchCV):
@@ -271,7 +271,7 @@ def _with_gamma(settings: _core.Settings, gamma: float) -> _core.Settings:
 
 
 def _scales(settings: _core.Settings) -> bool:
-    return settings["gamma"] == "scale" and settings["kernel"] not in _WITHOUT_GAMMA
+    return settings["gamma"] == "scale" and settings["kernel"] not in WITHOUT_GAMMA
 
 
 def _scale(X: Any) -> float:
@@ -371,33 +371,3 @@ class _ReplayRegressor(RegressorMixin, _Replay):
 
 def _replay(estimator: BaseMachine) -> type[_Replay]:
     return _ReplayClassifier if is_classifier(estimator) else _ReplayRegressor
-
-
-def tune(
-    estimator: Any,
-    X: Any,
-    y: Any,
-    param_grid: Any = None,
-    **options: Any,
-) -> SVCSearchCV:
-    """Find good parameters: a fitted :class:`SVCSearchCV`.
-
-    Without `param_grid` the penalty and, for kernels that have it, gamma are searched over the
-    ranges of LIBSVM's ``grid.py``. Other options are those of :class:`SVCSearchCV`.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from widemargin import SVC, tune
-    >>> X, y = load_iris(return_X_y=True)
-    >>> search = tune(SVC(), X, y, {"C": [1, 10]}, cv=3)
-    >>> search.n_splits_
-    3
-    """
-    if param_grid is None:
-        penalty = "nu" if isinstance(estimator, NuSVC) else "C"
-        steps = np.geomspace(0.05, 0.8, 5) if penalty == "nu" else 2.0 ** np.arange(-5, 16, 2)
-        param_grid = {penalty: list(steps)}
-        if getattr(estimator, "kernel", "rbf") not in _WITHOUT_GAMMA:
-            param_grid["gamma"] = list(2.0 ** np.arange(-15, 4, 2))
-    return SVCSearchCV(estimator, param_grid, **options).fit(X, y)
