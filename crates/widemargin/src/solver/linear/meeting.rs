@@ -13,17 +13,21 @@ const TURNS: u32 = 1 << 12;
 /// A place where a fixed number of threads meet, again and again.
 pub(super) struct Meeting {
     members: usize,
-    arrived: AtomicUsize,
-    held: AtomicUsize,
+    arrived: Alone,
+    held: Alone,
     broken: AtomicBool,
 }
+
+/// A count in a cache line of its own: whoever arrives does not disturb those who watch.
+#[repr(align(128))]
+struct Alone(AtomicUsize);
 
 impl Meeting {
     pub(super) fn new(members: usize) -> Self {
         Self {
             members,
-            arrived: AtomicUsize::new(0),
-            held: AtomicUsize::new(0),
+            arrived: Alone(AtomicUsize::new(0)),
+            held: Alone(AtomicUsize::new(0)),
             broken: AtomicBool::new(false),
         }
     }
@@ -33,14 +37,14 @@ impl Meeting {
     /// # Panics
     /// When another member has panicked.
     pub(super) fn wait(&self) {
-        let held = self.held.load(Ordering::Acquire);
-        if self.arrived.fetch_add(1, Ordering::AcqRel) + 1 == self.members {
-            self.arrived.store(0, Ordering::Relaxed);
-            self.held.store(held.wrapping_add(1), Ordering::Release);
+        let held = self.held.0.load(Ordering::Acquire);
+        if self.arrived.0.fetch_add(1, Ordering::AcqRel) + 1 == self.members {
+            self.arrived.0.store(0, Ordering::Relaxed);
+            self.held.0.store(held.wrapping_add(1), Ordering::Release);
             return;
         }
         let mut turns = 0;
-        while self.held.load(Ordering::Acquire) == held {
+        while self.held.0.load(Ordering::Acquire) == held {
             assert!(!self.broken.load(Ordering::Relaxed), "another thread of the team panicked");
             if turns < TURNS {
                 turns += 1;
