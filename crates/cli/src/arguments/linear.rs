@@ -27,7 +27,7 @@ pub(crate) struct LinearArguments {
     #[arg(long, value_name = "NAME", value_parser = value::<Penalty>)]
     penalty: Option<Penalty>,
 
-    /// auto, dual (coordinate descent), buckets (the same on several threads) or newton; the
+    /// auto, dual (coordinate descent), buckets (the same on two threads) or newton; the
     /// optimum is the same
     #[arg(long, value_name = "NAME", value_parser = value::<LinearSolver>)]
     solver: Option<LinearSolver>,

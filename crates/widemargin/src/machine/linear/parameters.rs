@@ -85,7 +85,7 @@ named! {
     Auto = "auto",
     /// Dual coordinate descent, one row after another.
     Dual = "dual",
-    /// Dual coordinate descent in buckets of rows, on several threads.
+    /// Dual coordinate descent in buckets of rows, on two threads.
     Buckets = "buckets",
     /// Trust-region Newton, for smooth losses.
     Newton = "newton",
