@@ -101,6 +101,8 @@ INTERRUPTED = """
 import os, signal, sys, threading, time
 import numpy as np
 from widemargin import {name}
+# A shell that put the tests into the background hands SIGINT down ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 rng = np.random.RandomState(0)
 X, y = rng.randn({rows}, 50), rng.randint(0, 2, {rows})
 sent = []
