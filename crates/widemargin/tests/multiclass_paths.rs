@@ -111,6 +111,23 @@ fn a_start_from_another_c_saves_steps() {
 }
 
 #[test]
+fn a_limit_on_steps_holds() {
+    let data = blobs(500, 3, 4);
+    for machine in AllInOne::ALL {
+        for max_iterations in [1, 7, 100] {
+            let mut svc = exact(machine, Kernel::Gaussian { gamma: 0.7 }, false);
+            svc.options.max_iterations = Some(max_iterations);
+            for megabytes in [1, 64] {
+                let context = Context::new().with_cache_bytes(megabytes << 20);
+                let outcome = svc.fit(&data, &context).unwrap().training.unwrap().outcome;
+                assert_eq!(outcome.status, Status::IterationLimit, "{machine}");
+                assert_eq!(outcome.iterations, max_iterations, "{machine}, {megabytes} MB");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_time_limit_holds() {
     let data = blobs(3000, 40, 10);
     let svc = MulticlassSvc {

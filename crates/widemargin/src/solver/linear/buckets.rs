@@ -67,10 +67,7 @@ pub fn solve<R: LinearRows>(
     context: &Context,
 ) -> Solution {
     let mut descent = Descent::new(rows, problem, start);
-    let mut weights = match start {
-        Some(_) => descent.weights(rows),
-        None => vec![0.0; rows.width()],
-    };
+    let mut weights = descent.weights(rows);
     let movable = descent.movable();
     let bucket = |number: usize| {
         let seed = context.seed() ^ (number as u64 + 1) << 32;

@@ -160,10 +160,7 @@ pub fn solve<R: LinearRows>(
     context: &Context,
 ) -> Solution {
     let mut descent = Descent::new(rows, problem, start);
-    let mut weights = match start {
-        Some(_) => descent.weights(rows),
-        None => vec![0.0; rows.width()],
-    };
+    let mut weights = descent.weights(rows);
     let mut generator = Generator::new(context.seed());
     let mut goal = goal(problem, options, start.is_some());
     let mut passes = Passes::new(options, context);

@@ -56,6 +56,9 @@ impl<S: Real, T: Real, V: BlockRows<T>> PlainLoop for Block<'_, S, T, V> {
             });
             let mut moved = false;
             for at in 0..violators.len() {
+                if steps == self.max_steps {
+                    break;
+                }
                 let i = violators[at] as usize;
                 // Steps of others may have settled it.
                 if self.table.visit(i, |c| scores.at(c, i), &mut example) < least {

@@ -220,19 +220,7 @@ impl Run<'_> {
     fn block<R: MatrixRows>(&mut self, rows: &R, table: &mut Table, set: &[u32], tol: f64) -> bool {
         let fetched = rows.fetch(set);
         let mut part = table.select(set);
-        let left = self.options.max_iterations - self.steps;
-        let most = (STEPS_PER_EXAMPLE * set.len()).min(STEP_COST / (set.len() * table.classes));
-        let max_steps = left.min(most as u64);
-        let source = Cut::new(rows, &fetched, set);
-        let (steps, touched) = if self.fine {
-            let out = self.work::<f64, _, _>(&mut part, source, tol, max_steps);
-            (out.0, out.1)
-        } else {
-            let out = self.work::<R::Value, _, _>(&mut part, source, tol, max_steps);
-            (out.0, out.1)
-        };
-        self.steps += steps;
-        self.blocks += 1;
+        let (touched, _) = self.steps(&mut part, Cut::new(rows, &fetched, set), tol);
         let (mut changed, mut changes) = (Vec::new(), Vec::new());
         for (w, row) in fetched.into_iter().enumerate().filter(|(w, _)| touched[*w]) {
             changed.push(row);
@@ -242,17 +230,30 @@ impl Run<'_> {
         !changed.is_empty()
     }
 
-    /// The steps of a block with scores in `S`.
-    fn work<S: Real, T: Real, V: BlockRows<T>>(
-        &self,
+    /// Takes the steps of a block; tells which of its examples moved, and their scores class by
+    /// class.
+    fn steps<T: Real>(
+        &mut self,
         table: &mut Table,
-        rows: V,
+        rows: impl BlockRows<T>,
         tol: f64,
-        max_steps: u64,
-    ) -> (u64, Vec<bool>, Vec<S>) {
-        let (constant, precision) = (self.constant, PhantomData::<(S, T)>);
-        let block = Block { table, rows, constant, tol, max_steps, precision };
-        run_plain(self.context.instruction_set(), block)
+    ) -> (Vec<bool>, Vec<f64>) {
+        let left = self.options.max_iterations - self.steps;
+        let most = (STEPS_PER_EXAMPLE * table.len()).min(STEP_COST / (table.len() * table.classes));
+        let (constant, max_steps) = (self.constant, left.min(most as u64));
+        let set = self.context.instruction_set();
+        let (steps, touched, scores) = if self.fine {
+            let precision = PhantomData::<(f64, T)>;
+            run_plain(set, Block { table, rows, constant, tol, max_steps, precision })
+        } else {
+            let precision = PhantomData::<(T, T)>;
+            let block = Block { table, rows, constant, tol, max_steps, precision };
+            let (steps, touched, scores) = run_plain(set, block);
+            (steps, touched, scores.into_iter().map(Real::to_f64).collect())
+        };
+        self.steps += steps;
+        self.blocks += 1;
+        (touched, scores)
     }
 
     /// As [`ascend`](Self::ascend) for few examples: all of them are one block, whose steps bring
@@ -264,7 +265,6 @@ impl Run<'_> {
         tol: f64,
     ) -> Option<Status> {
         let mut held: Vec<Option<Row<R::Value>>> = vec![None; table.len()];
-        let most = (STEPS_PER_EXAMPLE * table.len()).min(STEP_COST / (table.len() * table.classes));
         loop {
             let (_, worst) = scan(table, self.context);
             self.report(table, worst);
@@ -274,19 +274,12 @@ impl Run<'_> {
             if let Some(status) = self.limit() {
                 return Some(status);
             }
-            let left = self.options.max_iterations - self.steps;
-            let max_steps = left.min(most as u64);
             let source = Held::new(rows, &mut held);
-            let (steps, moved) = if self.fine {
-                let out = self.work::<f64, _, _>(table, source, WHOLE_TOL * tol, max_steps);
-                (out.0, settle(table, out))
-            } else {
-                let out = self.work::<R::Value, _, _>(table, source, WHOLE_TOL * tol, max_steps);
-                (out.0, settle(table, out))
-            };
-            self.steps += steps;
-            self.blocks += 1;
-            if !moved {
+            let (touched, scores) = self.steps(table, source, WHOLE_TOL * tol);
+            for (column, scores) in table.score.iter_mut().zip(scores.chunks_exact(touched.len())) {
+                column.copy_from_slice(scores);
+            }
+            if !touched.contains(&true) {
                 if self.fine {
                     return Some(Status::AlmostSolved);
                 }
@@ -307,14 +300,6 @@ impl Run<'_> {
             });
         }
     }
-}
-
-/// Takes over the scores of a block of all examples; tells whether any variable moved.
-fn settle<S: Real>(table: &mut Table, (_, touched, scores): (u64, Vec<bool>, Vec<S>)) -> bool {
-    for (column, found) in table.score.iter_mut().zip(scores.chunks_exact(touched.len())) {
-        column.iter_mut().zip(found).for_each(|(score, found)| *score = found.to_f64());
-    }
-    touched.contains(&true)
 }
 
 /// Most examples in a block of one of `n` examples: blocks much smaller than the problem undo each
