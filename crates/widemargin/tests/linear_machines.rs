@@ -1,9 +1,9 @@
 //! What holds for linear machines beside their optimum: threads, starts, paths, files, mistakes.
 
-use widemargin::data::{Csr, Dataset, Dense, Labels, Matrix};
+use widemargin::data::{Csr, Dataset, Dense, Label, Labels, Matrix};
 use widemargin::machine::{
-    Bias, LinearLoss, LinearMulticlass, LinearOneClass, LinearOptions, LinearSolver, LinearSvc,
-    LinearSvr, Machine, MachineKind, Model, Penalty,
+    Bias, ClassWeights, LinearLoss, LinearMulticlass, LinearOneClass, LinearOptions, LinearSolver,
+    LinearSvc, LinearSvr, Machine, MachineKind, Model, Penalty,
 };
 use widemargin::{Context, Error};
 
@@ -109,6 +109,46 @@ fn algorithms_agree() {
         };
         let second = objective(other);
         assert!((first - second).abs() < 1e-6 * first, "{loss}: {first} and {second}");
+    }
+}
+
+/// Classes that are learnt side by side, up to eight on one thread and four on each of several, end
+/// where each of them ends alone.
+#[test]
+fn company_changes_no_class() {
+    let data = topics(600, 5000);
+    let Labels::Int(topic) = data.labels() else { unreachable!() };
+    for count in [3, 11] {
+        let class = |(row, y): (usize, &i64)| (y + 3 * row as i64) % count;
+        let labels: Vec<i64> = topic.iter().enumerate().map(class).collect();
+        let weights = (0..data.rows()).map(|row| if row % 7 == 0 { 0.0 } else { 1.5 }).collect();
+        let data = data.clone().with_labels(Labels::Int(labels.clone())).unwrap();
+        let data = data.with_weights(weights).unwrap();
+        for (loss, penalty) in [(LinearLoss::Hinge, 1.0), (LinearLoss::SquaredHinge, 0.3)] {
+            let options = LinearOptions { tol: Some(1e-7), ..LinearOptions::default() };
+            let solver = LinearSolver::Dual;
+            let class_weights = ClassWeights::Given(vec![(Label::Int(1), 2.5)]);
+            let svc = LinearSvc { c: penalty, loss, solver, options, ..LinearSvc::default() };
+            let all = LinearSvc { class_weights, ..svc.clone() };
+            let one = all.fit(&data, &Context::new()).unwrap();
+            let four = all.fit(&data, &Context::new().with_threads(4).unwrap()).unwrap();
+            assert_eq!(bytes(one.clone()), bytes(four), "{loss}");
+            let alone = |class: i64| {
+                let side = |y: &i64| i64::from(*y != class);
+                let sides = Labels::Int(labels.iter().map(side).collect());
+                let factor = if class == 1 { 2.5 } else { 1.0 };
+                let class_weights = ClassWeights::Given(vec![(Label::Int(0), factor)]);
+                let svc = LinearSvc { class_weights, ..svc.clone() };
+                let model = svc.fit(&data.clone().with_labels(sides).unwrap(), &Context::new());
+                model.unwrap().training.unwrap().outcome
+            };
+            let (outcome, alone) =
+                (one.training.unwrap().outcome, (0..count).map(alone).map(|o| o.primal));
+            let expected: f64 = alone.sum();
+            let difference = (outcome.primal - expected).abs();
+            assert!(difference < 1e-7 * expected, "{loss}: {outcome:?} and {expected}");
+            assert!(outcome.gap() < 1e-6 * expected, "{loss}: {outcome:?}");
+        }
     }
 }
 

@@ -18,7 +18,8 @@ pub use instruction_set::InstructionSet;
 pub use pool::Buffer;
 pub use rows::{CompactRows, KernelRows, MatrixRows, Reuse, Row, RowsView};
 pub use simd::{
-    DenseRows, LinearRows, One, PAIR_WIDTH, PlainLoop, Real, Scan, SparseRows, Stored, Weights,
-    accumulate, accumulate_columns, best_partner, fetch, multiply, run_plain, scan, shift_and_scan,
+    DenseRows, LinearRows, Look, One, PAIR_WIDTH, PlainLoop, Real, RowLists, Scan, Seat, Seen,
+    SparseRows, Stored, Values, Weights, accumulate, accumulate_columns, best_partner, fetch,
+    multiply, row_values, run_plain, scan, shift_and_scan, sweep,
 };
 pub use table::fill_table;

@@ -6,6 +6,7 @@
 
 use std::sync::OnceLock;
 
+use super::row_lists::{RowLists, Values};
 use super::{Family, InstructionSet, Lanes, Real, Task, dispatch};
 use crate::data::{Csr, Dense};
 
@@ -29,6 +30,10 @@ pub trait LinearRows: Sync {
     fn add(&self, i: usize, factor: f64, weights: &mut [f64]);
     /// Asks the processor to fetch row `i`.
     fn prefetch(&self, i: usize);
+    /// The lists behind sparse rows, which [`sweep`](super::sweep) reads for several problems at once.
+    fn lists(&self) -> Option<RowLists<'_>> {
+        None
+    }
     /// Calls `visit(column, value)` for the stored values of row `i` and the bias.
     fn visit(&self, i: usize, visit: impl FnMut(usize, f64));
 
@@ -44,6 +49,8 @@ pub trait LinearRows: Sync {
 pub trait Stored: Copy + Send + Sync + 'static {
     /// In double precision.
     fn double(self) -> f64;
+    /// A list of them.
+    fn list(values: &[Self]) -> Values<'_>;
 }
 
 impl Stored for f32 {
@@ -51,12 +58,20 @@ impl Stored for f32 {
     fn double(self) -> f64 {
         f64::from(self)
     }
+
+    fn list(values: &[Self]) -> Values<'_> {
+        Values::Single(values)
+    }
 }
 
 impl Stored for f64 {
     #[inline(always)]
     fn double(self) -> f64 {
         self
+    }
+
+    fn list(values: &[Self]) -> Values<'_> {
+        Values::Double(values)
     }
 }
 
@@ -68,6 +83,10 @@ impl Stored for One {
     #[inline(always)]
     fn double(self) -> f64 {
         1.0
+    }
+
+    fn list(values: &[Self]) -> Values<'_> {
+        Values::Ones(values)
     }
 }
 
@@ -172,6 +191,11 @@ impl<V: Stored> LinearRows for SparseRows<'_, V> {
         if let Some(bias) = self.bias {
             weights[self.columns] += factor * bias;
         }
+    }
+
+    fn lists(&self) -> Option<RowLists<'_>> {
+        let Self { columns, starts, indices, values, bias, .. } = *self;
+        Some(RowLists::new(columns, starts, indices, V::list(values), bias))
     }
 
     fn squared_norm(&self, i: usize) -> f64 {

@@ -18,6 +18,8 @@ mod pair;
 mod plain;
 mod portable;
 mod real;
+mod row_lists;
+mod row_sweep;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
@@ -30,6 +32,8 @@ pub use pair::{PAIR_WIDTH, Scan, best_partner, scan, shift_and_scan};
 pub use plain::{PlainLoop, run_plain};
 pub use real::Real;
 pub(super) use real::Vector;
+pub use row_lists::{RowLists, Values};
+pub use row_sweep::{Look, Seat, Seen, row_values, sweep};
 
 use super::InstructionSet;
 

@@ -6,15 +6,13 @@
 
 use std::time::Instant;
 
-use rayon::prelude::*;
-
-use super::assemble::{ORDER, linear_model, start_weights};
+use super::assemble::{ORDER, linear_model};
 use super::parameters::{
     Bias, LinearLoss, LinearMulticlass, LinearOptions, LinearSolver, Penalty, check_c,
 };
 use super::rows::{FeatureOrder, RowTask, with_rows};
-use super::solve::{Algorithm, Plan, Start};
-use crate::context::{Context, Event, SolvedFunction};
+use super::solve::{Algorithm, Plan};
+use crate::context::Context;
 use crate::data::{ClassOrder, Classes, Dataset};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, LinearRows};
@@ -173,15 +171,18 @@ impl Machine for LinearSvc {
     }
 }
 
-struct Fit<'a> {
-    svc: &'a LinearSvc,
-    data: &'a Dataset,
-    classes: &'a Classes,
-    factors: &'a [f64],
-    functions: usize,
-    path: &'a [f64],
-    start: Option<&'a Model>,
-    context: &'a Context,
+/// A training of a classifier.
+pub(super) struct Fit<'a> {
+    pub(super) svc: &'a LinearSvc,
+    pub(super) data: &'a Dataset,
+    pub(super) classes: &'a Classes,
+    pub(super) factors: &'a [f64],
+    /// How many functions the model has.
+    pub(super) functions: usize,
+    /// Every C.
+    pub(super) path: &'a [f64],
+    pub(super) start: Option<&'a Model>,
+    pub(super) context: &'a Context,
 }
 
 impl RowTask for Fit<'_> {
@@ -197,28 +198,10 @@ impl RowTask for Fit<'_> {
         let width = self.data.columns();
         let algorithm = plan.algorithm(rows.rows(), width, rows.nonzeros(), self.functions)?;
         let columns = (algorithm == Algorithm::Sparse).then(|| Columns::new(rows));
-        let name = "two-class problems";
-        self.context.report(&Event::Stage { name, total: self.functions });
-        let side_by_side = self.context.is_parallel() && self.functions > 1;
-        // Threads that have a function each have none to spare for its buckets.
-        let context = match algorithm {
-            Algorithm::Buckets if side_by_side => &self.context.clone().with_threads(1)?,
-            _ => self.context,
-        };
-        let one = |f: usize| {
-            let columns = columns.as_ref();
-            let solutions = self.function(rows, order, columns, &plan, algorithm, f, context);
-            self.context.report(&Event::StageStep { name });
-            solutions
-        };
-        let solved: Vec<Vec<Solution>> = if side_by_side {
-            (0..self.functions).into_par_iter().map(one).collect()
-        } else {
-            (0..self.functions).map(one).collect()
-        };
+        let solved = self.one_vs_rest(rows, order, columns.as_ref(), &plan, algorithm)?;
         (0..self.path.len())
             .map(|at| {
-                let solutions: Vec<&Solution> = solved.iter().map(|list| &list[at]).collect();
+                let solutions: Vec<&Solution> = solved.iter().flat_map(|of| &of[at]).collect();
                 let tol = plan.tolerance(algorithm);
                 self.model(&solutions, order, self.path[at], tol, started)
             })
@@ -227,69 +210,8 @@ impl RowTask for Fit<'_> {
 }
 
 impl Fit<'_> {
-    /// Solves function `f` for every C.
-    fn function<R: LinearRows>(
-        &self,
-        rows: &R,
-        order: &FeatureOrder,
-        columns: Option<&Columns>,
-        plan: &Plan,
-        algorithm: Algorithm,
-        f: usize,
-        context: &Context,
-    ) -> Vec<Solution> {
-        let own = |row: usize| self.classes.codes[row] as usize == f;
-        let targets: Vec<f64> =
-            (0..rows.rows()).map(|row| if own(row) { 1.0 } else { -1.0 }).collect();
-        let weight = |row: usize| {
-            let factor = match (own(row), self.functions) {
-                (true, _) => self.factors[f],
-                (false, 1) => self.factors[1],
-                (false, _) => 1.0,
-            };
-            factor * self.data.weights().map_or(1.0, |w| w[row])
-        };
-        let weights: Vec<f64> = (0..rows.rows()).map(weight).collect();
-        let given = self
-            .start
-            .map(|model| order.arrange(&start_weights(model, f, self.svc.bias.feature())));
-        let mut solutions: Vec<Solution> = Vec::new();
-        for (at, &c) in self.path.iter().enumerate() {
-            let costs: Vec<f64> = weights.iter().map(|w| c * w).collect();
-            let scaled;
-            let start = match (solutions.last(), &given, algorithm) {
-                (Some(last), _, Algorithm::Newton | Algorithm::Sparse) => {
-                    Start::Weights(&last.weights)
-                }
-                (Some(last), _, _) => {
-                    let factor = c / self.path[at - 1];
-                    scaled = last.dual.iter().map(|b| factor * b).collect::<Vec<f64>>();
-                    Start::Dual(&scaled)
-                }
-                (None, Some(weights), _) => Start::Weights(weights),
-                (None, None, _) => Start::Nowhere,
-            };
-            let solution = plan.solve(algorithm, rows, columns, &targets, &costs, start, context);
-            self.report(f, &solution, &costs);
-            solutions.push(solution);
-        }
-        solutions
-    }
-
-    fn report(&self, index: usize, solution: &Solution, costs: &[f64]) {
-        let pairs = || solution.dual.iter().zip(costs).filter(|(b, _)| **b != 0.0);
-        self.context.report(&Event::Solved(SolvedFunction {
-            index,
-            outcome: solution.outcome,
-            offset: self.constant(&solution.weights).map_or(0.0, |constant| -constant),
-            support: pairs().count(),
-            bounded: pairs().filter(|(b, c)| b.abs() >= **c).count(),
-            determined: None,
-        }));
-    }
-
     /// b, if there is one.
-    fn constant(&self, weights: &[f64]) -> Option<f64> {
+    pub(super) fn constant(&self, weights: &[f64]) -> Option<f64> {
         self.svc.bias.feature().map(|bias| bias * weights[self.data.columns()])
     }
 

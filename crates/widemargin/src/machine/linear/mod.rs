@@ -7,6 +7,7 @@
 mod assemble;
 mod classification;
 mod novelty;
+mod one_vs_rest;
 mod parameters;
 mod path;
 mod regression;

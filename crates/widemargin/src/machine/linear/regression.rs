@@ -124,8 +124,8 @@ impl RowTask for Fit<'_> {
                 (None, Some(weights)) => Start::Weights(weights),
                 (None, None) => Start::Nowhere,
             };
-            let solution =
-                plan.solve(algorithm, rows, None, self.targets, &costs, start, self.context);
+            let problem = plan.problem(self.targets, &costs);
+            let solution = plan.solve(algorithm, rows, None, problem, start, self.context);
             let proof =
                 Proof { costs: &costs, c, epsilon, tol: plan.tolerance(algorithm), started };
             models.push(self.model(&solution, order, proof)?);

@@ -1,5 +1,7 @@
 //! Which algorithm solves a linear problem, and how.
 
+use std::borrow::Cow;
+
 use super::parameters::{Bias, LinearOptions, LinearSolver, Penalty};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -107,33 +109,37 @@ impl Plan {
         }
     }
 
-    /// Solves one problem; `start` holds weights of a related one, `dual` its dual variables.
+    /// The problem of rows with these targets and costs.
+    pub(super) fn problem<'a>(&self, targets: &'a [f64], costs: &'a [f64]) -> Problem<'a> {
+        Problem { loss: self.loss, targets, costs, shift: 0.0 }
+    }
+
+    /// Whether the algorithm can solve several problems side by side.
+    pub(super) fn is_abreast(&self, algorithm: Algorithm) -> bool {
+        algorithm == Algorithm::Dual
+            && self.bias != Bias::Free
+            && matches!(self.loss, Loss::Hinge | Loss::SquaredHinge)
+    }
+
+    /// Solves one problem; `start` holds weights of a related one, or its dual variables.
     pub(super) fn solve<R: LinearRows>(
         &self,
         algorithm: Algorithm,
         rows: &R,
         columns: Option<&Columns>,
-        targets: &[f64],
-        costs: &[f64],
+        problem: Problem<'_>,
         start: Start<'_>,
         context: &Context,
     ) -> Solution {
-        let problem = Problem { loss: self.loss, targets, costs, shift: 0.0 };
         let free = self.bias == Bias::Free;
         let tol = self.tolerance(algorithm);
-        let from_weights;
-        let dual = match start {
-            Start::Dual(dual) => Some(dual),
-            Start::Weights(weights)
-                if !matches!(algorithm, Algorithm::Newton | Algorithm::Sparse) =>
-            {
-                from_weights = dual_of_weights(rows, &problem, weights);
-                Some(&from_weights[..])
-            }
-            _ => None,
+        let dual = match algorithm {
+            Algorithm::Newton | Algorithm::Sparse => None,
+            _ => start.dual(rows, &problem),
         };
+        let dual = dual.as_deref();
         let weights = if let Start::Weights(weights) = start { Some(weights) } else { None };
-        let scaled = self.options(tol * balance(self.loss, targets, costs));
+        let scaled = self.options(tol * balance(&problem));
         match algorithm {
             Algorithm::Newton => solve_newton(rows, &problem, &scaled, weights, free, context),
             Algorithm::Sparse => match columns {
@@ -200,19 +206,33 @@ pub(super) enum Start<'a> {
     Dual(&'a [f64]),
 }
 
-/// −Cᵢℓ′ at the values of weights: the dual variables of an optimum whose weights these are.
-fn dual_of_weights<R: LinearRows>(rows: &R, problem: &Problem<'_>, weights: &[f64]) -> Vec<f64> {
-    let slope = |i: usize| problem.loss.derivatives(rows.dot(i, weights), problem.targets[i]).0;
-    (0..rows.rows()).map(|i| -problem.costs[i] * slope(i)).collect()
+impl<'a> Start<'a> {
+    /// Dual variables to begin with: those given, or −Cᵢℓ′ at the values of the weights, which are
+    /// those of an optimum with these weights.
+    pub(super) fn dual<R: LinearRows>(
+        self,
+        rows: &R,
+        problem: &Problem<'_>,
+    ) -> Option<Cow<'a, [f64]>> {
+        match self {
+            Self::Nowhere => None,
+            Self::Dual(dual) => Some(Cow::Borrowed(dual)),
+            Self::Weights(weights) => {
+                let slope =
+                    |i: usize| problem.loss.derivatives(rows.dot(i, weights), problem.targets[i]).0;
+                Some((0..rows.rows()).map(|i| -problem.costs[i] * slope(i)).collect())
+            }
+        }
+    }
 }
 
 /// LIBLINEAR's factor on the tolerance of primal solvers: the share of the rarer side.
-fn balance(loss: Loss, targets: &[f64], costs: &[f64]) -> f64 {
-    if !matches!(loss, Loss::SquaredHinge | Loss::Logistic) {
+fn balance(problem: &Problem<'_>) -> f64 {
+    if !matches!(problem.loss, Loss::SquaredHinge | Loss::Logistic) {
         return 1.0;
     }
     let mut sides = [0.0_f64; 2];
-    for (target, _) in targets.iter().zip(costs).filter(|(_, cost)| **cost > 0.0) {
+    for (target, _) in problem.targets.iter().zip(problem.costs).filter(|(_, cost)| **cost > 0.0) {
         sides[usize::from(*target > 0.0)] += 1.0;
     }
     sides[0].min(sides[1]).max(1.0) / (sides[0] + sides[1]).max(1.0)

@@ -16,7 +16,7 @@ use crate::random::Generator;
 use crate::solver::Status;
 
 /// How often a descent that believed to be done is sent back by the last pass.
-const MOST_RETURNS: u32 = 20;
+pub(super) const MOST_RETURNS: u32 = 20;
 
 /// The dual of a problem, to be descended in one go or block by block.
 #[derive(Clone, Debug)]

@@ -5,6 +5,7 @@
 //! with shrinking, Newton's method, and coordinate descent for sparse weights; each file names
 //! its own source.
 
+mod abreast;
 mod buckets;
 mod columns;
 mod crammer_singer;
@@ -24,6 +25,7 @@ mod sparse_weights;
 mod sweep;
 mod variable;
 
+pub use abreast::{Rivals, solve as solve_abreast};
 pub use buckets::solve as solve_buckets;
 pub use columns::Columns;
 pub use crammer_singer::{Choices, solve as solve_crammer_singer};

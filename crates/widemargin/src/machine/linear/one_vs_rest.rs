@@ -1,0 +1,191 @@
+//! The functions of a classifier, each class against the rest: which are learnt together, and from
+//! where.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use super::assemble::start_weights;
+use super::classification::Fit;
+use super::rows::FeatureOrder;
+use super::solve::{Algorithm, Plan, Start};
+use crate::context::{Context, Event, SolvedFunction};
+use crate::error::Result;
+use crate::kernel::{LinearRows, RowLists};
+use crate::solver::linear::{Columns, Rivals, Solution, solve_abreast};
+
+/// Functions that are learnt side by side on one thread, and on every one of several.
+const WIDE: usize = 8;
+const NARROW: usize = 4;
+
+/// What all functions are learnt from, and how.
+#[derive(Clone, Copy)]
+struct Lesson<'a, R> {
+    rows: &'a R,
+    order: &'a FeatureOrder,
+    columns: Option<&'a Columns>,
+    plan: &'a Plan,
+    algorithm: Algorithm,
+    context: &'a Context,
+}
+
+impl Fit<'_> {
+    /// Solves all functions, some at a time: the solutions of every such group, for every C.
+    pub(super) fn one_vs_rest<R: LinearRows>(
+        &self,
+        rows: &R,
+        order: &FeatureOrder,
+        columns: Option<&Columns>,
+        plan: &Plan,
+        algorithm: Algorithm,
+    ) -> Result<Vec<Vec<Vec<Solution>>>> {
+        let name = "two-class problems";
+        self.context.report(&Event::Stage { name, total: self.functions });
+        let parallel = self.context.is_parallel() && self.functions > 1;
+        // Threads that have a function each have none to spare for its buckets.
+        let context = match algorithm {
+            Algorithm::Buckets if parallel => &self.context.clone().with_threads(1)?,
+            _ => self.context,
+        };
+        let lesson = Lesson { rows, order, columns, plan, algorithm, context };
+        let lists = rows.lists().filter(|_| self.functions > 1 && plan.is_abreast(algorithm));
+        // A function's bits do not depend on those it is learnt with.
+        let groups = match (&lists, self.context.threads()) {
+            (None, _) => self.functions,
+            (_, 1) => self.functions.div_ceil(WIDE),
+            (_, threads) => self.functions.div_ceil(NARROW).next_multiple_of(threads),
+        };
+        let groups = groups.min(self.functions);
+        let first = |g: usize| g * self.functions / groups;
+        let group = |g: usize| {
+            let functions = first(g)..first(g + 1);
+            let solutions = match &lists {
+                None => self.function(&lesson, first(g)),
+                Some(lists) if functions.len() > NARROW => {
+                    self.abreast::<WIDE, R>(&lesson, lists, functions)
+                }
+                Some(lists) => self.abreast::<NARROW, R>(&lesson, lists, functions),
+            };
+            (first(g)..first(g + 1)).for_each(|_| self.context.report(&Event::StageStep { name }));
+            solutions
+        };
+        Ok(if parallel {
+            (0..groups).into_par_iter().map(group).collect()
+        } else {
+            (0..groups).map(group).collect()
+        })
+    }
+
+    /// Solves function `f` for every C.
+    fn function<R: LinearRows>(&self, lesson: &Lesson<'_, R>, f: usize) -> Vec<Vec<Solution>> {
+        let Lesson { rows, order, columns, plan, algorithm, context } = *lesson;
+        let codes = &self.classes.codes;
+        let own = |row: usize| codes[row] as usize == f;
+        let targets: Vec<f64> =
+            (0..rows.rows()).map(|row| if own(row) { 1.0 } else { -1.0 }).collect();
+        let given = self.given(order, f);
+        let mut solved: Vec<Vec<Solution>> = Vec::new();
+        for (at, &c) in self.path.iter().enumerate() {
+            let costs: Vec<f64> = (0..rows.rows()).map(|row| c * self.weight(row, f)).collect();
+            let scaled;
+            let start = match (solved.last(), &given, algorithm) {
+                (Some(last), _, Algorithm::Newton | Algorithm::Sparse) => {
+                    Start::Weights(&last[0].weights)
+                }
+                (Some(last), _, _) => {
+                    scaled = self.scaled_dual(&last[0], at);
+                    Start::Dual(&scaled)
+                }
+                (None, Some(weights), _) => Start::Weights(weights),
+                (None, None, _) => Start::Nowhere,
+            };
+            let problem = plan.problem(&targets, &costs);
+            let solution = plan.solve(algorithm, rows, columns, problem, start, context);
+            self.report(f, &solution, &costs);
+            solved.push(vec![solution]);
+        }
+        solved
+    }
+
+    /// Solves some functions side by side for every C.
+    fn abreast<const L: usize, R: LinearRows>(
+        &self,
+        lesson: &Lesson<'_, R>,
+        lists: &RowLists<'_>,
+        functions: Range<usize>,
+    ) -> Vec<Vec<Solution>> {
+        let Lesson { rows, order, plan, algorithm, context, .. } = *lesson;
+        let codes = &self.classes.codes;
+        let mut solved: Vec<Vec<Solution>> = Vec::new();
+        for (at, &c) in self.path.iter().enumerate() {
+            let costs = |own: bool| -> Vec<f64> {
+                let class = |row: usize| if own { codes[row] as usize } else { usize::MAX };
+                (0..rows.rows()).map(|row| c * self.weight(row, class(row))).collect()
+            };
+            let (rest_costs, own_costs) = (costs(false), costs(true));
+            let rivals =
+                Rivals { loss: plan.loss, codes, rest_costs: &rest_costs, own_costs: &own_costs };
+            let start = |f: usize| match (solved.last(), self.given(order, f)) {
+                (Some(last), _) => Some(self.scaled_dual(&last[f - functions.start], at)),
+                (None, Some(weights)) => {
+                    let (targets, costs) = rivals.sides(f);
+                    let problem = plan.problem(&targets, &costs);
+                    Start::Weights(&weights).dual(rows, &problem).map(Cow::into_owned)
+                }
+                (None, None) => None,
+            };
+            let starts: Vec<Option<Vec<f64>>> = functions.clone().map(start).collect();
+            let starts: Vec<Option<&[f64]>> = starts.iter().map(Option::as_deref).collect();
+            let options = plan.options(plan.tolerance(algorithm));
+            let solutions = solve_abreast::<L, R>(
+                rows,
+                lists,
+                &rivals,
+                functions.clone(),
+                &options,
+                &starts,
+                context,
+            );
+            for (f, solution) in functions.clone().zip(&solutions) {
+                self.report(f, solution, &rivals.sides(f).1);
+            }
+            solved.push(solutions);
+        }
+        solved
+    }
+
+    /// The factor on C of a row in the problem of class `f`.
+    fn weight(&self, row: usize, f: usize) -> f64 {
+        let factor = match (self.classes.codes[row] as usize == f, self.functions) {
+            (true, _) => self.factors[f],
+            (false, 1) => self.factors[1],
+            (false, _) => 1.0,
+        };
+        factor * self.data.weights().map_or(1.0, |w| w[row])
+    }
+
+    /// The weights of function `f` to begin with.
+    fn given(&self, order: &FeatureOrder, f: usize) -> Option<Vec<f64>> {
+        let bias = self.svc.bias.feature();
+        self.start.map(|model| order.arrange(&start_weights(model, f, bias)))
+    }
+
+    /// Dual variables for the C at a place of the path, from a solution for the one before.
+    fn scaled_dual(&self, last: &Solution, at: usize) -> Vec<f64> {
+        let factor = self.path[at] / self.path[at - 1];
+        last.dual.iter().map(|b| factor * b).collect()
+    }
+
+    fn report(&self, index: usize, solution: &Solution, costs: &[f64]) {
+        let pairs = || solution.dual.iter().zip(costs).filter(|(b, _)| **b != 0.0);
+        self.context.report(&Event::Solved(SolvedFunction {
+            index,
+            outcome: solution.outcome,
+            offset: self.constant(&solution.weights).map_or(0.0, |constant| -constant),
+            support: pairs().count(),
+            bounded: pairs().filter(|(b, c)| b.abs() >= **c).count(),
+            determined: None,
+        }));
+    }
+}
