@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use widemargin::data::Layout;
+use widemargin::data::read::Precision;
 use widemargin::data::write::{general, write_atomically};
 use widemargin::machine::{MachineKind, Model};
 use widemargin::operation::metrics::{Confusion, RegressionErrors};
@@ -44,7 +45,8 @@ pub(crate) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
     }
     let data = session.read("reading", || {
         let base = model.preparation.index_base;
-        let loaded = read_data(Path::new(data_path), &model.kernel, base, Layout::Sparse)?;
+        let loaded =
+            read_data(Path::new(data_path), &model.kernel, base, Layout::Sparse, Precision::Auto)?;
         model_file::align(&mut model, loaded.dataset)
     })?;
     let (labels, shares) = session.ask("predicting", |context| {

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use widemargin::data::write::general;
-use widemargin::data::{Dataset, Label, Layout};
+use widemargin::data::{Dataset, Label, Layout, read};
 use widemargin::kernel::Kernel;
 use widemargin::machine::{Bias, LinearOptions, MachineKind, Precision, Preparation};
 use widemargin::operation::penalty_search::{PenaltySearch, search_classifier, search_regressor};
@@ -126,6 +126,14 @@ impl Options {
         Ok(())
     }
 
+    /// The number format of values.
+    fn precision(&self) -> Precision {
+        match self.tolerance {
+            Some(tol) if tol < SMALLEST_SINGLE_TOLERANCE => Precision::F64,
+            _ => Precision::F32,
+        }
+    }
+
     fn settings(&self, data: &Dataset) -> CommandResult<Settings> {
         let classifies = self.solver.kind().is_classifier();
         Ok(Settings {
@@ -139,10 +147,7 @@ impl Options {
             },
             options: LinearOptions {
                 tol: self.tolerance,
-                precision: match self.tolerance {
-                    Some(tol) if tol < SMALLEST_SINGLE_TOLERANCE => Precision::F64,
-                    _ => Precision::F32,
-                },
+                precision: self.precision(),
                 ..LinearOptions::default()
             },
             class_weights: class_weights(&self.weights, classifies, data)?,
@@ -159,8 +164,12 @@ pub(crate) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
         [] => return Err(Failure::usage("a training file is missing")),
     };
     let session = session(interrupt)?;
-    let loaded =
-        session.read("reading", || read_data(data_path, &Kernel::Linear, None, Layout::Auto))?;
+    let precision = match options.precision() {
+        Precision::F32 => read::Precision::F32,
+        Precision::F64 => read::Precision::F64,
+    };
+    let loaded = session
+        .read("reading", || read_data(data_path, &Kernel::Linear, None, Layout::Auto, precision))?;
     let preparation = Preparation::of_file(&loaded);
     let data = loaded.dataset;
     let settings = options.settings(&data)?;

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use widemargin::Context;
 use widemargin::data::Layout;
-use widemargin::data::read::{Format, IndexBase, Loaded, ReadOptions, read};
+use widemargin::data::read::{Format, IndexBase, Loaded, Precision, ReadOptions, read};
 use widemargin::kernel::Kernel;
 
 pub(crate) use options::{Words, switch, unknown};
@@ -119,8 +119,9 @@ pub(crate) fn read_data(
     kernel: &Kernel,
     base: Option<IndexBase>,
     layout: Layout,
+    precision: Precision,
 ) -> CommandResult<Loaded> {
-    let mut options = ReadOptions::new().format(Format::Libsvm).layout(layout);
+    let mut options = ReadOptions::new().format(Format::Libsvm).layout(layout).precision(precision);
     if *kernel == Kernel::Precomputed {
         options = options.index_base(IndexBase::Zero);
     } else if let Some(base) = base {

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::Path;
 
+use widemargin::data::read::Precision;
 use widemargin::data::write::{general, write_atomically};
 use widemargin::data::{Dataset, Dense, Label, Labels, Layout};
 use widemargin::machine::{Calibration, Model};
@@ -42,7 +43,8 @@ pub(super) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
     let mut model = Model::load(model_path)?;
     let data = session.read("reading", || {
         let base = model.preparation.index_base;
-        let loaded = read_data(Path::new(data_path), &model.kernel, base, Layout::Auto)?;
+        let loaded =
+            read_data(Path::new(data_path), &model.kernel, base, Layout::Auto, Precision::Auto)?;
         let data = model_file::kernel_values(&model.kernel, loaded)?;
         model_file::align(&mut model, data)
     })?;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use widemargin::data::read::IndexBase;
 use widemargin::data::write::general;
-use widemargin::data::{ClassOrder, Dataset, Label, Layout};
+use widemargin::data::{ClassOrder, Dataset, Label, Layout, read};
 use widemargin::kernel::Kernel;
 use widemargin::machine::{
     CalibrationMethod, ClassWeights, Loss, Machine, MachineKind, Model, NuSvc, NuSvr, OneClass,
@@ -230,7 +230,7 @@ pub(super) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
     };
     let (data, preparation) = session.read("reading", || {
         let kernel = options.kernel(1)?;
-        let loaded = read_data(data_path, &kernel, None, Layout::Auto)?;
+        let loaded = read_data(data_path, &kernel, None, Layout::Auto, read::Precision::Auto)?;
         let preparation = Preparation::of_file(&loaded);
         Ok((model_file::kernel_values(&kernel, loaded)?, preparation))
     })?;

@@ -153,6 +153,9 @@ impl Matrix {
 
     /// Writes row `i` into `out`, which has one place per column.
     pub fn copy_row(&self, i: usize, out: &mut [f64]) {
+        if let Self::DenseF64(table) = self {
+            return out.copy_from_slice(table.row(i));
+        }
         out.fill(0.0);
         self.for_each_nonzero(i, |j, v| out[j] = v);
     }

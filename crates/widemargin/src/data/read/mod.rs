@@ -32,6 +32,7 @@ pub use table::TableEncoding;
 
 use crate::data::{Dataset, Labels, Matrix};
 use crate::error::{Error, Result};
+use libsvm::LibsvmText;
 
 /// A file that was read.
 #[derive(Clone, Debug)]
@@ -54,6 +55,12 @@ pub struct Loaded {
 /// when it is damaged.
 pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Loaded> {
     let path = path.as_ref();
+    if options.format == Some(Format::Libsvm)
+        && let Some(text) = libsvm::read_file(path, options)?
+    {
+        let loaded = Loaded::text(text);
+        return with_companion(loaded, path, options);
+    }
     let bytes = source::read_all(path)?;
     read_named(&bytes, path, options)
 }
@@ -76,11 +83,8 @@ pub fn read_bytes(bytes: &[u8], options: &ReadOptions) -> Result<Loaded> {
 
 fn read_named(bytes: &[u8], path: &Path, options: &ReadOptions) -> Result<Loaded> {
     let format = options.format.unwrap_or_else(|| detect::format(bytes, path));
-    let mut loaded = match format {
-        Format::Libsvm => {
-            let text = libsvm::read(bytes, path, options)?;
-            Loaded { index_base: Some(text.base), ..Loaded::plain(text.dataset, format) }
-        }
+    let loaded = match format {
+        Format::Libsvm => Loaded::text(libsvm::read(bytes, path, options)?),
         Format::Idx => Loaded::unlabelled(idx::table(bytes, path, options)?, format)?,
         Format::Npy => Loaded::unlabelled(npy::table(bytes, path, options)?, format)?,
         Format::Csv => {
@@ -101,7 +105,12 @@ fn read_named(bytes: &[u8], path: &Path, options: &ReadOptions) -> Result<Loaded
             });
         }
     };
-    if let Some(labels_path) = labels_path(format, path, options) {
+    with_companion(loaded, path, options)
+}
+
+/// A table with the labels of a file beside it, if there is one.
+fn with_companion(mut loaded: Loaded, path: &Path, options: &ReadOptions) -> Result<Loaded> {
+    if let Some(labels_path) = labels_path(loaded.format, path, options) {
         let labels = companion::read(&labels_path)?;
         let (rows, found) = (loaded.dataset.rows(), labels.len());
         if found != rows {
@@ -117,6 +126,11 @@ fn read_named(bytes: &[u8], path: &Path, options: &ReadOptions) -> Result<Loaded
 impl Loaded {
     fn plain(dataset: Dataset, format: Format) -> Self {
         Self { dataset, format, index_base: None, encoding: None }
+    }
+
+    fn text(text: LibsvmText) -> Self {
+        let plain = Self::plain(text.dataset, Format::Libsvm);
+        Self { index_base: Some(text.base), ..plain }
     }
 
     fn unlabelled(features: Matrix, format: Format) -> Result<Self> {

@@ -20,8 +20,8 @@ pub fn general(value: f64, digits: usize) -> String {
 }
 
 /// Appends the shortest text that reads back as exactly `value`.
-pub(crate) fn push_shortest<T: ryu::Float>(text: &mut String, value: T) {
-    let mut buffer = ryu::Buffer::new();
+pub(crate) fn push_shortest<T: zmij::Float>(text: &mut String, value: T) {
+    let mut buffer = zmij::Buffer::new();
     let shown = buffer.format(value);
     text.push_str(shown.strip_suffix(".0").unwrap_or(shown));
 }

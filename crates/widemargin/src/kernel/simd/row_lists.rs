@@ -170,7 +170,8 @@ unsafe fn add_factors<F: Family, const L: usize>(
         let value = F::Double::splat(value);
         for v in 0..L / F::Double::WIDTH {
             let place = weights.as_mut_ptr().add(v * F::Double::WIDTH);
-            value.mul_add(factors[v], F::Double::load(place)).store(place);
+            // Not fused: a step and its return leave nothing behind.
+            value.mul(factors[v]).add(F::Double::load(place)).store(place);
         }
     }
 }

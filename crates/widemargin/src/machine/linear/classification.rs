@@ -224,8 +224,8 @@ impl Fit<'_> {
         started: Instant,
     ) -> Result<Model> {
         let width = self.data.columns();
-        let own = |s: &&Solution| order.restore(&s.weights)[..width].to_vec();
-        let weights = solutions.iter().flat_map(own).collect();
+        let mut weights = Vec::with_capacity(width * solutions.len());
+        solutions.iter().for_each(|s| weights.extend(order.restored(&s.weights).take(width)));
         let constants: Vec<f64> =
             solutions.iter().map(|s| self.constant(&s.weights).unwrap_or(0.0)).collect();
         let outcome = solutions.iter().map(|s| s.outcome).reduce(Outcome::join);
@@ -253,8 +253,8 @@ impl Fit<'_> {
         let solution = solve_crammer_singer(rows, choices, &plan.options(tol), self.context);
         let (width, features) = (rows.width(), self.data.columns());
         let own = |f: usize| &solution.weights[f * width..(f + 1) * width];
-        let weights =
-            (0..self.functions).flat_map(|f| order.restore(own(f))[..features].to_vec()).collect();
+        let mut weights = Vec::with_capacity(features * self.functions);
+        (0..self.functions).for_each(|f| weights.extend(order.restored(own(f)).take(features)));
         let constants: Vec<f64> =
             (0..self.functions).map(|f| self.constant(own(f)).unwrap_or(0.0)).collect();
         self.finish(weights, &constants, solution.outcome, c, tol, started)

@@ -83,7 +83,7 @@ impl RowTask for Fit<'_> {
 
     fn run<R: LinearRows>(self, rows: &R, order: &FeatureOrder) -> Half {
         let mut half = solve_one_class(rows, self.upper, self.total, &self.options, self.context);
-        half.solution.weights = order.restore(&half.solution.weights);
+        half.solution.weights = order.restored(&half.solution.weights).collect();
         half
     }
 }

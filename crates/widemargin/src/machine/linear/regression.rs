@@ -164,7 +164,7 @@ impl Fit<'_> {
             bounded: pairs().filter(|(b, c)| b.abs() >= **c).count(),
             determined: None,
         }));
-        let weights = order.restore(&solution.weights)[..width].to_vec();
+        let weights = order.restored(&solution.weights).take(width).collect();
         let mut model = linear_model(MachineKind::LinearSvr, width, weights, &[constant], None)?;
         model.feature_names = self.data.feature_names().map(<[String]>::to_vec);
         let loss = if self.svr.squared { "squared-tube" } else { "tube" };

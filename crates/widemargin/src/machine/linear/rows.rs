@@ -40,10 +40,10 @@ impl FeatureOrder {
     }
 
     /// Weights in the order of the table from those of the rows.
-    pub(super) fn restore(&self, weights: &[f64]) -> Vec<f64> {
-        let Some(place) = &self.0 else { return weights.to_vec() };
+    pub(super) fn restored<'a>(&'a self, weights: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
+        let place = self.0.as_deref().unwrap_or_default();
         let own = place.iter().map(|&at| weights[at as usize]);
-        own.chain(weights[place.len()..].iter().copied()).collect()
+        own.chain(weights[place.len()..].iter().copied())
     }
 
     /// Weights of the rows from those in the order of the table.

@@ -23,15 +23,17 @@ impl LinearScores {
     pub(in crate::machine) fn new(model: &Model, context: &Context) -> Self {
         let (features, functions) = (model.support.columns(), model.functions.len());
         let mut weights = vec![0.0; features * functions];
-        let mut turned = vec![0.0; if functions > 1 { weights.len() } else { 0 }];
         for (f, function) in model.functions.iter().enumerate() {
             let sign = function.coefficient(f);
-            model.support.for_each_nonzero(f, |j, weight| {
-                weights[f * features + j] = sign * weight;
-                if functions > 1 {
-                    turned[j * functions + f] = sign * weight;
-                }
-            });
+            let own = &mut weights[f * features..(f + 1) * features];
+            model.support.copy_row(f, own);
+            own.iter_mut().for_each(|weight| *weight *= sign);
+        }
+        let mut turned = Vec::with_capacity(if functions > 1 { weights.len() } else { 0 });
+        if functions > 1 {
+            for j in 0..features {
+                turned.extend((0..functions).map(|f| weights[f * features + j]));
+            }
         }
         Self { features, functions, weights, turned, set: context.instruction_set() }
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::str::FromStr;
 
-use crate::data::read::number::number;
+use crate::data::read::number::{byte_at, decimal_prefix, number};
 use crate::error::{Error, Result};
 
 /// Longest stretch of a file quoted in an error.
@@ -94,6 +94,26 @@ impl<'a> Tokens<'a> {
         found: String,
     ) -> Error {
         Error::Parse { path: self.path.into(), line, column, expected: expected.into(), found }
+    }
+
+    /// The next word, on this line or a later one, as a finite number.
+    #[inline]
+    pub(super) fn next_finite(&mut self, missing: &str, expected: &str) -> Result<f64> {
+        while let Some(blank @ (b' ' | b'\n')) = self.bytes.get(self.at) {
+            self.at += 1;
+            if *blank == b'\n' {
+                (self.line, self.line_start) = (self.line + 1, self.at);
+            }
+        }
+        if let Some((value, end)) = decimal_prefix(self.bytes, self.at)
+            && byte_at(self.bytes, end).is_ascii_whitespace()
+            && value.is_finite()
+        {
+            self.at = end;
+            return Ok(value);
+        }
+        let token = self.next().ok_or_else(|| self.missing(missing))?;
+        self.parse_finite(token, expected)
     }
 
     /// A word as a number.

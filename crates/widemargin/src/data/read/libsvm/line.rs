@@ -101,7 +101,7 @@ pub(super) fn parse_lines<T: Real>(
             }
         }
     }
-    out.largest = (largest_plus_one as u32).checked_sub(1);
+    out.largest = out.largest.max((largest_plus_one as u32).checked_sub(1));
     Ok(())
 }
 

@@ -8,6 +8,7 @@
 
 mod line;
 mod rules;
+mod stream;
 #[cfg(test)]
 mod tests;
 
@@ -31,6 +32,8 @@ pub(super) struct LibsvmText {
     pub(super) dataset: Dataset,
     pub(super) base: IndexBase,
 }
+
+pub(super) use stream::read_file;
 
 /// Reads LIBSVM text that came from `path`.
 pub(super) fn read(bytes: &[u8], path: &Path, options: &ReadOptions) -> Result<LibsvmText> {
@@ -61,38 +64,61 @@ fn read_as<T: Real>(
 ) -> Result<LibsvmText> {
     let rules = Rules::new(options);
     let parts = parse_parts::<T>(bytes, &rules, chunk).map_err(|f| f.in_text(path, bytes))?;
-    let rows: usize = parts.iter().map(|p| p.rows.ends.len()).sum();
-    if rows == 0 {
+    let extent = Extent::of(&parts, options);
+    if extent.rows == 0 {
         let message = "expected at least one row, found only blank lines and comments".into();
         let message = if bytes.is_empty() { "the file is empty".into() } else { message };
         return Err(Error::Format { path: path.to_owned(), message });
     }
-    let zero_based = match options.index_base {
-        IndexBase::Zero => true,
-        IndexBase::One => false,
-        IndexBase::Auto => parts.iter().any(|p| p.has_index_zero),
-    };
-    let largest = parts.iter().filter_map(|p| p.largest).max();
-    let needed = largest.map_or(0, |index| index as usize + usize::from(zero_based));
-    if needed > rules.columns {
+    if extent.columns > rules.columns {
         let rules =
             Rules { smallest: 0, largest: (rules.columns as u64).saturating_sub(1), ..rules };
         return match parse_parts::<T>(bytes, &rules, chunk) {
             Err(fault) => Err(fault.in_text(path, bytes)),
-            Ok(_) => Err(Error::length("features", rules.columns, needed)),
+            Ok(_) => Err(Error::length("features", rules.columns, extent.columns)),
         };
     }
     let groups = groups(&parts).map_err(|f| f.in_text(path, bytes))?;
-    let labels = labels(&parts, bytes, options);
-    let columns = options.columns.unwrap_or(needed);
-    let base = u32::from(!zero_based);
+    let labels = labels(&parts, options).unwrap_or_else(|| spelt_labels(&parts, bytes));
+    join(parts, &extent, labels, groups, options)
+}
+
+/// How far the rows of some parts reach.
+struct Extent {
+    rows: usize,
+    columns: usize,
+    zero_based: bool,
+}
+
+impl Extent {
+    fn of<T>(parts: &[Parsed<T>], options: &ReadOptions) -> Self {
+        let zero_based = match options.index_base {
+            IndexBase::Zero => true,
+            IndexBase::One => false,
+            IndexBase::Auto => parts.iter().any(|p| p.has_index_zero),
+        };
+        let largest = parts.iter().filter_map(|p| p.largest).max();
+        let columns = largest.map_or(0, |index| index as usize + usize::from(zero_based));
+        Self { rows: parts.iter().map(|p| p.rows.ends.len()).sum(), columns, zero_based }
+    }
+}
+
+fn join<T: Real>(
+    parts: Vec<Parsed<T>>,
+    extent: &Extent,
+    labels: Labels,
+    groups: Option<Vec<i64>>,
+    options: &ReadOptions,
+) -> Result<LibsvmText> {
+    let columns = options.columns.unwrap_or(extent.columns);
+    let base = u32::from(!extent.zero_based);
     let rows = parts.into_iter().map(|p| p.rows).collect();
     let matrix = assemble(rows, columns, base, options.layout)?;
     let mut dataset = Dataset::new(matrix, labels)?;
     if let Some(groups) = groups {
         dataset = dataset.with_groups(groups)?;
     }
-    let base = if zero_based { IndexBase::Zero } else { IndexBase::One };
+    let base = if extent.zero_based { IndexBase::Zero } else { IndexBase::One };
     Ok(LibsvmText { dataset, base })
 }
 
@@ -145,25 +171,34 @@ fn groups<T>(parts: &[Parsed<T>]) -> std::result::Result<Option<Vec<i64>>, Fault
     Ok(Some(parts.iter().flat_map(|p| &p.groups).copied().collect()))
 }
 
-fn labels<T>(parts: &[Parsed<T>], bytes: &[u8], options: &ReadOptions) -> Labels {
+/// The labels, unless their numbers do not tell what they are.
+fn labels<T>(parts: &[Parsed<T>], options: &ReadOptions) -> Option<Labels> {
+    let numbers = || parts.iter().flat_map(|p| &p.labels);
     if options.label_column == LabelColumn::Absent {
-        return Labels::None;
+        Some(Labels::None)
+    } else if !parts.iter().all(|p| p.labels_are_numbers) {
+        None
+    } else if parts.iter().all(|p| p.labels_are_whole) {
+        Some(Labels::Int(numbers().map(|v| *v as i64).collect()))
+    } else if numbers().all(|v| v.fract() == 0.0) {
+        None
+    } else {
+        Some(Labels::Real(numbers().copied().collect()))
+    }
+}
+
+/// Labels that are words, or whole numbers too large for a double.
+fn spelt_labels<T>(parts: &[Parsed<T>], bytes: &[u8]) -> Labels {
+    let words = text_labels(bytes);
+    if !parts.iter().all(|p| p.labels_are_numbers) {
+        return Labels::Text(words);
     }
     let numbers = || parts.iter().flat_map(|p| &p.labels);
-    if !parts.iter().all(|p| p.labels_are_numbers) {
-        return Labels::Text(text_labels(bytes));
+    let wholes = words.iter().zip(numbers()).map(|(w, v)| whole(w.as_bytes(), *v));
+    match wholes.collect() {
+        Some(wholes) => Labels::Int(wholes),
+        None => Labels::Real(numbers().copied().collect()),
     }
-    if parts.iter().all(|p| p.labels_are_whole) {
-        return Labels::Int(numbers().map(|v| *v as i64).collect());
-    }
-    if numbers().all(|v| v.fract() == 0.0) {
-        let words = text_labels(bytes);
-        let wholes = words.iter().zip(numbers()).map(|(w, v)| whole(w.as_bytes(), *v));
-        if let Some(wholes) = wholes.collect() {
-            return Labels::Int(wholes);
-        }
-    }
-    Labels::Real(numbers().copied().collect())
 }
 
 /// The first word of every row, for labels that are no numbers or need more digits than a double has.

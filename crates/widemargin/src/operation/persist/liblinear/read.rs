@@ -21,25 +21,25 @@ pub(in super::super) fn read(path: &Path, bytes: &[u8]) -> Result<Model> {
         (true, classes) => classes,
     };
     let lines = header.features + usize::from(header.bias >= 0.0);
-    let count = lines.checked_mul(functions).filter(|count| *count <= bytes.len());
-    let Some(count) = count else {
+    if lines.checked_mul(functions).is_none_or(|count| count > bytes.len()) {
         return Err(Error::Format {
             path: path.into(),
             message: format!(
                 "expected {lines} lines of {functions} weights, found a file too short for them"
             ),
         });
-    };
+    }
     let mut weights = vec![0.0; header.features * functions];
     let mut constants = vec![0.0; functions];
-    for at in 0..count {
-        let token = tokens.next().ok_or_else(|| tokens.missing("a weight"))?;
-        let weight = tokens.parse_finite(token, "a finite weight")?;
-        let (feature, function) = (at / functions, at % functions);
-        if feature < header.features {
+    for feature in 0..header.features {
+        for function in 0..functions {
+            let weight = tokens.next_finite("a weight", "a finite weight")?;
             weights[function * header.features + feature] = weight;
-        } else {
-            constants[function] = header.bias * weight;
+        }
+    }
+    if header.bias >= 0.0 {
+        for constant in &mut constants {
+            *constant = header.bias * tokens.next_finite("a weight", "a finite weight")?;
         }
     }
     if let Some(token) = tokens.next() {
