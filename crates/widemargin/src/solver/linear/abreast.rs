@@ -91,6 +91,14 @@ enum State {
     Ended(Solution),
 }
 
+/// How far a problem is from its optimum.
+#[derive(Clone, Copy)]
+struct Proof {
+    violation: Violation,
+    /// What the variables add to the dual objective, beside ½‖w‖².
+    separable: f64,
+}
+
 /// Solves the problems of at most `L` classes, each from β = its start or 0.
 ///
 /// The tolerance bounds the range of projected gradients of each problem.
@@ -172,6 +180,7 @@ impl<const L: usize> Descents<'_, L> {
         }
         let Self { rows, set, seats, weights, .. } = self;
         let seen = sweep(*set, rows, seats, order, weights, &look);
+        let mut ends = [false; L];
         for (k, lane) in lanes.iter_mut().enumerate() {
             if !matches!(lane.state, State::Running) {
                 continue;
@@ -184,7 +193,12 @@ impl<const L: usize> Descents<'_, L> {
             if range <= options.tol || stop.is_some() {
                 let whole = range <= options.tol && seen.looks[k] == lane.movable;
                 lane.state = State::Waiting { whole, stop };
-                seats.iter_mut().for_each(|seat| seat.rest[k] = f64::INFINITY);
+                ends[k] = true;
+            }
+        }
+        if ends.contains(&true) {
+            for seat in seats {
+                (0..L).filter(|&k| ends[k]).for_each(|k| seat.rest[k] = f64::INFINITY);
             }
         }
     }
@@ -192,36 +206,48 @@ impl<const L: usize> Descents<'_, L> {
     /// Ends problems that are solved or have to stop, and calls all rows of the others.
     fn judge(&mut self, lanes: &mut [Lane<'_>], options: &Options) {
         let values = row_values(self.set, self.rows, &self.weights);
+        let proofs = self.proofs(&values);
+        let mut called = [false; L];
         for (k, lane) in lanes.iter_mut().enumerate() {
             let State::Waiting { whole, stop } = lane.state else { continue };
             let mut status = stop;
             if whole {
                 lane.returns += 1;
-                if self.violation(k, &values).range() <= options.tol {
+                if proofs[k].violation.range() <= options.tol {
                     status = Some(Status::Solved);
                 } else if lane.returns > MOST_RETURNS {
                     status = Some(Status::AlmostSolved);
                 }
             }
             if let Some(status) = status {
-                lane.state = State::Ended(self.solution(k, &lane.passes, status, &values));
+                let solution = self.solution(k, &lane.passes, status, &proofs[k], &values);
+                lane.state = State::Ended(solution);
             } else {
                 lane.state = State::Running;
                 lane.band = Band::OPEN;
-                self.seats.iter_mut().for_each(|seat| seat.call(k));
+                called[k] = true;
+            }
+        }
+        if called.contains(&true) {
+            for seat in &mut self.seats {
+                (0..L).filter(|&k| called[k]).for_each(|k| seat.call(k));
             }
         }
     }
 
-    /// The violation of problem `k` where the rows have these values.
-    fn violation(&self, k: usize, values: &[[f64; L]]) -> Violation {
-        let mut violation = Violation::NONE;
+    /// What is known of every problem where the rows have these values.
+    fn proofs(&self, values: &[[f64; L]]) -> [Proof; L] {
+        let mut proofs = [Proof { violation: Violation::NONE, separable: 0.0 }; L];
         for (seat, value) in self.seats.iter().zip(values) {
-            if seat.of(seat.bound, k) > 0.0 {
-                violation.see(seat.projected(k, value[k]));
+            for (k, proof) in proofs.iter_mut().enumerate().take(self.classes.len()) {
+                if seat.of(seat.bound, k) > 0.0 {
+                    proof.violation.see(seat.projected(k, value[k]));
+                    let alpha = seat.alpha[k];
+                    proof.separable += (0.5 * seat.of(seat.ridge, k) * alpha - 1.0) * alpha;
+                }
             }
         }
-        violation
+        proofs
     }
 
     /// The solution of problem `k`, where the rows have these values.
@@ -230,6 +256,7 @@ impl<const L: usize> Descents<'_, L> {
         k: usize,
         passes: &Passes<'_>,
         status: Status,
+        proof: &Proof,
         values: &[[f64; L]],
     ) -> Solution {
         let weights: Vec<f64> = self.weights.iter().map(|weights| weights[k]).collect();
@@ -238,10 +265,8 @@ impl<const L: usize> Descents<'_, L> {
         let loss = self.rivals.loss;
         let problem = Problem { loss, targets: &targets, costs: &costs, shift: 0.0 };
         let primal = primal(&problem, &weights, &own);
-        let cost = |s: &Seat<L>| (0.5 * s.of(s.ridge, k) * s.alpha[k] - 1.0) * s.alpha[k];
-        let separable: f64 = self.seats.iter().map(cost).sum();
-        let dual = -0.5 * squared_norm(&weights) - separable;
-        let outcome = passes.outcome(status, primal, dual, self.violation(k, values).range());
+        let dual = -0.5 * squared_norm(&weights) - proof.separable;
+        let outcome = passes.outcome(status, primal, dual, proof.violation.range());
         let dual = self.seats.iter().map(|seat| seat.side(k) * seat.alpha[k]).collect();
         Solution { weights, dual, outcome }
     }
