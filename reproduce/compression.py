@@ -186,8 +186,8 @@ def usps(run, name, kernel, table):
     )
     for theta, vectors, first, second in table:
         _, size, one, _ = run.compress(model, test, "--mmd", theta, "--refine", 0)
-        _, _, two, _ = run.compress(model, test, "--mmd", theta, "--refine", 300)
-        same = ("--vectors", vectors, "--refine", 300)
+        _, _, two, _ = run.compress(model, test, "--mmd", theta, "--refine", 30)
+        same = ("--vectors", vectors, "--refine", 30)
         _, _, apart, _ = run.compress(model, test, *same, "--separate")
         _, _, shared, _ = run.compress(model, test, *same)
         row(
@@ -208,7 +208,7 @@ def usps(run, name, kernel, table):
         100 * table[4][3] / 2007,
         wrong[0] + 100 * (table[4][3] - 88) / 2007,
         table[4][1],
-        300,
+        30,
     )
 
 
@@ -246,11 +246,11 @@ def other(run, name):
     if name == "mnist":
         train, test = run.digits("train"), run.digits("t10k")
         kernel = ("--kernel", "poly", "--degree", 5, "--coef0", 0, "--gamma", 1 / 784)
-        steps = 60
+        steps = 10
     else:
         train, test = [run.file(name, "train")], [run.file(name, "test")]
         kernel = ("--kernel", "rbf", "--gamma", gamma_of(lines_of(train[0])))
-        steps = 300
+        steps = 30
     model = run.train(*train, "--multiclass", "ovr", *kernel)
     print(f"\n## {name}\n")
     head("", "vectors", "error %")
@@ -265,14 +265,14 @@ def other(run, name):
         row("ours, θ = 1, phase 2", size, f"{wrong[1]:.2f}")
     same = ("--vectors", reduced, "--refine")
     _, size, wrong, _ = run.compress(
-        model, test, *same, 100 if name == "mnist" else steps, "--separate"
+        model, test, *same, 15 if name == "mnist" else steps, "--separate"
     )
     row("ours, the document's size, separate", size, f"{wrong[1]:.2f}")
     _, size, wrong, report = run.compress(model, test, *same, steps)
     row("ours, the document's size, shared", size, f"{wrong[1]:.2f}")
     if name == "mnist":
-        _, size, wrong, report = run.compress(model, test, "--vectors", 2000, "--refine", 5 * steps)
-        row(f"ours, shared, {5 * steps} steps", size, f"{wrong[1]:.2f}")
+        _, size, wrong, report = run.compress(model, test, "--vectors", 2000, "--refine", 4 * steps)
+        row(f"ours, shared, {4 * steps} steps", size, f"{wrong[1]:.2f}")
     print(f"\nDifferent support vectors of our original: {report['distinct_before']}.")
     smaller(run, model, test, reduced_error, own, reduced, steps)
 
@@ -308,7 +308,7 @@ def pairs(run):
         count = sum(1 for _ in files["test"].open())
         before, after, wrong, _ = run.compress(model, [files["test"]], "--mmd", 0.5, "--refine", 0)
         wrong = [round(w * count / 100) for w in wrong]
-        same = ("--vectors", v1, "--refine", 300)
+        same = ("--vectors", v1, "--refine", 30)
         _, _, refined, _ = run.compress(model, [files["test"]], *same)
         refined = round(refined[1] * count / 100)
         theirs, ours = (f"{v0}/{v1}", f"{e0}-{e1}"), (f"{before}/{after}", f"{wrong[0]}-{wrong[1]}")

@@ -456,7 +456,7 @@ class BaseMachine(BaseTrained):
 
         refine : int, default=None
             Most steps of moving all vectors together to where they change the functions least. By
-            default 300, fewer for large models, none after a selection.
+            default 30, fewer for large models, none after a selection.
 
         Returns
         -------

@@ -75,8 +75,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
 
-    /// Most steps of moving all vectors together; 0: none [default: 300, fewer or none for
-    /// large models]
+    /// Most steps of moving all vectors together; 0: none [default: 30, fewer for large models]
     #[arg(long, value_name = "STEPS")]
     refine: Option<usize>,
 

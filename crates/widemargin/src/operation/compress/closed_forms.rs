@@ -119,7 +119,7 @@ proptest! {
         let original = Pool::single(Expansion { vectors: many.clone(), weights: signed });
         let start = Expansion { vectors: few.clone(), weights: vec![1.0; 3] };
         let mut reduced = Pool::single(start);
-        reweigh(&kernel, &mut reduced, &original, &Context::new()).unwrap();
+        reweigh::<f64>(&kernel, &mut reduced, &original, &Context::new()).unwrap();
         let all: Vec<Vec<f64>> = many.iter().chain(&few).cloned().collect();
         let residual = |beta: &[f64]| {
             let minus = beta.iter().map(|b| -b);

@@ -5,6 +5,8 @@
 //! Proposition 2). The proposition's search misses the maximum when L > 2, where there may be two;
 //! the Newton iteration here starts right of both and converges monotonically to the larger.
 
+use std::sync::LazyLock;
+
 /// Newton steps; ten are enough away from the triple root m = ½, L = 2.
 const STEPS: usize = 60;
 
@@ -66,10 +68,21 @@ pub(super) fn merge(a: f64, b: f64, kernel: f64) -> Merged {
 }
 
 /// Smallest relative residuals 1 − f(k)²/‖M‖² over cells of (m, C), to rule pairs out without a
-/// search.
-pub(super) struct Floor {
-    cells: Vec<f64>,
-}
+/// search: the residual, which falls with either argument, at the far corner of every cell.
+static FLOOR: LazyLock<Vec<f64>> = LazyLock::new(|| {
+    let mut cells = Vec::with_capacity(SHARES * SIMILARITIES);
+    for share in 1..=SHARES {
+        let m = 0.5 + 0.5 * share as f64 / SHARES as f64;
+        for similarity in 1..=SIMILARITIES {
+            let kernel = similarity as f64 / SIMILARITIES as f64;
+            let (a, b) = (m, 1.0 - m);
+            let norm = a * a + b * b + 2.0 * a * b * kernel;
+            let lost = if b == 0.0 { 0.0 } else { merge(a, b, kernel).cost };
+            cells.push(lost / norm);
+        }
+    }
+    cells
+});
 
 /// Cells of the share of the heavier vector, ½ to 1.
 const SHARES: usize = 64;
@@ -77,31 +90,13 @@ const SHARES: usize = 64;
 /// Cells of the similarity, 0 to 1.
 const SIMILARITIES: usize = 256;
 
-impl Floor {
-    /// Tabulates the residual, which falls with either argument, at the far corner of every cell.
-    pub(super) fn new() -> Self {
-        let mut cells = Vec::with_capacity(SHARES * SIMILARITIES);
-        for share in 1..=SHARES {
-            let m = 0.5 + 0.5 * share as f64 / SHARES as f64;
-            for similarity in 1..=SIMILARITIES {
-                let kernel = similarity as f64 / SIMILARITIES as f64;
-                let (a, b) = (m, 1.0 - m);
-                let norm = a * a + b * b + 2.0 * a * b * kernel;
-                let lost = if b == 0.0 { 0.0 } else { merge(a, b, kernel).cost };
-                cells.push(lost / norm);
-            }
-        }
-        Self { cells }
-    }
-
-    /// A lower bound on the cost of merging.
-    pub(super) fn cost(&self, a: f64, b: f64, kernel: f64) -> f64 {
-        let share = a.abs().max(b.abs()) / (a + b).abs();
-        let row = (((share - 0.5) * (2 * SHARES) as f64) as usize).min(SHARES - 1);
-        let column = ((kernel * SIMILARITIES as f64) as usize).min(SIMILARITIES - 1);
-        let norm = a * a + b * b + 2.0 * a * b * kernel;
-        norm * self.cells[row * SIMILARITIES + column]
-    }
+/// A lower bound on the cost of merging.
+pub(super) fn least_cost(a: f64, b: f64, kernel: f64) -> f64 {
+    let share = a.abs().max(b.abs()) / (a + b).abs();
+    let row = (((share - 0.5) * (2 * SHARES) as f64) as usize).min(SHARES - 1);
+    let column = ((kernel * SIMILARITIES as f64) as usize).min(SIMILARITIES - 1);
+    let norm = a * a + b * b + 2.0 * a * b * kernel;
+    norm * FLOOR[row * SIMILARITIES + column]
 }
 
 #[cfg(test)]
@@ -159,9 +154,8 @@ mod tests {
 
         #[test]
         fn the_floor_is_below_the_cost(a in 0.001_f64..10.0, b in 0.001_f64..10.0, kernel in 0.0_f64..=1.0) {
-            let floor = Floor::new();
-            prop_assert!(floor.cost(a, b, kernel) <= merge(a, b, kernel).cost + 1e-12 * (a + b) * (a + b));
-            prop_assert_eq!(floor.cost(-a, -b, kernel), floor.cost(a, b, kernel));
+            prop_assert!(least_cost(a, b, kernel) <= merge(a, b, kernel).cost + 1e-12 * (a + b) * (a + b));
+            prop_assert_eq!(least_cost(-a, -b, kernel), least_cost(a, b, kernel));
         }
     }
 }

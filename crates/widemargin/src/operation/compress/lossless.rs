@@ -74,7 +74,7 @@ fn depending(kernel: &Kernel, pool: &Pool, context: &Context) -> Result<Pool> {
     let gram = gram(kernel, &pool.vectors, context)?;
     let mut kept = pool.selection(&independent(&gram, pool.len(), DEPENDENT));
     if kept.len() < pool.len() {
-        reweigh(kernel, &mut kept, pool, context)?;
+        reweigh::<f64>(kernel, &mut kept, pool, context)?;
     }
     Ok(kept)
 }

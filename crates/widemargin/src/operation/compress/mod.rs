@@ -7,6 +7,8 @@
 
 mod assemble;
 mod bottom_up;
+mod chunk;
+mod curvature;
 mod element;
 mod estimate;
 mod gaussian;
@@ -91,8 +93,8 @@ pub struct Compression {
     /// then counted once, and each has a weight in all functions that are about its class; otherwise
     /// every function gets vectors of its own, and all are counted.
     pub shared: bool,
-    /// Most steps of the joint optimisation of vectors and weights; 0 leaves it out. `None` is 300
-    /// or, for large models, as many, down to none, as take no longer than training; none after a
+    /// Most steps of the joint optimisation of vectors and weights; 0 leaves it out. `None` is 30 or,
+    /// for large models, as many, down to one, as take no longer than training; none after a
     /// selection.
     pub refinement: Option<usize>,
 }
@@ -279,14 +281,15 @@ impl Compression {
             reduced.clone_from(original);
             return Ok(());
         }
-        reweigh(&model.kernel, reduced, original, context)?;
         let usual = refine::usual_steps(original.len(), reduced.len());
         let usual = if self.method.selects() { 0 } else { usual };
         let steps = self.refinement.unwrap_or(usual);
-        if steps > 0 {
+        if steps == 0 {
+            reweigh::<f64>(&model.kernel, reduced, original, context)?;
+        } else {
+            reweigh::<T>(&model.kernel, reduced, original, context)?;
             let rule = Rule::of(&model.kernel)?;
             refine::refine::<T>(&rule, reduced, original, steps, context)?;
-            reweigh(&model.kernel, reduced, original, context)?;
         }
         Ok(())
     }

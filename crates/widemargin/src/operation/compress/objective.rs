@@ -5,121 +5,25 @@
 //! ∂F/∂zⱼ = Σᵤ (Bⱼ·Cᵤ) ∂₂K(u, zⱼ): a block of kernel values is turned into one of slopes and multiplied
 //! with the vectors by the engine of the linear kernel (Nguyen 2006, 3.3.3).
 
+use super::chunk::{COLUMNS, Chunk};
 use super::element::{Element, in_chunks, table_of};
 use super::pool::Pool;
 use super::rule::Rule;
 use crate::context::Context;
 use crate::data::Matrix;
 use crate::error::Result;
-use crate::kernel::{
-    InstructionSet, Kernel, KernelBlocks, PlainLoop, Real, Weights, multiply, run_plain,
-};
+use crate::kernel::{PlainLoop, Real, multiply, run_plain};
 
 /// Vectors z of one task.
 const ROWS: usize = 64;
 
-/// Vectors u of one block.
-const COLUMNS: usize = 512;
-
 /// The residual as a function of vectors and weights.
 pub(super) struct Objective<'a, T: Element> {
-    rule: &'a Rule,
-    context: &'a Context,
+    pub(super) rule: &'a Rule,
+    pub(super) context: &'a Context,
     original: Vec<Chunk<T>>,
     /// The pool that is moved, for its groups.
     shape: &'a Pool,
-    /// Weights are divided by this and features by the other, so that steps of 1 are large ones for
-    /// both.
-    scale: f64,
-    length: f64,
-}
-
-/// Some vectors u with their weights in all functions.
-struct Chunk<T: Element> {
-    /// The vectors for the kernel, or for the product under its power.
-    base: KernelBlocks<T>,
-    features: Features<T>,
-    weights: Weights<T>,
-    /// Function after function.
-    coefficients: Vec<Vec<T>>,
-}
-
-/// The features of some vectors, for products with slopes.
-enum Features<T: Element> {
-    /// As the outputs of a product, when there are few.
-    Few(Weights<T>),
-    /// As the rows of a linear kernel.
-    Many(KernelBlocks<T>),
-}
-
-/// Features that are few.
-const FEW: usize = 96;
-
-impl<T: Element> Features<T> {
-    fn new(vectors: &[Vec<f64>], set: InstructionSet) -> Result<Self> {
-        let (n, columns) = (vectors.len(), vectors[0].len());
-        let mut turned = Vec::with_capacity(n * columns);
-        for j in 0..columns {
-            turned.extend(vectors.iter().map(|v| T::from_f64(v[j])));
-        }
-        if columns <= FEW {
-            return Ok(Self::Few(Weights::new(n, turned)));
-        }
-        let turned = T::table(columns, n, turned)?;
-        Ok(Self::Many(KernelBlocks::new(&Kernel::Linear, &turned, None, set)?))
-    }
-
-    /// Adds Σᵤ slopes[j][u] u to `out[j]`.
-    fn multiply(
-        &self,
-        slopes: Vec<T>,
-        n: usize,
-        out: &mut [f64],
-        set: InstructionSet,
-    ) -> Result<()> {
-        let rows = slopes.len() / n;
-        match self {
-            Self::Few(weights) => multiply(set, &slopes, n, weights, 0, n, out),
-            Self::Many(blocks) => {
-                let columns = blocks.len();
-                let ready = blocks.prepare(&T::table(rows, n, slopes)?, 0..rows)?;
-                let mut products = vec![T::ZERO; rows * columns];
-                blocks.query_block(&ready, 0..rows, 0..columns, &mut products, columns);
-                for (out, product) in out.iter_mut().zip(products) {
-                    *out += product.to_f64();
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-impl<T: Element> Chunk<T> {
-    fn new(
-        rule: &Rule,
-        vectors: &[Vec<f64>],
-        weights: &[Vec<T>],
-        set: InstructionSet,
-    ) -> Result<Self> {
-        Ok(Self {
-            base: KernelBlocks::new(&rule.base(), &table_of::<T>(vectors)?, None, set)?,
-            features: Features::new(vectors, set)?,
-            weights: Weights::new(vectors.len(), weights.concat()),
-            coefficients: weights.to_vec(),
-        })
-    }
-
-    /// All vectors with the weights that `sign` gives them.
-    fn all(rule: &Rule, pool: &Pool, sign: f64, set: InstructionSet) -> Result<Vec<Self>> {
-        let chunk = |start: usize| {
-            let end = (start + COLUMNS).min(pool.len());
-            let part =
-                |w: &Vec<f64>| w[start..end].iter().map(|&w| T::from_f64(sign * w)).collect();
-            let weights: Vec<Vec<T>> = pool.weights.iter().map(part).collect();
-            Self::new(rule, &pool.vectors[start..end], &weights, set)
-        };
-        (0..pool.len()).step_by(COLUMNS).map(chunk).collect()
-    }
 }
 
 impl<'a, T: Element> Objective<'a, T> {
@@ -129,19 +33,14 @@ impl<'a, T: Element> Objective<'a, T> {
         reduced: &'a Pool,
         context: &'a Context,
     ) -> Result<Self> {
-        let all = || reduced.weights.iter().flatten().filter(|w| **w != 0.0);
-        let mean = all().map(|w| w.abs()).sum::<f64>() / all().count().max(1) as f64;
         let original = Chunk::all(rule, original, -1.0, context.instruction_set())?;
-        let scale = if mean > 0.0 { mean } else { 1.0 };
-        let length = rule.length(&reduced.vectors);
-        Ok(Self { rule, context, original, shape: reduced, scale, length })
+        Ok(Self { rule, context, original, shape: reduced })
     }
 
     /// Vectors and weights as one point.
     pub(super) fn flatten(&self, pool: &Pool) -> Vec<f64> {
-        let mut point: Vec<f64> = pool.vectors.iter().flatten().map(|v| v / self.length).collect();
-        point.extend(pool.weights.iter().flatten().map(|w| w / self.scale));
-        point
+        let vectors = pool.vectors.iter().flatten();
+        vectors.chain(pool.weights.iter().flatten()).copied().collect()
     }
 
     /// The pool at a point.
@@ -149,17 +48,28 @@ impl<'a, T: Element> Objective<'a, T> {
         let (n, columns) = (self.shape.len(), self.shape.columns());
         let (vectors, weights) = point.split_at(n * columns);
         Pool {
-            vectors: vectors
-                .chunks(columns.max(1))
-                .map(|vector| vector.iter().map(|v| v * self.length).collect())
-                .collect(),
+            vectors: vectors.chunks(columns.max(1)).map(<[f64]>::to_vec).collect(),
             groups: self.shape.groups.clone(),
-            weights: weights
-                .chunks(n.max(1))
-                .map(|weights| weights.iter().map(|w| w * self.scale).collect())
-                .collect(),
+            weights: weights.chunks(n.max(1)).map(<[f64]>::to_vec).collect(),
             uses: self.shape.uses.clone(),
         }
+    }
+
+    /// What rows of `width` begin with, for each vector its features and then its weights, in the
+    /// order of points; 0 for weights that are not used.
+    pub(super) fn flatten_rows(&self, rows: &[f64], width: usize) -> Vec<f64> {
+        let (n, columns) = (self.shape.len(), self.shape.columns());
+        let mut point = vec![0.0; n * (columns + self.shape.functions())];
+        let (vectors, weights) = point.split_at_mut(n * columns);
+        for (j, row) in rows.chunks_exact(width).enumerate() {
+            vectors[j * columns..(j + 1) * columns].copy_from_slice(&row[..columns]);
+            for (f, uses) in self.shape.uses.iter().enumerate() {
+                if uses[self.shape.groups[j]] {
+                    weights[f * n + j] = row[columns + f];
+                }
+            }
+        }
+        point
     }
 
     /// F without its constant part, and its gradient.
@@ -183,20 +93,8 @@ impl<'a, T: Element> Objective<'a, T> {
             task.finish(out);
             Ok(())
         })?;
-        let mut gradient = vec![0.0; point.len()];
-        let (towards_vectors, towards_weights) = gradient.split_at_mut(pool.len() * columns);
-        let mut value = 0.0;
-        for (j, row) in rows.chunks_exact(width).enumerate() {
-            let out = &mut towards_vectors[j * columns..(j + 1) * columns];
-            out.iter_mut().zip(row).for_each(|(out, slope)| *out = slope * self.length);
-            for (f, uses) in pool.uses.iter().enumerate() {
-                if uses[pool.groups[j]] {
-                    towards_weights[f * pool.len() + j] = row[columns + f] * self.scale;
-                }
-            }
-            value += row[width - 1];
-        }
-        Ok((value, gradient))
+        let value = rows.iter().skip(width - 1).step_by(width).sum();
+        Ok((value, self.flatten_rows(&rows, width)))
     }
 }
 
@@ -315,7 +213,7 @@ impl<T: Real> PlainLoop for SlopeRow<'_, T> {
             }
         }
         match *self.rule {
-            Rule::Gaussian { gamma, .. } => {
+            Rule::Gaussian { gamma } => {
                 let factor = T::from_f64(2.0 * gamma);
                 for (slope, &k) in slopes.iter_mut().zip(&*base) {
                     *slope = *slope * (factor * k);
@@ -335,13 +233,19 @@ impl<T: Real> PlainLoop for SlopeRow<'_, T> {
                 }
             }
         }
-        let mut lanes = [T::ZERO; 16];
-        let (chunks, rest) = slopes.as_chunks::<16>();
-        for chunk in chunks {
-            for lane in 0..16 {
-                lanes[lane] += chunk[lane];
-            }
-        }
-        lanes.iter().chain(rest).map(|v| v.to_f64()).sum()
+        total(slopes)
     }
+}
+
+/// The sum of a row, in sixteen lanes.
+#[inline(always)]
+pub(super) fn total<T: Real>(row: &[T]) -> f64 {
+    let mut lanes = [T::ZERO; 16];
+    let (chunks, rest) = row.as_chunks::<16>();
+    for chunk in chunks {
+        for lane in 0..16 {
+            lanes[lane] += chunk[lane];
+        }
+    }
+    lanes.iter().chain(rest).map(|v| v.to_f64()).sum()
 }

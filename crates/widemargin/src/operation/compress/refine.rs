@@ -1,46 +1,61 @@
 //! Phase 2: all vectors and weights of a reduced pool moved together to the least residual (Nguyen
-//! 2006, 3.3.3), by L-BFGS from where merging ended.
+//! 2006, 3.3.3), by damped steps of Gauss and Newton (Levenberg 1944, Marquardt 1963) from where
+//! merging ended.
+//!
+//! A step solves (JᵀJ + λM)s = −g, M the blocks of single vectors and weights, by conjugate gradients
+//! that M preconditions and that end where they gain little; λ follows how much of the decrease that
+//! the curvature promised a step brought.
 
+use super::curvature::Curvature;
 use super::element::Element;
 use super::objective::Objective;
 use super::pool::Pool;
 use super::rule::Rule;
+use super::sums::reweigh;
 use crate::context::Context;
 use crate::error::Result;
 use crate::solver::algebra::dot;
 
-/// Steps remembered.
-const MEMORY: usize = 10;
+/// First damping.
+const DAMPING: f64 = 0.1;
 
-/// Halvings of a step before giving up.
-const BACKTRACKS: usize = 25;
+/// Damping above which no step is worth trying.
+const MOST_DAMPING: f64 = 1e6;
 
-/// Share of the predicted decrease that a step must reach.
-const ARMIJO: f64 = 1e-4;
+/// Share of the promised decrease above which damping falls, and below which it grows.
+const TRUST: (f64, f64) = (0.75, 0.4);
+
+/// Conjugate gradients of one step.
+const MOST_PRODUCTS: usize = 50;
+
+/// Decrease of the last tenth of conjugate gradients, as a share of all, that is worth going on for.
+const LEAST_GAIN: f64 = 5e-3;
 
 /// Relative decrease below which the search ends.
 const LEAST_DECREASE: f64 = 1e-9;
 
 /// Most steps unless told otherwise.
-const MOST_STEPS: usize = 300;
-
-/// Fewest steps that are worth beginning with unless told otherwise.
-const LEAST_STEPS: usize = 5;
+const MOST_STEPS: usize = 30;
 
 /// Kernel values that the steps may compute unless told otherwise.
-const MOST_VALUES: usize = 50_000_000;
+const MOST_VALUES: usize = 30_000_000;
 
-/// Steps that a pool is worth when nobody says how many: 300, or fewer, down to none, where these
-/// would take longer than training such a model.
+/// Steps that a pool is worth when nobody says how many: 30, or fewer, down to one, where these would
+/// take longer than training such a model.
 pub(super) fn usual_steps(original: usize, reduced: usize) -> usize {
-    let values = (reduced * (original + reduced)).max(1);
-    match MOST_VALUES / values {
-        few if few < LEAST_STEPS => 0,
-        steps => steps.min(MOST_STEPS),
-    }
+    let values =
+        reduced * (original + reduced) + products(original, reduced, 1) * reduced * reduced;
+    (MOST_VALUES / values.max(1)).clamp(1, MOST_STEPS)
 }
 
-/// Moves `reduced` towards `original`; never ends further away than it began.
+/// Conjugate gradients of a step: those that cost somewhat more than the gradient does, and twice as
+/// many later, when they are worth it.
+fn products(original: usize, reduced: usize, step: usize) -> usize {
+    (3 * step.min(2) * (original + reduced) / (2 * reduced.max(1))).clamp(5, MOST_PRODUCTS)
+}
+
+/// Moves `reduced` towards `original` and gives it the best weights; never ends further away than it
+/// began.
 ///
 /// Steps that single precision cannot tell from standing still, as happens when a few features are
 /// far larger than the others, are taken in double precision.
@@ -69,96 +84,88 @@ fn descend<T: Element>(
     if reduced.len() == 0 || iterations == 0 {
         return Ok(iterations);
     }
-    let mut taken = 0;
     let start = reduced.clone();
+    let kernel = rule.kernel();
     let objective = Objective::<T>::new(rule, original, &start, context)?;
     let mut point = objective.flatten(reduced);
     let (mut value, mut gradient) = objective.evaluate(&point)?;
-    let mut memory: Vec<(Vec<f64>, Vec<f64>, f64)> = Vec::new();
-    while taken < iterations {
-        if context.stop_request().is_some() {
-            break;
-        }
+    let mut curvature = Curvature::new(&objective, &point)?;
+    let (mut taken, mut damping) = (0, DAMPING);
+    while taken < iterations && damping <= MOST_DAMPING && context.stop_request().is_none() {
         taken += 1;
-        let mut direction = two_loops(&memory, &gradient);
-        let mut slope = dot(&direction, &gradient);
-        if slope.is_nan() || slope >= 0.0 {
-            memory.clear();
-            direction = gradient.iter().map(|g| -g).collect();
-            slope = -dot(&gradient, &gradient);
-        }
-        if slope == 0.0 {
+        let most = products(original.len(), reduced.len(), taken);
+        let (step, promised) = solve(&curvature, &gradient, damping, most)?;
+        let next: Vec<f64> = point.iter().zip(&step).map(|(p, s)| p + s).collect();
+        if taken == iterations {
+            // The best weights tell what the last step is worth.
+            let mut last = objective.pool(&next);
+            if reweigh::<f64>(&kernel, &mut last, original, context)? < value {
+                *reduced = last;
+                return Ok(taken);
+            }
             break;
         }
-        let first = if memory.is_empty() { (1.0 / (-slope).sqrt()).min(1.0) } else { 1.0 };
-        let Some((next, next_value, next_gradient)) =
-            line_search(&objective, &point, value, &direction, slope, first)?
-        else {
-            if memory.is_empty() {
-                break;
-            }
-            memory.clear();
+        let (next_value, next_gradient) = objective.evaluate(&next)?;
+        let share = (value - next_value) / promised;
+        if !(next_value < value && share > 0.0) {
+            damping *= 5.0;
             continue;
-        };
-        let step: Vec<f64> = next.iter().zip(&point).map(|(a, b)| a - b).collect();
-        let bend: Vec<f64> = next_gradient.iter().zip(&gradient).map(|(a, b)| a - b).collect();
-        let curvature = dot(&step, &bend);
-        if curvature > 1e-12 * dot(&bend, &bend).sqrt() * dot(&step, &step).sqrt() {
-            if memory.len() == MEMORY {
-                memory.remove(0);
-            }
-            memory.push((step, bend, 1.0 / curvature));
+        }
+        if share > TRUST.0 {
+            damping /= 3.0;
+        } else if share < TRUST.1 {
+            damping *= 3.0;
         }
         let decrease = value - next_value;
         (point, value, gradient) = (next, next_value, next_gradient);
         if decrease <= LEAST_DECREASE * value.abs() {
             break;
         }
+        curvature = Curvature::new(&objective, &point)?;
     }
     *reduced = objective.pool(&point);
+    reweigh::<f64>(&kernel, reduced, original, context)?;
     Ok(taken)
 }
 
-/// A point, its value and its gradient.
-type Step = (Vec<f64>, f64, Vec<f64>);
-
-fn line_search<T: Element>(
-    objective: &Objective<'_, T>,
-    point: &[f64],
-    value: f64,
-    direction: &[f64],
-    slope: f64,
-    first: f64,
-) -> Result<Option<Step>> {
-    let mut length = first;
-    for _ in 0..BACKTRACKS {
-        let next: Vec<f64> = point.iter().zip(direction).map(|(p, d)| p + length * d).collect();
-        let (next_value, gradient) = objective.evaluate(&next)?;
-        if next_value <= value + ARMIJO * length * slope {
-            return Ok(Some((next, next_value, gradient)));
+/// The step s of (JᵀJ + λM)s = −g by at most `most` conjugate gradients, and the decrease −g·s − ½sJᵀJs
+/// that it promises.
+fn solve<T: Element>(
+    curvature: &Curvature<'_, T>,
+    gradient: &[f64],
+    damping: f64,
+    most: usize,
+) -> Result<(Vec<f64>, f64)> {
+    let mut step = vec![0.0; gradient.len()];
+    let mut rest: Vec<f64> = gradient.iter().map(|g| -g).collect();
+    let mut eased = curvature.divide_by_blocks(&rest);
+    let mut direction = eased.clone();
+    let mut size = dot(&rest, &eased);
+    // The damped decrease after every product.
+    let mut gains = vec![0.0];
+    while gains.len() <= most && size > 0.0 {
+        let mut bent = curvature.multiply(&direction)?;
+        add(&mut bent, damping, &curvature.multiply_blocks(&direction));
+        let along = dot(&direction, &bent);
+        if along.is_nan() || along <= 0.0 {
+            break;
         }
-        length *= 0.5;
+        let length = size / along;
+        add(&mut step, length, &direction);
+        add(&mut rest, -length, &bent);
+        let gain = gains[gains.len() - 1] + 0.5 * length * size;
+        gains.push(gain);
+        let before = gains.len() / 10 + 2;
+        if gains.len() > before && gain - gains[gains.len() - 1 - before] < LEAST_GAIN * gain {
+            break;
+        }
+        eased = curvature.divide_by_blocks(&rest);
+        let next = dot(&rest, &eased);
+        direction.iter_mut().zip(&eased).for_each(|(d, e)| *d = e + next / size * *d);
+        size = next;
     }
-    Ok(None)
-}
-
-/// −H g by the two loops of L-BFGS.
-fn two_loops(memory: &[(Vec<f64>, Vec<f64>, f64)], gradient: &[f64]) -> Vec<f64> {
-    let mut direction: Vec<f64> = gradient.iter().map(|g| -g).collect();
-    let mut factors = vec![0.0; memory.len()];
-    for (factor, (step, bend, inverse)) in factors.iter_mut().zip(memory).rev() {
-        *factor = inverse * dot(step, &direction);
-        add(&mut direction, -*factor, bend);
-    }
-    if let Some((_, bend, inverse)) = memory.last() {
-        let scale = 1.0 / (inverse * dot(bend, bend));
-        direction.iter_mut().for_each(|d| *d *= scale);
-    }
-    for (factor, (step, bend, inverse)) in factors.iter().zip(memory) {
-        let along = inverse * dot(bend, &direction);
-        add(&mut direction, factor - along, step);
-    }
-    direction
+    // Half of −g·s is the decrease of the damped model.
+    Ok((step, gains[gains.len() - 1]))
 }
 
 fn add(to: &mut [f64], factor: f64, what: &[f64]) {

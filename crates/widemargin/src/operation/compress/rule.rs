@@ -1,6 +1,6 @@
 //! What merging needs to know about a kernel.
 
-use super::gaussian::{self, Floor, Merged};
+use super::gaussian::{self, Merged, least_cost};
 use super::polynomial::{self, Products};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
@@ -9,7 +9,7 @@ use crate::solver::algebra::{dot, squared_distance};
 /// A kernel whose vectors can be merged.
 pub(super) enum Rule {
     /// exp(−γ‖x − z‖²)
-    Gaussian { gamma: f64, floor: Floor },
+    Gaussian { gamma: f64 },
     /// (γ⟨x, z⟩ + c₀)^degree; the linear kernel is the one of degree 1.
     Polynomial { gamma: f64, coef0: f64, degree: u32 },
 }
@@ -19,7 +19,7 @@ impl Rule {
     /// [`Error::Kernel`] for kernels whose images of merged vectors have no closed form.
     pub(super) fn of(kernel: &Kernel) -> Result<Self> {
         match *kernel {
-            Kernel::Gaussian { gamma } => Ok(Self::Gaussian { gamma, floor: Floor::new() }),
+            Kernel::Gaussian { gamma } => Ok(Self::Gaussian { gamma }),
             Kernel::Polynomial { gamma, coef0, degree } if coef0 >= 0.0 => {
                 Ok(Self::Polynomial { gamma, coef0, degree })
             }
@@ -35,10 +35,20 @@ impl Rule {
         }
     }
 
+    /// The kernel itself.
+    pub(super) fn kernel(&self) -> Kernel {
+        match *self {
+            Self::Gaussian { gamma } => Kernel::Gaussian { gamma },
+            Self::Polynomial { gamma, coef0, degree } => {
+                Kernel::Polynomial { gamma, coef0, degree }
+            }
+        }
+    }
+
     /// The kernel the engine computes: the Gaussian itself, or the product under the power.
     pub(super) fn base(&self) -> Kernel {
         match *self {
-            Self::Gaussian { gamma, .. } => Kernel::Gaussian { gamma },
+            Self::Gaussian { gamma } => Kernel::Gaussian { gamma },
             Self::Polynomial { .. } => Kernel::Linear,
         }
     }
@@ -46,7 +56,7 @@ impl Rule {
     /// What the engine says of two vectors.
     pub(super) fn base_of(&self, u: &[f64], v: &[f64]) -> f64 {
         match *self {
-            Self::Gaussian { gamma, .. } => (-gamma * squared_distance(u, v)).exp(),
+            Self::Gaussian { gamma } => (-gamma * squared_distance(u, v)).exp(),
             Self::Polynomial { .. } => dot(u, v),
         }
     }
@@ -69,7 +79,7 @@ impl Rule {
     /// The kernel between directions.
     pub(super) fn cosine(&self) -> Kernel {
         match *self {
-            Self::Gaussian { gamma, .. } => Kernel::Gaussian { gamma },
+            Self::Gaussian { gamma } => Kernel::Gaussian { gamma },
             Self::Polynomial { degree, .. } => {
                 Kernel::Polynomial { gamma: 1.0, coef0: 0.0, degree }
             }
@@ -100,14 +110,15 @@ impl Rule {
         }
     }
 
-    /// How far a vector moves until its image is a different one.
-    pub(super) fn length(&self, vectors: &[Vec<f64>]) -> f64 {
+    /// The kernel value, its slope D as in ∂K(u, z)/∂z = D · (u + p z), and the slope of D in the
+    /// same sense, given what the engine says.
+    pub(super) fn derivatives(&self, base: f64) -> (f64, f64, f64) {
         match *self {
-            Self::Gaussian { gamma, .. } => 1.0 / (2.0 * gamma).sqrt(),
-            Self::Polynomial { degree, .. } => {
-                let total: f64 = vectors.iter().map(|v| dot(v, v).sqrt()).sum();
-                let mean = total / vectors.len().max(1) as f64;
-                if mean > 0.0 { mean / f64::from(degree) } else { 1.0 }
+            Self::Gaussian { gamma } => (base, 2.0 * gamma * base, 4.0 * gamma * gamma * base),
+            Self::Polynomial { gamma, coef0, degree } => {
+                let (under, p) = (gamma * base + coef0, f64::from(degree));
+                let power = |less: i32| under.powi((degree as i32 - less).max(0));
+                (power(0), p * gamma * power(1), p * (p - 1.0) * gamma * gamma * power(2))
             }
         }
     }
@@ -115,7 +126,7 @@ impl Rule {
     /// A lower bound on the cost of a merge, cheaper than the cost.
     pub(super) fn least_cost(&self, a: f64, b: f64, base: f64) -> f64 {
         match self {
-            Self::Gaussian { floor, .. } => floor.cost(a, b, base),
+            Self::Gaussian { .. } => least_cost(a, b, base),
             Self::Polynomial { .. } => 0.0,
         }
     }

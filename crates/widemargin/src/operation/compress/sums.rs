@@ -5,7 +5,7 @@ use super::element::{Element, in_chunks, table_of};
 use super::pool::Pool;
 use crate::context::Context;
 use crate::error::Result;
-use crate::kernel::{Kernel, KernelBlocks, Weights, multiply};
+use crate::kernel::{Kernel, KernelBlocks, PlainLoop, Real, Weights, multiply, run_plain};
 use crate::solver::algebra::Cholesky;
 
 /// Rows of one task.
@@ -13,6 +13,12 @@ const ROWS: usize = 64;
 
 /// Vectors whose kernel values are held at a time.
 const COLUMNS: usize = 512;
+
+/// Functions that are few.
+const FEW: usize = 4;
+
+/// Tables that sums are collected in.
+const STRIPES: usize = 16;
 
 /// Added to the diagonal before factorising, relative to its mean; more if that is not enough.
 const JITTER: f64 = 1e-12;
@@ -47,6 +53,78 @@ pub(super) fn sums<T: Element>(
     Ok(values)
 }
 
+/// The sums at the pool's own vectors, each kernel value computed once for both of its vectors where
+/// functions are few.
+fn own_sums<T: Element>(kernel: &Kernel, pool: &Pool, context: &Context) -> Result<Vec<f64>> {
+    let (n, functions, set) = (pool.len(), pool.functions(), context.instruction_set());
+    if functions > FEW || n < STRIPES * ROWS {
+        return sums::<T>(kernel, &pool.vectors, pool, context);
+    }
+    let blocks = KernelBlocks::<T>::new(kernel, &table_of::<T>(&pool.vectors)?, None, set)?;
+    let of = |w: &Vec<f64>| w.iter().map(|&w| T::from_f64(w)).collect();
+    let coefficients: Vec<Vec<T>> = pool.weights.iter().map(of).collect();
+    let weights = Weights::new(n, coefficients.concat());
+    // A table of all sums for each stripe, which has every so manieth block of rows.
+    let mut tables = vec![0.0; STRIPES * n * functions];
+    in_chunks(context, &mut tables, n * functions, |stripe, out| {
+        let mut block = vec![T::ZERO; ROWS * COLUMNS];
+        for first in (stripe * ROWS..n).step_by(STRIPES * ROWS) {
+            let rows: Vec<usize> = (first..(first + ROWS).min(n)).collect();
+            let (last, ready) = (first + rows.len(), blocks.gather(&rows));
+            for start in (first..n).step_by(COLUMNS) {
+                let end = (start + COLUMNS).min(n);
+                blocks.query_block(&ready, 0..rows.len(), start..end, &mut block, COLUMNS);
+                let direct = &mut out[first * functions..last * functions];
+                multiply(set, &block, COLUMNS, &weights, start, end - start, direct);
+                let skipped = last.clamp(start, end) - start;
+                if start + skipped == n {
+                    continue;
+                }
+                for (f, coefficients) in coefficients.iter().enumerate() {
+                    let turned = Turned {
+                        block: &block,
+                        weights: &coefficients[first..last],
+                        columns: skipped..end - start,
+                    };
+                    let turned = run_plain(set, turned);
+                    let places = out[(start + skipped) * functions + f..].iter_mut();
+                    for (place, sum) in places.step_by(functions).zip(turned) {
+                        *place += sum.to_f64();
+                    }
+                }
+            }
+        }
+        Ok(())
+    })?;
+    let mut sums = vec![0.0; n * functions];
+    for table in tables.chunks_exact(n * functions) {
+        sums.iter_mut().zip(table).for_each(|(sum, part)| *sum += part);
+    }
+    Ok(sums)
+}
+
+/// Σᵢ wᵢ K(i, j) of the columns j of a block.
+struct Turned<'a, T> {
+    block: &'a [T],
+    weights: &'a [T],
+    columns: std::ops::Range<usize>,
+}
+
+impl<T: Real> PlainLoop for Turned<'_, T> {
+    type Output = Vec<T>;
+
+    #[inline(always)]
+    fn run(self) -> Vec<T> {
+        let mut sums = vec![T::ZERO; self.columns.len()];
+        for (row, &weight) in self.block.chunks_exact(COLUMNS).zip(self.weights) {
+            for (sum, &value) in sums.iter_mut().zip(&row[self.columns.clone()]) {
+                *sum += weight * value;
+            }
+        }
+        sums
+    }
+}
+
 /// K(zⱼ, zₗ), row by row.
 pub(super) fn gram(kernel: &Kernel, vectors: &[Vec<f64>], context: &Context) -> Result<Vec<f64>> {
     let n = vectors.len();
@@ -62,17 +140,20 @@ pub(super) fn gram(kernel: &Kernel, vectors: &[Vec<f64>], context: &Context) -> 
 }
 
 /// Gives every function of `reduced` the weights of least residual, (K^{zz})⁻¹K^{zx}α (Nguyen 2006,
-/// Proposition 5), over the vectors that it may use.
-pub(super) fn reweigh(
+/// Proposition 5), over the vectors that it may use; returns half of all squared residuals without
+/// their constant parts, −½Σ β·K^{zx}α.
+///
+/// K^{zx} is computed in precision `T`.
+pub(super) fn reweigh<T: Element>(
     kernel: &Kernel,
     reduced: &mut Pool,
     original: &Pool,
     context: &Context,
-) -> Result<()> {
+) -> Result<f64> {
     let (n, functions) = (reduced.len(), reduced.functions());
     let among = gram(kernel, &reduced.vectors, context)?;
-    let towards = sums::<f64>(kernel, &reduced.vectors, original, context)?;
-    let mut done = vec![false; functions];
+    let towards = sums::<T>(kernel, &reduced.vectors, original, context)?;
+    let (mut value, mut done) = (0.0, vec![false; functions]);
     for f in 0..functions {
         if done[f] {
             continue;
@@ -81,21 +162,26 @@ pub(super) fn reweigh(
         if used.is_empty() {
             continue;
         }
-        let mut part = Vec::with_capacity(used.len() * used.len());
-        for &i in &used {
-            part.extend(used.iter().map(|&j| among[i * n + j]));
-        }
-        let factor = factorise(&part, used.len(), context)?;
+        let factor = match used.len() == n {
+            true => factorise(&among, n, context)?,
+            false => factorise(&part_of(&among, n, &used), used.len(), context)?,
+        };
         for g in (f..functions).filter(|&g| reduced.uses[g] == reduced.uses[f]) {
             let mut weights: Vec<f64> = used.iter().map(|&v| towards[v * functions + g]).collect();
             factor.solve(&mut weights);
             for (&v, weight) in used.iter().zip(weights) {
                 reduced.weights[g][v] = weight;
+                value -= 0.5 * weight * towards[v * functions + g];
             }
             done[g] = true;
         }
     }
-    Ok(())
+    Ok(value)
+}
+
+/// The rows and columns of a matrix of n × n that `used` names.
+fn part_of(matrix: &[f64], n: usize, used: &[usize]) -> Vec<f64> {
+    used.iter().flat_map(|&i| used.iter().map(move |&j| matrix[i * n + j])).collect()
 }
 
 /// The factor of a Gram matrix with as little added to its diagonal as it takes.
@@ -123,7 +209,7 @@ pub(super) fn compare<T: Element>(
     context: &Context,
 ) -> Result<Vec<Reduction>> {
     let functions = original.functions();
-    let before = sums::<T>(kernel, &original.vectors, original, context)?;
+    let before = own_sums::<T>(kernel, original, context)?;
     let after = sums::<T>(kernel, &original.vectors, reduced, context)?;
     let own = sums::<T>(kernel, &reduced.vectors, reduced, context)?;
     let of = |f: usize| {
@@ -146,4 +232,30 @@ pub(super) fn compare<T: Element>(
         }
     };
     Ok((0..functions).map(of).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::pool::Expansion;
+    use super::*;
+
+    #[test]
+    fn values_used_for_both_of_their_vectors_give_the_same_sums() {
+        let n = STRIPES * ROWS + 77;
+        let vectors = (0..n).map(|i| vec![(i as f64).sin(), (1.3 * i as f64).cos()]).collect();
+        let weights = (0..n).map(|i| (1.7 * i as f64).cos()).collect();
+        let mut pool = Pool::single(Expansion { vectors, weights });
+        let kernel = Kernel::Gaussian { gamma: 0.7 };
+        for functions in 1..=2 {
+            pool.weights = vec![pool.weights[0].clone(); functions];
+            pool.weights[functions - 1].rotate_left(functions);
+            for context in [Context::new(), Context::new().with_threads(3).unwrap()] {
+                let found = own_sums::<f64>(&kernel, &pool, &context).unwrap();
+                let plain = sums::<f64>(&kernel, &pool.vectors, &pool, &context).unwrap();
+                for (found, plain) in found.iter().zip(&plain) {
+                    assert!((found - plain).abs() < 1e-10, "{found} {plain}");
+                }
+            }
+        }
+    }
 }

@@ -147,7 +147,7 @@ fn zero_difference_merges_duplicates_only_and_a_budget_of_one_leaves_a_vector_pe
 }
 
 /// Two functions over six vectors of three groups, the second of which the first does not use.
-fn shared_pool() -> Pool {
+pub(super) fn shared_pool() -> Pool {
     let groups = vec![0, 0, 1, 1, 2, 2];
     let uses = vec![vec![true, false, true], vec![true; 3]];
     let weight = |f: usize, v: usize| match uses[f][groups[v]] {
@@ -171,7 +171,7 @@ fn the_gradient_of_the_residual_is_that_of_its_differences() {
     {
         let rule = Rule::of(&kernel).unwrap();
         let mut reduced = original.selection(&[0, 2, 5]);
-        reweigh(&kernel, &mut reduced, &original, &context).unwrap();
+        reweigh::<f64>(&kernel, &mut reduced, &original, &context).unwrap();
         assert_eq!(reduced.weights[0][1], 0.0, "a function stays off the groups of others");
         reduced.vectors[1][0] += 0.4;
         let shape = reduced.clone();

@@ -68,7 +68,7 @@ pub(super) fn construct<T: Element>(
         reduced.vectors.push(vector);
         reduced.groups.push(group);
         reduced.weights.iter_mut().for_each(|w| w.push(0.0));
-        reweigh(kernel, &mut reduced, original, context)?;
+        reweigh::<f64>(kernel, &mut reduced, original, context)?;
     }
     Ok(reduced)
 }
