@@ -112,4 +112,7 @@ pub trait Family: Copy + 'static {
     /// # Safety
     /// `from` points at that many elements, and the processor has the instructions.
     unsafe fn load_widened(from: *const f32) -> Self::Double;
+
+    /// Rounds two vectors of doubles to one of single precision.
+    fn narrow(low: Self::Double, high: Self::Double) -> Self::Single;
 }

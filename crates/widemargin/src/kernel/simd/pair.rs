@@ -4,7 +4,7 @@
 //! Both work on vectors whose length is a multiple of [`PAIR_WIDTH`], the entries beyond the real
 //! ones being masked; a mask is 0 where an entry counts and −∞ where it does not.
 
-use super::{Family, InstructionSet, Lanes, Real, Task, dispatch};
+use super::{Family, InstructionSet, Lanes, Real, Task, Vector, dispatch};
 
 /// Multiple that the lengths of all vectors here must be of.
 pub const PAIR_WIDTH: usize = 16;
@@ -21,21 +21,22 @@ pub struct Scan {
 }
 
 /// The place j with the largest b² / a, b = fⱼ − f > 0 where the mask lets and
-/// a = max(curvature of the pair, `flat`) = d + dⱼ − 2Kⱼ; `None` when there is no such b.
+/// a = max(curvature of the pair, `flat`) = d + dⱼ − 2Kⱼ; `None` when there is no such b. Gains are
+/// compared in the precision of the matrix, b in multiples of `unit`, which keeps them in range.
 ///
 /// # Panics
 /// When the lengths differ or are no multiple of [`PAIR_WIDTH`].
 pub fn best_partner<T: Real>(
     set: InstructionSet,
     (f, d): (f64, f64),
-    flat: f64,
+    (unit, flat): (f64, f64),
     gradient: &[f64],
     mask: &[T],
     diagonal: &[T],
     row: &[T],
 ) -> Option<usize> {
     check_lengths(gradient.len(), &[mask.len(), diagonal.len(), row.len()]);
-    dispatch(set, Partner { f, d, flat, gradient, mask, diagonal, row })
+    dispatch(set, Partner { f, d, unit, flat, gradient, mask, diagonal, row })
 }
 
 /// gradient += t (a − b), and the scan of the result.
@@ -70,6 +71,7 @@ fn check_lengths(length: usize, others: &[usize]) {
 struct Partner<'a, T> {
     f: f64,
     d: f64,
+    unit: f64,
     flat: f64,
     gradient: &'a [f64],
     mask: &'a [T],
@@ -82,21 +84,25 @@ impl<T: Real> Task for Partner<'_, T> {
 
     #[inline(always)]
     unsafe fn run<F: Family>(self) -> Option<usize> {
-        let width = F::Double::WIDTH;
+        let width = Vector::<T, F>::WIDTH;
+        let rounded = |value: f64| T::from_f64(value);
         // SAFETY: all vectors have the length of the gradient, a multiple of the vector width.
         unsafe {
-            let (f, d) = (F::Double::splat(self.f), F::Double::splat(self.d));
-            let (flat, zero) = (F::Double::splat(self.flat), F::Double::splat(0.0));
-            let (one, minus_two) = (F::Double::splat(1.0), F::Double::splat(-2.0));
+            let f = F::Double::splat(self.f);
+            let d = Vector::<T, F>::splat(rounded(self.d));
+            let unit = d.fill(rounded(1.0 / self.unit));
+            let (flat, zero) = (d.fill(rounded(self.flat)), d.fill(T::ZERO));
+            let (one, minus_two) = (d.fill(T::ONE), d.fill(rounded(-2.0)));
             // b²/a > B²/A is asked as b² A > B² a, which needs no division.
             let (mut square, mut curvature) = (zero, one);
-            let (mut chunk, mut at) = (zero, F::Double::splat(-1.0));
+            let (mut chunk, mut at) = (zero, d.fill(rounded(-1.0)));
             for i in (0..self.gradient.len()).step_by(width) {
-                let k = T::load_wide::<F>(self.row.as_ptr().add(i));
-                let sum = T::load_wide::<F>(self.diagonal.as_ptr().add(i)).add(d);
+                let k = Vector::<T, F>::load(self.row.as_ptr().add(i));
+                let sum = Vector::<T, F>::load(self.diagonal.as_ptr().add(i)).add(d);
                 let a = k.mul_add(minus_two, sum).max(flat);
-                let mask = T::load_wide::<F>(self.mask.as_ptr().add(i));
-                let b = F::Double::load(self.gradient.as_ptr().add(i)).sub(f).add(mask).max(zero);
+                let mask = Vector::<T, F>::load(self.mask.as_ptr().add(i));
+                let b = T::load_less::<F>(self.gradient.as_ptr().add(i), f);
+                let b = b.mul_add(unit, mask).max(zero);
                 let s = b.mul(b);
                 let (new, old) = (s.mul(curvature), square.mul(a));
                 square = old.select_ge(new, square, s);
@@ -104,14 +110,14 @@ impl<T: Real> Task for Partner<'_, T> {
                 at = old.select_ge(new, at, chunk);
                 chunk = chunk.add(one);
             }
-            let squares = lanes::<F>(square);
-            let curvatures = lanes::<F>(curvature);
-            let chunks = lanes::<F>(at);
+            let squares = lanes(square);
+            let curvatures = lanes(curvature);
+            let chunks = lanes(at);
             let (mut best, mut place) = (0.0, None);
             for l in 0..width {
-                if chunks[l] >= 0.0 {
-                    let gain = squares[l] / curvatures[l];
-                    let candidate = chunks[l] as usize * width + l;
+                if chunks[l] >= T::ZERO {
+                    let gain = squares[l].to_f64() / curvatures[l].to_f64();
+                    let candidate = chunks[l].to_f64() as usize * width + l;
                     if gain > best || (gain == best && place.is_some_and(|p| candidate < p)) {
                         (best, place) = (gain, Some(candidate));
                     }
@@ -153,8 +159,7 @@ impl<F: Family> Running<F> {
 
     #[inline(always)]
     fn finish(self) -> Scan {
-        let (ups, chunks, downs) =
-            (lanes::<F>(self.up), lanes::<F>(self.at), lanes::<F>(self.down));
+        let (ups, chunks, downs) = (lanes(self.up), lanes(self.at), lanes(self.down));
         let mut scan = Scan { up: f64::NEG_INFINITY, at: 0, down: f64::NEG_INFINITY };
         for l in 0..F::Double::WIDTH {
             let place = chunks[l] as usize * F::Double::WIDTH + l;
@@ -169,9 +174,9 @@ impl<F: Family> Running<F> {
 
 /// The elements of a vector.
 #[inline(always)]
-fn lanes<F: Family>(vector: F::Double) -> [f64; PAIR_WIDTH] {
-    let mut elements = [0.0; PAIR_WIDTH];
-    // SAFETY: no vector of doubles has more than that many elements.
+fn lanes<V: Lanes>(vector: V) -> [V::Element; PAIR_WIDTH] {
+    let mut elements = [V::Element::default(); PAIR_WIDTH];
+    // SAFETY: no vector has more than that many elements.
     unsafe { vector.store(elements.as_mut_ptr()) };
     elements
 }
@@ -266,7 +271,8 @@ mod tests {
                 }
             }
             for set in available() {
-                let found = best_partner(set, (f, d), 1e-12, &gradient, &fall, &diagonal, &row);
+                let found =
+                    best_partner(set, (f, d), (1.0, 1e-12), &gradient, &fall, &diagonal, &row);
                 assert_eq!(found, expected.1, "{set} seed {seed}");
             }
         }

@@ -22,6 +22,11 @@ impl Family for Portable {
         // SAFETY: two elements are there.
         unsafe { Array([f64::from(*from), f64::from(*from.add(1))]) }
     }
+
+    #[inline(always)]
+    fn narrow(low: Array<f64, 2>, high: Array<f64, 2>) -> Array<f32, 4> {
+        Array([low.0[0] as f32, low.0[1] as f32, high.0[0] as f32, high.0[1] as f32])
+    }
 }
 
 macro_rules! array {

@@ -20,6 +20,12 @@ pub trait Lanewise: Constants {
     /// # Safety
     /// `from` points at that many elements, and the processor has the instructions of `F`.
     unsafe fn load_wide<F: Family>(from: *const Self) -> F::Double;
+
+    /// Loads as many doubles as a vector of this precision has, less `offset`, rounded to it.
+    ///
+    /// # Safety
+    /// `from` points at that many elements, and the processor has the instructions of `F`.
+    unsafe fn load_less<F: Family>(from: *const f64, offset: F::Double) -> Self::Lanes<F>;
 }
 
 /// `f32` or `f64`.
@@ -73,6 +79,15 @@ impl Lanewise for f32 {
         // SAFETY: passed on to the caller.
         unsafe { F::load_widened(from) }
     }
+
+    #[inline(always)]
+    unsafe fn load_less<F: Family>(from: *const f64, offset: F::Double) -> F::Single {
+        // SAFETY: a vector of this precision has the elements of two of doubles.
+        let high = unsafe { F::Double::load(from.add(F::Double::WIDTH)) };
+        // SAFETY: passed on to the caller.
+        let low = unsafe { F::Double::load(from) };
+        F::narrow(low.sub(offset), high.sub(offset))
+    }
 }
 
 impl Lanewise for f64 {
@@ -82,6 +97,12 @@ impl Lanewise for f64 {
     unsafe fn load_wide<F: Family>(from: *const Self) -> F::Double {
         // SAFETY: passed on to the caller.
         unsafe { F::Double::load(from) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_less<F: Family>(from: *const f64, offset: F::Double) -> F::Double {
+        // SAFETY: passed on to the caller.
+        unsafe { F::Double::load(from) }.sub(offset)
     }
 }
 

@@ -47,6 +47,12 @@ impl Family for Sse2 {
         // SAFETY: two elements are there.
         unsafe { F64x2(_mm_set_pd(f64::from(*from.add(1)), f64::from(*from))) }
     }
+
+    #[inline(always)]
+    fn narrow(low: F64x2, high: F64x2) -> F32x4 {
+        // SAFETY: vectors exist only where the instructions do, here and below.
+        unsafe { F32x4(_mm_movelh_ps(_mm_cvtpd_ps(low.0), _mm_cvtpd_ps(high.0))) }
+    }
 }
 
 impl Family for Avx2 {
@@ -59,6 +65,12 @@ impl Family for Avx2 {
         // SAFETY: four elements are there.
         unsafe { F64x4(_mm256_cvtps_pd(_mm_loadu_ps(from))) }
     }
+
+    #[inline(always)]
+    fn narrow(low: F64x4, high: F64x4) -> F32x8 {
+        // SAFETY: as above.
+        unsafe { F32x8(_mm256_set_m128(_mm256_cvtpd_ps(high.0), _mm256_cvtpd_ps(low.0))) }
+    }
 }
 
 impl Family for Avx512 {
@@ -70,6 +82,15 @@ impl Family for Avx512 {
     unsafe fn load_widened(from: *const f32) -> F64x8 {
         // SAFETY: eight elements are there.
         unsafe { F64x8(_mm512_cvtps_pd(_mm256_loadu_ps(from))) }
+    }
+
+    #[inline(always)]
+    fn narrow(low: F64x8, high: F64x8) -> F32x16 {
+        // SAFETY: as above.
+        unsafe {
+            let low = _mm512_castps256_ps512(_mm512_cvtpd_ps(low.0));
+            F32x16(_mm512_insertf32x8::<1>(low, _mm512_cvtpd_ps(high.0)))
+        }
     }
 }
 

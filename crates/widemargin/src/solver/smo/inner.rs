@@ -110,26 +110,27 @@ impl<T: Real, M: InnerMatrix<T>> Inner<'_, T, M> {
                     (worst, group) = (other, g);
                 }
             }
-            let violated = worst.up + worst.down > tol;
+            let violation = worst.up + worst.down;
+            let violated = violation > tol;
             if !violated || steps >= max_steps {
                 return steps;
             }
             let i = worst.at;
             self.matrix.ensure(i);
-            let Some(j) = self.partner(i, group) else { return steps };
+            let Some(j) = self.partner(i, group, violation) else { return steps };
             self.matrix.ensure(j);
             first = self.step(i, j);
             steps += 1;
         }
     }
 
-    fn partner(&self, i: usize, group: usize) -> Option<usize> {
+    fn partner(&self, i: usize, group: usize, violation: f64) -> Option<usize> {
         let at = (self.gradient[i], self.diagonal[i]);
         let (_, fall) = self.masks.of(group);
         best_partner(
             self.set,
             at,
-            FLAT,
+            (violation, FLAT),
             self.gradient,
             fall,
             self.rough_diagonal,
