@@ -123,10 +123,32 @@ fn regressions_share_too() {
     }
 }
 
+/// The same rows with every feature `times` times.
+fn with_repeated_features(data: &Dataset, times: usize) -> Dataset {
+    let (rows, columns) = (data.rows(), data.columns());
+    let mut row = vec![0.0; columns];
+    let mut values = Vec::with_capacity(rows * columns * times);
+    for i in 0..rows {
+        data.features().copy_row(i, &mut row);
+        (0..times).for_each(|_| values.extend(&row));
+    }
+    let features = Matrix::DenseF64(Dense::new(rows, columns * times, values).unwrap());
+    Dataset::new(features, data.labels().clone()).unwrap()
+}
+
 #[test]
 fn paths_reach_the_optimum_of_single_fits() {
-    let data = iris();
-    let context = Context::new();
+    // The whole matrix; rows on demand; too little memory for the variables that take part.
+    for bytes in [usize::MAX, 2 * 8 * 90 * 90, 2 * 8 * 20 * 20] {
+        let context = Context::new().with_threads(1).unwrap().with_cache_bytes(bytes);
+        paths_agree_with_single_fits(&iris(), 1.0, &context);
+    }
+    // Rows of many features are kept.
+    let context = Context::new().with_threads(1).unwrap().with_cache_bytes(2 * 8 * 90 * 90);
+    paths_agree_with_single_fits(&with_repeated_features(&iris(), 20), 0.05, &context);
+}
+
+fn paths_agree_with_single_fits(data: &Dataset, unit: f64, context: &Context) {
     let parts: Vec<Vec<usize>> =
         (0..5).map(|fold| (0..data.rows()).filter(|row| row % 5 != fold).collect()).collect();
     let penalties = [0.05, 0.5, 5.0, 500.0];
@@ -136,29 +158,29 @@ fn paths_reach_the_optimum_of_single_fits() {
         (Scheme::OneVsOne, Loss::SquaredHinge),
     ] {
         let of_width = |gamma: f64| Svc {
-            kernel: Kernel::Gaussian { gamma },
+            kernel: Kernel::Gaussian { gamma: unit * gamma },
             scheme: scheme.clone(),
             loss,
             options: tight(),
             ..Svc::default()
         };
         let (near, svc) = (of_width(0.4), of_width(0.3));
-        let earlier = near.fit_paths(&penalties, &data, &parts, None, &context).unwrap().unwrap();
+        let earlier = near.fit_paths(&penalties, data, &parts, None, context).unwrap().unwrap();
         let earlier = earlier.into_starts();
-        let paths = svc.fit_paths(&penalties, &data, &parts, Some(&earlier), &context);
+        let paths = svc.fit_paths(&penalties, data, &parts, Some(&earlier), context);
         let paths = paths.unwrap().unwrap();
         for (part, rows) in parts.iter().enumerate() {
             for (at, &c) in penalties.iter().enumerate() {
                 let model = paths.model(part, at).unwrap();
                 let alone = Svc { c, ..svc.clone() };
-                let alone = alone.fit_rows(&data, rows, None, &context).unwrap();
+                let alone = alone.fit_rows(data, rows, None, context).unwrap();
                 let dual = |model: &widemargin::machine::Model| {
                     model.training.as_ref().unwrap().outcome.dual
                 };
                 let (found, expected) = (dual(&model), dual(&alone));
                 assert!((found - expected).abs() <= 1e-7 * expected.abs(), "{found} {expected}");
                 let values = |model: &widemargin::machine::Model| {
-                    model.predictor(&context).unwrap().decision_values(data.features()).unwrap()
+                    model.predictor(context).unwrap().decision_values(data.features()).unwrap()
                 };
                 let (found, expected) = (values(&model), values(&alone));
                 for (found, expected) in found.values().iter().zip(expected.values()) {

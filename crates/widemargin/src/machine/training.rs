@@ -94,6 +94,21 @@ impl Layout {
     pub(in crate::machine) fn segment(&self, s: usize) -> Range<usize> {
         self.segments[s]..self.segments[s + 1]
     }
+
+    /// The rows packed for the kernel.
+    pub(in crate::machine) fn pack<T: Real>(
+        &self,
+        kernel: &Kernel,
+        data: &Dataset,
+        reuse: Reuse,
+        context: &Context,
+    ) -> Result<KernelRows<T>> {
+        let set = context.instruction_set();
+        let blocks = KernelBlocks::new(kernel, data.features(), Some(&self.order), set)?;
+        // Values that are there already need not be kept a second time.
+        let reuse = if *kernel == Kernel::Precomputed { Reuse::Nowhere } else { reuse };
+        Ok(KernelRows::new(blocks, self.segments.clone(), reuse, context.cache_bytes()))
+    }
 }
 
 /// The rows of a data set in segments, packed for the kernel.
@@ -114,11 +129,7 @@ impl<T: Real> Packed<T> {
     ) -> Result<Self> {
         let started = Instant::now();
         let layout = Layout::new(segment_rows);
-        let set = context.instruction_set();
-        let blocks = KernelBlocks::new(kernel, data.features(), Some(&layout.order), set)?;
-        // Values that are there already need not be kept a second time.
-        let reuse = if *kernel == Kernel::Precomputed { Reuse::Nowhere } else { reuse };
-        let rows = KernelRows::new(blocks, layout.segments.clone(), reuse, context.cache_bytes());
+        let rows = layout.pack(kernel, data, reuse, context)?;
         Ok(Self { rows, layout, started })
     }
 

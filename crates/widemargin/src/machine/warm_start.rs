@@ -108,31 +108,50 @@ impl<'a> Earlier<'a> {
         if matches!(start, Start::Support(_)) {
             return;
         }
-        if let Some(start) = feasible(problem, candidate) {
+        if let Some(start) = feasible(problem, candidate, None) {
             problem.start = start;
         }
     }
 }
 
-/// The point near `values` that lies in the boxes and has the sums of the problem's own start.
+/// The point near `values` that lies in the boxes and has the sums of the problem's own start. Where
+/// variables have to leave their bounds for that, those go first that `gradient`, of a point nearby,
+/// sends that way.
 pub(in crate::machine) fn feasible(
     problem: &smo::Problem,
     mut values: Vec<f64>,
+    gradient: Option<&[f64]>,
 ) -> Option<Vec<f64>> {
     let group_of = |v: usize| problem.groups.as_ref().map_or(0, |groups| groups[v]);
     for group in 0..2 {
         let members: Vec<usize> = (0..values.len()).filter(|&v| group_of(v) == group).collect();
         let target: f64 = members.iter().map(|&v| problem.start[v]).sum();
-        if !settle(problem, &members, target, &mut values) {
+        if !settle(problem, &members, target, gradient, &mut values) {
             return None;
         }
     }
     Some(values)
 }
 
+/// Variables that share in bringing a sum about.
+#[derive(Clone, Copy)]
+enum Among {
+    /// Those inside their boxes, so that those at their bounds stay there.
+    Inside,
+    /// Those that are not zero.
+    Used,
+    All,
+}
+
 /// Brings the sum of `members` to `target`: by a factor where the target is not zero (models of some
-/// machines are multiples of their solution), then by moving those that are not zero, then all.
-fn settle(problem: &smo::Problem, members: &[usize], target: f64, values: &mut [f64]) -> bool {
+/// machines are multiples of their solution), then by moving more and more of them.
+fn settle(
+    problem: &smo::Problem,
+    members: &[usize],
+    target: f64,
+    gradient: Option<&[f64]>,
+    values: &mut [f64],
+) -> bool {
     let sum: f64 = members.iter().map(|&v| values[v]).sum();
     let same_side = target != 0.0 && sum != 0.0 && sum.signum() == target.signum();
     let factor = if same_side { target / sum } else { 1.0 };
@@ -140,27 +159,64 @@ fn settle(problem: &smo::Problem, members: &[usize], target: f64, values: &mut [
         values[v] = (values[v] * factor).clamp(problem.lower[v], problem.upper[v]);
     }
     let scale: f64 = members.iter().map(|&v| values[v].abs()).sum::<f64>() + target.abs();
-    for only_used in [true, true, false] {
-        let missing = target - members.iter().map(|&v| values[v]).sum::<f64>();
+    let missing = |values: &[f64]| target - members.iter().map(|&v| values[v]).sum::<f64>();
+    for among in [Among::Inside, Among::Inside, Among::Used, Among::Used, Among::All] {
+        let missing = missing(values);
         if missing.abs() <= ROUNDING * scale {
             return true;
         }
-        let room = |v: usize, value: f64| {
-            let bound = if missing > 0.0 { problem.upper[v] } else { problem.lower[v] };
-            // An open side has as much room as anybody could want.
-            if bound.is_finite() { bound - value } else { missing }
+        if let (Some(gradient), Among::Used) = (gradient, among) {
+            move_willing(problem, members, missing, gradient, values);
+            continue;
+        }
+        let takes = |v: usize, value: f64| match among {
+            Among::Inside => value != 0.0 && problem.lower[v] < value && value < problem.upper[v],
+            Among::Used => value != 0.0 && room(problem, v, value, missing) != 0.0,
+            Among::All => true,
         };
-        let takes = |v: usize, value: f64| !only_used || (value != 0.0 && room(v, value) != 0.0);
         let moving: Vec<usize> = members.iter().copied().filter(|&v| takes(v, values[v])).collect();
-        let total: f64 = moving.iter().map(|&v| room(v, values[v])).sum();
+        let total: f64 = moving.iter().map(|&v| room(problem, v, values[v], missing)).sum();
         if total != 0.0 {
             let share = (missing / total).min(1.0);
             for v in moving {
-                values[v] += share * room(v, values[v]);
+                values[v] += share * room(problem, v, values[v], missing);
             }
         }
     }
-    (target - members.iter().map(|&v| values[v]).sum::<f64>()).abs() <= ROUNDING * scale.max(1.0)
+    missing(values).abs() <= ROUNDING * scale.max(1.0)
+}
+
+/// How far a variable can move in the direction of `missing`.
+fn room(problem: &smo::Problem, v: usize, value: f64, missing: f64) -> f64 {
+    let bound = if missing > 0.0 { problem.upper[v] } else { problem.lower[v] };
+    // An open side has as much room as anybody could want.
+    if bound.is_finite() { bound - value } else { missing }
+}
+
+/// Moves members all the way, those first whose gradient gains most by it, until nothing is missing.
+fn move_willing(
+    problem: &smo::Problem,
+    members: &[usize],
+    mut missing: f64,
+    gradient: &[f64],
+    values: &mut [f64],
+) {
+    let loss = |v: usize| if missing > 0.0 { gradient[v] } else { -gradient[v] };
+    let mut order: Vec<(f64, usize)> = members
+        .iter()
+        .filter(|&&v| room(problem, v, values[v], missing) != 0.0)
+        .map(|&v| (loss(v), v))
+        .collect();
+    order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    for (_, v) in order {
+        let room = room(problem, v, values[v], missing);
+        if room.abs() >= missing.abs() {
+            values[v] += missing;
+            return;
+        }
+        values[v] += room;
+        missing -= room;
+    }
 }
 
 #[cfg(test)]
@@ -192,7 +248,7 @@ mod tests {
             let target: f64 = start.iter().sum();
             let candidate = variables.iter().map(|v| v.0).collect();
             let problem = problem(upper.clone(), start);
-            let found = feasible(&problem, candidate).expect("the box holds the sum");
+            let found = feasible(&problem, candidate, None).expect("the box holds the sum");
             prop_assert!((found.iter().sum::<f64>() - target).abs() <= 1e-9 * (1.0 + target));
             for (value, upper) in found.iter().zip(&upper) {
                 prop_assert!((0.0..=*upper + 1e-12).contains(value));
@@ -204,6 +260,6 @@ mod tests {
     fn an_optimum_of_the_same_problem_is_kept() {
         let problem = problem(vec![1.0; 4], vec![1.0, 0.5, 0.0, 0.0]);
         let optimum = vec![0.0, 0.25, 0.25, 1.0];
-        assert_eq!(feasible(&problem, optimum.clone()), Some(optimum));
+        assert_eq!(feasible(&problem, optimum.clone(), None), Some(optimum));
     }
 }

@@ -237,11 +237,7 @@ impl Classifier<'_> {
         let tasks = self.tasks()?;
         let rows = self.class_rows(part.rows());
         self.check_weights(&rows, &tasks)?;
-        let reuse = match self.scheme {
-            Scheme::OneVsOne | Scheme::Dag => Reuse::WithinSegment,
-            Scheme::OneVsRest | Scheme::ErrorCorrecting(_) => Reuse::Everywhere,
-        };
-        let packed = Packed::<T>::new(self.kernel, part.data, &rows, reuse, context)?;
+        let packed = Packed::<T>::new(self.kernel, part.data, &rows, self.reuse(), context)?;
         context.report(&Event::Stage { name: "two-class problems", total: tasks.len() });
         let solve = |(index, task): (usize, &Task)| {
             let solved = self.solve(&packed, index, task, context);
@@ -256,6 +252,14 @@ impl Classifier<'_> {
         let (expansions, outcomes): (Vec<_>, Vec<_>) = solved.into_iter().unzip();
         let outcome = outcomes.into_iter().reduce(Outcome::join).ok_or(Error::Interrupted)?;
         Ok(self.model(part, &packed.layout, &expansions, outcome, packed.spent()))
+    }
+
+    /// Which parts of kernel rows several tasks need.
+    fn reuse(&self) -> Reuse {
+        match self.scheme {
+            Scheme::OneVsOne | Scheme::Dag => Reuse::WithinSegment,
+            Scheme::OneVsRest | Scheme::ErrorCorrecting(_) => Reuse::Everywhere,
+        }
     }
 
     /// The model of the decision functions of all tasks.
@@ -354,7 +358,12 @@ impl Classifier<'_> {
         };
         let rows = signed_rows().map(|(row, _)| packed.layout.order[row]);
         self.earlier.apply(index, rows, &mut problem);
-        let options = self.options.for_problem(signs.len());
+        let mut options = self.options.for_problem(signs.len());
+        let is_own =
+            matches!(self.rule, Rule::Share { .. }) || problem.start.iter().all(|b| *b == 0.0);
+        if !is_own {
+            options = options.from_another();
+        }
         let solution = smo::solve(&view, &problem, &options, context);
         let mut outcome = solution.outcome;
         let mut scale = 1.0;

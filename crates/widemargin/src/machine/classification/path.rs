@@ -1,8 +1,8 @@
 //! One classifier with many penalties on many parts of a data set: the inner loop of a search.
 //!
-//! Every two-class problem is solved for all parts and penalties over one matrix of kernel values,
-//! which stays in the processor's cache; rows outside a part have an empty box. A problem starts from
-//! where its neighbours suggest ([`Known`]). The optimum is that of
+//! Every two-class problem is solved for all parts and penalties over one matrix of kernel values, of
+//! which the rows in use stay in the processor's cache; rows outside a part have an empty box. A
+//! problem starts from where its neighbours suggest ([`Known`]). The optimum is that of
 //! [`Machine::fit_rows`](crate::machine::Machine::fit_rows), whatever the start.
 
 use std::time::Instant;
@@ -14,19 +14,23 @@ use super::{Classifier, Svc, Task, penalty_problem};
 use crate::context::Context;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
-use crate::kernel::{KernelBlocks, Real, fill_table};
+use crate::kernel::{Kernel, KernelRows, MatrixRows, Real, fill_table};
 use crate::machine::model::Model;
 use crate::machine::parameters::Precision;
 use crate::machine::training::{Expansion, Layout, RowsOf, Spent};
 use crate::machine::warm_start::Earlier;
-use crate::solver::smo::{Solution, WholeMatrix, WholeSolver};
+use crate::solver::smo::{self, FetchedRows, PathRows, PathSolver, Solution, WholeMatrix};
 use crate::solver::{Outcome, Status};
 
-/// Most rows of a two-class problem whose matrix is held whole.
-const MOST_ROWS: usize = 8192;
+/// Part of the cache that matrices held whole may take, all threads together.
+const WHOLE_SHARE: usize = 2;
 
-/// Share of the active variables below which those in use are gathered anew.
-const SPARSE: f64 = 0.7;
+/// Most rows of a two-class problem whose matrix is computed whole: few rows of larger ones are
+/// needed.
+const LARGEST_COMPUTED: usize = 2048;
+
+/// The same where the values are there already.
+const LARGEST_COPIED: usize = 8192;
 
 /// By two-class problem, then part, then penalty.
 type Solutions = Vec<Vec<Vec<Solved>>>;
@@ -92,8 +96,7 @@ impl Svc {
     /// `parts`, the rows of `data` to learn from. `earlier`, of the same classifier with another
     /// kernel on the same parts, is where it starts from.
     ///
-    /// `None` when that is not possible together: a class without rows in some part, or two-class
-    /// problems too large for their matrix to be held.
+    /// `None` when that is not possible together: a class without rows in some part.
     ///
     /// # Errors
     /// As [`Machine::fit_rows`](crate::machine::Machine::fit_rows); [`Error::Interrupted`] when it
@@ -136,12 +139,6 @@ impl Svc {
             let in_part = classifier.class_rows(part.iter().copied());
             classifier.check_weights(&in_part, &tasks)?;
         }
-        let size = |task: &Task| task.iter().map(|(s, _)| rows[*s].len()).sum::<usize>();
-        let largest = tasks.iter().map(size).max().unwrap_or(0);
-        let at_once = context.threads().min(tasks.len());
-        if largest > MOST_ROWS || at_once * largest * largest * 4 > context.cache_bytes() {
-            return Ok(None);
-        }
         let layout = Layout::new(&rows);
         let mut paths = Paths {
             data,
@@ -162,6 +159,9 @@ impl Svc {
 }
 
 impl Paths<'_> {
+    /// Penalties from which on computing a matrix whole pays: before, few of its rows are read.
+    pub const MANY_PENALTIES: usize = 3;
+
     /// Whether solutions are those of the same problems but for the kernel.
     fn matches(&self, earlier: &PathStarts) -> bool {
         earlier.order == self.layout.order
@@ -176,9 +176,11 @@ impl Paths<'_> {
         earlier: Option<&PathStarts>,
         context: &Context,
     ) -> Result<Solutions> {
+        let reuse = self.classifiers[0].reuse();
+        let rows = self.layout.pack::<T>(&svc.kernel, self.data, reuse, context)?;
         let solve = |memory: &mut Vec<T>, at: usize| {
             let earlier = earlier.map(|earlier| &earlier.solutions[at][..]);
-            self.solve_task(svc, &self.tasks[at], earlier, memory, context)
+            self.solve_task(svc, &self.tasks[at], earlier, &rows, memory, context)
         };
         let tasks = 0..self.tasks.len();
         if context.is_parallel() {
@@ -194,18 +196,46 @@ impl Paths<'_> {
         svc: &Svc,
         task: &Task,
         earlier: Option<&[Vec<Solved>]>,
+        rows: &KernelRows<T>,
         memory: &mut Vec<T>,
+        context: &Context,
+    ) -> Result<Vec<Vec<Solved>>> {
+        let segments: Vec<usize> = task.iter().map(|&(s, _)| s).collect();
+        let view = rows.view(&segments, context);
+        let size = view.len();
+        let at_once = context.threads().min(self.tasks.len());
+        let room = context.cache_bytes() / (WHOLE_SHARE * at_once * size_of::<T>());
+        let largest = match svc.kernel {
+            Kernel::Precomputed => LARGEST_COPIED,
+            _ if self.penalties.len() < Self::MANY_PENALTIES => 0,
+            _ => LARGEST_COMPUTED,
+        };
+        if size > room.isqrt().min(largest) {
+            let solver = PathSolver::new(FetchedRows::new(&view), room.isqrt());
+            return self.follow(svc, task, earlier, &view, solver, context);
+        }
+        let places: Vec<usize> = segments.iter().flat_map(|&s| self.layout.segment(s)).collect();
+        let blocks = rows.blocks().subset(&places);
+        fill_table(&blocks, WholeMatrix::<T>::stride(size), memory, context);
+        let solver = PathSolver::new(WholeMatrix::new(memory, size), size);
+        self.follow(svc, task, earlier, &view, solver, context)
+    }
+
+    /// Solves one two-class problem for every part and penalty.
+    fn follow<M: PathRows>(
+        &self,
+        svc: &Svc,
+        task: &Task,
+        earlier: Option<&[Vec<Solved>]>,
+        view: &impl MatrixRows,
+        mut solver: PathSolver<M>,
         context: &Context,
     ) -> Result<Vec<Vec<Solved>>> {
         let places =
             || task.iter().flat_map(|&(s, sign)| self.layout.segment(s).map(move |p| (p, sign)));
         let rows: Vec<usize> = places().map(|(place, _)| self.layout.order[place]).collect();
         let signs: Vec<f64> = places().map(|(_, sign)| sign).collect();
-        let set = context.instruction_set();
-        let blocks = KernelBlocks::new(&svc.kernel, self.data.features(), Some(&rows), set)?;
-        fill_table(&blocks, WholeMatrix::<T>::stride(rows.len()), memory, context);
-        let mut solver = WholeSolver::new(WholeMatrix::new(memory, rows.len()));
-        let options = svc.options.for_problem(rows.len());
+        let options = svc.options.for_problem(rows.len()).from_another();
         let weights: Vec<Vec<f64>> = self
             .classifiers
             .iter()
@@ -217,16 +247,17 @@ impl Paths<'_> {
             if let Some(earlier) = earlier {
                 known.other_kernel(earlier.iter().map(|of| of[penalty].dense(rows.len())));
             }
+            let ratio = c / self.penalties[penalty.saturating_sub(1)];
             for (part, weights) in weights.iter().enumerate() {
                 let started = Instant::now();
                 let mut problem = penalty_problem(&signs, weights, c, svc.loss);
                 let solution = match known.unchanged(part, &problem, &solver, &options) {
                     Some(solution) => solution,
                     None => {
-                        if let Some(start) = known.start(part, &problem, &mut solver, context) {
-                            problem.start = start;
-                        }
-                        solver.solve(&problem, &options, context)
+                        let start = known.start(part, &problem, ratio, &solver, context);
+                        problem.start.clone_from(&start.beta);
+                        let solution = solver.solve(&problem, start, &options, context);
+                        solution.unwrap_or_else(|| smo::solve(view, &problem, &options, context))
                     }
                 };
                 if matches!(solution.outcome.status, Status::Interrupted | Status::TimeLimit) {
@@ -235,10 +266,8 @@ impl Paths<'_> {
                 solved[part].push(Solved::new(&solution, started.elapsed().as_secs_f64()));
                 known.add(solution);
             }
-            let used = known.next_penalty();
-            if (used.len() as f64) < SPARSE * solver.active() as f64 {
-                solver.retain(&used);
-            }
+            known.next_penalty();
+            solver.refresh();
         }
         Ok(solved)
     }
@@ -258,26 +287,43 @@ impl Paths<'_> {
 
     /// The model of one part and penalty.
     pub fn model(&self, part: usize, penalty: usize) -> Result<Model> {
-        let classifier = &self.classifiers[part];
-        let mut outcome: Option<Outcome> = None;
-        let mut seconds = 0.0;
-        let mut expansions = Vec::with_capacity(self.tasks.len());
-        for (task, solutions) in self.tasks.iter().zip(&self.solutions) {
-            let solved = &solutions[part][penalty];
-            let segments: Vec<usize> = task.iter().map(|(s, _)| *s).collect();
-            let len = segments.iter().map(|&s| self.layout.segment(s).len()).sum();
-            let coefficients = solved.dense(len);
-            expansions.push(Expansion { segments, coefficients, offset: solved.offset });
-            outcome = Some(outcome.map_or(solved.outcome, |all| all.join(solved.outcome)));
-            seconds += solved.seconds;
-        }
-        let spent = Spent { kernel_rows: 0, seconds };
-        let part = RowsOf::some(self.data, &self.parts[part])?;
-        let outcome = outcome.ok_or(Error::Interrupted)?;
-        let mut model = classifier.model(&part, &self.layout, &expansions, outcome, spent);
+        let mut model = self.stacked(part, &[penalty])?;
         if let Some(training) = &mut model.training {
             training.set_penalty(self.penalties[penalty]);
         }
         Ok(model)
+    }
+
+    /// A model of one part with the functions of every one of `penalties`, one after the other: what
+    /// answers for all of them at once.
+    pub fn stacked(&self, part: usize, penalties: &[usize]) -> Result<Model> {
+        let mut expansions = Vec::with_capacity(penalties.len() * self.tasks.len());
+        let mut all: Option<(Outcome, f64)> = None;
+        for &penalty in penalties {
+            for (task, solutions) in self.tasks.iter().zip(&self.solutions) {
+                let solved = &solutions[part][penalty];
+                let segments: Vec<usize> = task.iter().map(|(s, _)| *s).collect();
+                let len = segments.iter().map(|&s| self.layout.segment(s).len()).sum();
+                let coefficients = solved.dense(len);
+                expansions.push(Expansion { segments, coefficients, offset: solved.offset });
+            }
+            let (outcome, seconds) = self.outcome(part, penalty)?;
+            all = Some(match all {
+                Some((before, spent)) => (before.join(outcome), spent + seconds),
+                None => (outcome, seconds),
+            });
+        }
+        let (outcome, seconds) = all.ok_or(Error::Empty { what: "penalty" })?;
+        let spent = Spent { kernel_rows: 0, seconds };
+        let rows = RowsOf::some(self.data, &self.parts[part])?;
+        Ok(self.classifiers[part].model(&rows, &self.layout, &expansions, outcome, spent))
+    }
+
+    /// How the problems of one part and penalty ended, and the seconds they took.
+    pub fn outcome(&self, part: usize, penalty: usize) -> Result<(Outcome, f64)> {
+        let solved = || self.solutions.iter().map(|of_task| &of_task[part][penalty]);
+        let outcome = solved().map(|solved| solved.outcome).reduce(Outcome::join);
+        let seconds = solved().map(|solved| solved.seconds).sum();
+        Ok((outcome.ok_or(Error::Interrupted)?, seconds))
     }
 }

@@ -1,13 +1,16 @@
 //! Where a problem of a path probably ends, told by its neighbours: the next smaller penalty, the
 //! part before, and another kernel.
 //!
-//! A neighbour's solution is moved as a third problem moved between the same two places; of several
-//! guesses the one with the better objective is taken.
+//! A neighbour's solution is moved as a third problem moved between the same two places, or multiplied
+//! as the penalty is; of several guesses the one with the best objective is taken. Gradients are
+//! linear in the point, so that those of most guesses are known but for what makes them feasible.
 
 use crate::context::Context;
-use crate::kernel::Real;
 use crate::machine::warm_start::feasible;
-use crate::solver::smo::{Options, Problem, Solution, WholeSolver};
+use crate::solver::smo::{Options, PathRows, PathSolver, Point, Problem, Solution};
+
+/// Share of its bound from which on a variable counts as at it.
+const NEARLY: f64 = 1.0 - 1e-9;
 
 /// Solutions next to the problem at hand, part by part.
 #[derive(Default)]
@@ -33,51 +36,91 @@ impl Known {
         self.now.push(solution);
     }
 
-    /// Goes on to the next penalty; names the variables that some part used.
-    pub(super) fn next_penalty(&mut self) -> Vec<u32> {
+    /// Goes on to the next penalty.
+    pub(super) fn next_penalty(&mut self) {
         self.smaller = std::mem::take(&mut self.now);
-        let variables = self.smaller.first().map_or(0, |solution| solution.beta.len());
-        let used = |v: &u32| self.smaller.iter().any(|solution| solution.beta[*v as usize] != 0.0);
-        (0..variables as u32).filter(used).collect()
     }
 
     /// The solution of the penalty before, if it is one of this problem too.
-    pub(super) fn unchanged<T: Real>(
+    pub(super) fn unchanged<M: PathRows>(
         &self,
         part: usize,
         problem: &Problem,
-        solver: &WholeSolver<'_, T>,
+        solver: &PathSolver<M>,
         options: &Options,
     ) -> Option<Solution> {
-        let own = self.smaller.get(part)?;
-        solver.confirm(problem, &own.beta, &own.gradient, options)
+        solver.confirm(problem, point(self.smaller.get(part)?), options)
     }
 
     /// The best guess, made feasible.
-    pub(super) fn start<T: Real>(
+    pub(super) fn start<M: PathRows>(
         &self,
         part: usize,
         problem: &Problem,
-        solver: &mut WholeSolver<'_, T>,
+        ratio: f64,
+        solver: &PathSolver<M>,
         context: &Context,
-    ) -> Option<Vec<f64>> {
-        let guesses = [self.by_part(part), self.by_kernel(part)];
-        let mut starts = guesses.into_iter().flatten().filter_map(|guess| feasible(problem, guess));
-        let (first, second) = (starts.next()?, starts.next());
-        let Some(second) = second else { return Some(first) };
-        let mut value = |start: &[f64]| solver.objective(problem, start, context);
-        Some(if value(&second) < value(&first) { second } else { first })
+    ) -> Point {
+        let mut best: Option<(Point, f64)> = None;
+        for (guess, near) in self.guesses(part, problem, ratio) {
+            // The ridge, hence the gradient, depends on the penalty.
+            let near = near.filter(|_| problem.ridge.is_none());
+            let gradient = near.as_ref().map(|near| &near.gradient[..]);
+            let Some(start) = feasible(problem, guess, gradient) else { continue };
+            let start = solver.point(problem, start, near.as_ref(), context);
+            let objective = start.objective(problem);
+            if best.as_ref().is_none_or(|(_, least)| objective < *least) {
+                best = Some((start, objective));
+            }
+        }
+        match best {
+            Some((start, _)) => start,
+            None => solver.point(problem, problem.start.clone(), None, context),
+        }
     }
 
-    /// The solution of the penalty before, moved as that of the part before moved.
-    fn by_part(&self, part: usize) -> Option<Vec<f64>> {
-        let before = self.now.last().map(|solution| &solution.beta);
-        let own = self.smaller.get(part).map(|solution| &solution.beta);
+    /// Where this problem may end, each with a point nearby whose gradient is known.
+    fn guesses(
+        &self,
+        part: usize,
+        problem: &Problem,
+        ratio: f64,
+    ) -> Vec<(Vec<f64>, Option<Point>)> {
+        let before = self.now.last();
+        let own = self.smaller.get(part);
+        let has_bounds = problem.ridge.is_none();
+        let stays = match (own, before) {
+            (Some(own), _) => mostly_at_bounds(own, ratio, problem),
+            (None, Some(before)) => mostly_at_bounds(before, 1.0, problem),
+            (None, None) => false,
+        };
+        let mut guesses = Vec::new();
+        let mut guess = |point: Point| guesses.push((point.beta.clone(), Some(point)));
         match (own, before) {
-            (None, before) => before.cloned(),
-            (own, None) => own.cloned(),
-            (Some(own), Some(before)) => Some(moved(own, &self.smaller[part - 1].beta, before)),
+            (None, None) => {}
+            (None, Some(before)) => guess(point(before)),
+            (Some(own), None) => {
+                guess(point(own));
+                if has_bounds {
+                    guess(scaled(own, ratio, problem));
+                }
+            }
+            (Some(own), Some(before)) => {
+                if has_bounds {
+                    guess(scaled(own, ratio, problem));
+                }
+                if !stays {
+                    let from = &self.smaller[part - 1];
+                    let beta = moved(&own.beta, &from.beta, &before.beta);
+                    let gradient = moved(&own.gradient, &from.gradient, &before.gradient);
+                    guess(Point { beta, gradient });
+                }
+            }
         }
+        if !stays && let Some(guess) = self.by_kernel(part) {
+            guesses.push((guess, own.or(before).map(point)));
+        }
+        guesses
     }
 
     /// The solution with another kernel, moved as that of the part before moved; the solution of the
@@ -90,6 +133,35 @@ impl Known {
             (Some(own), None) => Some(moved(&own.beta, self.other_smaller.get(part)?, other)),
             (Some(_), Some(_)) => None,
         }
+    }
+}
+
+/// Whether most variables in use are at bounds and would stay there, multiplied by `ratio`: a guess
+/// that moves them costs more than it tells.
+fn mostly_at_bounds(solution: &Solution, ratio: f64, problem: &Problem) -> bool {
+    let (mut used, mut bounded) = (0, 0);
+    for (v, &beta) in solution.beta.iter().enumerate().filter(|(_, beta)| **beta != 0.0) {
+        let bound = problem.upper[v].max(-problem.lower[v]);
+        if bound > 0.0 {
+            used += 1;
+            bounded += usize::from(ratio * beta.abs() >= NEARLY * bound);
+        }
+    }
+    4 * bounded > 3 * used
+}
+
+/// A solution as a point.
+fn point(solution: &Solution) -> Point {
+    Point { beta: solution.beta.clone(), gradient: solution.gradient.clone() }
+}
+
+/// A multiple of a solution: variables at their bounds stay there when those grow as much (Nguyen
+/// 2006, equation 4.15).
+fn scaled(solution: &Solution, ratio: f64, problem: &Problem) -> Point {
+    let gradient = solution.gradient.iter().zip(&problem.linear);
+    Point {
+        beta: solution.beta.iter().map(|beta| ratio * beta).collect(),
+        gradient: gradient.map(|(f, p)| ratio * (f - p) + p).collect(),
     }
 }
 

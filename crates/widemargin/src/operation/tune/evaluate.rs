@@ -18,7 +18,9 @@ use crate::context::{Context, Event};
 use crate::data::{ClassOrder, Dataset, Dense, Matrix};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelBlocks, Real, fill_table};
-use crate::machine::{Machine, Model, PathStarts, Precision, Predictor, ScalingRule, Start, Svc};
+use crate::machine::{
+    Machine, Model, PathStarts, Paths, Precision, Predictor, ScalingRule, Start, Svc,
+};
 use crate::solver::Status;
 
 /// Name of the stage that is reported.
@@ -36,7 +38,7 @@ pub enum Reuse {
 
 /// What one machine made of one split.
 pub struct Answer<'a> {
-    /// Its model, ready to interpret decision values.
+    /// What its decision values mean.
     pub predictor: &'a Predictor<'a>,
     /// Decision values of the held-out rows, in the order of the split.
     pub values: Dense<f64>,
@@ -246,10 +248,13 @@ where
         let rows = self.data.rows();
         let bytes = rows.checked_mul(rows).and_then(|n| n.checked_mul(size_of::<T>()));
         let fits = bytes.is_some_and(|bytes| bytes <= self.context.cache_bytes());
+        // Paths of few penalties read few of the values.
+        let few = group.iter().all(|(_, machine)| machine.as_svc().is_some())
+            && ladders(group).iter().all(|ladder| ladder.len() < Paths::MANY_PENALTIES);
         let kernel = group[0].1.kernel().filter(|kernel| **kernel != Kernel::Precomputed);
         let given: Option<Vec<Box<dyn Machine>>> =
             group.iter().map(|(_, machine)| machine.with_kernel(Kernel::Precomputed)).collect();
-        let (Some(kernel), Some(given), true) = (kernel, given, fits) else {
+        let (Some(kernel), Some(given), true) = (kernel, given, fits && !few) else {
             return self.train(&self.data, group, earlier);
         };
         let set = self.context.instruction_set();
@@ -377,16 +382,11 @@ where
         };
         let work = |part: usize| {
             let (place, split) = splits[part];
-            let mut models = Vec::with_capacity(ladder.len());
-            let mut before = None;
-            for (penalty, (m, _)) in ladder.iter().enumerate() {
-                if (self.wanted)(*m, *place) {
-                    let repeats = before.is_some_and(|at| paths.repeats(part, at, penalty));
-                    models.push((*m, paths.model(part, penalty)?, repeats));
-                    before = Some(penalty);
-                }
-            }
-            self.answers(data, *place, split, &models)
+            let wanted: Vec<(usize, usize)> = (0..ladder.len())
+                .map(|penalty| (ladder[penalty].0, penalty))
+                .filter(|(m, _)| (self.wanted)(*m, *place))
+                .collect();
+            self.answers(data, *place, split, &paths, part, &wanted)
         };
         self.context.install(|| {
             if self.context.is_parallel() {

@@ -17,11 +17,13 @@ mod face;
 mod gather;
 mod held;
 mod inner;
+mod path;
+mod path_rows;
 mod problem;
 mod select;
 mod state;
-mod whole;
 
 pub use decompose::solve;
+pub use path::{PathSolver, Point};
+pub use path_rows::{FetchedRows, PathRows, WholeMatrix};
 pub use problem::{Options, Problem, Solution};
-pub use whole::{WholeMatrix, WholeSolver};

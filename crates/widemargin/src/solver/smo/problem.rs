@@ -34,8 +34,20 @@ pub struct Options {
     pub working_set: usize,
     /// Most variables of a problem that holds all the rows it needs instead of taking working sets.
     pub hold_up_to: usize,
+    /// Share of its box within which a variable counts as at the bound when multipliers are read off.
+    /// A start leaves variables next to their bounds that pair steps from zero would have put on them;
+    /// where none is inside, those must not decide.
+    pub settled: f64,
     /// Fewest variables for which setting some aside pays for packing the rest anew.
     pub shrink_from: usize,
+}
+
+impl Options {
+    /// The same for a problem that starts from the solution of another.
+    #[must_use]
+    pub fn from_another(self) -> Self {
+        Self { settled: 1e-6, ..self }
+    }
 }
 
 impl Default for Options {
@@ -46,6 +58,7 @@ impl Default for Options {
             max_iterations: u64::MAX,
             working_set: 2048,
             hold_up_to: 4096,
+            settled: 0.0,
             shrink_from: 4000,
         }
     }

@@ -212,20 +212,20 @@ fn keep_worst(candidates: &mut Vec<Candidate>, count: usize) {
     }
 }
 
-/// The variables that may still move: all but those at a bound that the optimality conditions hold
-/// there with room to spare.
+/// The variables that may still move.
 pub(super) fn unsettled(state: &State, extremes: &[Extremes; 2]) -> Vec<u32> {
-    (0..state.len())
-        .filter(|&v| {
-            let value = -state.gradient[v];
-            let e = extremes[state.group(v)];
-            match (state.can_rise(v), state.can_fall(v)) {
-                (true, true) => true,
-                (true, false) => value >= e.down,
-                (false, true) => value <= e.up,
-                (false, false) => false,
-            }
-        })
-        .map(|v| v as u32)
-        .collect()
+    (0..state.len()).filter(|&v| is_unsettled(state, extremes, v)).map(|v| v as u32).collect()
+}
+
+/// Whether a variable may still move: it is not at a bound that the optimality conditions hold it at
+/// with room to spare.
+pub(super) fn is_unsettled(state: &State, extremes: &[Extremes; 2], v: usize) -> bool {
+    let value = -state.gradient[v];
+    let e = extremes[state.group(v)];
+    match (state.can_rise(v), state.can_fall(v)) {
+        (true, true) => true,
+        (true, false) => value >= e.down,
+        (false, true) => value <= e.up,
+        (false, false) => false,
+    }
 }

@@ -74,6 +74,10 @@ impl State {
     /// m and M of every group.
     pub(super) fn extremes(&self) -> [Extremes; 2] {
         let mut extremes = [Extremes::NONE; 2];
+        if self.group_count == 1 {
+            extremes[0] = self.extremes_of_all();
+            return extremes;
+        }
         for v in 0..self.len() {
             let value = -self.gradient[v];
             let e = &mut extremes[self.group(v)];
@@ -87,6 +91,32 @@ impl State {
         extremes
     }
 
+    /// m and M where there is one group, in lanes that the compiler turns into vectors.
+    fn extremes_of_all(&self) -> Extremes {
+        const LANES: usize = 8;
+        let (mut up, mut down) = ([f64::NEG_INFINITY; LANES], [f64::INFINITY; LANES]);
+        let mut take = |lane: usize, v: usize| {
+            let value = -self.gradient[v];
+            let rise = if self.beta[v] < self.upper[v] { value } else { f64::NEG_INFINITY };
+            let fall = if self.beta[v] > self.lower[v] { value } else { f64::INFINITY };
+            up[lane] = if rise > up[lane] { rise } else { up[lane] };
+            down[lane] = if fall < down[lane] { fall } else { down[lane] };
+        };
+        let whole = self.len() / LANES * LANES;
+        for start in (0..whole).step_by(LANES) {
+            for lane in 0..LANES {
+                take(lane, start + lane);
+            }
+        }
+        for v in whole..self.len() {
+            take(v - whole, v);
+        }
+        Extremes {
+            up: up.into_iter().fold(f64::NEG_INFINITY, f64::max),
+            down: down.into_iter().fold(f64::INFINITY, f64::min),
+        }
+    }
+
     /// ½βᵀ(K + diag(r))β + pᵀβ = ½ Σ β (f + p).
     pub(super) fn objective(&self, linear: &[f64]) -> f64 {
         let term = |v: usize| self.beta[v] * (self.gradient[v] + linear[self.index[v] as usize]);
@@ -95,12 +125,8 @@ impl State {
 
     /// Multiplier of each group: the mean of f over variables strictly inside their box, or the
     /// middle of the interval the optimality conditions leave when there is none (LIBSVM's rule).
-    pub(super) fn multipliers(&self) -> Vec<f64> {
-        self.settled_multipliers(0.0)
-    }
-
-    /// The same, counting variables within `share` of their box's width from a bound as on it.
-    pub(super) fn settled_multipliers(&self, share: f64) -> Vec<f64> {
+    /// Variables within `share` of their box's width from a bound count as on it.
+    pub(super) fn multipliers(&self, share: f64) -> Vec<f64> {
         let margin = |v: usize| {
             let width = self.upper[v] - self.lower[v];
             if width.is_finite() { share * width } else { 0.0 }

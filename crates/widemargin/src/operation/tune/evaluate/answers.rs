@@ -6,55 +6,58 @@ use super::{Answer, STAGE, View};
 use crate::context::Event;
 use crate::data::{Dataset, Dense};
 use crate::error::Result;
-use crate::machine::{CalibrationMethod, Model, Predictor};
+use crate::machine::{CalibrationMethod, Model, Paths, Predictor};
 use crate::operation::calibrate::calibrate;
 use crate::operation::tune::Split;
-use crate::solver::Status;
-
-/// Held-out rows that all models of a split answer before the next ones.
-const ROWS_TOGETHER: usize = 32;
+use crate::solver::{Outcome, Status};
 
 impl<W, K> View<'_, W, K>
 where
     W: Fn(usize, usize) -> bool + Sync,
     K: Fn(usize, usize, Result<Answer<'_>>) -> Result<()> + Sync,
 {
-    /// The answers of several models for one split, a few rows at a time, so that the rows of a table
-    /// of kernel values are read once for all of them. A model with a mark has the functions of the
-    /// one before it.
+    /// The answers of a part of `paths` for one split: those of the penalties in `wanted`, each with
+    /// the place of its machine. All functions are evaluated together, so that the rows of a table of
+    /// kernel values are read once; a penalty with the functions of the one before has its values.
     pub(super) fn answers(
         &self,
         data: &Dataset,
         place: usize,
         split: &Split,
-        models: &[(usize, Model, bool)],
+        paths: &Paths<'_>,
+        part: usize,
+        wanted: &[(usize, usize)],
     ) -> Result<()> {
-        let seconds =
-            |model: &Model| model.training.as_ref().map_or(0.0, |training| training.seconds);
         if self.job.probabilities {
-            return models.iter().try_for_each(|(m, model, _)| {
-                self.answer(data, *m, place, split, model, seconds(model))
+            return wanted.iter().try_for_each(|&(m, penalty)| {
+                let seconds = paths.outcome(part, penalty)?.1;
+                self.answer(data, m, place, split, &paths.model(part, penalty)?, seconds)
             });
         }
-        let started = Instant::now();
-        let predictors = models
-            .iter()
-            .map(|(_, model, _)| model.predictor(self.quiet))
-            .collect::<Result<Vec<_>>>()?;
-        let fresh: Vec<usize> = (0..models.len()).filter(|&at| !models[at].2).collect();
-        let mut values = vec![Vec::new(); fresh.len()];
-        for rows in split.test.chunks(ROWS_TOGETHER) {
-            for (&at, values) in fresh.iter().zip(&mut values) {
-                let found = predictors[at].decision_values_of(data.features(), rows)?;
-                values.extend(found.into_values());
+        let repeats = |pair: &[(usize, usize)]| paths.repeats(part, pair[0].1, pair[1].1);
+        let mut fresh: Vec<usize> = Vec::new();
+        let mut source = Vec::with_capacity(wanted.len());
+        for (at, &(_, penalty)) in wanted.iter().enumerate() {
+            if at == 0 || !repeats(&wanted[at - 1..=at]) {
+                fresh.push(penalty);
             }
+            source.push(fresh.len() - 1);
         }
-        let each = started.elapsed().as_secs_f64() / models.len().max(1) as f64;
-        let mut current = 0;
-        for (at, ((m, model, repeats), predictor)) in models.iter().zip(&predictors).enumerate() {
-            current += usize::from(at > 0 && !repeats);
-            let values = Dense::new(split.test.len(), model.outputs(), values[current].clone())?;
-            self.give(*m, place, predictor, values, None, (seconds(model), each))?;
+        if fresh.is_empty() {
+            return Ok(());
+        }
+        let started = Instant::now();
+        let model = paths.stacked(part, &fresh)?;
+        let predictor = model.predictor(self.quiet)?;
+        let values = predictor.decision_values_of(data.features(), &split.test)?;
+        let outputs = model.outputs() / fresh.len();
+        let each = started.elapsed().as_secs_f64() / wanted.len() as f64;
+        for (&(m, penalty), from) in wanted.iter().zip(source) {
+            let own = from * outputs..(from + 1) * outputs;
+            let own = (0..values.rows()).flat_map(|i| &values.row(i)[own.clone()]).copied();
+            let values = Dense::new(split.test.len(), outputs, own.collect())?;
+            let (outcome, seconds) = paths.outcome(part, penalty)?;
+            self.give(m, place, &predictor, Some(outcome), values, None, (seconds, each))?;
         }
         Ok(())
     }
@@ -87,7 +90,8 @@ where
             false => None,
         };
         let spent = (fit_seconds, started.elapsed().as_secs_f64());
-        self.give(m, place, &predictor, values, probabilities, spent)
+        let outcome = model.training.as_ref().map(|training| training.outcome);
+        self.give(m, place, &predictor, outcome, values, probabilities, spent)
     }
 
     /// Hands on an answer that took `spent` seconds of training and of prediction.
@@ -96,11 +100,11 @@ where
         m: usize,
         place: usize,
         predictor: &Predictor<'_>,
+        outcome: Option<Outcome>,
         values: Dense<f64>,
         probabilities: Option<Dense<f64>>,
         spent: (f64, f64),
     ) -> Result<()> {
-        let outcome = predictor.model().training.as_ref().map(|training| training.outcome);
         let answer = Answer {
             predictor,
             values,

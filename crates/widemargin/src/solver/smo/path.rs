@@ -1,0 +1,343 @@
+//! Many problems over one matrix.
+//!
+//! Who solves the same problem with other boxes again and again finds nearly the same variables
+//! inside them. Those are kept, with their part of the matrix, from problem to problem: pair steps
+//! run among them and the worst violators alone, in the processor's cache, until no variable violates
+//! the optimality conditions, which is seen on the gradient of all variables. The last few steps are replaced by
+//! one of Newton on the variables inside their boxes, where those are few.
+
+use super::decompose::{
+    Effort, INNER_STEPS, SETTLED, descend_inner, finish, fresh_gradient, verdict, worst,
+};
+use super::face::descend_face;
+use super::inner::{InnerMatrix, padded};
+use super::path_rows::PathRows;
+use super::problem::{Options, Problem, Solution};
+use super::select::{is_unsettled, worst_violators};
+use super::state::{Extremes, State};
+use crate::context::Context;
+use crate::kernel::Real;
+use crate::solver::Status;
+
+/// Variables that join the others at a time, if they are not this part of all.
+const JOIN: usize = 64;
+
+/// The part of all variables that join at a time where that is more.
+const JOIN_SHARE: usize = 128;
+
+/// Error of the gradient, as a share of the tolerance, from which on it is computed afresh.
+const DRIFT: f64 = 0.1;
+
+/// Share of the active variables below which those in use are gathered anew.
+const SPARSE: f64 = 0.7;
+
+/// Violation to which the active variables settle before a look at those outside, where the point to
+/// start from is one of another problem.
+const ROUGH: f64 = 0.1;
+
+/// Violation from which on a step of Newton replaces many pair steps.
+const NEARLY: f64 = 0.01;
+
+/// Most variables of a step of Newton.
+const MOST_INSIDE: usize = 120;
+
+/// The matrix of the active variables: the first `width` places of every row.
+struct Compact<'a, T> {
+    values: &'a [T],
+    stride: usize,
+    width: usize,
+}
+
+impl<T: Real> InnerMatrix<T> for Compact<'_, T> {
+    fn ensure(&mut self, _: usize) {}
+
+    fn row(&self, v: usize) -> &[T] {
+        &self.values[v * self.stride..v * self.stride + self.width]
+    }
+}
+
+/// A point and its gradient f.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// The point β.
+    pub beta: Vec<f64>,
+    /// f = (K + diag(r))β + p.
+    pub gradient: Vec<f64>,
+}
+
+impl Point {
+    /// The objective ½ Σ β (f + p).
+    pub fn objective(&self, problem: &Problem) -> f64 {
+        let terms = self.beta.iter().zip(&self.gradient).zip(&problem.linear);
+        terms.map(|((beta, gradient), linear)| 0.5 * beta * (gradient + linear)).sum()
+    }
+}
+
+/// Solves one problem after the other over one matrix.
+pub struct PathSolver<M: PathRows> {
+    matrix: M,
+    diagonal: Vec<f64>,
+    /// Most active variables.
+    most: usize,
+    /// The variables that took part so far, in the order they joined.
+    active: Vec<u32>,
+    is_active: Vec<bool>,
+    /// Which variables some solution had inside their boxes.
+    inside: Vec<bool>,
+    /// The matrix of the active variables, with room for more of them in every row; what stands there
+    /// does not matter.
+    compact: Vec<M::Value>,
+    stride: usize,
+}
+
+impl<M: PathRows> PathSolver<M> {
+    /// A solver that has not seen a problem, of which at most `most` variables may take part.
+    pub fn new(matrix: M, most: usize) -> Self {
+        let (is_active, inside) = (vec![false; matrix.len()], vec![false; matrix.len()]);
+        let diagonal = (0..matrix.len()).map(|v| matrix.diagonal(v)).collect();
+        let (active, compact) = (Vec::new(), Vec::new());
+        Self { matrix, diagonal, most, active, is_active, inside, compact, stride: 0 }
+    }
+
+    /// The gradient of `problem` at `beta`, found from that at a point nearby, if there is one.
+    pub fn point(
+        &self,
+        problem: &Problem,
+        beta: Vec<f64>,
+        near: Option<&Point>,
+        context: &Context,
+    ) -> Point {
+        let gradient = match near {
+            None => fresh_gradient(problem, &beta, |beta| self.matrix.product(beta, context)),
+            Some(near) => {
+                let change = beta.iter().zip(&near.beta).map(|(to, from)| to - from).collect();
+                let mut gradient = near.gradient.clone();
+                self.shift(problem, change, &mut gradient, context);
+                gradient
+            }
+        };
+        Point { beta, gradient }
+    }
+
+    /// Solves `problem` from a feasible point, as [`solve`](super::solve) does; `None` when too many
+    /// variables would take part.
+    ///
+    /// # Panics
+    /// When the arrays of `problem` do not all have one entry per row of the matrix.
+    pub fn solve(
+        &mut self,
+        problem: &Problem,
+        start: Point,
+        options: &Options,
+        context: &Context,
+    ) -> Option<Solution> {
+        let n = self.matrix.len();
+        assert!(
+            [&problem.linear, &problem.lower, &problem.upper, &start.beta, &start.gradient]
+                .iter()
+                .all(|array| array.len() == n),
+            "one entry of every array per variable"
+        );
+        let at_once = JOIN.max(n / JOIN_SHARE);
+        let is_new = start.beta.iter().all(|&beta| beta == 0.0);
+        let mut state = self.state(problem, start);
+        let free = self.inside_of(&state);
+        self.join(&free)?;
+        let (mut steps, mut blocks, mut confirmations) = (0, 0, 0);
+        let (mut inner_tol, mut ended, mut is_fresh) = (f64::INFINITY, None, false);
+        let (status, violation) = loop {
+            let extremes = state.extremes();
+            let violation = worst(&extremes);
+            let mut expected = false;
+            if ended.is_none() && violation > options.tol {
+                let fresh = worst_violators(&state, &extremes, at_once, |v| !self.is_active[v]);
+                if padded(self.active.len() + fresh.len()) > self.stride {
+                    self.keep(|v| is_unsettled(&state, &extremes, v));
+                }
+                self.join(&fresh)?;
+                // Violators outside are news, and what a loose tolerance left was expected: neither
+                // contradicts the running gradient.
+                expected = inner_tol > options.tol || !fresh.is_empty();
+                let wanted = if fresh.is_empty() { 0.0 } else { SETTLED * violation };
+                let rough = if inner_tol.is_infinite() && !is_new { ROUGH } else { wanted };
+                inner_tol = rough.max(options.tol);
+            }
+            if !expected
+                && let Some(status) = verdict(ended, violation, options.tol, &mut confirmations)
+            {
+                if is_fresh || self.is_current(problem, &state, &extremes[0], options.tol) {
+                    break (status, violation);
+                }
+                is_fresh = true;
+                let product = |beta: &[f64]| self.matrix.product(beta, context);
+                state.gradient = fresh_gradient(problem, &state.beta, product);
+                continue;
+            }
+            let mut part = state.select(&self.active);
+            if inner_tol < NEARLY {
+                let left = options.max_iterations.saturating_sub(steps).min(INNER_STEPS);
+                steps += self.descend(&mut part, NEARLY, left, context);
+                let width = padded(self.active.len());
+                let row = |v: usize| &self.compact[v * self.stride..v * self.stride + width];
+                // An interruption shows at the next look at limits.
+                steps += descend_face(&mut part, row, MOST_INSIDE, context).unwrap_or(0) as u64;
+            }
+            while ended.is_none() {
+                let left = options.max_iterations.saturating_sub(steps).min(INNER_STEPS);
+                let taken = self.descend(&mut part, inner_tol, left, context);
+                steps += taken;
+                blocks += 1;
+                if taken < left {
+                    break;
+                }
+                let spent = steps >= options.max_iterations;
+                ended = context.stop_request().or(spent.then_some(Status::IterationLimit));
+            }
+            let mut change = vec![0.0; n];
+            for (&v, &beta) in self.active.iter().zip(&part.beta) {
+                change[v as usize] = beta - state.beta[v as usize];
+                state.beta[v as usize] = beta;
+            }
+            self.shift(problem, change, &mut state.gradient, context);
+        };
+        for v in self.inside_of(&state) {
+            self.inside[v as usize] = true;
+        }
+        let effort = Effort { status, violation, steps, blocks, entries: 0 };
+        Some(finish(problem, state, options, effort))
+    }
+
+    /// `point` as the solution of `problem`, if its gradient shows it to be one.
+    pub fn confirm(&self, problem: &Problem, point: Point, options: &Options) -> Option<Solution> {
+        if problem.ridge.is_some() {
+            return None;
+        }
+        let state = self.state(problem, point);
+        let violation = worst(&state.extremes());
+        if violation > options.tol {
+            return None;
+        }
+        let effort = Effort { status: Status::Solved, violation, steps: 0, blocks: 0, entries: 0 };
+        Some(finish(problem, state, options, effort))
+    }
+
+    /// Keeps only the active variables that were inside their boxes in a solution since the last
+    /// time, where that leaves many out.
+    pub fn refresh(&mut self) {
+        let inside = std::mem::replace(&mut self.inside, vec![false; self.is_active.len()]);
+        self.keep(|v| inside[v]);
+    }
+
+    /// Keeps only the active variables that `wanted` names, where that leaves many out.
+    fn keep(&mut self, wanted: impl Fn(usize) -> bool) {
+        let places = (0..self.active.len()).filter(|&i| wanted(self.active[i] as usize));
+        let kept: Vec<usize> = places.collect();
+        if kept.len() as f64 >= SPARSE * self.active.len() as f64 {
+            return;
+        }
+        for (i, &from) in kept.iter().enumerate() {
+            for (j, &column) in kept.iter().enumerate() {
+                self.compact[i * self.stride + j] = self.compact[from * self.stride + column];
+            }
+        }
+        for &v in &self.active {
+            self.is_active[v as usize] = false;
+        }
+        self.active = kept.iter().map(|&i| self.active[i]).collect();
+        for &v in &self.active {
+            self.is_active[v as usize] = true;
+        }
+    }
+
+    fn state(&self, problem: &Problem, point: Point) -> State {
+        let diagonal = match &problem.ridge {
+            Some(ridge) => self.diagonal.iter().zip(ridge).map(|(d, r)| d + r).collect(),
+            None => self.diagonal.clone(),
+        };
+        let mut state = State::new(problem, point.gradient, diagonal);
+        state.beta = point.beta;
+        state
+    }
+
+    /// The variables strictly inside their boxes.
+    fn inside_of(&self, state: &State) -> Vec<u32> {
+        let inside = |v: &u32| state.can_rise(*v as usize) && state.can_fall(*v as usize);
+        (0..state.len() as u32).filter(inside).collect()
+    }
+
+    /// Whether rounding in the gradients that this one was made from is small beside the tolerance,
+    /// seen on the variable that wants to rise most.
+    fn is_current(&self, problem: &Problem, state: &State, e: &Extremes, tol: f64) -> bool {
+        let rises = |v: &usize| state.can_rise(*v) && -state.gradient[*v] >= e.up;
+        let Some(v) = (0..state.len()).find(rises) else { return true };
+        let mut columns: Vec<u32> =
+            (0..state.len() as u32).filter(|&u| state.beta[u as usize] != 0.0).collect();
+        let used = columns.len();
+        if state.beta[v] == 0.0 {
+            columns.push(v as u32);
+        }
+        let mut row = vec![M::Value::ZERO; columns.len()];
+        self.matrix.gather(&[v as u32], &columns, &mut row, columns.len());
+        let terms = columns[..used].iter().zip(&row);
+        let sum: f64 = terms.map(|(&u, value)| state.beta[u as usize] * value.to_f64()).sum();
+        let ridge = problem.ridge.as_ref().map_or(0.0, |ridge| ridge[v] * state.beta[v]);
+        (sum + ridge + problem.linear[v] - state.gradient[v]).abs() <= DRIFT * tol
+    }
+
+    /// Brings the gradient up to date after a change of the point.
+    fn shift(&self, problem: &Problem, change: Vec<f64>, gradient: &mut [f64], context: &Context) {
+        let product = self.matrix.product(&change, context);
+        for (gradient, product) in gradient.iter_mut().zip(product) {
+            *gradient += product;
+        }
+        if let Some(ridge) = &problem.ridge {
+            for ((gradient, ridge), change) in gradient.iter_mut().zip(ridge).zip(&change) {
+                *gradient += ridge * change;
+            }
+        }
+    }
+
+    /// Pair steps among the active variables.
+    fn descend(&self, part: &mut State, tol: f64, most: u64, context: &Context) -> u64 {
+        let width = padded(self.active.len());
+        let compact = Compact { values: &self.compact, stride: self.stride, width };
+        descend_inner(part, compact, |_| true, tol, most, context)
+    }
+
+    /// Makes variables active; `None` when those are too many.
+    fn join(&mut self, variables: &[u32]) -> Option<()> {
+        let fresh: Vec<u32> =
+            variables.iter().copied().filter(|&v| !self.is_active[v as usize]).collect();
+        if fresh.is_empty() {
+            return Some(());
+        }
+        let before = self.active.len();
+        let count = before + fresh.len();
+        if count > self.most {
+            return None;
+        }
+        for &v in &fresh {
+            self.is_active[v as usize] = true;
+        }
+        self.active.extend(&fresh);
+        if padded(count) > self.stride {
+            let most = padded(self.matrix.len().min(self.most));
+            let stride = padded(count + count / 2).min(most);
+            let mut wider = vec![M::Value::ZERO; stride * stride];
+            for i in 0..before {
+                let row = &self.compact[i * self.stride..i * self.stride + before];
+                wider[i * stride..i * stride + before].copy_from_slice(row);
+            }
+            (self.compact, self.stride) = (wider, stride);
+        }
+        let stride = self.stride;
+        let (old, new) = self.compact.split_at_mut(before * stride);
+        self.matrix.gather(&fresh, &self.active, new, stride);
+        for (i, row) in old.chunks_exact_mut(stride).enumerate() {
+            for (j, to) in row[before..count].iter_mut().enumerate() {
+                *to = new[j * stride + i];
+            }
+        }
+        Some(())
+    }
+}
