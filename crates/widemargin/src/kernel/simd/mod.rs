@@ -32,7 +32,7 @@ pub use pair::{PAIR_WIDTH, Scan, best_partner, scan, shift_and_scan};
 pub use plain::{PlainLoop, run_plain};
 pub use real::Real;
 pub(super) use real::Vector;
-pub use row_lists::{RowLists, Values};
+pub use row_lists::{RowLists, Values, WeightTable};
 pub use row_sweep::{Look, Seat, Seen, row_values, sweep};
 
 use super::InstructionSet;

@@ -3,6 +3,8 @@
 //! Sums are double and in an order that depends on the row alone, and a lane never influences
 //! another, so that a problem's numbers do not depend on its company.
 
+use std::ops::{Deref, DerefMut};
+
 use super::linear_rows::{One, Stored, fetch};
 use super::{Family, Lanes};
 
@@ -11,6 +13,40 @@ const MOST_VECTORS: usize = 4;
 
 /// Numbers, one for every problem.
 pub(super) type Wide<F> = [<F as Family>::Double; MOST_VECTORS];
+
+/// Bytes of a line of the cache.
+const LINE: usize = 64;
+
+/// The weights of several problems, those of a feature side by side and within a line of the cache.
+#[derive(Debug)]
+pub struct WeightTable<const L: usize> {
+    numbers: Vec<f64>,
+    first: usize,
+    width: usize,
+}
+
+impl<const L: usize> WeightTable<L> {
+    /// Weights of 0 for `width` features.
+    pub fn new(width: usize) -> Self {
+        let numbers = vec![0.0; width * L + LINE / size_of::<f64>()];
+        let first = numbers.as_ptr().align_offset(LINE).min(LINE / size_of::<f64>());
+        Self { numbers, first, width }
+    }
+}
+
+impl<const L: usize> Deref for WeightTable<L> {
+    type Target = [[f64; L]];
+
+    fn deref(&self) -> &[[f64; L]] {
+        self.numbers[self.first..][..self.width * L].as_chunks().0
+    }
+}
+
+impl<const L: usize> DerefMut for WeightTable<L> {
+    fn deref_mut(&mut self) -> &mut [[f64; L]] {
+        self.numbers[self.first..][..self.width * L].as_chunks_mut().0
+    }
+}
 
 /// The values of sparse rows.
 #[derive(Clone, Copy, Debug)]

@@ -102,8 +102,8 @@ impl Model {
     /// [`Error::Model`] when LIBLINEAR has no such model, saying what to do instead; [`Error::Io`]
     /// when the disk refuses.
     pub fn save_liblinear(&self, path: impl AsRef<Path>) -> Result<()> {
-        let bytes = self.to_liblinear_bytes()?;
-        write_atomically(path.as_ref(), |out| out.write_all(&bytes))
+        let text = self.liblinear_text()?;
+        write_atomically(path.as_ref(), |out| text.write(out))
     }
 
     /// The text [`save_liblinear`](Self::save_liblinear) writes.
@@ -111,8 +111,15 @@ impl Model {
     /// # Errors
     /// As for [`save_liblinear`](Self::save_liblinear), the disk aside.
     pub fn to_liblinear_bytes(&self) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let text = self.liblinear_text()?;
+        text.write(&mut bytes).map_err(|source| Error::io(Path::new("memory"), source))?;
+        Ok(bytes)
+    }
+
+    fn liblinear_text(&self) -> Result<liblinear::Text> {
         self.validate()?;
-        liblinear::write(self)
+        liblinear::text(self)
     }
 
     /// Reads a model file of any format; `-` is standard input.

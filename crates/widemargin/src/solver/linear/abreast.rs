@@ -11,7 +11,9 @@ use super::dual::MOST_RETURNS;
 use super::problem::{Loss, Options, Passes, Problem, Solution, primal, squared_norm};
 use super::variable::{Band, Violation};
 use crate::context::Context;
-use crate::kernel::{InstructionSet, LinearRows, Look, RowLists, Seat, row_values, sweep};
+use crate::kernel::{
+    InstructionSet, LinearRows, Look, RowLists, Seat, WeightTable, row_values, sweep,
+};
 use crate::random::Generator;
 use crate::solver::Status;
 
@@ -68,7 +70,7 @@ struct Descents<'a, const L: usize> {
     rows: &'a RowLists<'a>,
     set: InstructionSet,
     seats: Vec<Seat<L>>,
-    weights: Vec<[f64; L]>,
+    weights: WeightTable<L>,
 }
 
 /// Where one of the problems stands.
@@ -117,7 +119,7 @@ pub fn solve<const L: usize, R: LinearRows>(
         rows: lists,
         set: context.instruction_set(),
         seats: (0..lists.rows()).map(seat).collect(),
-        weights: vec![[0.0; L]; lists.width()],
+        weights: WeightTable::new(lists.width()),
         classes: classes.clone(),
     };
     for (k, start) in starts.iter().enumerate() {

@@ -7,7 +7,7 @@ mod read;
 mod write;
 
 pub(super) use read::read;
-pub(super) use write::write;
+pub(super) use write::{Text, text};
 
 use crate::machine::MachineKind;
 

@@ -1,6 +1,7 @@
 //! Writes models that LIBLINEAR's programs read; what would change predictions is refused.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::{self, Write};
 
 use super::super::libsvm::whole_label;
 use super::CRAMMER_SINGER;
@@ -9,8 +10,37 @@ use crate::data::write::push_shortest;
 use crate::error::{Error, Result};
 use crate::machine::{MachineKind, Model};
 
+/// The text of a model's file, the numbers still to be printed.
+pub(in super::super) struct Text {
+    head: String,
+    functions: usize,
+    /// One line for every feature and the bias, one number for every function.
+    weights: Vec<f64>,
+}
+
+impl Text {
+    /// Prints the text.
+    ///
+    /// # Errors
+    /// When the writer refuses.
+    pub(in super::super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        out.write_all(self.head.as_bytes())?;
+        let mut text = String::new();
+        for line in self.weights.chunks_exact(self.functions) {
+            text.clear();
+            for weight in line {
+                push_shortest(&mut text, *weight);
+                text.push(' ');
+            }
+            text.push('\n');
+            out.write_all(text.as_bytes())?;
+        }
+        Ok(())
+    }
+}
+
 /// The text of a valid model's file.
-pub(in super::super) fn write(model: &Model) -> Result<Vec<u8>> {
+pub(in super::super) fn text(model: &Model) -> Result<Text> {
     if !model.kind.is_linear() {
         return refuse(format!("LIBLINEAR has no {} machine", model.kind));
     }
@@ -23,28 +53,28 @@ pub(in super::super) fn write(model: &Model) -> Result<Vec<u8>> {
     if model.preparation.index_base == Some(IndexBase::Zero) {
         return refuse("LIBLINEAR counts features from 1, the training file from 0".into());
     }
-    let mut text = String::new();
+    let mut head = String::new();
     let classes = model.classes.as_ref().map(|table| &table.names);
-    let _ = writeln!(text, "solver_type {}", solver(model));
-    let _ = writeln!(text, "nr_class {}", classes.map_or(2, Vec::len));
+    let _ = writeln!(head, "solver_type {}", solver(model));
+    let _ = writeln!(head, "nr_class {}", classes.map_or(2, Vec::len));
     if let Some(names) = classes {
-        text.push_str("label");
+        head.push_str("label");
         for name in names {
-            let _ = write!(text, " {}", whole_label(name)?);
+            let _ = write!(head, " {}", whole_label(name)?);
         }
-        text.push('\n');
+        head.push('\n');
     }
-    let _ = writeln!(text, "nr_feature {}", model.features());
+    let _ = writeln!(head, "nr_feature {}", model.features());
     let novelty = model.kind == MachineKind::LinearOneClass;
     let offsets: Vec<f64> = model.functions.iter().map(|f| f.offset).collect();
     let biased = !novelty && offsets.iter().any(|offset| *offset != 0.0);
-    let _ = writeln!(text, "bias {}", if biased { 1 } else { -1 });
+    let _ = writeln!(head, "bias {}", if biased { 1 } else { -1 });
     if novelty {
-        text.push_str("rho ");
-        push_shortest(&mut text, offsets[0]);
-        text.push('\n');
+        head.push_str("rho ");
+        push_shortest(&mut head, offsets[0]);
+        head.push('\n');
     }
-    text.push_str("w\n");
+    head.push_str("w\n");
     let functions = model.functions.len();
     let mut weights = vec![0.0; model.features() * functions];
     for (f, function) in model.functions.iter().enumerate() {
@@ -54,14 +84,7 @@ pub(in super::super) fn write(model: &Model) -> Result<Vec<u8>> {
     if biased {
         weights.extend(offsets.iter().map(|offset| -offset));
     }
-    for line in weights.chunks_exact(functions) {
-        for weight in line {
-            push_shortest(&mut text, *weight);
-            text.push(' ');
-        }
-        text.push('\n');
-    }
-    Ok(text.into_bytes())
+    Ok(Text { head, functions, weights })
 }
 
 fn refuse<T>(reason: String) -> Result<T> {
