@@ -289,7 +289,7 @@ impl<T: Real> KernelRows<T> {
             let offset = t * TASK_COLUMNS;
             let width = TASK_COLUMNS.min(columns.len() - offset);
             let start = columns.start + offset;
-            scratch.resize(PRODUCT_ROWS * TASK_COLUMNS, T::ZERO);
+            scratch.resize(PRODUCT_ROWS.min(missing.len()) * TASK_COLUMNS, T::ZERO);
             for group in (0..rows.len()).step_by(PRODUCT_ROWS) {
                 let group = group..(group + PRODUCT_ROWS).min(rows.len());
                 let fresh = missing.partition_point(|&r| r < group.start)
