@@ -41,6 +41,7 @@ fn program(n: usize, rank: usize, ridge: bool, groups: bool) -> impl Strategy<Va
             groups: groups.then(|| (0..n).map(|i| u8::from(i % 3 == 0)).collect()),
             lower: shift,
             // Some of the variables, so that this start is compared with the optimum too.
+            settled: 0.0,
             likely: (0..n as u32).filter(|&v| start[v as usize] > 0.7).collect(),
         };
         Program { matrix, problem }

@@ -127,6 +127,7 @@ impl Describer<'_> {
             upper,
             ridge: None,
             groups: None,
+            settled: 0.0,
             likely: Vec::new(),
         };
         self.earlier.apply(0, part.rows(), &mut problem);

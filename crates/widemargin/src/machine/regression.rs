@@ -207,6 +207,7 @@ fn tube_problem(targets: &[f64], bound: &[f64], epsilon: f64, loss: Loss) -> smo
         ridge,
         groups: None,
         start: vec![0.0; 2 * n],
+        settled: 0.0,
         likely: Vec::new(),
     }
 }
@@ -223,6 +224,7 @@ fn share_problem(targets: &[f64], bound: &[f64], nu: f64) -> smo::Problem {
         ridge: None,
         groups: Some([vec![0; n], vec![1; n]].concat()),
         start: start.iter().copied().chain(start.iter().map(|b| -b)).collect(),
+        settled: 0.0,
         likely: Vec::new(),
     }
 }

@@ -110,6 +110,7 @@ impl<'a> Earlier<'a> {
         }
         if let Some(start) = feasible(problem, candidate, None) {
             problem.start = start;
+            problem.settled = smo::Problem::NEXT_TO_BOUND;
         }
     }
 }
@@ -233,6 +234,7 @@ mod tests {
             ridge: None,
             groups: None,
             start,
+            settled: 0.0,
             likely: Vec::new(),
         }
     }

@@ -358,12 +358,7 @@ impl Classifier<'_> {
         };
         let rows = signed_rows().map(|(row, _)| packed.layout.order[row]);
         self.earlier.apply(index, rows, &mut problem);
-        let mut options = self.options.for_problem(signs.len());
-        let is_own =
-            matches!(self.rule, Rule::Share { .. }) || problem.start.iter().all(|b| *b == 0.0);
-        if !is_own {
-            options = options.from_another();
-        }
+        let options = self.options.for_problem(signs.len());
         let solution = smo::solve(&view, &problem, &options, context);
         let mut outcome = solution.outcome;
         let mut scale = 1.0;
@@ -413,6 +408,7 @@ fn penalty_problem(signs: &[f64], weights: &[f64], c: f64, loss: Loss) -> smo::P
         ridge,
         groups: None,
         start: vec![0.0; signs.len()],
+        settled: 0.0,
         likely: Vec::new(),
     }
 }
@@ -430,6 +426,7 @@ fn share_problem(signs: &[f64], weights: &[f64], nu: f64) -> smo::Problem {
         ridge: None,
         groups: Some(signs.iter().map(|&y| u8::from(y < 0.0)).collect()),
         start: positive.iter().zip(&negative).map(|(p, n)| p - n).collect(),
+        settled: 0.0,
         likely: Vec::new(),
     }
 }

@@ -235,7 +235,7 @@ impl Paths<'_> {
             || task.iter().flat_map(|&(s, sign)| self.layout.segment(s).map(move |p| (p, sign)));
         let rows: Vec<usize> = places().map(|(place, _)| self.layout.order[place]).collect();
         let signs: Vec<f64> = places().map(|(_, sign)| sign).collect();
-        let options = svc.options.for_problem(rows.len()).from_another();
+        let options = svc.options.for_problem(rows.len());
         let weights: Vec<Vec<f64>> = self
             .classifiers
             .iter()
@@ -251,6 +251,7 @@ impl Paths<'_> {
             for (part, weights) in weights.iter().enumerate() {
                 let started = Instant::now();
                 let mut problem = penalty_problem(&signs, weights, c, svc.loss);
+                problem.settled = smo::Problem::NEXT_TO_BOUND;
                 let solution = match known.unchanged(part, &problem, &solver, &options) {
                     Some(solution) => solution,
                     None => {

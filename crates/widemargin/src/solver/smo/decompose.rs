@@ -100,8 +100,7 @@ pub fn solve<R: MatrixRows>(
         }
     };
     let (steps, blocks) = (run.steps, run.blocks);
-    let entries = rows.computed();
-    finish(problem, state, options, Effort { status, violation, steps, blocks, entries })
+    finish(problem, state, Effort { status, violation, steps, blocks, entries: rows.computed() })
 }
 
 /// How a descent whose fresh gradient shows `violation` ends; `None` when it must go on.
@@ -135,13 +134,8 @@ pub(super) struct Effort {
 }
 
 /// The solution that a state with a fresh gradient stands for.
-pub(super) fn finish(
-    problem: &Problem,
-    state: State,
-    options: &Options,
-    effort: Effort,
-) -> Solution {
-    let multipliers = state.multipliers(options.settled);
+pub(super) fn finish(problem: &Problem, state: State, effort: Effort) -> Solution {
+    let multipliers = state.multipliers(problem.settled);
     let objective = state.objective(&problem.linear);
     let outcome = Outcome {
         status: effort.status,

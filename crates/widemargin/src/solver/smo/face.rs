@@ -25,8 +25,7 @@ pub(super) fn descend_face<'a, T: Real>(
     most: usize,
     context: &Context,
 ) -> Result<usize> {
-    let inside = |v: &usize| state.can_rise(*v) && state.can_fall(*v);
-    let free: Vec<usize> = (0..state.len()).filter(inside).collect();
+    let free: Vec<usize> = (0..state.len()).filter(|&v| state.is_inside(v)).collect();
     let order = free.len();
     if order < 2 || order > most || state.group_count > 1 {
         return Ok(0);
@@ -109,6 +108,7 @@ mod tests {
                 ridge: None,
                 groups: None,
                 start: start.clone(),
+                settled: 0.0,
                 likely: Vec::new(),
             };
             let gradient = (0..n).map(|i| dot(&matrix[i], &start) + problem.linear[i]).collect();

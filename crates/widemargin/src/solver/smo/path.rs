@@ -3,8 +3,8 @@
 //! Who solves the same problem with other boxes again and again finds nearly the same variables
 //! inside them. Those are kept, with their part of the matrix, from problem to problem: pair steps
 //! run among them and the worst violators alone, in the processor's cache, until no variable violates
-//! the optimality conditions, which is seen on the gradient of all variables. The last few steps are replaced by
-//! one of Newton on the variables inside their boxes, where those are few.
+//! the optimality conditions, which is seen on the gradient of all variables. The last few steps are
+//! replaced by one of Newton on the variables inside their boxes, where those are few.
 
 use super::decompose::{
     Effort, INNER_STEPS, SETTLED, descend_inner, finish, fresh_gradient, verdict, worst,
@@ -19,10 +19,10 @@ use crate::context::Context;
 use crate::kernel::Real;
 use crate::solver::Status;
 
-/// Variables that join the others at a time, if they are not this part of all.
+/// Fewest variables that may join the others at a time.
 const JOIN: usize = 64;
 
-/// The part of all variables that join at a time where that is more.
+/// One of so many of all variables may join at a time where that is more.
 const JOIN_SHARE: usize = 128;
 
 /// Error of the gradient, as a share of the tolerance, from which on it is computed afresh.
@@ -141,7 +141,7 @@ impl<M: PathRows> PathSolver<M> {
         let at_once = JOIN.max(n / JOIN_SHARE);
         let is_new = start.beta.iter().all(|&beta| beta == 0.0);
         let mut state = self.state(problem, start);
-        let free = self.inside_of(&state);
+        let free: Vec<u32> = (0..n as u32).filter(|&v| state.is_inside(v as usize)).collect();
         self.join(&free)?;
         let (mut steps, mut blocks, mut confirmations) = (0, 0, 0);
         let (mut inner_tol, mut ended, mut is_fresh) = (f64::INFINITY, None, false);
@@ -165,7 +165,8 @@ impl<M: PathRows> PathSolver<M> {
             if !expected
                 && let Some(status) = verdict(ended, violation, options.tol, &mut confirmations)
             {
-                if is_fresh || self.is_current(problem, &state, &extremes[0], options.tol) {
+                let is_final = is_fresh || status != Status::Solved;
+                if is_final || self.is_current(problem, &state, &extremes[0], options.tol) {
                     break (status, violation);
                 }
                 is_fresh = true;
@@ -200,11 +201,11 @@ impl<M: PathRows> PathSolver<M> {
             }
             self.shift(problem, change, &mut state.gradient, context);
         };
-        for v in self.inside_of(&state) {
-            self.inside[v as usize] = true;
+        for (v, inside) in self.inside.iter_mut().enumerate() {
+            *inside |= state.is_inside(v);
         }
         let effort = Effort { status, violation, steps, blocks, entries: 0 };
-        Some(finish(problem, state, options, effort))
+        Some(finish(problem, state, effort))
     }
 
     /// `point` as the solution of `problem`, if its gradient shows it to be one.
@@ -218,7 +219,7 @@ impl<M: PathRows> PathSolver<M> {
             return None;
         }
         let effort = Effort { status: Status::Solved, violation, steps: 0, blocks: 0, entries: 0 };
-        Some(finish(problem, state, options, effort))
+        Some(finish(problem, state, effort))
     }
 
     /// Keeps only the active variables that were inside their boxes in a solution since the last
@@ -257,12 +258,6 @@ impl<M: PathRows> PathSolver<M> {
         let mut state = State::new(problem, point.gradient, diagonal);
         state.beta = point.beta;
         state
-    }
-
-    /// The variables strictly inside their boxes.
-    fn inside_of(&self, state: &State) -> Vec<u32> {
-        let inside = |v: &u32| state.can_rise(*v as usize) && state.can_fall(*v as usize);
-        (0..state.len() as u32).filter(inside).collect()
     }
 
     /// Whether rounding in the gradients that this one was made from is small beside the tolerance,

@@ -17,8 +17,17 @@ pub struct Problem {
     pub groups: Option<Vec<u8>>,
     /// A feasible point to start from; it fixes the sums.
     pub start: Vec<f64>,
+    /// Share of its box within which a variable counts as at the bound when multipliers are read off;
+    /// [`NEXT_TO_BOUND`](Self::NEXT_TO_BOUND) where the start is the solution of another problem.
+    pub settled: f64,
     /// Variables (ascending) that are thought not to end at zero and so begin as the working set.
     pub likely: Vec<u32>,
+}
+
+impl Problem {
+    /// A foreign start leaves variables this near to their bounds that pair steps from a start of its
+    /// own would have put on them; where none is inside, those must not decide the multiplier.
+    pub const NEXT_TO_BOUND: f64 = 1e-6;
 }
 
 /// Accuracy and effort of a solve.
@@ -34,20 +43,8 @@ pub struct Options {
     pub working_set: usize,
     /// Most variables of a problem that holds all the rows it needs instead of taking working sets.
     pub hold_up_to: usize,
-    /// Share of its box within which a variable counts as at the bound when multipliers are read off.
-    /// A start leaves variables next to their bounds that pair steps from zero would have put on them;
-    /// where none is inside, those must not decide.
-    pub settled: f64,
     /// Fewest variables for which setting some aside pays for packing the rest anew.
     pub shrink_from: usize,
-}
-
-impl Options {
-    /// The same for a problem that starts from the solution of another.
-    #[must_use]
-    pub fn from_another(self) -> Self {
-        Self { settled: 1e-6, ..self }
-    }
 }
 
 impl Default for Options {
@@ -58,7 +55,6 @@ impl Default for Options {
             max_iterations: u64::MAX,
             working_set: 2048,
             hold_up_to: 4096,
-            settled: 0.0,
             shrink_from: 4000,
         }
     }

@@ -71,6 +71,11 @@ impl State {
         self.beta[v] > self.lower[v]
     }
 
+    /// Whether a variable is strictly inside its box.
+    pub(super) fn is_inside(&self, v: usize) -> bool {
+        self.can_rise(v) && self.can_fall(v)
+    }
+
     /// m and M of every group.
     pub(super) fn extremes(&self) -> [Extremes; 2] {
         let mut extremes = [Extremes::NONE; 2];
