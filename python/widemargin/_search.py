@@ -8,6 +8,7 @@ every option of it mean what they mean there.
 from __future__ import annotations
 
 import time
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,6 +59,9 @@ class SVCSearchCV(GridSearchCV):
         Threads.
     cache_size : float, default=1024
         Megabytes that kernel values may take.
+    max_time : float, default=None
+        Seconds after which no candidate is trained any more; what is missing is scored as what
+        failed is. It does not end what `GridSearchCV` does, nor the training of the best.
 
     Examples
     --------
@@ -85,6 +89,7 @@ class SVCSearchCV(GridSearchCV):
         error_score: Any = np.nan,
         return_train_score: bool = False,
         cache_size: float = 1024.0,
+        max_time: float | None = None,
     ) -> None:
         super().__init__(
             estimator,
@@ -99,6 +104,7 @@ class SVCSearchCV(GridSearchCV):
             return_train_score=return_train_score,
         )
         self.cache_size = cache_size
+        self.max_time = max_time
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
         """Try every candidate on every split, then train the best on all rows.
@@ -117,6 +123,7 @@ class SVCSearchCV(GridSearchCV):
         self : object
             The fitted search.
         """
+        check_max_time(self.max_time)
         candidates = list(ParameterGrid(self.param_grid))
         known = {"sample_weight", "groups"}
         if y is None or not set(params) <= known or not self._can_share(candidates):
@@ -144,17 +151,19 @@ class SVCSearchCV(GridSearchCV):
         )
         self._adopt(search, candidates, answers)
         if self.refit:
-            self.best_estimator_ = clone(self.estimator).set_params(
-                **clone(self.best_params_, safe=False)
-            )
-            started = time.time()
-            self.best_estimator_.fit(
-                X, y, **({} if weights is None else {"sample_weight": weights})
-            )
-            self.refit_time_ = time.time() - started
-            if hasattr(self.best_estimator_, "feature_names_in_"):
-                self.feature_names_in_ = self.best_estimator_.feature_names_in_
+            self._refit(X, y, weights)
         return self
+
+    def _refit(self, X: Any, y: Any, weights: Any = None) -> None:
+        """Train the best candidate on all rows."""
+        self.best_estimator_ = clone(self.estimator).set_params(
+            **clone(self.best_params_, safe=False)
+        )
+        started = time.time()
+        self.best_estimator_.fit(X, y, **({} if weights is None else {"sample_weight": weights}))
+        self.refit_time_ = time.time() - started
+        if hasattr(self.best_estimator_, "feature_names_in_"):
+            self.feature_names_in_ = self.best_estimator_.feature_names_in_
 
     def _can_share(self, candidates: list[dict[str, Any]]) -> bool:
         if type(self.estimator) not in (SVC, NuSVC, SVR, NuSVR):
@@ -205,10 +214,14 @@ class SVCSearchCV(GridSearchCV):
         table = to_core(X)
         whole = [k for k, each in enumerate(settings) if not _scales(each)]
         monitor = Monitor(self.verbose, [])
+        started = time.monotonic()
 
         def run(places: Sequence[int], parts: Sequence[int], own: list[_core.Settings]) -> None:
             if not places:
                 return
+            if self.max_time is not None:
+                left = max(self.max_time - (time.monotonic() - started), 0.0)
+                own = [_with(each, max_seconds=left) for each in own]
             found = _core.evaluate(
                 own,
                 [factors[k] for k in places],
@@ -228,7 +241,7 @@ class SVCSearchCV(GridSearchCV):
         scaled = [k for k, each in enumerate(settings) if _scales(each)]
         for s, (train, _) in enumerate(splits if scaled else []):
             gamma = _scale(X[train])
-            run(scaled, [s], [_with_gamma(settings[k], gamma) for k in scaled])
+            run(scaled, [s], [_with(settings[k], gamma=gamma) for k in scaled])
         return answers
 
     def _adopt(
@@ -244,7 +257,12 @@ class SVCSearchCV(GridSearchCV):
             results[f"mean_{name}_time"] = seconds.mean(axis=1)
             results[f"std_{name}_time"] = seconds.std(axis=1)
         times = {name: results.pop(name) for name in list(results) if name.endswith("_time")}
-        self.cv_results_ = {**times, **_columns(candidates), "params": candidates, **results}
+        self.cv_results_ = {
+            **times,
+            **parameter_columns(candidates),
+            "params": candidates,
+            **results,
+        }
         self.scorer_, self.n_splits_ = search.scorer_, search.n_splits_
         self.multimetric_ = search.multimetric_
         for name in ("best_index_", "best_score_"):
@@ -264,9 +282,16 @@ def _factors(machine: BaseMachine, y: Any) -> Any:
     return [float(factor) for factor in machine.class_weight_]
 
 
-def _with_gamma(settings: _core.Settings, gamma: float) -> _core.Settings:
+def check_max_time(seconds: Any) -> None:
+    """Refuse what is no time."""
+    number = isinstance(seconds, Real) and not isinstance(seconds, (bool, np.bool_))
+    if seconds is not None and not (number and seconds > 0):
+        raise ValueError(f"max_time has to be a number of seconds above 0, not {seconds!r}")
+
+
+def _with(settings: _core.Settings, **changes: float) -> _core.Settings:
     changed = settings.copy()
-    changed["gamma"] = gamma
+    changed.update(changes)  # type: ignore[typeddict-item]
     return changed
 
 
@@ -280,7 +305,7 @@ def _scale(X: Any) -> float:
     return float(1.0 / (X.shape[1] * variance)) if variance != 0 else 1.0
 
 
-def _columns(candidates: list[dict[str, Any]]) -> dict[str, Any]:
+def parameter_columns(candidates: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the columns of parameters as `GridSearchCV` shows them."""
     columns: dict[str, Any] = {}
     for name in sorted({name for candidate in candidates for name in candidate}):
@@ -306,7 +331,10 @@ class _Answers:
         classes: Any,
     ) -> None:
         self.items: list[list[Any]] = [[None] * len(splits) for _ in range(candidates)]
-        self.places = {np.asarray(train).tobytes(): s for s, (train, _) in enumerate(splits)}
+        # Splits may have all rows that they learn from in common.
+        self.places: dict[bytes, list[int]] = {}
+        for s, (train, _) in enumerate(splits):
+            self.places.setdefault(np.asarray(train, dtype=np.intp).tobytes(), []).append(s)
         self.rows = [rows for _, rows in asked]
         self.classes = classes
 
@@ -335,21 +363,25 @@ class _Replay(BaseEstimator):
         """Find the split that the rows are of."""
         if self.answers.classes is not None:
             self.classes_ = self.answers.classes
-        place = self.answers.places.get(np.ascontiguousarray(X[:, 0]).tobytes())
         # The last call is for all rows, whose answers nobody asks for.
-        item = None if place is None else self.answers.items[self.candidate][place]
-        if isinstance(item, str):
-            raise ValueError(item)
-        if place is not None and item is None:
-            raise ValueError("the search was stopped before this candidate was trained")
-        self.item_: Any = item
-        self.place_: Any = place
+        self.places_ = self.answers.places.get(np.asarray(X[:, 0], dtype=np.intp).tobytes(), [])
+        for place in self.places_:
+            item = self.answers.items[self.candidate][place]
+            if isinstance(item, str):
+                raise ValueError(item)
+            if item is None:
+                raise ValueError("the search was stopped before this candidate was trained")
         return self
 
     def _at(self, X: Any, which: int) -> Any:
-        rows = self.answers.rows[self.place_]
+        asked = (
+            place for place in self.places_ if np.isin(X[:, 0], self.answers.rows[place]).all()
+        )
+        place = next(asked)
+        rows = self.answers.rows[place]
         order = np.argsort(rows, kind="stable")
-        return self.item_[which][order[np.searchsorted(rows, X[:, 0], sorter=order)]]
+        found = order[np.searchsorted(rows, X[:, 0], sorter=order)]
+        return self.answers.items[self.candidate][place][which][found]
 
 
 class _ReplayClassifier(ClassifierMixin, _Replay):

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import Any, Literal
+from numbers import Integral
+from typing import Any, Literal, get_args
 
 import numpy as np
-from sklearn.model_selection import ParameterGrid
 from sklearn.utils import check_random_state
 
-from widemargin._search import WITHOUT_GAMMA, SVCSearchCV
+from widemargin._rounds import Rounds
+from widemargin._search import WITHOUT_GAMMA, SVCSearchCV, check_max_time
+from widemargin._space import Space, is_range
 from widemargin._svc import NuSVC
+
+#: How points are chosen.
+Method = Literal["grid", "refine", "random", "halving", "race", "model"]
 
 
 def tune(
@@ -19,9 +23,11 @@ def tune(
     y: Any,
     param_grid: Any = None,
     *,
-    method: Literal["grid", "refine", "random"] = "grid",
+    method: Method = "grid",
     n_iter: int = 50,
     rounds: int = 2,
+    factor: int = 3,
+    min_rows: int = 200,
     random_state: Any = None,
     **options: Any,
 ) -> SVCSearchCV:
@@ -36,19 +42,38 @@ def tune(
     param_grid : dict or list of dict, default=None
         Values of parameters. Without it the penalty and, for kernels that have it, gamma are
         searched over the ranges of LIBSVM's ``grid.py``.
-    method : {"grid", "refine", "random"}, default="grid"
-        Every combination; the same, then `rounds` grids of half the distance around the best, of
-        which the last is returned; or `n_iter` points between the ends of the values, at equal
-        ratios where all are positive. Consecutive whole numbers and values that are no numbers are
-        taken as they are.
+    method : {"grid", "refine", "random", "halving", "race", "model"}, default="grid"
+        Which points are tried.
+
+        - "grid": every combination of values.
+        - "refine": the same, then `rounds` grids of half the distance around the best, of which the
+          last is returned.
+        - "random": `n_iter` points between the ends of the values, at equal ratios where all are
+          positive. Consecutive whole numbers and values that are no numbers are taken as they are.
+        - "halving": the grid with training parts of `min_rows` rows, then one in `factor` points
+          with `factor` times more, until these are all rows. ``cv_results_`` says in "iter" and
+          "n_resources" which round a line is of and how many rows it learnt from; the best is that
+          of the last round.
+        - "race": the grid, split by split, without the points that are three standard errors
+          behind the leader after three splits or more. What these were not asked is NaN in
+          ``cv_results_``.
+        - "model": `n_iter` points as for "random": the first few at random, each other one where a
+          Gaussian process through the scores so far expects the largest improvement.
     n_iter : int, default=50
-        Points of ``method="random"``.
+        Points of ``method="random"`` and ``method="model"``.
     rounds : int, default=2
         Finer grids of ``method="refine"``.
+    factor : int, default=3
+        One in how many points ``method="halving"`` keeps, and how many times more rows it gives
+        them.
+    min_rows : int, default=200
+        Rows of the first round of ``method="halving"``.
     random_state : int, RandomState instance or None, default=None
-        What ``method="random"`` draws from.
+        What ``method="random"`` and ``method="model"`` draw from.
     **options : dict
-        Options of :class:`SVCSearchCV`.
+        Options of :class:`SVCSearchCV`. Of several metrics, `refit` names the one that "refine",
+        "halving", "race" and "model" go by. `max_time` is for all rounds together, with "refine"
+        for every grid; the best of what was finished in time is kept.
 
     Returns
     -------
@@ -66,21 +91,41 @@ def tune(
     >>> search = tune(SVC(), X, y, {"C": [1, 100]}, method="random", n_iter=7, random_state=0)
     >>> len(search.cv_results_["params"])
     7
+    >>> search = tune(SVC(), X, y, method="halving", min_rows=20)
+    >>> search.cv_results_["n_resources"][[0, -1]]
+    array([ 20, 120])
     """
+    if method not in get_args(Method):
+        expected = ", ".join(map(repr, get_args(Method)))
+        raise ValueError(f"method has to be one of {expected}, not {method!r}")
     grid = _default_grid(estimator) if param_grid is None else param_grid
-    if method == "grid":
-        return SVCSearchCV(estimator, grid, **options).fit(X, y)
-    if method == "random":
-        _at_least_one("n_iter", n_iter)
-        points = _drawn(grid, n_iter, check_random_state(random_state))
-        return SVCSearchCV(estimator, points, **options).fit(X, y)
-    if method != "refine":
-        expected = "one of 'grid', 'refine' and 'random'"
-        raise ValueError(f"method has to be {expected}, not {method!r}")
-    _at_least_one("rounds", rounds)
+    if method == "refine":
+        return _refined(estimator, X, y, grid, rounds, options)
+    search = SVCSearchCV(estimator, grid, **options)
+    check_max_time(search.max_time)
+    if method == "halving":
+        _at_least("factor", factor, 2)
+        _at_least("min_rows", min_rows, 2)
+        return Rounds(search, X, y).halve(factor, min_rows)
+    if method == "race":
+        return Rounds(search, X, y).race()
+    if method in ("random", "model"):
+        _at_least("n_iter", n_iter, 1)
+        space, generator = Space(grid), check_random_state(random_state)
+        if method == "model":
+            return Rounds(search, X, y).model(space, n_iter, generator)
+        points = [space.at(row)[0] for row in generator.uniform(size=(n_iter, space.dimensions))]
+        search.param_grid = [{name: [value] for name, value in one.items()} for one in points]
+    return search.fit(X, y)
+
+
+def _refined(
+    estimator: Any, X: Any, y: Any, grid: Any, rounds: int, options: dict[str, Any]
+) -> SVCSearchCV:
+    _at_least("rounds", rounds, 1)
     search = SVCSearchCV(estimator, grid, **options).fit(X, y)
     if not hasattr(search, "best_params_"):
-        raise ValueError("method='refine' needs one metric to go by: name it in refit")
+        raise ValueError("this method needs one metric to go by: name it in refit")
     distances = _distances(_grid_of(search.best_params_, grid))
     for level in range(1, rounds + 1):
         finer = {
@@ -100,37 +145,9 @@ def _default_grid(estimator: Any) -> dict[str, list[float]]:
     return grid
 
 
-def _at_least_one(name: str, value: int) -> None:
-    if not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"{name} has to be an integer of at least 1, not {value!r}")
-
-
-def _is_range(values: Any) -> bool:
-    """Tell whether what lies between the values means something."""
-    reals = all(isinstance(v, Real) and not isinstance(v, (bool, np.bool_)) for v in values)
-    whole = all(isinstance(v, Integral) for v in values)
-    return reals and not (whole and max(values) - min(values) < len(values)) and len(values) > 1
-
-
-def _drawn(grid: Any, count: int, generator: np.random.RandomState) -> list[dict[str, list[Any]]]:
-    """Draw points, each as a grid of its own."""
-    list(ParameterGrid(grid))  # Says what is wrong with the grid, if anything is.
-    grids = grid if isinstance(grid, list) else [grid]
-    points = []
-    for _ in range(count):
-        of = grids[generator.randint(len(grids))]
-        points.append({name: [_draw(of[name], generator)] for name in sorted(of)})
-    return points
-
-
-def _draw(values: Any, generator: np.random.RandomState) -> Any:
-    values = list(values)
-    if not _is_range(values):
-        return values[generator.randint(len(values))]
-    low, high = float(min(values)), float(max(values))
-    if low > 0.0:
-        return float(np.exp(generator.uniform(np.log(low), np.log(high))))
-    return float(generator.uniform(low, high))
+def _at_least(name: str, value: int, least: int) -> None:
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name} has to be an integer of at least {least}, not {value!r}")
 
 
 def _grid_of(point: dict[str, Any], grid: Any) -> dict[str, Any]:
@@ -148,7 +165,7 @@ def _distances(grid: dict[str, Any]) -> dict[str, Any]:
     distances: dict[str, Any] = {}
     for name, values in grid.items():
         values = list(values)
-        if not _is_range(values):
+        if not is_range(values):
             distances[name] = None
             continue
         steps = len(values) - 1

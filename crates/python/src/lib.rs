@@ -28,6 +28,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<online::Learner>()?;
     module.add_function(wrap_pyfunction!(training::fit, module)?)?;
     module.add_function(wrap_pyfunction!(search::evaluate, module)?)?;
+    module.add_function(wrap_pyfunction!(search::halve, module)?)?;
+    module.add_function(wrap_pyfunction!(search::thinned, module)?)?;
+    module.add_function(wrap_pyfunction!(search::behind, module)?)?;
+    module.add_function(wrap_pyfunction!(search::promising, module)?)?;
     module.add_function(wrap_pyfunction!(classic::fit_classic, module)?)?;
     module.add_function(wrap_pyfunction!(compare::compare, module)?)?;
     module.add_function(wrap_pyfunction!(compression::compress, module)?)?;

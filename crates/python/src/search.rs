@@ -1,4 +1,4 @@
-//! Many machines on many splits: the engine of the searches.
+//! Many machines on many splits, and which points go on or come next: the engine of the searches.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 use widemargin::data::{Dataset, Label, Labels};
 use widemargin::machine::{ClassWeights, Machine};
-use widemargin::operation::tune::{Answer, Job, Reuse, Split, evaluate as evaluate_all};
-use widemargin::{CancelToken, Event};
+use widemargin::operation::tune::{self, Answer, Job, Reuse, Split, evaluate as evaluate_all};
+use widemargin::{CancelToken, Context, Event};
 
 use crate::errors::exception;
 use crate::machines::Settings;
@@ -88,9 +88,6 @@ pub(crate) fn evaluate<'py>(
     if let Some(weights) = weights {
         data = data.with_weights(slice(&weights)?.to_vec()).map_err(exception)?;
     }
-    let rows = |indices: &PyReadonlyArray1<'py, i64>| -> PyResult<Vec<usize>> {
-        Ok(slice(indices)?.iter().map(|&row| row as usize).collect())
-    };
     let splits: Vec<Split> = splits
         .iter()
         .map(|(train, test)| Ok(Split { train: rows(train)?, test: rows(test)? }))
@@ -131,6 +128,52 @@ pub(crate) fn evaluate<'py>(
         list.append(items)?;
     }
     Ok(list)
+}
+
+fn rows(indices: &PyReadonlyArray1<'_, i64>) -> PyResult<Vec<usize>> {
+    Ok(slice(indices)?.iter().map(|&row| row as usize).collect())
+}
+
+/// The places of the points that go on after a round of halving, and the rows of their round.
+#[pyfunction]
+pub(crate) fn halve(
+    means: Vec<f64>,
+    factor: usize,
+    rows: usize,
+    largest: usize,
+) -> (Vec<usize>, usize) {
+    tune::halve(&means, factor, rows, largest)
+}
+
+/// So many of the rows of `train`, evenly spread over the classes of all rows, if there are any.
+#[pyfunction]
+#[pyo3(signature = (train, count, classes=None))]
+pub(crate) fn thinned<'py>(
+    py: Python<'py>,
+    train: PyReadonlyArray1<'py, i64>,
+    count: usize,
+    classes: Option<PyReadonlyArray1<'py, u32>>,
+) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    let classes = classes.as_ref().map(slice).transpose()?;
+    let thin = tune::thinned(&rows(&train)?, count, classes);
+    Ok(PyArray1::from_iter(py, thin.into_iter().map(|row| row as i64)))
+}
+
+/// The places of the points that are out of a race, by their scores on the splits so far.
+#[pyfunction]
+pub(crate) fn behind(scores: Vec<Vec<f64>>) -> Vec<usize> {
+    tune::behind(&scores)
+}
+
+/// The points of the unit cube that a model of the scores thinks most of; several without scores.
+#[pyfunction]
+pub(crate) fn promising(
+    points: Vec<Vec<f64>>,
+    scores: Vec<f64>,
+    dimensions: usize,
+    seed: u64,
+) -> PyResult<Vec<Vec<f64>>> {
+    tune::promising(&points, &scores, dimensions, seed, &Context::new()).map_err(exception)
 }
 
 fn answered(answer: &Answer<'_>) -> Answered {

@@ -8,6 +8,7 @@
 //! tolerance of the solver.
 
 mod bounds;
+mod elimination;
 mod evaluate;
 mod journal;
 mod metric;
@@ -17,9 +18,11 @@ mod splits;
 mod surrogate;
 
 pub use bounds::{Criterion, criterion};
+pub use elimination::{behind, halve, thinned};
 pub use evaluate::{Answer, Job, Reuse, evaluate};
 pub use journal::Record;
 pub use metric::Metric;
 pub use search::{Found, Judge, Plan, Strategy, Trial, search};
 pub use space::{Axis, Family, Point, Space, Value};
 pub use splits::{Split, repeated};
+pub use surrogate::promising;

@@ -4,22 +4,17 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use super::bounds::{Criterion, criterion};
+use super::elimination::{behind, halve, thinned};
 use super::evaluate::{Answer, Job, Reuse, evaluate};
 use super::journal::{Journal, Record};
-use super::surrogate::promising;
+use super::surrogate::next_points;
 use super::{Family, Metric, Point, Space, Split};
 use crate::context::{Context, Event};
-use crate::data::{Dataset, Labels};
+use crate::data::{ClassOrder, Dataset, Labels};
 use crate::error::{Error, Result};
 use crate::machine::{Machine, ScalingRule};
 use crate::random::Generator;
 use crate::solver::Status;
-
-/// Splits that a race waits for before it takes points out.
-const RACE_FROM: usize = 3;
-
-/// Standard errors of the difference to the leader at which a race takes a point out.
-const RACE_BEHIND: f64 = 3.0;
 
 /// How points are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,7 +125,7 @@ impl Trial {
 pub struct Found {
     /// Everything that was tried, in order.
     pub trials: Vec<Trial>,
-    /// The trial with the best mean on all rows, the first of equals.
+    /// The trial with the best mean on the most rows that any was finished on, the first of equals.
     pub best: Option<usize>,
     /// Why trials are missing, if so.
     pub stopped: Option<Status>,
@@ -244,7 +239,8 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn finish(self) -> Result<Found> {
-        let rows = self.trials.iter().map(|trial| trial.rows).max().unwrap_or(0);
+        let finished = self.trials.iter().filter(|trial| trial.mean().is_some());
+        let rows = finished.map(|trial| trial.rows).max().unwrap_or(0);
         let mut best: Option<(usize, f64)> = None;
         for (t, trial) in self.trials.iter().enumerate().filter(|(_, trial)| trial.rows == rows) {
             if let Some(mean) = trial.mean()
@@ -389,22 +385,23 @@ impl Run<'_> {
             return Err(Error::parameter("halving", "a factor and rows of at least 2", found));
         }
         let splits = self.all_splits();
+        let classes = self.data.labels().classes(ClassOrder::Sorted).ok();
+        let codes = classes.as_ref().map(|classes| &classes.codes[..]);
         let largest = splits.first().map_or(0, |split| split.train.len());
         let mut rows = smallest.min(largest);
-        loop {
-            let part = splits.iter().map(|split| thinned(split, rows, self.data)).collect();
-            let places = self.try_all(points.clone(), Some(part))?;
-            if rows >= largest || self.stopped.is_some() {
-                return Ok(());
-            }
-            let mut order = places;
-            let mean = |t: usize| self.trials[t].mean().unwrap_or(f64::NEG_INFINITY);
-            order.sort_by(|&a, &b| mean(b).total_cmp(&mean(a)).then(a.cmp(&b)));
-            order.truncate(order.len().div_ceil(factor));
-            order.sort_unstable();
-            points = order.iter().map(|&t| self.trials[t].point.clone()).collect();
-            rows = if points.len() == 1 { largest } else { (rows * factor).min(largest) };
+        while !points.is_empty() && self.stopped.is_none() {
+            let part = |split: &Split| Split {
+                train: thinned(&split.train, if rows < largest { rows } else { usize::MAX }, codes),
+                test: split.test.clone(),
+            };
+            let places = self.try_all(points, Some(splits.iter().map(part).collect()))?;
+            let mean = |&t: &usize| self.trials[t].mean().unwrap_or(f64::NAN);
+            let means: Vec<f64> = places.iter().map(mean).collect();
+            let (kept, more) = halve(&means, factor, rows, largest);
+            points = kept.iter().map(|&k| self.trials[places[k]].point.clone()).collect();
+            rows = more;
         }
+        Ok(())
     }
 
     fn race(&mut self, points: Vec<Point>) -> Result<()> {
@@ -425,53 +422,32 @@ impl Run<'_> {
             if self.stopped.is_some() {
                 break;
             }
-            let behind = self.behind(&places, s + 1);
+            let score = |t: usize, s: usize| self.trials[t].records[s].and_then(|r| r.score);
+            let scores = |&t: &usize| (0..=s).map(|s| score(t, s).unwrap_or(f64::NAN)).collect();
+            let lost = behind(&places.iter().map(scores).collect::<Vec<_>>());
             running = places
                 .into_iter()
                 .zip(machines)
-                .filter(|(place, _)| !behind.contains(place))
+                .enumerate()
+                .filter(|(k, _)| !lost.contains(k))
+                .map(|(_, one)| one)
                 .collect();
         }
         Ok(())
     }
 
-    /// The trials that are clearly behind the leader on the first `done` splits, or have failed.
-    fn behind(&self, places: &[usize], done: usize) -> Vec<usize> {
-        let score = |t: usize, s: usize| self.trials[t].records[s].and_then(|r| r.score);
-        let mean = |t: usize| -> Option<f64> {
-            let sum: Option<f64> = (0..done).map(|s| score(t, s)).sum();
-            sum.map(|sum| sum / done as f64)
-        };
-        let better = |best: usize, t: usize| if mean(t) > mean(best) { t } else { best };
-        let Some(leader) = places.iter().copied().reduce(better) else { return Vec::new() };
-        let lost = |t: usize| {
-            let (Some(own), Some(first)) = (mean(t), mean(leader)) else { return true };
-            if done < RACE_FROM || t == leader {
-                return false;
-            }
-            let difference = |s: usize| Some(score(leader, s)? - score(t, s)?);
-            let lead = first - own;
-            let squares: f64 = (0..done).filter_map(difference).map(|d| (d - lead).powi(2)).sum();
-            let error = (squares / ((done - 1) * done) as f64).sqrt();
-            lead > RACE_BEHIND * error && lead > 0.0
-        };
-        places.iter().copied().filter(|&t| lost(t)).collect()
-    }
-
     fn model(&mut self, space: &Space, points: usize) -> Result<()> {
         let mut generator = Generator::new(self.context.seed());
-        let first = (2 * space.axes.len() + 2).min(points);
-        self.try_all(space.random(first, &mut generator), None)?;
         while self.trials.len() < points && self.stopped.is_none() {
-            let known: Vec<(Vec<f64>, f64)> = self
+            let known = self
                 .trials
                 .iter()
-                .filter_map(|trial| Some((space.shares(&trial.point), trial.mean()?)))
-                .collect();
-            let (shares, scores): (Vec<Vec<f64>>, Vec<f64>) = known.into_iter().unzip();
+                .map(|trial| (space.shares(&trial.point), trial.mean().unwrap_or(f64::NAN)));
+            let (shares, scores): (Vec<Vec<f64>>, Vec<f64>) = known.unzip();
             let axes = space.axes.len();
-            let next = promising(&shares, &scores, axes, &mut generator, self.context)?;
-            self.try_all(vec![space.at(&next)], None)?;
+            let mut next = next_points(&shares, &scores, axes, &mut generator, self.context)?;
+            next.truncate(points - self.trials.len());
+            self.try_all(next.iter().map(|shares| space.at(shares)).collect(), None)?;
         }
         Ok(())
     }
@@ -535,21 +511,6 @@ fn estimate(
         context.report(&Event::StageStep { name: "trainings" });
     }
     Ok(None)
-}
-
-/// A split that learns from about `rows` of its rows, evenly spread over each class.
-fn thinned(split: &Split, rows: usize, data: &Dataset) -> Split {
-    let all = split.train.len();
-    if rows >= all {
-        return split.clone();
-    }
-    let mut order = split.train.clone();
-    if let Ok(classes) = data.labels().classes(crate::data::ClassOrder::Sorted) {
-        order.sort_by_key(|&row| (classes.codes[row], row));
-    }
-    let mut train: Vec<usize> = (0..rows).map(|i| order[i * all / rows]).collect();
-    train.sort_unstable();
-    Split { train, test: split.test.clone() }
 }
 
 /// A checksum of what decides the scores of a search.

@@ -1,0 +1,208 @@
+"""Searches in rounds: halving, races and a model of the scores.
+
+Every round is a search of its own over some points and splits; the compiled half decides by its
+scores which points go on or come next. The rounds are then shown as one table.
+"""
+
+from __future__ import annotations
+
+import time
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.stats import rankdata
+from sklearn.base import is_classifier
+from sklearn.model_selection import ParameterGrid, check_cv
+from sklearn.utils import indexable
+from sklearn.utils.multiclass import type_of_target
+
+from widemargin import _core
+from widemargin._search import SVCSearchCV, parameter_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from widemargin._space import Space
+
+    Point = dict[str, Any]
+    Splits = Sequence[tuple[NDArray[Any], NDArray[Any]]]
+    Table = dict[str, NDArray[Any]]
+
+#: What scikit-learn says where every training of a search failed.
+_ALL_FAILED = "fits failed"
+
+
+class Rounds:
+    """A search whose points are tried in rounds over the same splits."""
+
+    def __init__(self, search: SVCSearchCV, X: Any, y: Any) -> None:
+        self._search = search
+        self._X, self._y = indexable(X, y)
+        splitter = check_cv(search.cv, y, classifier=is_classifier(search.estimator))
+        self._splits = [
+            (np.asarray(train, dtype=np.int64), np.asarray(test, dtype=np.int64))
+            for train, test in splitter.split(self._X, self._y)
+        ]
+        limit = search.max_time
+        self._ends = np.inf if limit is None else time.monotonic() + limit
+        self._first: SVCSearchCV | None = None
+        self._metric = "score"
+
+    def halve(self, factor: int, smallest: int) -> SVCSearchCV:
+        """Try the grid on few rows, then the best points on more."""
+        points = list(ParameterGrid(self._search.param_grid))
+        largest = len(self._splits[0][0])
+        rows = min(smallest, largest)
+        classes = None
+        kind = type_of_target(self._y) if is_classifier(self._search.estimator) else None
+        if kind in ("binary", "multiclass"):
+            classes = np.unique(self._y, return_inverse=True)[1].astype(np.uint32)
+        tables: list[Table] = []
+        tried: list[Point] = []
+        while points and self._goes_on():
+            splits = self._splits
+            if rows < largest:
+                splits = [(_core.thinned(train, rows, classes), test) for train, test in splits]
+            table = self._try(points, splits)
+            marks = {"iter": len(tables), "n_resources": rows}
+            tables.append({n: np.full(len(points), v) for n, v in marks.items()} | table)
+            tried += points
+            kept, rows = _core.halve(self._means(table).tolist(), factor, rows, largest)
+            points = [points[k] for k in kept]
+        results = _stacked(tables)
+        finished = results["iter"][~np.isnan(self._means(results))]
+        return self._conclude(results, tried, results["iter"] == max(finished, default=0))
+
+    def race(self) -> SVCSearchCV:
+        """Try the grid split by split, without the points that are clearly behind."""
+        points = list(ParameterGrid(self._search.param_grid))
+        running = np.arange(len(points))
+        parts: Table = {}
+        for s, split in enumerate(self._splits):
+            if not len(running) or not self._goes_on():
+                break
+            table = self._try([points[k] for k in running], [split])
+            for part, column in _of_one_split(table).items():
+                empty = np.full((len(points), len(self._splits)), np.nan)
+                parts.setdefault(part, empty)[running, s] = column
+            scores = parts[f"test_{self._metric}"][running, : s + 1]
+            running = np.delete(running, _core.behind(scores.tolist()))
+        return self._conclude(_of_all_splits(parts), points)
+
+    def model(self, space: Space, count: int, generator: np.random.RandomState) -> SVCSearchCV:
+        """Try points at random, then those that a model of the scores thinks most of."""
+        tables: list[Table] = []
+        tried: list[Point] = []
+        places: list[list[float]] = []
+        scores = np.empty(0)
+        while len(tried) < count and self._goes_on():
+            seed = int(generator.randint(np.iinfo("i").max))
+            looks = _core.promising(places, scores.tolist(), space.dimensions, seed)
+            chosen = [space.at(shares) for shares in looks[: count - len(tried)]]
+            tables.append(self._try([point for point, _ in chosen], self._splits))
+            tried += [point for point, _ in chosen]
+            places += [place for _, place in chosen]
+            scores = np.append(scores, self._means(tables[-1]))
+        return self._conclude(_stacked(tables), tried)
+
+    def _goes_on(self) -> bool:
+        """Tell whether there is time for a round; there is for the first."""
+        return self._first is None or time.monotonic() < self._ends
+
+    def _means(self, table: Table) -> NDArray[Any]:
+        return table[f"mean_test_{self._metric}"]
+
+    def _try(self, points: list[Point], splits: Splits) -> Table:
+        """Search some points on some splits; NaN where a later round failed as a whole."""
+        left = max(self._ends - time.monotonic(), 1e-3)
+        changes = {
+            "param_grid": [{name: [value] for name, value in point.items()} for point in points],
+            "cv": splits,
+            "refit": False,
+            "max_time": None if np.isinf(left) else left,
+        }
+        search = SVCSearchCV(**{**self._search.get_params(deep=False), **changes})
+        try:
+            search.fit(self._X, self._y)
+        except ValueError as error:
+            if self._first is None or _ALL_FAILED not in str(error):
+                raise
+            return {name: np.full(len(points), np.nan) for name in _scores(self._first)}
+        if self._first is None:
+            self._first = search
+            if search.multimetric_:
+                self._metric = self._search.refit
+                if f"mean_test_{self._metric}" not in search.cv_results_:
+                    raise ValueError("this method needs one metric to go by: name it in refit")
+        return _scores(search)
+
+    def _conclude(
+        self, results: Table, points: list[Point], eligible: NDArray[Any] | bool = True
+    ) -> SVCSearchCV:
+        """Show the rounds as one search, and train the best point on all rows."""
+        search, first = self._search, self._first
+        assert first is not None
+        times = {name: results.pop(name) for name in list(results) if name.endswith("_time")}
+        search.cv_results_ = {**times, **parameter_columns(points), "params": points, **results}
+        search.scorer_, search.multimetric_ = first.scorer_, first.multimetric_
+        search.n_splits_ = len(self._splits)
+        means = np.where(eligible, self._means(results), np.nan)
+        if np.isnan(means).all():
+            reason = "all failed on some, or max_time was too short"
+            raise ValueError(f"no point has a score on every split: {reason}")
+        if callable(search.refit):
+            search.best_index_ = search.refit(search.cv_results_)
+            if not isinstance(search.best_index_, Integral):
+                raise TypeError(f"refit has to return an integer, not {search.best_index_!r}")
+        else:
+            search.best_index_ = int(np.nanargmax(means))
+            search.best_score_ = float(means[search.best_index_])
+        search.best_params_ = points[search.best_index_]
+        if search.refit:
+            search._refit(self._X, self._y)
+        return search
+
+
+def _scores(search: SVCSearchCV) -> Table:
+    """Return the columns that are about scores and times."""
+    columns = search.cv_results_.items()
+    return {n: c for n, c in columns if n != "params" and not n.startswith("param_")}
+
+
+def _of_one_split(table: Table) -> Table:
+    """Return what a round of one split found, by kind."""
+    scores = {n.removeprefix("split0_"): c for n, c in table.items() if n.startswith("split0_")}
+    return scores | {kind: table[f"mean_{kind}"] for kind in ("fit_time", "score_time")}
+
+
+def _of_all_splits(parts: Table) -> Table:
+    """Return columns of values by kind, point and split; times are those of the splits tried."""
+    results: Table = {}
+    for part, values in parts.items():
+        if part in ("fit_time", "score_time"):
+            values = np.ma.masked_invalid(values)
+        else:
+            results |= {f"split{s}_{part}": column for s, column in enumerate(values.T)}
+        results[f"mean_{part}"] = np.ma.filled(values.mean(axis=1), 0.0)
+        results[f"std_{part}"] = np.ma.filled(values.std(axis=1), 0.0)
+        if part.startswith("test_"):
+            results[f"rank_{part}"] = _ranks(results[f"mean_{part}"])
+    return results
+
+
+def _stacked(tables: list[Table]) -> Table:
+    """Return the rows of all rounds, ranked together."""
+    results = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+    for name in results:
+        if name.startswith("rank_"):
+            results[name] = _ranks(results[f"mean_{name.removeprefix('rank_')}"])
+    return results
+
+
+def _ranks(means: NDArray[Any]) -> NDArray[np.int32]:
+    """Return the ranks of means as `GridSearchCV` gives them: from 1, without a mean last."""
+    ranks = rankdata(-np.nan_to_num(means, nan=-np.inf), method="min")
+    return np.asarray(ranks, dtype=np.int32)
