@@ -280,6 +280,21 @@ def test_a_search_keeps_to_its_time(cancer):
         SVCSearchCV(SVC(), GRID, max_time=1e-9).fit(X, y)
 
 
+@pytest.mark.parametrize("method", ["halving", "model"])
+def test_the_first_round_is_kept_when_time_is_over(wine, method):
+    X, y = wine
+    pipeline = make_pipeline(StandardScaler(), SVC())
+    grid = {"svc__C": [0.01, 1.0, 100.0], "svc__gamma": [0.001, 0.1]}
+    search = tune(
+        pipeline, X, y, grid, method=method, min_rows=40, random_state=0, cv=3, max_time=1e-6
+    )
+    scores = search.cv_results_["mean_test_score"]
+    assert len(scores) == 6
+    assert search.best_score_ == scores.max()
+    with pytest.raises(ValueError, match="no point has a score on every split"):
+        tune(pipeline, X, y, grid, method="race", cv=3, max_time=1e-6)
+
+
 def test_interruption():
     script = textwrap.dedent(
         """

@@ -335,6 +335,31 @@ fn a_time_limit_leaves_what_was_finished() {
 }
 
 #[test]
+fn a_search_stopped_between_rounds_keeps_the_last_finished_one() {
+    let data = iris();
+    let family = |point: &Point| -> Result<Box<dyn Machine>> { Ok(Box::new(svc(point))) };
+    let token = CancelToken::new();
+    let (stop, rounds) = (token.clone(), std::sync::atomic::AtomicUsize::new(0));
+    let context =
+        Context::new().with_cancel_token(token).with_observer(move |event: &widemargin::Event| {
+            if matches!(event, widemargin::Event::Stage { .. })
+                && rounds.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 1
+            {
+                stop.cancel();
+            }
+        });
+    let halving = Strategy::Halving { factor: 3, smallest: 20 };
+    let plan = plan(&data, halving, Metric::Accuracy);
+    let found = search(&family, &space(), &data, &plan, None, &context).unwrap();
+    assert!(found.stopped.is_some());
+    let best = found.best().unwrap();
+    assert_eq!(best.rows, 20);
+    let first = found.trials.iter().filter(|trial| trial.rows == 20);
+    let highest = first.filter_map(|trial| trial.mean()).fold(f64::NEG_INFINITY, f64::max);
+    assert_eq!(best.mean(), Some(highest));
+}
+
+#[test]
 fn machines_that_refuse_are_passed_over() {
     let data = iris();
     let family = |point: &Point| -> Result<Box<dyn Machine>> {
