@@ -37,6 +37,21 @@ pub trait LinearRows: Sync {
     /// Calls `visit(column, value)` for the stored values of row `i` and the bias.
     fn visit(&self, i: usize, visit: impl FnMut(usize, f64));
 
+    /// Adds factor · xᵢxᵢᵀ to a square row-major matrix, every pair of features on one side of the
+    /// diagonal only, whichever that is.
+    ///
+    /// # Panics
+    /// When there is no row `i` or the matrix is smaller than the square of [`width`](Self::width).
+    fn add_pairs(&self, i: usize, factor: f64, matrix: &mut [f64]) {
+        let width = self.width();
+        let mut row: Vec<(usize, f64)> = Vec::new();
+        self.visit(i, |j, value| row.push((j, value)));
+        for (at, &(j, x)) in row.iter().enumerate() {
+            let (line, own) = (&mut matrix[j * width..][..width], factor * x);
+            row[..=at].iter().for_each(|&(k, other)| line[k] += own * other);
+        }
+    }
+
     /// ‖xᵢ‖²
     fn squared_norm(&self, i: usize) -> f64 {
         let mut sum = 0.0;
@@ -190,6 +205,32 @@ impl<V: Stored> LinearRows for SparseRows<'_, V> {
         }
         if let Some(bias) = self.bias {
             weights[self.columns] += factor * bias;
+        }
+    }
+
+    #[inline(always)]
+    fn add_pairs(&self, i: usize, factor: f64, matrix: &mut [f64]) {
+        let width = self.width();
+        assert!(matrix.len() >= width * width, "a cell for every pair");
+        let (indices, values) = self.row(i);
+        for at in 0..indices.len() {
+            // SAFETY: `new` checked that every index is below the width, and rows are as long as
+            // their values.
+            unsafe {
+                let start = *indices.get_unchecked(at) as usize * width;
+                let own = factor * values.get_unchecked(at).double();
+                for b in 0..=at {
+                    let k = start + *indices.get_unchecked(b) as usize;
+                    *matrix.get_unchecked_mut(k) += own * values.get_unchecked(b).double();
+                }
+            }
+        }
+        if let Some(bias) = self.bias {
+            let line = &mut matrix[self.columns * width..][..width];
+            for (&j, value) in indices.iter().zip(values) {
+                line[j as usize] += factor * bias * value.double();
+            }
+            line[self.columns] += factor * bias * bias;
         }
     }
 
@@ -437,6 +478,16 @@ mod tests {
             let mut added = weights.clone();
             rows.add(i, 0.25, &mut added);
             assert!(added.iter().zip(&moved).all(|(a, b)| (a - b).abs() < 1e-15), "row {i}");
+            let width = rows.width();
+            let mut pairs = vec![0.0; width * width];
+            rows.add_pairs(i, 0.5, &mut pairs);
+            rows.visit(i, |j, v| {
+                rows.visit(i, |k, other| {
+                    let other_side = if j == k { 0.0 } else { pairs[k * width + j] };
+                    let found = pairs[j * width + k] + other_side;
+                    assert!((found - 0.5 * v * other).abs() < 1e-15, "row {i}: {j}, {k}");
+                });
+            });
         }
     }
 

@@ -20,7 +20,9 @@ use crate::machine::fit::Machine;
 use crate::machine::model::{MachineKind, Model, Training};
 use crate::machine::parameters::ClassWeights;
 use crate::solver::Outcome;
-use crate::solver::linear::{Choices, Columns, Loss, Solution, solve_crammer_singer};
+use crate::solver::linear::{
+    Choices, Columns, Loss, Solution, needs_columns, solve_crammer_singer,
+};
 
 /// A linear classifier; with the logistic loss it is logistic regression and has probabilities.
 ///
@@ -197,7 +199,8 @@ impl RowTask for Fit<'_> {
         let plan = self.svc.plan();
         let width = self.data.columns();
         let algorithm = plan.algorithm(rows.rows(), width, rows.nonzeros(), self.functions)?;
-        let columns = (algorithm == Algorithm::Sparse).then(|| Columns::new(rows));
+        let columns =
+            (algorithm == Algorithm::Sparse && needs_columns(rows)).then(|| Columns::new(rows));
         let solved = self.one_vs_rest(rows, order, columns.as_ref(), &plan, algorithm)?;
         (0..self.path.len())
             .map(|at| {

@@ -13,7 +13,9 @@ use super::solve::{Algorithm, Plan, Start};
 use crate::context::{Context, Event, SolvedFunction};
 use crate::error::Result;
 use crate::kernel::{LinearRows, RowLists};
-use crate::solver::linear::{Columns, Rivals, Solution, solve_abreast};
+use crate::solver::linear::{
+    Columns, Loss, Rivals, Solution, solve_abreast, solve_logistic_abreast,
+};
 
 /// Functions that are learnt side by side on one thread, and on every one of several.
 const WIDE: usize = 8;
@@ -138,15 +140,12 @@ impl Fit<'_> {
             let starts: Vec<Option<Vec<f64>>> = functions.clone().map(start).collect();
             let starts: Vec<Option<&[f64]>> = starts.iter().map(Option::as_deref).collect();
             let options = plan.options(plan.tolerance(algorithm));
-            let solutions = solve_abreast::<L, R>(
-                rows,
-                lists,
-                &rivals,
-                functions.clone(),
-                &options,
-                &starts,
-                context,
-            );
+            let solve = match plan.loss {
+                Loss::Logistic => solve_logistic_abreast::<L, R>,
+                _ => solve_abreast::<L, R>,
+            };
+            let solutions =
+                solve(rows, lists, &rivals, functions.clone(), &options, &starts, context);
             for (f, solution) in functions.clone().zip(&solutions) {
                 self.report(f, solution, &rivals.sides(f).1);
             }

@@ -118,7 +118,7 @@ impl Plan {
     pub(super) fn is_abreast(&self, algorithm: Algorithm) -> bool {
         algorithm == Algorithm::Dual
             && self.bias != Bias::Free
-            && matches!(self.loss, Loss::Hinge | Loss::SquaredHinge)
+            && matches!(self.loss, Loss::Hinge | Loss::SquaredHinge | Loss::Logistic)
     }
 
     /// Solves one problem; `start` holds weights of a related one, or its dual variables.
@@ -142,12 +142,9 @@ impl Plan {
         let scaled = self.options(tol * balance(&problem));
         match algorithm {
             Algorithm::Newton => solve_newton(rows, &problem, &scaled, weights, free, context),
-            Algorithm::Sparse => match columns {
-                Some(columns) => solve_sparse(columns, &problem, &scaled, weights, free, context),
-                None => {
-                    solve_sparse(&Columns::new(rows), &problem, &scaled, weights, free, context)
-                }
-            },
+            Algorithm::Sparse => {
+                solve_sparse(rows, columns, &problem, &scaled, weights, free, context)
+            }
             Algorithm::Dual if self.loss == Loss::Logistic => {
                 solve_logistic_dual(rows, &problem, &self.options(tol), dual, context)
             }

@@ -26,7 +26,7 @@ const ENDLESS: f64 = 1e150;
 /// The problems: class k of `classes` against the rest.
 #[derive(Clone, Copy, Debug)]
 pub struct Rivals<'a> {
-    /// Hinge or squared hinge.
+    /// Hinge or squared hinge here, logistic for `solve_logistic_abreast`.
     pub loss: Loss,
     /// The class of every row.
     pub codes: &'a [u32],

@@ -87,28 +87,4 @@ impl Columns {
             }
         }
     }
-
-    /// The columns of one row out of every `stride`, the same as those of a
-    /// [`Sample`](super::sample::Sample).
-    pub(super) fn sample(&self, picked: &[u32]) -> Self {
-        let mut place = vec![u32::MAX; self.height];
-        for (at, &i) in picked.iter().enumerate() {
-            place[i as usize] = at as u32;
-        }
-        let (mut starts, mut rows, mut values) = (vec![0], Vec::new(), Vec::new());
-        for j in 0..self.width() {
-            self.visit(j, |i, x| {
-                if place[i] != u32::MAX {
-                    rows.push(place[i]);
-                    values.push(x);
-                }
-            });
-            starts.push(rows.len());
-        }
-        let values = match self.values {
-            Values::Ones => Values::Ones,
-            _ => Values::Double(values),
-        };
-        Self { starts, rows, values, height: picked.len() }
-    }
 }

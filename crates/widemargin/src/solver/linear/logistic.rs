@@ -6,6 +6,7 @@
 
 use super::problem::{Options, Passes, Problem, Solution, primal, squared_norm};
 use super::products::{Listed, Products};
+use super::tall::{Penalty, suits};
 use super::variable::BlockReport;
 use crate::context::Context;
 use crate::kernel::{LinearRows, fetch};
@@ -13,7 +14,23 @@ use crate::random::Generator;
 use crate::solver::Status;
 
 /// Newton steps for one variable.
-const MOST_STEPS: usize = 100;
+pub(super) const MOST_STEPS: usize = 100;
+
+/// How closely a variable is minimised in the beginning.
+pub(super) const FIRST_PRECISION: f64 = 1e-2;
+
+/// How closely a variable is minimised in the end.
+pub(super) fn finest_precision(tol: f64) -> f64 {
+    tol.min(1e-8)
+}
+
+/// The least that a variable of this cost can be, and the least that it can be short of it.
+pub(super) fn least_variable(cost: f64) -> f64 {
+    (1e-3 * cost).min(1e-8)
+}
+
+/// How far from the optimum the weights of a guess may be, by their gradient relative to that at 0.
+const GUESS: f64 = 1e-5;
 
 /// Rows ahead of the current one that are fetched.
 const AHEAD: usize = 4;
@@ -90,7 +107,7 @@ impl LogisticDescent {
     ) -> Self {
         let variable = |i: usize| {
             let cost = problem.costs[i];
-            let least = (1e-3 * cost).min(1e-8);
+            let least = least_variable(cost);
             let alpha = start.map_or(least, |s| s[i].abs().clamp(least, cost - least));
             let parts = [alpha, cost - alpha];
             let (odds, square) = ((parts[0] / parts[1]).ln(), rows.squared_norm(i));
@@ -99,7 +116,7 @@ impl LogisticDescent {
         let variables: Vec<Variable> = (0..rows.rows()).map(variable).collect();
         let costs = |i: &u32| variables[*i as usize].cost > 0.0;
         let order = (0..rows.rows() as u32).filter(costs).collect();
-        Self { variables, order, precision: 1e-2, finest: tol.min(1e-8) }
+        Self { variables, order, precision: FIRST_PRECISION, finest: finest_precision(tol) }
     }
 
     /// Adds to weights what the variables contribute whose `start` is 0.
@@ -193,7 +210,8 @@ impl LogisticDescent {
     }
 }
 
-/// Solves the dual of a logistic problem, from the dual variables `start` or nearly 0.
+/// Solves the dual of a logistic problem, from the dual variables `start`, those that belong to a
+/// guess of the weights where rows abound, or nearly 0.
 ///
 /// The tolerance bounds the largest gradient of the dual.
 pub fn solve<R: LinearRows>(
@@ -203,6 +221,22 @@ pub fn solve<R: LinearRows>(
     start: Option<&[f64]>,
     context: &Context,
 ) -> Solution {
+    let guessed = match start {
+        None if suits(rows, Penalty::Squares) => {
+            let options = Options { tol: GUESS, ..*options };
+            Some(super::tall::solve(
+                rows,
+                problem,
+                Penalty::Squares,
+                &options,
+                None,
+                false,
+                context,
+            ))
+        }
+        _ => None,
+    };
+    let start = start.or(guessed.as_ref().map(|guess| &guess.dual[..]));
     let mut descent = LogisticDescent::new(rows, problem, start, options.tol);
     let mut weights = Products::new(rows, context).transposed(&Listed::new(&descent.dual()));
     let mut generator = Generator::new(context.seed());

@@ -6,12 +6,15 @@
 //! its own source.
 
 mod abreast;
+mod bends;
 mod buckets;
 mod columns;
 mod crammer_singer;
 mod dual;
 mod logistic;
+mod logistic_abreast;
 mod meeting;
+mod model;
 mod newton;
 mod one_class;
 mod pace;
@@ -23,6 +26,7 @@ mod sample;
 mod slots;
 mod sparse_weights;
 mod sweep;
+mod tall;
 mod variable;
 
 pub use abreast::{Rivals, solve as solve_abreast};
@@ -31,8 +35,9 @@ pub use columns::Columns;
 pub use crammer_singer::{Choices, solve as solve_crammer_singer};
 pub use dual::{Descent, solve as solve_dual};
 pub use logistic::{LogisticDescent, solve as solve_logistic_dual};
+pub use logistic_abreast::solve as solve_logistic_abreast;
 pub use newton::{conjugate, solve as solve_newton};
 pub use one_class::{Half, solve as solve_one_class};
 pub use problem::{Loss, Options, Problem, Solution};
-pub use sparse_weights::solve as solve_sparse;
+pub use sparse_weights::{needs_columns, solve as solve_sparse};
 pub use variable::BlockReport;

@@ -11,6 +11,7 @@ use super::preconditioner::Preconditioner;
 use super::problem::{Loss, Options, Passes, Problem, Solution, add_scaled, inner, squared_norm};
 use super::products::{Listed, Products};
 use super::sample::{COARSE, STRIDE, Sample, is_worthwhile};
+use super::tall::{Penalty, suits};
 use crate::context::Context;
 use crate::kernel::LinearRows;
 use crate::solver::Status;
@@ -45,6 +46,10 @@ pub fn solve<R: LinearRows>(
     free_bias: bool,
     context: &Context,
 ) -> Solution {
+    if suits(rows, Penalty::Squares) {
+        let penalty = Penalty::Squares;
+        return super::tall::solve(rows, problem, penalty, options, start, free_bias, context);
+    }
     let guessed = match start {
         Some(_) => None,
         None => guess(rows, problem, options, free_bias, context),
@@ -53,7 +58,7 @@ pub fn solve<R: LinearRows>(
 }
 
 /// Newton's steps from `start` or 0.
-fn descend<R: LinearRows>(
+pub(super) fn descend<R: LinearRows>(
     rows: &R,
     problem: &Problem<'_>,
     options: &Options,
@@ -156,11 +161,8 @@ fn guess<R: LinearRows>(
     context: &Context,
 ) -> Option<Vec<f64>> {
     if is_worthwhile(rows.rows(), rows.width()) {
-        let sample = Sample::new(rows, context.seed());
-        let scaled: Vec<f64> =
-            sample.of(problem.costs).into_iter().map(|c| c * STRIDE as f64).collect();
-        let targets = sample.of(problem.targets);
-        let problem = Problem { targets: &targets, costs: &scaled, ..*problem };
+        let sample = Sample::new(rows, problem, STRIDE, context.seed());
+        let problem = sample.problem(problem.loss);
         let options = Options { tol: options.tol.max(COARSE), ..*options };
         return Some(descend(&sample, &problem, &options, None, free_bias, context).weights);
     }

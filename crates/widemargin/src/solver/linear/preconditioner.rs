@@ -3,9 +3,7 @@
 //! Where a sample of the rows determines all weights, the Hessian of the sample, factored; where it
 //! does not, a mixture of the identity and the diagonal (Hsia, Chiang and Lin, 2018).
 
-use rayon::prelude::*;
-
-use super::problem::add_scaled;
+use super::model::{LEAST_CHARGE, gram};
 use super::products::{Listed, Products};
 use crate::context::Context;
 use crate::kernel::LinearRows;
@@ -23,12 +21,6 @@ const FACTOR_WORK: usize = 8;
 
 /// Work of the sample's Hessian, for every stored value of the table.
 const SAMPLE_WORK: usize = 4;
-
-/// Parts of the sample, whose Hessians are added up side by side.
-const PARTS: usize = 4;
-
-/// Charge of a weight that is free, so that the factor exists.
-const LEAST_CHARGE: f64 = 1e-3;
 
 /// M ≈ H
 pub(super) enum Preconditioner {
@@ -90,36 +82,12 @@ fn sampled<R: LinearRows>(
 ) -> Option<Cholesky> {
     let width = rows.width();
     let mut generator = Generator::new(context.seed());
-    let picked: Vec<(usize, f64)> =
-        curvatures.iter().filter(|_| generator.bits().is_multiple_of(stride as u64)).collect();
-    let sum = |part: &[(usize, f64)]| {
-        let mut matrix = vec![0.0; width * width];
-        let mut row: Vec<(usize, f64)> = Vec::new();
-        for &(i, curvature) in part {
-            let factor = stride as f64 * curvature;
-            row.clear();
-            rows.visit(i, |j, value| row.push((j, value)));
-            for &(j, x) in &row {
-                let (line, own) = (&mut matrix[j * width..][..=j], factor * x);
-                for &(k, other) in &row {
-                    if k <= j {
-                        line[k] += own * other;
-                    }
-                }
-            }
-        }
-        matrix
-    };
-    let length = picked.len().div_ceil(PARTS).max(1);
-    let parts: Vec<Vec<f64>> = if context.is_parallel() {
-        picked.par_chunks(length).map(sum).collect()
-    } else {
-        picked.chunks(length).map(sum).collect()
-    };
-    let mut matrix = vec![0.0; width * width];
-    for part in parts {
-        add_scaled(&mut matrix, 1.0, &part);
-    }
+    let picked: Vec<(usize, f64)> = curvatures
+        .iter()
+        .filter(|_| generator.bits().is_multiple_of(stride as u64))
+        .map(|(i, curvature)| (i, stride as f64 * curvature))
+        .collect();
+    let mut matrix = gram(rows, &picked, context);
     for (j, charge) in charge.iter().enumerate() {
         matrix[j * width + j] += charge.max(LEAST_CHARGE);
     }

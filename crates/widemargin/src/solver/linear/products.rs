@@ -88,6 +88,21 @@ impl<'a, R: LinearRows> Products<'a, R> {
         }
     }
 
+    /// The same where each part of the rows has its part of a list.
+    pub(super) fn of_parts_mut<T: Send>(
+        &self,
+        list: &mut [f64],
+        work: impl Fn(usize, &mut [f64]) -> T + Sync,
+    ) -> Vec<T> {
+        if self.parallel {
+            let parts = list.par_chunks_mut(self.part).enumerate();
+            parts.map(|(p, list)| work(p * self.part, list)).collect()
+        } else {
+            let parts = list.chunks_mut(self.part).enumerate();
+            parts.map(|(p, list)| work(p * self.part, list)).collect()
+        }
+    }
+
     /// Xw
     pub(super) fn values(&self, weights: &[f64]) -> Vec<f64> {
         let mut values = vec![0.0; self.rows.rows()];

@@ -1,5 +1,6 @@
 //! Some rows of a table in the place of all, for a first guess of the weights.
 
+use super::problem::{Loss, Problem};
 use crate::kernel::LinearRows;
 use crate::random::Generator;
 
@@ -17,31 +18,57 @@ pub(super) fn is_worthwhile(rows: usize, width: usize) -> bool {
     rows >= STRIDE * ROWS_PER_WEIGHT * width
 }
 
-/// A row at random out of every [`STRIDE`].
-pub(super) fn pick(rows: usize, seed: u64) -> Vec<u32> {
-    let mut generator = Generator::new(seed);
-    let pick = |start: usize| {
-        let room = STRIDE.min(rows - start);
-        (start + generator.bits() as usize % room) as u32
-    };
-    (0..rows).step_by(STRIDE).map(pick).collect()
-}
-
-/// One row out of every [`STRIDE`].
+/// One row out of every so many, both sides of two as equal in number as they allow, with costs
+/// that make up for it.
 pub(super) struct Sample<'a, R> {
     rows: &'a R,
     picked: Vec<u32>,
+    targets: Vec<f64>,
+    costs: Vec<f64>,
 }
 
 impl<'a, R: LinearRows> Sample<'a, R> {
-    pub(super) fn new(rows: &'a R, seed: u64) -> Self {
-        Self { rows, picked: pick(rows.rows(), seed) }
+    /// A row at random out of about every `stride`.
+    pub(super) fn new(rows: &'a R, problem: &Problem<'_>, stride: usize, seed: u64) -> Self {
+        let sided = problem.loss.tube() == 0.0;
+        let side = |i: usize| usize::from(sided && problem.targets[i] > 0.0);
+        let mut sides = [0; 2];
+        (0..rows.rows()).for_each(|i| sides[side(i)] += 1);
+        let strides = strides(sides, stride);
+        let mut generator = Generator::new(seed);
+        let (mut seen, mut chosen) = ([0; 2], [0; 2]);
+        let mut sample = Self { rows, picked: vec![], targets: vec![], costs: vec![] };
+        for i in 0..rows.rows() {
+            let s = side(i);
+            if seen[s] == 0 {
+                chosen[s] = generator.below(strides[s].min(sides[s]));
+            }
+            if seen[s] == chosen[s] {
+                sample.picked.push(i as u32);
+                sample.targets.push(problem.targets[i]);
+                sample.costs.push(strides[s] as f64 * problem.costs[i]);
+            }
+            seen[s] = (seen[s] + 1) % strides[s];
+            sides[s] -= 1;
+        }
+        sample
     }
 
-    /// The entries of a list that belong to the rows of the sample.
-    pub(super) fn of(&self, list: &[f64]) -> Vec<f64> {
-        self.picked.iter().map(|&i| list[i as usize]).collect()
+    /// The problem of the sample.
+    pub(super) fn problem(&self, loss: Loss) -> Problem<'_> {
+        Problem { loss, targets: &self.targets, costs: &self.costs, shift: 0.0 }
     }
+}
+
+/// One row in how many of each side makes one in `stride` of all.
+fn strides(sides: [usize; 2], stride: usize) -> [usize; 2] {
+    let wanted = ((sides[0] + sides[1]) / stride).max(1);
+    let rare = usize::from(sides[1] < sides[0]);
+    let own = (2 * sides[rare]).div_ceil(wanted).max(1);
+    let rest = (wanted - (sides[rare] / own).min(wanted - 1)).max(1);
+    let mut strides = [(sides[1 - rare]).div_ceil(rest).max(1); 2];
+    strides[rare] = own;
+    strides
 }
 
 impl<R: LinearRows> LinearRows for Sample<'_, R> {
@@ -54,7 +81,7 @@ impl<R: LinearRows> LinearRows for Sample<'_, R> {
     }
 
     fn nonzeros(&self) -> usize {
-        self.rows.nonzeros() / STRIDE
+        self.rows.nonzeros() / self.rows.rows().max(1) * self.picked.len()
     }
 
     #[inline(always)]
@@ -72,6 +99,11 @@ impl<R: LinearRows> LinearRows for Sample<'_, R> {
         if let Some(&row) = self.picked.get(i) {
             self.rows.prefetch(row as usize);
         }
+    }
+
+    #[inline(always)]
+    fn add_pairs(&self, i: usize, factor: f64, matrix: &mut [f64]) {
+        self.rows.add_pairs(self.picked[i] as usize, factor, matrix);
     }
 
     #[inline(always)]

@@ -8,8 +8,9 @@
 use super::columns::Columns;
 use super::newton::conjugate;
 use super::problem::{Options, Passes, Problem, Solution};
-use super::sample::{COARSE, STRIDE, is_worthwhile, pick};
+use super::tall::{Penalty, suits};
 use crate::context::Context;
+use crate::kernel::LinearRows;
 use crate::random::Generator;
 use crate::solver::Status;
 
@@ -26,53 +27,41 @@ const SUFFICIENT: f64 = 0.01;
 const MOST_STALLS: usize = 20;
 
 /// Moves of a weight that do not count; a weight this small is what rounding left of 0.
-const SMALLEST_MOVE: f64 = 1e-12;
+pub(super) const SMALLEST_MOVE: f64 = 1e-12;
 
 /// Added to every curvature, so that none is 0.
 const RIDGE: f64 = 1e-12;
 
+/// Whether coordinates are descended over columns; tall tables need none.
+pub fn needs_columns<R: LinearRows>(rows: &R) -> bool {
+    !suits(rows, Penalty::Absolutes)
+}
+
 /// Solves a problem with a smooth loss for sparse weights, from `start` or 0; the last weight is
-/// free of charge when `free_bias` is set.
+/// free of charge when `free_bias` is set. Without `columns` it makes them where it needs them.
 ///
 /// The tolerance bounds the sum of the violations of all weights relative to that at 0.
-pub fn solve(
-    columns: &Columns,
+pub fn solve<R: LinearRows>(
+    rows: &R,
+    columns: Option<&Columns>,
     problem: &Problem<'_>,
     options: &Options,
     start: Option<&[f64]>,
     free_bias: bool,
     context: &Context,
 ) -> Solution {
-    let guessed = match start {
-        Some(_) => None,
-        None => guess(columns, problem, options, free_bias, context),
-    };
-    descend(columns, problem, options, start.or(guessed.as_deref()), free_bias, context)
-}
-
-/// The weights of a sample, where rows abound.
-fn guess(
-    columns: &Columns,
-    problem: &Problem<'_>,
-    options: &Options,
-    free_bias: bool,
-    context: &Context,
-) -> Option<Vec<f64>> {
-    if !is_worthwhile(columns.height(), columns.width()) {
-        return None;
+    match columns {
+        _ if !needs_columns(rows) => {
+            let penalty = Penalty::Absolutes;
+            super::tall::solve(rows, problem, penalty, options, start, free_bias, context)
+        }
+        Some(columns) => descend(columns, problem, options, start, free_bias, context),
+        None => descend(&Columns::new(rows), problem, options, start, free_bias, context),
     }
-    let picked = pick(columns.height(), context.seed());
-    let targets: Vec<f64> = picked.iter().map(|&i| problem.targets[i as usize]).collect();
-    let costs: Vec<f64> =
-        picked.iter().map(|&i| STRIDE as f64 * problem.costs[i as usize]).collect();
-    let problem = Problem { targets: &targets, costs: &costs, ..*problem };
-    let options = Options { tol: options.tol.max(COARSE), ..*options };
-    let sample = columns.sample(&picked);
-    Some(descend(&sample, &problem, &options, None, free_bias, context).weights)
 }
 
 /// Outer steps from `start` or 0.
-fn descend(
+pub(super) fn descend(
     columns: &Columns,
     problem: &Problem<'_>,
     options: &Options,
@@ -155,7 +144,8 @@ fn descend(
         }
     };
     let violation = state.survey(&all, f64::INFINITY).1.sum / at_zero.max(f64::MIN_POSITIVE);
-    let (beta, dual) = state.dual();
+    let beta = state.bends.iter().map(|bend| -bend[0]).collect();
+    let (beta, dual) = scaled_dual(problem, &state.gradient, &state.charge, beta);
     let outcome = passes.outcome(status, state.objective(), dual, violation);
     Solution { weights: state.weights, dual: beta, outcome }
 }
@@ -316,21 +306,27 @@ impl Lasso<'_> {
             }
         }
     }
+}
 
-    /// −Cᵢℓ′ scaled until |Σ βᵢxᵢⱼ| ≤ 1, and its objective.
-    fn dual(&self) -> (Vec<f64>, f64) {
-        let charged = self.gradient.iter().zip(&self.charge).filter(|(_, c)| **c > 0.0);
-        let largest = charged.map(|(g, _)| g.abs()).fold(1.0, f64::max);
-        let beta: Vec<f64> = self.bends.iter().map(|bend| -bend[0] / largest).collect();
-        let Problem { loss, targets, costs, .. } = *self.problem;
-        let terms = (0..beta.len()).map(|i| conjugate(loss, beta[i], targets[i], costs[i]));
-        let dual = -terms.sum::<f64>();
-        (beta, dual)
-    }
+/// −Cᵢℓ′ scaled until |Σ βᵢxᵢⱼ| ≤ 1, and its objective.
+pub(super) fn scaled_dual(
+    problem: &Problem<'_>,
+    gradient: &[f64],
+    charge: &[f64],
+    mut beta: Vec<f64>,
+) -> (Vec<f64>, f64) {
+    let charged = gradient.iter().zip(charge).filter(|(_, c)| **c > 0.0);
+    let largest = charged.map(|(g, _)| g.abs()).fold(1.0, f64::max);
+    beta.iter_mut().for_each(|beta| *beta /= largest);
+    let Problem { loss, targets, costs, .. } = *problem;
+    let terms = (0..beta.len()).map(|i| conjugate(loss, beta[i], targets[i], costs[i]));
+    let dual = -terms.sum::<f64>();
+    (beta, dual)
 }
 
 /// How far 0 is from the subdifferential of charge · |w| + a function of slope `gradient`.
-fn violation(gradient: f64, weight: f64, charge: f64) -> f64 {
+#[inline(always)]
+pub(super) fn violation(gradient: f64, weight: f64, charge: f64) -> f64 {
     if weight > 0.0 {
         (gradient + charge).abs()
     } else if weight < 0.0 {
@@ -341,7 +337,8 @@ fn violation(gradient: f64, weight: f64, charge: f64) -> f64 {
 }
 
 /// The step that minimises the model of one weight.
-fn soft_step(gradient: f64, curvature: f64, weight: f64, charge: f64) -> f64 {
+#[inline(always)]
+pub(super) fn soft_step(gradient: f64, curvature: f64, weight: f64, charge: f64) -> f64 {
     if gradient + charge < curvature * weight {
         -(gradient + charge) / curvature
     } else if gradient - charge > curvature * weight {

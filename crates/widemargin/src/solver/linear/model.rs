@@ -1,0 +1,171 @@
+//! A quadratic model of a total loss that is small enough to be written down.
+//!
+//! M = Σ fᵢxᵢxᵢᵀ over rows that are picked with a probability that grows with their second
+//! derivative, which fᵢ makes up for. Its minimum with squares of the weights comes from a factor of
+//! M, that with absolute values from coordinate descent.
+
+use rayon::prelude::*;
+
+use super::problem::add_scaled;
+use super::sparse_weights::{SMALLEST_MOVE, soft_step, violation};
+use crate::context::Context;
+use crate::kernel::{InstructionSet, LinearRows, PlainLoop, run_plain};
+use crate::random::Generator;
+use crate::solver::algebra::Cholesky;
+
+/// Parts of a sample, whose matrices are added up side by side.
+const PARTS: usize = 4;
+
+/// Charge of a weight that is free, so that a factor exists.
+pub(super) const LEAST_CHARGE: f64 = 1e-3;
+
+/// Added to every curvature, so that none is 0.
+const RIDGE: f64 = 1e-12;
+
+/// Passes over the weights for one minimum with absolute values.
+const MOST_PASSES: usize = 1000;
+
+/// No weight goes farther than this share of the largest: a second derivative holds nearby only.
+const FARTHEST: f64 = 0.5;
+
+/// Σ fᵢxᵢxᵢᵀ over some rows with a factor each, row-major.
+pub(super) fn gram<R: LinearRows>(
+    rows: &R,
+    picked: &[(usize, f64)],
+    context: &Context,
+) -> Vec<f64> {
+    let width = rows.width();
+    let sum = |part: &[(usize, f64)]| {
+        let mut matrix = vec![0.0; width * width];
+        part.iter().for_each(|&(i, factor)| rows.add_pairs(i, factor, &mut matrix));
+        matrix
+    };
+    let length = picked.len().div_ceil(PARTS).max(1);
+    let parts: Vec<Vec<f64>> = if context.is_parallel() {
+        picked.par_chunks(length).map(sum).collect()
+    } else {
+        picked.chunks(length).map(sum).collect()
+    };
+    let mut parts = parts.into_iter();
+    let mut matrix = parts.next().unwrap_or_else(|| vec![0.0; width * width]);
+    parts.for_each(|part| add_scaled(&mut matrix, 1.0, &part));
+    // Features of a row stand in any order, so that a pair is on either side of the diagonal.
+    for j in 0..width {
+        for k in 0..j {
+            let both = matrix[j * width + k] + matrix[k * width + j];
+            (matrix[j * width + k], matrix[k * width + j]) = (both, both);
+        }
+    }
+    matrix
+}
+
+/// M, row-major.
+pub(super) struct Model {
+    matrix: Vec<f64>,
+    width: usize,
+    /// Of M with the charges of squares, once it has been asked for.
+    factor: Option<Cholesky>,
+}
+
+impl Model {
+    /// That of about `count` rows, given the second derivative of every row.
+    pub(super) fn new<R: LinearRows>(
+        rows: &R,
+        bends: impl Iterator<Item = f64> + Clone,
+        count: usize,
+        context: &Context,
+    ) -> Self {
+        let (mut total, mut bent) = (0.0, 0);
+        bends.clone().for_each(|bend| {
+            total += bend;
+            bent += usize::from(bend > 0.0);
+        });
+        // Below this second derivative rows stand for others.
+        let least = if count >= bent { 0.0 } else { total / count as f64 };
+        let mut generator = Generator::new(context.seed());
+        let mut picked = Vec::with_capacity(count.min(bent));
+        for (i, bend) in bends.enumerate() {
+            if bend > 0.0 && (bend >= least || generator.unit() * least < bend) {
+                picked.push((i, bend.max(least)));
+            }
+        }
+        let width = rows.width();
+        Self { matrix: gram(rows, &picked, context), width, factor: None }
+    }
+
+    /// Minimises ⟨g, d⟩ + ½dᵀMd + ½Σ c(w + d)² over d.
+    pub(super) fn least_squared(
+        &mut self,
+        gradient: &[f64],
+        weights: &[f64],
+        charge: &[f64],
+        context: &Context,
+    ) -> Option<Vec<f64>> {
+        let width = self.width;
+        if self.factor.is_none() {
+            let mut matrix = self.matrix.clone();
+            for j in 0..width {
+                matrix[j * width + j] += charge[j].max(LEAST_CHARGE);
+            }
+            self.factor = Cholesky::new(matrix, width, context).ok().flatten();
+        }
+        let mut step: Vec<f64> =
+            (0..width).map(|j| -gradient[j] - charge[j] * weights[j]).collect();
+        self.factor.as_ref()?.solve(&mut step);
+        Some(step)
+    }
+
+    /// Minimises ⟨g, d⟩ + ½dᵀMd + Σ c|w + d| over d, until violations sum up to `goal`.
+    pub(super) fn least_absolute(
+        &self,
+        gradient: &[f64],
+        weights: &[f64],
+        charge: &[f64],
+        goal: f64,
+        set: InstructionSet,
+    ) -> Vec<f64> {
+        let slopes = gradient.to_vec();
+        run_plain(set, Descent { matrix: &self.matrix, slopes, weights, charge, goal })
+    }
+}
+
+/// Coordinate descent on a model with absolute values.
+struct Descent<'a> {
+    matrix: &'a [f64],
+    slopes: Vec<f64>,
+    weights: &'a [f64],
+    charge: &'a [f64],
+    goal: f64,
+}
+
+impl PlainLoop for Descent<'_> {
+    type Output = Vec<f64>;
+
+    #[inline(always)]
+    fn run(mut self) -> Vec<f64> {
+        let width = self.slopes.len();
+        let mut step = vec![0.0; width];
+        let largest = self.weights.iter().fold(0.0_f64, |most, w| most.max(w.abs()));
+        let radius = if largest > 0.0 { FARTHEST * largest } else { f64::INFINITY };
+        for _ in 0..MOST_PASSES {
+            let mut sum = 0.0;
+            for j in 0..width {
+                let (reached, slope) = (self.weights[j] + step[j], self.slopes[j]);
+                sum += violation(slope, reached, self.charge[j]);
+                let row = &self.matrix[j * width..][..width];
+                let move_ = soft_step(slope, row[j] + RIDGE, reached, self.charge[j]);
+                let move_ = (step[j] + move_).clamp(-radius, radius) - step[j];
+                if move_.abs() > SMALLEST_MOVE {
+                    step[j] += move_;
+                    for (slope, bend) in self.slopes.iter_mut().zip(row) {
+                        *slope += move_ * bend;
+                    }
+                }
+            }
+            if sum <= self.goal {
+                break;
+            }
+        }
+        step
+    }
+}
