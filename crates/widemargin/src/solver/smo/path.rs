@@ -23,7 +23,12 @@ use crate::solver::Status;
 const JOIN: usize = 64;
 
 /// One of so many of all variables may join at a time where that is more.
-const JOIN_SHARE: usize = 128;
+const JOIN_SHARE: usize = 512;
+
+/// Active variables from which on settled ones are left out where those are many, of a problem so
+/// many times as large.
+const MANY_ACTIVE: usize = 512;
+const TIMES_LARGER: usize = 8;
 
 /// Error of the gradient, as a share of the tolerance, from which on it is computed afresh.
 const DRIFT: f64 = 0.1;
@@ -151,7 +156,9 @@ impl<M: PathRows> PathSolver<M> {
             let mut expected = false;
             if ended.is_none() && violation > options.tol {
                 let fresh = worst_violators(&state, &extremes, at_once, |v| !self.is_active[v]);
-                if padded(self.active.len() + fresh.len()) > self.stride {
+                let count = self.active.len() + fresh.len();
+                let slows = count > MANY_ACTIVE && count < n / TIMES_LARGER;
+                if slows || padded(count) > self.stride {
                     self.keep(|v| is_unsettled(&state, &extremes, v));
                 }
                 self.join(&fresh)?;
