@@ -1,8 +1,8 @@
 //! The bytes of a chunk.
 //!
 //! After a CRC-32 of all that follows come the kind of values, the numbers of rows and stored values,
-//! the labels, the lengths of the rows, the differences of the column indices and the values, all
-//! little-endian; lengths and differences are LEB128.
+//! the labels, the lengths of the rows (LEB128), the bytes that a difference of column indices takes
+//! in each row, those differences and the values, all little-endian.
 
 use crate::data::Csr;
 
@@ -79,11 +79,12 @@ impl Chunk {
         for bounds in starts.windows(2) {
             put(&mut out, (bounds[1] - bounds[0]) as u64);
         }
-        for bounds in starts.windows(2) {
-            let mut next = 0;
-            for &index in &indices[bounds[0]..bounds[1]] {
-                put(&mut out, u64::from(index - next));
-                next = index + 1;
+        let rows = || starts.windows(2).map(|bounds| &indices[bounds[0]..bounds[1]]);
+        out.extend(rows().map(|row| width(differences(row).max().unwrap_or(0)) as u8));
+        for row in rows() {
+            let width = width(differences(row).max().unwrap_or(0));
+            for difference in differences(row) {
+                out.extend_from_slice(&difference.to_le_bytes()[..width]);
             }
         }
         match &self.rows {
@@ -136,19 +137,25 @@ impl Chunk {
         starts.push(0);
         let mut end = 0_usize;
         for _ in 0..rows {
-            end = end.saturating_add(from.difference()? as usize);
+            end = end.saturating_add(from.length()? as usize);
             starts.push(end);
         }
         if end != stored {
             return Err(format!("expected {stored} stored values, found rows with {end}"));
         }
+        let widths = from.take(rows)?;
         let mut indices = Vec::with_capacity(stored);
-        for bounds in starts.windows(2) {
-            let mut next = 0_u64;
-            for _ in bounds[0]..bounds[1] {
-                let index = next.saturating_add(from.difference()?);
-                indices.push(u32::try_from(index).map_err(|_| "an index is too large")?);
-                next = index + 1;
+        for (bounds, &width) in starts.windows(2).zip(widths) {
+            let list = from.take((bounds[1] - bounds[0]).saturating_mul(width.into()))?;
+            let end = match width {
+                1 => add_up(list, |[a]: [u8; 1]| a.into(), &mut indices),
+                2 => add_up(list, |bytes| u16::from_le_bytes(bytes).into(), &mut indices),
+                3 => add_up(list, |[a, b, c]| u32::from_le_bytes([a, b, c, 0]), &mut indices),
+                4 => add_up(list, u32::from_le_bytes, &mut indices),
+                _ => return Err(format!("unknown width of indices {width}")),
+            };
+            if end > 1 << 32 {
+                return Err("an index is too large".into());
             }
         }
         let fail = |error: crate::Error| error.to_string();
@@ -176,21 +183,52 @@ fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
+/// How far every index of a row is from the place after the one before.
+fn differences(row: &[u32]) -> impl Iterator<Item = u32> {
+    let before = std::iter::once(0).chain(row.iter().map(|index| index + 1));
+    row.iter().zip(before).map(|(index, before)| index - before)
+}
+
+/// Bytes that a number takes.
+fn width(number: u32) -> usize {
+    (u32::BITS - number.leading_zeros()).div_ceil(8).max(1) as usize
+}
+
+/// Adds the indices whose differences are in `list`; the place after the last.
+fn add_up<const N: usize>(
+    list: &[u8],
+    read: impl Fn([u8; N]) -> u32,
+    indices: &mut Vec<u32>,
+) -> u64 {
+    let mut next = 0_u64;
+    indices.extend(list.as_chunks::<N>().0.iter().map(|bytes| {
+        let index = next + u64::from(read(*bytes));
+        next = index + 1;
+        index as u32
+    }));
+    next
+}
+
 /// Bytes taken one field at a time.
 struct Bytes<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl Bytes<'_> {
+impl<'a> Bytes<'a> {
+    fn take(&mut self, length: usize) -> Result<&'a [u8], String> {
+        let end = self.at.checked_add(length);
+        let list = end.and_then(|end| self.bytes.get(self.at..end)).ok_or("it is cut short")?;
+        self.at += length;
+        Ok(list)
+    }
+
     fn numbers<T, const N: usize>(
         &mut self,
         count: usize,
         read: impl Fn([u8; N]) -> T,
     ) -> Result<Vec<T>, String> {
-        let end = count.checked_mul(N).and_then(|length| length.checked_add(self.at));
-        let list = end.and_then(|end| self.bytes.get(self.at..end)).ok_or("it is cut short")?;
-        self.at += list.len();
+        let list = self.take(count.saturating_mul(N))?;
         Ok(list.as_chunks::<N>().0.iter().map(|bytes| read(*bytes)).collect())
     }
 
@@ -199,8 +237,7 @@ impl Bytes<'_> {
         usize::try_from(value).map_err(|_| "a count is too large".into())
     }
 
-    #[inline]
-    fn difference(&mut self) -> Result<u64, String> {
+    fn length(&mut self) -> Result<u64, String> {
         let (mut value, mut shift) = (0_u64, 0);
         loop {
             let &byte = self.bytes.get(self.at).ok_or("it is cut short")?;

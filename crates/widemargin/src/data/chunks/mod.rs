@@ -1,8 +1,8 @@
 //! Rows on disk in compressed, checksummed chunks that are read one at a time.
 //!
 //! A folder holds `chunks.json`, which says what the rows are and where they came from, and files of
-//! some tens of megabytes each. Column indices are kept as variable-length differences (one or two
-//! bytes mostly), values not at all when they are all 1, as singles where that loses nothing or is
+//! some tens of megabytes each. Column indices are kept as differences of as many bytes as
+//! the widest of a row needs (one or two mostly), values not at all when they are all 1, as singles where that loses nothing or is
 //! allowed, else as doubles.
 
 mod code;

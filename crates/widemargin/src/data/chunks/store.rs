@@ -14,7 +14,7 @@ use crate::data::{Csr, Dataset, Layout, Matrix};
 use crate::error::{Error, Result};
 
 /// Version of the layout of the folder.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const MANIFEST: &str = "chunks.json";
 
 /// A file the rows came from, as it was then.
