@@ -5,7 +5,7 @@ use std::path::Path;
 
 use widemargin::data::read::{ReadOptions, read_dataset};
 use widemargin::machine::{
-    LinearLoss, LinearOptions, LinearSvc, LinearSvr, Machine, Model, Precision,
+    LinearLoss, LinearOptions, LinearSolver, LinearSvc, LinearSvr, Machine, Model, Precision,
 };
 use widemargin::operation::out_of_core::{LEAST_MEMORY, OutOfCore, OutOfCoreMachine, train};
 use widemargin::solver::Status;
@@ -78,6 +78,69 @@ fn disk_and_memory_agree() {
 }
 
 #[test]
+fn newton_from_disk_and_in_memory_agree() {
+    let folder = tempfile::tempdir().unwrap();
+    let (wide, narrow) = (folder.path().join("wide.txt"), folder.path().join("narrow.txt"));
+    write_text(&wide, 60_000);
+    // Few features: the sampled Hessian is factored.
+    let row = |i: usize| {
+        let value = |k: usize| number(i * 5 + k) + 0.2 * ((i % 3 + k) % 3) as f64;
+        format!("{} 1:{:.4} 2:{:.4} 4:{:.4}\n", i % 3, value(1), value(2), value(4))
+    };
+    fs::write(&narrow, (0..120_000).map(row).collect::<String>()).unwrap();
+    let context = Context::new().with_threads(2).unwrap();
+    for text in [&wide, &narrow] {
+        assert!(fs::metadata(text).unwrap().len() as usize > 2 * LEAST_MEMORY / 12);
+        let data = read_dataset(text, &ReadOptions::new()).unwrap();
+        let job = job(folder.path(), text);
+        let (solver, options) = (LinearSolver::Newton, options(1e-7));
+        for loss in [LinearLoss::SquaredHinge, LinearLoss::Logistic] {
+            let svc = LinearSvc { c: 0.05, loss, solver, options, ..LinearSvc::default() };
+            let expected = primal(&svc.fit(&data, &context).unwrap());
+            let found = train(&OutOfCoreMachine::Classifier(svc), &job, &context).unwrap();
+            assert!((primal(&found) - expected).abs() < 1e-10 * expected, "{loss}");
+            assert!(!job.folder.join("state.bin").exists());
+        }
+        let svr = LinearSvr { c: 0.05, squared: true, solver, options, ..LinearSvr::default() };
+        let expected = primal(&svr.fit(&data, &context).unwrap());
+        let found = train(&OutOfCoreMachine::Regressor(svr), &job, &context).unwrap();
+        assert!((primal(&found) - expected).abs() < 1e-10 * expected);
+    }
+}
+
+/// A context that stops a training after its second round.
+fn stopping() -> Context {
+    let token = widemargin::CancelToken::new();
+    let stop = token.clone();
+    Context::new().with_cancel_token(token).with_observer(move |event: &widemargin::Event| {
+        if matches!(event, widemargin::Event::Iteration { iteration: 2, .. }) {
+            stop.cancel();
+        }
+    })
+}
+
+#[test]
+fn interrupted_steps_of_newton_go_on_where_they_were() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = folder.path().join("rows.txt");
+    write_text(&text, 30_000);
+    let job = job(folder.path(), &text);
+    let solver = LinearSolver::Newton;
+    let svc = LinearSvc { c: 0.05, solver, options: options(1e-7), ..LinearSvc::default() };
+    let machine = OutOfCoreMachine::Classifier(svc);
+    let whole = train(&machine, &job, &Context::new()).unwrap();
+    let partial = train(&machine, &job, &stopping()).unwrap();
+    assert_eq!(partial.training.unwrap().outcome.status, Status::Interrupted);
+    assert!(job.folder.join("state.bin").exists());
+    let resumed = train(&machine, &job, &Context::new()).unwrap();
+    let (found, expected) = (primal(&resumed), primal(&whole));
+    assert!((found - expected).abs() < 1e-10 * expected, "{found} and {expected}");
+    assert!(!job.folder.join("state.bin").exists());
+    let steps = |model: &Model| model.training.as_ref().unwrap().outcome.blocks;
+    assert!(steps(&resumed) <= steps(&whole) + 1, "steps are not made again");
+}
+
+#[test]
 fn an_interrupted_training_goes_on_where_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let text = folder.path().join("rows.txt");
@@ -86,22 +149,14 @@ fn an_interrupted_training_goes_on_where_it_was() {
     let svc = LinearSvc { c: 0.05, options: options(0.02), ..LinearSvc::default() };
     let machine = OutOfCoreMachine::Classifier(svc);
     let whole = train(&machine, &job, &Context::new()).unwrap();
-    let token = widemargin::CancelToken::new();
-    let stop = token.clone();
-    let context =
-        Context::new().with_cancel_token(token).with_observer(move |event: &widemargin::Event| {
-            if matches!(event, widemargin::Event::Iteration { iteration: 2, .. }) {
-                stop.cancel();
-            }
-        });
-    let partial = train(&machine, &job, &context).unwrap();
+    let partial = train(&machine, &job, &stopping()).unwrap();
     assert_eq!(partial.training.unwrap().outcome.status, Status::Interrupted);
     assert!(job.folder.join("state.bin").exists());
     let resumed = train(&machine, &job, &Context::new()).unwrap();
     assert_eq!(resumed.functions, whole.functions);
     assert_eq!(resumed.support, whole.support);
     // A damaged state is no state.
-    train(&machine, &job, &context).unwrap();
+    train(&machine, &job, &stopping()).unwrap();
     fs::write(job.folder.join("state.bin"), b"nonsense").unwrap();
     assert_eq!(train(&machine, &job, &Context::new()).unwrap().support, whole.support);
 }
@@ -115,6 +170,14 @@ fn mistakes_are_told() {
     let machine = OutOfCoreMachine::Classifier(LinearSvc::default());
     let error = train(&machine, &job, &Context::new()).unwrap_err();
     assert!(matches!(error, Error::Parse { line: 2, .. }), "{error}");
+    let hinge = LinearSvc { loss: LinearLoss::Hinge, ..LinearSvc::default() };
+    for (solver, expected) in
+        [(LinearSolver::Newton, "dual or auto"), (LinearSolver::Buckets, "auto")]
+    {
+        let machine = OutOfCoreMachine::Classifier(LinearSvc { solver, ..hinge.clone() });
+        let error = train(&machine, &job, &Context::new()).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("parameter solver: expected {expected}")), "{error}");
+    }
     let small = OutOfCore { memory: 1000, ..job.clone() };
     let error = train(&machine, &small, &Context::new()).unwrap_err();
     assert!(error.to_string().starts_with("parameter memory: expected at least"), "{error}");

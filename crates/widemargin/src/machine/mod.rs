@@ -39,6 +39,7 @@ pub use classification::{NuSvc, PathStarts, Paths, Svc};
 pub use codes::error_correcting_code;
 pub use fit::Machine;
 pub use kernel_expression::{KernelDefaults, KernelExpression};
+pub(crate) use linear::newton_tolerance;
 pub use linear::{
     Bias, LinearLoss, LinearMulticlass, LinearOneClass, LinearOptions, LinearSolver, LinearSvc,
     LinearSvr, PathStep, Penalty, linear_model,

@@ -22,3 +22,4 @@ pub use parameters::{Bias, LinearLoss, LinearMulticlass, LinearOptions, LinearSo
 pub use path::PathStep;
 pub use regression::LinearSvr;
 pub(super) use scores::LinearScores;
+pub(crate) use solve::newton_tolerance;

@@ -93,9 +93,9 @@ impl Plan {
 
     /// LIBLINEAR's default tolerance for the algorithm.
     pub(super) fn tolerance(&self, algorithm: Algorithm) -> f64 {
-        self.options.tol.unwrap_or(match (algorithm, self.loss) {
-            (Algorithm::Newton, Loss::SquaredTube(_)) => 1e-4,
-            (Algorithm::Newton | Algorithm::Sparse, _) => 1e-2,
+        self.options.tol.unwrap_or(match algorithm {
+            Algorithm::Newton => default_newton(self.loss),
+            Algorithm::Sparse => 1e-2,
             _ => 0.1,
         })
     }
@@ -221,6 +221,17 @@ impl<'a> Start<'a> {
             }
         }
     }
+}
+
+/// LIBLINEAR's tolerance for Newton's method.
+fn default_newton(loss: Loss) -> f64 {
+    if let Loss::SquaredTube(_) = loss { 1e-4 } else { 1e-2 }
+}
+
+/// What Newton's method brings the norm of the gradient down to, relative to that at 0: LIBLINEAR's
+/// measure, with its default unless `tol` is set.
+pub(crate) fn newton_tolerance(problem: &Problem<'_>, tol: Option<f64>) -> f64 {
+    tol.unwrap_or_else(|| default_newton(problem.loss)) * balance(problem)
 }
 
 /// LIBLINEAR's factor on the tolerance of primal solvers: the share of the rarer side.

@@ -1,11 +1,15 @@
 //! Linear machines trained on files larger than memory.
 //!
-//! The text is converted once into compressed chunks on disk; then block minimisation (Yu, Hsieh,
-//! Chang and Lin, 2010) loads chunk after chunk, in random order, and makes some passes of dual
-//! coordinate descent over its rows, the weights following. Weights and dual variables are kept on
-//! disk at intervals, so that a run that was killed goes on from there, to the same optimum.
+//! The text is converted once into compressed chunks on disk; then either block minimisation (Yu,
+//! Hsieh, Chang and Lin, 2010) loads chunk after chunk, in random order, and makes some passes of
+//! dual coordinate descent over its rows, the weights following, or Newton's method makes a pass for
+//! each of its products. Where the method stands is kept on disk at intervals, so that a run that
+//! was killed goes on from there, to the same optimum.
 
+mod blocks;
 mod convert;
+mod newton;
+mod pass;
 mod state;
 mod train;
 

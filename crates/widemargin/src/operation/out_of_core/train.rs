@@ -1,47 +1,31 @@
-//! Block minimisation over chunks.
+//! From files to a model: what is solved, and by which method.
 
-use std::sync::mpsc::sync_channel;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use rayon::prelude::*;
-
+use super::blocks::Blocks;
 use super::state::{Function, State};
-use super::{OutOfCore, OutOfCoreMachine, convert};
-use crate::context::{Context, Event};
-use crate::data::chunks::{Chunk, ChunkStore, Rows};
+use super::{OutOfCore, OutOfCoreMachine, convert, newton};
+use crate::context::Context;
+use crate::data::chunks::ChunkStore;
 use crate::data::{Classes, Labels};
 use crate::error::{Error, Result};
-use crate::kernel::{LinearRows, One, SparseRows};
 use crate::machine::{
-    Bias, ClassWeights, LinearLoss, LinearMulticlass, LinearOptions, MachineKind, Model, Penalty,
-    Precision, Preparation, Training, linear_model,
+    Bias, ClassWeights, LinearLoss, LinearMulticlass, LinearOptions, LinearSolver, MachineKind,
+    Model, Penalty, Precision, Preparation, Training, linear_model,
 };
-use crate::random::Generator;
-use crate::solver::linear::{BlockReport, Descent, LogisticDescent, Loss, Problem, conjugate};
-use crate::solver::{Outcome, Status};
-
-/// Passes over the rows of a chunk while it is in memory.
-const INNER_PASSES: usize = 4;
-
-/// Time between two saves of the state.
-const SAVE_EVERY: Duration = Duration::from_secs(20);
-
-/// Passes over all chunks unless the user sets a limit.
-const MOST_PASSES: u64 = 1000;
-
-/// Tolerance unless the user sets one: LIBLINEAR's.
-const TOLERANCE: f64 = 0.1;
+use crate::solver::linear::Loss;
 
 /// What is solved for every function.
-struct Task {
+pub(super) struct Task {
     kind: MachineKind,
-    loss: Loss,
-    bias: Option<f64>,
+    pub(super) loss: Loss,
+    pub(super) bias: Option<f64>,
     c: f64,
-    options: LinearOptions,
+    solver: LinearSolver,
+    pub(super) options: LinearOptions,
     /// The classes, with the factor on C of each.
     classes: Option<(Classes, Vec<f64>)>,
-    targets: Vec<f64>,
+    pub(super) targets: Vec<f64>,
     functions: usize,
     parameters: Vec<(String, String)>,
 }
@@ -64,10 +48,14 @@ pub fn train(machine: &OutOfCoreMachine, job: &OutOfCore, context: &Context) -> 
     let task = Task::new(machine, store.labels()?)?;
     let words = format!("{machine:?} {} {:?}", context.seed(), store.fingerprint());
     let width = store.columns() + usize::from(task.bias.is_some());
-    let fresh = State::new(crc32fast::hash(words.as_bytes()), task.functions, width, store.rows());
+    let by_newton = task.is_for_newton(&store, job.memory);
+    let dual = if by_newton { 0 } else { store.rows() };
+    let fresh = State::new(crc32fast::hash(words.as_bytes()), task.functions, width, dual);
     let mut state = State::load(&job.folder, &fresh).unwrap_or(fresh);
-    let solver = Solver { task: &task, store: &store, context };
-    let (outcome, ended) = context.install(|| solver.run(&mut state, job))?;
+    let (outcome, ended) = context.install(|| match by_newton {
+        true => newton::run(&task, &store, &mut state, job, context),
+        false => Blocks { task: &task, store: &store, context }.run(&mut state, job),
+    })?;
     if ended {
         State::remove(&job.folder)?;
     }
@@ -89,7 +77,7 @@ pub fn train(machine: &OutOfCoreMachine, job: &OutOfCore, context: &Context) -> 
 
 /// Refuses what is not offered out of core.
 fn check(machine: &OutOfCoreMachine) -> Result<()> {
-    let bias = match machine {
+    let (bias, solver, smooth) = match machine {
         OutOfCoreMachine::Classifier(svc) => {
             if svc.penalty == Penalty::L1 {
                 return Err(Error::parameter("penalty", "l2 when training from disk", "l1"));
@@ -98,10 +86,19 @@ fn check(machine: &OutOfCoreMachine) -> Result<()> {
                 let found = svc.multiclass;
                 return Err(Error::parameter("multiclass", "ovr when training from disk", found));
             }
-            svc.bias
+            (svc.bias, svc.solver, svc.loss != LinearLoss::Hinge)
         }
-        OutOfCoreMachine::Regressor(svr) => svr.bias,
+        OutOfCoreMachine::Regressor(svr) => (svr.bias, svr.solver, svr.squared),
     };
+    match solver {
+        LinearSolver::Newton if !smooth => {
+            return Err(Error::parameter("solver", "dual or auto with this loss", solver));
+        }
+        LinearSolver::Buckets => {
+            return Err(Error::parameter("solver", "auto, dual or newton from disk", solver));
+        }
+        _ => {}
+    }
     let c = match machine {
         OutOfCoreMachine::Classifier(svc) => svc.c,
         OutOfCoreMachine::Regressor(svr) => svr.c,
@@ -146,6 +143,7 @@ impl Task {
                     loss,
                     bias: feature(svc.bias),
                     c: svc.c,
+                    solver: svc.solver,
                     options: svc.options,
                     classes: Some((classes, factors)),
                     targets: Vec::new(),
@@ -165,6 +163,7 @@ impl Task {
                 },
                 bias: feature(svr.bias),
                 c: svr.c,
+                solver: svr.solver,
                 options: svr.options,
                 classes: None,
                 targets: labels,
@@ -178,8 +177,23 @@ impl Task {
         }
     }
 
+    /// Whether Newton's method is asked for, or suits: a smooth loss, more rows than weights, and one
+    /// function, as each would make its own passes.
+    fn is_for_newton(&self, store: &ChunkStore, memory: usize) -> bool {
+        match self.solver {
+            LinearSolver::Newton => true,
+            LinearSolver::Auto => {
+                self.loss.is_smooth()
+                    && self.functions == 1
+                    && store.rows() > store.columns()
+                    && newton::fits(store.rows(), memory)
+            }
+            LinearSolver::Dual | LinearSolver::Buckets => false,
+        }
+    }
+
     /// Targets and costs of function `f` on a range of rows.
-    fn problem(&self, f: usize, rows: std::ops::Range<usize>) -> (Vec<f64>, Vec<f64>) {
+    pub(super) fn problem(&self, f: usize, rows: std::ops::Range<usize>) -> (Vec<f64>, Vec<f64>) {
         let Some((classes, factors)) = &self.classes else {
             return (self.targets[rows.clone()].to_vec(), vec![self.c; rows.len()]);
         };
@@ -192,243 +206,5 @@ impl Task {
             (false, _) => 1.0,
         };
         (targets, codes.iter().map(|code| self.c * factor(code)).collect())
-    }
-
-    fn tolerance(&self) -> f64 {
-        self.options.tol.unwrap_or(TOLERANCE)
-    }
-
-    fn is_done(&self, report: &BlockReport) -> bool {
-        let tol = self.tolerance();
-        match self.loss {
-            Loss::Tube(epsilon) | Loss::SquaredTube(epsilon) => {
-                let at_zero = self.targets.iter().map(|t| (t.abs() - epsilon).max(0.0));
-                report.sum <= tol * at_zero.sum::<f64>()
-            }
-            _ => report.range() <= tol,
-        }
-    }
-}
-
-struct Solver<'a> {
-    task: &'a Task,
-    store: &'a ChunkStore,
-    context: &'a Context,
-}
-
-impl Solver<'_> {
-    /// Goes on from a state; what was reached, and whether the training has ended for good.
-    fn run(&self, state: &mut State, job: &OutOfCore) -> Result<(Outcome, bool)> {
-        let limit = self.task.options.max_iterations.unwrap_or(MOST_PASSES);
-        let mut saved = Instant::now();
-        let status = loop {
-            let order = self.order(state.pass);
-            let begin = state.position as usize;
-            let stopped = self.each_chunk(&order[begin..], |index, chunk| {
-                let report = self.descend(state, index, &chunk);
-                state.report = state.report.join(report);
-                state.steps += report.steps;
-                state.position += 1;
-                if saved.elapsed() > SAVE_EVERY {
-                    state.save(&job.folder)?;
-                    saved = Instant::now();
-                }
-                Ok(())
-            })?;
-            if let Some(status) = stopped {
-                state.save(&job.folder)?;
-                break status;
-            }
-            let report = state.report;
-            state.pass += 1;
-            state.position = 0;
-            state.report = BlockReport::default();
-            self.context.report(&Event::Iteration {
-                iteration: state.pass as usize,
-                violation: report.range(),
-                objective: f64::NAN,
-                active: self.store.rows(),
-            });
-            if self.task.is_done(&report) && self.task.is_done(&self.examine(state)?.0) {
-                break Status::Solved;
-            }
-            if state.pass >= limit {
-                break Status::IterationLimit;
-            }
-            state.save(&job.folder)?;
-        };
-        let whole = status == Status::Solved || status == Status::IterationLimit;
-        let (report, loss) = match whole {
-            true => self.examine(state)?,
-            false => (state.report, f64::NAN),
-        };
-        let (mut norm, mut separable) = (0.0, 0.0);
-        for (f, function) in state.functions.iter().enumerate() {
-            norm += 0.5 * function.weights.iter().map(|w| w * w).sum::<f64>();
-            separable += self.separable_cost(f, function);
-        }
-        let outcome = Outcome {
-            status,
-            primal: norm + loss,
-            dual: -norm - separable,
-            violation: report.range(),
-            iterations: state.steps,
-            blocks: state.pass,
-            kernel_rows: 0,
-        };
-        Ok((outcome, whole))
-    }
-
-    /// The chunks in the order of a pass.
-    fn order(&self, pass: u64) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..self.store.chunks()).collect();
-        let seed = self.context.seed() ^ pass.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        Generator::new(seed).shuffle(&mut order);
-        order
-    }
-
-    /// Calls `work` with chunk after chunk while the next is read; why it stopped early, if it did.
-    fn each_chunk(
-        &self,
-        order: &[usize],
-        mut work: impl FnMut(usize, Chunk) -> Result<()>,
-    ) -> Result<Option<Status>> {
-        std::thread::scope(|scope| {
-            let (sender, receiver) = sync_channel(0);
-            scope.spawn(move || {
-                for &index in order {
-                    if sender.send((index, self.store.read(index))).is_err() {
-                        return;
-                    }
-                }
-            });
-            for _ in order {
-                if let Some(status) = self.context.stop_request() {
-                    return Ok(Some(status));
-                }
-                let Ok((index, chunk)) = receiver.recv() else { return Ok(None) };
-                work(index, chunk?)?;
-            }
-            Ok(None)
-        })
-    }
-
-    /// Some passes over the rows of a chunk, for every function.
-    fn descend(&self, state: &mut State, index: usize, chunk: &Chunk) -> BlockReport {
-        let range = self.store.range(index);
-        let seed = self.context.seed() ^ (state.pass << 20) ^ index as u64;
-        let work = |(f, function): (usize, &mut Function)| {
-            let (targets, costs) = self.task.problem(f, range.clone());
-            let problem =
-                Problem { loss: self.task.loss, targets: &targets, costs: &costs, shift: 0.0 };
-            let dual = &mut function.dual[range.clone()];
-            let (weights, tol) = (&mut function.weights[..], self.task.tolerance());
-            let visit = Descend { problem, dual, weights, seed, tol };
-            with_chunk(&chunk.rows, self.task.bias, visit)
-        };
-        let functions = &mut state.functions;
-        if self.context.is_parallel() && functions.len() > 1 {
-            let all: Vec<BlockReport> = functions.par_iter_mut().enumerate().map(work).collect();
-            all.into_iter().fold(BlockReport::default(), BlockReport::join)
-        } else {
-            functions
-                .iter_mut()
-                .enumerate()
-                .map(work)
-                .fold(BlockReport::default(), BlockReport::join)
-        }
-    }
-
-    /// Violation and total loss at the weights as they are.
-    fn examine(&self, state: &State) -> Result<(BlockReport, f64)> {
-        let (mut report, mut loss) = (BlockReport::default(), 0.0);
-        let order: Vec<usize> = (0..self.store.chunks()).collect();
-        self.each_chunk(&order, |index, chunk| {
-            let range = self.store.range(index);
-            for (f, function) in state.functions.iter().enumerate() {
-                let (targets, costs) = self.task.problem(f, range.clone());
-                let problem =
-                    Problem { loss: self.task.loss, targets: &targets, costs: &costs, shift: 0.0 };
-                let dual = &function.dual[range.clone()];
-                let visit = Examine { problem, dual, weights: &function.weights };
-                let (own, cost) = with_chunk(&chunk.rows, self.task.bias, visit);
-                report = report.join(own);
-                loss += cost;
-            }
-            Ok(())
-        })?;
-        Ok((report, loss))
-    }
-
-    /// What the dual variables add to the dual objective, as a minimum.
-    fn separable_cost(&self, f: usize, function: &Function) -> f64 {
-        let (targets, costs) = self.task.problem(f, 0..self.store.rows());
-        let terms = function.dual.iter().zip(&targets).zip(&costs);
-        terms.map(|((b, t), c)| conjugate(self.task.loss, *b, *t, *c)).sum()
-    }
-}
-
-/// A computation over the rows of a chunk.
-trait ChunkTask {
-    type Output;
-    fn run<R: LinearRows>(self, rows: &R) -> Self::Output;
-}
-
-fn with_chunk<T: ChunkTask>(rows: &Rows, bias: Option<f64>, task: T) -> T::Output {
-    match rows {
-        Rows::Ones(table) => {
-            let ones = vec![One; table.nonzeros()];
-            task.run(&SparseRows::new(table, &ones, bias))
-        }
-        Rows::Single(table) => task.run(&SparseRows::new(table, table.values(), bias)),
-        Rows::Double(table) => task.run(&SparseRows::new(table, table.values(), bias)),
-    }
-}
-
-struct Descend<'a> {
-    problem: Problem<'a>,
-    dual: &'a mut [f64],
-    weights: &'a mut [f64],
-    seed: u64,
-    tol: f64,
-}
-
-impl ChunkTask for Descend<'_> {
-    type Output = BlockReport;
-
-    fn run<R: LinearRows>(self, rows: &R) -> BlockReport {
-        if self.problem.loss == Loss::Logistic {
-            let mut descent = LogisticDescent::new(rows, &self.problem, Some(self.dual), self.tol);
-            descent.add_new(rows, self.dual, self.weights);
-            let report = descent.descend_block(rows, self.weights, INNER_PASSES, self.seed);
-            self.dual.copy_from_slice(&descent.dual());
-            return report;
-        }
-        let mut descent = Descent::new(rows, &self.problem, Some(self.dual));
-        let report = descent.descend_block(rows, self.weights, INNER_PASSES, self.seed);
-        self.dual.copy_from_slice(&descent.dual());
-        report
-    }
-}
-
-struct Examine<'a> {
-    problem: Problem<'a>,
-    dual: &'a [f64],
-    weights: &'a [f64],
-}
-
-impl ChunkTask for Examine<'_> {
-    type Output = (BlockReport, f64);
-
-    fn run<R: LinearRows>(self, rows: &R) -> (BlockReport, f64) {
-        let values: Vec<f64> = (0..rows.rows()).map(|i| rows.dot(i, self.weights)).collect();
-        let start = Some(self.dual);
-        let report = match self.problem.loss {
-            Loss::Logistic => {
-                LogisticDescent::new(rows, &self.problem, start, TOLERANCE).examine_block(&values)
-            }
-            _ => Descent::new(rows, &self.problem, start).examine_block(&values),
-        };
-        (report, self.problem.total_loss(values.into_iter()))
     }
 }

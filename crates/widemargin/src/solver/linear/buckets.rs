@@ -22,6 +22,7 @@ use super::products::Products;
 use super::roster::Roster;
 use super::slots::{Recorder, Slots};
 use super::sweep::sweep;
+use super::table::Table;
 use super::variable::{Band, Goal, Violation};
 use crate::context::Context;
 use crate::kernel::LinearRows;

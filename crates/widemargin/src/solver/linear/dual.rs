@@ -9,6 +9,7 @@ use super::problem::{Loss, Options, Passes, Problem, Solution, primal, squared_n
 use super::products::Products;
 use super::roster::Roster;
 use super::sweep::sweep;
+use super::table::Table;
 use super::variable::{Band, BlockReport, Goal, OwnVariables, Variable, Violation};
 use crate::context::Context;
 use crate::kernel::LinearRows;

@@ -5,7 +5,8 @@
 //! that neither loses digits. Yu, Huang and Lin (2011).
 
 use super::problem::{Options, Passes, Problem, Solution, primal, squared_norm};
-use super::products::{Listed, Products};
+use super::products::Products;
+use super::table::{Listed, Table};
 use super::tall::{Penalty, suits};
 use super::variable::BlockReport;
 use crate::context::Context;

@@ -9,8 +9,9 @@ use std::ops::Range;
 
 use super::preconditioner::Preconditioner;
 use super::problem::{Loss, Options, Passes, Problem, Solution, add_scaled, inner, squared_norm};
-use super::products::{Listed, Products};
+use super::products::Products;
 use super::sample::{COARSE, STRIDE, Sample, is_worthwhile};
+use super::table::{Listed, Table};
 use super::tall::{Penalty, suits};
 use crate::context::Context;
 use crate::kernel::LinearRows;
@@ -67,22 +68,37 @@ pub(super) fn descend<R: LinearRows>(
     context: &Context,
 ) -> Solution {
     let products = Products::new(rows, context);
-    let mut charge = vec![1.0; rows.width()];
+    over(&products, problem, options, start, free_bias, |_, _| (), context)
+}
+
+/// Newton's steps over any table, from `start` or 0; `reached` is told the weights after each and
+/// the steps of conjugate gradients it took.
+pub fn over<T: Table>(
+    table: &T,
+    problem: &Problem<'_>,
+    options: &Options,
+    start: Option<&[f64]>,
+    free_bias: bool,
+    mut reached: impl FnMut(&[f64], usize),
+    context: &Context,
+) -> Solution {
+    let mut charge = vec![1.0; table.width()];
     if let (true, Some(last)) = (free_bias, charge.last_mut()) {
         *last = 0.0;
     }
     let mut state = Newton {
         problem,
-        values: vec![0.0; rows.rows()],
-        weights: vec![0.0; rows.width()],
+        values: vec![0.0; table.rows()],
+        weights: vec![0.0; table.width()],
         charge,
-        products,
+        table,
+        context,
     };
     let (mut gradient, mut curvatures) = state.gradient();
     let at_zero = squared_norm(&gradient).sqrt();
     if let Some(start) = start {
         state.weights.copy_from_slice(start);
-        state.products.write_values(start, &mut state.values);
+        table.write_values(start, &mut state.values);
         (gradient, curvatures) = state.gradient();
     }
     let mut passes = Passes::new(options, context);
@@ -90,20 +106,28 @@ pub(super) fn descend<R: LinearRows>(
     let mut shape = None;
     let mut stalls = 0;
     let status = loop {
+        if let Some(status) = table.broken() {
+            break status;
+        }
         let size = squared_norm(&gradient).sqrt();
         if size <= options.tol * at_zero {
             break Status::Solved;
         }
-        let fresh =
-            || Preconditioner::new(rows, &state.products, &curvatures, &state.charge, context);
+        let fresh = || Preconditioner::new(table, &curvatures, &state.charge, context);
         let current = shape.take().unwrap_or_else(fresh);
         let Step { step, residual, inner_steps } =
-            state.model_step(&gradient, &curvatures, &current);
+            match state.model_step(&gradient, &curvatures, &current) {
+                Ok(step) => step,
+                Err(status) => break status,
+            };
         // A factor is dear: it stays as long as it serves.
         if matches!(current, Preconditioner::Factor(_)) && inner_steps <= WELL_SHAPED {
             shape = Some(current);
         }
-        let along = state.products.values(&step);
+        let along = table.values(&step);
+        if let Some(status) = table.broken() {
+            break status;
+        }
         let slope = inner(&gradient, &step);
         let predicted = -0.5 * (slope - inner(&step, &residual));
         if predicted <= NOISE * objective.abs() {
@@ -112,6 +136,9 @@ pub(super) fn descend<R: LinearRows>(
             add_scaled(&mut state.weights, 1.0, &step);
             add_scaled(&mut state.values, 1.0, &along);
             let next = state.gradient();
+            if let Some(status) = table.broken() {
+                break status;
+            }
             if squared_norm(&next.0).sqrt() < size {
                 (gradient, curvatures) = next;
                 objective = state.objective();
@@ -134,7 +161,12 @@ pub(super) fn descend<R: LinearRows>(
             add_scaled(&mut state.weights, share, &step);
             add_scaled(&mut state.values, share, &along);
             objective = found;
-            (gradient, curvatures) = state.gradient();
+            let next = state.gradient();
+            if let Some(status) = table.broken() {
+                break status;
+            }
+            (gradient, curvatures) = next;
+            reached(&state.weights, inner_steps);
         }
         let stop = passes.finish(inner_steps, size / at_zero, || f64::NAN);
         stalls = if gained <= ROUNDING * objective.abs() { stalls + 1 } else { 0 };
@@ -177,9 +209,10 @@ fn guess<R: LinearRows>(
     Some(solution.weights)
 }
 
-struct Newton<'a, R> {
+struct Newton<'a, T> {
     problem: &'a Problem<'a>,
-    products: Products<'a, R>,
+    table: &'a T,
+    context: &'a Context,
     weights: Vec<f64>,
     /// Xw
     values: Vec<f64>,
@@ -195,7 +228,7 @@ struct Step {
     inner_steps: usize,
 }
 
-impl<R: LinearRows> Newton<'_, R> {
+impl<T: Table> Newton<'_, T> {
     fn objective(&self) -> f64 {
         let charged = self.weights.iter().zip(&self.charge).map(|(w, c)| c * w * w);
         0.5 * charged.sum::<f64>() + self.total_loss(|i| self.values[i])
@@ -205,7 +238,7 @@ impl<R: LinearRows> Newton<'_, R> {
     fn total_loss(&self, value: impl Fn(usize) -> f64 + Sync) -> f64 {
         let part =
             |rows: Range<usize>| self.problem.part(rows.clone()).total_loss(rows.map(&value));
-        self.products.of_parts(part).iter().sum()
+        self.table.of_parts(part).iter().sum()
     }
 
     /// The objective at w + share · step.
@@ -232,19 +265,24 @@ impl<R: LinearRows> Newton<'_, R> {
             (Listed::beginning(first, &slopes), Listed::beginning(first, &curvatures))
         };
         let (mut slopes, mut curvatures) = (Listed::default(), Listed::default());
-        for (slope, curvature) in self.products.of_parts(part) {
+        for (slope, curvature) in self.table.of_parts(part) {
             slopes.append(slope);
             curvatures.append(curvature);
         }
-        let mut gradient = self.products.transposed(&slopes);
+        let mut gradient = self.table.transposed(&slopes);
         for j in 0..gradient.len() {
             gradient[j] += self.charge[j] * self.weights[j];
         }
         (gradient, curvatures)
     }
 
-    /// Conjugate gradients on the model.
-    fn model_step(&self, gradient: &[f64], curvatures: &Listed, shape: &Preconditioner) -> Step {
+    /// Conjugate gradients on the model; why they were left, if they were.
+    fn model_step(
+        &self,
+        gradient: &[f64],
+        curvatures: &Listed,
+        shape: &Preconditioner,
+    ) -> Result<Step, Status> {
         let width = gradient.len();
         let mut step = vec![0.0; width];
         let mut residual: Vec<f64> = gradient.iter().map(|g| -g).collect();
@@ -254,14 +292,17 @@ impl<R: LinearRows> Newton<'_, R> {
         let (mut model, mut inner_steps) = (0.0, 0);
         let tiny = 1e-24 * product;
         loop {
-            let mut image = self.products.weighted_normal(curvatures, &direction);
+            let mut image = self.table.weighted_normal(curvatures, &direction);
             for j in 0..width {
                 image[j] += self.charge[j] * direction[j];
+            }
+            if let Some(status) = self.table.broken().or_else(|| self.context.stop_request()) {
+                return Err(status);
             }
             inner_steps += 1;
             let bend = inner(&direction, &image);
             if bend <= 0.0 {
-                return Step { step, residual, inner_steps };
+                return Ok(Step { step, residual, inner_steps });
             }
             let length = product / bend;
             add_scaled(&mut step, length, &direction);
@@ -274,7 +315,7 @@ impl<R: LinearRows> Newton<'_, R> {
             shaped = shape.solve(&residual);
             let next = inner(&shaped, &residual);
             if gained >= LAST_STEP * average || next <= tiny || inner_steps >= MOST_INNER {
-                return Step { step, residual, inner_steps };
+                return Ok(Step { step, residual, inner_steps });
             }
             let keep = next / product;
             product = next;

@@ -5,7 +5,8 @@
 //! with fresh ones, so that the sum stays. Chou, Lin and Lin (2020).
 
 use super::problem::{Options, Passes, Solution, squared_norm};
-use super::products::{Listed, Products};
+use super::products::Products;
+use super::table::{Listed, Table};
 use crate::context::Context;
 use crate::kernel::LinearRows;
 use crate::solver::Status;

@@ -3,10 +3,9 @@
 //! Where a sample of the rows determines all weights, the Hessian of the sample, factored; where it
 //! does not, a mixture of the identity and the diagonal (Hsia, Chiang and Lin, 2018).
 
-use super::model::{LEAST_CHARGE, gram};
-use super::products::{Listed, Products};
+use super::model::LEAST_CHARGE;
+use super::table::{Listed, Table};
 use crate::context::Context;
-use crate::kernel::LinearRows;
 use crate::random::Generator;
 use crate::solver::algebra::Cholesky;
 
@@ -30,19 +29,18 @@ pub(super) enum Preconditioner {
 
 impl Preconditioner {
     /// That of the Hessian diag(`charge`) + Σ `curvatures`ᵢ xᵢxᵢᵀ.
-    pub(super) fn new<R: LinearRows>(
-        rows: &R,
-        products: &Products<'_, R>,
+    pub(super) fn new(
+        table: &impl Table,
         curvatures: &Listed,
         charge: &[f64],
         context: &Context,
     ) -> Self {
-        let factor = stride(rows, curvatures.len())
-            .and_then(|stride| sampled(rows, stride, curvatures, charge, context));
+        let factor = stride(table, curvatures.len())
+            .and_then(|stride| sampled(table, stride, curvatures, charge, context));
         if let Some(factor) = factor {
             return Self::Factor(factor);
         }
-        let mut diagonal = products.transposed_squares(curvatures);
+        let mut diagonal = table.transposed_squares(curvatures);
         for (value, charge) in diagonal.iter_mut().zip(charge) {
             *value = (1.0 - DIAGONAL_SHARE) + DIAGONAL_SHARE * (*value + charge);
         }
@@ -63,31 +61,32 @@ impl Preconditioner {
 }
 
 /// One row in how many is worth being in the sample, if a sample pays at all.
-fn stride<R: LinearRows>(rows: &R, bent: usize) -> Option<usize> {
-    let (width, stored) = (rows.width(), rows.nonzeros());
+fn stride(table: &impl Table, bent: usize) -> Option<usize> {
+    let (width, stored) = (table.width(), table.nonzeros());
     let sample = ROWS_PER_WEIGHT * width;
-    let per_row = stored / rows.rows().max(1) + 1;
+    let per_row = stored / table.rows().max(1) + 1;
     let cheap = width.pow(3) / 3 <= FACTOR_WORK * stored
         && sample * per_row * per_row / 2 <= SAMPLE_WORK * stored;
     cheap.then(|| (bent / sample).max(1))
 }
 
 /// The factor of diag(`charge`) + stride · Σ `curvatures`ᵢ xᵢxᵢᵀ over one row in `stride`.
-fn sampled<R: LinearRows>(
-    rows: &R,
+fn sampled(
+    table: &impl Table,
     stride: usize,
     curvatures: &Listed,
     charge: &[f64],
     context: &Context,
 ) -> Option<Cholesky> {
-    let width = rows.width();
+    let width = table.width();
     let mut generator = Generator::new(context.seed());
-    let picked: Vec<(usize, f64)> = curvatures
-        .iter()
-        .filter(|_| generator.bits().is_multiple_of(stride as u64))
-        .map(|(i, curvature)| (i, stride as f64 * curvature))
-        .collect();
-    let mut matrix = gram(rows, &picked, context);
+    let mut picked = Listed::default();
+    for (i, curvature) in curvatures.iter() {
+        if generator.bits().is_multiple_of(stride as u64) {
+            picked.push(i, stride as f64 * curvature);
+        }
+    }
+    let mut matrix = table.weighted_gram(&picked);
     for (j, charge) in charge.iter().enumerate() {
         matrix[j * width + j] += charge.max(LEAST_CHARGE);
     }

@@ -6,6 +6,9 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
+use super::model::gram;
+use super::problem::add_scaled;
+use super::table::{Listed, Table};
 use crate::context::Context;
 use crate::kernel::LinearRows;
 
@@ -15,80 +18,30 @@ const SMALL: usize = 1 << 15;
 /// Parts of larger tables.
 const PARTS: usize = 8;
 
-/// The products of one table.
-pub(super) struct Products<'a, R> {
+/// The products of a table in memory.
+pub struct Products<'a, R> {
     rows: &'a R,
+    context: &'a Context,
     parallel: bool,
     parts: usize,
     /// Rows of a part.
     part: usize,
 }
 
-/// Rows with a factor each, those of factor 0 left out.
-#[derive(Default)]
-pub(super) struct Listed {
-    rows: Vec<u32>,
-    factors: Vec<f64>,
-}
-
-impl Listed {
-    /// The rows whose entry is not 0.
-    pub(super) fn new(factors: &[f64]) -> Self {
-        Self::beginning(0, factors)
-    }
-
-    /// The same where the first factor is that of row `first`.
-    pub(super) fn beginning(first: usize, factors: &[f64]) -> Self {
-        let mut list = Self { rows: vec![0; factors.len()], factors: vec![0.0; factors.len()] };
-        let mut kept = 0;
-        for (i, &factor) in factors.iter().enumerate() {
-            (list.rows[kept], list.factors[kept]) = ((first + i) as u32, factor);
-            kept += usize::from(factor != 0.0);
-        }
-        list.rows.truncate(kept);
-        list.factors.truncate(kept);
-        list
-    }
-
-    /// Adds the rows of another list.
-    pub(super) fn append(&mut self, mut other: Self) {
-        self.rows.append(&mut other.rows);
-        self.factors.append(&mut other.factors);
-    }
-
-    /// The rows and their factors.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (usize, f64)> {
-        self.rows.iter().map(|&i| i as usize).zip(self.factors.iter().copied())
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.rows.len()
-    }
-}
-
 impl<'a, R: LinearRows> Products<'a, R> {
-    pub(super) fn new(rows: &'a R, context: &Context) -> Self {
+    /// Those of `rows`, on the threads of `context`.
+    pub fn new(rows: &'a R, context: &'a Context) -> Self {
         // A part of its own pays only where its rows outweigh the sum it starts with.
         let parts = match rows.nonzeros() {
             n if n < SMALL => 1,
             n => PARTS.min(n / (2 * rows.width()).max(1)).max(1),
         };
         let part = rows.rows().div_ceil(parts).max(1);
-        Self { rows, parallel: context.is_parallel() && parts > 1, parts, part }
+        Self { rows, context, parallel: context.is_parallel() && parts > 1, parts, part }
     }
 
-    /// What `work` makes of each part of the rows, in order.
-    pub(super) fn of_parts<T: Send>(&self, work: impl Fn(Range<usize>) -> T + Sync) -> Vec<T> {
-        let count = self.rows.rows();
-        let range = |p: usize| (p * self.part).min(count)..((p + 1) * self.part).min(count);
-        if self.parallel {
-            (0..self.parts).into_par_iter().map(|p| work(range(p))).collect()
-        } else {
-            (0..self.parts).map(|p| work(range(p))).collect()
-        }
-    }
-
-    /// The same where each part of the rows has its part of a list.
+    /// What `work` makes of the first row of each part and its part of a list with an entry per row,
+    /// in order.
     pub(super) fn of_parts_mut<T: Send>(
         &self,
         list: &mut [f64],
@@ -101,46 +54,6 @@ impl<'a, R: LinearRows> Products<'a, R> {
             let parts = list.chunks_mut(self.part).enumerate();
             parts.map(|(p, list)| work(p * self.part, list)).collect()
         }
-    }
-
-    /// Xw
-    pub(super) fn values(&self, weights: &[f64]) -> Vec<f64> {
-        let mut values = vec![0.0; self.rows.rows()];
-        self.write_values(weights, &mut values);
-        values
-    }
-
-    /// Xw, into memory that is there.
-    pub(super) fn write_values(&self, weights: &[f64], values: &mut [f64]) {
-        let fill = |(part, values): (usize, &mut [f64])| {
-            for (k, value) in values.iter_mut().enumerate() {
-                *value = self.rows.dot(part * self.part + k, weights);
-            }
-        };
-        if self.parallel {
-            values.par_chunks_mut(self.part).enumerate().for_each(fill);
-        } else {
-            values.chunks_mut(self.part).enumerate().for_each(fill);
-        }
-    }
-
-    /// Σ fᵢxᵢ over the rows of a list.
-    pub(super) fn transposed(&self, list: &Listed) -> Vec<f64> {
-        self.sum_over_parts(list, |i, factor, sum| self.rows.add(i, factor, sum))
-    }
-
-    /// Σ fᵢxᵢ² over the rows of a list, feature by feature.
-    pub(super) fn transposed_squares(&self, list: &Listed) -> Vec<f64> {
-        self.sum_over_parts(list, |i, factor, sum| {
-            self.rows.visit(i, |j, value| sum[j] += factor * value * value);
-        })
-    }
-
-    /// Xᵀ(F(Xd)) over the rows of a list with the diagonal F of their factors, in one pass.
-    pub(super) fn weighted_normal(&self, list: &Listed, direction: &[f64]) -> Vec<f64> {
-        self.sum_over_parts(list, |i, factor, sum| {
-            self.rows.add(i, factor * self.rows.dot(i, direction), sum);
-        })
     }
 
     fn sum_over_parts(
@@ -166,8 +79,66 @@ impl<'a, R: LinearRows> Products<'a, R> {
         let mut parts = parts.into_iter();
         let mut total = parts.next().unwrap_or_else(|| vec![0.0; width]);
         for part in parts {
-            super::problem::add_scaled(&mut total, 1.0, &part);
+            add_scaled(&mut total, 1.0, &part);
         }
         total
+    }
+}
+
+impl<R: LinearRows> Table for Products<'_, R> {
+    fn rows(&self) -> usize {
+        self.rows.rows()
+    }
+
+    fn width(&self) -> usize {
+        self.rows.width()
+    }
+
+    fn nonzeros(&self) -> usize {
+        self.rows.nonzeros()
+    }
+
+    fn of_parts<T: Send>(&self, work: impl Fn(Range<usize>) -> T + Sync) -> Vec<T> {
+        let count = self.rows.rows();
+        let range = |p: usize| (p * self.part).min(count)..((p + 1) * self.part).min(count);
+        if self.parallel {
+            (0..self.parts).into_par_iter().map(|p| work(range(p))).collect()
+        } else {
+            (0..self.parts).map(|p| work(range(p))).collect()
+        }
+    }
+
+    fn write_values(&self, weights: &[f64], values: &mut [f64]) {
+        let fill = |(part, values): (usize, &mut [f64])| {
+            for (k, value) in values.iter_mut().enumerate() {
+                *value = self.rows.dot(part * self.part + k, weights);
+            }
+        };
+        if self.parallel {
+            values.par_chunks_mut(self.part).enumerate().for_each(fill);
+        } else {
+            values.chunks_mut(self.part).enumerate().for_each(fill);
+        }
+    }
+
+    fn transposed(&self, list: &Listed) -> Vec<f64> {
+        self.sum_over_parts(list, |i, factor, sum| self.rows.add(i, factor, sum))
+    }
+
+    fn transposed_squares(&self, list: &Listed) -> Vec<f64> {
+        self.sum_over_parts(list, |i, factor, sum| {
+            self.rows.visit(i, |j, value| sum[j] += factor * value * value);
+        })
+    }
+
+    fn weighted_normal(&self, list: &Listed, direction: &[f64]) -> Vec<f64> {
+        self.sum_over_parts(list, |i, factor, sum| {
+            self.rows.add(i, factor * self.rows.dot(i, direction), sum);
+        })
+    }
+
+    fn weighted_gram(&self, list: &Listed) -> Vec<f64> {
+        let picked: Vec<(usize, f64)> = list.iter().collect();
+        gram(self.rows, &picked, self.context)
     }
 }

@@ -1,0 +1,225 @@
+//! Block minimisation: some passes of dual coordinate descent over every chunk while it is in memory.
+
+use std::time::{Duration, Instant};
+
+use rayon::prelude::*;
+
+use super::OutOfCore;
+use super::pass::{ChunkTask, each_chunk, with_chunk};
+use super::state::{Function, State};
+use super::train::Task;
+use crate::context::{Context, Event};
+use crate::data::chunks::{Chunk, ChunkStore};
+use crate::error::Result;
+use crate::kernel::LinearRows;
+use crate::random::Generator;
+use crate::solver::linear::{BlockReport, Descent, LogisticDescent, Loss, Problem, conjugate};
+use crate::solver::{Outcome, Status};
+
+/// Passes over the rows of a chunk while it is in memory.
+const INNER_PASSES: usize = 2;
+
+/// Time between two saves of the state.
+const SAVE_EVERY: Duration = Duration::from_secs(20);
+
+/// Passes over all chunks unless the user sets a limit.
+const MOST_PASSES: u64 = 1000;
+
+/// Tolerance unless the user sets one: LIBLINEAR's.
+const TOLERANCE: f64 = 0.1;
+
+/// The method, for all functions at once.
+pub(super) struct Blocks<'a> {
+    pub(super) task: &'a Task,
+    pub(super) store: &'a ChunkStore,
+    pub(super) context: &'a Context,
+}
+
+impl Blocks<'_> {
+    /// Goes on from a state; what was reached, and whether the training has ended for good.
+    pub(super) fn run(&self, state: &mut State, job: &OutOfCore) -> Result<(Outcome, bool)> {
+        let limit = self.task.options.max_iterations.unwrap_or(MOST_PASSES);
+        let mut saved = Instant::now();
+        let status = loop {
+            let order = self.order(state.pass);
+            let begin = state.position as usize;
+            let stopped = each_chunk(self.store, &order[begin..], self.context, |index, chunk| {
+                let report = self.descend(state, index, &chunk);
+                state.report = state.report.join(report);
+                state.steps += report.steps;
+                state.position += 1;
+                if saved.elapsed() > SAVE_EVERY {
+                    state.save(&job.folder)?;
+                    saved = Instant::now();
+                }
+                Ok(())
+            })?;
+            if let Some(status) = stopped {
+                state.save(&job.folder)?;
+                break status;
+            }
+            let report = state.report;
+            state.pass += 1;
+            state.position = 0;
+            state.report = BlockReport::default();
+            self.context.report(&Event::Iteration {
+                iteration: state.pass as usize,
+                violation: report.range(),
+                objective: f64::NAN,
+                active: self.store.rows(),
+            });
+            if self.is_done(&report) && self.is_done(&self.examine(state)?.0) {
+                break Status::Solved;
+            }
+            if state.pass >= limit {
+                break Status::IterationLimit;
+            }
+            state.save(&job.folder)?;
+        };
+        let whole = status == Status::Solved || status == Status::IterationLimit;
+        let (report, loss) = match whole {
+            true => self.examine(state)?,
+            false => (state.report, f64::NAN),
+        };
+        let (mut norm, mut separable) = (0.0, 0.0);
+        for (f, function) in state.functions.iter().enumerate() {
+            norm += 0.5 * function.weights.iter().map(|w| w * w).sum::<f64>();
+            separable += self.separable_cost(f, function);
+        }
+        let outcome = Outcome {
+            status,
+            primal: norm + loss,
+            dual: -norm - separable,
+            violation: report.range(),
+            iterations: state.steps,
+            blocks: state.pass,
+            kernel_rows: 0,
+        };
+        Ok((outcome, whole))
+    }
+
+    fn tolerance(&self) -> f64 {
+        self.task.options.tol.unwrap_or(TOLERANCE)
+    }
+
+    fn is_done(&self, report: &BlockReport) -> bool {
+        let tol = self.tolerance();
+        match self.task.loss {
+            Loss::Tube(epsilon) | Loss::SquaredTube(epsilon) => {
+                let at_zero = self.task.targets.iter().map(|t| (t.abs() - epsilon).max(0.0));
+                report.sum <= tol * at_zero.sum::<f64>()
+            }
+            _ => report.range() <= tol,
+        }
+    }
+
+    /// The chunks in the order of a pass.
+    fn order(&self, pass: u64) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.store.chunks()).collect();
+        let seed = self.context.seed() ^ pass.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        Generator::new(seed).shuffle(&mut order);
+        order
+    }
+
+    /// Some passes over the rows of a chunk, for every function.
+    fn descend(&self, state: &mut State, index: usize, chunk: &Chunk) -> BlockReport {
+        let range = self.store.range(index);
+        let seed = self.context.seed() ^ (state.pass << 20) ^ index as u64;
+        let work = |(f, function): (usize, &mut Function)| {
+            let (targets, costs) = self.task.problem(f, range.clone());
+            let problem =
+                Problem { loss: self.task.loss, targets: &targets, costs: &costs, shift: 0.0 };
+            let dual = &mut function.dual[range.clone()];
+            let (weights, tol) = (&mut function.weights[..], self.tolerance());
+            let visit = Descend { problem, dual, weights, seed, tol };
+            with_chunk(&chunk.rows, self.task.bias, visit)
+        };
+        let functions = &mut state.functions;
+        if self.context.is_parallel() && functions.len() > 1 {
+            let all: Vec<BlockReport> = functions.par_iter_mut().enumerate().map(work).collect();
+            all.into_iter().fold(BlockReport::default(), BlockReport::join)
+        } else {
+            functions
+                .iter_mut()
+                .enumerate()
+                .map(work)
+                .fold(BlockReport::default(), BlockReport::join)
+        }
+    }
+
+    /// Violation and total loss at the weights as they are.
+    fn examine(&self, state: &State) -> Result<(BlockReport, f64)> {
+        let (mut report, mut loss) = (BlockReport::default(), 0.0);
+        let order: Vec<usize> = (0..self.store.chunks()).collect();
+        each_chunk(self.store, &order, self.context, |index, chunk| {
+            let range = self.store.range(index);
+            for (f, function) in state.functions.iter().enumerate() {
+                let (targets, costs) = self.task.problem(f, range.clone());
+                let problem =
+                    Problem { loss: self.task.loss, targets: &targets, costs: &costs, shift: 0.0 };
+                let dual = &function.dual[range.clone()];
+                let visit = Examine { problem, dual, weights: &function.weights };
+                let (own, cost) = with_chunk(&chunk.rows, self.task.bias, visit);
+                report = report.join(own);
+                loss += cost;
+            }
+            Ok(())
+        })?;
+        Ok((report, loss))
+    }
+
+    /// What the dual variables add to the dual objective, as a minimum.
+    fn separable_cost(&self, f: usize, function: &Function) -> f64 {
+        let (targets, costs) = self.task.problem(f, 0..self.store.rows());
+        let terms = function.dual.iter().zip(&targets).zip(&costs);
+        terms.map(|((b, t), c)| conjugate(self.task.loss, *b, *t, *c)).sum()
+    }
+}
+
+struct Descend<'a> {
+    problem: Problem<'a>,
+    dual: &'a mut [f64],
+    weights: &'a mut [f64],
+    seed: u64,
+    tol: f64,
+}
+
+impl ChunkTask for Descend<'_> {
+    type Output = BlockReport;
+
+    fn run<R: LinearRows>(self, rows: &R) -> BlockReport {
+        if self.problem.loss == Loss::Logistic {
+            let mut descent = LogisticDescent::new(rows, &self.problem, Some(self.dual), self.tol);
+            descent.add_new(rows, self.dual, self.weights);
+            let report = descent.descend_block(rows, self.weights, INNER_PASSES, self.seed);
+            self.dual.copy_from_slice(&descent.dual());
+            return report;
+        }
+        let mut descent = Descent::new(rows, &self.problem, Some(self.dual));
+        let report = descent.descend_block(rows, self.weights, INNER_PASSES, self.seed);
+        self.dual.copy_from_slice(&descent.dual());
+        report
+    }
+}
+
+struct Examine<'a> {
+    problem: Problem<'a>,
+    dual: &'a [f64],
+    weights: &'a [f64],
+}
+
+impl ChunkTask for Examine<'_> {
+    type Output = (BlockReport, f64);
+
+    fn run<R: LinearRows>(self, rows: &R) -> (BlockReport, f64) {
+        let values: Vec<f64> = (0..rows.rows()).map(|i| rows.dot(i, self.weights)).collect();
+        let start = Some(self.dual);
+        let report = match self.problem.loss {
+            Loss::Logistic => {
+                LogisticDescent::new(rows, &self.problem, start, TOLERANCE).examine_block(&values)
+            }
+            _ => Descent::new(rows, &self.problem, start).examine_block(&values),
+        };
+        (report, self.problem.total_loss(values.into_iter()))
+    }
+}

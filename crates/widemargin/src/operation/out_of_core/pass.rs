@@ -1,0 +1,59 @@
+//! One pass over chunks on disk: the next is read while one is worked on.
+
+use std::sync::mpsc::sync_channel;
+
+use crate::context::{Context, Event};
+use crate::data::chunks::{Chunk, ChunkStore, Rows};
+use crate::error::Result;
+use crate::kernel::{LinearRows, One, SparseRows};
+use crate::solver::Status;
+
+/// Name of the stage that is reported.
+const STAGE: &str = "rows from disk";
+
+/// Calls `work` with chunk after chunk of `order`; why it stopped early, if it did.
+pub(super) fn each_chunk(
+    store: &ChunkStore,
+    order: &[usize],
+    context: &Context,
+    mut work: impl FnMut(usize, Chunk) -> Result<()>,
+) -> Result<Option<Status>> {
+    context.report(&Event::Stage { name: STAGE, total: order.len() });
+    std::thread::scope(|scope| {
+        let (sender, receiver) = sync_channel(0);
+        scope.spawn(move || {
+            for &index in order {
+                if sender.send((index, store.read(index))).is_err() {
+                    return;
+                }
+            }
+        });
+        for _ in order {
+            if let Some(status) = context.stop_request() {
+                return Ok(Some(status));
+            }
+            let Ok((index, chunk)) = receiver.recv() else { return Ok(None) };
+            work(index, chunk?)?;
+            context.report(&Event::StageStep { name: STAGE });
+        }
+        Ok(None)
+    })
+}
+
+/// A computation over the rows of a chunk.
+pub(super) trait ChunkTask {
+    type Output;
+    fn run<R: LinearRows>(self, rows: &R) -> Self::Output;
+}
+
+/// Runs `task` on the rows of a chunk, with the bias as the last feature.
+pub(super) fn with_chunk<T: ChunkTask>(rows: &Rows, bias: Option<f64>, task: T) -> T::Output {
+    match rows {
+        Rows::Ones(table) => {
+            let ones = vec![One; table.nonzeros()];
+            task.run(&SparseRows::new(table, &ones, bias))
+        }
+        Rows::Single(table) => task.run(&SparseRows::new(table, table.values(), bias)),
+        Rows::Double(table) => task.run(&SparseRows::new(table, table.values(), bias)),
+    }
+}

@@ -1,0 +1,112 @@
+//! What Newton's method reads of a table of rows, in memory or on disk.
+
+use std::ops::Range;
+
+use crate::solver::Status;
+
+/// A table X of rows.
+pub trait Table: Sync {
+    /// Number of rows.
+    fn rows(&self) -> usize;
+
+    /// Number of weights.
+    fn width(&self) -> usize;
+
+    /// Number of stored values.
+    fn nonzeros(&self) -> usize;
+
+    /// What `work` makes of each part of the rows, in order; the parts depend on the table alone.
+    fn of_parts<T: Send>(&self, work: impl Fn(Range<usize>) -> T + Sync) -> Vec<T>;
+
+    /// Xw, into memory that is there.
+    fn write_values(&self, weights: &[f64], values: &mut [f64]);
+
+    /// Σ fᵢxᵢ over the rows of a list.
+    fn transposed(&self, list: &Listed) -> Vec<f64>;
+
+    /// Σ fᵢxᵢ² over the rows of a list, feature by feature.
+    fn transposed_squares(&self, list: &Listed) -> Vec<f64>;
+
+    /// Xᵀ(F(Xd)) over the rows of a list with the diagonal F of their factors, in one pass.
+    fn weighted_normal(&self, list: &Listed, direction: &[f64]) -> Vec<f64>;
+
+    /// Σ fᵢxᵢxᵢᵀ over the rows of a list: the lower triangle, row by row.
+    fn weighted_gram(&self, list: &Listed) -> Vec<f64>;
+
+    /// Why products are not what they should be, if they are not: a table on disk was left early.
+    fn broken(&self) -> Option<Status> {
+        None
+    }
+
+    /// Xw
+    fn values(&self, weights: &[f64]) -> Vec<f64> {
+        let mut values = vec![0.0; self.rows()];
+        self.write_values(weights, &mut values);
+        values
+    }
+}
+
+/// Rows with a factor each, ascending, those of factor 0 left out.
+#[derive(Clone, Debug, Default)]
+pub struct Listed {
+    pub(super) rows: Vec<u32>,
+    pub(super) factors: Vec<f64>,
+}
+
+impl Listed {
+    /// The rows whose entry is not 0.
+    pub fn new(factors: &[f64]) -> Self {
+        Self::beginning(0, factors)
+    }
+
+    /// The same where the first factor is that of row `first`.
+    pub fn beginning(first: usize, factors: &[f64]) -> Self {
+        let mut list = Self { rows: vec![0; factors.len()], factors: vec![0.0; factors.len()] };
+        let mut kept = 0;
+        for (i, &factor) in factors.iter().enumerate() {
+            (list.rows[kept], list.factors[kept]) = ((first + i) as u32, factor);
+            kept += usize::from(factor != 0.0);
+        }
+        list.rows.truncate(kept);
+        list.factors.truncate(kept);
+        list
+    }
+
+    /// Adds the rows of another list.
+    pub fn append(&mut self, mut other: Self) {
+        self.rows.append(&mut other.rows);
+        self.factors.append(&mut other.factors);
+    }
+
+    /// Adds a row after those there are.
+    pub fn push(&mut self, row: usize, factor: f64) {
+        self.rows.push(row as u32);
+        self.factors.push(factor);
+    }
+
+    /// The rows and their factors.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, f64)> {
+        self.rows.iter().map(|&i| i as usize).zip(self.factors.iter().copied())
+    }
+
+    /// How many rows it has.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether it has no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Those of a range of rows, counted from its start.
+    pub fn within(&self, range: Range<usize>) -> Self {
+        let place = |row: usize| self.rows.partition_point(|&i| (i as usize) < row);
+        let own = place(range.start)..place(range.end);
+        let from_start = |&i: &u32| i - range.start as u32;
+        Self {
+            rows: self.rows[own.clone()].iter().map(from_start).collect(),
+            factors: self.factors[own].to_vec(),
+        }
+    }
+}
