@@ -69,6 +69,11 @@ impl<T: Copy> Csr<T> {
         Self { columns, indptr, indices, values }
     }
 
+    /// Where rows begin, their columns and their values.
+    pub fn into_parts(self) -> (Vec<usize>, Vec<u32>, Vec<T>) {
+        (self.indptr, self.indices, self.values)
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.indptr.len() - 1

@@ -4,6 +4,8 @@
 //! the labels, the lengths of the rows (LEB128), the bytes that a difference of column indices takes
 //! in each row, those differences and the values, all little-endian.
 
+use std::mem::take;
+
 use crate::data::Csr;
 
 /// Rows with their labels.
@@ -13,6 +15,40 @@ pub struct Chunk {
     pub rows: Rows,
     /// A label or target of every row.
     pub labels: Vec<f64>,
+}
+
+/// Room of earlier chunks, which the next ones use again.
+#[derive(Default)]
+pub struct Room {
+    pub(super) bytes: Vec<u8>,
+    labels: Vec<f64>,
+    starts: Vec<usize>,
+    indices: Vec<u32>,
+    single: Vec<f32>,
+    double: Vec<f64>,
+}
+
+impl Room {
+    /// Takes back what a chunk that is no longer needed has.
+    pub fn take_back(&mut self, chunk: Chunk) {
+        self.labels = chunk.labels;
+        (self.starts, self.indices) = match chunk.rows {
+            Rows::Ones(table) => {
+                let (starts, indices, _) = table.into_parts();
+                (starts, indices)
+            }
+            Rows::Single(table) => {
+                let (starts, indices, values) = table.into_parts();
+                self.single = values;
+                (starts, indices)
+            }
+            Rows::Double(table) => {
+                let (starts, indices, values) = table.into_parts();
+                self.double = values;
+                (starts, indices)
+            }
+        };
+    }
 }
 
 /// The rows of a chunk by what is stored of their values.
@@ -113,11 +149,12 @@ impl Chunk {
         if found != rows {
             return Err(format!("expected a chunk of {rows} rows, found {found}"));
         }
-        from.numbers(rows, f64::from_le_bytes)
+        from.numbers(rows, f64::from_le_bytes, Vec::new())
     }
 
-    /// The chunk in `bytes`, with `columns` columns; what is wrong with them otherwise.
-    pub(super) fn decode(bytes: &[u8], columns: usize) -> Result<Self, String> {
+    /// The chunk in `bytes`, with `columns` columns, in the room that is there; what is wrong with them
+    /// otherwise.
+    pub(super) fn decode(bytes: &[u8], columns: usize, room: &mut Room) -> Result<Self, String> {
         if bytes.len() < HEADER {
             return Err("it is cut short".into());
         }
@@ -132,8 +169,10 @@ impl Chunk {
         if rows.saturating_add(stored) > bytes.len() {
             return Err("it announces more rows than it can hold".into());
         }
-        let labels = from.numbers(rows, f64::from_le_bytes)?;
-        let mut starts = Vec::with_capacity(rows + 1);
+        let labels = from.numbers(rows, f64::from_le_bytes, take(&mut room.labels))?;
+        let mut starts = take(&mut room.starts);
+        starts.clear();
+        starts.reserve(rows + 1);
         starts.push(0);
         let mut end = 0_usize;
         for _ in 0..rows {
@@ -144,7 +183,9 @@ impl Chunk {
             return Err(format!("expected {stored} stored values, found rows with {end}"));
         }
         let widths = from.take(rows)?;
-        let mut indices = Vec::with_capacity(stored);
+        let mut indices = take(&mut room.indices);
+        indices.clear();
+        indices.reserve(stored);
         for (bounds, &width) in starts.windows(2).zip(widths) {
             let list = from.take((bounds[1] - bounds[0]).saturating_mul(width.into()))?;
             let end = match width {
@@ -162,11 +203,11 @@ impl Chunk {
         let rows = match body[0] {
             0 => Rows::Ones(Csr::new(columns, starts, indices, vec![(); stored]).map_err(fail)?),
             1 => {
-                let values = from.numbers(stored, f32::from_le_bytes)?;
+                let values = from.numbers(stored, f32::from_le_bytes, take(&mut room.single))?;
                 Rows::Single(Csr::new(columns, starts, indices, values).map_err(fail)?)
             }
             2 => {
-                let values = from.numbers(stored, f64::from_le_bytes)?;
+                let values = from.numbers(stored, f64::from_le_bytes, take(&mut room.double))?;
                 Rows::Double(Csr::new(columns, starts, indices, values).map_err(fail)?)
             }
             other => return Err(format!("unknown kind of values {other}")),
@@ -227,13 +268,16 @@ impl<'a> Bytes<'a> {
         &mut self,
         count: usize,
         read: impl Fn([u8; N]) -> T,
+        mut numbers: Vec<T>,
     ) -> Result<Vec<T>, String> {
         let list = self.take(count.saturating_mul(N))?;
-        Ok(list.as_chunks::<N>().0.iter().map(|bytes| read(*bytes)).collect())
+        numbers.clear();
+        numbers.extend(list.as_chunks::<N>().0.iter().map(|bytes| read(*bytes)));
+        Ok(numbers)
     }
 
     fn count(&mut self) -> Result<usize, String> {
-        let value = self.numbers(1, u64::from_le_bytes)?[0];
+        let value = self.numbers(1, u64::from_le_bytes, Vec::new())?[0];
         usize::try_from(value).map_err(|_| "a count is too large".into())
     }
 
@@ -265,6 +309,7 @@ mod tests {
 
     #[test]
     fn chunks_come_back_as_they_were() {
+        let mut room = Room::default();
         for (values, single, kind) in [
             (vec![1.0; 5], false, 0),
             (vec![1.0, 0.5, 2.0, -3.0, 4.0], false, 1),
@@ -274,19 +319,21 @@ mod tests {
             let chunk = chunk(values, single);
             let bytes = chunk.encode();
             assert_eq!(bytes[CHECKSUM], kind);
-            assert_eq!(Chunk::decode(&bytes, 70_000).unwrap(), chunk);
+            assert_eq!(Chunk::decode(&bytes, 70_000, &mut room).unwrap(), chunk);
+            room.take_back(chunk);
         }
     }
 
     #[test]
     fn damage_is_noticed() {
         let bytes = chunk(vec![0.1; 5], false).encode();
+        let decode = |bytes: &[u8]| Chunk::decode(bytes, 70_000, &mut Room::default());
         for at in 0..bytes.len() {
             let mut damaged = bytes.clone();
             damaged[at] ^= 0x10;
-            assert!(Chunk::decode(&damaged, 70_000).is_err(), "byte {at}");
-            assert!(Chunk::decode(&bytes[..at], 70_000).is_err(), "cut at {at}");
+            assert!(decode(&damaged).is_err(), "byte {at}");
+            assert!(decode(&bytes[..at]).is_err(), "cut at {at}");
         }
-        assert!(Chunk::decode(&bytes, 100).unwrap_err().contains("indices"));
+        assert!(Chunk::decode(&bytes, 100, &mut Room::default()).unwrap_err().contains("indices"));
     }
 }

@@ -8,5 +8,5 @@
 mod code;
 mod store;
 
-pub use code::{Chunk, Rows};
+pub use code::{Chunk, Room, Rows};
 pub use store::{ChunkStore, ChunkWriter, Source};

@@ -7,7 +7,7 @@ use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
-use super::code::{Chunk, Rows};
+use super::code::{Chunk, Room, Rows};
 use crate::data::read::IndexBase;
 use crate::data::write::write_atomically;
 use crate::data::{Csr, Dataset, Layout, Matrix};
@@ -137,14 +137,20 @@ impl ChunkStore {
         Ok(labels)
     }
 
-    /// Reads chunk `index`.
+    /// Reads chunk `index`, in the room of earlier ones.
     ///
     /// # Errors
     /// [`Error::Io`] or, when the file is damaged, [`Error::Format`].
-    pub fn read(&self, index: usize) -> Result<Chunk> {
+    pub fn read(&self, index: usize, room: &mut Room) -> Result<Chunk> {
         let path = chunk_path(&self.folder, index);
-        let bytes = fs::read(&path).map_err(|source| Error::io(&path, source))?;
-        let chunk = Chunk::decode(&bytes, self.manifest.columns).and_then(|chunk| {
+        let mut bytes = std::mem::take(&mut room.bytes);
+        bytes.clear();
+        fs::File::open(&path)
+            .and_then(|mut file| file.read_to_end(&mut bytes))
+            .map_err(|source| Error::io(&path, source))?;
+        let decoded = Chunk::decode(&bytes, self.manifest.columns, room);
+        room.bytes = bytes;
+        let chunk = decoded.and_then(|chunk| {
             let expected = self.manifest.chunks[index].0;
             match chunk.rows.rows() {
                 found if found == expected => Ok(chunk),

@@ -44,7 +44,7 @@ impl Blocks<'_> {
             let order = self.order(state.pass);
             let begin = state.position as usize;
             let stopped = each_chunk(self.store, &order[begin..], self.context, |index, chunk| {
-                let report = self.descend(state, index, &chunk);
+                let report = self.descend(state, index, chunk);
                 state.report = state.report.join(report);
                 state.steps += report.steps;
                 state.position += 1;

@@ -119,7 +119,7 @@ impl OnDisk<'_> {
         }
         let order: Vec<usize> = (0..self.store.chunks()).collect();
         let ended = each_chunk(self.store, &order, self.context, |index, chunk| {
-            work(self.store.range(index), &chunk);
+            work(self.store.range(index), chunk);
             Ok(())
         });
         *self.why() = match ended {

@@ -1,9 +1,9 @@
 //! One pass over chunks on disk: the next is read while one is worked on.
 
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{channel, sync_channel};
 
 use crate::context::{Context, Event};
-use crate::data::chunks::{Chunk, ChunkStore, Rows};
+use crate::data::chunks::{Chunk, ChunkStore, Room, Rows};
 use crate::error::Result;
 use crate::kernel::{LinearRows, One, SparseRows};
 use crate::solver::Status;
@@ -16,14 +16,19 @@ pub(super) fn each_chunk(
     store: &ChunkStore,
     order: &[usize],
     context: &Context,
-    mut work: impl FnMut(usize, Chunk) -> Result<()>,
+    mut work: impl FnMut(usize, &Chunk) -> Result<()>,
 ) -> Result<Option<Status>> {
     context.report(&Event::Stage { name: STAGE, total: order.len() });
     std::thread::scope(|scope| {
         let (sender, receiver) = sync_channel(0);
+        let (done, used) = channel();
         scope.spawn(move || {
+            let mut room = Room::default();
             for &index in order {
-                if sender.send((index, store.read(index))).is_err() {
+                if let Ok(chunk) = used.try_recv() {
+                    room.take_back(chunk);
+                }
+                if sender.send((index, store.read(index, &mut room))).is_err() {
                     return;
                 }
             }
@@ -33,7 +38,10 @@ pub(super) fn each_chunk(
                 return Ok(Some(status));
             }
             let Ok((index, chunk)) = receiver.recv() else { return Ok(None) };
-            work(index, chunk?)?;
+            let chunk = chunk?;
+            work(index, &chunk)?;
+            // The reader may have read its last.
+            let _ = done.send(chunk);
             context.report(&Event::StageStep { name: STAGE });
         }
         Ok(None)
