@@ -37,7 +37,8 @@ const NOISE: f64 = 1e-11;
 /// A weight this small is what rounding left of 0.
 const SMALLEST: f64 = 1e-12;
 
-/// Rows of a model's sample for every weight.
+/// Rows of a model's sample for every weight; of a squared loss, where none says more than another,
+/// it takes twice as many.
 const ROWS_PER_WEIGHT: usize = 80;
 
 /// How many times the rows of a model's sample become when it did not serve.
@@ -128,7 +129,7 @@ fn descend<R: LinearRows>(
         point = state.point(weights);
     }
     let mut passes = Passes::new(&options, context);
-    let mut count = ROWS_PER_WEIGHT * rows.width();
+    let mut count = ROWS_PER_WEIGHT * rows.width() * (1 + usize::from(problem.loss.is_squared()));
     let (mut cautious, mut stale) = (false, false);
     let mut stalls = 0;
     let status = loop {
