@@ -31,6 +31,24 @@ impl Solver {
         }
     }
 
+    /// Its name in LIBLINEAR's model files.
+    pub(super) fn name(self) -> &'static str {
+        match self.0 {
+            0 => "L2R_LR",
+            1 => "L2R_L2LOSS_SVC_DUAL",
+            2 => "L2R_L2LOSS_SVC",
+            3 => "L2R_L1LOSS_SVC_DUAL",
+            4 => "MCSVM_CS",
+            5 => "L1R_L2LOSS_SVC",
+            6 => "L1R_LR",
+            7 => "L2R_LR_DUAL",
+            11 => "L2R_L2LOSS_SVR",
+            12 => "L2R_L2LOSS_SVR_DUAL",
+            13 => "L2R_L1LOSS_SVR_DUAL",
+            _ => "ONECLASS_SVM",
+        }
+    }
+
     pub(super) fn kind(self) -> MachineKind {
         match self.0 {
             0 | 6 | 7 => MachineKind::Logistic,

@@ -182,6 +182,9 @@ pub(crate) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
     }
     let mut model = session.run("training", |context| machine.fit(&data, context))?;
     model.preparation = preparation;
+    if let Some(training) = &mut model.training {
+        training.parameters.push(("solver_type".into(), options.solver.name().into()));
+    }
     session.save(|| model.save_liblinear(&model_path))?;
     if let (false, Some(training)) = (options.quiet, &model.training) {
         let outcome = training.outcome;

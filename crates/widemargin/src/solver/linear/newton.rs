@@ -20,6 +20,9 @@ use crate::solver::Status;
 /// A conjugate-gradient step that adds less than this share of the average step is the last.
 const LAST_STEP: f64 = 0.5;
 
+/// What is left of the gradient where steps are to be exact.
+const EXACT: f64 = 1e-3;
+
 /// Steps of conjugate gradients.
 const MOST_INNER: usize = 1000;
 
@@ -104,7 +107,7 @@ pub fn over<T: Table>(
     let mut passes = Passes::new(options, context);
     let mut objective = state.objective();
     let mut shape = None;
-    let mut stalls = 0;
+    let (mut stalls, mut exact) = (0, false);
     let status = loop {
         if let Some(status) = table.broken() {
             break status;
@@ -116,7 +119,7 @@ pub fn over<T: Table>(
         let fresh = || Preconditioner::new(table, &curvatures, &state.charge, context);
         let current = shape.take().unwrap_or_else(fresh);
         let Step { step, residual, inner_steps } =
-            match state.model_step(&gradient, &curvatures, &current) {
+            match state.model_step(&gradient, &curvatures, &current, exact) {
                 Ok(step) => step,
                 Err(status) => break status,
             };
@@ -144,7 +147,11 @@ pub fn over<T: Table>(
                 objective = state.objective();
             } else {
                 (state.weights, state.values) = before;
-                break Status::AlmostSolved;
+                if exact {
+                    break Status::AlmostSolved;
+                }
+                // A rough minimum of the model may have a larger gradient than its start.
+                exact = true;
             }
             if let Some(status) = passes.finish(inner_steps, size / at_zero, || f64::NAN) {
                 break status;
@@ -276,12 +283,14 @@ impl<T: Table> Newton<'_, T> {
         (gradient, curvatures)
     }
 
-    /// Conjugate gradients on the model; why they were left, if they were.
+    /// Conjugate gradients on the model, until steps gain little or, if they are to be exact, until
+    /// little is left of the gradient; why they were left, if they were.
     fn model_step(
         &self,
         gradient: &[f64],
         curvatures: &Listed,
         shape: &Preconditioner,
+        exact: bool,
     ) -> Result<Step, Status> {
         let width = gradient.len();
         let mut step = vec![0.0; width];
@@ -314,7 +323,11 @@ impl<T: Table> Newton<'_, T> {
             model = reached;
             shaped = shape.solve(&residual);
             let next = inner(&shaped, &residual);
-            if gained >= LAST_STEP * average || next <= tiny || inner_steps >= MOST_INNER {
+            let enough = match exact {
+                true => squared_norm(&residual) <= EXACT * EXACT * squared_norm(gradient),
+                false => gained >= LAST_STEP * average,
+            };
+            if enough || next <= tiny || inner_steps >= MOST_INNER {
                 return Ok(Step { step, residual, inner_steps });
             }
             let keep = next / product;

@@ -12,12 +12,12 @@ pub(super) use write::{Text, text};
 use crate::machine::MachineKind;
 
 /// The key every such file begins with.
-const FIRST_KEY: &[u8] = b"solver_type";
+const FIRST_KEY: &str = "solver_type";
 
 /// Whether a file that begins like this could be a LIBLINEAR model.
 pub(super) fn looks_like(bytes: &[u8]) -> bool {
     let first = bytes.split(u8::is_ascii_whitespace).find(|word| !word.is_empty());
-    first == Some(FIRST_KEY)
+    first == Some(FIRST_KEY.as_bytes())
 }
 
 /// The solvers by their names in these files, and the machines they train.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use super::super::libsvm::whole_label;
-use super::CRAMMER_SINGER;
+use super::{CRAMMER_SINGER, FIRST_KEY, SOLVERS};
 use crate::data::read::IndexBase;
 use crate::data::write::push_shortest;
 use crate::error::{Error, Result};
@@ -91,13 +91,17 @@ fn refuse<T>(reason: String) -> Result<T> {
     Err(Error::Model { message: format!("{reason}; save it in the native format instead") })
 }
 
-/// The solver of LIBLINEAR's that solves the model's problem.
+/// The solver of LIBLINEAR's that was asked for, or else one that solves the model's problem.
 fn solver(model: &Model) -> &'static str {
     let parameter = |name: &str| {
         let parameters = model.training.as_ref().map(|training| &training.parameters);
         let found = parameters.and_then(|list| list.iter().find(|(key, _)| key == name));
         found.map_or("", |(_, value)| value.as_str())
     };
+    let asked = parameter(FIRST_KEY);
+    if let Some((name, _)) = SOLVERS.iter().find(|(name, _)| *name == asked) {
+        return name;
+    }
     let sparse = parameter("penalty") == "l1";
     let two_functions = model.functions.len() == 2;
     match model.kind {

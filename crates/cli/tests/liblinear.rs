@@ -1,0 +1,137 @@
+//! The stand-ins for LIBLINEAR's programs, against what LIBLINEAR 2.50 prints and writes for the same
+//! command lines.
+
+mod common;
+
+use common::Folder;
+
+/// The rows of weights in a model file.
+fn weights(model: &str) -> Vec<Vec<f64>> {
+    let rows = model.lines().skip_while(|line| *line != "w").skip(1);
+    rows.map(|row| row.split_whitespace().map(|w| w.parse().unwrap()).collect()).collect()
+}
+
+/// `-s`, the name in the file, the weights of the first feature and of the bias, the accuracy. At this
+/// tolerance LIBLINEAR stops at its limit of passes with `-s 3` and `-s 5`, which are left out.
+const SOLVERS: [(u32, &str, [f64; 3], [f64; 3], &str); 6] = [
+    (
+        0,
+        "L2R_LR",
+        [0.41022519036131716, 0.42700743567957195, -1.707450735919303],
+        [0.26417438135481863, 1.0947454946754993, -1.2159348333299882],
+        "96% (144/150)",
+    ),
+    (
+        1,
+        "L2R_L2LOSS_SVC_DUAL",
+        [0.18424468710028546, 0.055246247777218448, -0.8505912013440774],
+        [0.1095523668368566, 1.6873716412562092, -1.7107926611626221],
+        "96.6667% (145/150)",
+    ),
+    (
+        2,
+        "L2R_L2LOSS_SVC",
+        [0.18424465652670663, 0.055246247761471204, -0.85059120136388611],
+        [0.10955236814127493, 1.6873716411884467, -1.710792661218453],
+        "96.6667% (145/150)",
+    ),
+    (
+        4,
+        "MCSVM_CS",
+        [0.62350480618014159, 0.20638231151662995, -0.82988711769673906],
+        [0.27456880003171413, 1.0932855529063157, -1.3678543529380531],
+        "98% (147/150)",
+    ),
+    (
+        6,
+        "L1R_LR",
+        [0.0, 0.33133992127332307, -2.6259975480644711],
+        [0.0, 2.0688434804452234, 0.0],
+        "96% (144/150)",
+    ),
+    (
+        7,
+        "L2R_LR_DUAL",
+        [0.41022519046420935, 0.4270074365263678, -1.7074507369499436],
+        [0.26417438765330276, 1.094745487859331, -1.2159348333705593],
+        "96% (144/150)",
+    ),
+];
+
+#[test]
+fn classifiers_have_liblinears_weights_and_answers() {
+    let folder = Folder::new();
+    folder.copy("iris.libsvm");
+    for (solver, name, first, bias, accuracy) in SOLVERS {
+        let run = folder.run(&format!("ll-train -s {solver} -e 1e-9 -B 1 iris.libsvm m"));
+        assert!(run.stdout.starts_with("optimization finished, #iter = "), "{}", run.stdout);
+        let model = folder.read("m");
+        let head =
+            format!("solver_type {name}\nnr_class 3\nlabel 0 1 2\nnr_feature 4\nbias 1\nw\n");
+        assert!(model.starts_with(&head), "{model}");
+        let found = weights(&model);
+        // Coordinate descent on ℓ1 and Crammer and Singer's machine stop a little short of 1e-9.
+        let tolerance = if matches!(solver, 4 | 6) { 1e-3 } else { 1e-6 };
+        for (found, expected) in [(&found[0], first), (&found[4], bias)] {
+            for (a, b) in found.iter().zip(expected) {
+                assert!((a - b).abs() < tolerance, "-s {solver}: {a} and {b}");
+            }
+        }
+        let run = folder.run("ll-predict iris.libsvm m answers").exits(0);
+        assert_eq!(run.stdout, format!("Accuracy = {accuracy}\n"));
+        assert_eq!(folder.read("answers").lines().count(), 150);
+    }
+}
+
+#[test]
+fn regressors_and_novelty_detectors_answer_as_liblinears() {
+    let folder = Folder::new();
+    folder.copy("iris.libsvm");
+    for solver in [11, 12] {
+        folder.run(&format!("ll-train -q -s {solver} -e 1e-9 -p 0.2 -B 1 iris.libsvm m")).exits(0);
+        let run = folder.run("ll-predict iris.libsvm m answers").exits(0);
+        let expected = "Mean squared error = 0.0495001 (regression)\n\
+                        Squared correlation coefficient = 0.928564 (regression)\n";
+        assert_eq!(run.stdout, expected, "-s {solver}");
+    }
+    folder.run("ll-train -q -s 21 -n 0.3 -e 1e-6 iris.libsvm m").exits(0);
+    let model = folder.read("m");
+    assert!(model.starts_with("solver_type ONECLASS_SVM\n"), "{model}");
+    for (found, expected) in weights(&model).iter().zip([220.5, 143.8, 75.7, 15.3]) {
+        assert!((found[0] - expected).abs() < 1e-6, "{model}");
+    }
+    let run = folder.run("ll-predict iris.libsvm m answers").exits(0);
+    assert_eq!(run.stdout, "Accuracy = 30.6667% (46/150)\n");
+}
+
+#[test]
+fn probabilities_are_those_of_liblinear() {
+    let folder = Folder::new();
+    folder.copy("iris.libsvm");
+    folder.run("ll-train -q -s 0 -e 1e-9 -B 1 iris.libsvm m").exits(0);
+    folder.run("ll-predict -q -b 1 iris.libsvm m answers").exits(0);
+    let answers = folder.read("answers");
+    let lines: Vec<&str> = answers.lines().take(3).collect();
+    let expected =
+        ["labels 0 1 2", "0 0.878033 0.121956 1.08005e-05", "0 0.797069 0.202901 3.03016e-05"];
+    assert_eq!(lines, expected);
+}
+
+#[test]
+fn what_liblinear_refuses_is_refused() {
+    let folder = Folder::new();
+    folder.copy("iris.libsvm");
+    folder.run("ll-train -q -s 3 iris.libsvm m").exits(0);
+    for (command, message) in [
+        ("ll-train -s 9 iris.libsvm", "unknown solver type"),
+        ("ll-train -s 0 -R iris.libsvm", "option -R needs -B 1"),
+        ("ll-train -s 1 -B 1 -R iris.libsvm", "option -R is for -s 0, 2, 5, 6 and 11"),
+        ("ll-train -s 3 -C iris.libsvm", "option -C is for -s 0, 2 and 11"),
+        ("ll-predict -b 1 iris.libsvm m answers", "only supported for logistic regression"),
+        ("ll-predict iris.libsvm m", "expected a test file, a model file and an output file"),
+    ] {
+        let run = folder.run(command);
+        assert!(run.code != Some(0) && run.stderr.contains(message), "{command}: {}", run.stderr);
+    }
+    assert!(!folder.names().contains(&"answers".to_owned()), "nothing is written");
+}
