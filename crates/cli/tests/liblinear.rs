@@ -11,58 +11,67 @@ fn weights(model: &str) -> Vec<Vec<f64>> {
     rows.map(|row| row.split_whitespace().map(|w| w.parse().unwrap()).collect()).collect()
 }
 
-/// `-s`, the name in the file, the weights of the first feature and of the bias, the accuracy. At this
-/// tolerance LIBLINEAR stops at its limit of passes with `-s 3` and `-s 5`, which are left out.
-const SOLVERS: [(u32, &str, [f64; 3], [f64; 3], &str); 6] = [
-    (
-        0,
-        "L2R_LR",
-        [0.41022519036131716, 0.42700743567957195, -1.707450735919303],
-        [0.26417438135481863, 1.0947454946754993, -1.2159348333299882],
-        "96% (144/150)",
-    ),
-    (
-        1,
-        "L2R_L2LOSS_SVC_DUAL",
-        [0.18424468710028546, 0.055246247777218448, -0.8505912013440774],
-        [0.1095523668368566, 1.6873716412562092, -1.7107926611626221],
-        "96.6667% (145/150)",
-    ),
-    (
-        2,
-        "L2R_L2LOSS_SVC",
-        [0.18424465652670663, 0.055246247761471204, -0.85059120136388611],
-        [0.10955236814127493, 1.6873716411884467, -1.710792661218453],
-        "96.6667% (145/150)",
-    ),
-    (
-        4,
-        "MCSVM_CS",
-        [0.62350480618014159, 0.20638231151662995, -0.82988711769673906],
-        [0.27456880003171413, 1.0932855529063157, -1.3678543529380531],
-        "98% (147/150)",
-    ),
-    (
-        6,
-        "L1R_LR",
-        [0.0, 0.33133992127332307, -2.6259975480644711],
-        [0.0, 2.0688434804452234, 0.0],
-        "96% (144/150)",
-    ),
-    (
-        7,
-        "L2R_LR_DUAL",
-        [0.41022519046420935, 0.4270074365263678, -1.7074507369499436],
-        [0.26417438765330276, 1.094745487859331, -1.2159348333705593],
-        "96% (144/150)",
-    ),
+/// What LIBLINEAR makes of a solver.
+struct Expected {
+    solver: u32,
+    name: &'static str,
+    /// Weights of the first feature.
+    first: [f64; 3],
+    bias: [f64; 3],
+    accuracy: &'static str,
+}
+
+/// At this tolerance LIBLINEAR stops at its limit of passes with `-s 3` and `-s 5`, which are left out.
+const SOLVERS: [Expected; 6] = [
+    Expected {
+        solver: 0,
+        name: "L2R_LR",
+        first: [0.4102251904, 0.4270074357, -1.707450736],
+        bias: [0.2641743814, 1.094745495, -1.215934833],
+        accuracy: "96% (144/150)",
+    },
+    Expected {
+        solver: 1,
+        name: "L2R_L2LOSS_SVC_DUAL",
+        first: [0.1842446871, 0.05524624778, -0.8505912013],
+        bias: [0.1095523668, 1.687371641, -1.710792661],
+        accuracy: "96.6667% (145/150)",
+    },
+    Expected {
+        solver: 2,
+        name: "L2R_L2LOSS_SVC",
+        first: [0.1842446565, 0.05524624776, -0.8505912014],
+        bias: [0.1095523681, 1.687371641, -1.710792661],
+        accuracy: "96.6667% (145/150)",
+    },
+    Expected {
+        solver: 4,
+        name: "MCSVM_CS",
+        first: [0.6235048062, 0.2063823115, -0.8298871177],
+        bias: [0.2745688, 1.093285553, -1.367854353],
+        accuracy: "98% (147/150)",
+    },
+    Expected {
+        solver: 6,
+        name: "L1R_LR",
+        first: [0.0, 0.3313399213, -2.625997548],
+        bias: [0.0, 2.06884348, 0.0],
+        accuracy: "96% (144/150)",
+    },
+    Expected {
+        solver: 7,
+        name: "L2R_LR_DUAL",
+        first: [0.4102251905, 0.4270074365, -1.707450737],
+        bias: [0.2641743877, 1.094745488, -1.215934833],
+        accuracy: "96% (144/150)",
+    },
 ];
 
 #[test]
 fn classifiers_have_liblinears_weights_and_answers() {
     let folder = Folder::new();
     folder.copy("iris.libsvm");
-    for (solver, name, first, bias, accuracy) in SOLVERS {
+    for Expected { solver, name, first, bias, accuracy } in SOLVERS {
         let run = folder.run(&format!("ll-train -s {solver} -e 1e-9 -B 1 iris.libsvm m"));
         assert!(run.stdout.starts_with("optimization finished, #iter = "), "{}", run.stdout);
         let model = folder.read("m");

@@ -41,6 +41,15 @@ fn job(folder: &Path, input: &Path) -> OutOfCore {
     }
 }
 
+/// A folder with some rows, and how to train on them.
+fn some_rows() -> (tempfile::TempDir, OutOfCore) {
+    let folder = tempfile::tempdir().unwrap();
+    let text = folder.path().join("rows.txt");
+    write_text(&text, 30_000);
+    let job = job(folder.path(), &text);
+    (folder, job)
+}
+
 fn options(tol: f64) -> LinearOptions {
     LinearOptions { tol: Some(tol), precision: Precision::F64, ..LinearOptions::default() }
 }
@@ -121,10 +130,7 @@ fn stopping() -> Context {
 
 #[test]
 fn interrupted_steps_of_newton_go_on_where_they_were() {
-    let folder = tempfile::tempdir().unwrap();
-    let text = folder.path().join("rows.txt");
-    write_text(&text, 30_000);
-    let job = job(folder.path(), &text);
+    let (_folder, job) = some_rows();
     let solver = LinearSolver::Newton;
     let svc = LinearSvc { c: 0.05, solver, options: options(1e-7), ..LinearSvc::default() };
     let machine = OutOfCoreMachine::Classifier(svc);
@@ -142,10 +148,7 @@ fn interrupted_steps_of_newton_go_on_where_they_were() {
 
 #[test]
 fn an_interrupted_training_goes_on_where_it_was() {
-    let folder = tempfile::tempdir().unwrap();
-    let text = folder.path().join("rows.txt");
-    write_text(&text, 30_000);
-    let job = job(folder.path(), &text);
+    let (_folder, job) = some_rows();
     let svc = LinearSvc { c: 0.05, options: options(0.02), ..LinearSvc::default() };
     let machine = OutOfCoreMachine::Classifier(svc);
     let whole = train(&machine, &job, &Context::new()).unwrap();

@@ -29,7 +29,7 @@ pub(super) use lanes::{Family, Lanes};
 pub use linear_rows::{DenseRows, LinearRows, One, SparseRows, Stored, fetch};
 pub use multiply::{Weights, multiply};
 pub use pair::{PAIR_WIDTH, Scan, best_partner, scan, shift_and_scan};
-pub use plain::{PlainLoop, run_plain};
+pub use plain::{PlainLoop, exp_of_negative, run_plain};
 pub use real::Real;
 pub(super) use real::Vector;
 pub use row_lists::{RowLists, Values, WeightTable};

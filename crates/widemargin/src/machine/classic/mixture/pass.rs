@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::covariance::Factor;
 use crate::context::Context;
-use crate::kernel::{PlainLoop, run_plain};
+use crate::kernel::{PlainLoop, exp_of_negative, run_plain};
 
 /// Rows of a block.
 pub(super) const ROWS: usize = 256;
@@ -376,7 +376,7 @@ fn normalise(shares: &mut [f64], count: usize, rows: usize) -> f64 {
     let mut sums = [0.0; ROWS];
     for row in shares.chunks_exact_mut(ROWS).take(count) {
         for r in 0..ROWS {
-            row[r] = share(row[r] - largest[r]);
+            row[r] = exp_of_negative(row[r] - largest[r]);
             sums[r] += row[r];
         }
     }
@@ -391,38 +391,6 @@ fn normalise(shares: &mut [f64], count: usize, rows: usize) -> f64 {
         row[rows..].fill(0.0);
     }
     total
-}
-
-/// eˣ for x ≤ 0, and 0 below −700, without branches: 2ⁿ times the Taylor series of what is left.
-#[inline(always)]
-fn share(x: f64) -> f64 {
-    const ROUND: f64 = 6_755_399_441_055_744.0; // 1.5 · 2⁵²: whole numbers end up in the low bits
-    const LN_2_HIGH: f64 = 6.931_471_803_691_238e-1;
-    const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
-    let inside = if x < -700.0 { -700.0 } else { x };
-    let shifted = inside * std::f64::consts::LOG2_E + ROUND;
-    let n = shifted - ROUND;
-    let rest = inside - n * LN_2_HIGH - n * LN_2_LOW;
-    let mut series = 1.0 / 6_227_020_800.0;
-    for factorial in [
-        479_001_600.0,
-        39_916_800.0,
-        3_628_800.0,
-        362_880.0,
-        40_320.0,
-        5_040.0,
-        720.0,
-        120.0,
-        24.0,
-        6.0,
-        2.0,
-        1.0,
-        1.0,
-    ] {
-        series = series * rest + 1.0 / factorial;
-    }
-    let power = f64::from_bits((shifted.to_bits() << 52).wrapping_add(1023 << 52));
-    if x < -700.0 { 0.0 } else { series * power }
 }
 
 /// The sum of lanes, eight at a time.
@@ -458,20 +426,4 @@ fn product(a: &[f64], b: &[f64]) -> f64 {
         }
     }
     total(&sums)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shares_are_exponentials() {
-        assert_eq!(share(0.0), 1.0);
-        assert_eq!((share(-701.0), share(f64::NEG_INFINITY)), (0.0, 0.0));
-        for i in 0..70_000 {
-            let x = -0.01 * f64::from(i) - 1e-4 * f64::from(i % 7);
-            let x = x.max(-700.0);
-            assert!((share(x) / x.exp() - 1.0).abs() < 1e-15 * (1.0 + 0.01 * x.abs()), "{x}");
-        }
-    }
 }
