@@ -97,7 +97,7 @@ pub(super) fn solve<R: LinearRows>(
     }
     let sample = Sample::new(rows, problem, STRIDE, context.seed());
     let part = sample.problem(problem.loss);
-    let coarse = Options { tol: options.tol.max(COARSE), ..*options };
+    let coarse = Options { tol: COARSE, ..*options };
     let start = (vec![0.0; rows.width()], None);
     let (guess, model) =
         descend(&sample, &part, penalty, coarse, f64::INFINITY, start, &charge, context);
