@@ -334,3 +334,21 @@ def test_what_is_refused(wine, options, message):
     X, y = wine
     with pytest.raises(ValueError, match=message):
         tune(SVC(), X, y, **{"param_grid": GRID, **options})
+
+
+def test_grids_may_come_as_any_sequence(wine):
+    X, y = wine
+    grids = ({"kernel": ["linear"], "C": [0.1, 10.0]}, {"C": [0.1, 10.0], "gamma": [0.01, 0.1]})
+    options = {"method": "model", "n_iter": 5, "random_state": 0, "cv": 3}
+    by_list = tune(SVC(), X, y, list(grids), **options)
+    for given in (grids, (grid for grid in grids)):
+        found = tune(SVC(), X, y, given, **options)
+        assert found.cv_results_["params"] == by_list.cv_results_["params"]
+
+
+@pytest.mark.filterwarnings("ignore:A column-vector y")
+def test_halving_takes_targets_as_a_column(wine):
+    X, y = wine
+    options = {"method": "halving", "min_rows": 20, "cv": 3}
+    column, row = (tune(SVC(), X, target, GRID, **options) for target in (y[:, None], y))
+    assert column.best_params_ == row.best_params_

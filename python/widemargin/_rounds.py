@@ -18,7 +18,7 @@ from sklearn.utils import indexable
 from sklearn.utils.multiclass import type_of_target
 
 from widemargin import _core
-from widemargin._search import SVCSearchCV, parameter_columns
+from widemargin._search import STOPPED, SVCSearchCV, parameter_columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,7 +59,7 @@ class Rounds:
         classes = None
         kind = type_of_target(self._y) if is_classifier(self._search.estimator) else None
         if kind in ("binary", "multiclass"):
-            classes = np.unique(self._y, return_inverse=True)[1].astype(np.uint32)
+            classes = np.unique(np.ravel(self._y), return_inverse=True)[1].astype(np.uint32)
         tables: list[Table] = []
         tried: list[Point] = []
         while points and self._goes_on():
@@ -128,7 +128,8 @@ class Rounds:
         try:
             search.fit(self._X, self._y)
         except ValueError as error:
-            if self._first is None or _ALL_FAILED not in str(error):
+            later = (_ALL_FAILED, STOPPED)
+            if self._first is None or not any(message in str(error) for message in later):
                 raise
             return {name: np.full(len(points), np.nan) for name in _scores(self._first)}
         if self._first is None:

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 #: Kernels whose values do not depend on gamma.
 WITHOUT_GAMMA = ("linear", "cosine", "precomputed")
 
+#: What is said of a candidate that a search did not come to.
+STOPPED = "the search was stopped before this candidate was trained"
+
 
 class SVCSearchCV(GridSearchCV):
     """Grid search over the parameters of a support vector machine, everything shared.
@@ -370,7 +373,7 @@ class _Replay(BaseEstimator):
             if isinstance(item, str):
                 raise ValueError(item)
             if item is None:
-                raise ValueError("the search was stopped before this candidate was trained")
+                raise ValueError(STOPPED)
         return self
 
     def _at(self, X: Any, which: int) -> Any:

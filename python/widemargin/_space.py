@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -19,8 +19,10 @@ class Space:
     """
 
     def __init__(self, grid: Any) -> None:
+        if not isinstance(grid, Mapping):
+            grid = list(grid)
         list(ParameterGrid(grid))  # Says what is wrong with the grid, if anything is.
-        self.grids: list[dict[str, Any]] = grid if isinstance(grid, list) else [grid]
+        self.grids: list[Mapping[str, Any]] = [grid] if isinstance(grid, Mapping) else grid
         self.names = sorted({name for each in self.grids for name in each})
 
     @property

@@ -40,7 +40,8 @@ impl Blocks<'_> {
     pub(super) fn run(&self, state: &mut State, job: &OutOfCore) -> Result<(Outcome, bool)> {
         let limit = self.task.options.max_iterations.unwrap_or(MOST_PASSES);
         let mut saved = Instant::now();
-        let status = loop {
+        let mut last = None;
+        let (status, seen) = loop {
             let order = self.order(state.pass);
             let begin = state.position as usize;
             let stopped = each_chunk(self.store, &order[begin..], self.context, |index, chunk| {
@@ -55,8 +56,7 @@ impl Blocks<'_> {
                 Ok(())
             })?;
             if let Some(status) = stopped {
-                state.save(&job.folder)?;
-                break status;
+                break (status, None);
             }
             let report = state.report;
             state.pass += 1;
@@ -68,19 +68,23 @@ impl Blocks<'_> {
                 objective: f64::NAN,
                 active: self.store.rows(),
             });
-            if self.is_done(&report) && self.is_done(&self.examine(state)?.0) {
-                break Status::Solved;
-            }
-            if state.pass >= limit {
-                break Status::IterationLimit;
+            last = Some(report);
+            let is_last = state.pass >= limit;
+            if is_last || self.is_done(&report) {
+                match self.examine(state)? {
+                    Err(status) => break (status, None),
+                    Ok(seen) if self.is_done(&seen.0) => break (Status::Solved, Some(seen)),
+                    Ok(seen) if is_last => break (Status::IterationLimit, Some(seen)),
+                    Ok(_) => {}
+                }
             }
             state.save(&job.folder)?;
         };
-        let whole = status == Status::Solved || status == Status::IterationLimit;
-        let (report, loss) = match whole {
-            true => self.examine(state)?,
-            false => (state.report, f64::NAN),
-        };
+        let whole = seen.is_some();
+        if !whole {
+            state.save(&job.folder)?;
+        }
+        let (report, loss) = seen.unwrap_or((last.unwrap_or(state.report), f64::NAN));
         let (mut norm, mut separable) = (0.0, 0.0);
         for (f, function) in state.functions.iter().enumerate() {
             norm += 0.5 * function.weights.iter().map(|w| w * w).sum::<f64>();
@@ -147,11 +151,11 @@ impl Blocks<'_> {
         }
     }
 
-    /// Violation and total loss at the weights as they are.
-    fn examine(&self, state: &State) -> Result<(BlockReport, f64)> {
+    /// Violation and total loss at the weights as they are, or why it was left early.
+    fn examine(&self, state: &State) -> Result<std::result::Result<(BlockReport, f64), Status>> {
         let (mut report, mut loss) = (BlockReport::default(), 0.0);
         let order: Vec<usize> = (0..self.store.chunks()).collect();
-        each_chunk(self.store, &order, self.context, |index, chunk| {
+        let stopped = each_chunk(self.store, &order, self.context, |index, chunk| {
             let range = self.store.range(index);
             for (f, function) in state.functions.iter().enumerate() {
                 let (targets, costs) = self.task.problem(f, range.clone());
@@ -165,7 +169,7 @@ impl Blocks<'_> {
             }
             Ok(())
         })?;
-        Ok((report, loss))
+        Ok(stopped.map_or(Ok((report, loss)), Err))
     }
 
     /// What the dual variables add to the dual objective, as a minimum.

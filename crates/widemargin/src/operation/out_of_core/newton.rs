@@ -17,7 +17,7 @@ use crate::data::chunks::{Chunk, ChunkStore};
 use crate::error::{Error, Result};
 use crate::kernel::LinearRows;
 use crate::machine::newton_tolerance;
-use crate::solver::linear::{Listed, Options, Problem, Products, Table, newton_over};
+use crate::solver::linear::{Listed, Options, Problem, Products, Table, factor_bytes, newton_over};
 use crate::solver::{Outcome, Status};
 
 /// Bytes per row that the method keeps in memory: targets, costs, values, values along the step and
@@ -27,9 +27,12 @@ const BYTES_PER_ROW: usize = 72;
 /// Steps unless the user sets a limit.
 const MOST_STEPS: u64 = 1000;
 
-/// Whether what is kept for every row fits a share of the memory.
-pub(super) fn fits(rows: usize, memory: usize) -> bool {
-    u32::try_from(rows).is_ok() && rows.saturating_mul(BYTES_PER_ROW) <= memory / 2
+/// Bytes that the method keeps in memory beside two chunks and the weights; `None` where rows are too
+/// many for it.
+pub(super) fn bytes_needed(task: &Task, store: &ChunkStore, context: &Context) -> Option<usize> {
+    u32::try_from(store.rows()).ok()?;
+    let table = OnDisk { store, bias: task.bias, context, broken: Mutex::new(None) };
+    Some(store.rows().saturating_mul(BYTES_PER_ROW).saturating_add(factor_bytes(&table)))
 }
 
 /// Goes on from a state, function after function; what was reached, and whether the training has
@@ -41,13 +44,16 @@ pub(super) fn run(
     job: &OutOfCore,
     context: &Context,
 ) -> Result<(Outcome, bool)> {
+    let limit = task.options.max_iterations.unwrap_or(MOST_STEPS);
+    // Steps of several functions are not told apart in a state.
+    let made = if state.functions.len() == 1 { state.pass } else { 0 };
     let mut reached: Option<Outcome> = None;
     for f in 0..state.functions.len() {
         let (targets, costs) = task.problem(f, 0..store.rows());
         let problem = Problem { loss: task.loss, targets: &targets, costs: &costs, shift: 0.0 };
         let options = Options {
             tol: newton_tolerance(&problem, task.options.tol),
-            max_passes: task.options.max_iterations.unwrap_or(MOST_STEPS),
+            max_passes: limit.saturating_sub(made),
             shrinking: false,
         };
         let table = OnDisk { store, bias: task.bias, context, broken: Mutex::new(None) };

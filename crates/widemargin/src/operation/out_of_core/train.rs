@@ -48,7 +48,7 @@ pub fn train(machine: &OutOfCoreMachine, job: &OutOfCore, context: &Context) -> 
     let task = Task::new(machine, store.labels()?)?;
     let words = format!("{machine:?} {} {:?}", context.seed(), store.fingerprint());
     let width = store.columns() + usize::from(task.bias.is_some());
-    let by_newton = task.is_for_newton(&store, job.memory);
+    let by_newton = task.is_for_newton(&store, job.memory, context)?;
     let dual = if by_newton { 0 } else { store.rows() };
     let fresh = State::new(crc32fast::hash(words.as_bytes()), task.functions, width, dual);
     let mut state = State::load(&job.folder, &fresh).unwrap_or(fresh);
@@ -179,16 +179,23 @@ impl Task {
 
     /// Whether Newton's method is asked for, or suits: a smooth loss, more rows than weights, and one
     /// function, as each would make its own passes.
-    fn is_for_newton(&self, store: &ChunkStore, memory: usize) -> bool {
-        match self.solver {
-            LinearSolver::Newton => true,
-            LinearSolver::Auto => {
-                self.loss.is_smooth()
-                    && self.functions == 1
-                    && store.rows() > store.columns()
-                    && newton::fits(store.rows(), memory)
+    fn is_for_newton(&self, store: &ChunkStore, memory: usize, context: &Context) -> Result<bool> {
+        let needed = newton::bytes_needed(self, store, context);
+        match (self.solver, needed) {
+            (LinearSolver::Newton, None) => {
+                let found = format!("newton with {} rows", store.rows());
+                Err(Error::parameter("solver", "dual with more than 2^32 rows", found))
             }
-            LinearSolver::Dual | LinearSolver::Buckets => false,
+            (LinearSolver::Newton, Some(needed)) if needed > memory => {
+                let expected = format!("at least {needed} bytes for newton on these rows");
+                Err(Error::parameter("memory", expected, memory))
+            }
+            (LinearSolver::Newton, _) => Ok(true),
+            (LinearSolver::Auto, Some(needed)) => Ok(self.loss.is_smooth()
+                && self.functions == 1
+                && store.rows() > store.columns()
+                && needed <= memory / 2),
+            _ => Ok(false),
         }
     }
 

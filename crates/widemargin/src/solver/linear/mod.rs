@@ -39,6 +39,7 @@ pub use logistic::{LogisticDescent, solve as solve_logistic_dual};
 pub use logistic_abreast::solve as solve_logistic_abreast;
 pub use newton::{conjugate, over as newton_over, solve as solve_newton};
 pub use one_class::{Half, solve as solve_one_class};
+pub use preconditioner::factor_bytes;
 pub use problem::{Loss, Options, Problem, Solution};
 pub use products::Products;
 pub use sparse_weights::{needs_columns, solve as solve_sparse};

@@ -9,12 +9,12 @@ use rayon::prelude::*;
 use super::problem::add_scaled;
 use super::sparse_weights::{SMALLEST_MOVE, soft_step, violation};
 use crate::context::Context;
-use crate::kernel::{InstructionSet, LinearRows, PlainLoop, run_plain};
+use crate::kernel::{LinearRows, PlainLoop, run_plain};
 use crate::random::Generator;
 use crate::solver::algebra::Cholesky;
 
 /// Parts of a sample, whose matrices are added up side by side.
-const PARTS: usize = 4;
+pub(super) const PARTS: usize = 4;
 
 /// Charge of a weight that is free, so that a factor exists.
 pub(super) const LEAST_CHARGE: f64 = 1e-3;
@@ -122,10 +122,11 @@ impl Model {
         weights: &[f64],
         charge: &[f64],
         goal: f64,
-        set: InstructionSet,
+        context: &Context,
     ) -> Vec<f64> {
         let slopes = gradient.to_vec();
-        run_plain(set, Descent { matrix: &self.matrix, slopes, weights, charge, goal })
+        let descent = Descent { matrix: &self.matrix, slopes, weights, charge, goal, context };
+        run_plain(context.instruction_set(), descent)
     }
 }
 
@@ -136,6 +137,7 @@ struct Descent<'a> {
     weights: &'a [f64],
     charge: &'a [f64],
     goal: f64,
+    context: &'a Context,
 }
 
 impl PlainLoop for Descent<'_> {
@@ -162,7 +164,7 @@ impl PlainLoop for Descent<'_> {
                     }
                 }
             }
-            if sum <= self.goal {
+            if sum <= self.goal || self.context.stop_request().is_some() {
                 break;
             }
         }

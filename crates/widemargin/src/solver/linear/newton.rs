@@ -145,6 +145,7 @@ pub fn over<T: Table>(
             if squared_norm(&next.0).sqrt() < size {
                 (gradient, curvatures) = next;
                 objective = state.objective();
+                reached(&state.weights, inner_steps);
             } else {
                 (state.weights, state.values) = before;
                 if exact {

@@ -3,7 +3,7 @@
 //! Where a sample of the rows determines all weights, the Hessian of the sample, factored; where it
 //! does not, a mixture of the identity and the diagonal (Hsia, Chiang and Lin, 2018).
 
-use super::model::LEAST_CHARGE;
+use super::model::{LEAST_CHARGE, PARTS};
 use super::table::{Listed, Table};
 use crate::context::Context;
 use crate::random::Generator;
@@ -60,13 +60,19 @@ impl Preconditioner {
     }
 }
 
+/// Bytes that a factor takes while it is made, 0 for a table that gets none.
+pub fn factor_bytes(table: &impl Table) -> usize {
+    let square = table.width().saturating_pow(2).saturating_mul(size_of::<f64>());
+    stride(table, table.rows()).map_or(0, |_| square.saturating_mul(PARTS + 2))
+}
+
 /// One row in how many is worth being in the sample, if a sample pays at all.
 fn stride(table: &impl Table, bent: usize) -> Option<usize> {
     let (width, stored) = (table.width(), table.nonzeros());
     let sample = ROWS_PER_WEIGHT * width;
     let per_row = stored / table.rows().max(1) + 1;
-    let cheap = width.pow(3) / 3 <= FACTOR_WORK * stored
-        && sample * per_row * per_row / 2 <= SAMPLE_WORK * stored;
+    let cheap = width.saturating_pow(3) / 3 <= FACTOR_WORK * stored
+        && sample.saturating_mul(per_row * per_row) / 2 <= SAMPLE_WORK * stored;
     cheap.then(|| (bent / sample).max(1))
 }
 

@@ -34,7 +34,7 @@ const PROMISE: f64 = 7e-4;
 /// Predicted gains below this share of the objective cannot be seen in it.
 const NOISE: f64 = 1e-11;
 
-/// A weight this small is what rounding left of 0.
+/// A sum of two numbers that is this share of them is what rounding left of 0.
 const SMALLEST: f64 = 1e-12;
 
 /// Rows of a model's sample for every weight; of a squared loss, where none says more than another,
@@ -66,9 +66,10 @@ pub(super) enum Penalty {
 pub(super) fn suits<R: LinearRows>(rows: &R, penalty: Penalty) -> bool {
     let (width, stored) = (rows.width(), rows.nonzeros());
     let per_row = stored / rows.rows().max(1) + 1;
-    let model = ROWS_PER_WEIGHT * width * per_row * per_row / 2;
-    let factor = if penalty == Penalty::Squares { width.pow(3) / 3 } else { 0 };
+    let model = (ROWS_PER_WEIGHT * width).saturating_mul(per_row * per_row) / 2;
+    let factor = if penalty == Penalty::Squares { width.saturating_pow(3) / 3 } else { 0 };
     is_worthwhile(rows.rows(), width)
+        && width.saturating_pow(2) <= MODEL_WORK * stored
         && model <= MODEL_WORK * stored
         && factor <= FACTOR_WORK * stored
 }
@@ -128,6 +129,7 @@ fn descend<R: LinearRows>(
     if weights.iter().any(|w| *w != 0.0) {
         point = state.point(weights);
     }
+    let asked = options.tol * at_zero;
     let mut passes = Passes::new(&options, context);
     let mut count = ROWS_PER_WEIGHT * rows.width() * (1 + usize::from(problem.loss.is_squared()));
     let (mut cautious, mut stale) = (false, false);
@@ -183,7 +185,12 @@ fn descend<R: LinearRows>(
             break status;
         }
     };
-    let violation = state.violation(&point) / at_zero.max(f64::MIN_POSITIVE);
+    let left = state.violation(&point);
+    let status = match status {
+        Status::AlmostSolved | Status::IterationLimit if left <= asked => Status::Solved,
+        other => other,
+    };
+    let violation = left / at_zero.max(f64::MIN_POSITIVE);
     let (dual, dual_objective) = state.dual(&point);
     let outcome = passes.outcome(status, point.objective, dual_objective, violation);
     (Solution { weights: point.weights, dual, outcome }, model)
@@ -269,7 +276,7 @@ impl<R: LinearRows> Tall<'_, R> {
         match self.penalty {
             Penalty::Squares => model.least_squared(gradient, weights, self.charge, context),
             Penalty::Absolutes => {
-                Some(model.least_absolute(gradient, weights, self.charge, goal, self.set))
+                Some(model.least_absolute(gradient, weights, self.charge, goal, context))
             }
         }
     }
@@ -295,8 +302,12 @@ impl<R: LinearRows> Tall<'_, R> {
     /// the step of a model that is not `fresh`.
     fn advance(&self, point: &Point, step: &[f64], violation: f64, fresh: bool) -> Option<Point> {
         let moved = |share: f64| -> Vec<f64> {
-            let moved = point.weights.iter().zip(step).map(|(w, d)| w + share * d);
-            moved.map(|w| if w.abs() <= SMALLEST { 0.0 } else { w }).collect()
+            let both = point.weights.iter().zip(step).map(|(w, d)| (w, share * d));
+            let is_rest = |w: f64, d: f64| {
+                self.penalty == Penalty::Absolutes
+                    && (w + d).abs() <= SMALLEST * (w.abs() + d.abs())
+            };
+            both.map(|(&w, d)| if is_rest(w, d) { 0.0 } else { w + d }).collect()
         };
         let slope = self.slope(point, step);
         let next = self.point(moved(1.0));

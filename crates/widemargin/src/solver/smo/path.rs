@@ -172,7 +172,7 @@ impl<M: PathRows> PathSolver<M> {
             if !expected
                 && let Some(status) = verdict(ended, violation, options.tol, &mut confirmations)
             {
-                let is_final = is_fresh || status != Status::Solved;
+                let is_final = is_fresh || ended.is_some();
                 if is_final || self.is_current(problem, &state, &extremes[0], options.tol) {
                     break (status, violation);
                 }
