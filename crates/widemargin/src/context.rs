@@ -104,6 +104,33 @@ impl CancelToken {
     }
 }
 
+/// How long a thread looks out for work that does not come.
+const LOOK_OUT: Duration = Duration::from_micros(500);
+
+/// Does what work there is in the pool until `done`, but for the thread that waits for all others;
+/// leaves early where there is none, as somebody else may wait for this thread too.
+fn look_out(owner: usize, done: &AtomicBool) {
+    let mut since = Instant::now();
+    while rayon::current_thread_index() != Some(owner)
+        && !done.load(Ordering::Acquire)
+        && since.elapsed() < LOOK_OUT
+    {
+        match rayon::yield_now() {
+            Some(rayon::Yield::Executed) => since = Instant::now(),
+            _ => std::hint::spin_loop(),
+        }
+    }
+}
+
+/// Says that something is done, even if it failed.
+struct Leaving<'a>(&'a AtomicBool);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
 /// Threads, memory, randomness and control of one computation.
 ///
 /// ```
@@ -255,6 +282,23 @@ impl Context {
         }
     }
 
+    /// Runs `work`, whose parallel parts are short and follow each other closely: other threads of
+    /// the pool, up to `most`, look out for them all the time, where falling asleep and being woken
+    /// would take as long as a part.
+    pub(crate) fn attended<R: Send>(&self, most: usize, work: impl FnOnce() -> R + Send) -> R {
+        let Some(owner) = rayon::current_thread_index().filter(|_| self.is_parallel()) else {
+            return work();
+        };
+        let done = AtomicBool::new(false);
+        rayon::in_place_scope(|scope| {
+            for _ in 1..most.min(self.threads()) {
+                scope.spawn(|_| look_out(owner, &done));
+            }
+            let _leaving = Leaving(&done);
+            work()
+        })
+    }
+
     /// Whether rayon iterators are worth their overhead here.
     pub fn is_parallel(&self) -> bool {
         self.pool.is_some()
@@ -285,6 +329,24 @@ impl Context {
             Some(Status::TimeLimit)
         } else {
             None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attended_work_ends_as_it_would_alone() {
+        use rayon::prelude::*;
+        for threads in [1, 2, 3] {
+            let context = Context::new().with_threads(threads).unwrap();
+            let sums = || (0..50_u64).map(|k| (0..k).into_par_iter().sum::<u64>()).sum::<u64>();
+            let nested = || context.attended(8, sums) + context.attended(2, sums);
+            assert_eq!(context.install(|| context.attended(threads, nested)), 2 * 19_600);
+            let fails = || context.install(|| context.attended::<()>(2, || panic!("as it should")));
+            assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(fails)).is_err());
         }
     }
 }

@@ -158,7 +158,10 @@ impl Labels {
             Self::None => {
                 return Err(Error::Labels { expected: expected(), found: "no labels".into() });
             }
-            Self::Int(v) => index_by(v, |x| *x, |x| Label::Int(*x)),
+            Self::Int(v) => match index_close(v) {
+                Some((numbers, codes)) => (numbers.into_iter().map(Label::Int).collect(), codes),
+                None => index_by(v, |x| *x, |x| Label::Int(*x)),
+            },
             Self::Real(v) => {
                 if let Some(row) = v.iter().position(|x| x.is_nan()) {
                     let found = format!("NaN in row {}", row + 1);
@@ -210,20 +213,103 @@ impl Labels {
     }
 }
 
+/// The different numbers in order of appearance and the place of each value among them, without a
+/// search where they are close to each other.
+fn index_close(values: &[i64]) -> Option<(Vec<i64>, Vec<u32>)> {
+    const WIDEST: usize = 1 << 12;
+    const NEW: u32 = u32::MAX;
+    let (least, most) =
+        values.iter().fold((i64::MAX, i64::MIN), |(least, most), &v| (v.min(least), v.max(most)));
+    let width = usize::try_from(most.checked_sub(least)?).ok().filter(|width| *width < WIDEST)?;
+    let (mut places, mut numbers) = (vec![NEW; width + 1], Vec::new());
+    let codes = values.iter().map(|&value| {
+        let place = &mut places[(value - least) as usize];
+        if *place == NEW {
+            *place = numbers.len() as u32;
+            numbers.push(value);
+        }
+        *place
+    });
+    let codes = codes.collect();
+    Some((numbers, codes))
+}
+
 fn index_by<'a, T, K: std::hash::Hash + Eq>(
     values: &'a [T],
     key: impl Fn(&'a T) -> K,
     name: impl Fn(&'a T) -> Label,
 ) -> (Vec<Label>, Vec<u32>) {
-    let mut seen = HashMap::new();
+    let mut seen = Seen { few: Vec::new(), all: HashMap::new() };
     let mut names = Vec::new();
-    let mut codes = Vec::with_capacity(values.len());
-    for value in values {
-        let code = *seen.entry(key(value)).or_insert_with(|| {
+    let codes = values.iter().map(|value| {
+        seen.code(key(value), || {
             names.push(name(value));
             names.len() as u32 - 1
-        });
-        codes.push(code);
-    }
+        })
+    });
+    let codes = codes.collect();
     (names, codes)
+}
+
+/// Keys whose code is looked for in a list, which takes less time than a hash.
+const FEW: usize = 16;
+
+/// The codes of keys.
+struct Seen<K> {
+    few: Vec<K>,
+    all: HashMap<K, u32>,
+}
+
+impl<K: std::hash::Hash + Eq> Seen<K> {
+    /// The code of a key, or the one it gets because it is new: these are 0, 1, …
+    fn code(&mut self, key: K, new: impl FnOnce() -> u32) -> u32 {
+        if let Some(code) = self.few.iter().position(|known| *known == key) {
+            return code as u32;
+        }
+        if self.few.len() < FEW {
+            self.few.push(key);
+            return new();
+        }
+        *self.all.entry(key).or_insert_with(new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Codes by comparison with all names.
+    fn expected(labels: &Labels, names: &[Label]) -> Vec<u32> {
+        let code = |i: usize| names.iter().position(|name| *name == labels.get(i).unwrap());
+        (0..labels.len()).map(|i| code(i).unwrap() as u32).collect()
+    }
+
+    #[test]
+    fn codes_name_the_labels_however_they_are_looked_for() {
+        let spread = |step: i64| (0..500_i64).map(|i| (i * i * 7 % 61 - 30) * step).collect();
+        let close: Vec<i64> = spread(1);
+        let words = close.iter().map(|v| format!("word {v}")).collect();
+        let reals = close.iter().map(|v| *v as f64 / 2.0).collect();
+        let extremes = vec![i64::MAX, 0, i64::MIN, 0, i64::MAX];
+        for labels in [
+            Labels::Int(close.clone()),
+            Labels::Int(spread(1 << 40)),
+            Labels::Int(extremes),
+            Labels::Text(words),
+            Labels::Real(reals),
+        ] {
+            let seen = labels.classes(ClassOrder::FirstSeen).unwrap();
+            let mut first: Vec<Label> = Vec::new();
+            for label in (0..labels.len()).map(|i| labels.get(i).unwrap()) {
+                if !first.contains(&label) {
+                    first.push(label);
+                }
+            }
+            assert_eq!(seen.names, first);
+            assert_eq!(seen.codes, expected(&labels, &seen.names));
+            let sorted = labels.classes(ClassOrder::Sorted).unwrap();
+            assert!(sorted.names.is_sorted_by(|a, b| a.order(b) == Ordering::Less));
+            assert_eq!(sorted.codes, expected(&labels, &sorted.names));
+        }
+    }
 }

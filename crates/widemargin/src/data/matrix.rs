@@ -1,5 +1,6 @@
 //! The feature table of a data set: dense or sparse, single or double precision.
 
+use super::pieces;
 use super::{Csr, Dense};
 use crate::error::{Error, Result};
 
@@ -248,13 +249,11 @@ impl Matrix {
     }
 }
 
-/// The first value that fails a test, looked for in whole chunks, which vectorises.
-fn first_failing<T: Copy>(values: &[T], passes: impl Fn(T) -> bool) -> Option<usize> {
-    const CHUNK: usize = 1024;
-    let fails = |chunk: &[T]| !chunk.iter().fold(true, |all, &v| all & passes(v));
-    let chunk = values.chunks(CHUNK).position(fails)?;
-    let start = chunk * CHUNK;
-    values[start..].iter().position(|&v| !passes(v)).map(|at| start + at)
+/// The first value that fails a test, looked for in whole pieces, which vectorises.
+fn first_failing<T: Copy + Sync>(values: &[T], passes: impl Fn(T) -> bool + Sync) -> Option<usize> {
+    let whole = |piece: &[T]| piece.iter().fold(true, |all, &v| all & passes(v));
+    let (start, rest) = pieces::first_failing(values, whole)?;
+    rest.iter().position(|&v| !passes(v)).map(|at| start + at)
 }
 
 fn row_of(indptr: &[usize], at: usize) -> usize {

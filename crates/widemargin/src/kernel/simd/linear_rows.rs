@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use super::row_lists::{RowLists, Values};
 use super::{Family, InstructionSet, Lanes, Real, Task, dispatch};
-use crate::data::{Csr, Dense};
+use crate::data::{Csr, Dense, pieces};
 
 /// Rows that linear solvers multiply with weights.
 pub trait LinearRows: Sync {
@@ -138,7 +138,9 @@ impl<'a, V: Stored> SparseRows<'a, V> {
     ) -> Self {
         // What the unchecked loops below rely on.
         assert!(starts.is_sorted() && starts.last() == Some(&indices.len()), "rows in order");
-        assert!(indices.iter().all(|&j| (j as usize) < columns), "indices below the width");
+        let largest = |piece: &[u32]| piece.iter().fold(0, |most, &j| j.max(most));
+        let inside = |piece: &[u32]| (largest(piece) as usize) < columns;
+        assert!(pieces::all(indices, inside), "indices below the width");
         assert_eq!(indices.len(), values.len(), "one value per index");
         Self { columns, starts, indices, values, bias, squares: OnceLock::new() }
     }

@@ -6,11 +6,13 @@
 
 use std::time::Instant;
 
+use rayon::prelude::*;
+
 use super::assemble::{ORDER, linear_model};
 use super::parameters::{
     Bias, LinearLoss, LinearMulticlass, LinearOptions, LinearSolver, Penalty, check_c,
 };
-use super::rows::{FeatureOrder, RowTask, with_rows};
+use super::rows::{ATTENDING, FeatureOrder, RowTask, with_rows};
 use super::solve::{Algorithm, Plan};
 use crate::context::Context;
 use crate::data::{ClassOrder, Classes, Dataset};
@@ -78,14 +80,14 @@ impl Default for LinearSvc {
 }
 
 impl LinearSvc {
-    fn plan(&self) -> Plan {
+    fn plan(&self, functions: usize) -> Plan {
         let loss = match self.loss {
             LinearLoss::Hinge => Loss::Hinge,
             LinearLoss::SquaredHinge => Loss::SquaredHinge,
             LinearLoss::Logistic => Loss::Logistic,
         };
         let LinearSvc { penalty, bias, solver, options, .. } = *self;
-        Plan { loss, penalty, bias, solver, options }
+        Plan { loss, penalty, bias, solver, options, functions }
     }
 
     fn kind(&self) -> MachineKind {
@@ -108,20 +110,33 @@ impl LinearSvc {
             let label = classes.names.first().map_or_else(String::new, ToString::to_string);
             return Err(Error::OneClass { label });
         }
-        let weight = |row: usize| data.weights().is_none_or(|w| w[row] > 0.0);
-        for (class, rows) in classes.rows_by_class().iter().enumerate() {
-            if !rows.iter().any(|&row| weight(row)) {
-                return Err(Error::Labels {
-                    expected: "a row of positive weight in every class".into(),
-                    found: format!("none in class '{}'", classes.names[class]),
-                });
-            }
+        let mut present = vec![data.weights().is_none(); classes.count()];
+        for (&code, &weight) in classes.codes.iter().zip(data.weights().unwrap_or_default()) {
+            present[code as usize] |= weight > 0.0;
         }
-        Ok(classes)
+        match present.iter().position(|there| !there) {
+            None => Ok(classes),
+            Some(class) => Err(Error::Labels {
+                expected: "a row of positive weight in every class".into(),
+                found: format!("none in class '{}'", classes.names[class]),
+            }),
+        }
     }
 
     /// Trains for every C of a list, each problem from the solution of the one before.
     pub(super) fn learn(
+        &self,
+        data: &Dataset,
+        path: &[f64],
+        start: Option<&Model>,
+        context: &Context,
+    ) -> Result<Vec<Model>> {
+        context
+            .install(|| context.attended(ATTENDING, || self.learn_here(data, path, start, context)))
+    }
+
+    /// The same on the threads of the pool this is called from.
+    fn learn_here(
         &self,
         data: &Dataset,
         path: &[f64],
@@ -155,7 +170,7 @@ impl LinearSvc {
         };
         let (set, precision) = (context.instruction_set(), self.options.precision);
         let bias = self.bias.feature();
-        context.install(|| with_rows(data.features(), bias, precision, set, functions, task))
+        with_rows(data.features(), bias, precision, set, functions, task)
     }
 }
 
@@ -196,9 +211,9 @@ impl RowTask for Fit<'_> {
             let one = |&c: &f64| self.crammer_singer(rows, order, c, started);
             return self.path.iter().map(one).collect();
         }
-        let plan = self.svc.plan();
+        let plan = self.svc.plan(self.functions);
         let width = self.data.columns();
-        let algorithm = plan.algorithm(rows.rows(), width, rows.nonzeros(), self.functions)?;
+        let algorithm = plan.algorithm(rows.rows(), width, rows.nonzeros())?;
         let columns =
             (algorithm == Algorithm::Sparse && needs_columns(rows)).then(|| Columns::new(rows));
         let solved = self.one_vs_rest(rows, order, columns.as_ref(), &plan, algorithm)?;
@@ -227,8 +242,15 @@ impl Fit<'_> {
         started: Instant,
     ) -> Result<Model> {
         let width = self.data.columns();
-        let mut weights = Vec::with_capacity(width * solutions.len());
-        solutions.iter().for_each(|s| weights.extend(order.restored(&s.weights).take(width)));
+        let mut weights = vec![0.0; width * solutions.len()];
+        let restore = |(own, solution): (&mut [f64], &&Solution)| {
+            own.iter_mut().zip(order.restored(&solution.weights)).for_each(|(w, own)| *w = own);
+        };
+        if self.context.is_parallel() && solutions.len() > 1 {
+            weights.par_chunks_mut(width).zip(solutions).for_each(restore);
+        } else {
+            weights.chunks_mut(width).zip(solutions).for_each(restore);
+        }
         let constants: Vec<f64> =
             solutions.iter().map(|s| self.constant(&s.weights).unwrap_or(0.0)).collect();
         let outcome = solutions.iter().map(|s| s.outcome).reduce(Outcome::join);
@@ -242,7 +264,7 @@ impl Fit<'_> {
         c: f64,
         started: Instant,
     ) -> Result<Model> {
-        let plan = self.svc.plan();
+        let plan = self.svc.plan(self.functions);
         if self.svc.penalty == Penalty::L1 {
             return Err(Error::parameter("penalty", "l2 with crammer-singer", "l1"));
         }

@@ -49,6 +49,7 @@ impl Machine for LinearOneClass {
             bias: Bias::None,
             solver: LinearSolver::Dual,
             options: self.options,
+            functions: 1,
         };
         // LIBLINEAR's default tolerance for this machine.
         let tol = self.options.tol.unwrap_or_else(|| 0.1 * plan.tolerance(Algorithm::Dual));

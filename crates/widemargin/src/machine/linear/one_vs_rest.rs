@@ -56,7 +56,11 @@ impl Fit<'_> {
         let groups = match (&lists, self.context.threads()) {
             (None, _) => self.functions,
             (_, 1) => self.functions.div_ceil(WIDE),
-            (_, threads) => self.functions.div_ceil(NARROW).next_multiple_of(threads),
+            (_, threads) => {
+                // Steps of the logistic loss cost more than the reading that wide groups save.
+                let most = if plan.loss == Loss::Logistic { NARROW } else { WIDE };
+                self.functions.div_ceil(most).next_multiple_of(threads)
+            }
         };
         let groups = groups.min(self.functions);
         let first = |g: usize| g * self.functions / groups;
@@ -73,7 +77,7 @@ impl Fit<'_> {
             solutions
         };
         Ok(if parallel {
-            (0..groups).into_par_iter().map(group).collect()
+            (0..groups).into_par_iter().with_max_len(1).map(group).collect()
         } else {
             (0..groups).map(group).collect()
         })
@@ -82,14 +86,11 @@ impl Fit<'_> {
     /// Solves function `f` for every C.
     fn function<R: LinearRows>(&self, lesson: &Lesson<'_, R>, f: usize) -> Vec<Vec<Solution>> {
         let Lesson { rows, order, columns, plan, algorithm, context } = *lesson;
-        let codes = &self.classes.codes;
-        let own = |row: usize| codes[row] as usize == f;
-        let targets: Vec<f64> =
-            (0..rows.rows()).map(|row| if own(row) { 1.0 } else { -1.0 }).collect();
+        let targets = self.by_side(f, 1.0, -1.0);
         let given = self.given(order, f);
         let mut solved: Vec<Vec<Solution>> = Vec::new();
         for (at, &c) in self.path.iter().enumerate() {
-            let costs: Vec<f64> = (0..rows.rows()).map(|row| c * self.weight(row, f)).collect();
+            let costs = self.costs(c, f);
             let scaled;
             let start = match (solved.last(), &given, algorithm) {
                 (Some(last), _, Algorithm::Newton | Algorithm::Sparse) => {
@@ -104,7 +105,9 @@ impl Fit<'_> {
             };
             let problem = plan.problem(&targets, &costs);
             let solution = plan.solve(algorithm, rows, columns, problem, start, context);
-            self.report(f, &solution, &costs);
+            if self.context.is_observed() {
+                self.report(f, &solution, &costs);
+            }
             solved.push(vec![solution]);
         }
         solved
@@ -146,8 +149,10 @@ impl Fit<'_> {
             };
             let solutions =
                 solve(rows, lists, &rivals, functions.clone(), &options, &starts, context);
-            for (f, solution) in functions.clone().zip(&solutions) {
-                self.report(f, solution, &rivals.sides(f).1);
+            if self.context.is_observed() {
+                for (f, solution) in functions.clone().zip(&solutions) {
+                    self.report(f, solution, &rivals.sides(f).1);
+                }
             }
             solved.push(solutions);
         }
@@ -164,6 +169,21 @@ impl Fit<'_> {
         factor * self.data.weights().map_or(1.0, |w| w[row])
     }
 
+    /// What every row costs in the problem of class `f`.
+    fn costs(&self, c: f64, f: usize) -> Vec<f64> {
+        if self.data.weights().is_some() {
+            return (0..self.classes.codes.len()).map(|row| c * self.weight(row, f)).collect();
+        }
+        let rest = if self.functions == 1 { self.factors[1] } else { 1.0 };
+        self.by_side(f, c * self.factors[f], c * rest)
+    }
+
+    /// One number for rows of class `f`, another for the rest.
+    fn by_side(&self, f: usize, own: f64, rest: f64) -> Vec<f64> {
+        let side = |&code: &u32| if code as usize == f { own } else { rest };
+        self.classes.codes.iter().map(side).collect()
+    }
+
     /// The weights of function `f` to begin with.
     fn given(&self, order: &FeatureOrder, f: usize) -> Option<Vec<f64>> {
         let bias = self.svc.bias.feature();
@@ -177,13 +197,17 @@ impl Fit<'_> {
     }
 
     fn report(&self, index: usize, solution: &Solution, costs: &[f64]) {
-        let pairs = || solution.dual.iter().zip(costs).filter(|(b, _)| **b != 0.0);
+        let (mut support, mut bounded) = (0, 0);
+        for (beta, cost) in solution.dual.iter().zip(costs) {
+            support += usize::from(*beta != 0.0);
+            bounded += usize::from(*beta != 0.0 && beta.abs() >= *cost);
+        }
         self.context.report(&Event::Solved(SolvedFunction {
             index,
             outcome: solution.outcome,
             offset: self.constant(&solution.weights).map_or(0.0, |constant| -constant),
-            support: pairs().count(),
-            bounded: pairs().filter(|(b, c)| b.abs() >= **c).count(),
+            support,
+            bounded,
             determined: None,
         }));
     }

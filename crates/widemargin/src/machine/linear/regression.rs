@@ -107,7 +107,7 @@ impl RowTask for Fit<'_> {
             let started = Instant::now();
             let plan = self.plan(epsilon);
             let width = self.data.columns();
-            let algorithm = plan.algorithm(rows.rows(), width, rows.nonzeros(), 1)?;
+            let algorithm = plan.algorithm(rows.rows(), width, rows.nonzeros())?;
             let costs: Vec<f64> = match self.data.weights() {
                 Some(weights) => weights.iter().map(|w| c * w).collect(),
                 None => vec![c; rows.rows()],
@@ -148,7 +148,7 @@ impl Fit<'_> {
     fn plan(&self, epsilon: f64) -> Plan {
         let LinearSvr { squared, bias, solver, options, .. } = *self.svr;
         let loss = if squared { Loss::SquaredTube(epsilon) } else { Loss::Tube(epsilon) };
-        Plan { loss, penalty: Penalty::L2, bias, solver, options }
+        Plan { loss, penalty: Penalty::L2, bias, solver, options, functions: 1 }
     }
 
     fn model(&self, solution: &Solution, order: &FeatureOrder, proof: Proof<'_>) -> Result<Model> {

@@ -1,6 +1,6 @@
 //! The table of a machine as rows that linear solvers read: in place, or packed when that pays.
 
-use crate::data::{Csr, Matrix};
+use crate::data::{Csr, Matrix, pieces};
 use crate::kernel::{DenseRows, InstructionSet, LinearRows, One, Real, SparseRows, Stored};
 use crate::machine::parameters::Precision;
 
@@ -10,6 +10,12 @@ const CACHED_FEATURES: usize = 4096;
 
 /// Features whose weights fit the second-level cache; beyond that their order always matters.
 const NEAR_FEATURES: usize = 1 << 16;
+
+/// Threads that look out for what there is to be checked and packed.
+pub(super) const ATTENDING: usize = 2;
+
+/// Counts from which on features are sorted.
+const MOST_COUNTED: u32 = 1024;
 
 /// A computation over rows of any storage.
 pub(super) trait RowTask {
@@ -30,13 +36,7 @@ impl FeatureOrder {
         for &j in table.indices() {
             counts[j as usize] = counts[j as usize].saturating_add(1);
         }
-        let mut features: Vec<u32> = (0..counts.len() as u32).collect();
-        features.sort_unstable_by_key(|&j| (std::cmp::Reverse(counts[j as usize]), j));
-        let mut place = vec![0; counts.len()];
-        for (at, &j) in features.iter().enumerate() {
-            place[j as usize] = at as u32;
-        }
-        Self(Some(place))
+        Self(Some(places(&counts)))
     }
 
     /// Weights in the order of the table from those of the rows.
@@ -54,6 +54,32 @@ impl FeatureOrder {
         }
         arranged
     }
+}
+
+/// Where features stand when those of larger counts come first, equal ones in their order.
+fn places(counts: &[u32]) -> Vec<u32> {
+    // Few features have large counts, and all others are counted by them.
+    let class = |count: u32| count.min(MOST_COUNTED) as usize;
+    let mut starts = vec![0_u32; MOST_COUNTED as usize + 2];
+    counts.iter().for_each(|&count| starts[class(count)] += 1);
+    let mut before = 0;
+    for start in starts.iter_mut().rev() {
+        before += *start;
+        *start = before - *start;
+    }
+    let mut place = vec![0; counts.len()];
+    let mut frequent = Vec::new();
+    for (j, &count) in counts.iter().enumerate() {
+        let start = &mut starts[class(count)];
+        place[j] = *start;
+        *start += 1;
+        if count >= MOST_COUNTED {
+            frequent.push(j as u32);
+        }
+    }
+    frequent.sort_by_key(|&j| std::cmp::Reverse(counts[j as usize]));
+    frequent.iter().enumerate().for_each(|(at, &j)| place[j as usize] = at as u32);
+    place
 }
 
 /// Runs `task` on the rows of a table with an appended constant feature, if `bias` says so.
@@ -76,43 +102,70 @@ pub(super) fn with_rows<T: RowTask>(
         Matrix::DenseF64(table) => task.run(&DenseRows::new(table, bias, set), &same),
         Matrix::SparseF32(table) if all_one(table) => ones(table, bias, most, task),
         Matrix::SparseF64(table) if all_one(table) => ones(table, bias, most, task),
-        Matrix::SparseF32(table) => sparse(table, table.values(), bias, most, task),
+        Matrix::SparseF32(table) => sparse(table, || table.values(), bias, most, task),
         Matrix::SparseF64(table) => {
-            let lossless = || table.values().iter().all(|&v| f64::from(v as f32) == v);
-            if precision == Precision::F32 || lossless() {
-                let values: Vec<f32> = table.values().iter().map(|&v| v as f32).collect();
-                sparse(table, &values, bias, most, task)
+            let single = |all: bool, &v: &f64| all & (f64::from(v as f32) == v);
+            let lossless = |piece: &[f64]| piece.iter().fold(true, single);
+            if precision == Precision::F32 || pieces::all(table.values(), lossless) {
+                let values = || table.values().iter().map(|&v| v as f32).collect::<Vec<f32>>();
+                sparse(table, values, bias, most, task)
             } else {
-                sparse(table, table.values(), bias, most, task)
+                sparse(table, || table.values(), bias, most, task)
             }
         }
     }
 }
 
 fn all_one<T: Real>(table: &Csr<T>) -> bool {
-    table.values().iter().all(|v| *v == T::ONE)
+    pieces::all(table.values(), |piece| piece.iter().fold(true, |all, v| all & (*v == T::ONE)))
 }
 
-fn ones<C: Copy, T: RowTask>(table: &Csr<C>, bias: Option<f64>, most: usize, task: T) -> T::Output {
-    sparse(table, &vec![One; table.values().len()], bias, most, task)
-}
-
-fn sparse<C: Copy, V: Stored, T: RowTask>(
+fn ones<C: Copy + Sync, T: RowTask>(
     table: &Csr<C>,
-    values: &[V],
     bias: Option<f64>,
     most: usize,
     task: T,
 ) -> T::Output {
+    sparse(table, || vec![One; table.values().len()], bias, most, task)
+}
+
+fn sparse<C: Copy + Sync, V: Stored, L: AsRef<[V]> + Send, T: RowTask>(
+    table: &Csr<C>,
+    values: impl FnOnce() -> L + Send,
+    bias: Option<f64>,
+    most: usize,
+    task: T,
+) -> T::Output {
+    let order = || match table.columns() > most {
+        true => FeatureOrder::by_frequency(table),
+        false => FeatureOrder(None),
+    };
+    let (values, order) = pieces::join(table.indices().len(), values, order);
     let packed: Vec<u32>;
-    let (indices, order) = if table.columns() > most {
-        let order = FeatureOrder::by_frequency(table);
-        let place = order.0.as_deref().unwrap_or_default();
-        packed = table.indices().iter().map(|&j| place[j as usize]).collect();
-        (&packed[..], order)
-    } else {
-        (table.indices(), FeatureOrder(None))
+    let indices = match &order.0 {
+        Some(place) => {
+            packed = table.indices().iter().map(|&j| place[j as usize]).collect();
+            &packed[..]
+        }
+        None => table.indices(),
     };
     let (columns, starts) = (table.columns(), table.indptr());
-    task.run(&SparseRows::from_parts(columns, starts, indices, values, bias), &order)
+    task.run(&SparseRows::from_parts(columns, starts, indices, values.as_ref(), bias), &order)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MOST_COUNTED, places};
+
+    #[test]
+    fn features_stand_in_the_order_of_a_stable_sort() {
+        let counts: Vec<u32> = (0..3000_u32)
+            .map(|j| j * j % 97 * if j % 11 == 0 { MOST_COUNTED / 40 } else { 1 })
+            .collect();
+        let mut features: Vec<u32> = (0..counts.len() as u32).collect();
+        features.sort_by_key(|&j| std::cmp::Reverse(counts[j as usize]));
+        let place = places(&counts);
+        assert!(counts.iter().any(|&count| count > MOST_COUNTED));
+        assert!((0..).zip(&features).all(|(at, &j)| place[j as usize] == at));
+    }
 }

@@ -16,6 +16,9 @@ use crate::solver::linear::{
 const LARGE: usize = 1 << 22;
 const LARGE_BY_FEATURE: usize = 256;
 
+/// Problems over the same rows from which on none is shared by threads.
+const MANY_FUNCTIONS: usize = 8;
+
 /// Passes allowed unless the user sets a limit.
 const MOST_PASSES: u64 = 100_000;
 
@@ -40,16 +43,17 @@ pub(super) struct Plan {
     pub(super) bias: Bias,
     pub(super) solver: LinearSolver,
     pub(super) options: LinearOptions,
+    /// How many problems there are over the same rows.
+    pub(super) functions: usize,
 }
 
 impl Plan {
-    /// The algorithm for `functions` problems over a table of this shape.
+    /// The algorithm for a table of this shape.
     pub(super) fn algorithm(
         &self,
         rows: usize,
         columns: usize,
         nonzeros: usize,
-        functions: usize,
     ) -> Result<Algorithm> {
         let refuse = |expected: &str| {
             let found = format!("{} with penalty {}", self.solver, self.penalty);
@@ -81,7 +85,7 @@ impl Plan {
             }
             (_, LinearSolver::Auto) if self.loss == Loss::Logistic => Ok(Algorithm::Dual),
             (_, LinearSolver::Auto)
-                if functions == 1
+                if self.functions == 1
                     && nonzeros >= LARGE
                     && nonzeros >= LARGE_BY_FEATURE.saturating_mul(columns) =>
             {
@@ -106,6 +110,7 @@ impl Plan {
             tol,
             max_passes: self.options.max_iterations.unwrap_or(MOST_PASSES),
             shrinking: self.options.shrinking,
+            alone: self.functions < MANY_FUNCTIONS,
         }
     }
 

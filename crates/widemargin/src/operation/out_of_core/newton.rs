@@ -55,6 +55,7 @@ pub(super) fn run(
             tol: newton_tolerance(&problem, task.options.tol),
             max_passes: limit.saturating_sub(made),
             shrinking: false,
+            alone: true,
         };
         let table = OnDisk { store, bias: task.bias, context, broken: Mutex::new(None) };
         let start = state.functions[f].weights.clone();
@@ -223,7 +224,7 @@ impl ChunkTask for (Product<'_>, &Context) {
 
     fn run<R: LinearRows>(self, rows: &R) -> Vec<f64> {
         let (product, context) = self;
-        let table = Products::new(rows, context);
+        let table = Products::new(rows, true, context);
         match product {
             Product::Values(weights) => table.values(weights),
             Product::Transposed(list) => table.transposed(&list),

@@ -6,10 +6,13 @@ use super::dot;
 use crate::context::Context;
 use crate::data::{Dense, Matrix};
 use crate::error::Result;
-use crate::kernel::{Kernel, KernelBlocks};
+use crate::kernel::{Kernel, KernelBlocks, PlainLoop, run_plain};
 
 /// Columns factored before the rest is brought up to date.
 const PANEL: usize = 96;
+
+/// The order up to which a matrix is factored as one panel.
+const SMALL: usize = 192;
 
 /// Rows of the rest that one task brings up to date.
 const TASK_ROWS: usize = 64;
@@ -28,8 +31,9 @@ impl Cholesky {
         assert_eq!(a.len(), order * order, "a square matrix");
         let smallest: Vec<f64> =
             (0..order).map(|i| a[i * order + i] * f64::EPSILON * order.max(8) as f64).collect();
-        for start in (0..order).step_by(PANEL) {
-            let end = (start + PANEL).min(order);
+        let panel = if order <= SMALL { order.max(1) } else { PANEL };
+        for start in (0..order).step_by(panel) {
+            let end = (start + panel).min(order);
             if !factor_panel(&mut a, order, start, end, &smallest, context) {
                 return Ok(None);
             }
@@ -38,6 +42,11 @@ impl Cholesky {
             }
         }
         Ok(Some(Self { order, lower: a }))
+    }
+
+    /// The memory of the factor, for another matrix.
+    pub(crate) fn into_matrix(self) -> Vec<f64> {
+        self.lower
     }
 
     /// ln |A|.
@@ -99,18 +108,23 @@ fn factor_panel(
     context: &Context,
 ) -> bool {
     let width = end - start;
+    let set = context.instruction_set();
     let mut corner = vec![0.0; width * width];
-    for i in 0..width {
-        let row = &mut a[(start + i) * order + start..][..width];
-        eliminate(&mut row[..i], &corner, width);
-        let pivot = row[i] - dot(&row[..i], &row[..i]);
-        if pivot.is_nan() || pivot <= smallest[start + i] {
-            return false;
-        }
-        row[i] = pivot.sqrt();
-        corner[i * width..][..=i].copy_from_slice(&row[..=i]);
+    for (i, row) in a[start * order..].chunks_exact(order).take(width).enumerate() {
+        let entries = row[start..].iter().take(i + 1).enumerate();
+        entries.for_each(|(j, entry)| corner[j * width + i] = *entry);
     }
-    let below = |row: &mut [f64]| eliminate(&mut row[start..end], &corner, width);
+    let smallest = &smallest[start..end];
+    if !run_plain(set, Corner { upper: &mut corner, smallest }) {
+        return false;
+    }
+    for (i, row) in a[start * order..].chunks_exact_mut(order).take(width).enumerate() {
+        let entries = row[start..].iter_mut().take(i + 1).enumerate();
+        entries.for_each(|(j, entry)| *entry = corner[j * width + i]);
+    }
+    let below = |row: &mut [f64]| {
+        run_plain(set, Elimination { row: &mut row[start..end], corner: &corner, width });
+    };
     let rest = &mut a[end * order..];
     if context.is_parallel() && rest.len() > PANEL * order {
         rest.par_chunks_exact_mut(order).with_min_len(16).for_each(below);
@@ -120,11 +134,60 @@ fn factor_panel(
     true
 }
 
-/// Replaces the first entries r of a row by the solution x of x Lᵀ = r.
-fn eliminate(row: &mut [f64], corner: &[f64], width: usize) {
-    for j in 0..row.len() {
-        let factors = &corner[j * width..][..=j];
-        row[j] = (row[j] - dot(&row[..j], &factors[..j])) / factors[j];
+/// Factors the square whose upper triangle this is, in place; false at a pivot that is not positive.
+struct Corner<'a> {
+    upper: &'a mut [f64],
+    smallest: &'a [f64],
+}
+
+impl PlainLoop for Corner<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        let width = self.smallest.len();
+        for j in 0..width {
+            let (known, rest) = self.upper.split_at_mut((j + 1) * width);
+            let row = &mut known[j * width + j..];
+            if row[0].is_nan() || row[0] <= self.smallest[j] {
+                return false;
+            }
+            row[0] = row[0].sqrt();
+            let pivot = row[0];
+            row[1..].iter_mut().for_each(|entry| *entry /= pivot);
+            for (k, own) in rest.chunks_exact_mut(width).enumerate() {
+                let (factor, row) = (row[k + 1], &row[k + 1..]);
+                for (entry, other) in own[j + 1 + k..].iter_mut().zip(row) {
+                    *entry -= factor * other;
+                }
+            }
+        }
+        true
+    }
+}
+
+/// Replaces the first entries r of a row by the solution x of x Lᵀ = r, Lᵀ being the upper triangle of
+/// `corner`.
+struct Elimination<'a> {
+    row: &'a mut [f64],
+    corner: &'a [f64],
+    width: usize,
+}
+
+impl PlainLoop for Elimination<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { row, corner, width } = self;
+        for j in 0..row.len() {
+            let (own, rest) = row[j..].split_at_mut(1);
+            let factors = &corner[j * width + j..][..=rest.len()];
+            own[0] /= factors[0];
+            for (entry, factor) in rest.iter_mut().zip(&factors[1..]) {
+                *entry -= own[0] * factor;
+            }
+        }
     }
 }
 

@@ -12,7 +12,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread;
 
-use super::dual::{Descent, goal};
+use super::dual::{self, goal, movable, separable_cost, variables};
 use super::meeting::Meeting;
 use super::pace::Pace;
 use super::problem::{
@@ -67,9 +67,12 @@ pub fn solve<R: LinearRows>(
     start: Option<&[f64]>,
     context: &Context,
 ) -> Solution {
-    let mut descent = Descent::new(rows, problem, start);
-    let mut weights = descent.weights(rows);
-    let movable = descent.movable();
+    let slots = Slots::new(variables(rows, problem, start));
+    let mut weights = match start {
+        Some(_) => dual::weights(rows, slots.iter()),
+        None => vec![0.0; rows.width()],
+    };
+    let movable = movable(slots.iter());
     let bucket = |number: usize| {
         let seed = context.seed() ^ (number as u64 + 1) << 32;
         Mutex::new(Bucket::new(dealt(&movable, number).collect(), options.shrinking, seed))
@@ -79,7 +82,7 @@ pub fn solve<R: LinearRows>(
     let team = Team {
         rows,
         loss: problem.loss,
-        slots: Slots::new(&descent.variables.list),
+        slots,
         buckets: [0, 1].map(bucket),
         parts: Default::default(),
         order: RwLock::new(Order {
@@ -100,19 +103,16 @@ pub fn solve<R: LinearRows>(
         stop: None,
         pace: Pace::new(context.threads().min(BUCKETS)),
     };
-    let products = Products::new(rows, context);
+    let products = Products::new(rows, options.alone, context);
     let mut values = vec![0.0; rows.rows()];
-    let mut returns = 0;
+    let (epsilon, mut returns) = (problem.loss.tube(), 0);
     let (status, violation) = loop {
         weights = team.run(weights, &mut lead);
         if !lead.done && lead.stop.is_none() {
             continue;
         }
-        for (i, variable) in descent.variables.list.iter_mut().enumerate() {
-            variable.beta = team.slots.get(i).beta;
-        }
         products.write_values(&weights, &mut values);
-        let violation = descent.look(&values);
+        let violation = Violation::of(team.slots.iter(), &values, epsilon);
         returns += 1;
         if lead.done && lead.goal.is_met(&violation) {
             break (Status::Solved, violation);
@@ -122,10 +122,11 @@ pub fn solve<R: LinearRows>(
             break (Status::AlmostSolved, violation);
         }
     };
-    let dual = descent.objective(&weights);
+    let dual = -0.5 * squared_norm(&weights) - separable_cost(team.slots.iter(), epsilon);
     let primal = primal(problem, &weights, &values);
     let outcome = lead.passes.outcome(status, primal, dual, violation.range());
-    Solution { weights, dual: descent.dual(), outcome }
+    let dual = team.slots.iter().map(|variable| variable.beta).collect();
+    Solution { weights, dual, outcome }
 }
 
 /// The rows that bucket `number` begins with.

@@ -22,77 +22,49 @@ pub(super) const MOST_RETURNS: u32 = 20;
 /// The dual of a problem, to be descended in one go or block by block.
 #[derive(Clone, Debug)]
 pub struct Descent {
-    pub(super) variables: OwnVariables,
-    pub(super) epsilon: f64,
+    variables: OwnVariables,
+    epsilon: f64,
     loss: Loss,
 }
 
 impl Descent {
     /// The dual of `problem` over `rows`, from β = `start` (cut to its bounds) or 0.
     pub fn new<R: LinearRows>(rows: &R, problem: &Problem<'_>, start: Option<&[f64]>) -> Self {
-        let loss = problem.loss;
-        let variable = |i: usize| {
-            let (target, cost) = (problem.targets[i], problem.costs[i]);
-            let (bound, ridge) = match (loss.is_squared(), cost > 0.0) {
-                (_, false) => (0.0, 0.0),
-                (true, true) => (f64::INFINITY, 0.5 / cost),
-                (false, true) => (cost, 0.0),
-            };
-            let (lower, upper) = match loss {
-                Loss::Tube(_) | Loss::SquaredTube(_) => (-bound, bound),
-                _ if target > 0.0 => (0.0, bound),
-                _ => (-bound, 0.0),
-            };
-            let beta = start.map_or(0.0, |s| s[i].clamp(lower, upper));
-            let curvature = rows.squared_norm(i) + ridge;
-            let reach = if curvature > 0.0 { 1.0 / curvature } else { 0.0 };
-            let target = target - problem.shift;
-            Variable { beta, lower, upper, target, ridge, reach }
-        };
-        let variables = OwnVariables::new((0..rows.rows()).map(variable).collect());
-        Self { variables, epsilon: loss.tube(), loss }
+        let variables = OwnVariables::new(variables(rows, problem, start).collect());
+        Self { variables, epsilon: problem.loss.tube(), loss: problem.loss }
     }
 
     /// Σ βᵢxᵢ
     pub fn weights<R: LinearRows>(&self, rows: &R) -> Vec<f64> {
-        let mut weights = vec![0.0; rows.width()];
-        self.add_to(rows, &mut weights);
-        weights
+        weights(rows, self.list())
+    }
+
+    fn list(&self) -> impl Iterator<Item = Variable> {
+        self.variables.list.iter().copied()
     }
 
     /// Adds Σ βᵢxᵢ to weights.
     pub fn add_to<R: LinearRows>(&self, rows: &R, weights: &mut [f64]) {
-        for (i, variable) in self.variables.list.iter().enumerate() {
-            if variable.beta != 0.0 {
-                rows.add(i, variable.beta, weights);
-            }
-        }
+        add_rows(rows, self.list(), weights);
     }
 
     /// β of every row.
     pub fn dual(&self) -> Vec<f64> {
-        self.variables.list.iter().map(|variable| variable.beta).collect()
+        self.list().map(|variable| variable.beta).collect()
     }
 
     /// The variables that can move at all.
-    pub(super) fn movable(&self) -> Vec<u32> {
-        let moves = |i: &u32| {
-            let variable = &self.variables.list[*i as usize];
-            variable.lower < variable.upper
-        };
-        (0..self.variables.list.len() as u32).filter(moves).collect()
+    fn movable(&self) -> Vec<u32> {
+        movable(self.list())
     }
 
     /// What the variables add to the dual objective, beside ½‖w‖².
     pub fn separable_cost(&self) -> f64 {
-        let cost = |v: &Variable| {
-            (0.5 * v.ridge * v.beta - v.target) * v.beta + self.epsilon * v.beta.abs()
-        };
-        self.variables.list.iter().map(cost).sum()
+        separable_cost(self.list(), self.epsilon)
     }
 
     /// Dual objective, as a maximum.
-    pub(super) fn objective(&self, weights: &[f64]) -> f64 {
+    fn objective(&self, weights: &[f64]) -> f64 {
         -0.5 * squared_norm(weights) - self.separable_cost()
     }
 
@@ -144,8 +116,8 @@ impl Descent {
     }
 
     /// The violation where all rows have these values ⟨w, x⟩.
-    pub(super) fn look(&self, values: &[f64]) -> Violation {
-        Violation::of(&self.variables.list, values, self.epsilon)
+    fn look(&self, values: &[f64]) -> Violation {
+        Violation::of(self.list(), values, self.epsilon)
     }
 }
 
@@ -169,7 +141,7 @@ pub fn solve<R: LinearRows>(
     let mut roster = Roster::new(all.clone(), options.shrinking);
     let mut band = Band::OPEN;
     let mut returns = 0;
-    let products = Products::new(rows, context);
+    let products = Products::new(rows, options.alone, context);
     let mut values = vec![0.0; rows.rows()];
     let status = loop {
         generator.shuffle(&mut roster.active);
@@ -202,6 +174,68 @@ pub fn solve<R: LinearRows>(
     let primal = primal(problem, &weights, &values);
     let outcome = passes.outcome(status, primal, dual, violation.range());
     Solution { weights, dual: descent.dual(), outcome }
+}
+
+/// The variables of the dual of `problem`, from β = `start` (cut to its bounds) or 0.
+pub(super) fn variables<R: LinearRows>(
+    rows: &R,
+    problem: &Problem<'_>,
+    start: Option<&[f64]>,
+) -> impl Iterator<Item = Variable> {
+    let loss = problem.loss;
+    let variable = move |i: usize| {
+        let (target, cost) = (problem.targets[i], problem.costs[i]);
+        let (bound, ridge) = match (loss.is_squared(), cost > 0.0) {
+            (_, false) => (0.0, 0.0),
+            (true, true) => (f64::INFINITY, 0.5 / cost),
+            (false, true) => (cost, 0.0),
+        };
+        let (lower, upper) = match loss {
+            Loss::Tube(_) | Loss::SquaredTube(_) => (-bound, bound),
+            _ if target > 0.0 => (0.0, bound),
+            _ => (-bound, 0.0),
+        };
+        let beta = start.map_or(0.0, |s| s[i].clamp(lower, upper));
+        let curvature = rows.squared_norm(i) + ridge;
+        let reach = if curvature > 0.0 { 1.0 / curvature } else { 0.0 };
+        let target = target - problem.shift;
+        Variable { beta, lower, upper, target, ridge, reach }
+    };
+    (0..rows.rows()).map(variable)
+}
+
+/// Σ βᵢxᵢ
+pub(super) fn weights<R: LinearRows>(
+    rows: &R,
+    variables: impl Iterator<Item = Variable>,
+) -> Vec<f64> {
+    let mut weights = vec![0.0; rows.width()];
+    add_rows(rows, variables, &mut weights);
+    weights
+}
+
+fn add_rows<R: LinearRows>(
+    rows: &R,
+    variables: impl Iterator<Item = Variable>,
+    weights: &mut [f64],
+) {
+    for (i, variable) in variables.enumerate() {
+        if variable.beta != 0.0 {
+            rows.add(i, variable.beta, weights);
+        }
+    }
+}
+
+/// The variables that can move at all.
+pub(super) fn movable(variables: impl Iterator<Item = Variable>) -> Vec<u32> {
+    let moves = |(_, variable): &(u32, Variable)| variable.lower < variable.upper;
+    (0..).zip(variables).filter(moves).map(|(i, _)| i).collect()
+}
+
+/// Σ ½rᵢβᵢ² − tᵢβᵢ + ε|βᵢ|
+pub(super) fn separable_cost(variables: impl Iterator<Item = Variable>, epsilon: f64) -> f64 {
+    let cost = |v: Variable| (0.5 * v.ridge * v.beta - v.target) * v.beta + epsilon * v.beta.abs();
+    variables.map(cost).sum()
 }
 
 /// When a descent of `problem`, from a start or from 0, may stop.

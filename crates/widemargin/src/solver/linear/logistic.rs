@@ -239,7 +239,8 @@ pub fn solve<R: LinearRows>(
     };
     let start = start.or(guessed.as_ref().map(|guess| &guess.dual[..]));
     let mut descent = LogisticDescent::new(rows, problem, start, options.tol);
-    let mut weights = Products::new(rows, context).transposed(&Listed::new(&descent.dual()));
+    let mut weights =
+        Products::new(rows, options.alone, context).transposed(&Listed::new(&descent.dual()));
     let mut generator = Generator::new(context.seed());
     let mut passes = Passes::new(options, context);
     let status = loop {
@@ -252,7 +253,7 @@ pub fn solve<R: LinearRows>(
             break status;
         }
     };
-    let values = Products::new(rows, context).values(&weights);
+    let values = Products::new(rows, options.alone, context).values(&weights);
     let violation = descent.examine_block(&values).highest;
     let primal = primal(problem, &weights, &values);
     let outcome = passes.outcome(status, primal, descent.objective(&weights), violation);

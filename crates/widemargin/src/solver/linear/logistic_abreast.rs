@@ -341,7 +341,7 @@ mod tests {
         let own_costs: Vec<f64> = rest_costs.iter().map(|c| 3.0 * c).collect();
         let (rest_costs, own_costs) = (&rest_costs[..], &own_costs[..]);
         let rivals = Rivals { loss: Loss::Logistic, codes: &codes, rest_costs, own_costs };
-        let options = Options { tol: 1e-7, max_passes: 10_000, shrinking: true };
+        let options = Options { tol: 1e-7, max_passes: 10_000, shrinking: true, alone: true };
         let context = Context::new();
         let together = solve::<8, _>(&rows, &lists, &rivals, 0..5, &options, &[None; 5], &context);
         let apart = solve::<4, _>(&rows, &lists, &rivals, 3..5, &options, &[None; 2], &context);

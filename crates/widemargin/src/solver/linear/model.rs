@@ -16,6 +16,9 @@ use crate::solver::algebra::Cholesky;
 /// Parts of a sample, whose matrices are added up side by side.
 pub(super) const PARTS: usize = 4;
 
+/// Entries of a matrix whose sums one thread adds up.
+const PIECE: usize = 1 << 11;
+
 /// Charge of a weight that is free, so that a factor exists.
 pub(super) const LEAST_CHARGE: f64 = 1e-3;
 
@@ -49,19 +52,28 @@ pub(super) fn gram<R: LinearRows>(
     let mut parts = parts.into_iter();
     let mut matrix = parts.next().unwrap_or_else(|| vec![0.0; width * width]);
     parts.for_each(|part| add_scaled(&mut matrix, 1.0, &part));
-    // Features of a row stand in any order, so that a pair is on either side of the diagonal.
+    mirror(&mut matrix, width);
+    matrix
+}
+
+/// Makes a matrix symmetric: features of a row stand in any order, so that a pair is on either side
+/// of the diagonal.
+fn mirror(matrix: &mut [f64], width: usize) {
     for j in 0..width {
         for k in 0..j {
             let both = matrix[j * width + k] + matrix[k * width + j];
             (matrix[j * width + k], matrix[k * width + j]) = (both, both);
         }
     }
-    matrix
 }
 
 /// M, row-major.
 pub(super) struct Model {
     matrix: Vec<f64>,
+    /// The memory of sums of parts but for the first, which M is in.
+    parts: Vec<Vec<f64>>,
+    /// That of a factor.
+    spare: Vec<f64>,
     width: usize,
     /// Of M with the charges of squares, once it has been asked for.
     factor: Option<Cholesky>,
@@ -71,26 +83,74 @@ impl Model {
     /// That of about `count` rows, given the second derivative of every row.
     pub(super) fn new<R: LinearRows>(
         rows: &R,
-        bends: impl Iterator<Item = f64> + Clone,
+        bend: impl Fn(usize) -> f64 + Sync,
         count: usize,
         context: &Context,
     ) -> Self {
-        let (mut total, mut bent) = (0.0, 0);
-        bends.clone().for_each(|bend| {
-            total += bend;
-            bent += usize::from(bend > 0.0);
-        });
+        let width = rows.width();
+        let zeros = || vec![0.0; width * width];
+        let parts = (1..PARTS).map(|_| zeros()).collect();
+        let mut model = Self { matrix: zeros(), parts, spare: Vec::new(), width, factor: None };
+        model.renew(rows, bend, count, context);
+        model
+    }
+
+    /// Becomes that of other second derivatives, in the memory it has: new memory would cost as much
+    /// as the sums.
+    pub(super) fn renew<R: LinearRows>(
+        &mut self,
+        rows: &R,
+        bend: impl Fn(usize) -> f64 + Sync,
+        count: usize,
+        context: &Context,
+    ) {
+        if let Some(factor) = self.factor.take() {
+            self.spare = factor.into_matrix();
+        }
+        let part = |number: usize| Part { number, rows: rows.rows() };
+        let count_part = |number: usize| {
+            part(number).rows().fold((0.0, 0), |(total, bent), i| {
+                let bend = bend(i);
+                (total + bend, bent + usize::from(bend > 0.0))
+            })
+        };
+        let counts: Vec<(f64, usize)> = if context.is_parallel() {
+            (0..PARTS).into_par_iter().map(count_part).collect()
+        } else {
+            (0..PARTS).map(count_part).collect()
+        };
+        let total: f64 = counts.iter().map(|(total, _)| total).sum();
+        let bent: usize = counts.iter().map(|(_, bent)| bent).sum();
         // Below this second derivative rows stand for others.
         let least = if count >= bent { 0.0 } else { total / count as f64 };
-        let mut generator = Generator::new(context.seed());
-        let mut picked = Vec::with_capacity(count.min(bent));
-        for (i, bend) in bends.enumerate() {
-            if bend > 0.0 && (bend >= least || generator.unit() * least < bend) {
-                picked.push((i, bend.max(least)));
+        let sum = |(number, matrix): (usize, &mut &mut Vec<f64>)| {
+            matrix.fill(0.0);
+            let mut generator = Generator::new(context.seed() ^ (number as u64) << 32);
+            for i in part(number).rows() {
+                let bend = bend(i);
+                if bend > 0.0 && (bend >= least || generator.unit() * least < bend) {
+                    rows.add_pairs(i, bend.max(least), matrix);
+                }
             }
+        };
+        let mut matrices: Vec<&mut Vec<f64>> =
+            std::iter::once(&mut self.matrix).chain(&mut self.parts).collect();
+        if context.is_parallel() {
+            matrices.par_iter_mut().with_max_len(1).enumerate().for_each(sum);
+        } else {
+            matrices.iter_mut().enumerate().for_each(sum);
         }
-        let width = rows.width();
-        Self { matrix: gram(rows, &picked, context), width, factor: None }
+        let parts = &self.parts;
+        let join = |(piece, rows): (usize, &mut [f64])| {
+            let own = piece * PIECE..piece * PIECE + rows.len();
+            parts.iter().for_each(|part| add_scaled(rows, 1.0, &part[own.clone()]));
+        };
+        if context.is_parallel() {
+            self.matrix.par_chunks_mut(PIECE).enumerate().for_each(join);
+        } else {
+            self.matrix.chunks_mut(PIECE).enumerate().for_each(join);
+        }
+        mirror(&mut self.matrix, self.width);
     }
 
     /// Minimises ⟨g, d⟩ + ½dᵀMd + ½Σ c(w + d)² over d.
@@ -103,7 +163,8 @@ impl Model {
     ) -> Option<Vec<f64>> {
         let width = self.width;
         if self.factor.is_none() {
-            let mut matrix = self.matrix.clone();
+            let mut matrix = std::mem::take(&mut self.spare);
+            matrix.clone_from(&self.matrix);
             for j in 0..width {
                 matrix[j * width + j] += charge[j].max(LEAST_CHARGE);
             }
@@ -127,6 +188,23 @@ impl Model {
         let slopes = gradient.to_vec();
         let descent = Descent { matrix: &self.matrix, slopes, weights, charge, goal, context };
         run_plain(context.instruction_set(), descent)
+    }
+}
+
+/// One in [`PARTS`] of the rows, in blocks, so that rows in any order are shared evenly.
+#[derive(Clone, Copy)]
+struct Part {
+    number: usize,
+    rows: usize,
+}
+
+impl Part {
+    const BLOCK: usize = 128;
+
+    /// Its rows, ascending.
+    fn rows(self) -> impl Iterator<Item = usize> {
+        let starts = (self.number * Self::BLOCK..self.rows).step_by(PARTS * Self::BLOCK);
+        starts.flat_map(move |start| start..(start + Self::BLOCK).min(self.rows))
     }
 }
 

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::preconditioner::Preconditioner;
 use super::problem::{Loss, Options, Passes, Problem, Solution, add_scaled, inner, squared_norm};
-use super::products::Products;
+use super::products::{PARTS, Products};
 use super::sample::{COARSE, STRIDE, Sample, is_worthwhile};
 use super::table::{Listed, Table};
 use super::tall::{Penalty, suits};
@@ -38,6 +38,9 @@ const ROUNDING: f64 = 1e-14;
 /// Predicted gains below this share of the objective cannot be seen in it.
 const NOISE: f64 = 1e-11;
 
+/// Rows whose derivatives are computed before those of factor 0 are left out.
+const BLOCK: usize = 256;
+
 /// Solves a problem with a smooth loss, from `start` or a guess; the last weight is free of charge
 /// when `free_bias` is set.
 ///
@@ -54,11 +57,14 @@ pub fn solve<R: LinearRows>(
         let penalty = Penalty::Squares;
         return super::tall::solve(rows, problem, penalty, options, start, free_bias, context);
     }
-    let guessed = match start {
-        Some(_) => None,
-        None => guess(rows, problem, options, free_bias, context),
+    let work = || {
+        let guessed = match start {
+            Some(_) => None,
+            None => guess(rows, problem, options, free_bias, context),
+        };
+        descend(rows, problem, options, start.or(guessed.as_deref()), free_bias, context)
     };
-    descend(rows, problem, options, start.or(guessed.as_deref()), free_bias, context)
+    if options.alone { context.attended(PARTS, work) } else { work() }
 }
 
 /// Newton's steps from `start` or 0.
@@ -70,7 +76,7 @@ pub(super) fn descend<R: LinearRows>(
     free_bias: bool,
     context: &Context,
 ) -> Solution {
-    let products = Products::new(rows, context);
+    let products = Products::new(rows, options.alone, context);
     over(&products, problem, options, start, free_bias, |_, _| (), context)
 }
 
@@ -209,7 +215,7 @@ fn guess<R: LinearRows>(
     if rows.rows() > rows.width() {
         return None;
     }
-    let options = Options { tol: 1e-9, max_passes: GUESS_PASSES, shrinking: true };
+    let options = Options { tol: 1e-9, max_passes: GUESS_PASSES, shrinking: true, ..*options };
     let solution = match problem.loss {
         Loss::Logistic => super::logistic::solve(rows, problem, &options, None, context),
         _ => super::dual::solve(rows, problem, &options, None, context),
@@ -263,20 +269,21 @@ impl<T: Table> Newton<'_, T> {
     fn gradient(&self) -> (Vec<f64>, Listed) {
         let Problem { loss, targets, costs, .. } = *self.problem;
         let part = |rows: Range<usize>| {
-            let first = rows.start;
-            let (slopes, curvatures): (Vec<f64>, Vec<f64>) = rows
-                .map(|i| {
+            let (mut slopes, mut curvatures) = (Listed::default(), Listed::default());
+            let mut block = [[0.0; BLOCK]; 2];
+            for start in rows.clone().step_by(BLOCK) {
+                let length = BLOCK.min(rows.end - start);
+                for (k, i) in (start..start + length).enumerate() {
                     let (slope, curvature) = loss.derivatives(self.values[i], targets[i]);
-                    (costs[i] * slope, costs[i] * curvature)
-                })
-                .unzip();
-            (Listed::beginning(first, &slopes), Listed::beginning(first, &curvatures))
+                    (block[0][k], block[1][k]) = (costs[i] * slope, costs[i] * curvature);
+                }
+                slopes.extend(start, &block[0][..length]);
+                curvatures.extend(start, &block[1][..length]);
+            }
+            (slopes, curvatures)
         };
-        let (mut slopes, mut curvatures) = (Listed::default(), Listed::default());
-        for (slope, curvature) in self.table.of_parts(part) {
-            slopes.append(slope);
-            curvatures.append(curvature);
-        }
+        let (slopes, curvatures): (Vec<_>, Vec<_>) = self.table.of_parts(part).into_iter().unzip();
+        let (slopes, curvatures) = (Listed::joined(slopes), Listed::joined(curvatures));
         let mut gradient = self.table.transposed(&slopes);
         for j in 0..gradient.len() {
             gradient[j] += self.charge[j] * self.weights[j];
@@ -317,6 +324,7 @@ impl<T: Table> Newton<'_, T> {
             let length = product / bend;
             add_scaled(&mut step, length, &direction);
             add_scaled(&mut residual, -length, &image);
+            self.table.take_back(image);
             // Q(s) = gᵀs + ½sᵀHs = −½ sᵀ(r − g)
             let reached = -0.5 * (inner(&step, &residual) - inner(&step, gradient));
             let gained = reached - model;
@@ -342,17 +350,21 @@ impl<T: Table> Newton<'_, T> {
     /// The dual point −Cᵢℓ′ and its objective; w = Σ βᵢxᵢ holds up to the gradient.
     fn dual(&self, gradient: &[f64]) -> (Vec<f64>, f64) {
         let Problem { loss, targets, costs, .. } = *self.problem;
-        let beta: Vec<f64> = (0..self.values.len())
-            .map(|i| -costs[i] * loss.derivatives(self.values[i], targets[i]).0)
-            .collect();
+        let parts = self.table.of_parts(|rows| {
+            let beta = |i: usize| -costs[i] * loss.derivatives(self.values[i], targets[i]).0;
+            let own: Vec<f64> = rows.clone().map(beta).collect();
+            let both = own.iter().zip(rows);
+            let sum: f64 = both.map(|(&b, i)| conjugate(loss, b, targets[i], costs[i])).sum();
+            (own, sum)
+        });
+        let separable: f64 = parts.iter().map(|(_, sum)| sum).sum();
+        let beta = parts.into_iter().map(|(own, _)| own).collect::<Vec<_>>().concat();
         let mut norm = 0.0;
         for j in 0..gradient.len() {
             let w = self.weights[j] - gradient[j];
             norm += self.charge[j] * w * w;
         }
-        let conjugate = (0..beta.len()).map(|i| conjugate(loss, beta[i], targets[i], costs[i]));
-        let dual = -0.5 * norm - conjugate.sum::<f64>();
-        (beta, dual)
+        (beta, -0.5 * norm - separable)
     }
 }
 

@@ -37,7 +37,7 @@ pub fn solve<R: LinearRows>(
     options: &Options,
     context: &Context,
 ) -> Half {
-    let products = Products::new(rows, context);
+    let products = Products::new(rows, true, context);
     let mut alpha = begin(&products, upper, total);
     let mut weights = products.transposed(&Listed::new(&alpha));
     let squares: Vec<f64> = (0..rows.rows()).map(|i| rows.squared_norm(i)).collect();

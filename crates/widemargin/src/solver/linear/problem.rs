@@ -165,6 +165,8 @@ pub struct Options {
     pub max_passes: u64,
     /// Whether variables that seem settled are set aside.
     pub shrinking: bool,
+    /// Whether the problem has the threads for itself; one of many over the same rows has one thread.
+    pub alone: bool,
 }
 
 /// Weights and what proves them.

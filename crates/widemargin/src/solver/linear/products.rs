@@ -3,6 +3,7 @@
 //! parts are added in order.
 
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
@@ -16,7 +17,7 @@ use crate::kernel::LinearRows;
 const SMALL: usize = 1 << 15;
 
 /// Parts of larger tables.
-const PARTS: usize = 8;
+pub(super) const PARTS: usize = 8;
 
 /// The products of a table in memory.
 pub struct Products<'a, R> {
@@ -26,18 +27,32 @@ pub struct Products<'a, R> {
     parts: usize,
     /// Rows of a part.
     part: usize,
+    /// Memory of earlier sums: new memory costs more than a pass over what is in it.
+    spare: Mutex<Vec<Vec<f64>>>,
 }
 
 impl<'a, R: LinearRows> Products<'a, R> {
-    /// Those of `rows`, on the threads of `context`.
-    pub fn new(rows: &'a R, context: &'a Context) -> Self {
+    /// Those of `rows`, on the threads of `context` unless these have other problems to solve.
+    pub fn new(rows: &'a R, alone: bool, context: &'a Context) -> Self {
         // A part of its own pays only where its rows outweigh the sum it starts with.
         let parts = match rows.nonzeros() {
-            n if n < SMALL => 1,
+            n if n < SMALL || !alone => 1,
             n => PARTS.min(n / (2 * rows.width()).max(1)).max(1),
         };
         let part = rows.rows().div_ceil(parts).max(1);
-        Self { rows, context, parallel: context.is_parallel() && parts > 1, parts, part }
+        let (parallel, spare) = (context.is_parallel() && parts > 1, Mutex::default());
+        Self { rows, context, parallel, parts, part, spare }
+    }
+
+    /// Zeros, one for every weight.
+    fn zeros(&self) -> Vec<f64> {
+        match self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop() {
+            Some(mut sum) => {
+                sum.fill(0.0);
+                sum
+            }
+            None => vec![0.0; self.rows.width()],
+        }
     }
 
     /// What `work` makes of the first row of each part and its part of a list with an entry per row,
@@ -56,32 +71,36 @@ impl<'a, R: LinearRows> Products<'a, R> {
         }
     }
 
+    /// The sum of sums, in their order.
+    fn total(&self, mut sums: impl Iterator<Item = Vec<f64>>) -> Vec<f64> {
+        let mut total = sums.next().unwrap_or_else(|| self.zeros());
+        for sum in sums {
+            add_scaled(&mut total, 1.0, &sum);
+            self.take_back(sum);
+        }
+        total
+    }
+
     fn sum_over_parts(
         &self,
         list: &Listed,
         visit: impl Fn(usize, f64, &mut [f64]) + Sync,
     ) -> Vec<f64> {
-        let width = self.rows.width();
         let part = list.rows.len().div_ceil(self.parts).max(1);
         let sum = |(rows, factors): (&[u32], &[f64])| {
-            let mut sum = vec![0.0; width];
+            let mut sum = self.zeros();
             for (&i, &factor) in rows.iter().zip(factors) {
                 visit(i as usize, factor, &mut sum);
             }
             sum
         };
         let parts = list.rows.chunks(part).zip(list.factors.chunks(part));
-        let parts: Vec<Vec<f64>> = if self.parallel {
-            parts.collect::<Vec<_>>().into_par_iter().map(sum).collect()
+        if self.parallel {
+            let sums: Vec<_> = parts.collect::<Vec<_>>().into_par_iter().map(sum).collect();
+            self.total(sums.into_iter())
         } else {
-            parts.map(sum).collect()
-        };
-        let mut parts = parts.into_iter();
-        let mut total = parts.next().unwrap_or_else(|| vec![0.0; width]);
-        for part in parts {
-            add_scaled(&mut total, 1.0, &part);
+            self.total(parts.map(sum))
         }
-        total
     }
 }
 
@@ -135,6 +154,10 @@ impl<R: LinearRows> Table for Products<'_, R> {
         self.sum_over_parts(list, |i, factor, sum| {
             self.rows.add(i, factor * self.rows.dot(i, direction), sum);
         })
+    }
+
+    fn take_back(&self, sum: Vec<f64>) {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(sum);
     }
 
     fn weighted_gram(&self, list: &Listed) -> Vec<f64> {

@@ -32,24 +32,25 @@ impl<'a, R: LinearRows> Sample<'a, R> {
     pub(super) fn new(rows: &'a R, problem: &Problem<'_>, stride: usize, seed: u64) -> Self {
         let sided = problem.loss.tube() == 0.0;
         let side = |i: usize| usize::from(sided && problem.targets[i] > 0.0);
-        let mut sides = [0; 2];
-        (0..rows.rows()).for_each(|i| sides[side(i)] += 1);
+        let second: usize = (0..rows.rows()).map(side).sum();
+        let sides = [rows.rows() - second, second];
         let strides = strides(sides, stride);
         let mut generator = Generator::new(seed);
-        let (mut seen, mut chosen) = ([0; 2], [0; 2]);
+        // Rows of each side so far, where its next `stride` begin and the one chosen of those.
+        let (mut seen, mut next, mut chosen) = ([0; 2], [0; 2], [0; 2]);
         let mut sample = Self { rows, picked: vec![], targets: vec![], costs: vec![] };
         for i in 0..rows.rows() {
             let s = side(i);
-            if seen[s] == 0 {
-                chosen[s] = generator.below(strides[s].min(sides[s]));
+            if seen[s] == next[s] {
+                chosen[s] = seen[s] + generator.below(strides[s].min(sides[s] - seen[s]));
+                next[s] += strides[s];
             }
             if seen[s] == chosen[s] {
                 sample.picked.push(i as u32);
                 sample.targets.push(problem.targets[i]);
                 sample.costs.push(strides[s] as f64 * problem.costs[i]);
             }
-            seen[s] = (seen[s] + 1) % strides[s];
-            sides[s] -= 1;
+            seen[s] += 1;
         }
         sample
     }

@@ -18,13 +18,18 @@ struct Slot {
 pub(super) struct Slots(Vec<Slot>);
 
 impl Slots {
-    pub(super) fn new(variables: &[Variable]) -> Self {
-        let slot = |v: &Variable| Slot {
-            fixed: *v,
-            beta: AtomicU64::new(v.beta.to_bits()),
+    pub(super) fn new(variables: impl Iterator<Item = Variable>) -> Self {
+        let slot = |fixed: Variable| Slot {
+            fixed,
+            beta: AtomicU64::new(fixed.beta.to_bits()),
             nap: AtomicU8::new(0),
         };
-        Self(variables.iter().map(slot).collect())
+        Self(variables.map(slot).collect())
+    }
+
+    /// All of them, in order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Variable> {
+        (0..self.0.len()).map(|i| self.get(i))
     }
 
     /// Variable `i`.

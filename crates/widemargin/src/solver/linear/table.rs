@@ -33,6 +33,9 @@ pub trait Table: Sync {
     /// Σ fᵢxᵢxᵢᵀ over the rows of a list: the lower triangle, row by row.
     fn weighted_gram(&self, list: &Listed) -> Vec<f64>;
 
+    /// Takes the memory of a sum that is no longer needed, for another.
+    fn take_back(&self, _sum: Vec<f64>) {}
+
     /// Why products are not what they should be, if they are not: a table on disk was left early.
     fn broken(&self) -> Option<Status> {
         None
@@ -56,26 +59,36 @@ pub struct Listed {
 impl Listed {
     /// The rows whose entry is not 0.
     pub fn new(factors: &[f64]) -> Self {
-        Self::beginning(0, factors)
-    }
-
-    /// The same where the first factor is that of row `first`.
-    pub fn beginning(first: usize, factors: &[f64]) -> Self {
-        let mut list = Self { rows: vec![0; factors.len()], factors: vec![0.0; factors.len()] };
-        let mut kept = 0;
-        for (i, &factor) in factors.iter().enumerate() {
-            (list.rows[kept], list.factors[kept]) = ((first + i) as u32, factor);
-            kept += usize::from(factor != 0.0);
-        }
-        list.rows.truncate(kept);
-        list.factors.truncate(kept);
+        let mut list = Self::default();
+        list.extend(0, factors);
         list
     }
 
-    /// Adds the rows of another list.
-    pub fn append(&mut self, mut other: Self) {
-        self.rows.append(&mut other.rows);
-        self.factors.append(&mut other.factors);
+    /// Adds the rows whose entry is not 0; the first is that of row `first`.
+    pub fn extend(&mut self, first: usize, factors: &[f64]) {
+        let mut kept = self.rows.len();
+        self.rows.resize(kept + factors.len(), 0);
+        self.factors.resize(kept + factors.len(), 0.0);
+        for (i, &factor) in factors.iter().enumerate() {
+            (self.rows[kept], self.factors[kept]) = ((first + i) as u32, factor);
+            kept += usize::from(factor != 0.0);
+        }
+        self.rows.truncate(kept);
+        self.factors.truncate(kept);
+    }
+
+    /// One list of the rows of several, which follow each other.
+    pub fn joined(mut lists: Vec<Self>) -> Self {
+        if lists.len() == 1 {
+            return lists.pop().unwrap_or_default();
+        }
+        let length = lists.iter().map(Self::len).sum();
+        let (mut rows, mut factors) = (Vec::with_capacity(length), Vec::with_capacity(length));
+        for list in &lists {
+            rows.extend_from_slice(&list.rows);
+            factors.extend_from_slice(&list.factors);
+        }
+        Self { rows, factors }
     }
 
     /// Adds a row after those there are.

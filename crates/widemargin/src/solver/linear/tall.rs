@@ -9,7 +9,7 @@
 use super::bends::{BLOCK, curvature, slopes};
 use super::model::Model;
 use super::problem::{Options, Passes, Problem, Solution, inner};
-use super::products::Products;
+use super::products::{PARTS, Products};
 use super::sample::{COARSE, STRIDE, Sample, is_worthwhile};
 use super::sparse_weights::{scaled_dual, violation};
 use crate::context::Context;
@@ -88,21 +88,25 @@ pub(super) fn solve<R: LinearRows>(
     free_bias: bool,
     context: &Context,
 ) -> Solution {
-    let mut charge = vec![1.0; rows.width()];
-    if let (true, Some(last)) = (free_bias, charge.last_mut()) {
-        *last = 0.0;
-    }
-    if let Some(start) = start {
-        let start = (start.to_vec(), None);
-        return descend(rows, problem, penalty, *options, PROMISE, start, &charge, context).0;
-    }
-    let sample = Sample::new(rows, problem, STRIDE, context.seed());
-    let part = sample.problem(problem.loss);
-    let coarse = Options { tol: COARSE, ..*options };
-    let start = (vec![0.0; rows.width()], None);
-    let (guess, model) =
-        descend(&sample, &part, penalty, coarse, f64::INFINITY, start, &charge, context);
-    descend(rows, problem, penalty, *options, PROMISE, (guess.weights, model), &charge, context).0
+    let work = || {
+        let mut charge = vec![1.0; rows.width()];
+        if let (true, Some(last)) = (free_bias, charge.last_mut()) {
+            *last = 0.0;
+        }
+        if let Some(start) = start {
+            let start = (start.to_vec(), None);
+            return descend(rows, problem, penalty, *options, PROMISE, start, &charge, context).0;
+        }
+        let sample = Sample::new(rows, problem, STRIDE, context.seed());
+        let part = sample.problem(problem.loss);
+        let coarse = Options { tol: COARSE, ..*options };
+        let start = (vec![0.0; rows.width()], None);
+        let (guess, model) =
+            descend(&sample, &part, penalty, coarse, f64::INFINITY, start, &charge, context);
+        descend(rows, problem, penalty, *options, PROMISE, (guess.weights, model), &charge, context)
+            .0
+    };
+    if options.alone { context.attended(PARTS, work) } else { work() }
 }
 
 /// Steps from weights and a model of the loss there, if there is one; also the last model.
@@ -119,7 +123,7 @@ fn descend<R: LinearRows>(
     let state = Tall {
         rows,
         problem,
-        products: Products::new(rows, context),
+        products: Products::new(rows, options.alone, context),
         penalty,
         charge,
         set: context.instruction_set(),
@@ -127,7 +131,7 @@ fn descend<R: LinearRows>(
     let mut point = state.point(vec![0.0; rows.width()]);
     let at_zero = state.violation(&point);
     if weights.iter().any(|w| *w != 0.0) {
-        point = state.point(weights);
+        point = state.point_in(point.slopes, weights);
     }
     let asked = options.tol * at_zero;
     let mut passes = Passes::new(&options, context);
@@ -144,7 +148,7 @@ fn descend<R: LinearRows>(
         // For a look at what is left to gain an old model will do.
         let fresh = model.is_none() || stale && !close;
         if fresh {
-            model = Some(state.model(&point, count, cautious, context));
+            state.remodel(&mut model, &point, count, cautious, context);
             stale = false;
         }
         let step = model.as_mut().and_then(|model| state.minimum(model, &point, goal, context));
@@ -220,7 +224,11 @@ struct Tall<'a, R> {
 impl<R: LinearRows> Tall<'_, R> {
     /// Passes over all rows.
     fn point(&self, weights: Vec<f64>) -> Point {
-        let mut slopes = vec![0.0; self.rows.rows()];
+        self.point_in(vec![0.0; self.rows.rows()], weights)
+    }
+
+    /// The same in the memory of another point's slopes.
+    fn point_in(&self, mut slopes: Vec<f64>, weights: Vec<f64>) -> Point {
         let parts = self.products.of_parts_mut(&mut slopes, |first, slopes| {
             let (rows, problem, weights) = (self.rows, self.problem, &weights[..]);
             run_plain(self.set, Pass { rows, problem, weights, first, slopes })
@@ -256,12 +264,24 @@ impl<R: LinearRows> Tall<'_, R> {
         if self.penalty == Penalty::Squares { sum.sqrt() } else { sum }
     }
 
-    fn model(&self, point: &Point, count: usize, cautious: bool, context: &Context) -> Model {
+    /// Makes a model of about `count` rows at a point.
+    fn remodel(
+        &self,
+        model: &mut Option<Model>,
+        point: &Point,
+        count: usize,
+        cautious: bool,
+        context: &Context,
+    ) {
         let Problem { loss, costs, .. } = *self.problem;
-        let bends = point.slopes.iter().zip(costs).map(|(&slope, &cost)| {
-            if cautious { 2.0 * cost } else { curvature(loss, slope, cost) }
-        });
-        Model::new(self.rows, bends, count, context)
+        let bend = |i: usize| match cautious {
+            true => 2.0 * costs[i],
+            false => curvature(loss, point.slopes[i], costs[i]),
+        };
+        match model {
+            Some(model) => model.renew(self.rows, bend, count, context),
+            None => *model = Some(Model::new(self.rows, bend, count, context)),
+        }
     }
 
     /// The step that minimises a model with the penalty.
@@ -413,7 +433,7 @@ mod tests {
         let sides: Vec<f64> = values.iter().map(|v| v.signum()).collect();
         let costs: Vec<f64> = (0..values.len()).map(|i| 0.02 * (1 + i % 3) as f64).collect();
         let rows = SparseRows::new(&csr, csr.values(), Some(1.0));
-        let options = Options { tol: 1e-8, max_passes: 1000, shrinking: true };
+        let options = Options { tol: 1e-8, max_passes: 1000, shrinking: true, alone: true };
         let (one, two) = (Context::new(), Context::new().with_threads(2).unwrap());
         for (loss, targets) in [
             (Loss::Logistic, &sides),

@@ -95,12 +95,16 @@ impl Violation {
     }
 
     /// That of `variables` whose rows have these values ⟨w, x⟩.
-    pub(super) fn of(variables: &[Variable], values: &[f64], epsilon: f64) -> Self {
+    pub(super) fn of(
+        variables: impl Iterator<Item = Variable>,
+        values: &[f64],
+        epsilon: f64,
+    ) -> Self {
         let mut violation = Self::NONE;
-        for (v, value) in variables.iter().zip(values) {
+        for (v, value) in variables.zip(values) {
             if v.lower < v.upper {
                 let gradient = value + v.ridge * v.beta - v.target;
-                violation.see(projected(v, gradient, epsilon));
+                violation.see(projected(&v, gradient, epsilon));
             }
         }
         violation

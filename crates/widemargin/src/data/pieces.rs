@@ -1,0 +1,65 @@
+//! Long lists, looked at piece by piece on the threads of the pool this is called from, if
+//! any.
+
+use rayon::prelude::*;
+
+/// Elements that are worth being handed to a thread.
+const PIECE: usize = 1 << 13;
+
+/// Whether there are threads to share lists of this length with.
+fn is_shared(length: usize) -> bool {
+    length > PIECE && rayon::current_thread_index().is_some() && rayon::current_num_threads() > 1
+}
+
+/// Whether all pieces of a list pass a test.
+pub(crate) fn all<T: Sync>(list: &[T], passes: impl Fn(&[T]) -> bool + Sync) -> bool {
+    if is_shared(list.len()) {
+        list.par_chunks(PIECE).all(&passes)
+    } else {
+        list.chunks(PIECE).all(passes)
+    }
+}
+
+/// The first piece that fails a test, and where it begins.
+pub(crate) fn first_failing<T: Sync>(
+    list: &[T],
+    passes: impl Fn(&[T]) -> bool + Sync,
+) -> Option<(usize, &[T])> {
+    let piece = if is_shared(list.len()) {
+        list.par_chunks(PIECE).position_first(|piece| !passes(piece))
+    } else {
+        list.chunks(PIECE).position(|piece| !passes(piece))
+    };
+    piece.map(|at| (at * PIECE, &list[at * PIECE..]))
+}
+
+/// Two computations, side by side where both are over lists of such a length.
+pub(crate) fn join<A: Send, B: Send>(
+    length: usize,
+    first: impl FnOnce() -> A + Send,
+    second: impl FnOnce() -> B + Send,
+) -> (A, B) {
+    if is_shared(length) { rayon::join(first, second) } else { (first(), second()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::Context;
+
+    #[test]
+    fn threads_change_nothing() {
+        let list: Vec<usize> = (0..5 * PIECE + 7).collect();
+        for threads in [1, 2] {
+            Context::new().with_threads(threads).unwrap().install(|| {
+                assert!(all(&list, |piece| piece.iter().all(|x| *x < list.len())));
+                assert!(!all(&list, |piece| piece.iter().all(|x| *x != 3 * PIECE)));
+                let below = |limit: usize| move |piece: &[usize]| piece.iter().all(|x| *x < limit);
+                assert_eq!(first_failing(&list, below(list.len())), None);
+                let (start, rest) = first_failing(&list, below(2 * PIECE + 5)).unwrap();
+                assert_eq!((start, rest), (2 * PIECE, &list[2 * PIECE..]));
+                assert_eq!(join(list.len(), || 1, || 2), (1, 2));
+            });
+        }
+    }
+}
