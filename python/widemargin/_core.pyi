@@ -177,6 +177,7 @@ def evaluate(
     weights: _Floats | None = None,
     cold: bool = False,
     on_event: Callable[[str, tuple[Any, ...]], object] | None = None,
+    values: bool = True,
 ) -> list[list[Any]]: ...
 def halve(
     means: Sequence[float], factor: int, rows: int, largest: int

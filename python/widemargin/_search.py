@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
+from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
 from sklearn.utils import check_random_state, indexable
 from sklearn.utils.validation import check_array
@@ -234,6 +235,7 @@ class SVCSearchCV(GridSearchCV):
                 weights,
                 False,
                 monitor if monitor.listens else None,
+                _asks_values(self.scoring),
             )
             for k, of_machine in zip(places, found, strict=True):
                 for s, item in zip(parts, of_machine, strict=True):
@@ -273,6 +275,16 @@ class SVCSearchCV(GridSearchCV):
                 setattr(self, name, getattr(search, name))
         if hasattr(search, "best_index_"):
             self.best_params_ = candidates[search.best_index_]
+
+
+def _asks_values(scoring: Any) -> bool:
+    """Whether a scorer may look at more than predicted labels."""
+    if scoring is None:
+        return False
+    names = [scoring] if isinstance(scoring, str) else scoring
+    if not isinstance(names, (list, tuple, set)) or not set(names) <= set(get_scorer_names()):
+        return True
+    return any(getattr(get_scorer(name), "_response_method", "") != "predict" for name in names)
 
 
 def _factors(machine: BaseMachine, y: Any) -> Any:

@@ -8,7 +8,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 use widemargin::data::{Dataset, Label, Labels};
 use widemargin::machine::{ClassWeights, Machine};
-use widemargin::operation::tune::{self, Answer, Job, Reuse, Split, evaluate as evaluate_all};
+use widemargin::operation::tune::{
+    self, Answer, Asked, Job, Reuse, Split, evaluate as evaluate_all,
+};
 use widemargin::{CancelToken, Context, Event};
 
 use crate::errors::exception;
@@ -57,9 +59,10 @@ type Results = Vec<Vec<Option<Result<Answered, String>>>>;
 ///
 /// Returns, for every machine, a list with an item for every split: a message, or a tuple of answers
 /// (positions of classes, or numbers), scores (of every class, or of the second of two classes, or
-/// the decision values), seconds of training, seconds of prediction and solver steps.
+/// the decision values; perhaps none unless `values`), seconds of training, seconds of prediction and
+/// solver steps.
 #[pyfunction]
-#[pyo3(signature = (settings, factors, features, targets, splits, weights=None, cold=false, on_event=None))]
+#[pyo3(signature = (settings, factors, features, targets, splits, weights=None, cold=false, on_event=None, values=true))]
 pub(crate) fn evaluate<'py>(
     py: Python<'py>,
     settings: Vec<Settings>,
@@ -70,6 +73,7 @@ pub(crate) fn evaluate<'py>(
     weights: Option<PyReadonlyArray1<'py, f64>>,
     cold: bool,
     on_event: Option<Py<PyAny>>,
+    values: bool,
 ) -> PyResult<Bound<'py, PyList>> {
     let Some(first) = settings.first() else { return Ok(PyList::empty(py)) };
     let cancel = CancelToken::new();
@@ -101,7 +105,7 @@ pub(crate) fn evaluate<'py>(
             data: &data,
             splits: &splits,
             scaling: None,
-            probabilities: false,
+            asked: if values { Asked::Values } else { Asked::Labels },
             reuse,
         };
         let empty = || (0..splits.len()).map(|_| None).collect();
@@ -180,12 +184,13 @@ fn answered(answer: &Answer<'_>) -> Answered {
     let model = answer.predictor.model();
     let classes = model.classes.as_ref().map(|table| table.names.len());
     // Labels of classes are their positions.
-    let answers = answer.predictor.answers(&answer.values).values().unwrap_or_default();
-    let (values, functions) = match classes {
+    let answers = answer.said.labels.values().unwrap_or_default();
+    let (values, functions) = match (classes, &answer.said.values) {
+        (_, None) => (Vec::new(), 0),
         // Positive means the first class here, the second there.
-        Some(2) => (answer.values.values().iter().map(|value| -value).collect(), 1),
-        Some(count) => (answer.predictor.class_scores(&answer.values).into_values(), count),
-        None => (answer.values.values().to_vec(), 1),
+        (Some(2), Some(values)) => (values.values().iter().map(|value| -value).collect(), 1),
+        (Some(count), Some(values)) => (answer.predictor.class_scores(values).into_values(), count),
+        (None, Some(values)) => (values.values().to_vec(), 1),
     };
     Answered {
         answers,

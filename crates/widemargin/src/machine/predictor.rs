@@ -391,10 +391,20 @@ impl Predictor<'_> {
             (kind, _) if kind.is_novelty_detector() => {
                 Labels::Int(rows.map(|i| if values.row(i)[0] > 0.0 { 1 } else { -1 }).collect())
             }
-            (_, Some(table)) => {
-                Labels::from_labels(&table.names).select(&self.class_indices(values))
-            }
+            (_, Some(_)) => self.labels_of(&self.class_indices(values)),
             _ => Labels::Real(rows.map(|i| values.row(i)[0]).collect()),
+        }
+    }
+
+    /// The labels of classes given by their places in the model's list; none for a model without
+    /// classes.
+    ///
+    /// # Panics
+    /// When a class does not exist.
+    pub fn labels_of(&self, classes: &[usize]) -> Labels {
+        match &self.model.classes {
+            Some(table) => Labels::from_labels(&table.names).select(classes),
+            None => Labels::None,
         }
     }
 

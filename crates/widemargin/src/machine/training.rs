@@ -95,6 +95,11 @@ impl Layout {
         self.segments[s]..self.segments[s + 1]
     }
 
+    /// The segment that a row of the layout is in.
+    pub(in crate::machine) fn segment_of(&self, place: usize) -> usize {
+        self.segments.partition_point(|&start| start <= place) - 1
+    }
+
     /// The rows packed for the kernel.
     pub(in crate::machine) fn pack<T: Real>(
         &self,

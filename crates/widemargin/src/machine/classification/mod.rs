@@ -5,6 +5,7 @@
 //! the weights of class and row. ν-SVC (Schölkopf et al., 2000) replaces C by ν, an upper bound on
 //! the share of margin errors and a lower bound on the share of support vectors.
 
+mod held_out;
 mod path;
 mod path_start;
 

@@ -9,10 +9,11 @@ use std::time::Instant;
 
 use rayon::prelude::*;
 
+use super::held_out::HeldOut;
 use super::path_start::Known;
 use super::{Classifier, Svc, Task, penalty_problem};
 use crate::context::Context;
-use crate::data::Dataset;
+use crate::data::{Dataset, Dense};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelRows, MatrixRows, Real, fill_table};
 use crate::machine::model::Model;
@@ -32,6 +33,9 @@ const LARGEST_COMPUTED: usize = 2048;
 /// The same where the values are there already.
 const LARGEST_COPIED: usize = 8192;
 
+/// Part of the cache that values of rows outside the parts may take.
+const HELD_OUT_SHARE: usize = 4;
+
 /// By two-class problem, then part, then penalty.
 type Solutions = Vec<Vec<Vec<Solved>>>;
 
@@ -39,6 +43,7 @@ type Solutions = Vec<Vec<Vec<Solved>>>;
 pub struct Paths<'a> {
     data: &'a Dataset,
     parts: &'a [Vec<usize>],
+    held_out: Vec<HeldOut>,
     classifiers: Vec<Classifier<'a>>,
     penalties: Vec<f64>,
     layout: Layout,
@@ -59,17 +64,20 @@ struct Solved {
     places: Vec<u32>,
     coefficients: Vec<f64>,
     offset: f64,
+    /// Decision values of rows outside the part.
+    held_out: Vec<f64>,
     outcome: Outcome,
     seconds: f64,
 }
 
 impl Solved {
-    fn new(solution: &Solution, seconds: f64) -> Self {
+    fn new(solution: &Solution, held_out: Vec<f64>, seconds: f64) -> Self {
         let used = || (0..solution.beta.len()).filter(|&v| solution.beta[v] != 0.0);
         Self {
             places: used().map(|v| v as u32).collect(),
             coefficients: used().map(|v| solution.beta[v]).collect(),
             offset: solution.multipliers[0],
+            held_out,
             outcome: solution.outcome,
             seconds,
         }
@@ -93,8 +101,9 @@ impl Solved {
 
 impl Svc {
     /// Trains this machine with each of `penalties` (ascending) in the place of its own on each of
-    /// `parts`, the rows of `data` to learn from. `earlier`, of the same classifier with another
-    /// kernel on the same parts, is where it starts from.
+    /// `parts`, the rows of `data` to learn from; `asked` are rows outside each part that will be
+    /// answered ([`Paths::winners`]). `earlier`, of the same classifier with another kernel on the
+    /// same parts, is where it starts from.
     ///
     /// `None` when that is not possible together: a class without rows in some part.
     ///
@@ -106,6 +115,7 @@ impl Svc {
         penalties: &[f64],
         data: &'a Dataset,
         parts: &'a [Vec<usize>],
+        asked: &[Vec<usize>],
         earlier: Option<&PathStarts>,
         context: &Context,
     ) -> Result<Option<Paths<'a>>> {
@@ -140,9 +150,11 @@ impl Svc {
             classifier.check_weights(&in_part, &tasks)?;
         }
         let layout = Layout::new(&rows);
+        let held_out = held_out(&layout, &classifiers, &tasks, asked, penalties.len(), context);
         let mut paths = Paths {
             data,
             parts,
+            held_out,
             penalties: penalties.to_vec(),
             layout,
             solutions: Vec::new(),
@@ -156,6 +168,32 @@ impl Svc {
         })?;
         Ok(Some(paths))
     }
+}
+
+/// The rows outside every part whose values are kept, none where those would take too much memory.
+fn held_out(
+    layout: &Layout,
+    classifiers: &[Classifier<'_>],
+    tasks: &[Task],
+    asked: &[Vec<usize>],
+    penalties: usize,
+    context: &Context,
+) -> Vec<HeldOut> {
+    let mut place = vec![None; classifiers.first().map_or(0, |first| first.weights.len())];
+    for (at, &row) in layout.order.iter().enumerate() {
+        place[row] = Some(at);
+    }
+    let segments = classifiers.first().map_or(0, |first| first.classes.count());
+    let tasks_of_row = tasks.iter().map(Vec::len).sum::<usize>().div_ceil(segments.max(1));
+    let rows: usize = asked.iter().map(Vec::len).sum();
+    let values = rows.saturating_mul(tasks_of_row).saturating_mul(penalties);
+    let fits = values <= context.cache_bytes() / (HELD_OUT_SHARE * size_of::<f64>());
+    let of_part = |(part, classifier): (usize, &Classifier<'_>)| {
+        let asked = asked.get(part).map_or(&[][..], |rows| rows);
+        let place = if fits { &place[..] } else { &[] };
+        HeldOut::new(layout, segments, place, asked, &classifier.weights)
+    };
+    classifiers.iter().enumerate().map(of_part).collect()
 }
 
 impl Paths<'_> {
@@ -264,7 +302,9 @@ impl Paths<'_> {
                 if matches!(solution.outcome.status, Status::Interrupted | Status::TimeLimit) {
                     return Err(Error::Interrupted);
                 }
-                solved[part].push(Solved::new(&solution, started.elapsed().as_secs_f64()));
+                let held_out = self.held_out[part].values(task, &self.layout, &solution);
+                let seconds = started.elapsed().as_secs_f64();
+                solved[part].push(Solved::new(&solution, held_out, seconds));
                 known.add(solution);
             }
             known.next_penalty();
@@ -274,8 +314,10 @@ impl Paths<'_> {
     }
 
     /// What the same classifier with another kernel may start from.
-    pub fn into_starts(self) -> PathStarts {
+    pub fn into_starts(mut self) -> PathStarts {
         let (order, tasks) = (self.layout.order, self.tasks);
+        let all = self.solutions.iter_mut().flatten().flatten();
+        all.for_each(|solved| solved.held_out = Vec::new());
         PathStarts { order, tasks, penalties: self.penalties, solutions: self.solutions }
     }
 
@@ -284,6 +326,22 @@ impl Paths<'_> {
     pub fn repeats(&self, part: usize, one: usize, other: usize) -> bool {
         let same = |of: &[Solved]| of[one].same_function(&of[other]);
         self.solutions.iter().all(|of_task| same(&of_task[part]))
+    }
+
+    /// The decision values of the rows asked for outside a part, if the solver knows all of them.
+    pub fn held_out_values(&self, part: usize, penalty: usize) -> Option<Dense<f64>> {
+        self.held_out[part].table(&self.tasks, self.known(part, penalty))
+    }
+
+    /// The classes, by their places in the list of classes, of the rows asked for outside a part, as
+    /// far as the solver knows them.
+    pub fn winners(&self, part: usize, penalty: usize) -> Vec<Option<usize>> {
+        let scheme = self.classifiers[part].scheme;
+        self.held_out[part].winners(scheme, &self.tasks, self.known(part, penalty))
+    }
+
+    fn known(&self, part: usize, penalty: usize) -> impl Iterator<Item = &[f64]> {
+        self.solutions.iter().map(move |of_task| &of_task[part][penalty].held_out[..])
     }
 
     /// The model of one part and penalty.

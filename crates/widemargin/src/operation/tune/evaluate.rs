@@ -15,7 +15,7 @@ use rayon::prelude::*;
 
 use super::Split;
 use crate::context::{Context, Event};
-use crate::data::{ClassOrder, Dataset, Dense, Matrix};
+use crate::data::{ClassOrder, Dataset, Dense, Labels, Matrix};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelBlocks, Real, fill_table};
 use crate::machine::{
@@ -36,14 +36,34 @@ pub enum Reuse {
     Nothing,
 }
 
+/// What is asked about held-out rows; each item asks for those before it too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Asked {
+    /// Their class, or the number predicted for them.
+    Labels,
+    /// The values of the decision functions.
+    Values,
+    /// Class probabilities.
+    Probabilities,
+}
+
+/// What is said about held-out rows, in the order of their split.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Said {
+    /// Their classes, or the numbers predicted for them.
+    pub labels: Labels,
+    /// Their decision values, if asked for.
+    pub values: Option<Dense<f64>>,
+    /// Their class probabilities, if asked for.
+    pub probabilities: Option<Dense<f64>>,
+}
+
 /// What one machine made of one split.
 pub struct Answer<'a> {
     /// What its decision values mean.
     pub predictor: &'a Predictor<'a>,
-    /// Decision values of the held-out rows, in the order of the split.
-    pub values: Dense<f64>,
-    /// Their class probabilities, if asked for.
-    pub probabilities: Option<Dense<f64>>,
+    /// What it says about the held-out rows.
+    pub said: Said,
     /// Seconds of training.
     pub fit_seconds: f64,
     /// Seconds of prediction.
@@ -64,8 +84,8 @@ pub struct Job<'a> {
     pub splits: &'a [Split],
     /// How the features are scaled on the rows that are learnt from.
     pub scaling: Option<ScalingRule>,
-    /// Whether answers come with probabilities.
-    pub probabilities: bool,
+    /// What answers come with.
+    pub asked: Asked,
     /// What trainings may have in common.
     pub reuse: Reuse,
 }
@@ -374,7 +394,10 @@ where
         let splits: Vec<&(usize, Split)> =
             self.splits.iter().filter(|(place, _)| asked(*place)).collect();
         let parts: Vec<Vec<usize>> = splits.iter().map(|(_, split)| split.train.clone()).collect();
-        let paths = match svc.fit_paths(&penalties, data, &parts, earlier.as_ref(), self.quiet) {
+        let asked: Vec<Vec<usize>> = splits.iter().map(|(_, split)| split.test.clone()).collect();
+        let earlier_paths = earlier.as_ref();
+        let fitted = svc.fit_paths(&penalties, data, &parts, &asked, earlier_paths, self.quiet);
+        let paths = match fitted {
             Ok(Some(paths)) => paths,
             Err(Error::Interrupted) => return Err(Error::Interrupted),
             // Each machine will say by itself what is wrong.

@@ -3,9 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::data::{Dense, Labels};
+use super::{Answer, Asked};
+use crate::data::Labels;
 use crate::error::{Error, Result};
-use crate::machine::{MachineKind, Predictor};
+use crate::machine::MachineKind;
 use crate::operation::metrics::{Confusion, RegressionErrors, RocCurve};
 
 /// Probabilities in a logarithm stay this far from 0.
@@ -64,32 +65,31 @@ impl Metric {
         }
     }
 
-    /// Whether answers must come with probabilities.
-    pub fn needs_probabilities(self) -> bool {
-        self == Self::LogLoss
+    /// What answers must come with.
+    pub fn asks(self) -> Asked {
+        match self {
+            Self::LogLoss => Asked::Probabilities,
+            Self::Auc => Asked::Values,
+            _ => Asked::Labels,
+        }
     }
 
-    /// The score of decision values (and probabilities, where it needs them) of held-out rows.
+    /// The score of the answers for held-out rows, which came with what it asks for.
     ///
     /// # Errors
     /// [`Error::Labels`] when the truth does not suit the metric: numbers for classes, one class
     /// only where two are compared.
-    pub fn score(
-        self,
-        predictor: &Predictor<'_>,
-        values: &Dense<f64>,
-        probabilities: Option<&Dense<f64>>,
-        truth: &Labels,
-    ) -> Result<f64> {
-        let answers = || predictor.answers(values);
+    pub fn score(self, answer: &Answer<'_>, truth: &Labels) -> Result<f64> {
+        let confusion = || Confusion::new(truth, &answer.said.labels);
         match self {
-            Self::Accuracy => Ok(Confusion::new(truth, &answers())?.accuracy()),
-            Self::BalancedAccuracy => Ok(Confusion::new(truth, &answers())?.balanced_accuracy()),
-            Self::F1 => Ok(mean_f1(&Confusion::new(truth, &answers())?)),
-            Self::Auc => area(predictor, values, truth),
-            Self::LogLoss => log_loss(predictor, probabilities, truth),
+            Self::Accuracy => Ok(confusion()?.accuracy()),
+            Self::BalancedAccuracy => Ok(confusion()?.balanced_accuracy()),
+            Self::F1 => Ok(mean_f1(&confusion()?)),
+            Self::Auc => area(answer, truth),
+            Self::LogLoss => log_loss(answer, truth),
             Self::SquaredError | Self::AbsoluteError | Self::Determination => {
-                let errors = RegressionErrors::new(&truth.values()?, &answers().values()?)?;
+                let errors =
+                    RegressionErrors::new(&truth.values()?, &answer.said.labels.values()?)?;
                 Ok(match self {
                     Self::SquaredError => -errors.mean_squared_error,
                     Self::AbsoluteError => -errors.mean_absolute_error,
@@ -132,11 +132,12 @@ fn mean_f1(confusion: &Confusion) -> f64 {
     scores.iter().sum::<f64>() / scores.len().max(1) as f64
 }
 
-fn area(predictor: &Predictor<'_>, values: &Dense<f64>, truth: &Labels) -> Result<f64> {
-    let Some(table) = &predictor.model().classes else {
+fn area(answer: &Answer<'_>, truth: &Labels) -> Result<f64> {
+    let (Some(table), Some(values)) = (&answer.predictor.model().classes, &answer.said.values)
+    else {
         return Err(Error::parameter("metric", "one for numbers: mse, mae or r2", "auc"));
     };
-    let scores = predictor.class_scores(values);
+    let scores = answer.predictor.class_scores(values);
     let of_class = |class: usize| {
         let column: Vec<f64> = (0..scores.rows()).map(|i| scores.row(i)[class]).collect();
         RocCurve::of_class(&column, truth, &table.names[class]).map(|curve| curve.area)
@@ -148,12 +149,9 @@ fn area(predictor: &Predictor<'_>, values: &Dense<f64>, truth: &Labels) -> Resul
     Ok(areas.iter().sum::<f64>() / areas.len() as f64)
 }
 
-fn log_loss(
-    predictor: &Predictor<'_>,
-    probabilities: Option<&Dense<f64>>,
-    truth: &Labels,
-) -> Result<f64> {
-    let (Some(table), Some(probabilities)) = (&predictor.model().classes, probabilities) else {
+fn log_loss(answer: &Answer<'_>, truth: &Labels) -> Result<f64> {
+    let table = &answer.predictor.model().classes;
+    let (Some(table), Some(probabilities)) = (table, &answer.said.probabilities) else {
         return Err(Error::parameter("metric", "one that needs no probabilities", "log-loss"));
     };
     let names: Vec<String> = table.names.iter().map(ToString::to_string).collect();

@@ -19,7 +19,7 @@ mod surrogate;
 
 pub use bounds::{Criterion, criterion};
 pub use elimination::{behind, halve, thinned};
-pub use evaluate::{Answer, Job, Reuse, evaluate};
+pub use evaluate::{Answer, Asked, Job, Reuse, Said, evaluate};
 pub use journal::Record;
 pub use metric::Metric;
 pub use search::{Found, Judge, Plan, Strategy, Trial, search};

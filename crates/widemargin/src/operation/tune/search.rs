@@ -336,7 +336,7 @@ impl Run<'_> {
                     data: self.data,
                     splits,
                     scaling: self.plan.scaling,
-                    probabilities: metric.needs_probabilities(),
+                    asked: metric.asks(),
                     reuse: self.plan.reuse,
                 };
                 let take = |m: usize, s: usize, answer: Result<Answer<'_>>| {
@@ -454,10 +454,8 @@ impl Run<'_> {
 }
 
 fn scored(metric: Metric, answer: &Answer<'_>, truth: &Labels) -> Result<Record> {
-    let probabilities = answer.probabilities.as_ref();
-    let score = metric.score(answer.predictor, &answer.values, probabilities, truth)?;
     Ok(Record {
-        score: Some(score),
+        score: Some(metric.score(answer, truth)?),
         fit_seconds: answer.fit_seconds,
         predict_seconds: answer.predict_seconds,
         iterations: answer.iterations,

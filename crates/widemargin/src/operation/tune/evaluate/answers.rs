@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{Answer, STAGE, View};
+use super::{Answer, Asked, STAGE, Said, View};
 use crate::context::Event;
 use crate::data::{Dataset, Dense};
 use crate::error::Result;
@@ -17,8 +17,7 @@ where
     K: Fn(usize, usize, Result<Answer<'_>>) -> Result<()> + Sync,
 {
     /// The answers of a part of `paths` for one split: those of the penalties in `wanted`, each with
-    /// the place of its machine. All functions are evaluated together, so that the rows of a table of
-    /// kernel values are read once; a penalty with the functions of the one before has its values.
+    /// the place of its machine. A penalty with the functions of the one before has its answers.
     pub(super) fn answers(
         &self,
         data: &Dataset,
@@ -28,7 +27,7 @@ where
         part: usize,
         wanted: &[(usize, usize)],
     ) -> Result<()> {
-        if self.job.probabilities {
+        if self.job.asked == Asked::Probabilities {
             return wanted.iter().try_for_each(|&(m, penalty)| {
                 let seconds = paths.outcome(part, penalty)?.1;
                 self.answer(data, m, place, split, &paths.model(part, penalty)?, seconds)
@@ -43,23 +42,74 @@ where
             }
             source.push(fresh.len() - 1);
         }
-        if fresh.is_empty() {
-            return Ok(());
-        }
+        let Some(&first) = fresh.first() else { return Ok(()) };
         let started = Instant::now();
-        let model = paths.stacked(part, &fresh)?;
+        let model = paths.model(part, first)?;
         let predictor = model.predictor(self.quiet)?;
-        let values = predictor.decision_values_of(data.features(), &split.test)?;
-        let outputs = model.outputs() / fresh.len();
+        let known = |&penalty: &usize| {
+            let values = paths.held_out_values(part, penalty)?;
+            Some(said(&predictor, values))
+        };
+        let answers = match fresh.iter().map(known).collect::<Option<Vec<_>>>() {
+            Some(known) => known,
+            None if self.job.asked == Asked::Labels => {
+                let elected = |&penalty| self.elected(data, split, paths, part, penalty);
+                fresh.iter().map(elected).collect::<Result<_>>()?
+            }
+            None => self.evaluated(data, split, paths, part, &fresh)?,
+        };
         let each = started.elapsed().as_secs_f64() / wanted.len() as f64;
         for (&(m, penalty), from) in wanted.iter().zip(source) {
-            let own = from * outputs..(from + 1) * outputs;
-            let own = (0..values.rows()).flat_map(|i| &values.row(i)[own.clone()]).copied();
-            let values = Dense::new(split.test.len(), outputs, own.collect())?;
             let (outcome, seconds) = paths.outcome(part, penalty)?;
-            self.give(m, place, &predictor, Some(outcome), values, None, (seconds, each))?;
+            let said = answers[from].clone();
+            self.give(m, place, &predictor, Some(outcome), said, (seconds, each))?;
         }
         Ok(())
+    }
+
+    /// The classes of held-out rows; only those that the solver does not know are evaluated.
+    fn elected(
+        &self,
+        data: &Dataset,
+        split: &Split,
+        paths: &Paths<'_>,
+        part: usize,
+        penalty: usize,
+    ) -> Result<Said> {
+        let mut winners = paths.winners(part, penalty);
+        let open: Vec<usize> = (0..winners.len()).filter(|&i| winners[i].is_none()).collect();
+        let model = paths.model(part, penalty)?;
+        let predictor = model.predictor(self.quiet)?;
+        let rows: Vec<usize> = open.iter().map(|&i| split.test[i]).collect();
+        let values = predictor.decision_values_of(data.features(), &rows)?;
+        for (i, class) in open.into_iter().zip(predictor.class_indices(&values)) {
+            winners[i] = Some(class);
+        }
+        let winners: Vec<usize> = winners.into_iter().flatten().collect();
+        let labels = predictor.labels_of(&winners);
+        Ok(Said { labels, values: None, probabilities: None })
+    }
+
+    /// The decision values of held-out rows for every one of `penalties`. All functions are evaluated
+    /// together, so that the rows of a table of kernel values are read once.
+    fn evaluated(
+        &self,
+        data: &Dataset,
+        split: &Split,
+        paths: &Paths<'_>,
+        part: usize,
+        penalties: &[usize],
+    ) -> Result<Vec<Said>> {
+        let model = paths.stacked(part, penalties)?;
+        let predictor = model.predictor(self.quiet)?;
+        let values = predictor.decision_values_of(data.features(), &split.test)?;
+        let outputs = model.outputs() / penalties.len();
+        let of_penalty = |at: usize| {
+            let own = at * outputs..(at + 1) * outputs;
+            let own = (0..values.rows()).flat_map(|i| &values.row(i)[own.clone()]).copied();
+            Ok(said(&predictor, Dense::new(split.test.len(), outputs, own.collect())?))
+        };
+        (0..penalties.len()).map(of_penalty).collect()
     }
 
     /// The answer of one model for one split.
@@ -74,7 +124,8 @@ where
     ) -> Result<()> {
         let started = Instant::now();
         let calibrated;
-        let model = if self.job.probabilities {
+        let with_probabilities = self.job.asked == Asked::Probabilities;
+        let model = if with_probabilities {
             let train = self.data.select_rows(&split.train);
             let method = CalibrationMethod::Sigmoid;
             let machine = &*self.job.machines[m];
@@ -85,13 +136,14 @@ where
         };
         let predictor = model.predictor(self.quiet)?;
         let values = predictor.decision_values_of(data.features(), &split.test)?;
-        let probabilities = match self.job.probabilities {
+        let probabilities = match with_probabilities {
             true => Some(predictor.probabilities_of(&values)?),
             false => None,
         };
+        let said = Said { probabilities, ..said(&predictor, values) };
         let spent = (fit_seconds, started.elapsed().as_secs_f64());
         let outcome = model.training.as_ref().map(|training| training.outcome);
-        self.give(m, place, &predictor, outcome, values, probabilities, spent)
+        self.give(m, place, &predictor, outcome, said, spent)
     }
 
     /// Hands on an answer that took `spent` seconds of training and of prediction.
@@ -101,14 +153,12 @@ where
         place: usize,
         predictor: &Predictor<'_>,
         outcome: Option<Outcome>,
-        values: Dense<f64>,
-        probabilities: Option<Dense<f64>>,
+        said: Said,
         spent: (f64, f64),
     ) -> Result<()> {
         let answer = Answer {
             predictor,
-            values,
-            probabilities,
+            said,
             fit_seconds: spent.0,
             predict_seconds: spent.1,
             iterations: outcome.map_or(0, |outcome| outcome.iterations),
@@ -118,4 +168,9 @@ where
         self.context.report(&Event::StageStep { name: STAGE });
         Ok(())
     }
+}
+
+/// What decision values say.
+fn said(predictor: &Predictor<'_>, values: Dense<f64>) -> Said {
+    Said { labels: predictor.answers(&values), values: Some(values), probabilities: None }
 }
