@@ -123,9 +123,14 @@ pub(in crate::machine) fn feasible(
     mut values: Vec<f64>,
     gradient: Option<&[f64]>,
 ) -> Option<Vec<f64>> {
-    let group_of = |v: usize| problem.groups.as_ref().map_or(0, |groups| groups[v]);
-    for group in 0..2 {
-        let members: Vec<usize> = (0..values.len()).filter(|&v| group_of(v) == group).collect();
+    let members_of = |group: u8| -> Vec<usize> {
+        match &problem.groups {
+            Some(groups) => (0..groups.len()).filter(|&v| groups[v] == group).collect(),
+            None => (0..problem.start.len()).collect(),
+        }
+    };
+    for group in 0..if problem.groups.is_some() { 2 } else { 1 } {
+        let members = members_of(group);
         let target: f64 = members.iter().map(|&v| problem.start[v]).sum();
         if !settle(problem, &members, target, gradient, &mut values) {
             return None;

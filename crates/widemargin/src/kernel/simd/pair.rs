@@ -48,7 +48,7 @@ pub fn shift_and_scan<T: Real>(
     gradient: &mut [f64],
     t: f64,
     (a, b): (&[T], &[T]),
-    (rise, fall): (&[T], &[T]),
+    (rise, fall): (&[f64], &[f64]),
 ) -> Scan {
     check_lengths(gradient.len(), &[a.len(), b.len(), rise.len(), fall.len()]);
     dispatch(set, Shift { gradient, t, a, b, rise, fall })
@@ -58,7 +58,7 @@ pub fn shift_and_scan<T: Real>(
 ///
 /// # Panics
 /// When the lengths differ or are no multiple of [`PAIR_WIDTH`].
-pub fn scan<T: Real>(set: InstructionSet, gradient: &[f64], (rise, fall): (&[T], &[T])) -> Scan {
+pub fn scan(set: InstructionSet, gradient: &[f64], (rise, fall): (&[f64], &[f64])) -> Scan {
     check_lengths(gradient.len(), &[rise.len(), fall.len()]);
     dispatch(set, Look { gradient, rise, fall })
 }
@@ -110,22 +110,45 @@ impl<T: Real> Task for Partner<'_, T> {
                 at = old.select_ge(new, at, chunk);
                 chunk = chunk.add(one);
             }
-            let squares = lanes(square);
-            let curvatures = lanes(curvature);
-            let chunks = lanes(at);
-            let (mut best, mut place) = (0.0, None);
+            let (squares, curvatures, chunks) = (lanes(square), lanes(curvature), lanes(at));
+            let (mut gains, mut places) = ([0.0; PAIR_WIDTH], [0.0; PAIR_WIDTH]);
             for l in 0..width {
-                if chunks[l] >= T::ZERO {
-                    let gain = squares[l].to_f64() / curvatures[l].to_f64();
-                    let candidate = chunks[l].to_f64() as usize * width + l;
-                    if gain > best || (gain == best && place.is_some_and(|p| candidate < p)) {
-                        (best, place) = (gain, Some(candidate));
-                    }
-                }
+                gains[l] = squares[l].to_f64() / curvatures[l].to_f64();
+                places[l] = chunks[l].to_f64() * width as f64 + l as f64;
             }
-            place
+            let (best, place) = first_largest(gains, places, width);
+            (best > 0.0).then_some(place)
         }
     }
+}
+
+/// The largest of the first `count` values, a power of two, and the least of their places where it is
+/// attained. Halves are compared with each other, which needs no branches.
+#[inline(always)]
+fn first_largest(
+    values: [f64; PAIR_WIDTH],
+    mut places: [f64; PAIR_WIDTH],
+    count: usize,
+) -> (f64, usize) {
+    let best = largest(values, count);
+    for l in 0..count {
+        places[l] = if values[l] == best { -places[l] } else { f64::NEG_INFINITY };
+    }
+    (best, -largest(places, count) as usize)
+}
+
+/// The largest of the first `count` values, a power of two.
+#[inline(always)]
+fn largest(mut values: [f64; PAIR_WIDTH], count: usize) -> f64 {
+    let mut half = count / 2;
+    while half > 0 {
+        for l in 0..half {
+            let (a, b) = (values[l], values[l + half]);
+            values[l] = if b > a { b } else { a };
+        }
+        half /= 2;
+    }
+    values[0]
 }
 
 /// Running extremes, lane by lane.
@@ -159,16 +182,13 @@ impl<F: Family> Running<F> {
 
     #[inline(always)]
     fn finish(self) -> Scan {
-        let (ups, chunks, downs) = (lanes(self.up), lanes(self.at), lanes(self.down));
-        let mut scan = Scan { up: f64::NEG_INFINITY, at: 0, down: f64::NEG_INFINITY };
-        for l in 0..F::Double::WIDTH {
-            let place = chunks[l] as usize * F::Double::WIDTH + l;
-            if ups[l] > scan.up || (ups[l] == scan.up && place < scan.at) {
-                (scan.up, scan.at) = (ups[l], place);
-            }
-            scan.down = if downs[l] > scan.down { downs[l] } else { scan.down };
+        let width = F::Double::WIDTH;
+        let (ups, mut places) = (lanes(self.up), lanes(self.at));
+        for l in 0..width {
+            places[l] = places[l] * width as f64 + l as f64;
         }
-        scan
+        let (up, at) = first_largest(ups, places, width);
+        Scan { up, at, down: largest(lanes(self.down), width) }
     }
 }
 
@@ -186,8 +206,8 @@ struct Shift<'a, T> {
     t: f64,
     a: &'a [T],
     b: &'a [T],
-    rise: &'a [T],
-    fall: &'a [T],
+    rise: &'a [f64],
+    fall: &'a [f64],
 }
 
 impl<T: Real> Task for Shift<'_, T> {
@@ -205,8 +225,8 @@ impl<T: Real> Task for Shift<'_, T> {
                 let b = T::load_wide::<F>(self.b.as_ptr().add(i));
                 let f = a.sub(b).mul_add(t, F::Double::load(to.add(i)));
                 f.store(to.add(i));
-                let rise = T::load_wide::<F>(self.rise.as_ptr().add(i));
-                let fall = T::load_wide::<F>(self.fall.as_ptr().add(i));
+                let rise = F::Double::load(self.rise.as_ptr().add(i));
+                let fall = F::Double::load(self.fall.as_ptr().add(i));
                 running.take(f, rise, fall);
             }
             running.finish()
@@ -214,13 +234,13 @@ impl<T: Real> Task for Shift<'_, T> {
     }
 }
 
-struct Look<'a, T> {
+struct Look<'a> {
     gradient: &'a [f64],
-    rise: &'a [T],
-    fall: &'a [T],
+    rise: &'a [f64],
+    fall: &'a [f64],
 }
 
-impl<T: Real> Task for Look<'_, T> {
+impl Task for Look<'_> {
     type Output = Scan;
 
     #[inline(always)]
@@ -230,8 +250,8 @@ impl<T: Real> Task for Look<'_, T> {
             let mut running = Running::<F>::new();
             for i in (0..self.gradient.len()).step_by(F::Double::WIDTH) {
                 let f = F::Double::load(self.gradient.as_ptr().add(i));
-                let rise = T::load_wide::<F>(self.rise.as_ptr().add(i));
-                let fall = T::load_wide::<F>(self.fall.as_ptr().add(i));
+                let rise = F::Double::load(self.rise.as_ptr().add(i));
+                let fall = F::Double::load(self.fall.as_ptr().add(i));
                 running.take(f, rise, fall);
             }
             running.finish()
@@ -250,15 +270,16 @@ mod tests {
         (0..n).map(|i| (step(i) % 23) as f64 / 8.0 - 1.25).collect()
     }
 
-    fn mask(seed: u64, n: usize) -> Vec<f32> {
-        numbers(seed, n).iter().map(|v| if *v > 0.0 { 0.0 } else { f32::NEG_INFINITY }).collect()
+    fn mask(seed: u64, n: usize) -> Vec<f64> {
+        numbers(seed, n).iter().map(|v| if *v > 0.0 { 0.0 } else { f64::NEG_INFINITY }).collect()
     }
 
     #[test]
     fn the_partner_is_the_first_with_the_largest_gain() {
         for seed in 1..60 {
             let n = 16 * (1 + seed as usize % 5);
-            let (gradient, fall) = (numbers(seed, n), mask(seed + 7, n));
+            let gradient = numbers(seed, n);
+            let fall: Vec<f32> = mask(seed + 7, n).iter().map(|v| *v as f32).collect();
             let diagonal: Vec<f32> = numbers(seed + 1, n).iter().map(|v| 2.0 + *v as f32).collect();
             let row: Vec<f32> = numbers(seed + 2, n).iter().map(|v| *v as f32 / 4.0).collect();
             let (f, d) = (0.25, 1.0);

@@ -36,6 +36,18 @@ const LARGEST_COPIED: usize = 8192;
 /// Part of the cache that values of rows outside the parts may take.
 const HELD_OUT_SHARE: usize = 4;
 
+/// Memory that is kept from one two-class problem to the next.
+struct Memory<T> {
+    matrix: Vec<T>,
+    solver: Vec<T>,
+}
+
+impl<T> Default for Memory<T> {
+    fn default() -> Self {
+        Self { matrix: Vec::new(), solver: Vec::new() }
+    }
+}
+
 /// By two-class problem, then part, then penalty.
 type Solutions = Vec<Vec<Vec<Solved>>>;
 
@@ -72,10 +84,12 @@ struct Solved {
 
 impl Solved {
     fn new(solution: &Solution, held_out: Vec<f64>, seconds: f64) -> Self {
-        let used = || (0..solution.beta.len()).filter(|&v| solution.beta[v] != 0.0);
+        let beta = &solution.beta;
+        let places: Vec<u32> =
+            (0..beta.len() as u32).filter(|&v| beta[v as usize] != 0.0).collect();
         Self {
-            places: used().map(|v| v as u32).collect(),
-            coefficients: used().map(|v| solution.beta[v]).collect(),
+            coefficients: places.iter().map(|&v| beta[v as usize]).collect(),
+            places,
             offset: solution.multipliers[0],
             held_out,
             outcome: solution.outcome,
@@ -216,15 +230,15 @@ impl Paths<'_> {
     ) -> Result<Solutions> {
         let reuse = self.classifiers[0].reuse();
         let rows = self.layout.pack::<T>(&svc.kernel, self.data, reuse, context)?;
-        let solve = |memory: &mut Vec<T>, at: usize| {
+        let solve = |memory: &mut Memory<T>, at: usize| {
             let earlier = earlier.map(|earlier| &earlier.solutions[at][..]);
             self.solve_task(svc, &self.tasks[at], earlier, &rows, memory, context)
         };
         let tasks = 0..self.tasks.len();
         if context.is_parallel() {
-            tasks.into_par_iter().map_init(Vec::new, solve).collect()
+            tasks.into_par_iter().map_init(Memory::default, solve).collect()
         } else {
-            let mut memory = Vec::new();
+            let mut memory = Memory::default();
             tasks.map(|at| solve(&mut memory, at)).collect()
         }
     }
@@ -235,7 +249,7 @@ impl Paths<'_> {
         task: &Task,
         earlier: Option<&[Vec<Solved>]>,
         rows: &KernelRows<T>,
-        memory: &mut Vec<T>,
+        memory: &mut Memory<T>,
         context: &Context,
     ) -> Result<Vec<Vec<Solved>>> {
         let segments: Vec<usize> = task.iter().map(|&(s, _)| s).collect();
@@ -249,14 +263,21 @@ impl Paths<'_> {
             _ => LARGEST_COMPUTED,
         };
         if size > room.isqrt().min(largest) {
-            let solver = PathSolver::new(FetchedRows::new(&view), room.isqrt());
-            return self.follow(svc, task, earlier, &view, solver, context);
+            let (matrix, kept) = (FetchedRows::new(&view), std::mem::take(&mut memory.solver));
+            let mut solver = PathSolver::new(matrix, room.isqrt(), kept);
+            let solved = self.follow(svc, task, earlier, &view, &mut solver, context);
+            memory.solver = solver.into_memory();
+            return solved;
         }
         let places: Vec<usize> = segments.iter().flat_map(|&s| self.layout.segment(s)).collect();
         let blocks = rows.blocks().subset(&places);
-        fill_table(&blocks, WholeMatrix::<T>::stride(size), memory, context);
-        let solver = PathSolver::new(WholeMatrix::new(memory, size), size);
-        self.follow(svc, task, earlier, &view, solver, context)
+        let Memory { matrix, solver: kept } = memory;
+        fill_table(&blocks, WholeMatrix::<T>::stride(size), matrix, context);
+        let mut solver =
+            PathSolver::new(WholeMatrix::new(matrix, size), size, std::mem::take(kept));
+        let solved = self.follow(svc, task, earlier, &view, &mut solver, context);
+        *kept = solver.into_memory();
+        solved
     }
 
     /// Solves one two-class problem for every part and penalty.
@@ -266,7 +287,7 @@ impl Paths<'_> {
         task: &Task,
         earlier: Option<&[Vec<Solved>]>,
         view: &impl MatrixRows,
-        mut solver: PathSolver<M>,
+        solver: &mut PathSolver<M>,
         context: &Context,
     ) -> Result<Vec<Vec<Solved>>> {
         let places =
@@ -290,10 +311,10 @@ impl Paths<'_> {
                 let started = Instant::now();
                 let mut problem = penalty_problem(&signs, weights, c, svc.loss);
                 problem.settled = smo::Problem::NEXT_TO_BOUND;
-                let solution = match known.unchanged(part, &problem, &solver, &options) {
+                let solution = match known.unchanged(part, &problem, solver, &options) {
                     Some(solution) => solution,
                     None => {
-                        let start = known.start(part, &problem, ratio, &solver, context);
+                        let start = known.start(part, &problem, ratio, solver, context);
                         problem.start.clone_from(&start.beta);
                         let solution = solver.solve(&problem, start, &options, context);
                         solution.unwrap_or_else(|| smo::solve(view, &problem, &options, context))

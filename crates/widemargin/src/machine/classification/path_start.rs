@@ -49,7 +49,7 @@ impl Known {
         solver: &PathSolver<M>,
         options: &Options,
     ) -> Option<Solution> {
-        solver.confirm(problem, point(self.smaller.get(part)?), options)
+        solver.confirm(problem, self.smaller.get(part)?, options)
     }
 
     /// The best guess, made feasible.

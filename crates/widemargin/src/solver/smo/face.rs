@@ -25,7 +25,7 @@ pub(super) fn descend_face<'a, T: Real>(
     most: usize,
     context: &Context,
 ) -> Result<usize> {
-    let free: Vec<usize> = (0..state.len()).filter(|&v| state.is_inside(v)).collect();
+    let free: Vec<usize> = state.inside().into_iter().map(|v| v as usize).collect();
     let order = free.len();
     if order < 2 || order > most || state.group_count > 1 {
         return Ok(0);

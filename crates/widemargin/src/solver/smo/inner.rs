@@ -5,6 +5,8 @@
 //! Fan, Chen and Lin, 2005), and moves the pair to the minimum inside its box. The pass that brings
 //! the gradient up to date also finds the next i.
 
+use std::ops::Range;
+
 use crate::kernel::{
     Buffer, InstructionSet, PAIR_WIDTH, Real, Scan, best_partner, scan, shift_and_scan,
 };
@@ -51,26 +53,38 @@ impl<T: Real, S: RowSource<T>> InnerMatrix<T> for Brought<'_, T, S> {
 /// Which variables can move where: 0 where they can, −∞ where not; a run of [`padded`] entries for
 /// each group.
 pub(super) struct Masks<T> {
-    rise: Vec<T>,
-    fall: Vec<T>,
+    rise: Vec<f64>,
+    fall: Vec<f64>,
+    /// `fall` as the choice of partners reads it.
+    rough_fall: Vec<T>,
     width: usize,
 }
 
 impl<T: Real> Masks<T> {
     pub(super) fn new(width: usize, groups: usize) -> Self {
-        let closed = vec![T::from_f64(f64::NEG_INFINITY); width * groups];
-        Self { rise: closed.clone(), fall: closed, width }
+        let closed = vec![f64::NEG_INFINITY; width * groups];
+        let rough_fall = vec![T::from_f64(f64::NEG_INFINITY); width * groups];
+        Self { rise: closed.clone(), fall: closed, rough_fall, width }
     }
 
     pub(super) fn set(&mut self, v: usize, group: usize, can_rise: bool, can_fall: bool) {
-        let mask = |can| if can { T::ZERO } else { T::from_f64(f64::NEG_INFINITY) };
-        self.rise[group * self.width + v] = mask(can_rise);
-        self.fall[group * self.width + v] = mask(can_fall);
+        let mask = |can| if can { 0.0 } else { f64::NEG_INFINITY };
+        let at = group * self.width + v;
+        self.rise[at] = mask(can_rise);
+        self.fall[at] = mask(can_fall);
+        self.rough_fall[at] = T::from_f64(mask(can_fall));
     }
 
-    fn of(&self, group: usize) -> (&[T], &[T]) {
-        let run = group * self.width..(group + 1) * self.width;
-        (&self.rise[run.clone()], &self.fall[run])
+    fn run(&self, group: usize) -> Range<usize> {
+        group * self.width..(group + 1) * self.width
+    }
+
+    fn of(&self, group: usize) -> (&[f64], &[f64]) {
+        (&self.rise[self.run(group)], &self.fall[self.run(group)])
+    }
+
+    fn rough_fall(&self, group: usize) -> &[T] {
+        &self.rough_fall[self.run(group)]
     }
 }
 
@@ -126,13 +140,12 @@ impl<T: Real, M: InnerMatrix<T>> Inner<'_, T, M> {
 
     fn partner(&self, i: usize, group: usize, violation: f64) -> Option<usize> {
         let at = (self.gradient[i], self.diagonal[i]);
-        let (_, fall) = self.masks.of(group);
         best_partner(
             self.set,
             at,
             (violation, FLAT),
             self.gradient,
-            fall,
+            self.masks.rough_fall(group),
             self.rough_diagonal,
             self.matrix.row(i),
         )

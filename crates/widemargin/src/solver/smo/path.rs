@@ -14,7 +14,7 @@ use super::inner::{InnerMatrix, padded};
 use super::path_rows::PathRows;
 use super::problem::{Options, Problem, Solution};
 use super::select::{is_unsettled, worst_violators};
-use super::state::{Extremes, State};
+use super::state::{Extremes, State, extremes_of};
 use crate::context::Context;
 use crate::kernel::Real;
 use crate::solver::Status;
@@ -78,6 +78,23 @@ impl Point {
     }
 }
 
+/// How a point changes.
+#[derive(Default)]
+struct Change {
+    /// The variables that change.
+    places: Vec<u32>,
+    by: Vec<f64>,
+}
+
+impl Change {
+    fn push(&mut self, v: u32, by: f64) {
+        if by != 0.0 {
+            self.places.push(v);
+            self.by.push(by);
+        }
+    }
+}
+
 /// Solves one problem after the other over one matrix.
 pub struct PathSolver<M: PathRows> {
     matrix: M,
@@ -97,11 +114,17 @@ pub struct PathSolver<M: PathRows> {
 
 impl<M: PathRows> PathSolver<M> {
     /// A solver that has not seen a problem, of which at most `most` variables may take part.
-    pub fn new(matrix: M, most: usize) -> Self {
+    /// `memory` is that of an earlier solver, or empty.
+    pub fn new(matrix: M, most: usize, memory: Vec<M::Value>) -> Self {
         let (is_active, inside) = (vec![false; matrix.len()], vec![false; matrix.len()]);
         let diagonal = (0..matrix.len()).map(|v| matrix.diagonal(v)).collect();
-        let (active, compact) = (Vec::new(), Vec::new());
+        let (active, compact) = (Vec::new(), memory);
         Self { matrix, diagonal, most, active, is_active, inside, compact, stride: 0 }
+    }
+
+    /// Its memory, for the next solver.
+    pub fn into_memory(self) -> Vec<M::Value> {
+        self.compact
     }
 
     /// The gradient of `problem` at `beta`, found from that at a point nearby, if there is one.
@@ -115,9 +138,12 @@ impl<M: PathRows> PathSolver<M> {
         let gradient = match near {
             None => fresh_gradient(problem, &beta, |beta| self.matrix.product(beta, context)),
             Some(near) => {
-                let change = beta.iter().zip(&near.beta).map(|(to, from)| to - from).collect();
+                let mut change = Change::default();
+                for (v, (to, from)) in beta.iter().zip(&near.beta).enumerate() {
+                    change.push(v as u32, to - from);
+                }
                 let mut gradient = near.gradient.clone();
-                self.shift(problem, change, &mut gradient, context);
+                self.shift(problem, &change, &mut gradient, context);
                 gradient
             }
         };
@@ -146,8 +172,7 @@ impl<M: PathRows> PathSolver<M> {
         let at_once = JOIN.max(n / JOIN_SHARE);
         let is_new = start.beta.iter().all(|&beta| beta == 0.0);
         let mut state = self.state(problem, start);
-        let free: Vec<u32> = (0..n as u32).filter(|&v| state.is_inside(v as usize)).collect();
-        self.join(&free)?;
+        self.join(&state.inside())?;
         let (mut steps, mut blocks, mut confirmations) = (0, 0, 0);
         let (mut inner_tol, mut ended, mut is_fresh) = (f64::INFINITY, None, false);
         let (status, violation) = loop {
@@ -201,30 +226,34 @@ impl<M: PathRows> PathSolver<M> {
                 let spent = steps >= options.max_iterations;
                 ended = context.stop_request().or(spent.then_some(Status::IterationLimit));
             }
-            let mut change = vec![0.0; n];
+            let mut change = Change::default();
             for (&v, &beta) in self.active.iter().zip(&part.beta) {
-                change[v as usize] = beta - state.beta[v as usize];
+                change.push(v, beta - state.beta[v as usize]);
                 state.beta[v as usize] = beta;
             }
-            self.shift(problem, change, &mut state.gradient, context);
+            self.shift(problem, &change, &mut state.gradient, context);
         };
-        for (v, inside) in self.inside.iter_mut().enumerate() {
-            *inside |= state.is_inside(v);
+        for v in state.inside() {
+            self.inside[v as usize] = true;
         }
         let effort = Effort { status, violation, steps, blocks, entries: 0 };
         Some(finish(problem, state, effort))
     }
 
-    /// `point` as the solution of `problem`, if its gradient shows it to be one.
-    pub fn confirm(&self, problem: &Problem, point: Point, options: &Options) -> Option<Solution> {
-        if problem.ridge.is_some() {
+    /// An earlier solution as that of `problem`, if its gradient shows it to be one.
+    pub fn confirm(
+        &self,
+        problem: &Problem,
+        earlier: &Solution,
+        options: &Options,
+    ) -> Option<Solution> {
+        let Solution { beta, gradient, .. } = earlier;
+        let violation = extremes_of(beta, gradient, &problem.lower, &problem.upper).violation();
+        if problem.ridge.is_some() || problem.groups.is_some() || violation > options.tol {
             return None;
         }
+        let point = Point { beta: beta.clone(), gradient: gradient.clone() };
         let state = self.state(problem, point);
-        let violation = worst(&state.extremes());
-        if violation > options.tol {
-            return None;
-        }
         let effort = Effort { status: Status::Solved, violation, steps: 0, blocks: 0, entries: 0 };
         Some(finish(problem, state, effort))
     }
@@ -287,14 +316,11 @@ impl<M: PathRows> PathSolver<M> {
     }
 
     /// Brings the gradient up to date after a change of the point.
-    fn shift(&self, problem: &Problem, change: Vec<f64>, gradient: &mut [f64], context: &Context) {
-        let product = self.matrix.product(&change, context);
-        for (gradient, product) in gradient.iter_mut().zip(product) {
-            *gradient += product;
-        }
+    fn shift(&self, problem: &Problem, change: &Change, gradient: &mut [f64], context: &Context) {
+        self.matrix.add_product(&change.places, &change.by, gradient, context);
         if let Some(ridge) = &problem.ridge {
-            for ((gradient, ridge), change) in gradient.iter_mut().zip(ridge).zip(&change) {
-                *gradient += ridge * change;
+            for (&v, by) in change.places.iter().zip(&change.by) {
+                gradient[v as usize] += ridge[v as usize] * by;
             }
         }
     }
@@ -325,12 +351,14 @@ impl<M: PathRows> PathSolver<M> {
         if padded(count) > self.stride {
             let most = padded(self.matrix.len().min(self.most));
             let stride = padded(count + count / 2).min(most);
-            let mut wider = vec![M::Value::ZERO; stride * stride];
-            for i in 0..before {
-                let row = &self.compact[i * self.stride..i * self.stride + before];
-                wider[i * stride..i * stride + before].copy_from_slice(row);
+            if self.compact.len() < stride * stride {
+                self.compact.resize(stride * stride, M::Value::ZERO);
             }
-            (self.compact, self.stride) = (wider, stride);
+            for i in (0..before).rev() {
+                let from = i * self.stride;
+                self.compact.copy_within(from..from + before, i * stride);
+            }
+            self.stride = stride;
         }
         let stride = self.stride;
         let (old, new) = self.compact.split_at_mut(before * stride);

@@ -33,6 +33,16 @@ pub trait PathRows {
     /// The product with `beta`, summed in double precision.
     fn product(&self, beta: &[f64], context: &Context) -> Vec<f64>;
 
+    /// Adds to `sums` the product with a vector that has `coefficients` at `places` and is zero
+    /// elsewhere.
+    fn add_product(
+        &self,
+        places: &[u32],
+        coefficients: &[f64],
+        sums: &mut [f64],
+        context: &Context,
+    );
+
     /// Writes the entries of every row of `variables` at `columns`, of which they are a part, into
     /// `out`, one row every `stride` places.
     fn gather(&self, variables: &[u32], columns: &[u32], out: &mut [Self::Value], stride: usize);
@@ -77,13 +87,23 @@ impl<T: Real> PathRows for WholeMatrix<'_, T> {
     }
 
     fn product(&self, beta: &[f64], context: &Context) -> Vec<f64> {
-        let used = || (0..beta.len()).filter(|&v| beta[v] != 0.0);
-        let rows: Vec<&[T]> = used().map(|v| self.row(v)).collect();
-        let coefficients: Vec<f64> = used().map(|v| beta[v]).collect();
-        let mut sums = vec![0.0; self.stride];
-        accumulate(context.instruction_set(), &mut sums, &rows, &coefficients);
-        sums.truncate(beta.len());
+        let places: Vec<u32> =
+            (0..beta.len() as u32).filter(|&v| beta[v as usize] != 0.0).collect();
+        let coefficients: Vec<f64> = places.iter().map(|&v| beta[v as usize]).collect();
+        let mut sums = vec![0.0; beta.len()];
+        self.add_product(&places, &coefficients, &mut sums, context);
         sums
+    }
+
+    fn add_product(
+        &self,
+        places: &[u32],
+        coefficients: &[f64],
+        sums: &mut [f64],
+        context: &Context,
+    ) {
+        let rows: Vec<&[T]> = places.iter().map(|&v| &self.row(v as usize)[..sums.len()]).collect();
+        accumulate(context.instruction_set(), sums, &rows, coefficients);
     }
 
     fn gather(&self, variables: &[u32], columns: &[u32], out: &mut [T], stride: usize) {
@@ -124,6 +144,16 @@ impl<R: MatrixRows> PathRows for FetchedRows<'_, R> {
 
     fn product(&self, beta: &[f64], _: &Context) -> Vec<f64> {
         self.rows.product(beta)
+    }
+
+    fn add_product(&self, places: &[u32], coefficients: &[f64], sums: &mut [f64], _: &Context) {
+        let mut dense = vec![0.0; sums.len()];
+        for (&v, &coefficient) in places.iter().zip(coefficients) {
+            dense[v as usize] = coefficient;
+        }
+        for (sum, product) in sums.iter_mut().zip(self.rows.product(&dense)) {
+            *sum += product;
+        }
     }
 
     fn gather(&self, variables: &[u32], columns: &[u32], out: &mut [R::Value], stride: usize) {

@@ -38,6 +38,39 @@ impl Extremes {
     }
 }
 
+/// m and M of variables of one group, in lanes that the compiler turns into vectors.
+pub(super) fn extremes_of(
+    beta: &[f64],
+    gradient: &[f64],
+    lower: &[f64],
+    upper: &[f64],
+) -> Extremes {
+    const LANES: usize = 8;
+    let len = beta.len();
+    let (gradient, lower, upper) = (&gradient[..len], &lower[..len], &upper[..len]);
+    let (mut up, mut down) = ([f64::NEG_INFINITY; LANES], [f64::INFINITY; LANES]);
+    let mut take = |lane: usize, v: usize| {
+        let value = -gradient[v];
+        let rise = if beta[v] < upper[v] { value } else { f64::NEG_INFINITY };
+        let fall = if beta[v] > lower[v] { value } else { f64::INFINITY };
+        up[lane] = if rise > up[lane] { rise } else { up[lane] };
+        down[lane] = if fall < down[lane] { fall } else { down[lane] };
+    };
+    let whole = len / LANES * LANES;
+    for start in (0..whole).step_by(LANES) {
+        for lane in 0..LANES {
+            take(lane, start + lane);
+        }
+    }
+    for v in whole..len {
+        take(v - whole, v);
+    }
+    Extremes {
+        up: up.into_iter().fold(f64::NEG_INFINITY, f64::max),
+        down: down.into_iter().fold(f64::INFINITY, f64::min),
+    }
+}
+
 impl State {
     pub(super) fn new(problem: &Problem, gradient: Vec<f64>, diagonal: Vec<f64>) -> Self {
         let groups = problem.groups.clone().unwrap_or_default();
@@ -71,16 +104,23 @@ impl State {
         self.beta[v] > self.lower[v]
     }
 
-    /// Whether a variable is strictly inside its box.
-    pub(super) fn is_inside(&self, v: usize) -> bool {
-        self.can_rise(v) && self.can_fall(v)
+    /// The variables strictly inside their boxes, ascending.
+    pub(super) fn inside(&self) -> Vec<u32> {
+        let boxes = self.lower.iter().zip(&self.upper);
+        let mut inside = Vec::with_capacity(self.len() / 4);
+        for (v, (beta, (lower, upper))) in self.beta.iter().zip(boxes).enumerate() {
+            if (beta > lower) & (beta < upper) {
+                inside.push(v as u32);
+            }
+        }
+        inside
     }
 
     /// m and M of every group.
     pub(super) fn extremes(&self) -> [Extremes; 2] {
         let mut extremes = [Extremes::NONE; 2];
         if self.group_count == 1 {
-            extremes[0] = self.extremes_of_all();
+            extremes[0] = extremes_of(&self.beta, &self.gradient, &self.lower, &self.upper);
             return extremes;
         }
         for v in 0..self.len() {
@@ -94,32 +134,6 @@ impl State {
             }
         }
         extremes
-    }
-
-    /// m and M where there is one group, in lanes that the compiler turns into vectors.
-    fn extremes_of_all(&self) -> Extremes {
-        const LANES: usize = 8;
-        let (mut up, mut down) = ([f64::NEG_INFINITY; LANES], [f64::INFINITY; LANES]);
-        let mut take = |lane: usize, v: usize| {
-            let value = -self.gradient[v];
-            let rise = if self.beta[v] < self.upper[v] { value } else { f64::NEG_INFINITY };
-            let fall = if self.beta[v] > self.lower[v] { value } else { f64::INFINITY };
-            up[lane] = if rise > up[lane] { rise } else { up[lane] };
-            down[lane] = if fall < down[lane] { fall } else { down[lane] };
-        };
-        let whole = self.len() / LANES * LANES;
-        for start in (0..whole).step_by(LANES) {
-            for lane in 0..LANES {
-                take(lane, start + lane);
-            }
-        }
-        for v in whole..self.len() {
-            take(v - whole, v);
-        }
-        Extremes {
-            up: up.into_iter().fold(f64::NEG_INFINITY, f64::max),
-            down: down.into_iter().fold(f64::INFINITY, f64::min),
-        }
     }
 
     /// ½βᵀ(K + diag(r))β + pᵀβ = ½ Σ β (f + p).
@@ -136,36 +150,38 @@ impl State {
             let width = self.upper[v] - self.lower[v];
             if width.is_finite() { share * width } else { 0.0 }
         };
-        (0..self.group_count)
-            .map(|g| {
-                let (mut sum, mut count) = (0.0, 0.0);
-                let mut e = Extremes::NONE;
-                for v in (0..self.len()).filter(|&v| self.group(v) == g) {
-                    let (value, margin) = (self.gradient[v], margin(v));
-                    let rises = self.can_rise(v) && self.beta[v] < self.upper[v] - margin;
-                    let falls = self.can_fall(v) && self.beta[v] > self.lower[v] + margin;
-                    if rises {
-                        e.up = e.up.max(-value);
-                    }
-                    if falls {
-                        e.down = e.down.min(-value);
-                    }
-                    if rises && falls {
-                        sum += value;
-                        count += 1.0;
-                    }
+        let rises = |v: usize| self.can_rise(v) && self.beta[v] < self.upper[v] - margin(v);
+        let falls = |v: usize| self.can_fall(v) && self.beta[v] > self.lower[v] + margin(v);
+        let inside = self.inside();
+        let of_group = |g: usize| {
+            let (mut sum, mut count) = (0.0, 0.0);
+            for &v in &inside {
+                let v = v as usize;
+                if self.group(v) == g && rises(v) && falls(v) {
+                    sum += self.gradient[v];
+                    count += 1.0;
                 }
-                if count > 0.0 {
-                    return sum / count;
+            }
+            if count > 0.0 {
+                return sum / count;
+            }
+            let mut e = Extremes::NONE;
+            for v in (0..self.len()).filter(|&v| self.group(v) == g) {
+                if rises(v) {
+                    e.up = e.up.max(-self.gradient[v]);
                 }
-                match (-e.up, -e.down) {
-                    (a, b) if a.is_finite() && b.is_finite() => 0.5 * (a + b),
-                    (a, _) if a.is_finite() => a,
-                    (_, b) if b.is_finite() => b,
-                    _ => 0.0,
+                if falls(v) {
+                    e.down = e.down.min(-self.gradient[v]);
                 }
-            })
-            .collect()
+            }
+            match (-e.up, -e.down) {
+                (a, b) if a.is_finite() && b.is_finite() => 0.5 * (a + b),
+                (a, _) if a.is_finite() => a,
+                (_, b) if b.is_finite() => b,
+                _ => 0.0,
+            }
+        };
+        (0..self.group_count).map(of_group).collect()
     }
 
     /// Gap between the objective and its lower bound by the multipliers.
