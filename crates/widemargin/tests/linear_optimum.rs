@@ -367,6 +367,58 @@ fn regressors_reach_the_optimum() {
     }
 }
 
+/// Measurements as they come: far from 0, of different sizes and alike, on which descent along single
+/// variables takes hundreds of thousands of passes.
+#[test]
+fn raw_measurements_reach_the_optimum_in_few_passes() {
+    let mut next = numbers(7);
+    let mut row = |_| {
+        let size = 5.0 + next();
+        [size, 0.6 * size + 0.1 * next(), 4.0 * size + 0.3 * next(), 0.2 + 0.02 * next()]
+    };
+    let rows: Vec<[f64; FEATURES]> = (0..90).map(&mut row).collect();
+    let noise = (0..90).map(|_| next()).collect();
+    let case = Case { rows, noise, weights: vec![1.0; 90], c: 10.0 };
+    let (penalty, bias) = (Penalty::L2, Bias::Appended(1.0));
+    let check_passes = |model: &Model, found: f64, best: f64| {
+        let outcome = model.training.as_ref().unwrap().outcome;
+        check(found, best, model, &format!("objective {best}"));
+        assert_eq!(outcome.status, Status::Solved);
+        assert!(outcome.primal - outcome.dual <= 1e-8 * best, "{outcome:?} at {best}");
+        assert!(outcome.blocks < 20_000, "{outcome:?} at {best}");
+    };
+    let options = LinearOptions { tol: Some(1e-6), ..options() };
+    let costs = vec![case.c; 90];
+    for epsilon in [0.0, 0.1] {
+        let targets: Vec<f64> = (0..90).map(|i| case.score(i)).collect();
+        let svr = LinearSvr { c: case.c, epsilon, bias, options, ..LinearSvr::default() };
+        let data = case.data(Labels::Real(targets.clone()), Layout::Dense);
+        let model = svr.fit(&data, &Context::new()).unwrap();
+        let shape = Shape::Tube { squared: false, epsilon };
+        let found = objective(&model, 0, &case, shape, &targets, &costs, penalty, bias);
+        let best = optimum(&case, shape, &targets, &costs, penalty, bias);
+        check_passes(&model, found, best);
+    }
+    let labels: Vec<i64> =
+        (0..90).map(|i| i64::from(case.rows[i][2] + 3.0 * case.noise[i] > 20.0)).collect();
+    let targets: Vec<f64> = labels.iter().map(|&y| if y == 0 { 1.0 } else { -1.0 }).collect();
+    let data = case.data(Labels::Int(labels), Layout::Sparse);
+    let class_order = ClassOrder::Sorted;
+    let shape = Shape::Two(LinearLoss::Hinge);
+    let (c, loss) = (case.c, LinearLoss::Hinge);
+    let svc = LinearSvc { c, loss, bias, class_order, options, ..LinearSvc::default() };
+    let model = svc.fit(&data, &Context::new()).unwrap();
+    let found = objective(&model, 0, &case, shape, &targets, &costs, penalty, bias);
+    check_passes(&model, found, optimum(&case, shape, &targets, &costs, penalty, bias));
+
+    let multiclass = LinearMulticlass::CrammerSinger;
+    let model = LinearSvc { multiclass, ..svc }.fit(&data, &Context::new()).unwrap();
+    // Half the hinge machine of twice the costs and the weights.
+    let costs = vec![2.0 * case.c; 90];
+    let best = 0.5 * optimum(&case, shape, &targets, &costs, penalty, bias);
+    check_passes(&model, model.training.as_ref().unwrap().outcome.primal, best);
+}
+
 #[test]
 fn every_class_against_the_rest_is_at_its_optimum() {
     let case = &cases()[1];

@@ -3,8 +3,10 @@
 //! With w = Σ βᵢxᵢ it minimises `½‖w‖² + Σ ½rᵢβᵢ² − tᵢβᵢ + ε|βᵢ|` within `lᵢ ≤ βᵢ ≤ uᵢ`, one βᵢ at a
 //! time in random order, setting aside those that sit at a bound (or at 0) with room to spare; the
 //! status is `Solved` only when a last pass over all rows, without steps, finds the tolerance kept.
+//! Where passes over a narrow table have cost as much as an interior-point method would, that goes on.
 //! Hsieh, Chang, Lin, Keerthi and Sundararajan (2008); Ho and Lin (2012) for tubes.
 
+use super::interior;
 use super::problem::{Loss, Options, Passes, Problem, Solution, primal, squared_norm};
 use super::products::Products;
 use super::roster::Roster;
@@ -18,6 +20,9 @@ use crate::solver::Status;
 
 /// How often a descent that believed to be done is sent back by the last pass.
 pub(super) const MOST_RETURNS: u32 = 20;
+
+/// What a look at a variable costs beside its stored values, in theirs.
+const LOOK: usize = 16;
 
 /// The dual of a problem, to be descended in one go or block by block.
 #[derive(Clone, Debug)]
@@ -46,6 +51,14 @@ impl Descent {
     /// Adds Σ βᵢxᵢ to weights.
     pub fn add_to<R: LinearRows>(&self, rows: &R, weights: &mut [f64]) {
         add_rows(rows, self.list(), weights);
+    }
+
+    /// Takes other values of the variables; the weights with them.
+    fn move_to<R: LinearRows>(&mut self, rows: &R, dual: &[f64]) -> Vec<f64> {
+        for (v, beta) in self.variables.list.iter_mut().zip(dual) {
+            v.beta = beta.clamp(v.lower, v.upper);
+        }
+        self.weights(rows)
     }
 
     /// β of every row.
@@ -143,6 +156,7 @@ pub fn solve<R: LinearRows>(
     let mut returns = 0;
     let products = Products::new(rows, options.alone, context);
     let mut values = vec![0.0; rows.rows()];
+    let mut patience = patience(rows, problem.loss);
     let status = loop {
         generator.shuffle(&mut roster.active);
         let looked_at = roster.active.len();
@@ -163,6 +177,15 @@ pub fn solve<R: LinearRows>(
             band = Band::OPEN;
         } else {
             band = Band::after(&violation, options.shrinking);
+        }
+        if stop.is_none() && passes.steps >= patience {
+            patience = u64::MAX;
+            let list = &descent.variables.list;
+            if let Some(dual) = interior::solve(rows, list, descent.epsilon, options.alone, context) {
+                weights = descent.move_to(rows, &dual);
+                roster.call(all.iter().copied());
+                band = Band::OPEN;
+            }
         }
         if let Some(status) = stop {
             products.write_values(&weights, &mut values);
@@ -236,6 +259,13 @@ pub(super) fn movable(variables: impl Iterator<Item = Variable>) -> Vec<u32> {
 pub(super) fn separable_cost(variables: impl Iterator<Item = Variable>, epsilon: f64) -> f64 {
     let cost = |v: Variable| (0.5 * v.ridge * v.beta - v.target) * v.beta + epsilon * v.beta.abs();
     variables.map(cost).sum()
+}
+
+/// Looks at variables that cost as much as an interior-point method.
+fn patience<R: LinearRows>(rows: &R, loss: Loss) -> u64 {
+    let look = 2 * rows.nonzeros() / rows.rows().max(1) + LOOK;
+    let exact = if loss.is_squared() { None } else { interior::work(rows) };
+    exact.map_or(u64::MAX, |work| work / look as u64)
 }
 
 /// When a descent of `problem`, from a start or from 0, may stop.

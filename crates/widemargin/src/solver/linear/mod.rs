@@ -11,6 +11,7 @@ mod buckets;
 mod columns;
 mod crammer_singer;
 mod dual;
+mod interior;
 mod logistic;
 mod logistic_abreast;
 mod meeting;
