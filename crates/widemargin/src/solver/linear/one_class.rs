@@ -15,8 +15,16 @@ use crate::solver::Status;
 /// One in so many rows is moved between two looks at all gradients.
 const MOVED_SHARE: usize = 10;
 
-/// One in so many rows tells the mean that variables begin with.
-const MEAN_STRIDE: usize = 3;
+/// But so many pairs at least.
+const LEAST_PAIRS: usize = 4;
+
+/// One in so many runs of rows tells the mean that variables begin with, where there are many rows.
+const RUN_STRIDE: usize = 3;
+const RUN: usize = 4;
+const MANY: usize = 1 << 12;
+
+/// How much of its length rounding may add to a move of the weights.
+const ROUNDING: f64 = 1e-13;
 
 /// A half-space.
 #[derive(Clone, Debug)]
@@ -37,98 +45,245 @@ pub fn solve<R: LinearRows>(
     options: &Options,
     context: &Context,
 ) -> Half {
-    let products = Products::new(rows, true, context);
-    let mut alpha = begin(&products, upper, total);
-    let mut weights = products.transposed(&Listed::new(&alpha));
-    let squares: Vec<f64> = (0..rows.rows()).map(|i| rows.squared_norm(i)).collect();
+    let count = rows.rows();
     let mut passes = Passes::new(options, context);
-    let mut scratch = vec![0.0; rows.width()];
-    let (mut rising, mut falling) = (Vec::new(), Vec::new());
-    let mut gradient = vec![0.0; rows.rows()];
-    let mut active: Vec<u32> = (0..alpha.len() as u32).collect();
-    let (status, violation) = loop {
-        let whole = active.len() == alpha.len();
-        if whole {
-            products.write_values(&weights, &mut gradient);
-        } else {
-            active.iter().for_each(|&i| gradient[i as usize] = rows.dot(i as usize, &weights));
-        }
-        let (low, high) = range(&active, &alpha, upper, &gradient);
-        let violation = (high - low).max(0.0);
-        let stop = passes.stop();
-        if violation <= options.tol && whole {
-            break (Status::Solved, violation);
-        } else if violation <= options.tol || (stop.is_some() && !whole) {
-            active = (0..alpha.len() as u32).collect();
-            continue;
-        } else if let Some(status) = stop {
-            break (status, violation);
-        }
-        rising.clear();
-        falling.clear();
-        let shrinking = options.shrinking;
-        active.retain(|&i| {
-            let i = i as usize;
-            let (rises, falls) = (alpha[i] < upper[i], alpha[i] > 0.0);
-            if rises && gradient[i] < high {
-                rising.push(i);
-            }
-            if falls && gradient[i] > low {
-                falling.push(i);
-            }
-            !shrinking || (gradient[i] <= high || falls) && (gradient[i] >= low || rises)
-        });
-        let pairs = (active.len() / MOVED_SHARE).max(1).min(rising.len()).min(falling.len());
-        keep_first(&mut rising, pairs, |i| gradient[i]);
-        keep_first(&mut falling, pairs, |i| -gradient[i]);
-        for (&up, &down) in rising.iter().zip(&falling) {
-            if up == down || alpha[up] >= upper[up] || alpha[down] <= 0.0 {
-                continue;
-            }
-            let difference = rows.dot(down, &weights) - rows.dot(up, &weights);
-            if difference <= 0.0 {
-                continue;
-            }
-            rows.add(up, 1.0, &mut scratch);
-            let product = rows.dot(down, &scratch);
-            rows.visit(up, |j, _| scratch[j] = 0.0);
-            let curvature = (squares[up] + squares[down] - 2.0 * product).max(1e-12);
-            let step = (difference / curvature).min(upper[up] - alpha[up]).min(alpha[down]);
-            alpha[up] += step;
-            alpha[down] -= step;
-            rows.add(up, step, &mut weights);
-            rows.add(down, -step, &mut weights);
-        }
-        passes.finish(pairs, violation, || -0.5 * squared_norm(&weights));
+    let mut search = Search {
+        rows,
+        upper,
+        shrinking: options.shrinking,
+        alpha: vec![0.0; count],
+        weights: vec![0.0; rows.width()],
+        gradient: vec![0.0; count],
+        squares: vec![0.0; count],
+        scratch: vec![0.0; rows.width()],
+        rising: Vec::new(),
+        falling: Vec::new(),
     };
-    let offset = offset(&alpha, upper, &gradient);
+    let products = Products::new(rows, context);
+    products.write_values(&search.sum_of_some(&products), &mut search.gradient);
+    search.fill(total);
+    search.weights = products.transposed(&Listed::new(&search.alpha));
+    search.look_at_all(&products);
+    let mut active: Vec<u32> = (0..count as u32).collect();
+    let (status, violation) = search.descend(&mut active, options.tol, &mut passes);
+    let Search { alpha, weights, gradient, .. } = search;
+    let offset = offset(&active, &alpha, upper, &gradient);
     let half = 0.5 * squared_norm(&weights);
-    let short = gradient.iter().zip(upper).map(|(g, u)| u * (offset - g).max(0.0));
-    let primal = half - total * offset + short.sum::<f64>();
-    let outcome = passes.outcome(status, primal, -half, violation);
+    // Σ α(g − ρ) + u(ρ − g)₊, to which variables that are set aside add nothing.
+    let gap = |i: usize| {
+        let over = gradient[i] - offset;
+        alpha[i] * over + upper[i] * (-over).max(0.0)
+    };
+    let gap: f64 = active.iter().map(|&i| gap(i as usize)).sum();
+    let outcome = passes.outcome(status, gap - half, -half, violation);
     Half { solution: Solution { weights, dual: alpha, outcome }, offset }
 }
 
-/// Variables at their bounds for the rows of least ⟨m, x⟩ with m the mean of some rows, as many as
-/// `total` takes.
-fn begin<R: LinearRows>(products: &Products<'_, R>, upper: &[f64], total: f64) -> Vec<f64> {
-    let mut alpha = vec![0.0; upper.len()];
-    (0..upper.len()).step_by(MEAN_STRIDE).for_each(|i| alpha[i] = upper[i]);
-    let values = products.values(&products.transposed(&Listed::new(&alpha)));
-    let mut order: Vec<usize> = (0..upper.len()).collect();
-    // Where bounds are about equal the rows before this place are those that take all of theirs.
-    let share = total / upper.iter().sum::<f64>().max(f64::MIN_POSITIVE);
-    let last = (share * upper.len() as f64) as usize;
-    if last < order.len() {
-        let by_value = |a: &usize, b: &usize| values[*a].total_cmp(&values[*b]).then(a.cmp(b));
-        order.select_nth_unstable_by(last, by_value);
+/// Variables, the weights Σ αᵢxᵢ and what is known about the rows.
+struct Search<'a, R> {
+    rows: &'a R,
+    upper: &'a [f64],
+    shrinking: bool,
+    alpha: Vec<f64>,
+    weights: Vec<f64>,
+    /// ⟨w, xᵢ⟩ when it was last looked at.
+    gradient: Vec<f64>,
+    squares: Vec<f64>,
+    scratch: Vec<f64>,
+    rising: Vec<(f64, u32)>,
+    falling: Vec<(f64, u32)>,
+}
+
+impl<R: LinearRows> Search<'_, R> {
+    /// The sum of some rows, in runs that share pages.
+    fn sum_of_some(&self, products: &Products<'_, R>) -> Vec<f64> {
+        let count = self.upper.len();
+        let step = if count < MANY { 1 } else { RUN_STRIDE };
+        let mut some = Listed::default();
+        for run in (0..count).step_by(RUN * step) {
+            (run..(run + RUN).min(count)).for_each(|i| some.push(i, self.upper[i]));
+        }
+        products.transposed(&some)
     }
-    let mut rest = total;
-    for i in order {
-        alpha[i] = upper[i].min(rest).max(0.0);
-        rest -= alpha[i];
+
+    /// Puts the variables at their bounds whose gradients are least, as many as `total` takes.
+    fn fill(&mut self, total: f64) {
+        // Where bounds are about equal the rows before this place are those that take all of theirs.
+        let share = total / self.upper.iter().sum::<f64>().max(f64::MIN_POSITIVE);
+        let last = (share * self.upper.len() as f64) as usize;
+        let mut sorted = self.gradient.clone();
+        let middle = match sorted.get(last) {
+            Some(_) => *sorted.select_nth_unstable_by(last, f64::total_cmp).1,
+            None => f64::INFINITY,
+        };
+        let mut rest = total;
+        for below in [true, false] {
+            for (i, gradient) in self.gradient.iter().enumerate() {
+                if (*gradient < middle) == below {
+                    self.alpha[i] = self.upper[i].min(rest).max(0.0);
+                    rest -= self.alpha[i];
+                }
+            }
+        }
     }
-    alpha
+
+    /// Brings the gradients of a list up to date.
+    fn look(&mut self, list: &[u32]) {
+        for i in list.iter().map(|&i| i as usize) {
+            self.gradient[i] = self.rows.dot(i, &self.weights);
+        }
+    }
+
+    /// Brings all gradients and ‖xᵢ‖² up to date, reading every row once.
+    fn look_at_all(&mut self, products: &Products<'_, R>) {
+        let (rows, weights) = (self.rows, &self.weights);
+        let squares = products.of_parts_mut(&mut self.gradient, |first, gradient| {
+            let both = |(at, gradient): (usize, &mut f64)| {
+                *gradient = rows.dot(first + at, weights);
+                rows.squared_norm(first + at)
+            };
+            gradient.iter_mut().enumerate().map(both).collect::<Vec<f64>>()
+        });
+        self.squares = squares.concat();
+    }
+
+    /// Moves the variables of a list, whose gradients are up to date, until their range is at most
+    /// `tol` or a limit is met; the list is left with those that a look was needed at.
+    fn descend(
+        &mut self,
+        active: &mut Vec<u32>,
+        tol: f64,
+        passes: &mut Passes<'_>,
+    ) -> (Status, f64) {
+        let mut aside = Aside::default();
+        let mut before = self.weights.clone();
+        loop {
+            let (low, high) = range(active, &self.alpha, self.upper, &self.gradient);
+            let violation = (high - low).max(0.0);
+            let stop = passes.stop();
+            if violation <= tol || stop.is_some() {
+                let certain = active.len();
+                aside.call(active, low, high, self);
+                if active.len() > certain {
+                    self.look(&active[certain..]);
+                    continue;
+                }
+                return (stop.unwrap_or(Status::Solved), violation);
+            }
+            let pairs = self.choose(active, low, high, &mut aside);
+            for at in 0..pairs {
+                self.exchange(self.rising[at].1 as usize, self.falling[at].1 as usize);
+            }
+            self.look(active);
+            let moved = self.weights.iter().zip(&before).map(|(w, b)| (w - b) * (w - b));
+            aside.travel(moved.sum::<f64>().sqrt(), &self.weights);
+            before.copy_from_slice(&self.weights);
+            passes.finish(pairs, violation, || -0.5 * squared_norm(&self.weights));
+        }
+    }
+
+    /// Sets those aside that seem settled and finds the worst violators among the others: how many
+    /// are to rise and to fall.
+    fn choose(&mut self, active: &mut Vec<u32>, low: f64, high: f64, aside: &mut Aside) -> usize {
+        let Self { alpha, upper, gradient, rising, falling, .. } = self;
+        rising.clear();
+        falling.clear();
+        active.retain(|&i| {
+            let at = i as usize;
+            let (rises, falls, slope) = (alpha[at] < upper[at], alpha[at] > 0.0, gradient[at]);
+            if rises && slope < high {
+                rising.push((slope, i));
+            }
+            if falls && slope > low {
+                falling.push((-slope, i));
+            }
+            let stays = !self.shrinking || (slope <= high || falls) && (slope >= low || rises);
+            if !stays {
+                aside.rows.push(i);
+            }
+            stays
+        });
+        aside.end_pass();
+        let pairs =
+            (active.len() / MOVED_SHARE).max(LEAST_PAIRS).min(rising.len()).min(falling.len());
+        keep_first(rising, pairs);
+        keep_first(falling, pairs);
+        pairs
+    }
+
+    /// Minimises over two variables whose sum stays.
+    fn exchange(&mut self, up: usize, down: usize) {
+        let (rows, alpha, upper) = (self.rows, &mut self.alpha, self.upper);
+        if up == down || alpha[up] >= upper[up] || alpha[down] <= 0.0 {
+            return;
+        }
+        let difference = rows.dot(down, &self.weights) - rows.dot(up, &self.weights);
+        if difference <= 0.0 {
+            return;
+        }
+        rows.add(up, 1.0, &mut self.scratch);
+        let product = rows.dot(down, &self.scratch);
+        rows.visit(up, |j, _| self.scratch[j] = 0.0);
+        let curvature = (self.squares[up] + self.squares[down] - 2.0 * product).max(1e-12);
+        let step = (difference / curvature).min(upper[up] - alpha[up]).min(alpha[down]);
+        alpha[up] += step;
+        alpha[down] -= step;
+        rows.add(up, step, &mut self.weights);
+        rows.add(down, -step, &mut self.weights);
+    }
+}
+
+/// Variables at bounds that their gradients held them at by some margin when they were last looked
+/// at.
+///
+/// ⟨w, xᵢ⟩ has changed since by at most ‖xᵢ‖ times the way that w has gone, so that most of them are
+/// known to be still in their place without a look.
+#[derive(Default)]
+struct Aside {
+    rows: Vec<u32>,
+    /// Where the rows of each pass end, and how far w had gone.
+    passes: Vec<(usize, f64)>,
+    way: f64,
+}
+
+impl Aside {
+    /// Notes that the rows that were not there before have gradients of the present weights.
+    fn end_pass(&mut self) {
+        if self.rows.len() > self.passes.last().map_or(0, |last| last.0) {
+            self.passes.push((self.rows.len(), self.way));
+        }
+    }
+
+    /// Notes that the weights have moved to `weights` by a step of that size.
+    fn travel(&mut self, step: f64, weights: &[f64]) {
+        self.way += step + ROUNDING * squared_norm(weights).sqrt();
+    }
+
+    /// Makes those active that may have left their place: outside the gradients from `low`, of one
+    /// that can rise, to `high`, of one that can fall.
+    fn call<R>(&mut self, active: &mut Vec<u32>, low: f64, high: f64, search: &Search<'_, R>) {
+        let (mut kept, mut start) = (0, 0);
+        for pass in &mut self.passes {
+            let way = self.way - pass.1;
+            for at in start..pass.0 {
+                let i = self.rows[at] as usize;
+                let (change, gradient) = (way * search.squares[i].sqrt(), search.gradient[i]);
+                let settled = match search.alpha[i] > 0.0 {
+                    true => gradient + change <= low,
+                    false => gradient - change >= high,
+                };
+                if settled {
+                    self.rows[kept] = i as u32;
+                    kept += 1;
+                } else {
+                    active.push(i as u32);
+                }
+            }
+            start = pass.0;
+            pass.0 = kept;
+        }
+        self.rows.truncate(kept);
+    }
 }
 
 /// Smallest gradient of an active variable that can rise and largest of one that can fall.
@@ -147,8 +302,8 @@ fn range(active: &[u32], alpha: &[f64], upper: &[f64], gradient: &[f64]) -> (f64
 }
 
 /// Keeps the `count` entries with the smallest keys, in order.
-fn keep_first(list: &mut Vec<usize>, count: usize, key: impl Fn(usize) -> f64) {
-    let order = |a: &usize, b: &usize| key(*a).total_cmp(&key(*b)).then(a.cmp(b));
+fn keep_first(list: &mut Vec<(f64, u32)>, count: usize) {
+    let order = |a: &(f64, u32), b: &(f64, u32)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
     if count < list.len() {
         list.select_nth_unstable_by(count, order);
         list.truncate(count);
@@ -157,18 +312,18 @@ fn keep_first(list: &mut Vec<usize>, count: usize, key: impl Fn(usize) -> f64) {
 }
 
 /// ρ: the mean gradient of variables inside their bounds, or the middle of what is possible.
-fn offset(alpha: &[f64], upper: &[f64], gradient: &[f64]) -> f64 {
-    let free = (0..alpha.len()).filter(|&i| alpha[i] > 0.0 && alpha[i] < upper[i]);
+fn offset(active: &[u32], alpha: &[f64], upper: &[f64], gradient: &[f64]) -> f64 {
     let (mut sum, mut count) = (0.0, 0.0);
-    for i in free {
-        sum += gradient[i];
-        count += 1.0;
+    for i in active.iter().map(|&i| i as usize) {
+        if alpha[i] > 0.0 && alpha[i] < upper[i] {
+            sum += gradient[i];
+            count += 1.0;
+        }
     }
     if count > 0.0 {
         return sum / count;
     }
-    let all: Vec<u32> = (0..alpha.len() as u32).collect();
-    let (low, high) = range(&all, alpha, upper, gradient);
+    let (low, high) = range(active, alpha, upper, gradient);
     match (low.is_finite(), high.is_finite()) {
         (true, true) => 0.5 * (low + high),
         (true, false) => low,
