@@ -330,3 +330,33 @@ fn offset(active: &[u32], alpha: &[f64], upper: &[f64], gradient: &[f64]) -> f64
         _ => high,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Dense;
+    use crate::kernel::{DenseRows, InstructionSet};
+    use crate::random::Generator;
+
+    #[test]
+    fn rows_without_a_last_look_are_where_they_should_be() {
+        let (count, width) = (5000, 6);
+        let mut generator = Generator::new(5);
+        let value = |at: usize| (at % width) as f64 * 0.3 + generator.unit();
+        let table = Dense::new(count, width, (0..count * width).map(value).collect()).unwrap();
+        let rows = DenseRows::new(&table, None, InstructionSet::detect());
+        let upper: Vec<f64> = (0..count).map(|i| 0.5 + (i % 3) as f64).collect();
+        let total = 0.3 * upper.iter().sum::<f64>();
+        let options = Options { tol: 1e-6, max_passes: 10_000, shrinking: true };
+        let half = solve(&rows, &upper, total, &options, &Context::new());
+        let Solution { weights, dual, outcome } = half.solution;
+        assert_eq!(outcome.status, Status::Solved);
+        let gradient: Vec<f64> = (0..count).map(|i| rows.dot(i, &weights)).collect();
+        let all: Vec<u32> = (0..count as u32).collect();
+        let (low, high) = range(&all, &dual, &upper, &gradient);
+        assert!(high - low <= 1.001e-6, "{low} to {high}");
+        let short = gradient.iter().zip(&upper).map(|(g, u)| u * (half.offset - g).max(0.0));
+        let primal = 0.5 * squared_norm(&weights) - total * half.offset + short.sum::<f64>();
+        assert!((primal - outcome.primal).abs() <= 1e-12 * primal.abs(), "{primal} {outcome:?}");
+    }
+}
