@@ -90,8 +90,8 @@ struct Search<'a, R> {
     gradient: Vec<f64>,
     squares: Vec<f64>,
     scratch: Vec<f64>,
-    rising: Vec<(f64, u32)>,
-    falling: Vec<(f64, u32)>,
+    rising: Vec<u32>,
+    falling: Vec<u32>,
 }
 
 impl<R: LinearRows> Search<'_, R> {
@@ -172,7 +172,7 @@ impl<R: LinearRows> Search<'_, R> {
             }
             let pairs = self.choose(active, low, high, &mut aside);
             for at in 0..pairs {
-                self.exchange(self.rising[at].1 as usize, self.falling[at].1 as usize);
+                self.exchange(self.rising[at] as usize, self.falling[at] as usize);
             }
             self.look(active);
             let moved = self.weights.iter().zip(&before).map(|(w, b)| (w - b) * (w - b));
@@ -186,28 +186,35 @@ impl<R: LinearRows> Search<'_, R> {
     /// are to rise and to fall.
     fn choose(&mut self, active: &mut Vec<u32>, low: f64, high: f64, aside: &mut Aside) -> usize {
         let Self { alpha, upper, gradient, rising, falling, .. } = self;
-        rising.clear();
-        falling.clear();
-        active.retain(|&i| {
+        let (count, before) = (active.len(), aside.rows.len());
+        rising.resize(count, 0);
+        falling.resize(count, 0);
+        aside.rows.resize(before + count, 0);
+        let (mut rises, mut falls, mut kept, mut left) = (0, 0, 0, before);
+        // Nobody could foresee which way a branch goes, so that there is none.
+        for s in 0..count {
+            let i = active[s];
             let at = i as usize;
-            let (rises, falls, slope) = (alpha[at] < upper[at], alpha[at] > 0.0, gradient[at]);
-            if rises && slope < high {
-                rising.push((slope, i));
-            }
-            if falls && slope > low {
-                falling.push((-slope, i));
-            }
-            let stays = !self.shrinking || (slope <= high || falls) && (slope >= low || rises);
-            if !stays {
-                aside.rows.push(i);
-            }
-            stays
-        });
+            let (can_rise, can_fall) = (alpha[at] < upper[at], alpha[at] > 0.0);
+            let slope = gradient[at];
+            let within = (slope <= high) | can_fall;
+            let stays = !self.shrinking | (within & ((slope >= low) | can_rise));
+            (rising[rises], falling[falls]) = (i, i);
+            rises += usize::from(can_rise & (slope < high));
+            falls += usize::from(can_fall & (slope > low));
+            (active[kept], aside.rows[left]) = (i, i);
+            kept += usize::from(stays);
+            left += usize::from(!stays);
+        }
+        rising.truncate(rises);
+        falling.truncate(falls);
+        active.truncate(kept);
+        aside.rows.truncate(left);
         aside.end_pass();
         let pairs =
             (active.len() / MOVED_SHARE).max(LEAST_PAIRS).min(rising.len()).min(falling.len());
-        keep_first(rising, pairs);
-        keep_first(falling, pairs);
+        keep_first(rising, pairs, |i| gradient[i as usize]);
+        keep_first(falling, pairs, |i| -gradient[i as usize]);
         pairs
     }
 
@@ -289,21 +296,16 @@ impl Aside {
 /// Smallest gradient of an active variable that can rise and largest of one that can fall.
 fn range(active: &[u32], alpha: &[f64], upper: &[f64], gradient: &[f64]) -> (f64, f64) {
     let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
-    for &i in active {
-        let i = i as usize;
-        if alpha[i] < upper[i] {
-            low = low.min(gradient[i]);
-        }
-        if alpha[i] > 0.0 {
-            high = high.max(gradient[i]);
-        }
+    for i in active.iter().map(|&i| i as usize) {
+        low = low.min(if alpha[i] < upper[i] { gradient[i] } else { f64::INFINITY });
+        high = high.max(if alpha[i] > 0.0 { gradient[i] } else { f64::NEG_INFINITY });
     }
     (low, high)
 }
 
 /// Keeps the `count` entries with the smallest keys, in order.
-fn keep_first(list: &mut Vec<(f64, u32)>, count: usize) {
-    let order = |a: &(f64, u32), b: &(f64, u32)| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1));
+fn keep_first(list: &mut Vec<u32>, count: usize, key: impl Fn(u32) -> f64) {
+    let order = |a: &u32, b: &u32| key(*a).total_cmp(&key(*b)).then(a.cmp(b));
     if count < list.len() {
         list.select_nth_unstable_by(count, order);
         list.truncate(count);
