@@ -181,7 +181,8 @@ pub fn solve<R: LinearRows>(
         if stop.is_none() && passes.steps >= patience {
             patience = u64::MAX;
             let list = &descent.variables.list;
-            if let Some(dual) = interior::solve(rows, list, descent.epsilon, options.alone, context) {
+            if let Some(dual) = interior::solve(rows, list, descent.epsilon, options.alone, context)
+            {
                 weights = descent.move_to(rows, &dual);
                 roster.call(all.iter().copied());
                 band = Band::OPEN;

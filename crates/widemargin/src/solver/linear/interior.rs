@@ -126,9 +126,10 @@ pub(super) fn solve<R: LinearRows>(
     rows: &R,
     variables: &[Variable],
     epsilon: f64,
+    alone: bool,
     context: &Context,
 ) -> Option<Vec<f64>> {
-    let mut path = Path::new(rows, variables, epsilon, context);
+    let mut path = Path::new(rows, variables, epsilon, alone, context);
     let mut least = path.look();
     path.choose_multipliers();
     let mut best = path.pieces.clone();
@@ -166,7 +167,13 @@ struct Path<'a, R> {
 
 impl<'a, R: LinearRows> Path<'a, R> {
     /// The sides of all variables that can move, inside their bounds.
-    fn new(rows: &'a R, variables: &[Variable], epsilon: f64, context: &'a Context) -> Self {
+    fn new(
+        rows: &'a R,
+        variables: &[Variable],
+        epsilon: f64,
+        alone: bool,
+        context: &'a Context,
+    ) -> Self {
         let mut pieces = Vec::with_capacity(variables.len());
         for (row, v) in variables.iter().enumerate() {
             for (side, upper) in [(1.0, v.upper), (-1.0, -v.lower)] {
@@ -179,7 +186,7 @@ impl<'a, R: LinearRows> Path<'a, R> {
             }
         }
         Self {
-            products: Products::new(rows, context),
+            products: Products::new(rows, alone, context),
             context,
             softness: vec![0.0; pieces.len()],
             moves: vec![Move::default(); pieces.len()],

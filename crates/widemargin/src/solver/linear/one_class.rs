@@ -59,7 +59,7 @@ pub fn solve<R: LinearRows>(
         rising: Vec::new(),
         falling: Vec::new(),
     };
-    let products = Products::new(rows, context);
+    let products = Products::new(rows, true, context);
     products.write_values(&search.sum_of_some(&products), &mut search.gradient);
     search.fill(total);
     search.weights = products.transposed(&Listed::new(&search.alpha));
@@ -269,6 +269,8 @@ impl Aside {
     /// Makes those active that may have left their place: outside the gradients from `low`, of one
     /// that can rise, to `high`, of one that can fall.
     fn call<R>(&mut self, active: &mut Vec<u32>, low: f64, high: f64, search: &Search<'_, R>) {
+        // With no violation the offset is anywhere between the two, which then stand the other way round.
+        let (low, high) = (low.min(high), low.max(high));
         let (mut kept, mut start) = (0, 0);
         for pass in &mut self.passes {
             let way = self.way - pass.1;
@@ -349,7 +351,7 @@ mod tests {
         let rows = DenseRows::new(&table, None, InstructionSet::detect());
         let upper: Vec<f64> = (0..count).map(|i| 0.5 + (i % 3) as f64).collect();
         let total = 0.3 * upper.iter().sum::<f64>();
-        let options = Options { tol: 1e-6, max_passes: 10_000, shrinking: true };
+        let options = Options { tol: 1e-6, max_passes: 10_000, shrinking: true, alone: true };
         let half = solve(&rows, &upper, total, &options, &Context::new());
         let Solution { weights, dual, outcome } = half.solution;
         assert_eq!(outcome.status, Status::Solved);
