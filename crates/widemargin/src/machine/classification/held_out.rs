@@ -56,7 +56,7 @@ impl HeldOut {
     }
 
     /// Whether the values of all `tasks` are known for every row.
-    pub(super) fn knows_all(&self, tasks: &[Task]) -> bool {
+    fn knows_all(&self, tasks: &[Task]) -> bool {
         tasks.iter().all(|task| self.count(task) == self.asked)
     }
 

@@ -37,15 +37,10 @@ const LARGEST_COPIED: usize = 8192;
 const HELD_OUT_SHARE: usize = 4;
 
 /// Memory that is kept from one two-class problem to the next.
+#[derive(Default)]
 struct Memory<T> {
     matrix: Vec<T>,
     solver: Vec<T>,
-}
-
-impl<T> Default for Memory<T> {
-    fn default() -> Self {
-        Self { matrix: Vec::new(), solver: Vec::new() }
-    }
 }
 
 /// By two-class problem, then part, then penalty.

@@ -37,7 +37,7 @@ pub enum Reuse {
 }
 
 /// What is asked about held-out rows; each item asks for those before it too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// Their class, or the number predicted for them.
     Labels,
@@ -394,10 +394,9 @@ where
         let splits: Vec<&(usize, Split)> =
             self.splits.iter().filter(|(place, _)| asked(*place)).collect();
         let parts: Vec<Vec<usize>> = splits.iter().map(|(_, split)| split.train.clone()).collect();
-        let asked: Vec<Vec<usize>> = splits.iter().map(|(_, split)| split.test.clone()).collect();
-        let earlier_paths = earlier.as_ref();
-        let fitted = svc.fit_paths(&penalties, data, &parts, &asked, earlier_paths, self.quiet);
-        let paths = match fitted {
+        let tests: Vec<Vec<usize>> = splits.iter().map(|(_, split)| split.test.clone()).collect();
+        let starts = earlier.as_ref();
+        let paths = match svc.fit_paths(&penalties, data, &parts, &tests, starts, self.quiet) {
             Ok(Some(paths)) => paths,
             Err(Error::Interrupted) => return Err(Error::Interrupted),
             // Each machine will say by itself what is wrong.
