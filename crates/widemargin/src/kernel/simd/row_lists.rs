@@ -1,49 +1,49 @@
 //! Sparse rows against the weights of several problems, those of a feature side by side.
 //!
-//! Sums are double and in an order that depends on the row alone, and a lane never influences
-//! another, so that a problem's numbers do not depend on its company.
+//! Sums are in an order that depends on the row alone, and a lane never influences another, so
+//! that a problem's numbers do not depend on its company.
 
 use std::ops::{Deref, DerefMut};
 
 use super::linear_rows::{One, Stored, fetch};
-use super::{Family, Lanes};
+use super::{Family, Lanes, Real, Vector};
 
-/// Vectors that the widest row of weights takes in the narrowest family.
-const MOST_VECTORS: usize = 4;
+/// Vectors of doubles that the widest row of weights takes in the narrowest family.
+pub(super) const MOST_VECTORS: usize = 8;
 
 /// Numbers, one for every problem.
-pub(super) type Wide<F> = [<F as Family>::Double; MOST_VECTORS];
+pub(super) type Wide<T, F> = [Vector<T, F>; MOST_VECTORS];
 
 /// Bytes of a line of the cache.
 const LINE: usize = 64;
 
 /// The weights of several problems, those of a feature side by side and within a line of the cache.
 #[derive(Debug)]
-pub struct WeightTable<const L: usize> {
-    numbers: Vec<f64>,
+pub struct WeightTable<T, const L: usize> {
+    numbers: Vec<T>,
     first: usize,
     width: usize,
 }
 
-impl<const L: usize> WeightTable<L> {
+impl<T: Real, const L: usize> WeightTable<T, L> {
     /// Weights of 0 for `width` features.
     pub fn new(width: usize) -> Self {
-        let numbers = vec![0.0; width * L + LINE / size_of::<f64>()];
-        let first = numbers.as_ptr().align_offset(LINE).min(LINE / size_of::<f64>());
+        let numbers = vec![T::ZERO; width * L + LINE / size_of::<T>()];
+        let first = numbers.as_ptr().align_offset(LINE).min(LINE / size_of::<T>());
         Self { numbers, first, width }
     }
 }
 
-impl<const L: usize> Deref for WeightTable<L> {
-    type Target = [[f64; L]];
+impl<T, const L: usize> Deref for WeightTable<T, L> {
+    type Target = [[T; L]];
 
-    fn deref(&self) -> &[[f64; L]] {
+    fn deref(&self) -> &[[T; L]] {
         self.numbers[self.first..][..self.width * L].as_chunks().0
     }
 }
 
-impl<const L: usize> DerefMut for WeightTable<L> {
-    fn deref_mut(&mut self) -> &mut [[f64; L]] {
+impl<T, const L: usize> DerefMut for WeightTable<T, L> {
+    fn deref_mut(&mut self) -> &mut [[T; L]] {
         self.numbers[self.first..][..self.width * L].as_chunks_mut().0
     }
 }
@@ -103,43 +103,43 @@ impl<'a> RowLists<'a> {
         }
     }
 
-    /// ⟨wₖ, xᵢ⟩ of all problems k; `L` is a multiple of the vectors' width.
+    /// ⟨wₖ, xᵢ⟩ of all problems k.
     ///
     /// # Safety
     /// The processor has the instructions of `F`, `values` are those of the lists and there are
     /// `width()` rows of weights.
     #[inline(always)]
-    pub(super) unsafe fn dot<F: Family, V: Stored, const L: usize>(
+    pub(super) unsafe fn dot<F: Family, V: Stored, W: Weighting>(
         &self,
         values: &[V],
         i: usize,
-        weights: &[[f64; L]],
-    ) -> Wide<F> {
-        let (width, start, end) = (F::Double::WIDTH, self.starts[i], self.starts[i + 1]);
-        // SAFETY: the lists are as `new` was promised, and every row of weights holds `L` numbers.
+        weights: W,
+    ) -> Wide<W::Number, F> {
+        let vectors = W::PROBLEMS / Vector::<W::Number, F>::WIDTH;
+        let (start, end) = (self.starts[i], self.starts[i + 1]);
+        // SAFETY: the lists are as `new` was promised.
         unsafe {
-            let mut sums = [[F::Double::splat(0.0); MOST_VECTORS]; 4];
+            let zero = Vector::<W::Number, F>::splat(W::Number::ZERO);
+            let mut sums = [[zero; MOST_VECTORS]; 4];
             let mut k = start;
             while k + 4 <= end {
                 for (lane, sum) in sums.iter_mut().enumerate() {
                     let j = *self.indices.get_unchecked(k + lane) as usize;
-                    let value = values.get_unchecked(k + lane).double();
-                    add_weights::<F, L>(sum, value, weights.get_unchecked(j));
+                    add_weights::<F, W>(sum, values.get_unchecked(k + lane).double(), weights, j);
                 }
                 k += 4;
             }
             while k < end {
                 let j = *self.indices.get_unchecked(k) as usize;
-                let value = values.get_unchecked(k).double();
-                add_weights::<F, L>(&mut sums[0], value, weights.get_unchecked(j));
+                add_weights::<F, W>(&mut sums[0], values.get_unchecked(k).double(), weights, j);
                 k += 1;
             }
             let mut total = sums[0];
-            for v in 0..L / width {
+            for v in 0..vectors {
                 total[v] = sums[0][v].add(sums[1][v]).add(sums[2][v].add(sums[3][v]));
             }
             if let Some(bias) = self.bias {
-                add_weights::<F, L>(&mut total, bias, weights.get_unchecked(self.columns));
+                add_weights::<F, W>(&mut total, bias, weights, self.columns);
             }
             total
         }
@@ -150,43 +150,84 @@ impl<'a> RowLists<'a> {
     /// # Safety
     /// As [`dot`](Self::dot).
     #[inline(always)]
-    pub(super) unsafe fn add<F: Family, V: Stored, const L: usize>(
+    pub(super) unsafe fn add<F: Family, T: Real, V: Stored, const L: usize>(
         &self,
         values: &[V],
         i: usize,
-        factors: &Wide<F>,
-        weights: &mut [[f64; L]],
+        factors: &Wide<T, F>,
+        weights: &mut [[T; L]],
     ) {
         // SAFETY: as above.
         unsafe {
             for k in self.starts[i]..self.starts[i + 1] {
                 let j = *self.indices.get_unchecked(k) as usize;
                 let value = values.get_unchecked(k).double();
-                add_factors::<F, L>(weights.get_unchecked_mut(j), value, factors);
+                add_factors::<F, T, L>(weights.get_unchecked_mut(j), value, factors);
             }
             if let Some(bias) = self.bias {
-                add_factors::<F, L>(weights.get_unchecked_mut(self.columns), bias, factors);
+                add_factors::<F, T, L>(weights.get_unchecked_mut(self.columns), bias, factors);
             }
         }
     }
 }
 
-/// sums ← sums + value · weights
+/// The weights of several problems as terms of sums.
+pub(super) trait Weighting: Copy {
+    /// What sums are made of.
+    type Number: Real;
+    /// How many problems there are, a multiple of the vectors' width.
+    const PROBLEMS: usize;
+
+    /// Those of feature `j` in a vector of problems, from problem `at` on.
+    ///
+    /// # Safety
+    /// The processor has the instructions of `F`, and there are that many features and problems.
+    unsafe fn load<F: Family>(self, j: usize, at: usize) -> Vector<Self::Number, F>;
+}
+
+impl<T: Real, const L: usize> Weighting for &[[T; L]] {
+    type Number = T;
+    const PROBLEMS: usize = L;
+
+    #[inline(always)]
+    unsafe fn load<F: Family>(self, j: usize, at: usize) -> Vector<T, F> {
+        // SAFETY: as the caller promised.
+        unsafe { Vector::<T, F>::load(self.get_unchecked(j).as_ptr().add(at)) }
+    }
+}
+
+/// Weights whose sums are double, whatever they are.
+#[derive(Clone, Copy)]
+pub(super) struct InDouble<'a, T, const L: usize>(pub(super) &'a [[T; L]]);
+
+impl<T: Real, const L: usize> Weighting for InDouble<'_, T, L> {
+    type Number = f64;
+    const PROBLEMS: usize = L;
+
+    #[inline(always)]
+    unsafe fn load<F: Family>(self, j: usize, at: usize) -> F::Double {
+        // SAFETY: as the caller promised.
+        unsafe { T::load_wide::<F>(self.0.get_unchecked(j).as_ptr().add(at)) }
+    }
+}
+
+/// sums ← sums + value · weights of feature `j`
 ///
 /// # Safety
-/// The processor has the instructions of `F`.
+/// As [`Weighting::load`].
 #[inline(always)]
-unsafe fn add_weights<F: Family, const L: usize>(
-    sums: &mut Wide<F>,
+unsafe fn add_weights<F: Family, W: Weighting>(
+    sums: &mut Wide<W::Number, F>,
     value: f64,
-    weights: &[f64; L],
+    weights: W,
+    j: usize,
 ) {
+    let width = Vector::<W::Number, F>::WIDTH;
     // SAFETY: vectors end within the weights.
     unsafe {
-        let value = F::Double::splat(value);
-        for v in 0..L / F::Double::WIDTH {
-            let own = F::Double::load(weights.as_ptr().add(v * F::Double::WIDTH));
-            sums[v] = value.mul_add(own, sums[v]);
+        let value = Vector::<W::Number, F>::splat(W::Number::from_f64(value));
+        for v in 0..W::PROBLEMS / width {
+            sums[v] = value.mul_add(weights.load::<F>(j, v * width), sums[v]);
         }
     }
 }
@@ -194,20 +235,21 @@ unsafe fn add_weights<F: Family, const L: usize>(
 /// weights ← weights + value · factors
 ///
 /// # Safety
-/// As [`add_weights`].
+/// The processor has the instructions of `F`.
 #[inline(always)]
-unsafe fn add_factors<F: Family, const L: usize>(
-    weights: &mut [f64; L],
+unsafe fn add_factors<F: Family, T: Real, const L: usize>(
+    weights: &mut [T; L],
     value: f64,
-    factors: &Wide<F>,
+    factors: &Wide<T, F>,
 ) {
+    let width = Vector::<T, F>::WIDTH;
     // SAFETY: vectors end within the weights.
     unsafe {
-        let value = F::Double::splat(value);
-        for v in 0..L / F::Double::WIDTH {
-            let place = weights.as_mut_ptr().add(v * F::Double::WIDTH);
+        let value = Vector::<T, F>::splat(T::from_f64(value));
+        for v in 0..L / width {
+            let place = weights.as_mut_ptr().add(v * width);
             // Not fused: a step and its return leave nothing behind.
-            value.mul(factors[v]).add(F::Double::load(place)).store(place);
+            value.mul(factors[v]).add(Vector::<T, F>::load(place)).store(place);
         }
     }
 }

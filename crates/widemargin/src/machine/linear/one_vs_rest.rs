@@ -14,12 +14,70 @@ use crate::context::{Context, Event, SolvedFunction};
 use crate::error::Result;
 use crate::kernel::{LinearRows, RowLists};
 use crate::solver::linear::{
-    Columns, Loss, Rivals, Solution, solve_abreast, solve_logistic_abreast,
+    Columns, Loss, Options, Rivals, Solution, is_coarse, solve_abreast, solve_abreast_coarsely,
+    solve_logistic_abreast,
 };
 
-/// Functions that are learnt side by side on one thread, and on every one of several.
-const WIDE: usize = 8;
-const NARROW: usize = 4;
+/// Solves some functions side by side.
+type Solver<R> = fn(
+    &R,
+    &RowLists<'_>,
+    &Rivals<'_>,
+    Range<usize>,
+    &Options,
+    &[Option<&[f64]>],
+    &Context,
+) -> Vec<Solution>;
+
+/// How many functions are learnt side by side.
+struct Company<R> {
+    /// As many as cost about the same as fewer.
+    least: usize,
+    /// The most, on one thread and on every one of several.
+    most: [usize; 2],
+    /// For at most so many functions.
+    narrow: (usize, Solver<R>),
+    /// For more.
+    wide: Solver<R>,
+}
+
+impl<R: LinearRows> Company<R> {
+    fn new(plan: &Plan, algorithm: Algorithm, rows: usize) -> Self {
+        match plan.loss {
+            Loss::Logistic => Self {
+                least: 1,
+                // Its steps cost more than the reading that wide groups save.
+                most: [8, 4],
+                narrow: (4, solve_logistic_abreast::<4, R>),
+                wide: solve_logistic_abreast::<8, R>,
+            },
+            _ if is_coarse(plan.tolerance(algorithm), rows) => Self {
+                least: 8,
+                most: [16, 16],
+                narrow: (8, solve_abreast_coarsely::<8, R>),
+                wide: solve_abreast_coarsely::<16, R>,
+            },
+            _ => Self {
+                least: 1,
+                most: [8, 8],
+                narrow: (4, solve_abreast::<4, R>),
+                wide: solve_abreast::<8, R>,
+            },
+        }
+    }
+
+    /// How many groups so many functions make.
+    fn groups(&self, functions: usize, threads: usize) -> usize {
+        let most = self.most[usize::from(threads > 1)];
+        let groups = functions.div_ceil(most).next_multiple_of(threads);
+        groups.min(functions.div_ceil(self.least))
+    }
+
+    /// The solver of so many functions.
+    fn solver(&self, functions: usize) -> Solver<R> {
+        if functions <= self.narrow.0 { self.narrow.1 } else { self.wide }
+    }
+}
 
 /// What all functions are learnt from, and how.
 #[derive(Clone, Copy)]
@@ -52,26 +110,20 @@ impl Fit<'_> {
         };
         let lesson = Lesson { rows, order, columns, plan, algorithm, context };
         let lists = rows.lists().filter(|_| self.functions > 1 && plan.is_abreast(algorithm));
+        let company = Company::new(plan, algorithm, rows.rows());
         // A function's bits do not depend on those it is learnt with.
-        let groups = match (&lists, self.context.threads()) {
-            (None, _) => self.functions,
-            (_, 1) => self.functions.div_ceil(WIDE),
-            (_, threads) => {
-                // Steps of the logistic loss cost more than the reading that wide groups save.
-                let most = if plan.loss == Loss::Logistic { NARROW } else { WIDE };
-                self.functions.div_ceil(most).next_multiple_of(threads)
-            }
+        let groups = match &lists {
+            None => self.functions,
+            Some(_) => company.groups(self.functions, self.context.threads()),
         };
-        let groups = groups.min(self.functions);
         let first = |g: usize| g * self.functions / groups;
         let group = |g: usize| {
             let functions = first(g)..first(g + 1);
             let solutions = match &lists {
                 None => self.function(&lesson, first(g)),
-                Some(lists) if functions.len() > NARROW => {
-                    self.abreast::<WIDE, R>(&lesson, lists, functions)
+                Some(lists) => {
+                    self.abreast(&lesson, lists, company.solver(functions.len()), functions)
                 }
-                Some(lists) => self.abreast::<NARROW, R>(&lesson, lists, functions),
             };
             (first(g)..first(g + 1)).for_each(|_| self.context.report(&Event::StageStep { name }));
             solutions
@@ -114,10 +166,11 @@ impl Fit<'_> {
     }
 
     /// Solves some functions side by side for every C.
-    fn abreast<const L: usize, R: LinearRows>(
+    fn abreast<R: LinearRows>(
         &self,
         lesson: &Lesson<'_, R>,
         lists: &RowLists<'_>,
+        solve: Solver<R>,
         functions: Range<usize>,
     ) -> Vec<Vec<Solution>> {
         let Lesson { rows, order, plan, algorithm, context, .. } = *lesson;
@@ -143,10 +196,6 @@ impl Fit<'_> {
             let starts: Vec<Option<Vec<f64>>> = functions.clone().map(start).collect();
             let starts: Vec<Option<&[f64]>> = starts.iter().map(Option::as_deref).collect();
             let options = plan.options(plan.tolerance(algorithm));
-            let solve = match plan.loss {
-                Loss::Logistic => solve_logistic_abreast::<L, R>,
-                _ => solve_abreast::<L, R>,
-            };
             let solutions =
                 solve(rows, lists, &rivals, functions.clone(), &options, &starts, context);
             if self.context.is_observed() {

@@ -2,11 +2,14 @@
 //!
 //! `min ½ Σₘ‖wₘ‖² + Σ Cᵢ max(0, maxₘ≠c 1 + ⟨wₘ − w_c, xᵢ⟩)` with c the choice of row i; dual variables
 //! αᵢᵐ ≤ Cᵢ[m = c], Σₘ αᵢᵐ = 0, wₘ = Σ αᵢᵐxᵢ. All variables of one row are minimised together and
-//! go somewhat beyond the minimum, and both rows and alternatives that seem settled are set aside. Keerthi, Sundararajan, Chang, Hsieh and Lin (2008).
+//! go somewhat beyond the minimum, and both rows and alternatives that seem settled are set aside.
+//! Keerthi, Sundararajan, Chang, Hsieh and Lin (2008). To a coarse tolerance the weights are kept in
+//! single precision, half the memory, at first.
 
+use super::abreast::{COARSE_PASSES, is_coarse};
 use super::problem::{Loss, Options, Passes, Problem, Solution, squared_norm};
 use crate::context::Context;
-use crate::kernel::{LinearRows, PlainLoop, WeightTable, fetch, run_plain};
+use crate::kernel::{LinearRows, PlainLoop, Real, WeightTable, fetch, run_plain};
 use crate::random::Generator;
 use crate::solver::{Outcome, Status};
 
@@ -37,11 +40,11 @@ pub struct Choices<'a> {
 /// Alternatives that are added up side by side.
 const LANES: usize = 8;
 
-struct Descent<'a, R> {
+struct Descent<'a, R, T> {
     rows: &'a R,
     choices: Choices<'a>,
     /// Weights feature by feature, `blocks` of alternatives for each.
-    weights: WeightTable<LANES>,
+    weights: WeightTable<T, LANES>,
     blocks: usize,
     /// αᵢᵐ row by row.
     alpha: Vec<f64>,
@@ -50,17 +53,17 @@ struct Descent<'a, R> {
     order: Vec<u32>,
     active: Vec<u32>,
     relaxation: f64,
-    scratch: Scratch,
+    scratch: Scratch<T>,
 }
 
 /// What one row needs.
-struct Scratch {
+struct Scratch<T> {
     /// By place in the order.
     gradient: Vec<f64>,
     /// By alternative.
-    sums: Vec<f64>,
+    sums: Vec<T>,
     terms: Vec<f64>,
-    steps: Vec<(usize, f64)>,
+    steps: Vec<(usize, T)>,
 }
 
 /// Solves the problem; the weights are those of the first alternative, then of the second, ...
@@ -75,65 +78,18 @@ pub fn solve<R: LinearRows>(
     if choices.count == 2 {
         return solve_two(rows, choices, options, context);
     }
-    let k = choices.count;
-    let blocks = k.div_ceil(LANES);
-    let mut descent = Descent {
-        rows,
-        choices,
-        weights: WeightTable::new(rows.width() * blocks),
-        blocks,
-        alpha: vec![0.0; rows.rows() * k],
-        squares: (0..rows.rows()).map(|i| rows.squared_norm(i)).collect(),
-        order: (0..rows.rows()).flat_map(|_| 0..k as u32).collect(),
-        active: vec![k as u32; rows.rows()],
-        relaxation: RELAXATION,
-        scratch: Scratch {
-            gradient: vec![0.0; k],
-            sums: vec![0.0; blocks * LANES],
-            terms: Vec::with_capacity(k),
-            steps: Vec::with_capacity(k),
-        },
-    };
-    let all: Vec<u32> = (0..rows.rows() as u32)
-        .filter(|&i| choices.costs[i as usize] > 0.0 && descent.squares[i as usize] > 0.0)
-        .collect();
-    let mut active = all.clone();
-    let mut generator = Generator::new(context.seed());
     let mut passes = Passes::new(options, context);
-    let mut slack = (10.0 * options.tol).max(1.0);
-    let mut from_all = true;
-    let status = loop {
-        generator.shuffle(&mut active);
-        let looked_at = active.len();
-        let shrinking = options.shrinking;
-        let last = from_all && slack <= options.tol;
-        descent.relaxation = if last { SETTLING } else { RELAXATION };
-        let pass = Pass { descent: &mut descent, list: &mut active, slack, shrinking };
-        let worst = run_plain(context.instruction_set(), pass);
-        let stop = passes.finish(looked_at, worst, || descent.objective());
-        if worst < slack {
-            if worst < options.tol && from_all {
-                break Status::Solved;
-            }
-            active.clone_from(&all);
-            descent.active.fill(k as u32);
-            slack = (0.5 * slack).max(options.tol);
-            from_all = true;
-        } else {
-            from_all = false;
+    let mut alpha = vec![0.0; rows.rows() * choices.count];
+    if is_coarse(options.tol, rows.rows()) {
+        let mut descent = Descent::<R, f32>::new(rows, choices, alpha);
+        if let Some(status) = descent.run(options, &mut passes, COARSE_PASSES) {
+            return descent.solution(status, &passes);
         }
-        if let Some(status) = stop {
-            break status;
-        }
-    };
-    let (loss, violation) = descent.look();
-    let primal = 0.5 * squared_norm(descent.weights.as_flattened()) + loss;
-    let outcome = passes.outcome(status, primal, descent.objective(), violation);
-    let width = rows.width();
-    let own = |j: usize, m: usize| descent.weights[j * blocks + m / LANES][m % LANES];
-    let turned = |at: usize| own(at % width, at / width);
-    let weights = (0..k * width).map(turned).collect();
-    Solution { weights, dual: descent.alpha, outcome }
+        alpha = descent.alpha;
+    }
+    let mut descent = Descent::<R, f64>::new(rows, choices, alpha);
+    let status = descent.run(options, &mut passes, u64::MAX).unwrap_or(Status::IterationLimit);
+    descent.solution(status, &passes)
 }
 
 /// With two alternatives w₂ = −w₁, and v = w₁ − w₂ is the hinge machine of twice the cost, whose
@@ -158,14 +114,14 @@ fn solve_two<R: LinearRows>(
 }
 
 /// A pass over the rows of a list, which loses those that are set aside; the largest violation met.
-struct Pass<'b, 'a, R> {
-    descent: &'b mut Descent<'a, R>,
+struct Pass<'b, 'a, R, T> {
+    descent: &'b mut Descent<'a, R, T>,
     list: &'b mut Vec<u32>,
     slack: f64,
     shrinking: bool,
 }
 
-impl<R: LinearRows> PlainLoop for Pass<'_, '_, R> {
+impl<R: LinearRows, T: Real> PlainLoop for Pass<'_, '_, R, T> {
     type Output = f64;
 
     #[inline(always)]
@@ -191,7 +147,86 @@ impl<R: LinearRows> PlainLoop for Pass<'_, '_, R> {
     }
 }
 
-impl<R: LinearRows> Descent<'_, R> {
+impl<'a, R: LinearRows, T: Real> Descent<'a, R, T> {
+    /// Where the variables have these values.
+    fn new(rows: &'a R, choices: Choices<'a>, alpha: Vec<f64>) -> Self {
+        let k = choices.count;
+        let blocks = k.div_ceil(LANES);
+        let mut descent = Self {
+            rows,
+            choices,
+            weights: WeightTable::new(rows.width() * blocks),
+            blocks,
+            alpha,
+            squares: (0..rows.rows()).map(|i| rows.squared_norm(i)).collect(),
+            order: (0..rows.rows()).flat_map(|_| 0..k as u32).collect(),
+            active: vec![k as u32; rows.rows()],
+            relaxation: RELAXATION,
+            scratch: Scratch {
+                gradient: vec![0.0; k],
+                sums: vec![T::ZERO; blocks * LANES],
+                terms: Vec::with_capacity(k),
+                steps: Vec::with_capacity(k),
+            },
+        };
+        for i in 0..rows.rows() {
+            let alpha = descent.alpha[i * k..][..k].iter().map(|alpha| T::from_f64(*alpha));
+            descent.scratch.steps.clear();
+            descent.scratch.steps.extend(alpha.enumerate().filter(|step| step.1 != T::ZERO));
+            descent.add_steps(i);
+        }
+        descent
+    }
+
+    /// Passes until the tolerance is met, one has to stop or, without an answer, as many as `most`
+    /// have been made.
+    fn run(&mut self, options: &Options, passes: &mut Passes<'_>, most: u64) -> Option<Status> {
+        let k = self.choices.count as u32;
+        let movable =
+            |&i: &u32| self.choices.costs[i as usize] > 0.0 && self.squares[i as usize] > 0.0;
+        let all: Vec<u32> = (0..self.rows.rows() as u32).filter(movable).collect();
+        let mut active = all.clone();
+        let context = passes.context();
+        let mut generator = Generator::new(context.seed());
+        let mut slack = (10.0 * options.tol).max(1.0);
+        let mut from_all = true;
+        while passes.done < most {
+            generator.shuffle(&mut active);
+            let looked_at = active.len();
+            let shrinking = options.shrinking;
+            let last = from_all && slack <= options.tol;
+            self.relaxation = if last { SETTLING } else { RELAXATION };
+            let pass = Pass { descent: &mut *self, list: &mut active, slack, shrinking };
+            let worst = run_plain(context.instruction_set(), pass);
+            let stop = passes.finish(looked_at, worst, || self.objective());
+            if worst < slack {
+                if worst < options.tol && from_all {
+                    return Some(Status::Solved);
+                }
+                active.clone_from(&all);
+                self.active.fill(k);
+                slack = (0.5 * slack).max(options.tol);
+                from_all = true;
+            } else {
+                from_all = false;
+            }
+            if stop.is_some() {
+                return stop;
+            }
+        }
+        None
+    }
+
+    fn solution(mut self, status: Status, passes: &Passes<'_>) -> Solution {
+        let (k, width, blocks) = (self.choices.count, self.rows.width(), self.blocks);
+        let (loss, violation) = self.look();
+        let own = |j: usize, m: usize| self.weights[j * blocks + m / LANES][m % LANES].to_f64();
+        let weights: Vec<f64> = (0..k * width).map(|at| own(at % width, at / width)).collect();
+        let primal = 0.5 * squared_norm(&weights) + loss;
+        let outcome = passes.outcome(status, primal, self.objective(), violation);
+        Solution { weights, dual: self.alpha, outcome }
+    }
+
     /// ⟨wₘ, xᵢ⟩ + [m ≠ right] for the active alternatives of row i, in their order.
     #[inline(always)]
     fn differentiate(&mut self, i: usize) {
@@ -202,23 +237,24 @@ impl<R: LinearRows> Descent<'_, R> {
         if order.len() <= blocks {
             for (g, &m) in gradient.iter_mut().zip(order) {
                 let (mut sum, block, lane) = (0.0, m as usize / LANES, m as usize % LANES);
-                self.rows.visit(i, |j, x| sum += x * self.weights[j * blocks + block][lane]);
+                self.rows
+                    .visit(i, |j, x| sum += x * self.weights[j * blocks + block][lane].to_f64());
                 *g = sum + f64::from(u8::from(m != right));
             }
             return;
         }
         for (block, sums) in sums.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
-            let mut totals = [0.0; LANES];
+            let mut totals = [T::ZERO; LANES];
             self.rows.visit(i, |j, x| {
                 let weights = &self.weights[j * blocks + block];
                 for lane in 0..LANES {
-                    totals[lane] += x * weights[lane];
+                    totals[lane] += T::from_f64(x) * weights[lane];
                 }
             });
             *sums = totals;
         }
         for (g, &m) in gradient.iter_mut().zip(order) {
-            *g = sums[m as usize] + f64::from(u8::from(m != right));
+            *g = sums[m as usize].to_f64() + f64::from(u8::from(m != right));
         }
     }
 
@@ -280,17 +316,23 @@ impl<R: LinearRows> Descent<'_, R> {
             let step = reached - *alpha;
             *alpha = reached;
             if step.abs() >= NEGLIGIBLE {
-                steps.push((m as usize, step));
+                steps.push((m as usize, T::from_f64(step)));
             }
         }
+        self.add_steps(i);
+        true
+    }
+
+    /// Has the weights follow the steps of row i.
+    #[inline(always)]
+    fn add_steps(&mut self, i: usize) {
         let (weights, blocks) = (&mut self.weights[..], self.blocks);
         self.rows.visit(i, |j, x| {
             let weights = weights[j * blocks..][..blocks].as_flattened_mut();
-            for &(m, step) in steps.iter() {
-                weights[m] += x * step;
+            for &(m, step) in &self.scratch.steps {
+                weights[m] += T::from_f64(x) * step;
             }
         });
-        true
     }
 
     /// Sets alternatives aside that sit at their bound with a gradient below `low`.
@@ -339,7 +381,11 @@ impl<R: LinearRows> Descent<'_, R> {
         for (i, alpha) in self.alpha.chunks_exact(k).enumerate() {
             sum += alpha.iter().sum::<f64>() - alpha[self.choices.right[i] as usize];
         }
-        -0.5 * squared_norm(self.weights.as_flattened()) - sum
+        let mut squares = [0.0; LANES];
+        for weights in self.weights.iter() {
+            squares.iter_mut().zip(weights).for_each(|(s, w)| *s += w.to_f64() * w.to_f64());
+        }
+        -0.5 * squares.iter().sum::<f64>() - sum
     }
 }
 
@@ -360,5 +406,38 @@ fn level(terms: &mut [f64], budget: f64) -> f64 {
             return level;
         }
         count = above;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::abreast::tests::Contest;
+    use super::*;
+    use crate::kernel::SparseRows;
+
+    fn solved(contest: &Contest, tol: f64) -> Solution {
+        let rows = SparseRows::new(&contest.table, contest.table.values(), Some(1.0));
+        let rivals = contest.rivals(Loss::Hinge);
+        let choices = Choices { count: 5, right: rivals.codes, costs: rivals.rest_costs };
+        let options = Options { tol, max_passes: 100_000, shrinking: true, alone: true };
+        let solution = solve(&rows, choices, &options, &Context::new());
+        assert_eq!(solution.outcome.status, Status::Solved);
+        solution
+    }
+
+    #[test]
+    fn coarse_weights_are_good_for_a_coarse_tolerance() {
+        let contest = Contest::new(150, 1.0);
+        let best = solved(&contest, 1e-9).outcome;
+        assert!((best.primal - best.dual).abs() < 1e-9 * best.primal, "{best:?}");
+        let coarse = solved(&contest, 1e-2).outcome;
+        assert!(coarse.primal > best.primal && coarse.primal < 1.01 * best.primal, "{coarse:?}");
+    }
+
+    #[test]
+    fn what_single_precision_cannot_solve_is_solved_in_double() {
+        let outcome = solved(&Contest::new(12, 10.0), 1e-2).outcome;
+        assert!(outcome.blocks > COARSE_PASSES, "{outcome:?}");
+        assert!(outcome.violation < 2e-2, "{outcome:?}");
     }
 }

@@ -205,7 +205,7 @@ struct Descents<'a, const L: usize> {
     rivals: &'a Rivals<'a>,
     classes: Range<usize>,
     seats: Vec<Seat<L>>,
-    weights: WeightTable<L>,
+    weights: WeightTable<f64, L>,
 }
 
 /// Where one of the problems stands.
@@ -313,34 +313,18 @@ impl<const L: usize> Descents<'_, L> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::abreast::tests::Contest;
     use super::super::logistic;
     use super::super::problem::Loss;
     use super::*;
-    use crate::data::Csr;
     use crate::kernel::SparseRows;
 
     #[test]
     fn problems_side_by_side_are_those_alone() {
-        let mut generator = Generator::new(5);
-        let (height, width) = (120, 150);
-        let (mut starts, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
-        for _ in 0..height {
-            for j in 0..width {
-                if generator.unit() < 0.1 {
-                    indices.push(j as u32);
-                    values.push(generator.normal());
-                }
-            }
-            starts.push(indices.len());
-        }
-        let table = Csr::new(width, starts, indices, values).unwrap();
-        let rows = SparseRows::new(&table, table.values(), Some(1.0));
+        let contest = Contest::new(150, 1.0);
+        let rows = SparseRows::new(&contest.table, contest.table.values(), Some(1.0));
         let lists = rows.lists().unwrap();
-        let codes: Vec<u32> = (0..height as u32).map(|i| i * i % 7 % 5).collect();
-        let rest_costs: Vec<f64> = (0..height).map(|i| [1.0, 0.0, 2.0][i % 3]).collect();
-        let own_costs: Vec<f64> = rest_costs.iter().map(|c| 3.0 * c).collect();
-        let (rest_costs, own_costs) = (&rest_costs[..], &own_costs[..]);
-        let rivals = Rivals { loss: Loss::Logistic, codes: &codes, rest_costs, own_costs };
+        let rivals = contest.rivals(Loss::Logistic);
         let options = Options { tol: 1e-7, max_passes: 10_000, shrinking: true, alone: true };
         let context = Context::new();
         let together = solve::<8, _>(&rows, &lists, &rivals, 0..5, &options, &[None; 5], &context);

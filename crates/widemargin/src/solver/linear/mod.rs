@@ -31,7 +31,9 @@ mod table;
 mod tall;
 mod variable;
 
-pub use abreast::{Rivals, solve as solve_abreast};
+pub use abreast::{
+    Rivals, is_coarse, solve as solve_abreast, solve_coarsely as solve_abreast_coarsely,
+};
 pub use buckets::solve as solve_buckets;
 pub use columns::Columns;
 pub use crammer_singer::{Choices, solve as solve_crammer_singer};

@@ -193,6 +193,11 @@ impl<'a> Passes<'a> {
         Self { context, limit: options.max_passes, done: 0, steps: 0 }
     }
 
+    /// What it is run in.
+    pub(super) fn context(&self) -> &'a Context {
+        self.context
+    }
+
     /// Counts a pass, tells of it and says why to stop, if one has to.
     pub(super) fn finish(
         &mut self,
