@@ -20,6 +20,7 @@ pub use rows::{CompactRows, KernelRows, MatrixRows, Reuse, Row, RowsView};
 pub use simd::{
     DenseRows, LinearRows, Look, One, PAIR_WIDTH, PlainLoop, Real, RowLists, Scan, Seat, Seen,
     SparseRows, Stored, Values, WeightTable, Weights, accumulate, accumulate_columns, best_partner,
-    exp_of_negative, fetch, multiply, row_values, run_plain, scan, shift_and_scan, sweep,
+    exp_of_negative, fetch, gather, mirror, multiply, row_values, run_plain, scan, shift_and_scan,
+    sweep,
 };
 pub use table::fill_table;

@@ -123,20 +123,52 @@ pub(in crate::machine) fn feasible(
     mut values: Vec<f64>,
     gradient: Option<&[f64]>,
 ) -> Option<Vec<f64>> {
-    let members_of = |group: u8| -> Vec<usize> {
-        match &problem.groups {
-            Some(groups) => (0..groups.len()).filter(|&v| groups[v] == group).collect(),
-            None => (0..problem.start.len()).collect(),
-        }
+    let Some(groups) = &problem.groups else {
+        let boxes = Boxes { lower: &problem.lower, upper: &problem.upper };
+        let target = sum(&problem.start);
+        return settle(boxes, target, gradient, &mut values).then_some(values);
     };
-    for group in 0..if problem.groups.is_some() { 2 } else { 1 } {
-        let members = members_of(group);
-        let target: f64 = members.iter().map(|&v| problem.start[v]).sum();
-        if !settle(problem, &members, target, gradient, &mut values) {
+    for group in 0..2 {
+        let members: Vec<usize> = (0..groups.len()).filter(|&v| groups[v] == group).collect();
+        let own = |all: &[f64]| members.iter().map(|&v| all[v]).collect::<Vec<f64>>();
+        let (lower, upper) = (own(&problem.lower), own(&problem.upper));
+        let boxes = Boxes { lower: &lower, upper: &upper };
+        let (target, gradient, mut moved) =
+            (sum(&own(&problem.start)), gradient.map(own), own(&values));
+        if !settle(boxes, target, gradient.as_deref(), &mut moved) {
             return None;
         }
+        members.iter().zip(moved).for_each(|(&v, value)| values[v] = value);
     }
     Some(values)
+}
+
+/// Sums that are added up side by side.
+const LANES: usize = 8;
+
+fn sum(values: &[f64]) -> f64 {
+    let (chunks, rest) = values.as_chunks::<LANES>();
+    let mut sums = [0.0; LANES];
+    for chunk in chunks {
+        sums.iter_mut().zip(chunk).for_each(|(sum, value)| *sum += value);
+    }
+    sums.iter().chain(rest).sum()
+}
+
+/// Where variables may go.
+#[derive(Clone, Copy)]
+struct Boxes<'a> {
+    lower: &'a [f64],
+    upper: &'a [f64],
+}
+
+impl Boxes<'_> {
+    /// How far a variable can move in the direction of `missing`.
+    fn room(self, v: usize, value: f64, missing: f64) -> f64 {
+        let bound = if missing > 0.0 { self.upper[v] } else { self.lower[v] };
+        // An open side has as much room as anybody could want.
+        if bound.is_finite() { bound - value } else { missing }
+    }
 }
 
 /// Variables that share in bringing a sum about.
@@ -149,73 +181,53 @@ enum Among {
     All,
 }
 
-/// Brings the sum of `members` to `target`: by a factor where the target is not zero (models of some
+/// Brings the sum of variables to `target`: by a factor where the target is not zero (models of some
 /// machines are multiples of their solution), then by moving more and more of them.
-fn settle(
-    problem: &smo::Problem,
-    members: &[usize],
-    target: f64,
-    gradient: Option<&[f64]>,
-    values: &mut [f64],
-) -> bool {
-    let sum: f64 = members.iter().map(|&v| values[v]).sum();
-    let same_side = target != 0.0 && sum != 0.0 && sum.signum() == target.signum();
-    let factor = if same_side { target / sum } else { 1.0 };
-    for &v in members {
-        values[v] = (values[v] * factor).clamp(problem.lower[v], problem.upper[v]);
+fn settle(boxes: Boxes<'_>, target: f64, gradient: Option<&[f64]>, values: &mut [f64]) -> bool {
+    let before = sum(values);
+    let same_side = target != 0.0 && before != 0.0 && before.signum() == target.signum();
+    let factor = if same_side { target / before } else { 1.0 };
+    for (value, (lower, upper)) in values.iter_mut().zip(boxes.lower.iter().zip(boxes.upper)) {
+        *value = (*value * factor).max(*lower).min(*upper);
     }
-    let scale: f64 = members.iter().map(|&v| values[v].abs()).sum::<f64>() + target.abs();
-    let missing = |values: &[f64]| target - members.iter().map(|&v| values[v]).sum::<f64>();
+    let scale = values.iter().map(|value| value.abs()).sum::<f64>() + target.abs();
     for among in [Among::Inside, Among::Inside, Among::Used, Among::Used, Among::All] {
-        let missing = missing(values);
+        let missing = target - sum(values);
         if missing.abs() <= ROUNDING * scale {
             return true;
         }
         if let (Some(gradient), Among::Used) = (gradient, among) {
-            move_willing(problem, members, missing, gradient, values);
+            move_willing(boxes, missing, gradient, values);
             continue;
         }
         let takes = |v: usize, value: f64| match among {
-            Among::Inside => value != 0.0 && problem.lower[v] < value && value < problem.upper[v],
-            Among::Used => value != 0.0 && room(problem, v, value, missing) != 0.0,
+            Among::Inside => (value != 0.0) & (boxes.lower[v] < value) & (value < boxes.upper[v]),
+            Among::Used => value != 0.0 && boxes.room(v, value, missing) != 0.0,
             Among::All => true,
         };
-        let moving: Vec<usize> = members.iter().copied().filter(|&v| takes(v, values[v])).collect();
-        let total: f64 = moving.iter().map(|&v| room(problem, v, values[v], missing)).sum();
+        let moving: Vec<usize> = (0..values.len()).filter(|&v| takes(v, values[v])).collect();
+        let total: f64 = moving.iter().map(|&v| boxes.room(v, values[v], missing)).sum();
         if total != 0.0 {
             let share = (missing / total).min(1.0);
             for v in moving {
-                values[v] += share * room(problem, v, values[v], missing);
+                values[v] += share * boxes.room(v, values[v], missing);
             }
         }
     }
-    missing(values).abs() <= ROUNDING * scale.max(1.0)
+    (target - sum(values)).abs() <= ROUNDING * scale.max(1.0)
 }
 
-/// How far a variable can move in the direction of `missing`.
-fn room(problem: &smo::Problem, v: usize, value: f64, missing: f64) -> f64 {
-    let bound = if missing > 0.0 { problem.upper[v] } else { problem.lower[v] };
-    // An open side has as much room as anybody could want.
-    if bound.is_finite() { bound - value } else { missing }
-}
-
-/// Moves members all the way, those first whose gradient gains most by it, until nothing is missing.
-fn move_willing(
-    problem: &smo::Problem,
-    members: &[usize],
-    mut missing: f64,
-    gradient: &[f64],
-    values: &mut [f64],
-) {
+/// Moves variables all the way, those first whose gradient gains most by it, until nothing is
+/// missing.
+fn move_willing(boxes: Boxes<'_>, mut missing: f64, gradient: &[f64], values: &mut [f64]) {
     let loss = |v: usize| if missing > 0.0 { gradient[v] } else { -gradient[v] };
-    let mut order: Vec<(f64, usize)> = members
-        .iter()
-        .filter(|&&v| room(problem, v, values[v], missing) != 0.0)
-        .map(|&v| (loss(v), v))
+    let mut order: Vec<(f64, usize)> = (0..values.len())
+        .filter(|&v| boxes.room(v, values[v], missing) != 0.0)
+        .map(|v| (loss(v), v))
         .collect();
     order.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     for (_, v) in order {
-        let room = room(problem, v, values[v], missing);
+        let room = boxes.room(v, values[v], missing);
         if room.abs() >= missing.abs() {
             values[v] += missing;
             return;

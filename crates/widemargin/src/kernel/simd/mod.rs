@@ -10,6 +10,7 @@
 
 mod accumulate;
 mod columns;
+mod gather;
 mod lanes;
 mod linear_rows;
 pub(super) mod math;
@@ -25,6 +26,7 @@ mod x86;
 
 pub use accumulate::accumulate;
 pub use columns::accumulate_columns;
+pub use gather::{gather, mirror};
 pub(super) use lanes::{Family, Lanes};
 pub use linear_rows::{DenseRows, LinearRows, One, SparseRows, Stored, fetch};
 pub use multiply::{Weights, multiply};

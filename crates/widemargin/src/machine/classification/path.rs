@@ -80,8 +80,8 @@ struct Solved {
 impl Solved {
     fn new(solution: &Solution, held_out: Vec<f64>, seconds: f64) -> Self {
         let beta = &solution.beta;
-        let places: Vec<u32> =
-            (0..beta.len() as u32).filter(|&v| beta[v as usize] != 0.0).collect();
+        // Kept for long, hence without room to spare.
+        let places = smo::nonzero_places(beta)[..].to_vec();
         Self {
             coefficients: places.iter().map(|&v| beta[v as usize]).collect(),
             places,
@@ -109,6 +109,23 @@ impl Solved {
 }
 
 impl Svc {
+    /// How many kernel values, as a multiple of those among all rows of `data`, its paths over so
+    /// many penalties compute by themselves; `None` where they would rather read a table.
+    pub fn values_computed(&self, penalties: usize, data: &Dataset) -> Option<f64> {
+        if penalties < Paths::MANY_PENALTIES {
+            return Some(0.0);
+        }
+        let classifier = self.classifier(&RowsOf::all(data).ok()?, Earlier::NONE).ok()?;
+        let rows = classifier.class_rows(0..data.rows());
+        let sizes = classifier
+            .tasks()
+            .ok()?
+            .into_iter()
+            .map(|task| task.iter().map(|&(segment, _)| rows[segment].len()).sum::<usize>());
+        let all = data.rows() as f64 * data.rows() as f64;
+        sizes.map(|size| (size <= LARGEST_COMPUTED).then(|| size as f64 * size as f64 / all)).sum()
+    }
+
     /// Trains this machine with each of `penalties` (ascending) in the place of its own on each of
     /// `parts`, the rows of `data` to learn from; `asked` are rows outside each part that will be
     /// answered ([`Paths::winners`]). `earlier`, of the same classifier with another kernel on the
@@ -207,7 +224,7 @@ fn held_out(
 
 impl Paths<'_> {
     /// Penalties from which on computing a matrix whole pays: before, few of its rows are read.
-    pub const MANY_PENALTIES: usize = 3;
+    const MANY_PENALTIES: usize = 3;
 
     /// Whether solutions are those of the same problems but for the kernel.
     fn matches(&self, earlier: &PathStarts) -> bool {

@@ -46,7 +46,7 @@ impl Known {
         &self,
         part: usize,
         problem: &Problem,
-        solver: &PathSolver<M>,
+        solver: &mut PathSolver<M>,
         options: &Options,
     ) -> Option<Solution> {
         solver.confirm(problem, self.smaller.get(part)?, options)

@@ -18,13 +18,16 @@ use crate::context::{Context, Event};
 use crate::data::{ClassOrder, Dataset, Dense, Labels, Matrix};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelBlocks, Real, fill_table};
-use crate::machine::{
-    Machine, Model, PathStarts, Paths, Precision, Predictor, ScalingRule, Start, Svc,
-};
+use crate::machine::{Machine, Model, PathStarts, Precision, Predictor, ScalingRule, Start, Svc};
 use crate::solver::Status;
 
 /// Name of the stage that is reported.
 const STAGE: &str = "trainings";
+
+/// Feature products up to which computing a kernel value costs less than copying it from a table,
+/// and how many of them, as a multiple of all, trainings may compute.
+const CHEAP_PRODUCTS: usize = 32;
+const MOST_COMPUTED: f64 = 2.0;
 
 /// What trainings may have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -268,9 +271,11 @@ where
         let rows = self.data.rows();
         let bytes = rows.checked_mul(rows).and_then(|n| n.checked_mul(size_of::<T>()));
         let fits = bytes.is_some_and(|bytes| bytes <= self.context.cache_bytes());
-        // Paths of few penalties read few of the values.
-        let few = group.iter().all(|(_, machine)| machine.as_svc().is_some())
-            && ladders(group).iter().all(|ladder| ladder.len() < Paths::MANY_PENALTIES);
+        let computed: Option<f64> = ladders(group)
+            .iter()
+            .map(|ladder| ladder[0].1.as_svc()?.values_computed(ladder.len(), &self.data))
+            .sum();
+        let few = computed == Some(0.0);
         let kernel = group[0].1.kernel().filter(|kernel| **kernel != Kernel::Precomputed);
         let given: Option<Vec<Box<dyn Machine>>> =
             group.iter().map(|(_, machine)| machine.with_kernel(Kernel::Precomputed)).collect();
@@ -281,6 +286,11 @@ where
         let Ok(blocks) = KernelBlocks::<T>::new(kernel, self.data.features(), None, set) else {
             return self.train(&self.data, group, earlier);
         };
+        if blocks.products_per_value() <= CHEAP_PRODUCTS
+            && computed.is_some_and(|computed| computed <= MOST_COMPUTED)
+        {
+            return self.train(&self.data, group, earlier);
+        }
         fill_table(&blocks, rows, memory, self.context);
         let table = Dense::new(rows, rows, std::mem::take(memory))?;
         let data = self.data.clone().with_features(T::matrix(table))?;

@@ -100,7 +100,11 @@ pub fn solve<R: MatrixRows>(
         }
     };
     let (steps, blocks) = (run.steps, run.blocks);
-    finish(problem, state, Effort { status, violation, steps, blocks, entries: rows.computed() })
+    finish(
+        problem,
+        &mut state,
+        Effort { status, violation, steps, blocks, entries: rows.computed() },
+    )
 }
 
 /// How a descent whose fresh gradient shows `violation` ends; `None` when it must go on.
@@ -133,8 +137,8 @@ pub(super) struct Effort {
     pub(super) entries: u64,
 }
 
-/// The solution that a state with a fresh gradient stands for.
-pub(super) fn finish(problem: &Problem, state: State, effort: Effort) -> Solution {
+/// The solution that a state with a fresh gradient stands for; takes its point and gradient.
+pub(super) fn finish(problem: &Problem, state: &mut State, effort: Effort) -> Solution {
     let multipliers = state.multipliers(problem.settled);
     let objective = state.objective(&problem.linear);
     let outcome = Outcome {
@@ -146,7 +150,8 @@ pub(super) fn finish(problem: &Problem, state: State, effort: Effort) -> Solutio
         blocks: effort.blocks,
         kernel_rows: effort.entries,
     };
-    Solution { beta: state.beta, gradient: state.gradient, multipliers, outcome }
+    let (beta, gradient) = (std::mem::take(&mut state.beta), std::mem::take(&mut state.gradient));
+    Solution { beta, gradient, multipliers, outcome }
 }
 
 /// f at `beta`, given the product with the matrix.
@@ -208,7 +213,7 @@ impl Run<'_> {
                 Look::GoOn(extremes, violation) => (extremes, violation),
                 Look::End(ended) => return ended,
             };
-            let fresh = selector.select_fresh(state, &extremes, HELD_BATCH);
+            let fresh = selector.select_fresh(state, &extremes, HELD_BATCH, self.context);
             hold(rows, &fresh, held);
             let inner_tol = if fresh.is_empty() { tol } else { (SETTLED * violation).max(tol) };
             let there: Vec<bool> = held.iter().map(Option::is_some).collect();

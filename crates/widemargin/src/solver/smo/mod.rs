@@ -25,5 +25,5 @@ mod state;
 
 pub use decompose::solve;
 pub use path::{PathSolver, Point};
-pub use path_rows::{FetchedRows, PathRows, WholeMatrix};
+pub use path_rows::{FetchedRows, PathRows, WholeMatrix, nonzero_places};
 pub use problem::{Options, Problem, Solution};

@@ -11,12 +11,12 @@ use super::decompose::{
 };
 use super::face::descend_face;
 use super::inner::{InnerMatrix, padded};
-use super::path_rows::PathRows;
+use super::path_rows::{PathRows, nonzero_places};
 use super::problem::{Options, Problem, Solution};
 use super::select::{is_unsettled, worst_violators};
 use super::state::{Extremes, State, extremes_of};
 use crate::context::Context;
-use crate::kernel::Real;
+use crate::kernel::{Real, mirror};
 use crate::solver::Status;
 
 /// Fewest variables that may join the others at a time.
@@ -110,6 +110,9 @@ pub struct PathSolver<M: PathRows> {
     /// does not matter.
     compact: Vec<M::Value>,
     stride: usize,
+    /// Memory of the problem at hand, with the diagonal of the matrix, and of its active part.
+    whole: State,
+    part: State,
 }
 
 impl<M: PathRows> PathSolver<M> {
@@ -117,9 +120,19 @@ impl<M: PathRows> PathSolver<M> {
     /// `memory` is that of an earlier solver, or empty.
     pub fn new(matrix: M, most: usize, memory: Vec<M::Value>) -> Self {
         let (is_active, inside) = (vec![false; matrix.len()], vec![false; matrix.len()]);
-        let diagonal = (0..matrix.len()).map(|v| matrix.diagonal(v)).collect();
-        let (active, compact) = (Vec::new(), memory);
-        Self { matrix, diagonal, most, active, is_active, inside, compact, stride: 0 }
+        let diagonal: Vec<f64> = (0..matrix.len()).map(|v| matrix.diagonal(v)).collect();
+        Self {
+            matrix,
+            most,
+            active: Vec::new(),
+            is_active,
+            inside,
+            compact: memory,
+            stride: 0,
+            whole: State { diagonal: diagonal.clone(), ..State::default() },
+            part: State::default(),
+            diagonal,
+        }
     }
 
     /// Its memory, for the next solver.
@@ -172,6 +185,7 @@ impl<M: PathRows> PathSolver<M> {
         let at_once = JOIN.max(n / JOIN_SHARE);
         let is_new = start.beta.iter().all(|&beta| beta == 0.0);
         let mut state = self.state(problem, start);
+        let mut part = std::mem::take(&mut self.part);
         self.join(&state.inside())?;
         let (mut steps, mut blocks, mut confirmations) = (0, 0, 0);
         let (mut inner_tol, mut ended, mut is_fresh) = (f64::INFINITY, None, false);
@@ -180,7 +194,8 @@ impl<M: PathRows> PathSolver<M> {
             let violation = worst(&extremes);
             let mut expected = false;
             if ended.is_none() && violation > options.tol {
-                let fresh = worst_violators(&state, &extremes, at_once, |v| !self.is_active[v]);
+                let fresh =
+                    worst_violators(&state, &extremes, at_once, |v| !self.is_active[v], context);
                 let count = self.active.len() + fresh.len();
                 let slows = count > MANY_ACTIVE && count < n / TIMES_LARGER;
                 if slows || padded(count) > self.stride {
@@ -206,7 +221,7 @@ impl<M: PathRows> PathSolver<M> {
                 state.gradient = fresh_gradient(problem, &state.beta, product);
                 continue;
             }
-            let mut part = state.select(&self.active);
+            state.select_into(&self.active, &mut part);
             if inner_tol < NEARLY {
                 let left = options.max_iterations.saturating_sub(steps).min(INNER_STEPS);
                 steps += self.descend(&mut part, NEARLY, left, context);
@@ -237,12 +252,14 @@ impl<M: PathRows> PathSolver<M> {
             self.inside[v as usize] = true;
         }
         let effort = Effort { status, violation, steps, blocks, entries: 0 };
-        Some(finish(problem, state, effort))
+        let solution = finish(problem, &mut state, effort);
+        (self.whole, self.part) = (state, part);
+        Some(solution)
     }
 
     /// An earlier solution as that of `problem`, if its gradient shows it to be one.
     pub fn confirm(
-        &self,
+        &mut self,
         problem: &Problem,
         earlier: &Solution,
         options: &Options,
@@ -253,9 +270,11 @@ impl<M: PathRows> PathSolver<M> {
             return None;
         }
         let point = Point { beta: beta.clone(), gradient: gradient.clone() };
-        let state = self.state(problem, point);
+        let mut state = self.state(problem, point);
         let effort = Effort { status: Status::Solved, violation, steps: 0, blocks: 0, entries: 0 };
-        Some(finish(problem, state, effort))
+        let solution = finish(problem, &mut state, effort);
+        self.whole = state;
+        Some(solution)
     }
 
     /// Keeps only the active variables that were inside their boxes in a solution since the last
@@ -286,13 +305,17 @@ impl<M: PathRows> PathSolver<M> {
         }
     }
 
-    fn state(&self, problem: &Problem, point: Point) -> State {
-        let diagonal = match &problem.ridge {
-            Some(ridge) => self.diagonal.iter().zip(ridge).map(|(d, r)| d + r).collect(),
-            None => self.diagonal.clone(),
-        };
-        let mut state = State::new(problem, point.gradient, diagonal);
-        state.beta = point.beta;
+    /// The state of a problem at a point, in the memory of the one before.
+    fn state(&mut self, problem: &Problem, point: Point) -> State {
+        let mut state = std::mem::take(&mut self.whole);
+        let ridge_before = state.ridge.is_some();
+        state.begin(problem, point.beta, point.gradient);
+        if ridge_before || problem.ridge.is_some() || state.diagonal.is_empty() {
+            state.diagonal.clone_from(&self.diagonal);
+        }
+        if let Some(ridge) = &problem.ridge {
+            state.diagonal.iter_mut().zip(ridge).for_each(|(d, r)| *d += r);
+        }
         state
     }
 
@@ -301,8 +324,7 @@ impl<M: PathRows> PathSolver<M> {
     fn is_current(&self, problem: &Problem, state: &State, e: &Extremes, tol: f64) -> bool {
         let rises = |v: &usize| state.can_rise(*v) && -state.gradient[*v] >= e.up;
         let Some(v) = (0..state.len()).find(rises) else { return true };
-        let mut columns: Vec<u32> =
-            (0..state.len() as u32).filter(|&u| state.beta[u as usize] != 0.0).collect();
+        let mut columns = nonzero_places(&state.beta);
         let used = columns.len();
         if state.beta[v] == 0.0 {
             columns.push(v as u32);
@@ -361,13 +383,8 @@ impl<M: PathRows> PathSolver<M> {
             self.stride = stride;
         }
         let stride = self.stride;
-        let (old, new) = self.compact.split_at_mut(before * stride);
-        self.matrix.gather(&fresh, &self.active, new, stride);
-        for (i, row) in old.chunks_exact_mut(stride).enumerate() {
-            for (j, to) in row[before..count].iter_mut().enumerate() {
-                *to = new[j * stride + i];
-            }
-        }
+        self.matrix.gather(&fresh, &self.active, &mut self.compact[before * stride..], stride);
+        mirror(&mut self.compact[..count * stride], stride, before, count);
         Some(())
     }
 }

@@ -6,7 +6,7 @@
 
 use super::inner::padded;
 use crate::context::Context;
-use crate::kernel::{MatrixRows, Real, Reuse, accumulate};
+use crate::kernel::{MatrixRows, Real, Reuse, accumulate, gather};
 
 /// Rows of a large matrix fetched at a time.
 const FETCHED: usize = 256;
@@ -87,8 +87,7 @@ impl<T: Real> PathRows for WholeMatrix<'_, T> {
     }
 
     fn product(&self, beta: &[f64], context: &Context) -> Vec<f64> {
-        let places: Vec<u32> =
-            (0..beta.len() as u32).filter(|&v| beta[v as usize] != 0.0).collect();
+        let places = nonzero_places(beta);
         let coefficients: Vec<f64> = places.iter().map(|&v| beta[v as usize]).collect();
         let mut sums = vec![0.0; beta.len()];
         self.add_product(&places, &coefficients, &mut sums, context);
@@ -107,13 +106,20 @@ impl<T: Real> PathRows for WholeMatrix<'_, T> {
     }
 
     fn gather(&self, variables: &[u32], columns: &[u32], out: &mut [T], stride: usize) {
-        for (&v, out) in variables.iter().zip(out.chunks_mut(stride)) {
-            let row = self.row(v as usize);
-            for (place, &column) in out.iter_mut().zip(columns) {
-                *place = row[column as usize];
-            }
-        }
+        let rows: Vec<&[T]> = variables.iter().map(|&v| self.row(v as usize)).collect();
+        gather(&rows, columns, out, stride);
     }
+}
+
+/// Where numbers are not 0, ascending.
+pub fn nonzero_places(numbers: &[f64]) -> Vec<u32> {
+    let (mut places, mut count) = (vec![0; numbers.len()], 0);
+    for (v, &number) in numbers.iter().enumerate() {
+        places[count] = v as u32;
+        count += usize::from(number != 0.0);
+    }
+    places.truncate(count);
+    places
 }
 
 /// A matrix whose rows are fetched when they are needed.

@@ -11,6 +11,10 @@ use std::collections::VecDeque;
 
 use super::state::{Extremes, State};
 use crate::context::Context;
+use crate::kernel::{PlainLoop, run_plain};
+
+/// Variables that are looked at, and mostly passed over, together.
+const TOGETHER: usize = 8;
 
 /// A variable and by how much it violates the optimality conditions.
 type Candidate = (f64, u32);
@@ -140,8 +144,9 @@ impl Selector {
         state: &State,
         extremes: &[Extremes; 2],
         size: usize,
+        context: &Context,
     ) -> Vec<u32> {
-        let chosen = worst_violators(state, extremes, size, |v| !self.at_hand.has(v));
+        let chosen = worst_violators(state, extremes, size, |v| !self.at_hand.has(v), context);
         self.at_hand.take(&chosen);
         chosen
     }
@@ -161,25 +166,29 @@ pub(super) fn worst_violators(
     extremes: &[Extremes; 2],
     size: usize,
     admitted: impl Fn(usize) -> bool,
+    context: &Context,
 ) -> Vec<u32> {
     let (mut rising, mut falling) = (Vec::new(), Vec::new());
     let len = state.len();
     let (beta, gradient) = (&state.beta[..len], &state.gradient[..len]);
     let (lower, upper) = (&state.lower[..len], &state.upper[..len]);
-    for v in 0..len {
+    let mut take = |v: usize| {
         let Extremes { up, down } = extremes[state.group(v)];
         let value = -gradient[v];
-        // One branch that is rarely taken costs less than four that are now and then.
-        let rises = (value > down) & (beta[v] < upper[v]);
-        let falls = (value < up) & (beta[v] > lower[v]);
-        if rises | falls && admitted(v) {
-            if rises {
-                rising.push((value - down, v as u32));
-            }
-            if falls {
-                falling.push((up - value, v as u32));
-            }
+        if admitted(v) && value > down && beta[v] < upper[v] {
+            rising.push((value - down, v as u32));
         }
+        if admitted(v) && value < up && beta[v] > lower[v] {
+            falling.push((up - value, v as u32));
+        }
+    };
+    if state.group_count == 1 {
+        let violated = Violated { beta, gradient, lower, upper, extremes: extremes[0] };
+        for start in run_plain(context.instruction_set(), violated) {
+            (start..(start + TOGETHER).min(len)).for_each(&mut take);
+        }
+    } else {
+        (0..len).for_each(take);
     }
     keep_worst(&mut rising, size / 2);
     keep_worst(&mut falling, size / 2);
@@ -187,6 +196,45 @@ pub(super) fn worst_violators(
     chosen.sort_unstable();
     chosen.dedup();
     chosen
+}
+
+/// Where some of the next few variables of one group violate the optimality conditions.
+struct Violated<'a> {
+    beta: &'a [f64],
+    gradient: &'a [f64],
+    lower: &'a [f64],
+    upper: &'a [f64],
+    extremes: Extremes,
+}
+
+impl PlainLoop for Violated<'_> {
+    type Output = Vec<usize>;
+
+    #[inline(always)]
+    fn run(self) -> Vec<usize> {
+        let Extremes { up, down } = self.extremes;
+        let (beta, rest) = self.beta.as_chunks::<TOGETHER>();
+        let gradient = self.gradient.as_chunks::<TOGETHER>().0;
+        let lower = self.lower.as_chunks::<TOGETHER>().0;
+        let upper = self.upper.as_chunks::<TOGETHER>().0;
+        let mut starts = Vec::new();
+        for c in 0..beta.len() {
+            let (beta, gradient, lower, upper) = (&beta[c], &gradient[c], &lower[c], &upper[c]);
+            let mut any = false;
+            for lane in 0..TOGETHER {
+                let value = -gradient[lane];
+                any |= (value > down) & (beta[lane] < upper[lane]);
+                any |= (value < up) & (beta[lane] > lower[lane]);
+            }
+            if any {
+                starts.push(c * TOGETHER);
+            }
+        }
+        if !rest.is_empty() {
+            starts.push(beta.len() * TOGETHER);
+        }
+        starts
+    }
 }
 
 /// Lists the variables that violate by being too small, of those that `admitted` lets.
