@@ -43,6 +43,7 @@ struct Company<R> {
 
 impl<R: LinearRows> Company<R> {
     fn new(plan: &Plan, algorithm: Algorithm, rows: usize) -> Self {
+        let options = plan.options(plan.tolerance(algorithm));
         match plan.loss {
             Loss::Logistic => Self {
                 least: 1,
@@ -51,7 +52,7 @@ impl<R: LinearRows> Company<R> {
                 narrow: (4, solve_logistic_abreast::<4, R>),
                 wide: solve_logistic_abreast::<8, R>,
             },
-            _ if is_coarse(plan.tolerance(algorithm), rows) => Self {
+            _ if is_coarse(&options, rows) => Self {
                 least: 8,
                 most: [16, 16],
                 narrow: (8, solve_abreast_coarsely::<8, R>),

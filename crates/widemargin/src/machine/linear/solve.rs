@@ -6,6 +6,7 @@ use super::parameters::{Bias, LinearOptions, LinearSolver, Penalty};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::kernel::LinearRows;
+use crate::machine::parameters::Precision;
 use crate::solver::Outcome;
 use crate::solver::linear::{
     Columns, Loss, Options, Problem, Solution, solve_buckets, solve_dual, solve_logistic_dual,
@@ -111,6 +112,7 @@ impl Plan {
             max_passes: self.options.max_iterations.unwrap_or(MOST_PASSES),
             shrinking: self.options.shrinking,
             alone: self.functions < MANY_FUNCTIONS,
+            singles: self.options.precision == Precision::F32,
         }
     }
 

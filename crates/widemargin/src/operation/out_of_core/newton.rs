@@ -56,6 +56,7 @@ pub(super) fn run(
             max_passes: limit.saturating_sub(made),
             shrinking: false,
             alone: true,
+            singles: false,
         };
         let table = OnDisk { store, bias: task.bias, context, broken: Mutex::new(None) };
         let start = state.functions[f].weights.clone();

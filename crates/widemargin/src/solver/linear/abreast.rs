@@ -120,9 +120,9 @@ struct Proof {
     separable: f64,
 }
 
-/// Whether single precision is good for problems of this tolerance and that many rows.
-pub fn is_coarse(tol: f64, rows: usize) -> bool {
-    tol >= COARSE && rows <= MOST_COUNTED
+/// Whether single precision is good for problems of so many rows.
+pub fn is_coarse(options: &Options, rows: usize) -> bool {
+    options.singles && options.tol >= COARSE && rows <= MOST_COUNTED
 }
 
 /// Solves the problems of at most `L` classes, 8 or 16, in single precision, each from β = its start
@@ -405,7 +405,7 @@ pub(super) mod tests {
     }
 
     fn to(tol: f64) -> Options {
-        Options { tol, max_passes: 100_000, shrinking: true, alone: true }
+        Options { tol, max_passes: 100_000, shrinking: true, alone: true, singles: true }
     }
 
     #[test]

@@ -80,7 +80,7 @@ pub fn solve<R: LinearRows>(
     }
     let mut passes = Passes::new(options, context);
     let mut alpha = vec![0.0; rows.rows() * choices.count];
-    if is_coarse(options.tol, rows.rows()) {
+    if is_coarse(options, rows.rows()) {
         let mut descent = Descent::<R, f32>::new(rows, choices, alpha);
         if let Some(status) = descent.run(options, &mut passes, COARSE_PASSES) {
             return descent.solution(status, &passes);
@@ -419,7 +419,8 @@ mod tests {
         let rows = SparseRows::new(&contest.table, contest.table.values(), Some(1.0));
         let rivals = contest.rivals(Loss::Hinge);
         let choices = Choices { count: 5, right: rivals.codes, costs: rivals.rest_costs };
-        let options = Options { tol, max_passes: 100_000, shrinking: true, alone: true };
+        let options =
+            Options { tol, max_passes: 100_000, shrinking: true, alone: true, singles: true };
         let solution = solve(&rows, choices, &options, &Context::new());
         assert_eq!(solution.outcome.status, Status::Solved);
         solution

@@ -325,7 +325,8 @@ mod tests {
         let rows = SparseRows::new(&contest.table, contest.table.values(), Some(1.0));
         let lists = rows.lists().unwrap();
         let rivals = contest.rivals(Loss::Logistic);
-        let options = Options { tol: 1e-7, max_passes: 10_000, shrinking: true, alone: true };
+        let options =
+            Options { tol: 1e-7, max_passes: 10_000, shrinking: true, alone: true, singles: true };
         let context = Context::new();
         let together = solve::<8, _>(&rows, &lists, &rivals, 0..5, &options, &[None; 5], &context);
         let apart = solve::<4, _>(&rows, &lists, &rivals, 3..5, &options, &[None; 2], &context);

@@ -351,7 +351,8 @@ mod tests {
         let rows = DenseRows::new(&table, None, InstructionSet::detect());
         let upper: Vec<f64> = (0..count).map(|i| 0.5 + (i % 3) as f64).collect();
         let total = 0.3 * upper.iter().sum::<f64>();
-        let options = Options { tol: 1e-6, max_passes: 10_000, shrinking: true, alone: true };
+        let options =
+            Options { tol: 1e-6, max_passes: 10_000, shrinking: true, alone: true, singles: true };
         let half = solve(&rows, &upper, total, &options, &Context::new());
         let Solution { weights, dual, outcome } = half.solution;
         assert_eq!(outcome.status, Status::Solved);

@@ -167,6 +167,8 @@ pub struct Options {
     pub shrinking: bool,
     /// Whether the problem has the threads for itself; one of many over the same rows has one thread.
     pub alone: bool,
+    /// Whether a coarse solution may be found in single precision.
+    pub singles: bool,
 }
 
 /// Weights and what proves them.

@@ -433,7 +433,8 @@ mod tests {
         let sides: Vec<f64> = values.iter().map(|v| v.signum()).collect();
         let costs: Vec<f64> = (0..values.len()).map(|i| 0.02 * (1 + i % 3) as f64).collect();
         let rows = SparseRows::new(&csr, csr.values(), Some(1.0));
-        let options = Options { tol: 1e-8, max_passes: 1000, shrinking: true, alone: true };
+        let options =
+            Options { tol: 1e-8, max_passes: 1000, shrinking: true, alone: true, singles: true };
         let (one, two) = (Context::new(), Context::new().with_threads(2).unwrap());
         for (loss, targets) in [
             (Loss::Logistic, &sides),
