@@ -61,8 +61,8 @@ impl<R: LinearRows> Company<R> {
             _ => Self {
                 least: 1,
                 most: [8, 8],
-                narrow: (4, solve_abreast::<4, R>),
-                wide: solve_abreast::<8, R>,
+                narrow: (4, solve_abreast::<f64, 4, R>),
+                wide: solve_abreast::<f64, 8, R>,
             },
         }
     }

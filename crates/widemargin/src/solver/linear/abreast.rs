@@ -140,7 +140,7 @@ pub fn solve_coarsely<const L: usize, R: LinearRows>(
 ) -> Vec<Solution> {
     let coarse = Options { max_passes: options.max_passes.min(COARSE_PASSES), ..*options };
     let mut solutions =
-        descend::<f32, L, R>(rows, lists, rivals, classes.clone(), &coarse, starts, context);
+        solve::<f32, L, R>(rows, lists, rivals, classes.clone(), &coarse, starts, context);
     let fine = Options { max_passes: options.max_passes - coarse.max_passes, ..*options };
     if fine.max_passes == 0 {
         return solutions;
@@ -159,7 +159,7 @@ pub fn solve_coarsely<const L: usize, R: LinearRows>(
         let finite = |dual: &&[f64]| dual.iter().all(|beta| beta.is_finite());
         let starts: Vec<_> = before.iter().map(|s| Some(&s.dual[..]).filter(finite)).collect();
         let own = classes.start + at..classes.start + at + before.len();
-        let after = solve::<DOUBLES, R>(rows, lists, rivals, own, &fine, &starts, context);
+        let after = solve::<f64, DOUBLES, R>(rows, lists, rivals, own, &fine, &starts, context);
         for (before, after) in solutions[at..].iter_mut().zip(after) {
             let Outcome { iterations, blocks, .. } = before.outcome;
             *before = after;
@@ -171,22 +171,11 @@ pub fn solve_coarsely<const L: usize, R: LinearRows>(
     solutions
 }
 
-/// Solves the problems of at most `L` classes, 4 or 8, each from β = its start or 0.
+/// Solves the problems of at most `L` classes, as many as half a line of the cache holds or a whole
+/// one, each from β = its start or 0.
 ///
 /// The tolerance bounds the range of projected gradients of each problem.
-pub fn solve<const L: usize, R: LinearRows>(
-    rows: &R,
-    lists: &RowLists<'_>,
-    rivals: &Rivals<'_>,
-    classes: Range<usize>,
-    options: &Options,
-    starts: &[Option<&[f64]>],
-    context: &Context,
-) -> Vec<Solution> {
-    descend::<f64, L, R>(rows, lists, rivals, classes, options, starts, context)
-}
-
-fn descend<T: Real, const L: usize, R: LinearRows>(
+pub fn solve<T: Real, const L: usize, R: LinearRows>(
     rows: &R,
     lists: &RowLists<'_>,
     rivals: &Rivals<'_>,
@@ -454,7 +443,7 @@ pub(super) mod tests {
         let rivals = contest.rivals(Loss::Hinge);
         let options = Options { max_passes: COARSE_PASSES, ..to(COARSE) };
         let single =
-            descend::<f32, 8, _>(&rows, &lists, &rivals, 0..5, &options, &[None; 5], &context);
+            solve::<f32, 8, _>(&rows, &lists, &rivals, 0..5, &options, &[None; 5], &context);
         assert!(single.iter().any(|solution| !solution.outcome.status.is_solved()));
         let options = to(COARSE);
         let found =

@@ -41,6 +41,20 @@ impl Extremes {
     }
 }
 
+/// Gives every variable below `len` to one of the lanes.
+#[inline(always)]
+fn in_lanes(len: usize, mut take: impl FnMut(usize, usize)) {
+    let whole = len / LANES * LANES;
+    for start in (0..whole).step_by(LANES) {
+        for lane in 0..LANES {
+            take(lane, start + lane);
+        }
+    }
+    for v in whole..len {
+        take(v - whole, v);
+    }
+}
+
 /// m and M of variables of one group, in lanes that the compiler turns into vectors.
 pub(super) fn extremes_of(
     beta: &[f64],
@@ -51,22 +65,14 @@ pub(super) fn extremes_of(
     let len = beta.len();
     let (gradient, lower, upper) = (&gradient[..len], &lower[..len], &upper[..len]);
     let (mut up, mut down) = ([f64::NEG_INFINITY; LANES], [f64::INFINITY; LANES]);
-    let mut take = |lane: usize, v: usize| {
+    let take = |lane: usize, v: usize| {
         let value = -gradient[v];
         let rise = if beta[v] < upper[v] { value } else { f64::NEG_INFINITY };
         let fall = if beta[v] > lower[v] { value } else { f64::INFINITY };
         up[lane] = if rise > up[lane] { rise } else { up[lane] };
         down[lane] = if fall < down[lane] { fall } else { down[lane] };
     };
-    let whole = len / LANES * LANES;
-    for start in (0..whole).step_by(LANES) {
-        for lane in 0..LANES {
-            take(lane, start + lane);
-        }
-    }
-    for v in whole..len {
-        take(v - whole, v);
-    }
+    in_lanes(len, take);
     Extremes {
         up: up.into_iter().fold(f64::NEG_INFINITY, f64::max),
         down: down.into_iter().fold(f64::INFINITY, f64::min),
@@ -263,17 +269,9 @@ fn gap_of_boxes(state: &State, multiplier: f64) -> f64 {
     let (beta, gradient) = (&state.beta[..len], &state.gradient[..len]);
     let (lower, upper) = (&state.lower[..len], &state.upper[..len]);
     let mut sums = [0.0; LANES];
-    let mut take = |lane: usize, v: usize| {
+    let take = |lane: usize, v: usize| {
         sums[lane] += box_gap(beta[v], lower[v], upper[v], gradient[v] - multiplier);
     };
-    let whole = len / LANES * LANES;
-    for start in (0..whole).step_by(LANES) {
-        for lane in 0..LANES {
-            take(lane, start + lane);
-        }
-    }
-    for v in whole..len {
-        take(v - whole, v);
-    }
+    in_lanes(len, take);
     sums.iter().sum()
 }
