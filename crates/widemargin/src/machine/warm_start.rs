@@ -186,9 +186,15 @@ enum Among {
 fn settle(boxes: Boxes<'_>, target: f64, gradient: Option<&[f64]>, values: &mut [f64]) -> bool {
     let before = sum(values);
     let same_side = target != 0.0 && before != 0.0 && before.signum() == target.signum();
-    let factor = if same_side { target / before } else { 1.0 };
-    for (value, (lower, upper)) in values.iter_mut().zip(boxes.lower.iter().zip(boxes.upper)) {
-        *value = (*value * factor).max(*lower).min(*upper);
+    let is_multiple = same_side && (target - before).abs() > ROUNDING * target.abs();
+    let factor = if is_multiple { target / before } else { 1.0 };
+    for (value, (&lower, &upper)) in values.iter_mut().zip(boxes.lower.iter().zip(boxes.upper)) {
+        // A variable that rounding took off its bound would take a step to come back.
+        *value = (*value * factor).max(lower).min(upper);
+        *value =
+            if upper - *value <= ROUNDING * upper.abs().min(f64::MAX) { upper } else { *value };
+        *value =
+            if *value - lower <= ROUNDING * lower.abs().min(f64::MAX) { lower } else { *value };
     }
     let scale = values.iter().map(|value| value.abs()).sum::<f64>() + target.abs();
     for among in [Among::Inside, Among::Inside, Among::Used, Among::Used, Among::All] {
@@ -273,6 +279,19 @@ mod tests {
                 prop_assert!((0.0..=*upper + 1e-12).contains(value));
             }
         }
+    }
+
+    #[test]
+    fn a_multiple_of_a_point_at_its_bounds_is_at_them() {
+        let upper: Vec<f64> = (1..60).map(|i| 1.0 / f64::from(i)).collect();
+        let mut point = upper.clone();
+        point.iter_mut().skip(40).for_each(|value| *value *= 0.3);
+        let multiple: Vec<f64> = point.iter().map(|value| value / 0.7).collect();
+        let found = feasible(&problem(upper.clone(), point.clone()), multiple, None).unwrap();
+        assert_eq!(found[..40], upper[..40]);
+        assert!(found.iter().zip(&point).all(|(a, b)| (a - b).abs() < 1e-12));
+        let again = feasible(&problem(upper, point.clone()), point.clone(), None).unwrap();
+        assert_eq!(again, point);
     }
 
     #[test]
