@@ -78,7 +78,7 @@ def test_verbose_prints(capsys):
 
 def test_time_limit(hard):
     X, y = hard
-    model = SVC(C=1e6, gamma=0.5, tol=1e-7, max_time=0.3, precision="double")
+    model = SVC(C=1e6, gamma=0.01, tol=1e-7, max_time=0.3, precision="double")
     started = time.monotonic()
     with pytest.warns(ConvergenceWarning, match=r"terminated early \(max_time=0.3\)"):
         model.fit(X, y)
