@@ -1,10 +1,6 @@
 //! A part of a symmetric matrix: copies of some columns of rows.
 
 use super::Real;
-use super::linear_rows::fetch;
-
-/// Bytes of a line of the cache.
-const LINE: usize = 64;
 
 /// Rows whose lines stay in the cache while columns are written.
 const BLOCK: usize = 16;
@@ -17,13 +13,10 @@ pub fn gather<T: Real>(rows: &[&[T]], columns: &[u32], out: &mut [T], stride: us
     let Some(last) = columns.iter().copied().max() else { return };
     assert!(rows.iter().all(|row| (last as usize) < row.len()), "columns that exist");
     assert!(columns.len() <= stride, "room for every column");
-    for (r, out) in out.chunks_mut(stride).enumerate().take(rows.len()) {
-        if let Some(next) = rows.get(r + 1) {
-            (0..next.len()).step_by(LINE / size_of::<T>()).for_each(|at| fetch(next, at));
-        }
+    for (row, out) in rows.iter().zip(out.chunks_mut(stride)) {
         for (to, &column) in out[..columns.len()].iter_mut().zip(columns) {
             // SAFETY: no column is beyond the last, which every row has.
-            *to = unsafe { *rows[r].get_unchecked(column as usize) };
+            *to = unsafe { *row.get_unchecked(column as usize) };
         }
     }
 }

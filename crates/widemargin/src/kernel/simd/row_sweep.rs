@@ -137,6 +137,7 @@ pub fn row_values<T: Real, const L: usize>(
 
 /// The instructions whose vectors are no wider than `L`.
 fn fitting<T, const L: usize>(set: InstructionSet) -> InstructionSet {
+    const { assert!(L * size_of::<T>() >= 32, "room for a vector of AVX2") };
     let narrow = L * size_of::<T>() < 64;
     if narrow && set == InstructionSet::Avx512 { InstructionSet::Avx2 } else { set }
 }
