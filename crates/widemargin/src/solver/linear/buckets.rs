@@ -9,11 +9,13 @@
 //! alone: the answer has the same bits for any number of threads. After Jaggi et al. (CoCoA, 2014)
 //! and Ioannou, Mendler-Dünner and Parnell (SySCD, 2019).
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread;
+use std::time::Duration;
 
-use super::dual::{self, goal, movable, separable_cost, variables};
-use super::meeting::Meeting;
+use super::dual::{self, goal, movable, separable_cost, variable};
+use super::meeting::{Attendance, Meeting};
 use super::pace::Pace;
 use super::problem::{
     Loss, Options, Passes, Problem, Solution, add_scaled, inner, primal, squared_norm,
@@ -67,7 +69,7 @@ pub fn solve<R: LinearRows>(
     start: Option<&[f64]>,
     context: &Context,
 ) -> Solution {
-    let slots = Slots::new(variables(rows, problem, start));
+    let slots = Slots::new(rows.rows(), variable(rows, problem, start), context);
     let mut weights = match start {
         Some(_) => dual::weights(rows, slots.iter()),
         None => vec![0.0; rows.width()],
@@ -93,6 +95,7 @@ pub fn solve<R: LinearRows>(
             looked_at: movable.len(),
             longest: movable.len().div_ceil(BUCKETS),
         }),
+        waited: AtomicU64::new(0),
     };
     let mut lead = Lead {
         goal: goal(problem, options, start.is_some()),
@@ -183,13 +186,13 @@ impl Bucket {
         let Part { change, slope, curvature } = part;
         change.clear();
         change.extend_from_slice(weights);
-        let Roster { active, idle, .. } = &mut self.roster;
+        let Roster { active, rests } = &mut self.roster;
         let end = (self.next + order.per_round).min(active.len());
         let rows = &mut active[self.next..end];
         self.moved.clear();
         let mut recorder = Recorder::new(&team.slots, &mut self.moved, team.loss.tube());
         let (kept, violation) =
-            sweep(team.rows, &mut recorder, rows, idle, change, order.band, team.loss);
+            sweep(team.rows, &mut recorder, rows, rests, change, order.band, team.loss);
         (*slope, *curvature) = (recorder.slope, recorder.curvature);
         self.violation = self.violation.join(violation);
         active.copy_within(self.next..self.next + kept, self.kept);
@@ -240,6 +243,8 @@ struct Team<'a, R> {
     /// By bucket, of even and of odd rounds: one is read while the other is written.
     parts: [[RwLock<Part>; BUCKETS]; 2],
     order: RwLock<Order>,
+    /// Nanoseconds that threads have waited for each other in passes since the lead asked last.
+    waited: AtomicU64,
 }
 
 impl<R: LinearRows> Team<'_, R> {
@@ -266,7 +271,7 @@ impl<R: LinearRows> Team<'_, R> {
         mut weights: Vec<f64>,
         mut lead: Option<&mut Lead<'_>>,
     ) -> Vec<f64> {
-        let _attendance = meeting.attend();
+        let mut attendance = meeting.attend();
         let mut change = vec![0.0; weights.len()];
         loop {
             let order = *self.order.read().unwrap_or_else(PoisonError::into_inner);
@@ -276,13 +281,16 @@ impl<R: LinearRows> Team<'_, R> {
             let own = (member..BUCKETS).step_by(members);
             let mut buckets: Vec<(usize, MutexGuard<'_, Bucket>)> =
                 own.map(|number| (number, open(&self.buckets[number]))).collect();
-            let share = self.pass(&mut buckets, &order, meeting, &mut weights, &mut change);
+            attendance.waited = Duration::ZERO;
+            let share =
+                self.pass(&mut buckets, &order, &mut attendance, &mut weights, &mut change);
             drop(buckets);
-            meeting.wait();
+            self.waited.fetch_add(attendance.waited.as_nanos() as u64, Ordering::Relaxed);
+            attendance.wait();
             if let Some(lead) = &mut lead {
                 lead.decide(self, share);
             }
-            meeting.wait();
+            attendance.wait();
         }
     }
 
@@ -291,7 +299,7 @@ impl<R: LinearRows> Team<'_, R> {
         &self,
         buckets: &mut [(usize, MutexGuard<'_, Bucket>)],
         order: &Order,
-        meeting: &Meeting,
+        attendance: &mut Attendance<'_>,
         weights: &mut [f64],
         change: &mut [f64],
     ) -> f64 {
@@ -309,7 +317,7 @@ impl<R: LinearRows> Team<'_, R> {
                     bucket.round(self, order, weights, &mut part);
                 }
             }
-            meeting.wait();
+            attendance.wait();
             let [first, second] =
                 [0, 1].map(|b: usize| parts[b].read().unwrap_or_else(PoisonError::into_inner));
             for (c, (a, b)) in change.iter_mut().zip(first.change.iter().zip(&second.change)) {
@@ -327,8 +335,8 @@ impl<R: LinearRows> Team<'_, R> {
             shares += best;
         }
         for (_, bucket) in buckets {
-            let Bucket { roster, kept, moved, .. } = &mut **bucket;
-            roster.end_pass(*kept, &mut Recorder::new(&self.slots, moved, 0.0));
+            let Bucket { roster, kept, .. } = &mut **bucket;
+            roster.end_pass(*kept);
         }
         if rounds > 0 { shares / rounds as f64 } else { 1.0 }
     }
@@ -368,7 +376,8 @@ impl Lead<'_> {
         } else {
             order.band = Band::after(&violation, self.shrinking);
         }
-        let rest = self.pace.after(order.looked_at);
+        let waited = Duration::from_nanos(team.waited.swap(0, Ordering::Relaxed));
+        let rest = self.pace.after(order.looked_at, waited);
         order.stay = !rest && !self.done && self.stop.is_none();
         let some = first.roster.active.len().min(second.roster.active.len()) / EXCHANGED;
         first.roster.active[..some].swap_with_slice(&mut second.roster.active[..some]);

@@ -35,7 +35,8 @@ pub struct Descent {
 impl Descent {
     /// The dual of `problem` over `rows`, from β = `start` (cut to its bounds) or 0.
     pub fn new<R: LinearRows>(rows: &R, problem: &Problem<'_>, start: Option<&[f64]>) -> Self {
-        let variables = OwnVariables::new(variables(rows, problem, start).collect());
+        let variable = variable(rows, problem, start);
+        let variables = OwnVariables::new((0..rows.rows()).map(variable).collect());
         Self { variables, epsilon: problem.loss.tube(), loss: problem.loss }
     }
 
@@ -121,10 +122,10 @@ impl Descent {
         weights: &mut [f64],
         band: Band,
     ) -> Violation {
-        let Roster { active, idle, .. } = roster;
+        let Roster { active, rests } = roster;
         let (kept, violation) =
-            sweep(rows, &mut self.variables, active, idle, weights, band, self.loss);
-        roster.end_pass(kept, &mut self.variables);
+            sweep(rows, &mut self.variables, active, rests, weights, band, self.loss);
+        roster.end_pass(kept);
         violation
     }
 
@@ -200,14 +201,14 @@ pub fn solve<R: LinearRows>(
     Solution { weights, dual: descent.dual(), outcome }
 }
 
-/// The variables of the dual of `problem`, from β = `start` (cut to its bounds) or 0.
-pub(super) fn variables<R: LinearRows>(
+/// The variable of every row in the dual of `problem`, at its `start` (cut to its bounds) or 0.
+pub(super) fn variable<R: LinearRows>(
     rows: &R,
     problem: &Problem<'_>,
     start: Option<&[f64]>,
-) -> impl Iterator<Item = Variable> {
+) -> impl Fn(usize) -> Variable + Sync {
     let loss = problem.loss;
-    let variable = move |i: usize| {
+    move |i: usize| {
         let (target, cost) = (problem.targets[i], problem.costs[i]);
         let (bound, ridge) = match (loss.is_squared(), cost > 0.0) {
             (_, false) => (0.0, 0.0),
@@ -224,8 +225,7 @@ pub(super) fn variables<R: LinearRows>(
         let reach = if curvature > 0.0 { 1.0 / curvature } else { 0.0 };
         let target = target - problem.shift;
         Variable { beta, lower, upper, target, ridge, reach }
-    };
-    (0..rows.rows()).map(variable)
+    }
 }
 
 /// Σ βᵢxᵢ

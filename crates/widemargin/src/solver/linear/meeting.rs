@@ -6,6 +6,7 @@
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 /// Turns on the spot before a thread lets others run.
 const TURNS: u32 = 1 << 12;
@@ -32,17 +33,15 @@ impl Meeting {
         }
     }
 
-    /// Waits until all members have come; what they did before is seen by all after.
-    ///
-    /// # Panics
-    /// When another member has panicked.
-    pub(super) fn wait(&self) {
+    /// Waits until all members have come, and says how long.
+    fn wait(&self) -> Duration {
         let held = self.held.0.load(Ordering::Acquire);
         if self.arrived.0.fetch_add(1, Ordering::AcqRel) + 1 == self.members {
             self.arrived.0.store(0, Ordering::Relaxed);
             self.held.0.store(held.wrapping_add(1), Ordering::Release);
-            return;
+            return Duration::ZERO;
         }
+        let began = Instant::now();
         let mut turns = 0;
         while self.held.0.load(Ordering::Acquire) == held {
             assert!(!self.broken.load(Ordering::Relaxed), "another thread of the team panicked");
@@ -53,21 +52,36 @@ impl Meeting {
                 thread::yield_now();
             }
         }
+        began.elapsed()
     }
 
     /// Lets the others go when this thread panics before the guard is gone.
     pub(super) fn attend(&self) -> Attendance<'_> {
-        Attendance(self)
+        Attendance { meeting: self, waited: Duration::ZERO }
     }
 }
 
 /// A thread's promise to come to all meetings.
-pub(super) struct Attendance<'a>(&'a Meeting);
+pub(super) struct Attendance<'a> {
+    meeting: &'a Meeting,
+    /// For the others, so far.
+    pub(super) waited: Duration,
+}
+
+impl Attendance<'_> {
+    /// Waits until all members have come; what they did before is seen by all after.
+    ///
+    /// # Panics
+    /// When another member has panicked.
+    pub(super) fn wait(&mut self) {
+        self.waited += self.meeting.wait();
+    }
+}
 
 impl Drop for Attendance<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.0.broken.store(true, Ordering::Relaxed);
+            self.meeting.broken.store(true, Ordering::Relaxed);
         }
     }
 }
@@ -86,11 +100,12 @@ mod tests {
         thread::scope(|scope| {
             for own in &work {
                 scope.spawn(|| {
+                    let mut attendance = meeting.attend();
                     for round in 0..500 {
                         own.store(round + 1, Ordering::Relaxed);
-                        meeting.wait();
+                        attendance.wait();
                         assert!(work.iter().all(|w| w.load(Ordering::Relaxed) == round + 1));
-                        meeting.wait();
+                        attendance.wait();
                     }
                 });
             }
@@ -102,8 +117,7 @@ mod tests {
         let meeting = Meeting::new(2);
         let outcome = thread::scope(|scope| {
             let other = scope.spawn(|| {
-                let _attendance = meeting.attend();
-                meeting.wait();
+                meeting.attend().wait();
             });
             let failing = scope.spawn(|| {
                 let _attendance = meeting.attend();

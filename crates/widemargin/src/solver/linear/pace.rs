@@ -2,13 +2,17 @@
 //!
 //! Threads that meet every few microseconds gain nothing where they share processors with other
 //! work: whoever waits for one that does not run loses more than the second one adds. As the
-//! result does not depend on their number, it may change at any time; the time per row decides.
+//! result does not depend on their number, it may change at any time. Threads that hardly wait
+//! for each other stay; where they do wait, the time per row decides.
 
 use std::time::{Duration, Instant};
 
 /// How long a number of threads is tried, and how long the better one is kept.
 const TRIAL: Duration = Duration::from_millis(2);
 const STAY: Duration = Duration::from_millis(60);
+
+/// Threads that do the work of so many without waiting are better than one.
+const WORTHWHILE: f64 = 1.4;
 
 /// The choice between one thread and all.
 pub(super) struct Pace {
@@ -19,33 +23,44 @@ pub(super) struct Pace {
     /// When the first pass of the stretch was over; until then threads may still be on their way.
     began: Option<Instant>,
     length: Duration,
+    /// Rows since then, and for how long threads have waited for each other.
     rows: usize,
+    waited: Duration,
 }
 
 impl Pace {
     /// For up to so many threads.
     pub(super) fn new(most: usize) -> Self {
-        Self { most, alone: false, known: [f64::NAN; 2], began: None, length: TRIAL, rows: 0 }
+        let (rows, waited) = (0, Duration::ZERO);
+        Self { most, alone: false, known: [f64::NAN; 2], began: None, length: TRIAL, rows, waited }
     }
 
     /// Begins a stretch and says on how many threads.
     pub(super) fn begin(&mut self) -> usize {
-        (self.began, self.rows) = (None, 0);
+        (self.began, self.rows, self.waited) = (None, 0, Duration::ZERO);
         if self.alone { 1 } else { self.most }
     }
 
-    /// Counts the rows of a pass; whether the stretch is over and another number is to be chosen.
-    pub(super) fn after(&mut self, rows: usize) -> bool {
+    /// Counts the rows of a pass and how long all threads together waited in it; whether the stretch
+    /// is over and another number is to be chosen.
+    pub(super) fn after(&mut self, rows: usize, waited: Duration) -> bool {
         let Some(began) = self.began else {
             self.began = Some(Instant::now());
             return false;
         };
         self.rows += rows;
+        self.waited += waited;
         let taken = began.elapsed();
         if self.most == 1 || taken < self.length || self.rows == 0 {
             return false;
         }
         self.known[usize::from(self.alone)] = taken.as_secs_f64() / self.rows as f64;
+        let at_work = self.most as f64 - self.waited.as_secs_f64() / taken.as_secs_f64();
+        if !self.alone && at_work >= WORTHWHILE {
+            self.length = STAY;
+            self.begin();
+            return false;
+        }
         self.choose();
         true
     }
@@ -77,9 +92,10 @@ mod tests {
             let mut kept = 0;
             for _ in 0..2 {
                 let members = pace.begin();
-                assert!(!pace.after(1));
+                assert!(!pace.after(1, Duration::ZERO));
                 sleep(Duration::from_millis(3));
-                assert!(pace.after(if members == slow { 10 } else { 1000 }));
+                let waited = Duration::from_secs(1);
+                assert!(pace.after(if members == slow { 10 } else { 1000 }, waited));
                 kept = members;
             }
             assert_eq!(kept, 1);
@@ -91,8 +107,19 @@ mod tests {
     fn one_thread_is_never_interrupted() {
         let mut pace = Pace::new(1);
         assert_eq!(pace.begin(), 1);
-        assert!(!pace.after(1000));
+        assert!(!pace.after(1000, Duration::ZERO));
         sleep(Duration::from_millis(3));
-        assert!(!pace.after(1000));
+        assert!(!pace.after(1000, Duration::ZERO));
+    }
+
+    #[test]
+    fn threads_that_do_not_wait_are_not_interrupted() {
+        let mut pace = Pace::new(2);
+        assert_eq!(pace.begin(), 2);
+        for _ in 0..2 {
+            assert!(!pace.after(10, Duration::ZERO));
+            sleep(Duration::from_millis(3));
+        }
+        assert!(!pace.after(10, Duration::from_millis(1)));
     }
 }

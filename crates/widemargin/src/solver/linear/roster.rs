@@ -4,73 +4,74 @@
 //! then for three, then for seven as long as it is found so again: most looks of a hinge machine
 //! would be at such variables. Whoever believes to be done calls all of them back first.
 
-use super::variable::Variables;
-
 /// The longest rest, in passes.
-const LONGEST: usize = 7;
+const LONGEST: u8 = 7;
+
+/// Passes whose sleepers can be told apart.
+const NIGHTS: usize = LONGEST as usize + 1;
 
 /// The variables to look at in the next pass, and those at rest.
 pub(super) struct Roster {
     pub(super) active: Vec<u32>,
-    /// Variables that this pass found idle.
-    pub(super) idle: Vec<u32>,
+    pub(super) rests: Rests,
+}
+
+/// Variables that passes found idle.
+pub(super) struct Rests {
     /// Those that wake before a pass, by its number modulo the length of this list.
-    waking: [Vec<u32>; LONGEST + 1],
+    waking: [Vec<u32>; NIGHTS],
     pass: usize,
-    longest: usize,
+    longest: u8,
+}
+
+impl Rests {
+    /// Sends a variable to rest that rested for `nap` passes last; for how many it will now.
+    #[inline(always)]
+    pub(super) fn send(&mut self, i: u32, nap: u8) -> u8 {
+        let nap = (2 * nap + 1).min(self.longest);
+        self.waking[(self.pass + 1 + usize::from(nap)) % NIGHTS].push(i);
+        nap
+    }
 }
 
 impl Roster {
     /// All of a list are active; nobody will rest unless `shrinking`.
     pub(super) fn new(list: Vec<u32>, shrinking: bool) -> Self {
         let longest = if shrinking { LONGEST } else { 0 };
-        Self { active: list, idle: Vec::new(), waking: Default::default(), pass: 0, longest }
+        Self { active: list, rests: Rests { waking: Default::default(), pass: 0, longest } }
     }
 
     /// Makes all of a list active again.
     pub(super) fn call(&mut self, list: impl Iterator<Item = u32>) {
         self.active.clear();
         self.active.extend(list);
-        self.waking.iter_mut().for_each(Vec::clear);
+        self.rests.waking.iter_mut().for_each(Vec::clear);
     }
 
-    /// Ends a pass of which the first `kept` stay active: sends the idle ones to rest and wakes
-    /// those whose time has come.
-    pub(super) fn end_pass(&mut self, kept: usize, variables: &mut impl Variables) {
+    /// Ends a pass of which the first `kept` stay active: wakes those whose time has come.
+    pub(super) fn end_pass(&mut self, kept: usize) {
+        let Rests { waking, pass, .. } = &mut self.rests;
+        *pass += 1;
         self.active.truncate(kept);
-        self.pass += 1;
-        for i in self.idle.drain(..) {
-            let nap = (2 * usize::from(variables.nap(i as usize)) + 1).min(self.longest);
-            variables.set_nap(i as usize, nap as u8);
-            self.waking[(self.pass + nap) % (LONGEST + 1)].push(i);
-        }
-        self.active.append(&mut self.waking[self.pass % (LONGEST + 1)]);
+        self.active.append(&mut waking[*pass % NIGHTS]);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::Roster;
-    use crate::solver::linear::variable::{OwnVariables, Variable, Variables};
-
-    fn variables() -> OwnVariables {
-        let one =
-            Variable { beta: 0.0, lower: 0.0, upper: 1.0, target: 1.0, ridge: 0.0, reach: 1.0 };
-        OwnVariables::new(vec![one; 2])
-    }
 
     /// Passes in which variable 0 is looked at, if it is idle whenever it is and 1 never is.
     fn looks(shrinking: bool) -> Vec<usize> {
-        let mut variables = variables();
         let mut roster = Roster::new(vec![0, 1], shrinking);
-        let mut looks = Vec::new();
+        let (mut looks, mut nap) = (Vec::new(), 0);
         for pass in 0..24 {
             if roster.active.contains(&0) {
                 looks.push(pass);
-                roster.idle.push(0);
+                nap = roster.rests.send(0, nap);
             }
             roster.active = vec![1];
-            roster.end_pass(1, &mut variables);
+            roster.end_pass(1);
         }
         looks
     }
@@ -83,15 +84,13 @@ mod tests {
 
     #[test]
     fn a_call_wakes_everybody_once() {
-        let mut variables = variables();
         let mut roster = Roster::new(vec![0, 1], true);
-        roster.idle.push(0);
+        assert_eq!(roster.rests.send(0, 0), 1);
         roster.active = vec![1];
-        roster.end_pass(1, &mut variables);
-        assert_eq!(variables.nap(0), 1);
+        roster.end_pass(1);
         roster.call([0, 1].into_iter());
-        roster.end_pass(2, &mut variables);
-        roster.end_pass(2, &mut variables);
+        roster.end_pass(2);
+        roster.end_pass(2);
         assert_eq!(roster.active, [0, 1]);
     }
 }

@@ -2,8 +2,14 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
+use rayon::prelude::*;
+
 use super::variable::{Variable, Variables};
+use crate::context::Context;
 use crate::kernel::fetch;
+
+/// Variables that are worth being handed to a thread.
+const PIECE: usize = 1 << 10;
 
 /// One variable, alone in its cache line so that threads do not take lines from each other.
 #[repr(align(64))]
@@ -18,13 +24,22 @@ struct Slot {
 pub(super) struct Slots(Vec<Slot>);
 
 impl Slots {
-    pub(super) fn new(variables: impl Iterator<Item = Variable>) -> Self {
-        let slot = |fixed: Variable| Slot {
-            fixed,
-            beta: AtomicU64::new(fixed.beta.to_bits()),
-            nap: AtomicU8::new(0),
+    /// So many, made on the threads of the context.
+    pub(super) fn new(
+        count: usize,
+        variable: impl Fn(usize) -> Variable + Sync,
+        context: &Context,
+    ) -> Self {
+        let slot = |i: usize| {
+            let fixed = variable(i);
+            let beta = AtomicU64::new(fixed.beta.to_bits());
+            Slot { fixed, beta, nap: AtomicU8::new(0) }
         };
-        Self(variables.map(slot).collect())
+        if context.is_parallel() {
+            Self((0..count).into_par_iter().with_min_len(PIECE).map(slot).collect())
+        } else {
+            Self((0..count).map(slot).collect())
+        }
     }
 
     /// All of them, in order.

@@ -1,6 +1,7 @@
 //! One pass of dual coordinate descent.
 
 use super::problem::Loss;
+use super::roster::Rests;
 use super::variable::{Band, Variable, Variables, Violation, projected};
 use crate::kernel::LinearRows;
 
@@ -13,21 +14,21 @@ const AHEAD: usize = 4;
 const VARIABLES_AHEAD: usize = 12;
 
 /// A pass over the variables of a list, the first of which, as many as it says, stay active; those
-/// at a bound that they have no reason to leave go to `idle`.
+/// at a bound that they have no reason to leave are sent to rest.
 pub(super) fn sweep<R: LinearRows>(
     rows: &R,
     variables: &mut impl Variables,
     active: &mut [u32],
-    idle: &mut Vec<u32>,
+    rests: &mut Rests,
     weights: &mut [f64],
     band: Band,
     loss: Loss,
 ) -> (usize, Violation) {
     match loss {
         Loss::Tube(epsilon) | Loss::SquaredTube(epsilon) => {
-            sweep_shape(rows, variables, active, idle, weights, band, Tube(epsilon))
+            sweep_shape(rows, variables, active, rests, weights, band, Tube(epsilon))
         }
-        _ => sweep_shape(rows, variables, active, idle, weights, band, Side),
+        _ => sweep_shape(rows, variables, active, rests, weights, band, Side),
     }
 }
 
@@ -102,7 +103,7 @@ fn sweep_shape<R: LinearRows>(
     rows: &R,
     variables: &mut impl Variables,
     active: &mut [u32],
-    idle: &mut Vec<u32>,
+    rests: &mut Rests,
     weights: &mut [f64],
     band: Band,
     shape: impl Shape,
@@ -122,7 +123,8 @@ fn sweep_shape<R: LinearRows>(
         let Some(followed) = shape.follow(&v, gradient, band) else { continue };
         violation.see(followed);
         if followed == 0.0 {
-            idle.push(i as u32);
+            let nap = rests.send(i as u32, variables.nap(i));
+            variables.set_nap(i, nap);
             continue;
         }
         if variables.nap(i) > 0 {
