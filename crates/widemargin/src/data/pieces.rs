@@ -33,6 +33,15 @@ pub(crate) fn first_failing<T: Sync>(
     piece.map(|at| (at * PIECE, &list[at * PIECE..]))
 }
 
+/// What becomes of every element of a list.
+pub(crate) fn map<T: Sync, U: Send>(list: &[T], each: impl Fn(&T) -> U + Sync) -> Vec<U> {
+    if is_shared(list.len()) {
+        list.par_iter().with_min_len(PIECE).map(&each).collect()
+    } else {
+        list.iter().map(each).collect()
+    }
+}
+
 /// Two computations, side by side where both are over lists of such a length.
 pub(crate) fn join<A: Send, B: Send>(
     length: usize,
@@ -58,6 +67,7 @@ mod tests {
                 assert_eq!(first_failing(&list, below(list.len())), None);
                 let (start, rest) = first_failing(&list, below(2 * PIECE + 5)).unwrap();
                 assert_eq!((start, rest), (2 * PIECE, &list[2 * PIECE..]));
+                assert!(map(&list, |x| x + 1).into_iter().eq(1..=list.len()));
                 assert_eq!(join(list.len(), || 1, || 2), (1, 2));
             });
         }

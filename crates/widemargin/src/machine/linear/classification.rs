@@ -15,7 +15,7 @@ use super::parameters::{
 use super::rows::{ATTENDING, FeatureOrder, RowTask, with_rows};
 use super::solve::{Algorithm, Plan};
 use crate::context::Context;
-use crate::data::{ClassOrder, Classes, Dataset};
+use crate::data::{ClassOrder, Classes, Dataset, pieces};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, LinearRows};
 use crate::machine::fit::Machine;
@@ -101,11 +101,16 @@ impl LinearSvc {
         check_c(self.c)?;
         self.bias.validate()?;
         self.options.validate()?;
-        data.features().validate()?;
+        let (features, classes) = pieces::join(
+            data.rows(),
+            || data.features().validate(),
+            || data.labels().classes(self.class_order),
+        );
+        features?;
         if self.multiclass == LinearMulticlass::CrammerSinger && self.bias == Bias::Free {
             return Err(Error::parameter("bias", "none or a number with crammer-singer", "free"));
         }
-        let classes = data.labels().classes(self.class_order)?;
+        let classes = classes?;
         if classes.count() < 2 {
             let label = classes.names.first().map_or_else(String::new, ToString::to_string);
             return Err(Error::OneClass { label });

@@ -11,6 +11,7 @@ use super::classification::Fit;
 use super::rows::FeatureOrder;
 use super::solve::{Algorithm, Plan, Start};
 use crate::context::{Context, Event, SolvedFunction};
+use crate::data::pieces;
 use crate::error::Result;
 use crate::kernel::{LinearRows, RowLists};
 use crate::solver::linear::{
@@ -231,7 +232,7 @@ impl Fit<'_> {
     /// One number for rows of class `f`, another for the rest.
     fn by_side(&self, f: usize, own: f64, rest: f64) -> Vec<f64> {
         let side = |&code: &u32| if code as usize == f { own } else { rest };
-        self.classes.codes.iter().map(side).collect()
+        pieces::map(&self.classes.codes, side)
     }
 
     /// The weights of function `f` to begin with.

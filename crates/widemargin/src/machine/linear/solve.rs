@@ -246,9 +246,10 @@ fn balance(problem: &Problem<'_>) -> f64 {
     if !matches!(problem.loss, Loss::SquaredHinge | Loss::Logistic) {
         return 1.0;
     }
-    let mut sides = [0.0_f64; 2];
-    for (target, _) in problem.targets.iter().zip(problem.costs).filter(|(_, cost)| **cost > 0.0) {
-        sides[usize::from(*target > 0.0)] += 1.0;
+    let (mut all, mut first) = (0_usize, 0_usize);
+    for (target, cost) in problem.targets.iter().zip(problem.costs) {
+        all += usize::from(*cost > 0.0);
+        first += usize::from((*cost > 0.0) & (*target > 0.0));
     }
-    sides[0].min(sides[1]).max(1.0) / (sides[0] + sides[1]).max(1.0)
+    first.min(all - first).max(1) as f64 / all.max(1) as f64
 }

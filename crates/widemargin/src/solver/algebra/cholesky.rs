@@ -14,6 +14,10 @@ const PANEL: usize = 96;
 /// The order up to which a matrix is factored as one panel.
 const SMALL: usize = 192;
 
+/// Rows of a panel that are known before the others are brought up to date: as many as there are
+/// registers for their factors.
+const BAND: usize = 8;
+
 /// Rows of the rest that one task brings up to date.
 const TASK_ROWS: usize = 64;
 
@@ -146,23 +150,45 @@ impl PlainLoop for Corner<'_> {
     #[inline(always)]
     fn run(self) -> bool {
         let width = self.smallest.len();
-        for j in 0..width {
-            let (known, rest) = self.upper.split_at_mut((j + 1) * width);
-            let row = &mut known[j * width + j..];
-            if row[0].is_nan() || row[0] <= self.smallest[j] {
-                return false;
-            }
-            row[0] = row[0].sqrt();
-            let pivot = row[0];
-            row[1..].iter_mut().for_each(|entry| *entry /= pivot);
-            for (k, own) in rest.chunks_exact_mut(width).enumerate() {
-                let (factor, row) = (row[k + 1], &row[k + 1..]);
-                for (entry, other) in own[j + 1 + k..].iter_mut().zip(row) {
-                    *entry -= factor * other;
+        for top in (0..width).step_by(BAND) {
+            let bottom = (top + BAND).min(width);
+            let (known, rest) = self.upper.split_at_mut(bottom * width);
+            let band = &mut known[top * width..];
+            for j in top..bottom {
+                let (own, later) = band[(j - top) * width..].split_at_mut(width);
+                let row = &mut own[j..];
+                if row[0].is_nan() || row[0] <= self.smallest[j] {
+                    return false;
                 }
+                let pivot = row[0].sqrt();
+                row.iter_mut().for_each(|entry| *entry /= pivot);
+                row[0] = pivot;
+                for (k, other) in later.chunks_exact_mut(width).enumerate() {
+                    subtract(&mut other[j + 1 + k..], [row[k + 1]], [&row[k + 1..]]);
+                }
+            }
+            for (k, own) in (bottom..).zip(rest.chunks_exact_mut(width)) {
+                let row = |b: usize| &band[b * width + k..][..width - k];
+                // Only the last band is short, and nothing is below it.
+                let rows: [&[f64]; BAND] = std::array::from_fn(row);
+                subtract(&mut own[k..], rows.map(|row| row[0]), rows);
             }
         }
         true
+    }
+}
+
+/// Subtracts multiples of some rows.
+#[inline(always)]
+fn subtract<const N: usize>(own: &mut [f64], factors: [f64; N], rows: [&[f64]; N]) {
+    let length = own.len();
+    let rows = rows.map(|row| &row[..length]);
+    for (k, entry) in own.iter_mut().enumerate() {
+        let mut sum = 0.0;
+        for n in 0..N {
+            sum += factors[n] * rows[n][k];
+        }
+        *entry -= sum;
     }
 }
 

@@ -282,8 +282,7 @@ impl<R: LinearRows> Team<'_, R> {
             let mut buckets: Vec<(usize, MutexGuard<'_, Bucket>)> =
                 own.map(|number| (number, open(&self.buckets[number]))).collect();
             attendance.waited = Duration::ZERO;
-            let share =
-                self.pass(&mut buckets, &order, &mut attendance, &mut weights, &mut change);
+            let share = self.pass(&mut buckets, &order, &mut attendance, &mut weights, &mut change);
             drop(buckets);
             self.waited.fetch_add(attendance.waited.as_nanos() as u64, Ordering::Relaxed);
             attendance.wait();

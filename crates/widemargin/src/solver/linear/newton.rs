@@ -207,7 +207,8 @@ fn guess<R: LinearRows>(
     context: &Context,
 ) -> Option<Vec<f64>> {
     if is_worthwhile(rows.rows(), rows.width()) {
-        let sample = Sample::new(rows, problem, STRIDE, context.seed());
+        let products = Products::new(rows, options.alone, context);
+        let sample = Sample::new(rows, &products, problem, STRIDE, context.seed());
         let problem = sample.problem(problem.loss);
         let options = Options { tol: options.tol.max(COARSE), ..*options };
         return Some(descend(&sample, &problem, &options, None, free_bias, context).weights);

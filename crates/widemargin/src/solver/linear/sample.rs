@@ -1,6 +1,9 @@
 //! Some rows of a table in the place of all, for a first guess of the weights.
 
+use std::ops::Range;
+
 use super::problem::{Loss, Problem};
+use super::table::Table;
 use crate::kernel::LinearRows;
 use crate::random::Generator;
 
@@ -28,31 +31,43 @@ pub(super) struct Sample<'a, R> {
 }
 
 impl<'a, R: LinearRows> Sample<'a, R> {
-    /// A row at random out of about every `stride`.
-    pub(super) fn new(rows: &'a R, problem: &Problem<'_>, stride: usize, seed: u64) -> Self {
+    /// A row at random out of about every `stride` of each part of a table.
+    pub(super) fn new(
+        rows: &'a R,
+        table: &impl Table,
+        problem: &Problem<'_>,
+        stride: usize,
+        seed: u64,
+    ) -> Self {
         let sided = problem.loss.tube() == 0.0;
         let side = |i: usize| usize::from(sided && problem.targets[i] > 0.0);
-        let second: usize = (0..rows.rows()).map(side).sum();
-        let sides = [rows.rows() - second, second];
-        let strides = strides(sides, stride);
-        let mut generator = Generator::new(seed);
-        // Rows of each side so far, where its next `stride` begin and the one chosen of those.
-        let (mut seen, mut next, mut chosen) = ([0; 2], [0; 2], [0; 2]);
-        let mut sample = Self { rows, picked: vec![], targets: vec![], costs: vec![] };
-        for i in 0..rows.rows() {
-            let s = side(i);
-            if seen[s] == next[s] {
-                chosen[s] = seen[s] + generator.below(strides[s].min(sides[s] - seen[s]));
-                next[s] += strides[s];
+        let second: usize = table.of_parts(|part| part.map(side).sum::<usize>()).iter().sum();
+        let strides = strides([rows.rows() - second, second], stride);
+        let pick = |part: Range<usize>| {
+            let mut generator = Generator::new(seed ^ (part.start as u64) << 32);
+            let mut picked = Vec::with_capacity(2 * part.len() / stride);
+            // How many rows of each side come before the next that is chosen, and how many of its
+            // `stride` then follow.
+            let mut before = strides.map(|stride| generator.below(stride));
+            let mut after = [0, 1].map(|s: usize| strides[s] - 1 - before[s]);
+            for i in part {
+                let s = side(i);
+                if before[s] > 0 {
+                    before[s] -= 1;
+                    continue;
+                }
+                picked.push(i as u32);
+                let chosen = generator.below(strides[s]);
+                before[s] = after[s] + chosen;
+                after[s] = strides[s] - 1 - chosen;
             }
-            if seen[s] == chosen[s] {
-                sample.picked.push(i as u32);
-                sample.targets.push(problem.targets[i]);
-                sample.costs.push(strides[s] as f64 * problem.costs[i]);
-            }
-            seen[s] += 1;
-        }
-        sample
+            picked
+        };
+        let picked = table.of_parts(pick).concat();
+        let targets = picked.iter().map(|&i| problem.targets[i as usize]).collect();
+        let cost = |&i: &u32| strides[side(i as usize)] as f64 * problem.costs[i as usize];
+        let costs = picked.iter().map(cost).collect();
+        Self { rows, picked, targets, costs }
     }
 
     /// The problem of the sample.

@@ -97,7 +97,8 @@ pub(super) fn solve<R: LinearRows>(
             let start = (start.to_vec(), None);
             return descend(rows, problem, penalty, *options, PROMISE, start, &charge, context).0;
         }
-        let sample = Sample::new(rows, problem, STRIDE, context.seed());
+        let products = Products::new(rows, options.alone, context);
+        let sample = Sample::new(rows, &products, problem, STRIDE, context.seed());
         let part = sample.problem(problem.loss);
         let coarse = Options { tol: COARSE, ..*options };
         let start = (vec![0.0; rows.width()], None);
@@ -486,7 +487,9 @@ mod tests {
         let costs = vec![2.0; targets.len()];
         let problem =
             Problem { loss: Loss::Logistic, targets: &targets, costs: &costs, shift: 0.0 };
-        let sample = Sample::new(&rows, &problem, STRIDE, 3);
+        let context = Context::new();
+        let products = Products::new(&rows, true, &context);
+        let sample = Sample::new(&rows, &products, &problem, STRIDE, 3);
         assert!(sample.rows().abs_diff(rows.rows() / STRIDE) < 60, "{}", sample.rows());
         let part = sample.problem(problem.loss);
         for side in [-1.0, 1.0] {
