@@ -14,6 +14,7 @@ use super::sample::{COARSE, STRIDE, Sample, is_worthwhile};
 use super::table::{Listed, Table};
 use super::tall::{Penalty, suits};
 use crate::context::Context;
+use crate::data::pieces;
 use crate::kernel::LinearRows;
 use crate::solver::Status;
 
@@ -284,7 +285,11 @@ impl<T: Table> Newton<'_, T> {
             (slopes, curvatures)
         };
         let (slopes, curvatures): (Vec<_>, Vec<_>) = self.table.of_parts(part).into_iter().unzip();
-        let (slopes, curvatures) = (Listed::joined(slopes), Listed::joined(curvatures));
+        let (slopes, curvatures) = pieces::join(
+            self.table.rows(),
+            || Listed::joined(slopes),
+            || Listed::joined(curvatures),
+        );
         let mut gradient = self.table.transposed(&slopes);
         for j in 0..gradient.len() {
             gradient[j] += self.charge[j] * self.weights[j];
