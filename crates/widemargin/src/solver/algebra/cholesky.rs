@@ -181,14 +181,20 @@ impl PlainLoop for Corner<'_> {
 /// Subtracts multiples of some rows.
 #[inline(always)]
 fn subtract<const N: usize>(own: &mut [f64], factors: [f64; N], rows: [&[f64]; N]) {
-    let length = own.len();
-    let rows = rows.map(|row| &row[..length]);
-    for (k, entry) in own.iter_mut().enumerate() {
-        let mut sum = 0.0;
+    let (own, own_rest) = own.as_chunks_mut::<8>();
+    let parts = rows.map(|row| row.as_chunks::<8>());
+    for (c, own) in own.iter_mut().enumerate() {
         for n in 0..N {
-            sum += factors[n] * rows[n][k];
+            let row = &parts[n].0[c];
+            for lane in 0..8 {
+                own[lane] -= factors[n] * row[lane];
+            }
         }
-        *entry -= sum;
+    }
+    for (k, entry) in own_rest.iter_mut().enumerate() {
+        for n in 0..N {
+            *entry -= factors[n] * parts[n].1[k];
+        }
     }
 }
 

@@ -16,8 +16,8 @@ use crate::kernel::LinearRows;
 /// Stored values below which one part is enough.
 const SMALL: usize = 1 << 15;
 
-/// Parts of larger tables.
-pub(super) const PARTS: usize = 8;
+/// Parts of larger tables: several for every thread, as processors are not equally fast.
+pub(super) const PARTS: usize = 16;
 
 /// The products of a table in memory.
 pub struct Products<'a, R> {
@@ -63,7 +63,7 @@ impl<'a, R: LinearRows> Products<'a, R> {
         work: impl Fn(usize, &mut [f64]) -> T + Sync,
     ) -> Vec<T> {
         if self.parallel {
-            let parts = list.par_chunks_mut(self.part).enumerate();
+            let parts = list.par_chunks_mut(self.part).with_max_len(1).enumerate();
             parts.map(|(p, list)| work(p * self.part, list)).collect()
         } else {
             let parts = list.chunks_mut(self.part).enumerate();
@@ -96,7 +96,8 @@ impl<'a, R: LinearRows> Products<'a, R> {
         };
         let parts = list.rows.chunks(part).zip(list.factors.chunks(part));
         if self.parallel {
-            let sums: Vec<_> = parts.collect::<Vec<_>>().into_par_iter().map(sum).collect();
+            let parts = parts.collect::<Vec<_>>().into_par_iter().with_max_len(1);
+            let sums: Vec<_> = parts.map(sum).collect();
             self.total(sums.into_iter())
         } else {
             self.total(parts.map(sum))
@@ -121,7 +122,8 @@ impl<R: LinearRows> Table for Products<'_, R> {
         let count = self.rows.rows();
         let range = |p: usize| (p * self.part).min(count)..((p + 1) * self.part).min(count);
         if self.parallel {
-            (0..self.parts).into_par_iter().map(|p| work(range(p))).collect()
+            let parts = (0..self.parts).into_par_iter().with_max_len(1);
+            parts.map(|p| work(range(p))).collect()
         } else {
             (0..self.parts).map(|p| work(range(p))).collect()
         }
@@ -134,7 +136,7 @@ impl<R: LinearRows> Table for Products<'_, R> {
             }
         };
         if self.parallel {
-            values.par_chunks_mut(self.part).enumerate().for_each(fill);
+            values.par_chunks_mut(self.part).with_max_len(1).enumerate().for_each(fill);
         } else {
             values.chunks_mut(self.part).enumerate().for_each(fill);
         }
