@@ -54,7 +54,7 @@ impl<R: LinearRows> Company<R> {
                 wide: solve_logistic_abreast::<8, R>,
             },
             _ if is_coarse(&options, rows) => Self {
-                least: 8,
+                least: 4,
                 most: [16, 16],
                 narrow: (8, solve_abreast_coarsely::<8, R>),
                 wide: solve_abreast_coarsely::<16, R>,
