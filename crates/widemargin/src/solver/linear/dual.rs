@@ -3,10 +3,12 @@
 //! With w = Σ βᵢxᵢ it minimises `½‖w‖² + Σ ½rᵢβᵢ² − tᵢβᵢ + ε|βᵢ|` within `lᵢ ≤ βᵢ ≤ uᵢ`, one βᵢ at a
 //! time in random order, setting aside those that sit at a bound (or at 0) with room to spare; the
 //! status is `Solved` only when a last pass over all rows, without steps, finds the tolerance kept.
-//! Where passes over a narrow table have cost as much as an interior-point method would, that goes on.
+//! Where passes over a narrow table have cost as much as an interior-point method would, that goes on;
+//! with a squared loss Newton's method does, after many passes over any table.
 //! Hsieh, Chang, Lin, Keerthi and Sundararajan (2008); Ho and Lin (2012) for tubes.
 
 use super::interior;
+use super::newton;
 use super::problem::{Loss, Options, Passes, Problem, Solution, primal, squared_norm};
 use super::products::Products;
 use super::roster::Roster;
@@ -23,6 +25,11 @@ pub(super) const MOST_RETURNS: u32 = 20;
 
 /// What a look at a variable costs beside its stored values, in theirs.
 const LOOK: usize = 16;
+
+/// Looks at every variable of a squared loss before Newton's method goes on, and what is asked of that.
+const MOST_LOOKS: u64 = 150;
+const NEWTON_TOLERANCE: f64 = 1e-6;
+const NEWTON_STEPS: u64 = 100;
 
 /// The dual of a problem, to be descended in one go or block by block.
 #[derive(Clone, Debug)]
@@ -129,6 +136,23 @@ impl Descent {
         violation
     }
 
+    /// The dual variables that another method finds, from these weights on.
+    fn finish_otherwise<R: LinearRows>(
+        &self,
+        rows: &R,
+        problem: &Problem<'_>,
+        options: &Options,
+        weights: &[f64],
+        context: &Context,
+    ) -> Option<Vec<f64>> {
+        if !self.loss.is_squared() {
+            let list = &self.variables.list;
+            return interior::solve(rows, list, self.epsilon, options.alone, context);
+        }
+        let options = Options { tol: NEWTON_TOLERANCE, max_passes: NEWTON_STEPS, ..*options };
+        Some(newton::solve(rows, problem, &options, Some(weights), false, context).dual)
+    }
+
     /// The violation where all rows have these values ⟨w, x⟩.
     fn look(&self, values: &[f64]) -> Violation {
         Violation::of(self.list(), values, self.epsilon)
@@ -181,8 +205,7 @@ pub fn solve<R: LinearRows>(
         }
         if stop.is_none() && passes.steps >= patience {
             patience = u64::MAX;
-            let list = &descent.variables.list;
-            if let Some(dual) = interior::solve(rows, list, descent.epsilon, options.alone, context)
+            if let Some(dual) = descent.finish_otherwise(rows, problem, options, &weights, context)
             {
                 weights = descent.move_to(rows, &dual);
                 roster.call(all.iter().copied());
@@ -262,11 +285,13 @@ pub(super) fn separable_cost(variables: impl Iterator<Item = Variable>, epsilon:
     variables.map(cost).sum()
 }
 
-/// Looks at variables that cost as much as an interior-point method.
+/// Looks at variables that cost as much as another method.
 fn patience<R: LinearRows>(rows: &R, loss: Loss) -> u64 {
+    if loss.is_squared() {
+        return MOST_LOOKS.saturating_mul(rows.rows() as u64);
+    }
     let look = 2 * rows.nonzeros() / rows.rows().max(1) + LOOK;
-    let exact = if loss.is_squared() { None } else { interior::work(rows) };
-    exact.map_or(u64::MAX, |work| work / look as u64)
+    interior::work(rows).map_or(u64::MAX, |work| work / look as u64)
 }
 
 /// When a descent of `problem`, from a start or from 0, may stop.
@@ -281,5 +306,38 @@ pub(super) fn goal(problem: &Problem<'_>, options: &Options, started: bool) -> G
             Goal::Sum(options.tol * at_zero.sum::<f64>())
         }
         _ => Goal::Range(options.tol),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::abreast::tests::Contest;
+    use super::*;
+    use crate::kernel::SparseRows;
+
+    #[test]
+    fn a_squared_loss_that_descent_does_not_end_is_ended_by_newton_s_method() {
+        let contest = Contest::new(12, 1000.0);
+        let rows = SparseRows::new(&contest.table, contest.table.values(), Some(1.0));
+        let (targets, costs) = contest.rivals(Loss::SquaredHinge).sides(1);
+        let context = Context::new();
+        let options = Options {
+            tol: 1e-3,
+            max_passes: 100_000,
+            shrinking: true,
+            alone: true,
+            singles: false,
+        };
+        for loss in [Loss::SquaredHinge, Loss::SquaredTube(0.1)] {
+            let problem = Problem { loss, targets: &targets, costs: &costs, shift: 0.0 };
+            let found = solve(&rows, &problem, &options, None, &context).outcome;
+            let exact = Options { tol: 1e-12, ..options };
+            let best = newton::solve(&rows, &problem, &exact, None, false, &context).outcome;
+            let looks = MOST_LOOKS * rows.rows() as u64;
+            let case = format!("{loss:?}: {found:?} for {best:?}");
+            assert!(found.status.is_solved() && found.violation <= options.tol, "{case}");
+            assert!(found.iterations > looks && found.iterations < 2 * looks, "{case}");
+            assert!((found.primal - best.primal).abs() < 1e-6 * best.primal, "{case}");
+        }
     }
 }
