@@ -9,10 +9,10 @@
 
 use std::hint::black_box;
 
+use widemargin::InstructionSet;
 use widemargin::data::{Csr, Dense, Matrix};
-use widemargin::kernel::{
-    InstructionSet, Kernel, KernelBlocks, Real, Weights, accumulate, multiply,
-};
+use widemargin::kernel::{Kernel, KernelBlocks};
+use widemargin::numeric::simd::{Real, Weights, accumulate, multiply};
 
 fn main() {
     let set = match std::env::args().nth(1) {

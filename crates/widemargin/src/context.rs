@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
-use crate::kernel::InstructionSet;
-use crate::solver::{Outcome, Status};
+use crate::numeric::InstructionSet;
+use crate::outcome::{Outcome, Status};
 
 /// Kernel-row cache used unless told otherwise, in bytes (as LIBSVM's `-m 200`, but larger).
 pub const DEFAULT_CACHE_BYTES: usize = 1 << 30;

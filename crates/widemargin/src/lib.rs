@@ -19,9 +19,12 @@ pub mod data;
 pub mod error;
 pub mod kernel;
 pub mod machine;
+pub mod numeric;
 pub mod operation;
-mod random;
+mod outcome;
 pub mod solver;
 
 pub use context::{CancelToken, Context, Event, Observer, SolvedFunction};
 pub use error::{Error, Result};
+pub use numeric::InstructionSet;
+pub use outcome::{Outcome, Status};

@@ -1,8 +1,9 @@
 //! Online machines against the batch machines, and the promises of their single steps.
 
 use proptest::prelude::*;
+use widemargin::InstructionSet;
 use widemargin::data::{Dataset, Dense, Label, Labels, Matrix};
-use widemargin::kernel::{InstructionSet, Kernel};
+use widemargin::kernel::Kernel;
 use widemargin::machine::{
     AllInOne, Epochs, Lasvm, Machine, MulticlassSvc, OnlineSvc, Precision, Schedule, SolverOptions,
     Strategy as Choice, Svc,

@@ -6,8 +6,9 @@ use clarabel::solver::{
 };
 use proptest::prelude::*;
 use widemargin::Context;
+use widemargin::InstructionSet;
 use widemargin::data::{Dense, Matrix};
-use widemargin::kernel::{InstructionSet, Kernel, KernelBlocks, KernelRows, Reuse};
+use widemargin::kernel::{Kernel, KernelBlocks, KernelRows, Reuse};
 use widemargin::solver::Status;
 use widemargin::solver::smo::{Options, Problem, solve};
 

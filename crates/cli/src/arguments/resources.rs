@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use widemargin::Context;
-use widemargin::kernel::InstructionSet;
+use widemargin::InstructionSet;
 
 use super::value::{value, whole};
 use crate::failure::CommandResult;

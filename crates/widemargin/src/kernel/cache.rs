@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::Real;
 use super::pool::Buffer;
+use crate::numeric::simd::Real;
 
 /// Part of a kernel row, shared between the cache and its users.
 pub type Piece<T> = Arc<Buffer<T>>;

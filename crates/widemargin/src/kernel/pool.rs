@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use memmap2::MmapMut;
 
-use super::Real;
+use crate::numeric::simd::Real;
 
 /// Size of the first map in bytes, a huge page; later maps are twice the last.
 const FIRST_MAP: usize = 2 << 20;

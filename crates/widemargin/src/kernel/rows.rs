@@ -11,10 +11,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
 
+use super::KernelBlocks;
 use super::cache::{Piece, PieceCache};
 use super::pool::{Buffer, Pool};
-use super::{KernelBlocks, Real, accumulate, accumulate_columns};
 use crate::context::Context;
+use crate::numeric::simd::{Real, accumulate, accumulate_columns};
 
 /// Columns of a block that one task computes; those of [`PRODUCT_ROWS`] rows stay in the second-level
 /// cache.

@@ -2,8 +2,9 @@
 
 use rayon::prelude::*;
 
-use super::{KernelBlocks, Real};
+use super::KernelBlocks;
 use crate::context::Context;
+use crate::numeric::simd::Real;
 
 /// Rows of the table that one task computes.
 const TASK_ROWS: usize = 96;

@@ -9,7 +9,8 @@ use super::{Precision, SolverOptions};
 use crate::context::Context;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, KernelBlocks, KernelRows, Real, Reuse};
+use crate::kernel::{Kernel, KernelBlocks, KernelRows, Reuse};
+use crate::numeric::simd::Real;
 use crate::solver::adatron;
 
 /// Sweeps over the rows unless an iteration limit says otherwise.

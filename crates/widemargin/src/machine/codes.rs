@@ -4,7 +4,7 @@
 //! class is on, 0 leaves it out.
 
 use crate::error::{Error, Result};
-use crate::random::Generator;
+use crate::numeric::random::Generator;
 
 /// Most classes for which the exhaustive code (2^(k−1) − 1 columns) is used.
 const EXHAUSTIVE_CLASSES: usize = 7;

@@ -14,7 +14,8 @@ use super::warm_start::Earlier;
 use crate::context::Context;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, Real};
+use crate::kernel::Kernel;
+use crate::numeric::simd::Real;
 use crate::solver::smo;
 
 /// The one-class SVM; predicts 1 inside and −1 outside.

@@ -15,7 +15,8 @@ use super::vote::{elect, scores};
 use crate::context::Context;
 use crate::data::{Dense, Labels, Matrix};
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, KernelBlocks, ReadyMap, Real, Weights, multiply};
+use crate::kernel::{Kernel, KernelBlocks, ReadyMap};
+use crate::numeric::simd::{Real, Weights, multiply};
 
 /// Rows predicted by one task.
 const TASK_ROWS: usize = 256;

@@ -11,7 +11,8 @@ use super::preparation::Preparation;
 use crate::context::{Context, Event, SolvedFunction};
 use crate::data::{Csr, Dataset, Labels, Matrix};
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, KernelBlocks, KernelRows, Real, Reuse};
+use crate::kernel::{Kernel, KernelBlocks, KernelRows, Reuse};
+use crate::numeric::simd::Real;
 use crate::solver::{Outcome, smo};
 
 /// Pair steps allowed per sub-problem unless the user sets a limit (LIBSVM's rule, for block steps).

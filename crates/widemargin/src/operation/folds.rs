@@ -8,7 +8,7 @@ use crate::context::{Context, Event};
 use crate::data::{ClassOrder, Dataset};
 use crate::error::{Error, Result};
 use crate::machine::{Machine, MachineKind, Model};
-use crate::random::Generator;
+use crate::numeric::random::Generator;
 use crate::solver::Status;
 
 /// How rows are divided into folds.

@@ -122,7 +122,7 @@ mod tests {
     use crate::data::{Dense, Labels, Matrix};
     use crate::kernel::Kernel;
     use crate::machine::{Machine, Svc};
-    use crate::random::Generator;
+    use crate::numeric::random::Generator;
 
     fn clouds() -> Dataset {
         let mut generator = Generator::new(8);

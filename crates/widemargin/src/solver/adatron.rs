@@ -6,7 +6,8 @@
 
 use super::{Outcome, Status};
 use crate::context::Context;
-use crate::kernel::{MatrixRows, Real};
+use crate::kernel::MatrixRows;
+use crate::numeric::simd::Real;
 
 /// What is asked of the solver.
 #[derive(Clone, Copy, Debug)]

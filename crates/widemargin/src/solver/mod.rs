@@ -5,8 +5,8 @@ pub(crate) mod algebra;
 pub(crate) mod assignment;
 pub mod calibration;
 pub mod linear;
+pub mod pair_scan;
 pub mod s2do;
 pub mod smo;
-mod status;
 
-pub use status::{Outcome, Status};
+pub use crate::outcome::{Outcome, Status};

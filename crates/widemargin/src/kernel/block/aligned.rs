@@ -6,7 +6,7 @@
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
-use super::super::simd::Real;
+use crate::numeric::simd::Real;
 
 /// Bytes of a cache line.
 const LINE: usize = 64;

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use super::super::simd::Real;
 use super::{KernelBlocks, Queries};
 use crate::data::Matrix;
 use crate::error::Result;
+use crate::numeric::simd::Real;
 
 /// Left rows whose parts are held at the same time.
 const CHUNK: usize = 64;

@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::super::CustomKernel;
-use super::super::simd::Real;
 use crate::data::Matrix;
+use crate::numeric::simd::Real;
 
 /// Rows of a user's kernel; `rows[i]` is the row of the table that packed row i is.
 #[derive(Clone)]

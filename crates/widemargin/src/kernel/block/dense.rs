@@ -9,11 +9,11 @@
 
 use std::ops::Range;
 
-use super::super::InstructionSet;
-use super::super::simd::{Family, Lanes, Real, Task, Vector, dispatch};
 use super::aligned::Aligned;
 use super::pairing::{ChiSquared, Distance, Pairing, Product, Step};
 use super::transform::{Tile, Transform, finish};
+use crate::numeric::InstructionSet;
+use crate::numeric::simd::{Family, Lanes, Real, Task, Vector, dispatch};
 
 /// Vectors side by side in a panel.
 pub(super) const VECTORS: usize = 3;

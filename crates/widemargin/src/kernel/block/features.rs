@@ -1,7 +1,7 @@
 //! Which columns of the data the engine keeps, and where it places the origin.
 
-use super::super::simd::Real;
 use crate::data::Matrix;
+use crate::numeric::simd::Real;
 
 /// Marks a column that no packed row uses.
 const ABSENT: u32 = u32::MAX;

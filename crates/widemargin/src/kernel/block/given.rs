@@ -3,9 +3,9 @@
 use std::any::Any;
 use std::ops::Range;
 
-use super::super::simd::Real;
 use crate::data::{Dense, Matrix};
 use crate::error::{Error, Result};
+use crate::numeric::simd::Real;
 
 /// Mean length of runs of neighbouring columns from which runs are copied as a whole.
 const LONG_RUN: usize = 8;

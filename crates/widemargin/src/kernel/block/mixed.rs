@@ -9,11 +9,11 @@
 
 use std::ops::Range;
 
-use super::super::simd::{Family, Lanes, Real, Task, Vector};
 use super::aligned::Aligned;
 use super::dense::{Stripes, VECTORS};
 use super::sparse::SparseRows;
 use super::transform::{Tile, Transform, finish};
+use crate::numeric::simd::{Family, Lanes, Real, Task, Vector};
 
 /// A product of sparse left rows with packed dense rows.
 pub(super) struct MixedProduct<'a, 'b, T> {

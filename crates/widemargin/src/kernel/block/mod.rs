@@ -29,10 +29,11 @@ use self::combined::{Combination, Combined};
 use self::custom::{Custom, CustomRows};
 use self::given::{Given, GivenRows};
 use self::packed::{Packed, PackedRows};
-use super::simd::Real;
-use super::{InstructionSet, Kernel};
+use super::Kernel;
 use crate::data::Matrix;
 use crate::error::{Error, Result};
+use crate::numeric::InstructionSet;
+use crate::numeric::simd::Real;
 
 /// Rows packed for one kernel; computes blocks of its matrix, single-threaded.
 #[derive(Clone)]

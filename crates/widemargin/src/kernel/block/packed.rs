@@ -3,8 +3,7 @@
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use super::super::simd::{PlainLoop, Real, dispatch, run_plain};
-use super::super::{InstructionSet, Kernel};
+use super::super::Kernel;
 use super::dense::{DenseProduct, Shape, Stripes};
 use super::features::{Dropped, Features};
 use super::mixed::MixedProduct;
@@ -14,6 +13,8 @@ use super::survey::Survey;
 use super::transform::Transform;
 use crate::data::Matrix;
 use crate::error::{Error, Result};
+use crate::numeric::InstructionSet;
+use crate::numeric::simd::{PlainLoop, Real, dispatch, run_plain};
 
 /// Share of non-zeros below which rows are multiplied as sparse ones, whatever their storage was.
 const SPARSE_BELOW: f64 = 0.5;

@@ -3,7 +3,7 @@
 //! Every step is symmetric to the last bit, and the steps over sparse rows add exactly 0 where
 //! either feature is 0, so that a sum over the non-zeros of one row equals the sum over the other's.
 
-use super::super::simd::{Lanes, Real};
+use crate::numeric::simd::{Lanes, Real};
 
 /// The sum that a kernel needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,11 +11,11 @@
 
 use std::ops::Range;
 
-use super::super::InstructionSet;
-use super::super::simd::{Family, Lanes, Real, Task, Vector, dispatch};
 use super::aligned::Aligned;
 use super::pairing::{ChiSquaredShared, DistanceShared, Pairing, Product, Step};
 use super::transform::{Tile, Transform, finish};
+use crate::numeric::InstructionSet;
+use crate::numeric::simd::{Family, Lanes, Real, Task, Vector, dispatch};
 
 /// Vectors side by side in a panel.
 const VECTORS: usize = 4;

@@ -2,11 +2,12 @@
 
 use proptest::prelude::*;
 
-use super::super::simd::{Real, available};
-use super::super::{CustomKernel, InstructionSet, Kernel};
+use super::super::{CustomKernel, Kernel};
 use super::KernelBlocks;
 use crate::data::{Dense, Layout, Matrix};
 use crate::error::Error;
+use crate::numeric::InstructionSet;
+use crate::numeric::simd::{Real, available};
 
 /// A table with about `density` of its values not zero, all of them in 0..1 or in ±1.
 fn table(rows: usize, columns: usize, density: f64, signed: bool, seed: u64) -> Matrix {

@@ -9,8 +9,8 @@
 
 use std::ops::Range;
 
-use super::super::InstructionSet;
-use super::super::simd::{Family, Lanes, Real, Task, Vector, dispatch, math};
+use crate::numeric::InstructionSet;
+use crate::numeric::simd::{Family, Lanes, Real, Task, Vector, dispatch, math};
 
 /// The function of the sum and of one statistic of each row.
 #[derive(Clone, Copy, Debug)]

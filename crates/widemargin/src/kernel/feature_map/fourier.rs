@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::Matrix;
 use crate::error::{Error, Result};
-use crate::kernel::{InstructionSet, PlainLoop, Weights, multiply, run_plain};
-use crate::random::Generator;
+use crate::numeric::InstructionSet;
+use crate::numeric::random::Generator;
+use crate::numeric::simd::{PlainLoop, Weights, multiply, run_plain};
 
 /// Random Fourier features of a seed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

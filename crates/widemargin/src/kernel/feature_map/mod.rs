@@ -18,10 +18,10 @@ use serde::{Deserialize, Serialize};
 pub use fourier::FourierMap;
 pub use nystroem::NystroemMap;
 
-use super::InstructionSet;
 use crate::context::Context;
 use crate::data::{Dense, Matrix};
 use crate::error::{Error, Result};
+use crate::numeric::InstructionSet;
 
 /// Rows mapped by one task.
 const TASK_ROWS: usize = 256;

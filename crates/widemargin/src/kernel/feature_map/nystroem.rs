@@ -11,8 +11,10 @@ use serde::{Deserialize, Serialize};
 use super::list;
 use crate::data::{Csr, Matrix};
 use crate::error::{Error, Result};
-use crate::kernel::{InstructionSet, Kernel, KernelBlocks, Weights, multiply};
-use crate::random::Generator;
+use crate::kernel::{Kernel, KernelBlocks};
+use crate::numeric::InstructionSet;
+use crate::numeric::random::Generator;
+use crate::numeric::simd::{Weights, multiply};
 
 /// What is left of a diagonal of 1 when a row adds nothing new.
 const NOTHING_LEFT: f64 = 1e-6;

@@ -9,7 +9,8 @@ use super::rows::column_means;
 use crate::context::Context;
 use crate::data::{Dense, Matrix};
 use crate::error::Result;
-use crate::kernel::{Kernel, KernelBlocks, Queries, Real};
+use crate::kernel::{Kernel, KernelBlocks, Queries};
+use crate::numeric::simd::Real;
 
 /// Share of non-zeros from which rows are centred; below, the engine multiplies non-zeros only.
 const DENSE_FROM: f64 = 0.5;

@@ -16,7 +16,7 @@ pub use self::path::{PathStarts, Paths};
 use crate::context::{Context, Event};
 use crate::data::{ClassOrder, Classes, Dataset};
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, Real, Reuse};
+use crate::kernel::{Kernel, Reuse};
 use crate::machine::fit::machine_with_kernel;
 use crate::machine::model::{ClassTable, MachineKind, Model, Scheme};
 use crate::machine::parameters::{ClassWeights, Loss, Precision, SolverOptions};
@@ -24,6 +24,7 @@ use crate::machine::training::{
     Expansion, Layout, Packed, RowsOf, Spent, assemble, equivalent_nu, fill_up, report_solved,
 };
 use crate::machine::warm_start::Earlier;
+use crate::numeric::simd::Real;
 use crate::solver::{Outcome, smo};
 
 /// Support vector classification with penalty C.

@@ -15,11 +15,12 @@ use super::{Classifier, Svc, Task, penalty_problem};
 use crate::context::Context;
 use crate::data::{Dataset, Dense};
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, KernelRows, MatrixRows, Real, fill_table};
+use crate::kernel::{Kernel, KernelRows, MatrixRows, fill_table};
 use crate::machine::model::Model;
 use crate::machine::parameters::Precision;
 use crate::machine::training::{Expansion, Layout, RowsOf, Spent};
 use crate::machine::warm_start::Earlier;
+use crate::numeric::simd::Real;
 use crate::solver::smo::{self, FetchedRows, PathRows, PathSolver, Solution, WholeMatrix};
 use crate::solver::{Outcome, Status};
 

@@ -17,11 +17,12 @@ use super::solve::{Algorithm, Plan};
 use crate::context::Context;
 use crate::data::{ClassOrder, Classes, Dataset, pieces};
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, LinearRows};
+use crate::kernel::Kernel;
 use crate::machine::fit::Machine;
 use crate::machine::model::{MachineKind, Model, Training};
 use crate::machine::parameters::ClassWeights;
 use crate::solver::Outcome;
+use crate::solver::linear::rows::LinearRows;
 use crate::solver::linear::{
     Choices, Columns, Loss, Solution, needs_columns, solve_crammer_singer,
 };

@@ -10,11 +10,11 @@ use super::solve::{Algorithm, Plan};
 use crate::context::Context;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
-use crate::kernel::LinearRows;
 use crate::machine::Bias;
 use crate::machine::classification::check_nu;
 use crate::machine::fit::Machine;
 use crate::machine::model::{MachineKind, Model, Training};
+use crate::solver::linear::rows::LinearRows;
 use crate::solver::linear::{Half, Loss, solve_one_class};
 
 /// The linear one-class machine; predicts 1 inside and −1 outside.

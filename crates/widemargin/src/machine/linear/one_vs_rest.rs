@@ -13,7 +13,7 @@ use super::solve::{Algorithm, Plan, Start};
 use crate::context::{Context, Event, SolvedFunction};
 use crate::data::pieces;
 use crate::error::Result;
-use crate::kernel::{LinearRows, RowLists};
+use crate::solver::linear::rows::{LinearRows, RowLists};
 use crate::solver::linear::{
     Columns, Loss, Options, Rivals, Solution, is_coarse, solve_abreast, solve_abreast_coarsely,
     solve_logistic_abreast,

@@ -10,9 +10,9 @@ use super::solve::{Algorithm, Plan, Start};
 use crate::context::{Context, Event, SolvedFunction};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
-use crate::kernel::LinearRows;
 use crate::machine::fit::Machine;
 use crate::machine::model::{MachineKind, Model, Training};
+use crate::solver::linear::rows::LinearRows;
 use crate::solver::linear::{Loss, Solution};
 
 /// A linear regressor.

@@ -1,8 +1,10 @@
 //! The table of a machine as rows that linear solvers read: in place, or packed when that pays.
 
 use crate::data::{Csr, Matrix, pieces};
-use crate::kernel::{DenseRows, InstructionSet, LinearRows, One, Real, SparseRows, Stored};
 use crate::machine::parameters::Precision;
+use crate::numeric::InstructionSet;
+use crate::numeric::simd::Real;
+use crate::solver::linear::rows::{DenseRows, LinearRows, One, SparseRows, Stored};
 
 /// Features whose weights fit the first-level cache; beyond that their order matters where the
 /// rows are read again and again.

@@ -5,8 +5,10 @@ use std::ops::Range;
 use crate::context::Context;
 use crate::data::{Csr, Dense, Matrix};
 use crate::error::{Error, Result};
-use crate::kernel::{DenseRows, InstructionSet, LinearRows, Real};
 use crate::machine::model::Model;
+use crate::numeric::InstructionSet;
+use crate::numeric::simd::Real;
+use crate::solver::linear::rows::{DenseRows, LinearRows};
 
 /// The weights of a model, laid out for prediction.
 pub(in crate::machine) struct LinearScores {

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use super::parameters::{Bias, LinearOptions, LinearSolver, Penalty};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::kernel::LinearRows;
 use crate::machine::parameters::Precision;
 use crate::solver::Outcome;
+use crate::solver::linear::rows::LinearRows;
 use crate::solver::linear::{
     Columns, Loss, Options, Problem, Solution, solve_buckets, solve_dual, solve_logistic_dual,
     solve_newton, solve_sparse,

@@ -6,13 +6,14 @@ use super::AllInOne;
 use crate::context::Context;
 use crate::data::{ClassOrder, Classes, Dataset, Label, Labels, Matrix};
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, KernelBlocks, KernelRows, Real, Reuse};
+use crate::kernel::{Kernel, KernelBlocks, KernelRows, Reuse};
 use crate::machine::fit::Machine;
 use crate::machine::model::{
     ClassTable, DecisionFunction, MachineKind, Model, Part, Scheme, Training,
 };
 use crate::machine::parameters::{ClassWeights, Precision, SolverOptions};
 use crate::machine::preparation::Preparation;
+use crate::numeric::simd::Real;
 use crate::solver::s2do;
 
 /// An all-in-one multi-class support vector machine.

@@ -11,7 +11,7 @@ use crate::kernel::Kernel;
 use crate::machine::fit::Machine;
 use crate::machine::model::Model;
 use crate::machine::multiclass::AllInOne;
-use crate::random::Generator;
+use crate::numeric::random::Generator;
 use crate::solver::Status;
 
 /// Passes after which "until optimal" gives up.

@@ -17,7 +17,7 @@ use crate::machine::Precision;
 use crate::machine::fit::Machine;
 use crate::machine::model::Model;
 use crate::machine::two_class::{TwoClass, two_classes};
-use crate::random::Generator;
+use crate::numeric::random::Generator;
 use crate::solver::{Outcome, Status};
 
 /// Examples of each class that are processed first.

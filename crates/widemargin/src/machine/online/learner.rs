@@ -9,11 +9,11 @@ use super::store::{Ahead, Store};
 use crate::context::Context;
 use crate::data::{ClassOrder, Classes, Dataset, Dense, Label, Matrix};
 use crate::error::{Error, Result};
-use crate::kernel::InstructionSet;
 use crate::machine::MachineKind;
 use crate::machine::model::{Model, Training};
 use crate::machine::multiclass::{class_model, declared_classes};
-use crate::random::Generator;
+use crate::numeric::InstructionSet;
+use crate::numeric::random::Generator;
 use crate::solver::s2do::{Patterns, Pool};
 use crate::solver::{Outcome, Status};
 

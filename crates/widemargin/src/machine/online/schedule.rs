@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
-use crate::random::Generator;
+use crate::numeric::random::Generator;
 
 /// Share of a new rate in the running one.
 const DECAY: f64 = 0.05;

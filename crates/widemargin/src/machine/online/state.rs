@@ -7,8 +7,8 @@ use super::schedule::{Clock, Rates, Step, Strategy};
 use super::store::{Ahead, Store};
 use crate::data::Matrix;
 use crate::error::Result;
-use crate::kernel::{PlainLoop, Real, run_plain};
-use crate::random::Generator;
+use crate::numeric::random::Generator;
+use crate::numeric::simd::{PlainLoop, Real, run_plain};
 use crate::solver::s2do::{Changes, Patterns, Pool, Rule, WorkingSet};
 
 /// Number format of kernel values; scores are summed in double precision.

@@ -9,7 +9,9 @@ use std::ops::Range;
 use super::vectors::Vectors;
 use crate::data::Matrix;
 use crate::error::Result;
-use crate::kernel::{InstructionSet, Kernel, Real};
+use crate::kernel::Kernel;
+use crate::numeric::InstructionSet;
+use crate::numeric::simd::Real;
 
 /// Fillings remembered beyond twice the number of slots.
 const MEMORY: usize = 4096;

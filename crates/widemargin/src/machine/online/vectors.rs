@@ -9,7 +9,9 @@ use rayon::prelude::*;
 
 use crate::data::Matrix;
 use crate::error::Result;
-use crate::kernel::{InstructionSet, Kernel, KernelBlocks, Real};
+use crate::kernel::{Kernel, KernelBlocks};
+use crate::numeric::InstructionSet;
+use crate::numeric::simd::Real;
 
 /// Slots packed together.
 const CHUNK: usize = 256;

@@ -19,7 +19,7 @@ use crate::context::Context;
 use crate::data::{ClassOrder, Dataset, Labels};
 use crate::error::{Error, Result};
 use crate::machine::Machine;
-use crate::random::Generator;
+use crate::numeric::random::Generator;
 use crate::solver::Status;
 
 /// Rows that choose among the settings of a machine.

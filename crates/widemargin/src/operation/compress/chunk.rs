@@ -5,7 +5,9 @@ use super::element::{Element, table_of};
 use super::pool::Pool;
 use super::rule::Rule;
 use crate::error::Result;
-use crate::kernel::{InstructionSet, Kernel, KernelBlocks, Weights, multiply};
+use crate::kernel::{Kernel, KernelBlocks};
+use crate::numeric::InstructionSet;
+use crate::numeric::simd::{Weights, multiply};
 
 /// Vectors u of one block.
 pub(super) const COLUMNS: usize = 512;

@@ -12,7 +12,8 @@ use super::pool::Pool;
 use super::rule::Rule;
 use crate::data::Matrix;
 use crate::error::Result;
-use crate::kernel::{Kernel, KernelBlocks, PlainLoop, Real, Weights, multiply, run_plain};
+use crate::kernel::{Kernel, KernelBlocks};
+use crate::numeric::simd::{PlainLoop, Real, Weights, multiply, run_plain};
 use crate::solver::algebra::dot;
 
 /// Vectors z of one task.

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use crate::context::Context;
 use crate::data::{Dense, Matrix};
 use crate::error::Result;
-use crate::kernel::Real;
+use crate::numeric::simd::Real;
 
 /// A number that tables are made of.
 pub(super) trait Element: Real {

@@ -5,7 +5,8 @@
 //! ½. 1/r is fitted by 1 + c₁q + (c₂ + c₃t)q², 8 % off on average: enough to choose partners, which
 //! are then priced exactly.
 
-use crate::kernel::{InstructionSet, PlainLoop, run_plain};
+use crate::numeric::InstructionSet;
+use crate::numeric::simd::{PlainLoop, run_plain};
 
 /// c₁, c₂ and c₃.
 const FIT: [f32; 3] = [-0.4774, 8.2969, -6.7761];

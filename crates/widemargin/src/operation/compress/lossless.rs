@@ -83,7 +83,7 @@ fn depending(kernel: &Kernel, pool: &Pool, context: &Context) -> Result<Pool> {
 mod tests {
     use super::super::sums::sums;
     use super::*;
-    use crate::random::Generator;
+    use crate::numeric::random::Generator;
 
     #[test]
     fn values_stay_as_they_were() {

@@ -12,7 +12,7 @@ use super::rule::Rule;
 use crate::context::Context;
 use crate::data::Matrix;
 use crate::error::Result;
-use crate::kernel::{PlainLoop, Real, multiply, run_plain};
+use crate::numeric::simd::{PlainLoop, Real, multiply, run_plain};
 
 /// Vectors z of one task.
 const ROWS: usize = 64;

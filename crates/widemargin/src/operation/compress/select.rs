@@ -223,7 +223,7 @@ mod tests {
     use super::super::sums::gram;
     use super::*;
     use crate::kernel::Kernel;
-    use crate::random::Generator;
+    use crate::numeric::random::Generator;
 
     fn example(n: usize, duplicate: bool) -> (Pool, Vec<f64>) {
         let mut generator = Generator::new(n as u64);

@@ -5,7 +5,8 @@ use super::element::{Element, in_chunks, table_of};
 use super::pool::Pool;
 use crate::context::Context;
 use crate::error::Result;
-use crate::kernel::{Kernel, KernelBlocks, PlainLoop, Real, Weights, multiply, run_plain};
+use crate::kernel::{Kernel, KernelBlocks};
+use crate::numeric::simd::{PlainLoop, Real, Weights, multiply, run_plain};
 use crate::solver::algebra::Cholesky;
 
 /// Rows of one task.

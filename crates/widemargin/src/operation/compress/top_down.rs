@@ -13,7 +13,7 @@ use super::sums::reweigh;
 use crate::context::Context;
 use crate::error::Result;
 use crate::kernel::Kernel;
-use crate::random::Generator;
+use crate::numeric::random::Generator;
 use crate::solver::algebra::squared_distance;
 
 /// Starts for every vector.

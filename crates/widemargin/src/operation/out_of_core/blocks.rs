@@ -11,8 +11,8 @@ use super::train::Task;
 use crate::context::{Context, Event};
 use crate::data::chunks::{Chunk, ChunkStore};
 use crate::error::Result;
-use crate::kernel::LinearRows;
-use crate::random::Generator;
+use crate::numeric::random::Generator;
+use crate::solver::linear::rows::LinearRows;
 use crate::solver::linear::{BlockReport, Descent, LogisticDescent, Loss, Problem, conjugate};
 use crate::solver::{Outcome, Status};
 

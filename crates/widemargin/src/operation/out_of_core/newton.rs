@@ -15,8 +15,8 @@ use super::train::Task;
 use crate::context::Context;
 use crate::data::chunks::{Chunk, ChunkStore};
 use crate::error::{Error, Result};
-use crate::kernel::LinearRows;
 use crate::machine::newton_tolerance;
+use crate::solver::linear::rows::LinearRows;
 use crate::solver::linear::{Listed, Options, Problem, Products, Table, factor_bytes, newton_over};
 use crate::solver::{Outcome, Status};
 

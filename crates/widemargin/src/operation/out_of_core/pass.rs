@@ -5,8 +5,8 @@ use std::sync::mpsc::{channel, sync_channel};
 use crate::context::{Context, Event};
 use crate::data::chunks::{Chunk, ChunkStore, Room, Rows};
 use crate::error::Result;
-use crate::kernel::{LinearRows, One, SparseRows};
 use crate::solver::Status;
+use crate::solver::linear::rows::{LinearRows, One, SparseRows};
 
 /// Name of the stage that is reported.
 const STAGE: &str = "rows from disk";

@@ -17,8 +17,9 @@ use super::Split;
 use crate::context::{Context, Event};
 use crate::data::{ClassOrder, Dataset, Dense, Labels, Matrix};
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, KernelBlocks, Real, fill_table};
+use crate::kernel::{Kernel, KernelBlocks, fill_table};
 use crate::machine::{Machine, Model, PathStarts, Precision, Predictor, ScalingRule, Start, Svc};
+use crate::numeric::simd::Real;
 use crate::solver::Status;
 
 /// Name of the stage that is reported.

@@ -13,7 +13,7 @@ use crate::context::{Context, Event};
 use crate::data::{ClassOrder, Dataset, Labels};
 use crate::error::{Error, Result};
 use crate::machine::{Machine, ScalingRule};
-use crate::random::Generator;
+use crate::numeric::random::Generator;
 use crate::solver::Status;
 
 /// How points are chosen.

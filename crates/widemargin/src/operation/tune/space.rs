@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::error::{Error, Result};
 use crate::machine::Machine;
-use crate::random::Generator;
+use crate::numeric::random::Generator;
 
 /// A value of a parameter.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,7 +7,7 @@
 
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::random::Generator;
+use crate::numeric::random::Generator;
 use crate::solver::algebra::Cholesky;
 
 /// Lengths that are tried, in sides of the cube.

@@ -6,7 +6,8 @@ use super::dot;
 use crate::context::Context;
 use crate::data::{Dense, Matrix};
 use crate::error::Result;
-use crate::kernel::{Kernel, KernelBlocks, PlainLoop, run_plain};
+use crate::kernel::{Kernel, KernelBlocks};
+use crate::numeric::simd::{PlainLoop, run_plain};
 
 /// Columns factored before the rest is brought up to date.
 const PANEL: usize = 96;
@@ -267,7 +268,7 @@ pub(crate) fn add_products(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Generator;
+    use crate::numeric::random::Generator;
 
     #[test]
     fn the_factor_multiplies_back_and_solves() {

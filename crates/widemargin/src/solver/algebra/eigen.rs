@@ -87,7 +87,7 @@ fn signed(vector: &[f64]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Generator;
+    use crate::numeric::random::Generator;
 
     #[test]
     fn vectors_are_orthonormal_and_reproduce_the_matrix() {

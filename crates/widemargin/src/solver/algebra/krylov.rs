@@ -7,7 +7,7 @@
 use super::{dot, eigen_symmetric};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::random::Generator;
+use crate::numeric::random::Generator;
 
 /// Vectors of the space before a restart.
 const LARGEST_SPACE: usize = 160;

@@ -14,10 +14,12 @@ use super::dual::MOST_RETURNS;
 use super::problem::{Loss, Options, Passes, Problem, Solution, primal, squared_norm};
 use super::variable::{Band, Violation};
 use crate::context::Context;
-use crate::kernel::{
-    InstructionSet, LinearRows, Look, Real, RowLists, Seat, WeightTable, row_values, sweep,
+use crate::numeric::InstructionSet;
+use crate::numeric::random::Generator;
+use crate::numeric::simd::Real;
+use crate::solver::linear::rows::{
+    LinearRows, Look, RowLists, Seat, WeightTable, row_values, sweep,
 };
-use crate::random::Generator;
 use crate::solver::{Outcome, Status};
 
 /// The longest rest of an idle variable, in passes.
@@ -355,7 +357,7 @@ pub(super) mod tests {
     use super::super::dual;
     use super::*;
     use crate::data::Csr;
-    use crate::kernel::SparseRows;
+    use crate::solver::linear::rows::SparseRows;
 
     /// Sparse random rows of five classes, some without a cost.
     pub(in super::super) struct Contest {

@@ -5,7 +5,7 @@
 //! set.
 
 use super::problem::{Loss, Problem};
-use crate::kernel::exp_of_negative;
+use crate::numeric::simd::exp_of_negative;
 
 /// Rows whose losses are computed side by side.
 pub(super) const BLOCK: usize = 64;

@@ -27,9 +27,9 @@ use super::sweep::sweep;
 use super::table::Table;
 use super::variable::{Band, Goal, Violation};
 use crate::context::Context;
-use crate::kernel::LinearRows;
-use crate::random::Generator;
+use crate::numeric::random::Generator;
 use crate::solver::Status;
+use crate::solver::linear::rows::LinearRows;
 
 /// Buckets, and so the most threads that help. Four hinder each other so much that they take
 /// twice the steps.

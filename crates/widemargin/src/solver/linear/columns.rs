@@ -1,6 +1,6 @@
 //! A table by columns, for coordinate descent over the features.
 
-use crate::kernel::LinearRows;
+use crate::solver::linear::rows::LinearRows;
 
 /// The table by columns: rows and values of every feature.
 pub struct Columns {

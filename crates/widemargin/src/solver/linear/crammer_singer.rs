@@ -9,8 +9,9 @@
 use super::abreast::{COARSE_PASSES, is_coarse};
 use super::problem::{Loss, Options, Passes, Problem, Solution, squared_norm};
 use crate::context::Context;
-use crate::kernel::{LinearRows, PlainLoop, Real, WeightTable, fetch, run_plain};
-use crate::random::Generator;
+use crate::numeric::random::Generator;
+use crate::numeric::simd::{PlainLoop, Real, run_plain};
+use crate::solver::linear::rows::{LinearRows, WeightTable, fetch};
 use crate::solver::{Outcome, Status};
 
 /// Differences closer to 0 than this move nothing.
@@ -413,7 +414,7 @@ fn level(terms: &mut [f64], budget: f64) -> f64 {
 mod tests {
     use super::super::abreast::tests::Contest;
     use super::*;
-    use crate::kernel::SparseRows;
+    use crate::solver::linear::rows::SparseRows;
 
     fn solved(contest: &Contest, tol: f64) -> Solution {
         let rows = SparseRows::new(&contest.table, contest.table.values(), Some(1.0));

@@ -16,9 +16,9 @@ use super::sweep::sweep;
 use super::table::Table;
 use super::variable::{Band, BlockReport, Goal, OwnVariables, Variable, Violation};
 use crate::context::Context;
-use crate::kernel::LinearRows;
-use crate::random::Generator;
+use crate::numeric::random::Generator;
 use crate::solver::Status;
+use crate::solver::linear::rows::LinearRows;
 
 /// How often a descent that believed to be done is sent back by the last pass.
 pub(super) const MOST_RETURNS: u32 = 20;
@@ -313,7 +313,7 @@ pub(super) fn goal(problem: &Problem<'_>, options: &Options, started: bool) -> G
 mod tests {
     use super::super::abreast::tests::Contest;
     use super::*;
-    use crate::kernel::SparseRows;
+    use crate::solver::linear::rows::SparseRows;
 
     #[test]
     fn a_squared_loss_that_descent_does_not_end_is_ended_by_newton_s_method() {

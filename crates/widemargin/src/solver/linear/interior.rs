@@ -10,8 +10,8 @@ use super::products::Products;
 use super::table::{Listed, Table};
 use super::variable::Variable;
 use crate::context::Context;
-use crate::kernel::LinearRows;
 use crate::solver::algebra::Cholesky;
+use crate::solver::linear::rows::LinearRows;
 
 /// Steps at most.
 const MOST_STEPS: usize = 100;

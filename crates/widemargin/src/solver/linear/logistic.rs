@@ -10,9 +10,9 @@ use super::table::{Listed, Table};
 use super::tall::{Penalty, suits};
 use super::variable::BlockReport;
 use crate::context::Context;
-use crate::kernel::{LinearRows, fetch};
-use crate::random::Generator;
+use crate::numeric::random::Generator;
 use crate::solver::Status;
+use crate::solver::linear::rows::{LinearRows, fetch};
 
 /// Newton steps for one variable.
 pub(super) const MOST_STEPS: usize = 100;

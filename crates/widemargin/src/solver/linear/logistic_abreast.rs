@@ -11,9 +11,10 @@ use super::bends::log;
 use super::logistic::{FIRST_PRECISION, MOST_STEPS, finest_precision, least_variable};
 use super::problem::{Options, Passes, Problem, Solution, primal, squared_norm};
 use crate::context::Context;
-use crate::kernel::{LinearRows, PlainLoop, RowLists, WeightTable, fetch, row_values, run_plain};
-use crate::random::Generator;
+use crate::numeric::random::Generator;
+use crate::numeric::simd::{PlainLoop, run_plain};
 use crate::solver::Status;
+use crate::solver::linear::rows::{LinearRows, RowLists, WeightTable, fetch, row_values};
 
 /// Rows ahead of the current one that are fetched.
 const AHEAD: usize = 4;
@@ -317,7 +318,7 @@ mod tests {
     use super::super::logistic;
     use super::super::problem::Loss;
     use super::*;
-    use crate::kernel::SparseRows;
+    use crate::solver::linear::rows::SparseRows;
 
     #[test]
     fn problems_side_by_side_are_those_alone() {

@@ -23,6 +23,7 @@ mod preconditioner;
 mod problem;
 mod products;
 mod roster;
+pub mod rows;
 mod sample;
 mod slots;
 mod sparse_weights;

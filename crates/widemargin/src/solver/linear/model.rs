@@ -9,9 +9,10 @@ use rayon::prelude::*;
 use super::problem::add_scaled;
 use super::sparse_weights::{SMALLEST_MOVE, soft_step, violation};
 use crate::context::Context;
-use crate::kernel::{LinearRows, PlainLoop, run_plain};
-use crate::random::Generator;
+use crate::numeric::random::Generator;
+use crate::numeric::simd::{PlainLoop, run_plain};
 use crate::solver::algebra::Cholesky;
+use crate::solver::linear::rows::LinearRows;
 
 /// Parts of a sample, whose matrices are added up side by side.
 pub(super) const PARTS: usize = 4;

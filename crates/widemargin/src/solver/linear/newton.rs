@@ -15,8 +15,8 @@ use super::table::{Listed, Table};
 use super::tall::{Penalty, suits};
 use crate::context::Context;
 use crate::data::pieces;
-use crate::kernel::LinearRows;
 use crate::solver::Status;
+use crate::solver::linear::rows::LinearRows;
 
 /// A conjugate-gradient step that adds less than this share of the average step is the last.
 const LAST_STEP: f64 = 0.5;

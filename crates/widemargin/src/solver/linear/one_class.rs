@@ -9,8 +9,8 @@ use super::problem::{Options, Passes, Solution, squared_norm};
 use super::products::Products;
 use super::table::{Listed, Table};
 use crate::context::Context;
-use crate::kernel::LinearRows;
 use crate::solver::Status;
+use crate::solver::linear::rows::LinearRows;
 
 /// One in so many rows is moved between two looks at all gradients.
 const MOVED_SHARE: usize = 10;
@@ -339,8 +339,9 @@ fn offset(active: &[u32], alpha: &[f64], upper: &[f64], gradient: &[f64]) -> f64
 mod tests {
     use super::*;
     use crate::data::Dense;
-    use crate::kernel::{DenseRows, InstructionSet};
-    use crate::random::Generator;
+    use crate::numeric::InstructionSet;
+    use crate::numeric::random::Generator;
+    use crate::solver::linear::rows::DenseRows;
 
     #[test]
     fn rows_without_a_last_look_are_where_they_should_be() {

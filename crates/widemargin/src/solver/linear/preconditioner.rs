@@ -6,7 +6,7 @@
 use super::model::{LEAST_CHARGE, PARTS};
 use super::table::{Listed, Table};
 use crate::context::Context;
-use crate::random::Generator;
+use crate::numeric::random::Generator;
 use crate::solver::algebra::Cholesky;
 
 /// Weight of the diagonal of the Hessian; the rest is the identity.

@@ -11,7 +11,7 @@ use super::model::gram;
 use super::problem::add_scaled;
 use super::table::{Listed, Table};
 use crate::context::Context;
-use crate::kernel::LinearRows;
+use crate::solver::linear::rows::LinearRows;
 
 /// Stored values below which one part is enough.
 const SMALL: usize = 1 << 15;

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::problem::{Loss, Problem};
 use super::table::Table;
-use crate::kernel::LinearRows;
-use crate::random::Generator;
+use crate::numeric::random::Generator;
+use crate::solver::linear::rows::LinearRows;
 
 /// One in so many rows stands for all.
 pub(super) const STRIDE: usize = 8;

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::variable::{Variable, Variables};
 use crate::context::Context;
-use crate::kernel::fetch;
+use crate::solver::linear::rows::fetch;
 
 /// Variables that are worth being handed to a thread.
 const PIECE: usize = 1 << 10;

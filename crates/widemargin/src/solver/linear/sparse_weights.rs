@@ -10,9 +10,9 @@ use super::newton::conjugate;
 use super::problem::{Options, Passes, Problem, Solution};
 use super::tall::{Penalty, suits};
 use crate::context::Context;
-use crate::kernel::LinearRows;
-use crate::random::Generator;
+use crate::numeric::random::Generator;
 use crate::solver::Status;
+use crate::solver::linear::rows::LinearRows;
 
 /// Passes over the features for one quadratic model.
 const MOST_INNER: usize = 1000;

@@ -3,7 +3,7 @@
 use super::problem::Loss;
 use super::roster::Rests;
 use super::variable::{Band, Variable, Variables, Violation, projected};
-use crate::kernel::LinearRows;
+use crate::solver::linear::rows::LinearRows;
 
 /// Gradients closer to 0 than this move nothing.
 const NEGLIGIBLE: f64 = 1e-12;

@@ -13,8 +13,10 @@ use super::products::{PARTS, Products};
 use super::sample::{COARSE, STRIDE, Sample, is_worthwhile};
 use super::sparse_weights::{scaled_dual, violation};
 use crate::context::Context;
-use crate::kernel::{InstructionSet, LinearRows, PlainLoop, run_plain};
+use crate::numeric::InstructionSet;
+use crate::numeric::simd::{PlainLoop, run_plain};
 use crate::solver::Status;
+use crate::solver::linear::rows::LinearRows;
 
 /// Halvings of a step.
 const MOST_HALVINGS: usize = 20;
@@ -405,8 +407,8 @@ mod tests {
     use super::super::{newton, sparse_weights};
     use super::*;
     use crate::data::Csr;
-    use crate::kernel::SparseRows;
-    use crate::random::Generator;
+    use crate::numeric::random::Generator;
+    use crate::solver::linear::rows::SparseRows;
 
     /// Rows of a few features each, and a side or a value for every one.
     fn table(height: usize, width: usize) -> (Csr<f64>, Vec<f64>) {

@@ -1,6 +1,6 @@
 //! The variables of a dual, how far they are from optimal, and when that is near enough.
 
-use crate::kernel::fetch;
+use crate::solver::linear::rows::fetch;
 
 /// One variable of the dual and its piece of the problem.
 #[derive(Clone, Copy, Debug)]

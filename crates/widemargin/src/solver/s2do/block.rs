@@ -6,7 +6,7 @@
 use super::block_rows::BlockRows;
 use super::example::Example;
 use super::table::{Table, largest};
-use crate::kernel::{PlainLoop, Real};
+use crate::numeric::simd::{PlainLoop, Real};
 
 /// Examples whose violation is at least this share of the worst take a step before the next look at
 /// all of them.

@@ -12,7 +12,8 @@ use super::scores::{refresh, stream, update};
 use super::solve::{Ascent, scan};
 use super::table::Table;
 use crate::context::{Context, Event};
-use crate::kernel::{MatrixRows, Real, Reuse, Row, run_plain};
+use crate::kernel::{MatrixRows, Reuse, Row};
+use crate::numeric::simd::{Real, run_plain};
 use crate::solver::Status;
 
 /// A block has settled when its violation is this share of that of all examples.

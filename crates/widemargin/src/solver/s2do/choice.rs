@@ -6,7 +6,8 @@ use std::ops::Range;
 use super::pair::{Pair, gain_one};
 use super::patterns::{Patterns, Pool, Variable};
 use super::rule::{Components, Margin};
-use crate::kernel::{InstructionSet, PlainLoop, Real, run_plain};
+use crate::numeric::InstructionSet;
+use crate::numeric::simd::{PlainLoop, Real, run_plain};
 
 /// A working set.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -11,8 +11,8 @@ use super::solve::Ascent;
 use super::table::Table;
 use crate::context::{Context, Event};
 use crate::data::Matrix;
-use crate::kernel::{PlainLoop, run_plain};
-use crate::random::Generator;
+use crate::numeric::random::Generator;
+use crate::numeric::simd::{PlainLoop, run_plain};
 use crate::solver::Status;
 
 /// Visits in a row without a violation worth a step after which an example is set aside.

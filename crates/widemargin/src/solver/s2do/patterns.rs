@@ -7,7 +7,8 @@
 
 use super::rule::{Aggregation, Margin, Rule, sign};
 use super::table::add_coefficient;
-use crate::kernel::{InstructionSet, PlainLoop, Real, run_plain};
+use crate::numeric::InstructionSet;
+use crate::numeric::simd::{PlainLoop, Real, run_plain};
 
 /// A dual variable: a pattern and one of its classes.
 pub type Variable = (usize, usize);

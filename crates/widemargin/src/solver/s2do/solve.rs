@@ -7,7 +7,8 @@ use super::problem::{Options, Problem, Solution};
 use super::table::{Table, largest};
 use crate::context::Context;
 use crate::data::Matrix;
-use crate::kernel::{MatrixRows, PlainLoop, run_plain};
+use crate::kernel::MatrixRows;
+use crate::numeric::simd::{PlainLoop, run_plain};
 use crate::solver::{Outcome, Status};
 
 /// Fresh scores that may contradict the running ones before the answer is called almost solved.

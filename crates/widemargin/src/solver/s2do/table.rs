@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::example::Example;
 use super::rule::{Aggregation, Margin, Rule, sign};
-use crate::kernel::Real;
+use crate::numeric::simd::Real;
 
 /// Elements of independent maxima kept side by side.
 const LANES: usize = 16;

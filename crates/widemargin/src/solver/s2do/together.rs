@@ -7,7 +7,8 @@ use super::block::Block;
 use super::block_rows::BlockRows;
 use super::patterns::{Patterns, Variable};
 use super::table::Table;
-use crate::kernel::{InstructionSet, Real, accumulate_columns, run_plain};
+use crate::numeric::InstructionSet;
+use crate::numeric::simd::{Real, accumulate_columns, run_plain};
 
 /// Scores that are brought up to date at a time, so that they and the rows stay in the cache.
 const STRETCH: usize = 2048;

@@ -9,7 +9,8 @@ use super::problem::{Options, Problem, Solution};
 use super::select::{Selector, unsettled};
 use super::state::{Extremes, State};
 use crate::context::{Context, Event};
-use crate::kernel::{MatrixRows, Real, Reuse, Row, accumulate};
+use crate::kernel::{MatrixRows, Reuse, Row};
+use crate::numeric::simd::{Real, accumulate};
 use crate::solver::{Outcome, Status};
 
 /// Columns of the gradient one task brings up to date.

@@ -7,7 +7,7 @@
 use super::state::State;
 use crate::context::Context;
 use crate::error::Result;
-use crate::kernel::{Real, accumulate};
+use crate::numeric::simd::{Real, accumulate};
 use crate::solver::algebra::Cholesky;
 
 /// ε as a share of the mean of the diagonal: more than rounding in single precision takes away from

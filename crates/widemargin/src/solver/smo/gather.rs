@@ -4,7 +4,8 @@
 //! of the one before, which is in the processor's cache, instead of the long rows, which are not.
 
 use super::inner::{InnerRows, RowSource, padded};
-use crate::kernel::{MatrixRows, Real, Row};
+use crate::kernel::{MatrixRows, Row};
+use crate::numeric::simd::Real;
 
 /// The working set before, and the rows of its matrix that were needed.
 pub(super) struct Earlier<T: Real> {

@@ -6,7 +6,9 @@
 //! again.
 
 use super::inner::{InnerRows, RowSource, padded};
-use crate::kernel::{Buffer, InstructionSet, MatrixRows, Real, accumulate};
+use crate::kernel::{Buffer, MatrixRows};
+use crate::numeric::InstructionSet;
+use crate::numeric::simd::{Real, accumulate};
 
 /// Rows that all variables taking part have already.
 pub(super) struct Held;

@@ -7,9 +7,10 @@
 
 use std::ops::Range;
 
-use crate::kernel::{
-    Buffer, InstructionSet, PAIR_WIDTH, Real, Scan, best_partner, scan, shift_and_scan,
-};
+use crate::kernel::Buffer;
+use crate::numeric::InstructionSet;
+use crate::numeric::simd::Real;
+use crate::solver::pair_scan::{PAIR_WIDTH, Scan, best_partner, scan, shift_and_scan};
 
 /// Curvature below which a pair counts as flat (LIBSVM's τ).
 const FLAT: f64 = 1e-12;

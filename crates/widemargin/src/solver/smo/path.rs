@@ -16,7 +16,7 @@ use super::problem::{Options, Problem, Solution};
 use super::select::{is_unsettled, worst_violators};
 use super::state::{Extremes, State, extremes_of};
 use crate::context::Context;
-use crate::kernel::{Real, mirror};
+use crate::numeric::simd::{Real, mirror};
 use crate::solver::Status;
 
 /// Fewest variables that may join the others at a time.

@@ -6,7 +6,8 @@
 
 use super::inner::padded;
 use crate::context::Context;
-use crate::kernel::{MatrixRows, Real, Reuse, accumulate, gather};
+use crate::kernel::{MatrixRows, Reuse};
+use crate::numeric::simd::{Real, accumulate, gather};
 
 /// Rows of a large matrix fetched at a time.
 const FETCHED: usize = 256;

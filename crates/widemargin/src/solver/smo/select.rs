@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 use super::state::{Extremes, State};
 use crate::context::Context;
-use crate::kernel::{PlainLoop, run_plain};
+use crate::numeric::simd::{PlainLoop, run_plain};
 
 /// Variables that are looked at, and mostly passed over, together.
 const TOGETHER: usize = 8;

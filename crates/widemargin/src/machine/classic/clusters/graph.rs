@@ -8,7 +8,8 @@ use super::spectral::Affinity;
 use crate::context::Context;
 use crate::data::Matrix;
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, KernelBlocks, Weights, multiply};
+use crate::kernel::{Kernel, KernelBlocks};
+use crate::numeric::simd::{Weights, multiply};
 
 /// Largest table of all similarities, in bytes.
 const LARGEST: u128 = 4 << 30;

@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::machine::{Machine, Model};
-use crate::random::Generator;
+use crate::numeric::random::Generator;
 use crate::solver::Status;
 
 /// k-means clusters.

@@ -12,7 +12,7 @@ use super::super::rows::{column_means, column_scatters, table};
 use crate::context::Context;
 use crate::data::Matrix;
 use crate::error::{Error, Result};
-use crate::random::Generator;
+use crate::numeric::random::Generator;
 use crate::solver::Status;
 use crate::solver::algebra::squared_distance;
 

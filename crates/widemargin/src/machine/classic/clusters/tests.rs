@@ -3,7 +3,7 @@ use super::*;
 use crate::Context;
 use crate::data::{Dataset, Labels};
 use crate::machine::{ClassicPart, Machine, Model};
-use crate::random::Generator;
+use crate::numeric::random::Generator;
 
 fn clouds(rows: usize, clusters: usize) -> Dataset {
     let mut generator = Generator::new(4);

@@ -20,7 +20,7 @@ use crate::machine::training::support_table;
 use crate::machine::{
     Calibration, DecisionFunction, Machine, Model, Part, Precision, Scheme, SolverOptions, Svc,
 };
-use crate::random::Generator;
+use crate::numeric::random::Generator;
 use crate::solver::algebra::{Cholesky, dot, eigen_symmetric};
 
 /// Rows up to which every row is in the expansion.

@@ -45,7 +45,7 @@ fn the_best_direction_beats_random_ones() {
     let data = fixture();
     let model = Fisher::default().fit(&data, &Context::new()).unwrap();
     let best = part(&model).separability;
-    let mut generator = crate::random::Generator::new(1);
+    let mut generator = crate::numeric::random::Generator::new(1);
     let (delta, within) = ([3.25, 2.25], [[0.46875, 0.21875], [0.21875, 0.46875]]);
     for _ in 0..2000 {
         let w = [generator.normal(), generator.normal()];

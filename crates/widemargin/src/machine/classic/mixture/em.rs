@@ -8,7 +8,7 @@ use super::pass::{Blocks, Component, Second, Source, Sums, pass};
 use super::step::{Parameters, component_list, maximise};
 use crate::context::{Context, Event};
 use crate::error::{Error, Result};
-use crate::random::Generator;
+use crate::numeric::random::Generator;
 use crate::solver::Status;
 use crate::solver::algebra::Cholesky;
 

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::covariance::Factor;
 use crate::context::Context;
-use crate::kernel::{PlainLoop, exp_of_negative, run_plain};
+use crate::numeric::simd::{PlainLoop, exp_of_negative, run_plain};
 
 /// Rows of a block.
 pub(super) const ROWS: usize = 256;

@@ -4,7 +4,7 @@ use super::*;
 use crate::Context;
 use crate::data::{Dataset, Labels};
 use crate::machine::{ClassicPart, Machine, Mixtures, Model};
-use crate::random::Generator;
+use crate::numeric::random::Generator;
 
 /// Three ellipses that differ in size and direction.
 fn ellipses(rows: usize) -> Dataset {

@@ -11,7 +11,7 @@ use super::super::distances::Distances;
 use crate::context::Context;
 use crate::data::Matrix;
 use crate::error::Result;
-use crate::kernel::Real;
+use crate::numeric::simd::Real;
 use crate::solver::algebra::squared_distance;
 
 /// Rows whose products are held at a time.

@@ -120,7 +120,7 @@ fn mahalanobis_equals_euclid_on_whitened_rows_and_survives_a_constant_column() {
 
 #[test]
 fn the_search_follows_how_rows_lie() {
-    let mut generator = crate::random::Generator::new(5);
+    let mut generator = crate::numeric::random::Generator::new(5);
     // A curve and a cloud in twelve dimensions.
     let curve: Vec<f64> = (0..2000)
         .flat_map(|_| {

@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::data::Matrix;
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelBlocks};
-use crate::random::Generator;
+use crate::numeric::random::Generator;
 
 /// Rows of one block of windows.
 const BLOCK_ROWS: usize = 64;

@@ -8,8 +8,9 @@ use super::{Input, Window};
 use crate::context::Context;
 use crate::data::Matrix;
 use crate::error::Result;
-use crate::kernel::{Kernel, KernelBlocks, Weights, multiply};
+use crate::kernel::{Kernel, KernelBlocks};
 use crate::machine::probability::log_sum;
+use crate::numeric::simd::{Weights, multiply};
 use crate::solver::algebra::squared_distance;
 
 /// Rows whose windows are held at a time.

@@ -4,7 +4,7 @@ use super::*;
 use crate::Context;
 use crate::data::{Dataset, Dense, Labels};
 use crate::machine::{ClassicPart, Machine, Model};
-use crate::random::Generator;
+use crate::numeric::random::Generator;
 
 fn fixture() -> Dataset {
     let rows = vec![0., 0., 1., 0., 0., 1., 1., 1., 3., 2., 4., 2., 3., 3., 5., 4.];

@@ -5,12 +5,12 @@ use super::{Family, Lanes};
 
 /// Arrays of 128 bits, which compilers turn into vectors where there are any.
 #[derive(Clone, Copy)]
-pub(super) struct Portable;
+pub(crate) struct Portable;
 
 /// An array of elements treated as one value.
 #[derive(Clone, Copy)]
 #[repr(align(16))]
-pub(super) struct Array<T, const WIDTH: usize>([T; WIDTH]);
+pub(crate) struct Array<T, const WIDTH: usize>([T; WIDTH]);
 
 impl Family for Portable {
     type Single = Array<f32, 4>;

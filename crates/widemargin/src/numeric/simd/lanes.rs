@@ -96,7 +96,7 @@ pub trait Lanes: Copy {
 }
 
 /// Elements of the widest vector.
-pub(super) const MAX_WIDTH: usize = 16;
+pub(crate) const MAX_WIDTH: usize = 16;
 
 /// The vectors of one instruction set.
 pub trait Family: Copy + 'static {

@@ -6,7 +6,7 @@
 use std::ops::{Deref, DerefMut};
 
 use super::linear_rows::{One, Stored, fetch};
-use super::{Family, Lanes, Real, Vector};
+use crate::numeric::simd::{Family, Lanes, Real, Vector};
 
 /// Vectors of doubles that the widest row of weights takes in the narrowest family.
 pub(super) const MOST_VECTORS: usize = 8;

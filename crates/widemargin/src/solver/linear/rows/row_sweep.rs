@@ -6,7 +6,8 @@
 
 use super::linear_rows::{Stored, fetch};
 use super::row_lists::{InDouble, MOST_VECTORS, RowLists, Values, Wide};
-use super::{Family, InstructionSet, Lanes, Real, Task, Vector, dispatch};
+use crate::numeric::InstructionSet;
+use crate::numeric::simd::{Family, Lanes, Real, Task, Vector, dispatch};
 
 /// Rows ahead of the current one that are fetched.
 const AHEAD: usize = 4;

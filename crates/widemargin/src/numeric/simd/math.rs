@@ -112,7 +112,7 @@ fn reduce<V: Lanes>(x: V) -> (V, V) {
 
 /// 2^(x · factor) for x · factor ≤ 0, the product not being rounded where the processor can fuse.
 #[inline(always)]
-pub(in crate::kernel) fn exp2_of_product<V: Lanes>(x: V, factor: V) -> V {
+pub(crate) fn exp2_of_product<V: Lanes>(x: V, factor: V) -> V {
     let shift = x.fill(V::Element::SHIFT);
     let shifted = x.mul_add(factor, shift);
     let minus_whole = shift.sub(shifted);
@@ -124,7 +124,7 @@ pub(in crate::kernel) fn exp2_of_product<V: Lanes>(x: V, factor: V) -> V {
 
 /// tanh x = e / (e + 2) with e = exp(2x) − 1, which loses no digits near 0.
 #[inline(always)]
-pub(in crate::kernel) fn tanh<V: Lanes>(x: V) -> V {
+pub(crate) fn tanh<V: Lanes>(x: V) -> V {
     let one = x.fill(V::Element::UNIT);
     let size = x.abs().min(x.fill(V::Element::TANH_ONE));
     let (shifted, less_one) = reduce(size.add(size));
@@ -135,7 +135,7 @@ pub(in crate::kernel) fn tanh<V: Lanes>(x: V) -> V {
 
 /// xⁿ by repeated squaring
 #[inline(always)]
-pub(in crate::kernel) fn power<V: Lanes>(x: V, mut exponent: u32) -> V {
+pub(crate) fn power<V: Lanes>(x: V, mut exponent: u32) -> V {
     let mut result = x.fill(V::Element::UNIT);
     let mut square = x;
     while exponent > 0 {

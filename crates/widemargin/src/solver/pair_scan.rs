@@ -4,7 +4,11 @@
 //! Both work on vectors whose length is a multiple of [`PAIR_WIDTH`], the entries beyond the real
 //! ones being masked; a mask is 0 where an entry counts and −∞ where it does not.
 
-use super::{Family, InstructionSet, Lanes, Real, Task, Vector, dispatch};
+// Vector loads and stores of the two passes.
+#![allow(unsafe_code)]
+
+use crate::numeric::InstructionSet;
+use crate::numeric::simd::{Family, Lanes, Real, Task, Vector, dispatch};
 
 /// Multiple that the lengths of all vectors here must be of.
 pub const PAIR_WIDTH: usize = 16;
@@ -261,8 +265,8 @@ impl Task for Look<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::available;
     use super::*;
+    use crate::numeric::simd::available;
 
     /// Values that repeat, so that ties occur.
     fn numbers(seed: u64, n: usize) -> Vec<f64> {

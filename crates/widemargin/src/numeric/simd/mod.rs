@@ -12,35 +12,27 @@ mod accumulate;
 mod columns;
 mod gather;
 mod lanes;
-mod linear_rows;
-pub(super) mod math;
+pub(crate) mod math;
 mod multiply;
-mod pair;
 mod plain;
 mod portable;
 mod real;
-mod row_lists;
-mod row_sweep;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
 pub use accumulate::accumulate;
 pub use columns::accumulate_columns;
 pub use gather::{gather, mirror};
-pub(super) use lanes::{Family, Lanes};
-pub use linear_rows::{DenseRows, LinearRows, One, SparseRows, Stored, fetch};
+pub(crate) use lanes::{Family, Lanes};
 pub use multiply::{Weights, multiply};
-pub use pair::{PAIR_WIDTH, Scan, best_partner, scan, shift_and_scan};
 pub use plain::{PlainLoop, exp_of_negative, run_plain};
 pub use real::Real;
-pub(super) use real::Vector;
-pub use row_lists::{RowLists, Values, WeightTable};
-pub use row_sweep::{Look, Seat, Seen, row_values, sweep};
+pub(crate) use real::Vector;
 
 use super::InstructionSet;
 
 /// A loop to be compiled for every vector family.
-pub(super) trait Task {
+pub(crate) trait Task {
     /// What it returns.
     type Output;
 
@@ -52,7 +44,7 @@ pub(super) trait Task {
 }
 
 /// Runs `task` with the vectors of `set`, or with portable ones where the processor lacks them.
-pub(super) fn dispatch<K: Task>(set: InstructionSet, task: K) -> K::Output {
+pub(crate) fn dispatch<K: Task>(set: InstructionSet, task: K) -> K::Output {
     #[cfg(target_arch = "x86_64")]
     if set.is_available() {
         match set {
@@ -71,6 +63,6 @@ pub(super) fn dispatch<K: Task>(set: InstructionSet, task: K) -> K::Output {
 }
 
 #[cfg(test)]
-pub(super) fn available() -> impl Iterator<Item = InstructionSet> {
+pub(crate) fn available() -> impl Iterator<Item = InstructionSet> {
     InstructionSet::ALL.into_iter().filter(|set| set.is_available())
 }

@@ -7,8 +7,9 @@
 use std::sync::OnceLock;
 
 use super::row_lists::{RowLists, Values};
-use super::{Family, InstructionSet, Lanes, Real, Task, dispatch};
 use crate::data::{Csr, Dense, pieces};
+use crate::numeric::InstructionSet;
+use crate::numeric::simd::{Family, Lanes, Real, Task, dispatch};
 
 /// Rows that linear solvers multiply with weights.
 pub trait LinearRows: Sync {
@@ -460,8 +461,8 @@ impl<T: Real> Task for Add<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::available;
     use super::*;
+    use crate::numeric::simd::available;
 
     fn value(i: usize) -> f64 {
         ((i * 7919 % 1013) as f64 / 1013.0 - 0.5) as f32 as f64

@@ -6,36 +6,36 @@ use super::{Family, Lanes, Task};
 
 /// Calls `task` compiled for 128-bit vectors.
 #[target_feature(enable = "sse2")]
-pub(super) fn sse2<K: Task>(task: K) -> K::Output {
+pub(crate) fn sse2<K: Task>(task: K) -> K::Output {
     // SAFETY: this function runs only where the instructions exist.
     unsafe { task.run::<Sse2>() }
 }
 
 /// Calls `task` compiled for 256-bit vectors.
 #[target_feature(enable = "avx2,fma")]
-pub(super) fn avx2<K: Task>(task: K) -> K::Output {
+pub(crate) fn avx2<K: Task>(task: K) -> K::Output {
     // SAFETY: this function runs only where the instructions exist.
     unsafe { task.run::<Avx2>() }
 }
 
 /// Calls `task` compiled for 512-bit vectors.
 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
-pub(super) fn avx512<K: Task>(task: K) -> K::Output {
+pub(crate) fn avx512<K: Task>(task: K) -> K::Output {
     // SAFETY: this function runs only where the instructions exist.
     unsafe { task.run::<Avx512>() }
 }
 
 /// 16 registers of 128 bits, no fused multiply-add.
 #[derive(Clone, Copy)]
-pub(super) struct Sse2;
+pub(crate) struct Sse2;
 
 /// 16 registers of 256 bits.
 #[derive(Clone, Copy)]
-pub(super) struct Avx2;
+pub(crate) struct Avx2;
 
 /// 32 registers of 512 bits.
 #[derive(Clone, Copy)]
-pub(super) struct Avx512;
+pub(crate) struct Avx512;
 
 impl Family for Sse2 {
     type Single = F32x4;
@@ -104,7 +104,7 @@ macro_rules! vector {
     ) => {
         $(#[$doc])*
         #[derive(Clone, Copy)]
-        pub(super) struct $name($raw);
+        pub(crate) struct $name($raw);
 
         impl Lanes for $name {
             type Element = $element;

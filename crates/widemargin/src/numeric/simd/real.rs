@@ -8,7 +8,7 @@ use super::math::Constants;
 use super::{Family, Lanes};
 
 /// The vector of elements `T` in family `F`.
-pub(in crate::kernel) type Vector<T, F> = <T as Lanewise>::Lanes<F>;
+pub(crate) type Vector<T, F> = <T as Lanewise>::Lanes<F>;
 
 /// What the vector loops need of an element; its being private seals [`Real`].
 pub trait Lanewise: Constants {
