@@ -4,6 +4,7 @@ pub mod adatron;
 pub(crate) mod algebra;
 pub(crate) mod assignment;
 pub mod calibration;
+pub mod least_squares;
 pub mod linear;
 pub mod pair_scan;
 pub mod s2do;

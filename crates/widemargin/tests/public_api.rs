@@ -1,0 +1,75 @@
+//! The public surface, item by item: a change of it is seen in review.
+//!
+//! `unreachable_pub` is a warning and warnings are errors, so that whatever is written `pub` is public.
+//! After a deliberate change, `UPDATE_PUBLIC_API=1 cargo test --test public_api` writes the list anew.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Every source file of a folder, in the order of their names.
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let mut entries: Vec<PathBuf> =
+        fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()).collect();
+    entries.sort();
+    let nested = entries.into_iter().flat_map(|path| match path.is_dir() {
+        true => rust_files(&path),
+        false => vec![path],
+    });
+    nested.filter(|path| path.extension().is_some_and(|end| end == "rs")).collect()
+}
+
+/// The public items of a file: each from `pub` to the brace, semicolon or comma that ends it.
+fn public_items(text: &str) -> Vec<String> {
+    let mut items = Vec::new();
+    let mut lines = text.lines().take_while(|line| *line != "mod tests {");
+    while let Some(line) = lines.next() {
+        if !line.trim_start().starts_with("pub ") {
+            continue;
+        }
+        let mut item = line.trim().to_owned();
+        let is_use = item.starts_with("pub use");
+        let is_field = !item.contains('(') && item.ends_with(',');
+        let ended = |item: &str| {
+            is_field || item.ends_with(';') || (!is_use && item.contains('{'))
+        };
+        while !ended(&item) {
+            let Some(next) = lines.next() else { break };
+            item.push(' ');
+            item.push_str(next.trim());
+        }
+        let end = if is_use { item.len() } else { item.find(" {").unwrap_or(item.len()) };
+        items.push(item[..end].trim_end_matches([',', ';']).to_owned());
+    }
+    items
+}
+
+#[test]
+fn the_public_surface_is_the_one_written_down() {
+    let library = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let source = library.join("src");
+    let mut found = String::new();
+    for path in rust_files(&source) {
+        let text = fs::read_to_string(&path).expect("a readable file");
+        let items = public_items(&text);
+        if !items.is_empty() {
+            let name = path.strip_prefix(&source).expect("a file of the library");
+            found.push_str(&format!("{}\n", name.display()));
+            items.iter().for_each(|item| found.push_str(&format!("    {item}\n")));
+        }
+    }
+    let list = library.join("public-api.txt");
+    if std::env::var_os("UPDATE_PUBLIC_API").is_some() {
+        fs::write(&list, &found).expect("a writable list");
+    }
+    let expected = fs::read_to_string(&list).expect("crates/widemargin/public-api.txt");
+    let difference = found.lines().filter(|line| !expected.lines().any(|other| other == *line));
+    let new: Vec<&str> = difference.collect();
+    let gone = expected.lines().filter(|line| !found.lines().any(|other| other == *line));
+    let gone: Vec<&str> = gone.collect();
+    assert!(
+        new.is_empty() && gone.is_empty(),
+        "the public surface changed\nnew:\n{}\ngone:\n{}",
+        new.join("\n"),
+        gone.join("\n")
+    );
+}
