@@ -106,7 +106,10 @@ fn a_start_from_another_c_saves_steps() {
         let again =
             svc.fit_from(FitInput::new(&data), Start::of(&start, &svc), &Context::new()).unwrap();
         let steps = |model: &Model| model.training.as_ref().unwrap().outcome.iterations;
-        assert!(steps(&again) <= steps(&start) / 4, "{machine}: {} steps", steps(&again));
+        // Coefficients do not determine the variables of this machine; it starts anew.
+        if machine != AllInOne::Atm {
+            assert!(steps(&again) <= steps(&start) / 4, "{machine}: {} steps", steps(&again));
+        }
     }
 }
 

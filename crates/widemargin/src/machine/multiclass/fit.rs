@@ -225,10 +225,12 @@ impl MulticlassSvc {
         Ok(solution)
     }
 
-    /// The dual variables of a model of the same machine and classes, matched by training row.
+    /// The dual variables of a model of the same machine and classes, matched by training row; none
+    /// where coefficients leave them open within a common bound (`atm`).
     fn start(&self, model: &Model, classes: usize, examples: &Examples) -> Option<Vec<f64>> {
         let table = model.classes.as_ref()?;
         let same = model.kind == MachineKind::AllInOne(self.machine)
+            && self.machine != AllInOne::Atm
             && table.names.len() == classes
             && model.support_rows.len() == model.support_count();
         if !same {
