@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 
 /// Every source file of a folder, in the order of their names.
 fn rust_files(folder: &Path) -> Vec<PathBuf> {
-    let mut entries: Vec<PathBuf> =
-        fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()).collect();
+    let mut entries: Vec<PathBuf> = fs::read_dir(folder)
+        .expect("a folder")
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
     entries.sort();
     let nested = entries.into_iter().flat_map(|path| match path.is_dir() {
         true => rust_files(&path),
@@ -29,9 +31,7 @@ fn public_items(text: &str) -> Vec<String> {
         let mut item = line.trim().to_owned();
         let is_use = item.starts_with("pub use");
         let is_field = !item.contains('(') && item.ends_with(',');
-        let ended = |item: &str| {
-            is_field || item.ends_with(';') || (!is_use && item.contains('{'))
-        };
+        let ended = |item: &str| is_field || item.ends_with(';') || (!is_use && item.contains('{'));
         while !ended(&item) {
             let Some(next) = lines.next() else { break };
             item.push(' ');

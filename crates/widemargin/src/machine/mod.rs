@@ -9,6 +9,7 @@ mod codes;
 mod coefficients;
 mod fit;
 mod kernel_expression;
+mod least_squares;
 mod linear;
 mod model;
 mod multiclass;
@@ -39,6 +40,7 @@ pub use classification::{NuSvc, PathStarts, Paths, Svc};
 pub use codes::error_correcting_code;
 pub use fit::{FitInput, Machine, PenaltyPath, SharedKernel, WarmStart};
 pub use kernel_expression::{KernelDefaults, KernelExpression};
+pub use least_squares::{LsSvc, LsSvr};
 pub(crate) use linear::newton_tolerance;
 pub use linear::{
     Bias, LinearLoss, LinearMulticlass, LinearOneClass, LinearOptions, LinearSolver, LinearSvc,

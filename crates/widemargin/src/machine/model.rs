@@ -45,6 +45,10 @@ pub enum MachineKind {
     LinearSvr,
     /// Support of a distribution: a half-space of the features themselves.
     LinearOneClass,
+    /// Classification by least squares.
+    LsSvc,
+    /// Regression by least squares.
+    LsSvr,
 }
 
 impl MachineKind {
@@ -60,7 +64,8 @@ impl MachineKind {
     pub fn all() -> impl Iterator<Item = Self> {
         let all_in_one = AllInOne::ALL.into_iter().map(Self::AllInOne);
         let classic = Classic::ALL.into_iter().map(Self::Classic);
-        let plain = Self::LIBSVM.into_iter().chain([Self::Svdd]).chain(all_in_one);
+        let plain = Self::LIBSVM.into_iter().chain([Self::Svdd, Self::LsSvc, Self::LsSvr]);
+        let plain = plain.chain(all_in_one);
         plain.chain(Self::LINEAR).chain(classic)
     }
 
@@ -79,6 +84,8 @@ impl MachineKind {
             Self::Logistic => "logistic",
             Self::LinearSvr => "linear-svr",
             Self::LinearOneClass => "linear-one-class",
+            Self::LsSvc => "ls-svc",
+            Self::LsSvr => "ls-svr",
         }
     }
 
@@ -90,7 +97,7 @@ impl MachineKind {
     /// Whether it answers with a class label.
     pub fn is_classifier(self) -> bool {
         match self {
-            Self::CSvc | Self::NuSvc | Self::AllInOne(_) => true,
+            Self::CSvc | Self::NuSvc | Self::LsSvc | Self::AllInOne(_) => true,
             Self::LinearSvc | Self::Logistic => true,
             Self::Classic(machine) => machine.is_classifier(),
             _ => false,
@@ -100,7 +107,8 @@ impl MachineKind {
     /// Whether it answers with a number.
     pub fn is_regressor(self) -> bool {
         let neighbours = Self::Classic(Classic::NeighboursRegression);
-        matches!(self, Self::EpsilonSvr | Self::NuSvr | Self::LinearSvr) || self == neighbours
+        matches!(self, Self::EpsilonSvr | Self::NuSvr | Self::LsSvr | Self::LinearSvr)
+            || self == neighbours
     }
 
     /// Whether it answers with the number of a cluster.

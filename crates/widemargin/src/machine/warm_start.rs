@@ -79,6 +79,32 @@ impl<'a> Earlier<'a> {
         Self { factor: earlier.map_or(1.0, |earlier| c / earlier), ..self }
     }
 
+    /// The coefficients of function `index` on `rows`, 0 where it has none; `None` without an earlier
+    /// solution whose values can be used.
+    pub(in crate::machine) fn values(
+        self,
+        index: usize,
+        rows: impl Iterator<Item = usize>,
+    ) -> Option<Vec<f64>> {
+        match self.start? {
+            Start::Support(_) => None,
+            Start::Values(_) | Start::Scaled(_) => self.coefficients(index, rows),
+        }
+    }
+
+    fn coefficients(self, index: usize, rows: impl Iterator<Item = usize>) -> Option<Vec<f64>> {
+        let model = self.start?.model();
+        let function = model.functions.get(index)?;
+        let last = model.support_rows.iter().max().map_or(0, |row| row + 1);
+        let mut by_row = vec![0.0; last];
+        for part in &function.parts {
+            for (s, coefficient) in part.support.clone().zip(&part.coefficients) {
+                by_row[model.support_rows[s]] = self.factor * *coefficient;
+            }
+        }
+        Some(rows.map(|row| by_row.get(row).copied().unwrap_or(0.0)).collect())
+    }
+
     /// Replaces the start of `problem` by the variables of function `index`; `rows` names the
     /// training row of every variable, those of one row sharing its coefficient by sign.
     pub(in crate::machine) fn apply(
@@ -88,24 +114,13 @@ impl<'a> Earlier<'a> {
         problem: &mut smo::Problem,
     ) {
         let Some(start) = self.start else { return };
-        let model = start.model();
-        let Some(function) = model.functions.get(index) else { return };
-        let last = model.support_rows.iter().max().map_or(0, |row| row + 1);
-        let mut by_row = vec![0.0; last];
-        for part in &function.parts {
-            for (s, coefficient) in part.support.clone().zip(&part.coefficients) {
-                by_row[model.support_rows[s]] = self.factor * *coefficient;
+        let Some(mut candidate) = self.coefficients(index, rows) else { return };
+        for (v, value) in candidate.iter_mut().enumerate() {
+            let fits = if *value > 0.0 { problem.upper[v] > 0.0 } else { problem.lower[v] < 0.0 };
+            if !fits {
+                *value = 0.0;
             }
         }
-        let candidate: Vec<f64> = rows
-            .enumerate()
-            .map(|(v, row)| {
-                let value: f64 = by_row.get(row).copied().unwrap_or(0.0);
-                let fits =
-                    if value > 0.0 { problem.upper[v] > 0.0 } else { problem.lower[v] < 0.0 };
-                if fits { value } else { 0.0 }
-            })
-            .collect();
         problem.likely =
             (0..candidate.len() as u32).filter(|&v| candidate[v as usize] != 0.0).collect();
         if matches!(start, Start::Support(_)) {

@@ -32,7 +32,7 @@ pub struct Problem {
     pub targets: Vec<Vec<f64>>,
     /// r > 0, added to the diagonal of K.
     pub ridge: Vec<f64>,
-    /// A start for every column with Σ βᵢ = 0; empty: zeros.
+    /// A start for every column, whose mean is taken off; empty: zeros.
     pub start: Vec<Vec<f64>>,
 }
 
@@ -197,7 +197,7 @@ fn solve_iteratively<M: MatrixRows>(
     keep_rows(matrix, context);
     let mut columns: Vec<Column> = (0..problem.targets.len())
         .map(|c| Column {
-            beta: problem.start.get(c).cloned().unwrap_or_else(|| vec![0.0; n]),
+            beta: problem.start.get(c).map_or_else(|| vec![0.0; n], |start| centred(start)),
             residual: Vec::new(),
             direction: Vec::new(),
             slope: 0.0,
@@ -248,6 +248,12 @@ fn betas(columns: Vec<Column>) -> Vec<Vec<f64>> {
     columns.into_iter().map(|column| column.beta).collect()
 }
 
+/// The values less their mean.
+fn centred(values: &[f64]) -> Vec<f64> {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    values.iter().map(|value| value - mean).collect()
+}
+
 /// Difference between the largest and the smallest entry.
 fn spread(values: &[f64]) -> f64 {
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -277,10 +283,9 @@ fn advance<M: MatrixRows>(
 ) -> Result<()> {
     let n = matrix.len();
     for column in open.iter_mut() {
-        let mean = column.residual.iter().sum::<f64>() / n as f64;
-        let centred: Vec<f64> = column.residual.iter().map(|g| g - mean).collect();
-        let step = preconditioner.step(&centred);
-        let slope = dot(&centred, &step);
+        let gradient = centred(&column.residual);
+        let step = preconditioner.step(&gradient);
+        let slope = dot(&gradient, &step);
         if column.direction.is_empty() {
             column.direction = step;
         } else {
