@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
+use crate::kernel::{Backend, Cpu};
 use crate::numeric::InstructionSet;
 use crate::outcome::{Outcome, Status};
 
@@ -148,6 +149,7 @@ pub struct Context {
     deadline: Option<Instant>,
     cancel: CancelToken,
     instruction_set: Option<InstructionSet>,
+    backend: Arc<dyn Backend>,
 }
 
 impl Default for Context {
@@ -164,6 +166,7 @@ impl fmt::Debug for Context {
             .field("seed", &self.seed)
             .field("deadline", &self.deadline)
             .field("instruction_set", &self.instruction_set)
+            .field("backend", &self.backend.name())
             .finish_non_exhaustive()
     }
 }
@@ -179,6 +182,7 @@ impl Context {
             deadline: None,
             cancel: CancelToken::new(),
             instruction_set: None,
+            backend: Arc::new(Cpu),
         }
     }
 
@@ -254,6 +258,12 @@ impl Context {
         Ok(self)
     }
 
+    /// Computes kernel values by `backend`, and by the CPU what it does not take.
+    pub fn with_backend(mut self, backend: impl Backend + 'static) -> Self {
+        self.backend = Arc::new(backend);
+        self
+    }
+
     /// Number of worker threads.
     pub fn threads(&self) -> usize {
         self.pool.as_ref().map_or(1, |p| p.current_num_threads())
@@ -272,6 +282,11 @@ impl Context {
     /// The SIMD path in force.
     pub fn instruction_set(&self) -> InstructionSet {
         self.instruction_set.unwrap_or_else(InstructionSet::detect)
+    }
+
+    /// Who computes kernel values.
+    pub fn backend(&self) -> &dyn Backend {
+        &*self.backend
     }
 
     /// Runs `work` on this context's threads; rayon iterators inside use them.

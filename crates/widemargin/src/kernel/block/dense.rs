@@ -83,6 +83,11 @@ impl<T: Real> Stripes<T> {
         }
     }
 
+    /// Rows of a stripe.
+    pub(super) fn stride(&self) -> usize {
+        self.stride
+    }
+
     /// The values of stripe `p`, feature by feature.
     pub(super) fn stripe(&self, p: usize) -> &[T] {
         let length = self.stride * self.depth;
@@ -100,6 +105,18 @@ impl<T: Real> Stripes<T> {
             }
         }
         products.into_iter().map(T::from_f64).collect()
+    }
+
+    /// Σ |x| of every row.
+    pub(super) fn absolute_norms(&self) -> Vec<f64> {
+        let mut norms = vec![0.0; self.rows.div_ceil(self.stride) * self.stride];
+        for (p, norms) in norms.chunks_exact_mut(self.stride).enumerate() {
+            for values in self.stripe(p).chunks_exact(self.stride) {
+                norms.iter_mut().zip(values).for_each(|(norm, v)| *norm += v.to_f64().abs());
+            }
+        }
+        norms.truncate(self.rows);
+        norms
     }
 
     /// The rows named by `rows`, in stripes of `stride`.

@@ -243,7 +243,7 @@ pub(crate) fn add_products(
     context: &Context,
 ) -> Result<()> {
     let set = context.instruction_set();
-    let blocks = KernelBlocks::<f64>::new(&Kernel::Linear, &Matrix::DenseF64(panel), None, set)?;
+    let blocks = KernelBlocks::<f64>::on_cpu(&Kernel::Linear, &Matrix::DenseF64(panel), None, set)?;
     let task = |(chunk, rows): (usize, &mut [f64])| {
         let top = chunk * TASK_ROWS;
         let left: Vec<usize> = (top..top + rows.len() / stride).collect();
