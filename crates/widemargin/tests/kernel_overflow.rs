@@ -32,7 +32,7 @@ fn machines(kernel: &Kernel) -> Vec<Box<dyn Machine>> {
         Box::new(KernelAdatron { kernel: kernel(), ..KernelAdatron::default() }),
         Box::new(MulticlassSvc {
             kernel: kernel(),
-            machine: AllInOne::Ww,
+            machine: AllInOne::WestonWatkins,
             ..MulticlassSvc::default()
         }),
     ]
