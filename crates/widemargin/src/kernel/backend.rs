@@ -153,7 +153,7 @@ pub trait PackedRows<T: Real>: Send + Sync {
     fn add_products(
         &self,
         _rows: &[usize],
-        _coefficients: &[T],
+        _coefficients: &[f64],
         _columns: Range<usize>,
         _sums: &mut [&mut [f64]],
     ) -> bool {

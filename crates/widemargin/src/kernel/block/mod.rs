@@ -347,7 +347,7 @@ impl<T: Real> KernelBlocks<T> {
     pub(crate) fn add_products(
         &self,
         rows: &[usize],
-        coefficients: &[T],
+        coefficients: &[f64],
         columns: Range<usize>,
         sums: &mut [&mut [f64]],
     ) -> bool {

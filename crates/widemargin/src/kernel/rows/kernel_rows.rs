@@ -178,12 +178,11 @@ impl<T: Real> KernelRows<T> {
         context: &Context,
     ) -> Vec<f64> {
         let mut sums = vec![0.0; self.segment(segment).len()];
-        let rounded: Vec<T> = coefficients.iter().map(|&c| T::from_f64(c)).collect();
-        if blocks.add_products(rows, &rounded, self.segment(segment), &mut [&mut sums]) {
+        if blocks.add_products(rows, coefficients, self.segment(segment), &mut [&mut sums]) {
             return sums;
         }
         let chunks = sums.chunks_mut(TASK_COLUMNS).collect();
-        let cached = if std::ptr::eq(blocks, &raw const self.blocks) {
+        let cached = if std::ptr::eq(blocks, &self.blocks) {
             self.cached(rows, segment)
         } else {
             vec![None; rows.len()]
@@ -200,12 +199,9 @@ impl<T: Real> KernelRows<T> {
         rows: &[usize],
         coefficients: &[T],
         segment: usize,
-        mut sums: Vec<&mut [f64]>,
+        sums: Vec<&mut [f64]>,
         context: &Context,
     ) {
-        if self.blocks.add_products(rows, coefficients, self.segment(segment), &mut sums) {
-            return;
-        }
         let columns = sums.len();
         let mut chunks: Vec<Vec<&mut [f64]>> =
             self.segment(segment).step_by(TASK_COLUMNS).map(|_| Vec::new()).collect();

@@ -190,8 +190,12 @@ impl<'a, T: Real> MatrixRows for RowsView<'a, T> {
         let rows: Vec<usize> = variables.iter().map(|&v| self.row(v as usize)).collect();
         let amounts: Vec<T> = coefficients.iter().map(|&amount| T::from_f64(amount)).collect();
         for (&s, piece) in self.segments.iter().zip(self.pieces.windows(2)) {
-            let sums = sums.iter_mut().map(|column| &mut column[piece[0]..piece[1]]).collect();
-            self.rows.combine_columns(&rows, &amounts, s, sums, self.context);
+            let mut sums: Vec<&mut [f64]> =
+                sums.iter_mut().map(|column| &mut column[piece[0]..piece[1]]).collect();
+            let blocks = self.rows.blocks();
+            if !blocks.add_products(&rows, coefficients, self.rows.segment(s), &mut sums) {
+                self.rows.combine_columns(&rows, &amounts, s, sums, self.context);
+            }
         }
     }
 
