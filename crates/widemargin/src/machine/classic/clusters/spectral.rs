@@ -16,7 +16,7 @@ use super::lloyd::Lloyd;
 use crate::context::Context;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
-use crate::machine::{Machine, Model};
+use crate::machine::{FitInput, Machine, Model};
 use crate::solver::Status;
 use crate::solver::algebra::leading_eigenvectors;
 
@@ -89,7 +89,13 @@ impl Default for Spectral {
 }
 
 impl Machine for Spectral {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
+        input.fit_selected(None, |data| self.train(data, context))
+    }
+}
+
+impl Spectral {
+    fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {
         let started = Instant::now();
         check(data)?;
         if self.clusters == 0 || self.clusters > data.rows() {

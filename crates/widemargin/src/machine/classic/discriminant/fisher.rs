@@ -14,7 +14,7 @@ use super::scatter::{Shrinkage, factor};
 use crate::context::Context;
 use crate::data::{Classes, Dataset};
 use crate::error::{Error, Result};
-use crate::machine::{ClassTable, Machine, Model, Scheme};
+use crate::machine::{ClassTable, FitInput, Machine, Model, Scheme};
 use crate::solver::algebra::{Cholesky, dot, eigen_symmetric};
 
 /// Where the boundary of two classes lies along the direction.
@@ -75,7 +75,13 @@ impl Default for Fisher {
 }
 
 impl Machine for Fisher {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
+        input.fit_selected(None, |data| self.train(data, context))
+    }
+}
+
+impl Fisher {
+    fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {
         let started = Instant::now();
         self.shrinkage.validate()?;
         let classes = check_labelled(data)?;
