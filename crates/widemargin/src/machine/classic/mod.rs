@@ -14,14 +14,17 @@ mod rows;
 mod windows;
 
 pub use clusters::{Affinity, Cut, KMeans, Spectral};
-pub use discriminant::{Fisher, KernelFisher, KernelFisherThreshold, Ridge, Shrinkage, Threshold};
+pub use discriminant::{
+    Fisher, FisherThreshold, KernelFisher, KernelFisherRidge, KernelFisherThreshold, Shrinkage,
+};
 pub use kind::Classic;
 pub use mixture::{
-    Covariance, Criterion, GaussianMixture, Initialisation, MixtureBayes, MixtureStart, Stop,
+    Covariance, GaussianMixture, Initialisation, MixtureBayes, MixtureCriterion, MixtureStart,
+    MixtureStop,
 };
-pub use neighbours::{KNearest, Metric, Search, Weighting};
+pub use neighbours::{KNearest, NeighbourMetric, NeighbourSearch, Weighting};
 pub(crate) use part::ClassicForm;
 pub use part::{ClassicPart, Discriminant, Mixtures, Neighbours, Windows};
 pub(super) use ready::Ready;
 pub use rows::Priors;
-pub use windows::{Input, KernelDensity, Parzen, ProbabilisticNetwork, Width, Window};
+pub use windows::{KernelDensity, NetworkInput, Parzen, ProbabilisticNetwork, Window, WindowWidth};

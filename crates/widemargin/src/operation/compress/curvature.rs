@@ -13,8 +13,8 @@ use super::rule::Rule;
 use crate::data::Matrix;
 use crate::error::Result;
 use crate::kernel::{Kernel, KernelBlocks};
+use crate::numeric::algebra::dot;
 use crate::numeric::simd::{PlainLoop, Real, Weights, multiply, run_plain};
-use crate::solver::algebra::dot;
 
 /// Vectors z of one task.
 const ROWS: usize = 64;

@@ -10,7 +10,7 @@ use super::sums::{gram, reweigh};
 use crate::context::Context;
 use crate::error::Result;
 use crate::kernel::Kernel;
-use crate::solver::algebra::eigen_symmetric;
+use crate::numeric::algebra::eigen_symmetric;
 
 /// Pivots of the Gram matrix below this share of the largest are taken for 0.
 const DEPENDENT: f64 = 1e-11;
@@ -26,7 +26,7 @@ pub(super) fn reduce(kernel: &Kernel, pool: &Pool, context: &Context) -> Result<
         Kernel::Polynomial { gamma, coef0, degree: 2 }
             if coef0 >= 0.0 && pool.columns() < pool.len() =>
         {
-            Ok(quadratic(pool, gamma, coef0))
+            Ok(quadratic(pool, gamma, coef0, context))
         }
         _ => depending(kernel, pool, context),
     }
@@ -40,7 +40,7 @@ fn collapsed(pool: &Pool) -> Pool {
     Pool::single(Expansion { vectors: vec![sum], weights: vec![1.0] })
 }
 
-fn quadratic(pool: &Pool, gamma: f64, coef0: f64) -> Pool {
+fn quadratic(pool: &Pool, gamma: f64, coef0: f64, context: &Context) -> Pool {
     let order = pool.columns() + usize::from(coef0 > 0.0);
     let last = (coef0 / gamma).sqrt();
     let mut matrix = vec![0.0; order * order];
@@ -51,7 +51,7 @@ fn quadratic(pool: &Pool, gamma: f64, coef0: f64) -> Pool {
             row.iter_mut().zip(&vector).for_each(|(out, y)| *out += weight * x * y);
         }
     }
-    let eigen = eigen_symmetric(matrix, order);
+    let eigen = eigen_symmetric(matrix, order, context);
     let largest = eigen.values.iter().map(|v| v.abs()).fold(0.0, f64::max);
     let mut reduced = Expansion::default();
     for (a, &value) in eigen.values.iter().enumerate() {

@@ -14,7 +14,7 @@ use super::rule::Rule;
 use super::sums::reweigh;
 use crate::context::Context;
 use crate::error::Result;
-use crate::solver::algebra::dot;
+use crate::numeric::algebra::dot;
 
 /// First damping.
 const DAMPING: f64 = 0.1;

@@ -4,7 +4,7 @@ use super::gaussian::{self, Merged, least_cost};
 use super::polynomial::{self, Products};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
-use crate::solver::algebra::{dot, squared_distance};
+use crate::numeric::algebra::{dot, squared_distance};
 
 /// A kernel whose vectors can be merged.
 pub(super) enum Rule {

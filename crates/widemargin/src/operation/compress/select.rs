@@ -9,7 +9,7 @@ use super::pool::Pool;
 use super::sums::factorise;
 use crate::context::Context;
 use crate::error::Result;
-use crate::solver::algebra::{dot, eigen_symmetric};
+use crate::numeric::algebra::{dot, eigen_symmetric};
 
 /// Sweeps of coordinate descent at one penalty.
 const SWEEPS: usize = 1000;
@@ -84,7 +84,7 @@ pub(super) fn eliminate(
         for &i in &keep {
             part.extend(keep.iter().map(|&j| gram[i * n + j]));
         }
-        let eigen = eigen_symmetric(part, m);
+        let eigen = eigen_symmetric(part, m, context);
         let candidates = (0..m * m).map(|at| {
             let (value, entry) = (eigen.values[at / m].max(0.0), eigen.vectors[at]);
             let square: f64 = weights.iter().map(|w| w[keep[at % m]] * w[keep[at % m]]).sum();
@@ -301,7 +301,7 @@ mod tests {
         let (pool, gram) = example(9, false);
         let n = pool.len();
         let (keep, costs) = eliminate(&pool, &gram, 8, &Context::new());
-        let eigen = eigen_symmetric(gram.clone(), n);
+        let eigen = eigen_symmetric(gram.clone(), n, &Context::new());
         let gone = (0..n).find(|v| !keep.contains(v)).unwrap();
         let by_hand = (0..n).map(|i| {
             let g = eigen.vector(i);

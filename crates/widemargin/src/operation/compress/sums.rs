@@ -4,10 +4,10 @@ use super::Reduction;
 use super::element::{Element, in_chunks, table_of};
 use super::pool::Pool;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelBlocks};
+use crate::numeric::algebra::Cholesky;
 use crate::numeric::simd::{PlainLoop, Real, Weights, multiply, run_plain};
-use crate::solver::algebra::Cholesky;
 
 /// Rows of one task.
 const ROWS: usize = 64;
@@ -190,16 +190,17 @@ pub(super) fn factorise(gram: &[f64], n: usize, context: &Context) -> Result<Cho
     let trace: f64 = (0..n).map(|j| gram[j * n + j]).sum();
     let mean = if trace > 0.0 { trace / n as f64 } else { 1.0 };
     let mut jitter = JITTER;
-    loop {
+    while jitter.is_finite() {
         let mut matrix = gram.to_vec();
         for j in 0..n {
             matrix[j * n + j] += jitter * mean;
         }
-        if let Some(factor) = Cholesky::new(matrix, n, context)? {
+        if let Some(factor) = Cholesky::new(matrix, n, context) {
             return Ok(factor);
         }
         jitter *= 10.0;
     }
+    Err(Error::Model { message: "the kernel values between the vectors are not finite".into() })
 }
 
 /// What every function lost.

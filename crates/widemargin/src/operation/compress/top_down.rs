@@ -13,8 +13,8 @@ use super::sums::reweigh;
 use crate::context::Context;
 use crate::error::Result;
 use crate::kernel::Kernel;
+use crate::numeric::algebra::squared_distance;
 use crate::numeric::random::Generator;
-use crate::solver::algebra::squared_distance;
 
 /// Starts for every vector.
 const STARTS: usize = 10;

@@ -8,5 +8,5 @@ mod spectral;
 mod tests;
 
 pub use kmeans::KMeans;
-pub(super) use lloyd::{Lloyd, seeds};
+pub(super) use lloyd::{Lloyd, Seeds};
 pub use spectral::{Affinity, Cut, Spectral};

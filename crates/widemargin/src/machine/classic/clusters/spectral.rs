@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use super::super::names::names;
 use super::super::rows::{self, Effort, check, named, table};
-use super::super::{Classic, ClassicPart, Neighbours, Search, Weighting};
+use super::super::{Classic, ClassicPart, NeighbourSearch, Neighbours, Weighting};
 use super::graph::{Graph, inverse_root};
 use super::kmeans::KMeans;
 use super::lloyd::Lloyd;
@@ -17,8 +17,8 @@ use crate::context::Context;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::machine::{Machine, Model};
+use crate::numeric::algebra::leading_eigenvectors;
 use crate::solver::Status;
-use crate::solver::algebra::leading_eigenvectors;
 
 /// Largest ‖Av − λv‖ of an eigenvector that will do: similarities are in single precision.
 const TOLERANCE: f64 = 1e-5;
@@ -131,7 +131,7 @@ impl Machine for Spectral {
         let part = ClassicPart::Neighbours(Neighbours {
             k: 1,
             weighting: Weighting::Uniform,
-            search: Search::Auto,
+            search: NeighbourSearch::Auto,
             targets: labels,
             whitening: Vec::new(),
         });

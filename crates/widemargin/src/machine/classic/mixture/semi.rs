@@ -65,7 +65,7 @@ pub(super) fn improve(
                 let weight: f64 = own.weights.iter().sum();
                 parts.log_priors[class] = (weight / count).ln();
             }
-            *parameters = maximise(&machine.mixture, &parameters.means, &own, None);
+            *parameters = maximise(&machine.mixture, &parameters.means, &own, None, context);
         }
         if climb.change.abs() < machine.mixture.tol {
             climb.status = Status::Solved;

@@ -3,6 +3,7 @@
 use super::covariance::{Covariance, Factor};
 use super::fit::GaussianMixture;
 use super::pass::{Component, Second, Sums};
+use crate::context::Context;
 
 /// Parameters of some components.
 #[derive(Clone)]
@@ -37,6 +38,7 @@ pub(super) fn maximise(
     old: &[f64],
     sums: &Sums,
     total_scatter: Option<&[f64]>,
+    context: &Context,
 ) -> Parameters {
     let covariance = machine.covariance;
     let weights: Vec<f64> = sums.weights.iter().map(|n| n + 10.0 * f64::EPSILON).collect();
@@ -64,7 +66,7 @@ pub(super) fn maximise(
         }
     }
     let total: f64 = weights.iter().sum();
-    let mut covariances = covariance.estimate(&second, &weights, features);
+    let mut covariances = covariance.estimate(&second, &weights, features, context);
     covariance.regularise(&mut covariances, features, machine.shrinkage, machine.floor);
     Parameters { weights: weights.iter().map(|n| n / total).collect(), means, covariances }
 }

@@ -11,8 +11,8 @@ use super::super::distances::Distances;
 use crate::context::Context;
 use crate::data::Matrix;
 use crate::error::Result;
+use crate::numeric::algebra::squared_distance;
 use crate::numeric::simd::Real;
-use crate::solver::algebra::squared_distance;
 
 /// Rows whose products are held at a time.
 const BLOCK: usize = 512;

@@ -7,5 +7,5 @@ mod ready;
 mod tests;
 mod tree;
 
-pub use fit::{KNearest, Metric, Search, Weighting};
+pub use fit::{KNearest, NeighbourMetric, NeighbourSearch, Weighting};
 pub(super) use ready::{Finder, Ready};

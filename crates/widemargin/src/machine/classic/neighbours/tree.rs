@@ -3,7 +3,7 @@
 //! away than the k-th nearest row so far.
 
 use super::super::rows::means;
-use crate::solver::algebra::squared_distance;
+use crate::numeric::algebra::squared_distance;
 
 /// Rows of a part that is not divided.
 const LEAF: usize = 24;

@@ -5,7 +5,7 @@
 //! at equal errors, raise Π P(class | x).
 
 use super::left_out::{LeftOut, rows_asked};
-use super::width::Width;
+use super::width::WindowWidth;
 use crate::context::Context;
 use crate::data::Matrix;
 use crate::error::Result;
@@ -43,7 +43,7 @@ pub(super) fn least_errors(
             |(&place, &truth): (&usize, &usize)| (truth == class).then(|| place - starts[class]);
         let own: Vec<Option<usize>> = places.iter().zip(&truth).map(own).collect();
         let left_out = LeftOut::new(rows, &asked, own, context)?;
-        let likeliest = Width::LeaveOneOut.resolve(rows, context)?;
+        let likeliest = WindowWidth::LeaveOneOut.resolve(rows, context)?;
         let tried: Vec<f64> =
             (-SIDE..=SIDE).map(|s| likeliest * 2.0_f64.powf(f64::from(s) / 4.0)).collect();
         let mut table = Vec::with_capacity(tried.len());
@@ -58,18 +58,18 @@ pub(super) fn least_errors(
         widths.push(tried);
         scores.push(table);
     }
-    let search = Search { scores, truth };
+    let search = WidthSearch { scores, truth };
     let chosen = search.run();
     Ok(chosen.iter().zip(&widths).map(|(&s, widths)| widths[s]).collect())
 }
 
-struct Search {
+struct WidthSearch {
     /// ln(prior · density) by class, width tried and row.
     scores: Vec<Vec<Vec<f64>>>,
     truth: Vec<usize>,
 }
 
-impl Search {
+impl WidthSearch {
     fn run(&self) -> Vec<usize> {
         let (classes, tried) = (self.scores.len(), self.scores[0].len());
         // The likeliest widths win over others that are as good.

@@ -5,11 +5,11 @@
 
 use rayon::prelude::*;
 
-use super::super::Search;
+use super::super::NeighbourSearch;
 use super::super::neighbours::Finder;
 use crate::context::Context;
 use crate::data::Matrix;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::kernel::{Kernel, KernelBlocks};
 use crate::numeric::random::Generator;
 
@@ -51,7 +51,7 @@ impl<'a> LeftOut<'a> {
         own: Vec<Option<usize>>,
         context: &'a Context,
     ) -> Result<Self> {
-        let finder = Finder::new(rows, Search::Auto, 2, context)?;
+        let finder = Finder::new(rows, NeighbourSearch::Auto, 2, context)?;
         let mut nearest = vec![f64::INFINITY; own.len()];
         finder.nearest(asked, 0..own.len(), rows.rows().min(2), |i, found| {
             if let Some(other) = found.iter().find(|&&(_, row)| Some(row) != own[i]) {
@@ -63,9 +63,7 @@ impl<'a> LeftOut<'a> {
 
     /// ln Σ of the windows of one width for every row asked; −∞ where there is no other row.
     pub(super) fn log_sums(&self, width: f64) -> Result<Vec<f64>> {
-        if self.context.stop_request().is_some() {
-            return Err(Error::Interrupted);
-        }
+        self.context.checkpoint()?;
         let gamma = 0.5 / (width * width);
         let set = self.context.instruction_set();
         let kernel = Kernel::Gaussian { gamma };

@@ -12,7 +12,7 @@ mod width;
 mod window;
 
 pub use fit::{KernelDensity, Parzen, ProbabilisticNetwork};
-pub use input::Input;
+pub use input::NetworkInput;
 pub(super) use ready::Ready;
-pub use width::Width;
+pub use width::WindowWidth;
 pub use window::Window;

@@ -7,6 +7,7 @@
 //! widths that make the fewest errors instead.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use super::super::Window;
@@ -17,9 +18,12 @@ use crate::context::Context;
 use crate::data::Matrix;
 use crate::error::{Error, Result};
 
-/// A rule for the width σ.
+/// Widths whose windows can be computed: γ = 1/(2σ²) neither overflows nor vanishes.
+const PREDICTABLE: RangeInclusive<f64> = 1e-150..=1e150;
+
+/// A rule for the width σ of Parzen windows.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Width {
+pub enum WindowWidth {
     /// Given.
     Value(f64),
     /// Scott's rule.
@@ -34,7 +38,7 @@ pub enum Width {
     LeastErrors,
 }
 
-impl FromStr for Width {
+impl FromStr for WindowWidth {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
@@ -52,7 +56,7 @@ impl FromStr for Width {
     }
 }
 
-impl fmt::Display for Width {
+impl fmt::Display for WindowWidth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Value(width) => write!(f, "{width}"),
@@ -64,7 +68,7 @@ impl fmt::Display for Width {
     }
 }
 
-impl Width {
+impl WindowWidth {
     pub(super) fn validate(self, window: Window) -> Result<()> {
         match self {
             Self::Value(width) if !(width.is_finite() && width > 0.0) => {
@@ -86,13 +90,23 @@ impl Width {
         log_priors: &[f64],
         context: &Context,
     ) -> Result<Vec<f64>> {
-        match self {
+        let widths: Vec<f64> = match self {
             Self::LeastErrors if classes.len() == 1 => {
                 let expected = "scott, silverman, cv or a number where there are no classes";
-                Err(Error::parameter("width", expected, self))
+                return Err(Error::parameter("width", expected, self));
             }
-            Self::LeastErrors => least_errors(classes, whole, log_priors, context),
-            _ => classes.iter().map(|rows| self.resolve(rows, context)).collect(),
+            Self::LeastErrors => least_errors(classes, whole, log_priors, context)?,
+            _ => classes.iter().map(|rows| self.resolve(rows, context)).collect::<Result<_>>()?,
+        };
+        match widths.iter().find(|width| !PREDICTABLE.contains(width)) {
+            Some(width) => {
+                let (least, most) = (PREDICTABLE.start(), PREDICTABLE.end());
+                let expected = format!(
+                    "a width from {least:e} to {most:e}, whose square is a number (scale the features)"
+                );
+                Err(Error::parameter("width", expected, format!("{width:e}")))
+            }
+            None => Ok(widths),
         }
     }
 
