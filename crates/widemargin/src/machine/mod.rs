@@ -12,6 +12,7 @@ mod kernel_expression;
 mod linear;
 mod model;
 mod multiclass;
+pub(crate) mod names;
 mod novelty;
 mod online;
 mod parameters;

@@ -1,12 +1,12 @@
-//! The classical machines beside the support vector machines: discriminants, mixtures, neighbours,
-//! windows and clusters (JHU 685.621, "Machine Learning III").
+//! The classical machines beside the support vector machines: Fisher discriminants, Gaussian mixtures,
+//! k-nearest neighbours, Parzen windows, the probabilistic neural network and clustering (JHU 685.621,
+//! "Machine Learning III").
 
 mod clusters;
 mod discriminant;
 mod distances;
 mod kind;
 mod mixture;
-mod names;
 mod neighbours;
 mod part;
 mod ready;

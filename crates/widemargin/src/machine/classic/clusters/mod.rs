@@ -1,4 +1,4 @@
-//! Clusters: k-means, and the eigenvectors of a graph.
+//! Clustering: k-means, and spectral clustering by the eigenvectors of a graph.
 
 mod graph;
 mod kmeans;

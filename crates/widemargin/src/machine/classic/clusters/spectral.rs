@@ -7,7 +7,6 @@
 
 use std::time::Instant;
 
-use super::super::names::names;
 use super::super::rows::{self, Effort, check, named, table};
 use super::super::{Classic, ClassicPart, NeighbourSearch, Neighbours, Weighting};
 use super::graph::{Graph, inverse_root};
@@ -16,6 +15,7 @@ use super::lloyd::Lloyd;
 use crate::context::Context;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
+use crate::machine::names::names;
 use crate::machine::{Machine, Model};
 use crate::numeric::algebra::leading_eigenvectors;
 use crate::solver::Status;
@@ -109,7 +109,7 @@ impl Machine for Spectral {
         let found = leading_eigenvectors(data.rows(), self.clusters, TOLERANCE, product, context)?;
         let labels = match self.cut {
             Cut::Normalised => normalised_cut(&graph, &found.vectors[1]),
-            Cut::KMeans => self.group(&found.vectors, context)?,
+            Cut::KMeans => self.cluster(&found.vectors, context)?,
         };
         let solved = found.residual <= TOLERANCE;
         if !solved {
@@ -143,7 +143,7 @@ impl Machine for Spectral {
 
 impl Spectral {
     /// k-means of the places, scaled to length 1.
-    fn group(&self, vectors: &[Vec<f64>], context: &Context) -> Result<Vec<f64>> {
+    fn cluster(&self, vectors: &[Vec<f64>], context: &Context) -> Result<Vec<f64>> {
         let rows = vectors[0].len();
         let mut places = Vec::with_capacity(rows * vectors.len());
         for i in 0..rows {

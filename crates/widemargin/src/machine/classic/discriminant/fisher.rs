@@ -7,13 +7,13 @@
 
 use std::time::Instant;
 
-use super::super::names::names;
 use super::super::rows::{self, Effort, Priors, check_labelled, dense_rows, means, table};
 use super::super::{Classic, ClassicPart, Discriminant};
 use super::scatter::{Shrinkage, factor};
 use crate::context::Context;
 use crate::data::{Classes, Dataset};
 use crate::error::{Error, Result};
+use crate::machine::names::names;
 use crate::machine::{ClassTable, DecisionFunction, Machine, Model, Scheme};
 use crate::numeric::algebra::{Cholesky, add, add_products, dot, eigen_interruptible};
 

@@ -8,7 +8,6 @@
 
 use std::time::Instant;
 
-use super::super::names::names;
 use super::super::rows::{self, Effort, Priors, check_labelled, class_table, warn};
 use super::super::{Classic, ClassicPart, Discriminant};
 use super::expansion::Expansion;
@@ -17,6 +16,7 @@ use crate::context::Context;
 use crate::data::{Dataset, Labels};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelBlocks};
+use crate::machine::names::names;
 use crate::machine::training::support_table;
 use crate::machine::{
     Calibration, DecisionFunction, Machine, Model, Part, Precision, Scheme, SolverOptions, Svc,

@@ -7,9 +7,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::super::names::names;
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::machine::names::names;
 use crate::numeric::algebra::{Cholesky, eigen_symmetric};
 
 /// Rounds of the alternation of VEV.

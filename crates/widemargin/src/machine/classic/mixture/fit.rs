@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use super::super::names::names;
 use super::super::rows::{self, Effort, check, check_number, dense_rows, named, table};
 use super::super::{Classic, ClassicPart, Mixtures};
 use super::covariance::Covariance;
@@ -10,6 +9,7 @@ use super::em::{self, Fitted};
 use crate::context::Context;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
+use crate::machine::names::names;
 use crate::machine::{Calibration, Machine, Model};
 
 /// Where EM starts.

@@ -1,4 +1,4 @@
-//! The second half of a step of EM: the parameters that the sums of a pass ask for.
+//! The M-step of EM: the parameters that maximise the expected likelihood given the sums of a pass.
 
 use super::covariance::{Covariance, Factor};
 use super::fit::GaussianMixture;
@@ -31,7 +31,7 @@ impl Parameters {
     }
 }
 
-/// The parameters that sums around the `old` means ask for; one covariance for all components can be
+/// The parameters of largest expected likelihood, given sums around the `old` means; one covariance for all components can be
 /// had from the scatter of all rows around the origin, T − Σ n_k μ_k μ_kᵀ.
 pub(super) fn maximise(
     machine: &GaussianMixture,

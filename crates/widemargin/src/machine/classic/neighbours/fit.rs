@@ -1,4 +1,4 @@
-//! k nearest neighbours (JHU 685.621, 1.3): the machine and its parameters.
+//! k-nearest neighbours (JHU 685.621, 1.3): the machine and its parameters.
 //!
 //! Among the k nearest rows the class with the most votes wins. Ties of votes go to the class with
 //! the smaller sum of distances, then to the class of the nearest tied neighbour, then to the lower
@@ -8,7 +8,6 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::names::names;
 use super::super::rows::{
     self, Effort, check, check_labelled, class_table, column_means, column_scatters,
 };
@@ -17,10 +16,11 @@ use super::ready::Ready;
 use crate::context::Context;
 use crate::data::{Classes, Dataset};
 use crate::error::{Error, Result};
+use crate::machine::names::names;
 use crate::machine::{Calibration, Machine, Model};
 use crate::numeric::algebra::{Cholesky, eigen_symmetric};
 
-/// What a neighbour's vote counts.
+/// Weight of a neighbour's vote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Weighting {
@@ -31,7 +31,7 @@ pub enum Weighting {
     Distance,
 }
 
-/// How neighbours are found; the answers are the same.
+/// How neighbours are found; the predictions are the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NeighbourSearch {
@@ -40,13 +40,13 @@ pub enum NeighbourSearch {
     Auto,
     /// Blocks of products with all rows, then exact distances of those that can be among the k.
     Brute,
-    /// A tree of boxes (KD-tree; Bentley, 1975).
+    /// A k-d tree (Bentley, 1975).
     Tree,
-    /// A tree of balls (Omohundro, 1989).
+    /// A ball tree (Omohundro, 1989).
     BallTree,
 }
 
-/// Which distance counts.
+/// The distance between rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NeighbourMetric {
     /// Euclid's.
@@ -85,9 +85,9 @@ const LOUD: f64 = 100.0;
 pub struct KNearest {
     /// How many rows vote.
     pub k: usize,
-    /// What a vote counts.
+    /// Weight of a vote.
     pub weighting: Weighting,
-    /// Which distance counts.
+    /// The distance between rows.
     pub metric: NeighbourMetric,
     /// How neighbours are found.
     pub search: NeighbourSearch,

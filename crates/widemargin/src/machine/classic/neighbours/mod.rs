@@ -1,4 +1,4 @@
-//! k nearest neighbours: the rows nearest to a query vote, or their mean is the answer.
+//! k-nearest neighbours: the rows nearest to a query vote, or their mean is the prediction.
 
 mod brute;
 mod fit;

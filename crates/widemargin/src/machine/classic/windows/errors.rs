@@ -1,10 +1,10 @@
-//! Widths of classes that make the fewest errors when every row is left out.
+//! Widths of Parzen windows, one a class, with the fewest leave-one-out errors.
 //!
 //! Each class has a width σ_j 2^(s/4), |s| ≤ 8, around its likeliest one. The best common s is where
 //! single classes start to move, one after the other, until none can lower the number of errors or,
 //! at equal errors, raise Π P(class | x).
 
-use super::left_out::{LeftOut, rows_asked};
+use super::left_out::{LeftOut, sampled_rows};
 use super::width::WindowWidth;
 use crate::context::Context;
 use crate::data::Matrix;
@@ -31,8 +31,8 @@ pub(super) fn least_errors(
             Some(*end - rows.rows())
         })
         .collect();
-    let places = rows_asked(whole.rows(), context);
-    let asked = whole.select_rows(&places);
+    let places = sampled_rows(whole.rows(), context);
+    let queries = whole.select_rows(&places);
     let class_of = |place: usize| starts.partition_point(|&start| start <= place) - 1;
     let truth: Vec<usize> = places.iter().map(|&place| class_of(place)).collect();
     let features = whole.columns() as f64;
@@ -42,7 +42,7 @@ pub(super) fn least_errors(
         let own =
             |(&place, &truth): (&usize, &usize)| (truth == class).then(|| place - starts[class]);
         let own: Vec<Option<usize>> = places.iter().zip(&truth).map(own).collect();
-        let left_out = LeftOut::new(rows, &asked, own, context)?;
+        let left_out = LeftOut::new(rows, &queries, own, context)?;
         let likeliest = WindowWidth::LeaveOneOut.resolve(rows, context)?;
         let tried: Vec<f64> =
             (-SIDE..=SIDE).map(|s| likeliest * 2.0_f64.powf(f64::from(s) / 4.0)).collect();

@@ -1,8 +1,8 @@
 //! Parzen's classifier, the Parzen density and the probabilistic neural network (JHU 685.621, 1.5
 //! and 1.6).
 //!
-//! p_j(x) = 1/l_j Σ_{i∈j} W(‖x − xᵢ‖/σ_j) / ∫W, and the class with the largest P_j p_j(x) is the
-//! answer. The network (Specht, 1990) computes the same from products with its pattern neurons:
+//! p_j(x) = 1/l_j Σ_{i∈j} W(‖x − xᵢ‖/σ_j) / ∫W, and the class with the largest P_j p_j(x) is
+//! predicted. The network (Specht, 1990) computes the same from products with its pattern neurons:
 //! exp((x·w − 1)/σ²) = exp(−‖x − w‖²/2σ²) for vectors of length 1.
 
 use std::time::Instant;
@@ -60,7 +60,7 @@ impl Machine for Parzen {
     }
 }
 
-/// A density as the mean of windows around the rows; its answers are ln p(x).
+/// A Parzen-window (kernel) density estimate: the mean of windows around the rows; it predicts ln p(x).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KernelDensity {
     /// The shape of the windows.

@@ -1,4 +1,4 @@
-//! What the pattern layer of a probabilistic neural network is given.
+//! Inputs of the pattern layer of a probabilistic neural network.
 
 use std::fmt;
 use std::str::FromStr;

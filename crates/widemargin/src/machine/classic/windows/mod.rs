@@ -1,5 +1,5 @@
-//! Densities as sums of windows around the rows: Parzen's classifier, the density itself, and the
-//! probabilistic neural network.
+//! Parzen windows (kernel density estimates): the classifier, the density itself, and the probabilistic
+//! neural network.
 
 mod errors;
 mod fit;

@@ -1,4 +1,4 @@
-//! How wide windows are.
+//! The width of Parzen windows.
 //!
 //! With s² the mean variance of the features, n rows and d features, Scott's width is
 //! s n^(−1/(d+4)) and Silverman's s (4/((d+2) n))^(1/(d+4)). The likelihood of the training rows
@@ -13,7 +13,7 @@ use std::str::FromStr;
 use super::super::Window;
 use super::super::rows::{column_means, column_scatters, warn};
 use super::errors::least_errors;
-use super::left_out::{LeftOut, rows_asked};
+use super::left_out::{LeftOut, sampled_rows};
 use crate::context::Context;
 use crate::data::Matrix;
 use crate::error::{Error, Result};
@@ -127,10 +127,10 @@ impl WindowWidth {
         match self {
             Self::Scott => Ok(deviation * count.powf(-exponent)),
             Self::LeaveOneOut if rows.rows() > 1 => {
-                let places = rows_asked(rows.rows(), context);
-                let asked = rows.select_rows(&places);
+                let places = sampled_rows(rows.rows(), context);
+                let queries = rows.select_rows(&places);
                 let own = places.into_iter().map(Some).collect();
-                LeftOut::new(rows, &asked, own, context)?.likeliest(silverman, deviation)
+                LeftOut::new(rows, &queries, own, context)?.likeliest(silverman, deviation)
             }
             _ => Ok(silverman),
         }

@@ -1,11 +1,11 @@
-//! The shapes of windows, normalised to integrate to 1 in any number of dimensions.
+//! The shapes of Parzen windows, normalised to integrate to 1 in any number of dimensions.
 
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_2, PI, TAU};
 
 use serde::{Deserialize, Serialize};
 
-use super::super::names::names;
 use crate::error::{Error, Result};
+use crate::machine::names::names;
 use crate::numeric::special::log_gamma;
 
 /// A function of u = distance / width.
