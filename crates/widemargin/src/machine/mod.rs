@@ -38,7 +38,7 @@ pub use classic::{
 };
 pub use classification::{NuSvc, PathStarts, Paths, Svc};
 pub use codes::error_correcting_code;
-pub use fit::Machine;
+pub use fit::{FitInput, Machine, PenaltyPath, SharedKernel, WarmStart};
 pub use kernel_expression::{KernelDefaults, KernelExpression};
 pub(crate) use linear::newton_tolerance;
 pub use linear::{

@@ -8,7 +8,7 @@ use super::lloyd::{Assignment, Lloyd, Seeds};
 use crate::context::Context;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
-use crate::machine::{Machine, Model};
+use crate::machine::{FitInput, Machine, Model};
 use crate::numeric::random::Generator;
 use crate::solver::Status;
 
@@ -76,7 +76,13 @@ impl KMeans {
 }
 
 impl Machine for KMeans {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
+        input.fit_selected(None, |data| self.train(data, context))
+    }
+}
+
+impl KMeans {
+    fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {
         let started = Instant::now();
         check(data)?;
         check_number("tol", self.tol, 0.0)?;

@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::machine::names::names;
-use crate::machine::{Machine, Model};
+use crate::machine::{FitInput, Machine, Model};
 use crate::numeric::algebra::leading_eigenvectors;
 use crate::solver::Status;
 
@@ -89,7 +89,13 @@ impl Default for Spectral {
 }
 
 impl Machine for Spectral {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
+        input.fit_selected(None, |data| self.train(data, context))
+    }
+}
+
+impl Spectral {
+    fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {
         let started = Instant::now();
         check(data)?;
         if self.clusters == 0 || self.clusters > data.rows() {

@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::data::{Classes, Dataset};
 use crate::error::{Error, Result};
 use crate::machine::names::names;
-use crate::machine::{ClassTable, DecisionFunction, Machine, Model, Scheme};
+use crate::machine::{ClassTable, DecisionFunction, FitInput, Machine, Model, Scheme};
 use crate::numeric::algebra::{Cholesky, add, add_products, dot, eigen_interruptible};
 
 /// Where the boundary of two classes lies along the direction.
@@ -76,7 +76,13 @@ impl Default for Fisher {
 }
 
 impl Machine for Fisher {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
+        input.fit_selected(None, |data| self.train(data, context))
+    }
+}
+
+impl Fisher {
+    fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {
         let started = Instant::now();
         self.shrinkage.validate()?;
         let classes = check_labelled(data)?;
@@ -127,9 +133,7 @@ impl Machine for Fisher {
         model.classes = Some(ClassTable { names: classes.names, scheme, support: vec![0; count] });
         Ok(model)
     }
-}
 
-impl Fisher {
     /// The mean of every class and S_W.
     fn moments(
         &self,

@@ -19,7 +19,8 @@ use crate::kernel::{Kernel, KernelBlocks};
 use crate::machine::names::names;
 use crate::machine::training::support_table;
 use crate::machine::{
-    Calibration, DecisionFunction, Machine, Model, Part, Precision, Scheme, SolverOptions, Svc,
+    Calibration, DecisionFunction, FitInput, Machine, Model, Part, Precision, Scheme,
+    SolverOptions, Svc,
 };
 use crate::numeric::algebra::{Cholesky, add, dot, eigen_symmetric};
 use crate::numeric::random::Generator;
@@ -101,7 +102,17 @@ impl Default for KernelFisher {
 }
 
 impl Machine for KernelFisher {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
+        input.fit_selected(Some(&self.kernel), |data| self.train(data, context))
+    }
+
+    fn kernel(&self) -> Option<&Kernel> {
+        Some(&self.kernel)
+    }
+}
+
+impl KernelFisher {
+    fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {
         let started = Instant::now();
         if !(self.mu.is_finite() && self.mu > 0.0) {
             return Err(Error::parameter("mu", "a finite number above 0", self.mu));
@@ -141,7 +152,7 @@ impl Machine for KernelFisher {
             feature_scores: Vec::new(),
             regularisation: mu,
         });
-        let support = support_table(&self.kernel, data, &landmarks);
+        let support = support_table(&self.kernel, data.features(), &landmarks);
         let mut model = rows::model(Classic::KernelFisher, data, support, part, effort);
         model.kernel = self.kernel.clone();
         let class_of = |place: usize| starts.partition_point(|&start| start <= place) - 1;
@@ -156,10 +167,6 @@ impl Machine for KernelFisher {
         model.calibration = (counts.len() > 2).then_some(Calibration::Softmax);
         model.functions = solved.functions.into_iter().map(|(a, b)| whole(a, b)).collect();
         Ok(model)
-    }
-
-    fn kernel(&self) -> Option<&Kernel> {
-        Some(&self.kernel)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::machine::names::names;
-use crate::machine::{Calibration, Machine, Model};
+use crate::machine::{Calibration, FitInput, Machine, Model};
 
 /// Where EM starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -171,7 +171,13 @@ impl GaussianMixture {
 }
 
 impl Machine for GaussianMixture {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
+        input.fit_selected(None, |data| self.train(data, context))
+    }
+}
+
+impl GaussianMixture {
+    fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {
         let started = Instant::now();
         self.validate()?;
         check(data)?;

@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::data::{Classes, Dataset};
 use crate::error::{Error, Result};
 use crate::machine::names::names;
-use crate::machine::{Calibration, Machine, Model};
+use crate::machine::{Calibration, FitInput, Machine, Model};
 use crate::numeric::algebra::{Cholesky, eigen_symmetric};
 
 /// Weight of a neighbour's vote.
@@ -108,7 +108,13 @@ impl Default for KNearest {
 }
 
 impl Machine for KNearest {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
+        input.fit_selected(None, |data| self.train(data, context))
+    }
+}
+
+impl KNearest {
+    fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {
         let started = Instant::now();
         let classes = if self.regression {
             check(data)?;

@@ -13,7 +13,7 @@ use super::{NetworkInput, Window, WindowWidth};
 use crate::context::Context;
 use crate::data::{Classes, Dataset, Matrix};
 use crate::error::Result;
-use crate::machine::{Machine, Model};
+use crate::machine::{FitInput, Machine, Model};
 
 /// The Bayes classifier on a Parzen-window density per class.
 ///
@@ -53,7 +53,13 @@ impl Default for Parzen {
 }
 
 impl Machine for Parzen {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
+        input.fit_selected(None, |data| self.train(data, context))
+    }
+}
+
+impl Parzen {
+    fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {
         let classes = check_labelled(data)?;
         let shape = Shape { window: self.window, width: self.width, input: NetworkInput::Distance };
         shape.fit(Classic::Parzen, data, Some((&classes, &self.priors)), context)
@@ -70,7 +76,13 @@ pub struct KernelDensity {
 }
 
 impl Machine for KernelDensity {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
+        input.fit_selected(None, |data| self.train(data, context))
+    }
+}
+
+impl KernelDensity {
+    fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {
         check(data)?;
         let shape = Shape { window: self.window, width: self.width, input: NetworkInput::Distance };
         shape.fit(Classic::Density, data, None, context)
@@ -99,7 +111,13 @@ impl Default for ProbabilisticNetwork {
 }
 
 impl Machine for ProbabilisticNetwork {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
+        input.fit_selected(None, |data| self.train(data, context))
+    }
+}
+
+impl ProbabilisticNetwork {
+    fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {
         let classes = check_labelled(data)?;
         let shape = Shape { window: Window::Gaussian, width: self.width, input: self.input };
         let labelled = Some((&classes, &self.priors));
