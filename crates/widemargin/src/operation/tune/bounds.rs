@@ -17,7 +17,7 @@ use crate::data::{ClassOrder, Dataset};
 use crate::error::{Error, Result};
 use crate::kernel::KernelBlocks;
 use crate::machine::{ClassTable, Model, PenaltyPath, Scheme};
-use crate::solver::algebra::Cholesky;
+use crate::numeric::algebra::Cholesky;
 
 /// Share of the mean diagonal added to it, so that repeated rows do no harm.
 const JITTER: f64 = 1e-10;
@@ -210,7 +210,7 @@ impl<'a> Function<'a> {
         for i in 0..m {
             matrix[i * m + i] += jitter;
         }
-        let Some(cholesky) = Cholesky::new(matrix, m, self.context)?.filter(|_| m > 0) else {
+        let Some(cholesky) = Cholesky::new(matrix, m, self.context).filter(|_| m > 0) else {
             return Ok(diagonal.to_vec());
         };
         let mut ones = vec![1.0; m];
