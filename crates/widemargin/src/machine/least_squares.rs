@@ -7,12 +7,12 @@
 use super::fit::{FitInput, KernelMachine};
 use super::model::{ClassTable, MachineKind, Model, Scheme};
 use super::parameters::{ClassWeights, Precision, SolverOptions};
-use super::training::{Expansion, Packed, assemble, report_solved};
+use super::training::{Expansion, TrainingRows, assemble, in_precision, report_solved};
 use super::warm_start::{Earlier, Start};
 use crate::context::Context;
 use crate::data::ClassOrder;
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, Reuse};
+use crate::kernel::{Kernel, RowCaching};
 use crate::numeric::simd::Real;
 use crate::outcome::Outcome;
 use crate::solver::least_squares::{self, Options, Problem};
@@ -174,28 +174,28 @@ impl System<'_> {
         if self.segments.iter().all(Vec::is_empty) {
             return Err(Error::Empty { what: "row of positive weight" });
         }
-        context.install(|| match self.options.precision {
-            Precision::F32 => self.fit_in::<f32>(input, targets, context),
-            Precision::F64 => self.fit_in::<f64>(input, targets, context),
+        in_precision(self.options.precision, context, |precision| match precision {
+            Precision::F32 => self.fit_in::<f32>(input, &targets, context),
+            Precision::F64 => self.fit_in::<f64>(input, &targets, context),
         })
     }
 
     fn fit_in<T: Real>(
         &self,
         input: &FitInput<'_>,
-        targets: Vec<Vec<f64>>,
+        targets: &[Vec<f64>],
         context: &Context,
     ) -> Result<(Model, Vec<usize>)> {
         let rows: Vec<Vec<usize>> =
             self.segments.iter().map(|s| s.iter().map(|&(row, _)| row).collect()).collect();
         let data = input.data();
-        let packed = Packed::<T>::new(self.kernel, data, &rows, Reuse::Everywhere, context)?;
+        let packed = TrainingRows::<T>::new(self.kernel, data, &rows, RowCaching::All, context)?;
         let order = || rows.iter().flatten().copied();
         let start = (0..targets.len()).map_while(|f| self.earlier.values(f, order()));
         let problem = Problem {
             ridge: self.segments.iter().flatten().map(|&(_, w)| 1.0 / (self.c * w)).collect(),
             start: start.collect(),
-            targets,
+            targets: targets.to_vec(),
         };
         let options = Options {
             tol: self.options.tol,
@@ -217,16 +217,16 @@ impl System<'_> {
                 expansion
             })
             .collect();
-        Ok(assemble(
+        assemble(
             self.kind,
             self.kernel,
-            self.options.precision,
+            Precision::of::<T>(),
             input,
             &packed.layout,
             &expansions,
             outcome,
-            packed.spent(),
+            packed.spent()?,
             vec![("c".into(), self.c.to_string()), ("tol".into(), self.options.tol.to_string())],
-        ))
+        )
     }
 }

@@ -15,9 +15,9 @@
 use crate::context::{Context, Event};
 use crate::error::{Error, Result};
 use crate::kernel::MatrixRows;
+use crate::numeric::algebra::{Cholesky, dot};
 use crate::numeric::simd::Real;
 use crate::outcome::{Outcome, Status};
-use crate::solver::algebra::{Cholesky, dot};
 
 /// Rows fetched at a time.
 const FETCHED_ROWS: usize = 256;
@@ -145,7 +145,7 @@ fn solve_directly<M: MatrixRows>(
     for (i, ridge) in problem.ridge.iter().enumerate() {
         entries[i * n + i] += ridge;
     }
-    let factor = Cholesky::new(entries, n, context)?.ok_or_else(not_positive_definite)?;
+    let factor = Cholesky::new(entries, n, context).ok_or_else(not_positive_definite)?;
     let mut ones = vec![1.0; n];
     factor.solve(&mut ones);
     let total: f64 = ones.iter().sum();
@@ -355,7 +355,7 @@ impl Preconditioner {
         }
         let inner = match r {
             0 => None,
-            _ => Some(Cholesky::new(inner, r, context)?.ok_or_else(not_positive_definite)?),
+            _ => Some(Cholesky::new(inner, r, context).ok_or_else(not_positive_definite)?),
         };
         let mut made = Self { inverse_ridge, factor, inner, ones: (Vec::new(), 1.0) };
         let ones = made.inverse(&vec![1.0; ridge.len()]);
