@@ -121,6 +121,18 @@ pub enum Error {
         found: String,
     },
 
+    /// Numbers of a training left the range of their format.
+    #[error(
+        "kernel {kernel}: expected finite numbers, found {found}; scale the features, or choose less \
+         extreme parameters"
+    )]
+    Overflow {
+        /// Name of the kernel.
+        kernel: String,
+        /// Which number is not finite, and of which row if known.
+        found: String,
+    },
+
     /// The operation would need more memory than allowed or addressable.
     #[error("{what} needs {bytes} bytes, more than the limit of {limit} bytes")]
     TooLarge {

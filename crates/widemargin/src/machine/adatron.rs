@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use super::fit::{FitInput, Machine};
 use super::model::Model;
+use super::training::{check_diagonal, check_outcome};
 use super::two_class::{TwoClass, two_classes};
 use super::{Precision, SolverOptions};
 use crate::context::Context;
@@ -95,6 +96,7 @@ impl KernelAdatron {
         let upper: Vec<f64> = (0..data.rows()).map(|row| self.c * weight(row)).collect();
         let set = context.instruction_set();
         let blocks = KernelBlocks::<T>::new(&self.kernel, data.features(), None, set)?;
+        check_diagonal(&self.kernel, &blocks, |row| row)?;
         let segments = vec![0, data.rows()];
         let rows = KernelRows::new(blocks, segments, Reuse::Everywhere, context.cache_bytes());
         let options = adatron::Options {
@@ -104,6 +106,7 @@ impl KernelAdatron {
         };
         let view = rows.view(&[0], context);
         let (alpha, outcome) = adatron::solve(&view, &signs, &upper, &options, context);
+        check_outcome(&self.kernel, &outcome)?;
         let support: Vec<(usize, f64)> =
             alpha.iter().zip(&signs).map(|(a, y)| a * y).enumerate().collect();
         Ok(TwoClass {

@@ -231,11 +231,21 @@ pub(in crate::machine) trait KernelMachine:
         context: &Context,
     ) -> Result<Model>;
 
-    /// The kernel.
-    fn kernel_mut(&mut self) -> &mut Kernel;
-
     /// The kernel and the number format of its values.
     fn kernel_and_precision(&self) -> (&Kernel, Precision);
+
+    /// The same, to be changed.
+    fn kernel_and_precision_mut(&mut self) -> (&mut Kernel, &mut Precision);
+
+    /// Whether an earlier solution can be a start; see [`Machine::warm_start`].
+    fn starts_warm(&self) -> bool {
+        true
+    }
+
+    /// Whether given kernel values are of use; see [`Machine::shared_kernel`].
+    fn shares_kernel(&self) -> bool {
+        true
+    }
 
     /// See [`Machine::penalty_path`].
     fn as_penalty_path(&self) -> Option<&dyn PenaltyPath> {
@@ -245,7 +255,7 @@ pub(in crate::machine) trait KernelMachine:
 
 impl<M: KernelMachine> Machine for M {
     fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
-        self.learn(input, None, context)
+        learn_in_range(self, input, None, context)
     }
 
     fn kernel(&self) -> Option<&Kernel> {
@@ -257,7 +267,7 @@ impl<M: KernelMachine> Machine for M {
     }
 
     fn warm_start(&self) -> Option<&dyn WarmStart> {
-        Some(self)
+        self.starts_warm().then_some(self as &dyn WarmStart)
     }
 
     fn penalty_path(&self) -> Option<&dyn PenaltyPath> {
@@ -265,20 +275,38 @@ impl<M: KernelMachine> Machine for M {
     }
 
     fn shared_kernel(&self) -> Option<&dyn SharedKernel> {
-        Some(self)
+        self.shares_kernel().then_some(self as &dyn SharedKernel)
+    }
+}
+
+/// Learns; what leaves the range of single precision is learnt again in double precision.
+fn learn_in_range<M: KernelMachine>(
+    machine: &M,
+    input: FitInput<'_>,
+    start: Option<Start<'_>>,
+    context: &Context,
+) -> Result<Model> {
+    let learnt = machine.learn(input, start, context);
+    match (&learnt, machine.kernel_and_precision().1) {
+        (Err(Error::Overflow { .. }), Precision::F32) => {
+            let mut machine = machine.clone();
+            *machine.kernel_and_precision_mut().1 = Precision::F64;
+            machine.learn(input, start, context)
+        }
+        _ => learnt,
     }
 }
 
 impl<M: KernelMachine> WarmStart for M {
     fn fit_from(&self, input: FitInput<'_>, start: Start<'_>, context: &Context) -> Result<Model> {
-        self.learn(input, Some(start), context)
+        learn_in_range(self, input, Some(start), context)
     }
 }
 
 impl<M: KernelMachine> SharedKernel for M {
     fn with_kernel(&self, kernel: Kernel) -> Box<dyn Machine> {
         let mut machine = self.clone();
-        *machine.kernel_mut() = kernel;
+        *machine.kernel_and_precision_mut().0 = kernel;
         Box::new(machine)
     }
 }

@@ -71,12 +71,12 @@ impl KernelMachine for OneClass {
         }
         .fit(&input, context)
     }
-    fn kernel_mut(&mut self) -> &mut Kernel {
-        &mut self.kernel
-    }
-
     fn kernel_and_precision(&self) -> (&Kernel, Precision) {
         (&self.kernel, self.options.precision)
+    }
+
+    fn kernel_and_precision_mut(&mut self) -> (&mut Kernel, &mut Precision) {
+        (&mut self.kernel, &mut self.options.precision)
     }
 }
 
@@ -96,12 +96,12 @@ impl KernelMachine for Svdd {
         }
         .fit(&input, context)
     }
-    fn kernel_mut(&mut self) -> &mut Kernel {
-        &mut self.kernel
-    }
-
     fn kernel_and_precision(&self) -> (&Kernel, Precision) {
         (&self.kernel, self.options.precision)
+    }
+
+    fn kernel_and_precision_mut(&mut self) -> (&mut Kernel, &mut Precision) {
+        (&mut self.kernel, &mut self.options.precision)
     }
 }
 
@@ -175,7 +175,7 @@ impl Describer<'_> {
             solution.outcome,
             packed.spent(),
             parameters,
-        );
+        )?;
         model.self_weight = if is_ball { 1.0 } else { 0.0 };
         Ok(model)
     }

@@ -106,12 +106,12 @@ impl KernelMachine for Svr {
         }
         .fit(&input, context)
     }
-    fn kernel_mut(&mut self) -> &mut Kernel {
-        &mut self.kernel
-    }
-
     fn kernel_and_precision(&self) -> (&Kernel, Precision) {
         (&self.kernel, self.options.precision)
+    }
+
+    fn kernel_and_precision_mut(&mut self) -> (&mut Kernel, &mut Precision) {
+        (&mut self.kernel, &mut self.options.precision)
     }
 }
 
@@ -134,12 +134,12 @@ impl KernelMachine for NuSvr {
         }
         .fit(&input, context)
     }
-    fn kernel_mut(&mut self) -> &mut Kernel {
-        &mut self.kernel
-    }
-
     fn kernel_and_precision(&self) -> (&Kernel, Precision) {
         (&self.kernel, self.options.precision)
+    }
+
+    fn kernel_and_precision_mut(&mut self) -> (&mut Kernel, &mut Precision) {
+        (&mut self.kernel, &mut self.options.precision)
     }
 }
 
@@ -202,7 +202,7 @@ impl Regressor<'_> {
             solution.outcome,
             packed.spent(),
             parameters,
-        );
+        )?;
         Ok(model)
     }
 }

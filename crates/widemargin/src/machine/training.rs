@@ -10,7 +10,7 @@ use super::parameters::{Precision, SolverOptions};
 use super::preparation::Preparation;
 use crate::context::{Context, Event, SolvedFunction};
 use crate::data::{Csr, Dataset, Matrix};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelBlocks, KernelRows, Reuse};
 use crate::numeric::simd::Real;
 use crate::solver::{Outcome, smo};
@@ -68,6 +68,7 @@ impl Layout {
     ) -> Result<KernelRows<T>> {
         let set = context.instruction_set();
         let blocks = KernelBlocks::new(kernel, data.features(), Some(&self.order), set)?;
+        check_diagonal(kernel, &blocks, |place| self.order[place])?;
         // Values that are there already need not be kept a second time.
         let reuse = if *kernel == Kernel::Precomputed { Reuse::Nowhere } else { reuse };
         Ok(KernelRows::new(blocks, self.segments.clone(), reuse, context.cache_bytes()))
@@ -143,7 +144,8 @@ pub(in crate::machine) fn assemble(
     outcome: Outcome,
     spent: Spent,
     parameters: Vec<(String, String)>,
-) -> (Model, Vec<usize>) {
+) -> Result<(Model, Vec<usize>)> {
+    check_outcome(kernel, &outcome)?;
     let mut used = vec![false; layout.order.len()];
     for expansion in expansions {
         let mut at = 0;
@@ -203,7 +205,7 @@ pub(in crate::machine) fn assemble(
             parameters,
         }),
     };
-    (model, per_segment)
+    Ok((model, per_segment))
 }
 
 /// The support vectors; those of a precomputed kernel are known by their training rows alone, so
@@ -215,6 +217,35 @@ pub(super) fn support_table(kernel: &Kernel, features: &Matrix, rows: &[usize]) 
         return Matrix::SparseF64(table.expect("empty rows are valid"));
     }
     features.select_rows(rows)
+}
+
+/// Checks that k(x, x) of every packed row is finite; `row` names the row of the data set.
+pub(in crate::machine) fn check_diagonal<T: Real>(
+    kernel: &Kernel,
+    blocks: &KernelBlocks<T>,
+    row: impl Fn(usize) -> usize,
+) -> Result<()> {
+    match blocks.diagonal().iter().position(|value| !value.to_f64().is_finite()) {
+        None => Ok(()),
+        Some(place) => Err(Error::Overflow {
+            kernel: kernel.to_string(),
+            found: format!(
+                "k(x, x) = {} for row {}",
+                blocks.diagonal()[place].to_f64(),
+                row(place) + 1
+            ),
+        }),
+    }
+}
+
+/// Checks that the objectives of a training are finite.
+pub(in crate::machine) fn check_outcome(kernel: &Kernel, outcome: &Outcome) -> Result<()> {
+    if outcome.is_finite() {
+        return Ok(());
+    }
+    let (primal, dual) = (outcome.primal, outcome.dual);
+    let found = format!("a primal objective of {primal} and a dual objective of {dual}");
+    Err(Error::Overflow { kernel: kernel.to_string(), found })
 }
 
 /// Tells the observer about a decision function; `bound(i)` is the largest size of coefficient i.

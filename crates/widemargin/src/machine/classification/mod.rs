@@ -169,12 +169,12 @@ impl KernelMachine for Svc {
         self.classifier(&input, Earlier::new(start))?.fit(&input, context)
     }
 
-    fn kernel_mut(&mut self) -> &mut Kernel {
-        &mut self.kernel
-    }
-
     fn kernel_and_precision(&self) -> (&Kernel, Precision) {
         (&self.kernel, self.options.precision)
+    }
+
+    fn kernel_and_precision_mut(&mut self) -> (&mut Kernel, &mut Precision) {
+        (&mut self.kernel, &mut self.options.precision)
     }
 
     fn as_penalty_path(&self) -> Option<&dyn PenaltyPath> {
@@ -205,12 +205,12 @@ impl KernelMachine for NuSvc {
         }
         .fit(&input, context)
     }
-    fn kernel_mut(&mut self) -> &mut Kernel {
-        &mut self.kernel
-    }
-
     fn kernel_and_precision(&self) -> (&Kernel, Precision) {
         (&self.kernel, self.options.precision)
+    }
+
+    fn kernel_and_precision_mut(&mut self) -> (&mut Kernel, &mut Precision) {
+        (&mut self.kernel, &mut self.options.precision)
     }
 }
 
@@ -286,7 +286,7 @@ impl Classifier<'_> {
         };
         let (expansions, outcomes): (Vec<_>, Vec<_>) = solved.into_iter().unzip();
         let outcome = outcomes.into_iter().reduce(Outcome::join).ok_or(Error::Interrupted)?;
-        Ok(self.model(part, &packed.layout, &expansions, outcome, packed.spent()))
+        self.model(part, &packed.layout, &expansions, outcome, packed.spent())
     }
 
     /// Which parts of kernel rows several tasks need.
@@ -305,7 +305,7 @@ impl Classifier<'_> {
         expansions: &[Expansion],
         outcome: Outcome,
         spent: Spent,
-    ) -> Model {
+    ) -> Result<Model> {
         let mut parameters = self.parameters.clone();
         parameters.push(("tol".into(), self.options.tol.to_string()));
         let (mut model, support) = assemble(
@@ -318,10 +318,10 @@ impl Classifier<'_> {
             outcome,
             spent,
             parameters,
-        );
+        )?;
         let names = self.classes.names.clone();
         model.classes = Some(ClassTable { names, scheme: self.scheme.clone(), support });
-        model
+        Ok(model)
     }
 
     /// The two-class problems of the scheme.

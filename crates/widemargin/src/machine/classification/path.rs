@@ -20,7 +20,7 @@ use crate::kernel::{Kernel, KernelRows, MatrixRows, fill_table};
 use crate::machine::fit::{FitInput, PenaltyPath};
 use crate::machine::model::Model;
 use crate::machine::parameters::Precision;
-use crate::machine::training::{Expansion, Layout, Spent};
+use crate::machine::training::{Expansion, Layout, Spent, check_outcome};
 use crate::machine::warm_start::Earlier;
 use crate::numeric::simd::Real;
 use crate::solver::smo::{self, FetchedRows, PathRows, PathSolver, Solution, WholeMatrix};
@@ -198,6 +198,9 @@ impl PenaltyPath for Svc {
             Precision::F32 => paths.solve::<f32>(self, earlier, context),
             Precision::F64 => paths.solve::<f64>(self, earlier, context),
         })?;
+        for solved in paths.solutions.iter().flatten().flatten() {
+            check_outcome(&self.kernel, &solved.outcome)?;
+        }
         Ok(Some(paths))
     }
 }
@@ -414,7 +417,7 @@ impl Paths<'_> {
         let (outcome, seconds) = all.ok_or(Error::Empty { what: "penalty" })?;
         let spent = Spent { kernel_rows: 0, seconds };
         let rows = FitInput::with_rows(self.data, &self.parts[part])?;
-        Ok(self.classifiers[part].model(&rows, &self.layout, &expansions, outcome, spent))
+        self.classifiers[part].model(&rows, &self.layout, &expansions, outcome, spent)
     }
 
     /// How the problems of one part and penalty ended, and the seconds they took.

@@ -7,13 +7,13 @@ use crate::context::Context;
 use crate::data::{ClassOrder, Classes, Dataset, Label, Labels, Matrix};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelBlocks, KernelRows, Reuse};
-use crate::machine::fit::{FitInput, Machine, WarmStart};
+use crate::machine::fit::{FitInput, KernelMachine};
 use crate::machine::model::{
     ClassTable, DecisionFunction, MachineKind, Model, Part, Scheme, Training,
 };
 use crate::machine::parameters::{ClassWeights, Precision, SolverOptions};
 use crate::machine::preparation::Preparation;
-use crate::machine::training::support_table;
+use crate::machine::training::{check_diagonal, check_outcome, support_table};
 use crate::machine::warm_start::Start;
 use crate::numeric::simd::Real;
 use crate::solver::s2do;
@@ -71,35 +71,11 @@ impl Default for MulticlassSvc {
     }
 }
 
-impl Machine for MulticlassSvc {
-    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
-        self.learn(input, None, context)
-    }
-
-    fn kernel(&self) -> Option<&Kernel> {
-        Some(&self.kernel)
-    }
-
-    fn precision(&self) -> Precision {
-        self.options.precision
-    }
-
-    fn warm_start(&self) -> Option<&dyn WarmStart> {
-        Some(self)
-    }
-}
-
-impl WarmStart for MulticlassSvc {
-    fn fit_from(&self, input: FitInput<'_>, start: Start<'_>, context: &Context) -> Result<Model> {
-        self.learn(input, Some(start.model()), context)
-    }
-}
-
-impl MulticlassSvc {
+impl KernelMachine for MulticlassSvc {
     fn learn(
         &self,
         input: FitInput<'_>,
-        start: Option<&Model>,
+        start: Option<Start<'_>>,
         context: &Context,
     ) -> Result<Model> {
         if !(self.c.is_finite() && self.c > 0.0) {
@@ -114,9 +90,30 @@ impl MulticlassSvc {
             return Err(Error::OneClass { label });
         }
         let examples = self.examples(input, &classes)?;
+        let start = start.map(Start::model);
         context.install(|| self.train(input, &classes.names, &examples, start, context))
     }
 
+    fn kernel_and_precision(&self) -> (&Kernel, Precision) {
+        (&self.kernel, self.options.precision)
+    }
+
+    fn kernel_and_precision_mut(&mut self) -> (&mut Kernel, &mut Precision) {
+        (&mut self.kernel, &mut self.options.precision)
+    }
+
+    /// The coefficients of `atm` leave its dual variables open within their common bound.
+    fn starts_warm(&self) -> bool {
+        self.machine != AllInOne::Atm
+    }
+
+    /// The linear kernel is solved with explicit weights, which need no kernel values.
+    fn shares_kernel(&self) -> bool {
+        self.kernel != Kernel::Linear
+    }
+}
+
+impl MulticlassSvc {
     /// The rows of positive weight, class by class.
     fn examples(&self, input: FitInput<'_>, classes: &Classes) -> Result<Examples> {
         let factors = self.class_weights.resolve(classes)?;
@@ -169,6 +166,7 @@ impl MulticlassSvc {
             (_, Precision::F32) => self.solve::<f32>(data, rows, &problem, &options, context)?,
             (_, Precision::F64) => self.solve::<f64>(data, rows, &problem, &options, context)?,
         };
+        check_outcome(&self.kernel, &solution.outcome)?;
         let mut model = class_model(
             MachineKind::AllInOne(self.machine),
             &self.kernel,
@@ -218,6 +216,7 @@ impl MulticlassSvc {
     ) -> Result<s2do::Solution> {
         let set = context.instruction_set();
         let blocks = KernelBlocks::<T>::new(&self.kernel, data.features(), Some(order), set)?;
+        check_diagonal(&self.kernel, &blocks, |place| order[place])?;
         let segments = vec![0, order.len()];
         let rows = KernelRows::new(blocks, segments, Reuse::Everywhere, context.cache_bytes());
         let mut solution = s2do::solve(&rows.view(&[0], context), problem, options, context);
@@ -225,12 +224,11 @@ impl MulticlassSvc {
         Ok(solution)
     }
 
-    /// The dual variables of a model of the same machine and classes, matched by training row; none
-    /// where coefficients leave them open within a common bound (`atm`).
+    /// The dual variables of a model of the same machine and classes, matched by training row.
     fn start(&self, model: &Model, classes: usize, examples: &Examples) -> Option<Vec<f64>> {
         let table = model.classes.as_ref()?;
         let same = model.kind == MachineKind::AllInOne(self.machine)
-            && self.machine != AllInOne::Atm
+            && self.starts_warm()
             && table.names.len() == classes
             && model.support_rows.len() == model.support_count();
         if !same {

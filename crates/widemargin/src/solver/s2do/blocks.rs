@@ -145,6 +145,9 @@ impl Run<'_> {
             if worst <= tol {
                 return None;
             }
+            if !worst.is_finite() {
+                return Some(Status::NumericalTrouble);
+            }
             if let Some(status) = self.limit() {
                 return Some(status);
             }
@@ -266,11 +269,19 @@ impl Run<'_> {
         tol: f64,
     ) -> Option<Status> {
         let mut held: Vec<Option<Row<R::Value>>> = vec![None; table.len()];
+        let (mut least, mut since) = (f64::INFINITY, 0);
         loop {
             let (_, worst) = scan(table, self.context);
             self.report(table, worst);
             if worst <= tol {
                 return None;
+            }
+            if !worst.is_finite() {
+                return Some(Status::NumericalTrouble);
+            }
+            (least, since) = if worst < least { (worst, 0) } else { (least, since + 1) };
+            if since > PATIENCE {
+                return Some(Status::AlmostSolved);
             }
             if let Some(status) = self.limit() {
                 return Some(status);

@@ -170,7 +170,8 @@ impl Example {
         loop {
             let (sum, count) = self.above(threshold);
             let next = kb * sum / (ka + kb * count);
-            if next <= threshold {
+            // Also ends where a number is not finite.
+            if !(next > threshold && next.is_finite()) {
                 break;
             }
             threshold = next;
@@ -206,7 +207,7 @@ impl Example {
         loop {
             let (sum, count) = self.above(threshold);
             let next = (sum - ka * upper) / count;
-            if next <= threshold || count <= 1.0 {
+            if !(next > threshold && next.is_finite()) || count <= 1.0 {
                 threshold = threshold.max(next);
                 break;
             }

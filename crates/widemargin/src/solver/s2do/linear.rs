@@ -132,6 +132,9 @@ impl Ascent for Linear<'_> {
                 self.refresh(table, offset);
                 return stopped;
             }
+            if !worst.is_finite() {
+                return Some(Status::NumericalTrouble);
+            }
             if worst <= MARGIN * tol {
                 if active.len() == table.len() {
                     return None;

@@ -95,7 +95,8 @@ fn run<A: Ascent>(
     dual += 0.5 * totals(&table).iter().zip(&bias).map(|(r, b)| r * b).sum::<f64>();
     let (iterations, blocks, kernel_rows) = ascent.effort();
     let primal = dual + gap;
-    let outcome = Outcome { status, primal, dual, violation, iterations, blocks, kernel_rows };
+    let outcome = Outcome { status, primal, dual, violation, iterations, blocks, kernel_rows }
+        .with_checked_status();
     let (mut alpha, mut coefficients) = (vec![0.0; n * d], vec![0.0; n * d]);
     let mut own = Vec::new();
     for i in 0..n {

@@ -150,7 +150,8 @@ pub(super) fn finish(problem: &Problem, state: &mut State, effort: Effort) -> So
         iterations: effort.steps,
         blocks: effort.blocks,
         kernel_rows: effort.entries,
-    };
+    }
+    .with_checked_status();
     let (beta, gradient) = (std::mem::take(&mut state.beta), std::mem::take(&mut state.gradient));
     Solution { beta, gradient, multipliers, outcome }
 }
@@ -232,6 +233,9 @@ impl Run<'_> {
         self.report(state, violation);
         if violation <= tol {
             return Look::End(None);
+        }
+        if !violation.is_finite() {
+            return Look::End(Some(Status::NumericalTrouble));
         }
         match self.limit() {
             Some(status) => Look::End(Some(status)),
