@@ -12,8 +12,8 @@ use widemargin::machine::{
 use widemargin::{Context, Error};
 
 /// Seconds that a training may take, and what it may take beyond them on a busy machine.
-const LIMIT: f64 = 2.0;
-const GRACE: f64 = 6.0;
+const LIMIT: f64 = 0.5;
+const GRACE: f64 = 5.0;
 
 /// Two features in a fixed pattern, the second of size `scale`; two classes.
 fn rows(count: usize, scale: f64) -> Dataset {

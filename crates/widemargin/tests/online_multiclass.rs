@@ -173,7 +173,7 @@ impl Bench {
         let kernel: Vec<Vec<f64>> = (0..n)
             .map(|i| (0..n).map(|j| (-distance(&values[i], &values[j])).exp()).collect())
             .collect();
-        let mut patterns = Patterns::new(machine.rule(classes), classes);
+        let mut patterns = Patterns::new(machine.loss(classes), classes);
         let zero = vec![0.0; patterns.columns()];
         for i in 0..n {
             patterns.push((i % classes) as u32, c, 1.0, &zero);
@@ -307,7 +307,7 @@ fn parts_blocks_and_threads_change_nothing() {
         let blocks = KernelBlocks::<f64>::new(&kernel, data.features(), Some(&order), set).unwrap();
         let rows = KernelRows::new(blocks, vec![0, 2400], Reuse::Everywhere, cache);
         let problem = Problem {
-            rule: machine.rule(4),
+            loss: machine.loss(4),
             classes: 4,
             codes: order.iter().map(|i| (i % 4) as u32).collect(),
             upper: vec![0.5; 2400],

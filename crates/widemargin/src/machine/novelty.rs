@@ -10,7 +10,7 @@ use super::fit::{FitInput, KernelMachine};
 use super::model::{MachineKind, Model};
 use super::parameters::{Precision, SolverOptions};
 use super::training::{Expansion, Packed, assemble, fill_up, report_solved};
-use super::warm_start::{Earlier, Start};
+use super::warm_start::{Start, UsableStart};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
@@ -67,7 +67,7 @@ impl KernelMachine for OneClass {
             nu: self.nu,
             kernel: &self.kernel,
             options: &self.options,
-            earlier: Earlier::new(start),
+            earlier: UsableStart::new(start),
         }
         .fit(&input, context)
     }
@@ -92,7 +92,7 @@ impl KernelMachine for Svdd {
             nu: self.nu,
             kernel: &self.kernel,
             options: &self.options,
-            earlier: Earlier::new(start),
+            earlier: UsableStart::new(start),
         }
         .fit(&input, context)
     }
@@ -110,7 +110,7 @@ struct Describer<'a> {
     nu: f64,
     kernel: &'a Kernel,
     options: &'a SolverOptions,
-    earlier: Earlier<'a>,
+    earlier: UsableStart<'a>,
 }
 
 impl Describer<'_> {
@@ -148,8 +148,8 @@ impl Describer<'_> {
             upper,
             ridge: None,
             groups: None,
-            settled: 0.0,
-            likely: Vec::new(),
+            bound_tolerance: 0.0,
+            initial_working_set: Vec::new(),
         };
         self.earlier.apply(0, part.rows(), &mut problem);
         let view = packed.rows.view(&[0], context);

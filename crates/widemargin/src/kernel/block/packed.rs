@@ -299,12 +299,8 @@ impl<T: Real> Packed<T> {
             (_, Storage::Sparse(rows)) => add(rows.squared_norms(self.set), &|d| d.squares),
         };
         if let Some(row) = sums.iter().position(|s| !s.is_finite()) {
-            return Err(Error::Kernel {
-                kernel: self.name.clone(),
-                expected: "rows whose norms are finite; scale the data or use double precision"
-                    .into(),
-                found: format!("row {} with the squared norm {}", row + 1, sums[row]),
-            });
+            let found = format!("row {} with the squared norm {}", row + 1, sums[row]);
+            return Err(Error::Overflow { kernel: self.name.clone(), found });
         }
         let (statistics, own) = match self.formula {
             Formula::Product => {

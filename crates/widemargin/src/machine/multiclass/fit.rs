@@ -146,7 +146,7 @@ impl MulticlassSvc {
         let started = Instant::now();
         let data = input.data();
         let problem = s2do::Problem {
-            rule: self.machine.rule(names.len()),
+            loss: self.machine.loss(names.len()),
             classes: names.len(),
             start: start.and_then(|model| self.start(model, names.len(), examples)),
             codes: examples.codes.clone(),
@@ -234,7 +234,7 @@ impl MulticlassSvc {
         if !same {
             return None;
         }
-        let rule = self.machine.rule(classes);
+        let loss = self.machine.loss(classes);
         let last = examples.rows.iter().max().map_or(0, |row| row + 1);
         let mut place = vec![None; last];
         examples.rows.iter().enumerate().for_each(|(i, &row)| place[row] = Some(i));
@@ -249,7 +249,7 @@ impl MulticlassSvc {
             }
         }
         let own = |(i, b): (usize, &[f64])| {
-            rule.variables(examples.codes[i] as usize, b, examples.upper[i])
+            loss.variables(examples.codes[i] as usize, b, examples.upper[i])
         };
         Some(coefficients.chunks_exact(classes).enumerate().flat_map(own).collect())
     }

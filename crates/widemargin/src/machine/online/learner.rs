@@ -84,7 +84,7 @@ impl OnlineLearner {
         let d = self.names.len();
         let kernel = self.parameters.kernel.clone();
         self.state = Some(State {
-            patterns: Patterns::new(self.parameters.machine.rule(d), d),
+            patterns: Patterns::new(self.parameters.machine.loss(d), d),
             store: Store::new(kernel, self.set, self.cache_bytes, self.parallel),
             coefficients: Vec::new(),
             live: Vec::new(),
@@ -127,7 +127,7 @@ impl OnlineLearner {
         self.columns = Some(model.support.columns());
         self.seen = model.training.as_ref().map_or(0, |training| training.rows);
         let d = self.names.len();
-        let rule = self.parameters.machine.rule(d);
+        let loss = self.parameters.machine.loss(d);
         let Some(state) = &mut self.state else { return Ok(()) };
         let classes: Vec<usize> = table
             .support
@@ -146,7 +146,7 @@ impl OnlineLearner {
                     b[places[c]] =
                         part.map_or(0.0, |part| part.coefficients[s - part.support.start]);
                 }
-                let alpha = rule.variables(places[class], &b, self.parameters.c);
+                let alpha = loss.variables(places[class], &b, self.parameters.c);
                 let upper = alpha.iter().copied().fold(self.parameters.c, f64::max);
                 state.adopt(&mut group, k, places[class] as u32, upper, &alpha);
             }
@@ -231,7 +231,7 @@ impl OnlineLearner {
             self.names.push(name);
             let d = self.names.len();
             match &mut self.state {
-                Some(state) => state.grow(self.parameters.machine.rule(d), d),
+                Some(state) => state.grow(self.parameters.machine.loss(d), d),
                 None if d == 2 => self.begin(),
                 None => {}
             }
@@ -374,15 +374,15 @@ impl OnlineLearner {
             let counts = |row: usize| held[row].is_none() && upper[row] > 0.0;
             for (row, values) in range.zip(&rows).filter(|(row, _)| counts(*row)) {
                 let score = state.score(values);
-                let (y, rule) = (codes[row] as usize, *state.patterns.rule());
+                let (y, loss) = (codes[row] as usize, *state.patterns.loss());
                 let (mut total, mut largest) = (0.0, 0.0_f64);
-                for p in (0..state.patterns.classes()).filter(|&p| rule.uses(y, p)) {
+                for p in (0..state.patterns.classes()).filter(|&p| loss.uses(y, p)) {
                     let g = state.patterns.gradient_of(y, p, &score);
                     total += g.max(0.0);
                     largest = largest.max(g);
                 }
                 worst = worst.max(largest);
-                let single = rule.slacks(state.patterns.classes()) == 1;
+                let single = loss.slacks(state.patterns.classes()) == 1;
                 cost += upper[row] * if single { largest } else { total };
             }
         }

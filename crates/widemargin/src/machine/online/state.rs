@@ -9,7 +9,7 @@ use crate::data::Matrix;
 use crate::error::{Error, Result};
 use crate::numeric::random::Generator;
 use crate::numeric::simd::{PlainLoop, Real, run_plain};
-use crate::solver::s2do::{Changes, Patterns, Pool, Rule, WorkingSet};
+use crate::solver::s2do::{Changes, MulticlassLoss, Patterns, Pool, WorkingSet};
 
 /// Number format of kernel values; scores are summed in double precision.
 pub(super) type Value = f32;
@@ -128,10 +128,10 @@ impl State {
         self.check("k(x, x) of a row", &[own.to_f64()])?;
         self.check("the score of a row", &score)?;
         self.touched += self.coefficients.len() as u64;
-        let (y, rule) = (code as usize, *self.patterns.rule());
+        let (y, loss) = (code as usize, *self.patterns.loss());
         let gradient = |p: usize| self.patterns.gradient_of(y, p, &score);
         let worst = (0..self.patterns.classes())
-            .filter(|&p| rule.uses(y, p))
+            .filter(|&p| loss.uses(y, p))
             .max_by(|&a, &b| gradient(a).total_cmp(&gradient(b)));
         let Some(p) = worst.filter(|&p| gradient(p) >= parameters.tol && upper > 0.0) else {
             return Ok((None, 0.0));
@@ -378,9 +378,9 @@ impl State {
         self.apply(vec![(least.1, change)])
     }
 
-    pub(super) fn grow(&mut self, rule: Rule, classes: usize) {
+    pub(super) fn grow(&mut self, loss: MulticlassLoss, classes: usize) {
         let old = self.patterns.columns();
-        self.patterns.grow(rule);
+        self.patterns.grow(loss);
         let columns = self.patterns.columns();
         let mut grown = Vec::with_capacity(self.patterns.len() * columns);
         for own in self.coefficients.chunks_exact(old) {
