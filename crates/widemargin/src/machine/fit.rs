@@ -234,8 +234,8 @@ pub(in crate::machine) trait KernelMachine:
     /// The kernel and the number format of its values.
     fn kernel_and_precision(&self) -> (&Kernel, Precision);
 
-    /// The same, to be changed.
-    fn kernel_and_precision_mut(&mut self) -> (&mut Kernel, &mut Precision);
+    /// The same machine with another kernel.
+    fn replace_kernel(&self, kernel: Kernel) -> Self;
 
     /// Whether an earlier solution can be a start; see [`Machine::warm_start`].
     fn starts_warm(&self) -> bool {
@@ -255,7 +255,7 @@ pub(in crate::machine) trait KernelMachine:
 
 impl<M: KernelMachine> Machine for M {
     fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
-        learn_in_range(self, input, None, context)
+        self.learn(input, None, context)
     }
 
     fn kernel(&self) -> Option<&Kernel> {
@@ -279,34 +279,14 @@ impl<M: KernelMachine> Machine for M {
     }
 }
 
-/// Learns; what leaves the range of single precision is learnt again in double precision.
-fn learn_in_range<M: KernelMachine>(
-    machine: &M,
-    input: FitInput<'_>,
-    start: Option<Start<'_>>,
-    context: &Context,
-) -> Result<Model> {
-    let learnt = machine.learn(input, start, context);
-    match (&learnt, machine.kernel_and_precision().1) {
-        (Err(Error::Overflow { .. }), Precision::F32) => {
-            let mut machine = machine.clone();
-            *machine.kernel_and_precision_mut().1 = Precision::F64;
-            machine.learn(input, start, context)
-        }
-        _ => learnt,
-    }
-}
-
 impl<M: KernelMachine> WarmStart for M {
     fn fit_from(&self, input: FitInput<'_>, start: Start<'_>, context: &Context) -> Result<Model> {
-        learn_in_range(self, input, Some(start), context)
+        self.learn(input, Some(start), context)
     }
 }
 
 impl<M: KernelMachine> SharedKernel for M {
     fn with_kernel(&self, kernel: Kernel) -> Box<dyn Machine> {
-        let mut machine = self.clone();
-        *machine.kernel_and_precision_mut().0 = kernel;
-        Box::new(machine)
+        Box::new(self.replace_kernel(kernel))
     }
 }

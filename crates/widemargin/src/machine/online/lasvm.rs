@@ -16,7 +16,7 @@ use crate::kernel::Kernel;
 use crate::machine::Precision;
 use crate::machine::fit::{FitInput, Machine};
 use crate::machine::model::Model;
-use crate::machine::training::check_outcome;
+use crate::machine::training::{check_outcome, not_finite};
 use crate::machine::two_class::{TwoClass, two_classes};
 use crate::numeric::random::Generator;
 use crate::solver::{Outcome, Status};
@@ -136,7 +136,7 @@ impl State<'_> {
         let sum: f64 = self.held.iter().map(|held| held.alpha * values[held.slot]).sum();
         if !(sum.is_finite() && own.is_finite()) {
             let found = format!("k(x, x) = {own} and a score of {sum} for row {}", row + 1);
-            return Err(Error::Overflow { kernel: self.store.kernel().to_string(), found });
+            return Err(not_finite(self.store.kernel(), found));
         }
         let slot = self.store.insert(group, k, values);
         let (sign, bound) = (self.signs[row], self.bounds[row]);

@@ -6,7 +6,8 @@ use super::fit::OnlineSvc;
 use super::schedule::{Clock, Rates, Step, WorkingSetStrategy};
 use super::store::{Ahead, Store};
 use crate::data::Matrix;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::machine::training::not_finite;
 use crate::numeric::random::Generator;
 use crate::numeric::simd::{PlainLoop, Real, run_plain};
 use crate::solver::s2do::{Changes, MulticlassLoss, Patterns, Pool, WorkingSet};
@@ -66,7 +67,7 @@ impl State {
         let started = Instant::now();
         let before = (self.store.computed(), self.touched, self.patterns.gains());
         let (slot, gain) = work(self)?;
-        self.check("the gain of a step", &[gain])?;
+        self.check("gain of a step", &[gain])?;
         let fresh = step == Step::New;
         let seconds = match parameters.clock {
             Clock::Wall => {
@@ -89,10 +90,7 @@ impl State {
     fn check(&self, what: &str, numbers: &[f64]) -> Result<()> {
         match numbers.iter().find(|number| !number.is_finite()) {
             None => Ok(()),
-            Some(number) => Err(Error::Overflow {
-                kernel: self.store.kernel().to_string(),
-                found: format!("{what} is {number}"),
-            }),
+            Some(number) => Err(not_finite(self.store.kernel(), format!("{what} {number}"))),
         }
     }
 
@@ -125,8 +123,8 @@ impl State {
         self.steps += 1;
         let (values, own) = (group.values(k, self.store.slots()), group.own(k));
         let score = self.score(&values);
-        self.check("k(x, x) of a row", &[own.to_f64()])?;
-        self.check("the score of a row", &score)?;
+        self.check("k(x, x)", &[own.to_f64()])?;
+        self.check("score of a row", &score)?;
         self.touched += self.coefficients.len() as u64;
         let (y, loss) = (code as usize, *self.patterns.loss());
         let gradient = |p: usize| self.patterns.gradient_of(y, p, &score);
@@ -275,7 +273,7 @@ impl State {
             self.patterns.solve_together(&block, &values, target, max_steps, set);
         self.steps += steps;
         self.touched += steps * (block.len() * self.patterns.classes()) as u64;
-        self.check("the change of a coefficient", &changes.amounts)?;
+        self.check("change of a coefficient", &changes.amounts)?;
         Ok(self.apply_together(&changes))
     }
 
@@ -304,7 +302,7 @@ impl State {
     pub(super) fn apply(&mut self, changes: Vec<(usize, Vec<f64>)>) -> Result<()> {
         let (set, columns) = (self.store.instruction_set(), self.patterns.columns());
         for (slot, change) in &changes {
-            self.check("the change of a coefficient", change)?;
+            self.check("change of a coefficient", change)?;
             let row = self.store.row(*slot)?;
             self.patterns.update(row, change, set);
             let own = &mut self.coefficients[slot * columns..(slot + 1) * columns];

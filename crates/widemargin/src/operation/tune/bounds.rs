@@ -17,7 +17,7 @@ use crate::data::{ClassOrder, Dataset};
 use crate::error::{Error, Result};
 use crate::kernel::KernelBlocks;
 use crate::machine::{ClassTable, Model, PenaltyPath, Scheme};
-use crate::solver::algebra::Cholesky;
+use crate::numeric::algebra::Cholesky;
 
 /// Share of the mean diagonal added to it, so that repeated rows do no harm.
 const JITTER: f64 = 1e-10;
@@ -130,12 +130,7 @@ impl<'a> Function<'a> {
             .filter(|(_, coefficient)| *coefficient != 0.0)
             .collect();
         let order: Vec<usize> = support.iter().map(|(s, _)| *s).collect();
-        let blocks = KernelBlocks::new(
-            &model.kernel,
-            &model.support,
-            Some(&order),
-            context.instruction_set(),
-        )?;
+        let blocks = KernelBlocks::new(&model.kernel, &model.support, Some(&order), context)?;
         Ok(Self { which, svc, model, index, support, blocks, context })
     }
 
@@ -215,7 +210,7 @@ impl<'a> Function<'a> {
         for i in 0..m {
             matrix[i * m + i] += jitter;
         }
-        let Some(cholesky) = Cholesky::new(matrix, m, self.context)?.filter(|_| m > 0) else {
+        let Some(cholesky) = Cholesky::new(matrix, m, self.context).filter(|_| m > 0) else {
             return Ok(diagonal.to_vec());
         };
         let mut ones = vec![1.0; m];

@@ -1,6 +1,6 @@
 //! The Bayes classifier on a mixture of Gaussians per class (JHU 685.621, 1.2.2).
 //!
-//! The answer is the class j with the smallest expected loss Σᵢ L(i, j) P(i | x), where
+//! The prediction is the class j with the smallest expected loss Σᵢ L(i, j) P(i | x), where
 //! P(i | x) ∝ Pᵢ p(x | i); with the loss 1 of every error that is the most probable class.
 
 use std::time::Instant;
@@ -40,7 +40,7 @@ pub struct MixtureBayes {
     pub mixture: GaussianMixture,
     /// Class probabilities.
     pub priors: Priors,
-    /// Loss of answering class j for class i, row by row, classes ascending; `None` where every
+    /// Loss of predicting class j for class i, row by row, classes ascending; `None` where every
     /// error costs 1.
     pub loss: Option<Vec<f64>>,
     /// Whether covariances are divided by one less than the number of rows; for one component a
