@@ -51,9 +51,7 @@ pub trait Machine: Send + Sync {
             part = part.with_features(square(data.features(), rows)?)?;
         }
         let mut model = self.fit(&part, context)?;
-        for row in &mut model.support_rows {
-            *row = rows[*row];
-        }
+        model.body.get_mut().rename_rows(rows);
         Ok(model)
     }
 

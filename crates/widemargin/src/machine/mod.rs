@@ -27,9 +27,8 @@ mod warm_start;
 
 pub use adatron::KernelAdatron;
 pub use approximated::Approximated;
-pub(crate) use classic::ClassicForm;
 pub use classic::{
-    Affinity, Classic, ClassicPart, Covariance, Criterion, Cut, Discriminant, Fisher,
+    Affinity, Centres, Classic, Covariance, Criterion, Cut, Discriminant, Fisher,
     GaussianMixture, Initialisation, Input, KMeans, KNearest, KernelDensity, KernelFisher,
     KernelFisherThreshold, Metric, MixtureBayes, MixtureStart, Mixtures, Neighbours, Parzen,
     Priors, ProbabilisticNetwork, Ridge, Search, Shrinkage, Spectral, Stop, Threshold, Weighting,
@@ -44,8 +43,10 @@ pub use linear::{
     Bias, LinearLoss, LinearMulticlass, LinearOneClass, LinearOptions, LinearSolver, LinearSvc,
     LinearSvr, PathStep, Penalty, linear_model,
 };
+pub(crate) use model::{PartsReader, PartsWriter, arranged, reason};
 pub use model::{
-    Calibration, ClassTable, DecisionFunction, MachineKind, Model, Part, Scheme, Training,
+    Ball, Body, Calibration, ClassTable, DecisionFunction, Description, KernelExpansion, Linear,
+    MAX_KERNEL_DEPTH, MachineKind, Model, Part, Scheme, Training,
 };
 pub use multiclass::{AllInOne, MulticlassSvc};
 pub use novelty::{OneClass, Svdd};

@@ -8,20 +8,15 @@ mod kind;
 mod mixture;
 mod names;
 mod neighbours;
-mod part;
-mod ready;
 mod rows;
 mod windows;
 
-pub use clusters::{Affinity, Cut, KMeans, Spectral};
-pub use discriminant::{Fisher, KernelFisher, KernelFisherThreshold, Ridge, Shrinkage, Threshold};
+pub use clusters::{Affinity, Centres, Cut, KMeans, Spectral};
+pub use discriminant::{Discriminant, Fisher, KernelFisher, KernelFisherThreshold, Ridge, Shrinkage, Threshold};
 pub use kind::Classic;
 pub use mixture::{
-    Covariance, Criterion, GaussianMixture, Initialisation, MixtureBayes, MixtureStart, Stop,
+    Covariance, Criterion, GaussianMixture, Initialisation, MixtureBayes, MixtureStart, Mixtures, Stop,
 };
-pub use neighbours::{KNearest, Metric, Search, Weighting};
-pub(crate) use part::ClassicForm;
-pub use part::{ClassicPart, Discriminant, Mixtures, Neighbours, Windows};
-pub(super) use ready::Ready;
+pub use neighbours::{KNearest, Metric, Neighbours, Search, Weighting};
 pub use rows::Priors;
-pub use windows::{Input, KernelDensity, Parzen, ProbabilisticNetwork, Width, Window};
+pub use windows::{Input, KernelDensity, Parzen, ProbabilisticNetwork, Width, Window, Windows};

@@ -19,7 +19,7 @@ use crate::data::{ClassOrder, Classes, Dataset, pieces};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::machine::fit::Machine;
-use crate::machine::model::{MachineKind, Model, Training};
+use crate::machine::model::{Linear, MachineKind, Model, Training};
 use crate::machine::parameters::ClassWeights;
 use crate::solver::Outcome;
 use crate::solver::linear::rows::LinearRows;
@@ -158,11 +158,11 @@ impl LinearSvc {
             (LinearMulticlass::OneVsRest, 2) => 1,
             (_, count) => count,
         };
-        let start = start.filter(|model| {
-            model.kind.is_linear()
-                && model.support.columns() == data.columns()
-                && model.functions.len() == functions
-                && model.classes.as_ref().is_some_and(|table| table.names == classes.names)
+        let same = |model: &&Model| {
+            model.classes.as_ref().is_some_and(|table| table.names == classes.names)
+        };
+        let start = start.filter(same).and_then(Model::linear).filter(|linear| {
+            linear.weights.columns() == data.columns() && linear.offsets.len() == functions
         });
         let task = Fit {
             svc: self,
@@ -204,7 +204,7 @@ pub(super) struct Fit<'a> {
     pub(super) functions: usize,
     /// Every C.
     pub(super) path: &'a [f64],
-    pub(super) start: Option<&'a Model>,
+    pub(super) start: Option<&'a Linear>,
     pub(super) context: &'a Context,
 }
 

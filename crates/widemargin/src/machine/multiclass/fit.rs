@@ -9,10 +9,9 @@ use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelBlocks, KernelRows, Reuse};
 use crate::machine::fit::Machine;
 use crate::machine::model::{
-    ClassTable, DecisionFunction, MachineKind, Model, Part, Scheme, Training,
+    ClassTable, DecisionFunction, KernelExpansion, MachineKind, Model, Part, Scheme, Training,
 };
 use crate::machine::parameters::{ClassWeights, Precision, SolverOptions};
-use crate::machine::preparation::Preparation;
 use crate::numeric::simd::Real;
 use crate::solver::s2do;
 
@@ -206,7 +205,7 @@ impl MulticlassSvc {
         let same = model.kind == MachineKind::AllInOne(self.machine)
             && self.machine != AllInOne::Atm
             && table.names.len() == d
-            && model.support_rows.len() == model.support_count();
+            && model.support_rows().len() == model.support_count();
         if !same {
             return None;
         }
@@ -216,10 +215,10 @@ impl MulticlassSvc {
             place[row] = i;
         }
         let mut coefficients = vec![0.0; order.len() * d];
-        for (c, function) in model.functions.iter().enumerate() {
+        for (c, function) in model.functions().iter().enumerate() {
             for part in &function.parts {
                 for (s, b) in part.support.clone().zip(&part.coefficients) {
-                    if let Some(&i) = place.get(model.support_rows[s]).filter(|i| **i != usize::MAX)
+                    if let Some(&i) = place.get(model.support_rows()[s]).filter(|i| **i != usize::MAX)
                     {
                         coefficients[i * d + c] = *b;
                     }
@@ -284,23 +283,19 @@ pub(in crate::machine) fn class_model(
         })
         .collect();
     let support_rows: Vec<usize> = support.iter().map(|&i| order[i]).collect();
-    Model {
-        kind,
+    let body = KernelExpansion {
         kernel: kernel.clone(),
         precision,
         support: features.select_rows(&support_rows),
         support_rows,
         functions,
-        self_weight: 0.0,
+    };
+    Model {
         classes: Some(ClassTable {
             names: classes.names.clone(),
             scheme: Scheme::OneVsRest,
             support: per_class,
         }),
-        calibration: None,
-        classic: None,
-        preparation: Preparation::default(),
-        feature_names: None,
-        training: None,
+        ..Model::new(kind, body)
     }
 }

@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use super::super::rows::{self, Effort, check, check_number, named, table};
-use super::super::{Classic, ClassicPart};
+use super::super::Classic;
+use super::Centres;
 use super::lloyd::{Assignment, Lloyd, seeds};
 use crate::context::Context;
 use crate::data::Dataset;
@@ -105,7 +106,7 @@ impl Machine for KMeans {
                 ("starts", self.starts.to_string()),
             ]),
         };
-        let support = table(centres, data.columns())?;
-        Ok(rows::model(Classic::KMeans, data, support, ClassicPart::Centres, effort))
+        let body = Centres { centres: table(centres, data.columns())? };
+        Ok(rows::model(Classic::KMeans, data, body, effort))
     }
 }

@@ -1,5 +1,6 @@
 //! Clusters: k-means, and the eigenvectors of a graph.
 
+mod body;
 mod graph;
 mod kmeans;
 mod lloyd;
@@ -7,6 +8,7 @@ mod spectral;
 #[cfg(test)]
 mod tests;
 
+pub use body::Centres;
 pub use kmeans::KMeans;
 pub(super) use lloyd::{Lloyd, seeds};
 pub use spectral::{Affinity, Cut, Spectral};

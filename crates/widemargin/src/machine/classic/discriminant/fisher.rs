@@ -9,12 +9,15 @@ use std::time::Instant;
 
 use super::super::names::names;
 use super::super::rows::{self, Effort, Priors, check_labelled, dense_rows, means, table};
-use super::super::{Classic, ClassicPart, Discriminant};
+use super::super::{Classic, Discriminant};
 use super::scatter::{Shrinkage, factor};
 use crate::context::Context;
 use crate::data::{Classes, Dataset};
 use crate::error::{Error, Result};
-use crate::machine::{ClassTable, Machine, Model, Scheme};
+use crate::kernel::Kernel;
+use crate::machine::{
+    ClassTable, DecisionFunction, KernelExpansion, Machine, Model, Precision, Scheme,
+};
 use crate::solver::algebra::{Cholesky, dot, eigen_symmetric};
 
 /// Where the boundary of two classes lies along the direction.
@@ -132,9 +135,9 @@ impl Machine for Fisher {
                 constant = -least_errors(&values, &classes);
             }
             // Positive speaks for the first class.
-            (slope, vec![rows::single(0, -1.0, constant)], Scheme::OneVsOne)
+            (slope, vec![DecisionFunction::single(0, -1.0, constant)], Scheme::OneVsOne)
         } else {
-            let functions = (0..count).map(|c| rows::single(c, 1.0, -constants[c])).collect();
+            let functions = (0..count).map(|c| DecisionFunction::single(c, 1.0, -constants[c])).collect();
             (slopes.concat(), functions, Scheme::OneVsRest)
         };
         let first = support.len() / columns;
@@ -142,19 +145,24 @@ impl Machine for Fisher {
         let centre = means((0..data.rows()).map(row), columns);
         let mut projections = Vec::with_capacity(kept);
         for (place, direction) in spread.directions[..kept].iter().enumerate() {
-            projections.push(rows::single(first + place, 1.0, dot(direction, &centre)));
+            projections.push(DecisionFunction::single(first + place, 1.0, dot(direction, &centre)));
             support.extend_from_slice(direction);
         }
-        let part = ClassicPart::Discriminant(Discriminant {
+        let body = Discriminant {
+            expansion: KernelExpansion {
+                kernel: Kernel::Linear,
+                precision: Precision::F64,
+                support: table(support, columns)?,
+                support_rows: Vec::new(),
+                functions,
+            },
             projections,
             ratios: spread.ratios,
             separability: spread.separability,
             feature_scores: spread.feature_scores,
             regularisation: share,
-        });
-        let support = table(support, columns)?;
-        let mut model = rows::model(Classic::Fisher, data, support, part, effort);
-        model.functions = functions;
+        };
+        let mut model = rows::model(Classic::Fisher, data, body, effort);
         model.classes = Some(ClassTable { names: classes.names, scheme, support: vec![0; count] });
         Ok(model)
     }

@@ -5,13 +5,13 @@ mod covariance;
 mod em;
 mod fit;
 mod pass;
-mod ready;
+mod body;
 mod semi;
 mod step;
 #[cfg(test)]
 mod tests;
 
 pub use bayes::MixtureBayes;
+pub use body::Mixtures;
 pub use covariance::Covariance;
 pub use fit::{Criterion, GaussianMixture, Initialisation, MixtureStart, Stop};
-pub(super) use ready::Ready;

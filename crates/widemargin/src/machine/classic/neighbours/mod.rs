@@ -2,10 +2,11 @@
 
 mod brute;
 mod fit;
-mod ready;
+mod body;
 #[cfg(test)]
 mod tests;
 mod tree;
 
 pub use fit::{KNearest, Metric, Search, Weighting};
-pub(super) use ready::{Finder, Ready};
+pub(super) use body::Finder;
+pub use body::Neighbours;

@@ -5,14 +5,14 @@ mod errors;
 mod fit;
 mod input;
 mod left_out;
-mod ready;
+mod body;
 #[cfg(test)]
 mod tests;
 mod width;
 mod window;
 
+pub use body::Windows;
 pub use fit::{KernelDensity, Parzen, ProbabilisticNetwork};
 pub use input::Input;
-pub(super) use ready::Ready;
 pub use width::Width;
 pub use window::Window;
