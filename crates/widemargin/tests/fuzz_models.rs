@@ -81,14 +81,15 @@ fn make_native_seeds() {
     });
     save("names", named);
     let mut kernels = load("epsilon_svr_no_vectors");
-    kernels.kernel = Kernel::Sum(vec![
+    kernels.expansion_mut().unwrap().kernel = Kernel::Sum(vec![
         (0.5, Kernel::Product(vec![Kernel::Cosine, Kernel::Laplacian { gamma: 1.0 }])),
         (2.0, Kernel::ChiSquared { gamma: 0.5 }),
     ]);
     save("kernels", kernels);
     let mut codes = load("c_svc_linear_binary");
     codes.classes.as_mut().unwrap().scheme = Scheme::ErrorCorrecting(vec![vec![1], vec![-1]]);
-    codes.support = codes.support.into_layout(Layout::Sparse);
+    let body = codes.expansion_mut().unwrap();
+    body.support = body.support.clone().into_layout(Layout::Sparse);
     codes.calibration = None;
     save("codes", codes);
     for (name, text, standard) in [

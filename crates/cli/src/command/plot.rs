@@ -150,7 +150,7 @@ fn scores(
     let values = predictor.decision_values(data.features())?;
     let fail = |message: &str| Err(widemargin::Error::Model { message: message.into() });
     match &model.classes {
-        Some(table) if table.names.len() == 2 && model.functions.len() == 1 => {
+        Some(table) if table.names.len() == 2 && model.offsets().len() == 1 => {
             Ok(vec![(table.names[0].clone(), column(&values, 0))])
         }
         Some(table) if table.scheme == Scheme::OneVsRest => Ok(columns(&table.names, &values)),
@@ -210,7 +210,7 @@ fn regions(
     }
     let mut is_support = vec![false; data.rows()];
     if arguments.support {
-        for &row in &model.support_rows {
+        for &row in model.support_rows() {
             match is_support.get_mut(row) {
                 Some(mark) => *mark = true,
                 None => return Err(Failure::usage("--support: DATA is not the training file")),
@@ -226,9 +226,9 @@ fn regions(
         .collect();
     let name = |j: usize| features[j].name.clone().unwrap_or_else(|| format!("feature {}", j + 1));
     let picture = Regions {
-        title: title(&arguments.common, || match model.functions.is_empty() {
-            true => model.kind.to_string(),
-            false => format!("{}, {} kernel", model.kind, model.kernel.name()),
+        title: title(&arguments.common, || match model.describe().kernel {
+            Some(kernel) => format!("{}, {} kernel", model.kind, kernel.name()),
+            None => model.kind.to_string(),
         }),
         axes: axes.map(name),
         ranges,

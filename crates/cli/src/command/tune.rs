@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value as Json, json};
 use widemargin::data::Dataset;
 use widemargin::data::write::write_atomically;
+use widemargin::kernel::Kernel;
 use widemargin::machine::{Machine, MachineKind, Preparation, Scaled};
 use widemargin::operation::folds::Folds;
 use widemargin::operation::tune::{
@@ -177,7 +178,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         let loaded = arguments.input.read(&arguments.data)?;
         let preparation = Preparation::of_file(&loaded);
         let kernel = arguments.machine.kernel(loaded.dataset.features())?;
-        let data = model_file::kernel_values(&kernel, loaded)?;
+        let data = model_file::kernel_values(kernel == Kernel::Precomputed, loaded)?;
         Ok(match &arguments.sample_weights {
             Some(path) => (data.with_weights(read_weights(path)?)?, preparation),
             None => (data, preparation),

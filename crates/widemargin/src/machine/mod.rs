@@ -28,11 +28,10 @@ mod warm_start;
 pub use adatron::KernelAdatron;
 pub use approximated::Approximated;
 pub use classic::{
-    Affinity, Centres, Classic, Covariance, Criterion, Cut, Discriminant, Fisher,
-    GaussianMixture, Initialisation, Input, KMeans, KNearest, KernelDensity, KernelFisher,
-    KernelFisherThreshold, Metric, MixtureBayes, MixtureStart, Mixtures, Neighbours, Parzen,
-    Priors, ProbabilisticNetwork, Ridge, Search, Shrinkage, Spectral, Stop, Threshold, Weighting,
-    Width, Window, Windows,
+    Affinity, Centres, Classic, Covariance, Criterion, Cut, Discriminant, Fisher, GaussianMixture,
+    Initialisation, Input, KMeans, KNearest, KernelDensity, KernelFisher, KernelFisherThreshold,
+    Metric, MixtureBayes, MixtureStart, Mixtures, Neighbours, Parzen, Priors, ProbabilisticNetwork,
+    Ridge, Search, Shrinkage, Spectral, Stop, Threshold, Weighting, Width, Window, Windows,
 };
 pub use classification::{NuSvc, PathStarts, Paths, Svc};
 pub use codes::error_correcting_code;
@@ -43,11 +42,11 @@ pub use linear::{
     Bias, LinearLoss, LinearMulticlass, LinearOneClass, LinearOptions, LinearSolver, LinearSvc,
     LinearSvr, PathStep, Penalty, linear_model,
 };
-pub(crate) use model::{PartsReader, PartsWriter, arranged, reason};
 pub use model::{
     Ball, Body, Calibration, ClassTable, DecisionFunction, Description, KernelExpansion, Linear,
     MAX_KERNEL_DEPTH, MachineKind, Model, Part, Scheme, Training,
 };
+pub(crate) use model::{PartsReader, PartsWriter, arranged, reason};
 pub use multiclass::{AllInOne, MulticlassSvc};
 pub use novelty::{OneClass, Svdd};
 pub use online::{Clock, Epochs, Lasvm, OnlineLearner, OnlineSvc, Schedule, Strategy};

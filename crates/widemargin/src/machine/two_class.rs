@@ -3,10 +3,10 @@
 
 use std::time::Instant;
 
+use super::Precision;
 use super::model::{
     ClassTable, DecisionFunction, KernelExpansion, MachineKind, Model, Part, Scheme, Training,
 };
-use super::Precision;
 use crate::data::{ClassOrder, Classes, Dataset};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;

@@ -12,10 +12,13 @@ mod rows;
 mod windows;
 
 pub use clusters::{Affinity, Centres, Cut, KMeans, Spectral};
-pub use discriminant::{Discriminant, Fisher, KernelFisher, KernelFisherThreshold, Ridge, Shrinkage, Threshold};
+pub use discriminant::{
+    Discriminant, Fisher, KernelFisher, KernelFisherThreshold, Ridge, Shrinkage, Threshold,
+};
 pub use kind::Classic;
 pub use mixture::{
-    Covariance, Criterion, GaussianMixture, Initialisation, MixtureBayes, MixtureStart, Mixtures, Stop,
+    Covariance, Criterion, GaussianMixture, Initialisation, MixtureBayes, MixtureStart, Mixtures,
+    Stop,
 };
 pub use neighbours::{KNearest, Metric, Neighbours, Search, Weighting};
 pub use rows::Priors;

@@ -185,12 +185,7 @@ pub(super) fn class_table(classes: &Classes, support: Vec<usize>) -> ClassTable 
 }
 
 /// A model of the given body.
-pub(super) fn model(
-    kind: Classic,
-    data: &Dataset,
-    body: impl Into<Body>,
-    effort: Effort,
-) -> Model {
+pub(super) fn model(kind: Classic, data: &Dataset, body: impl Into<Body>, effort: Effort) -> Model {
     let outcome = Outcome {
         status: effort.status,
         primal: effort.objective,

@@ -218,7 +218,8 @@ impl MulticlassSvc {
         for (c, function) in model.functions().iter().enumerate() {
             for part in &function.parts {
                 for (s, b) in part.support.clone().zip(&part.coefficients) {
-                    if let Some(&i) = place.get(model.support_rows()[s]).filter(|i| **i != usize::MAX)
+                    if let Some(&i) =
+                        place.get(model.support_rows()[s]).filter(|i| **i != usize::MAX)
                     {
                         coefficients[i * d + c] = *b;
                     }

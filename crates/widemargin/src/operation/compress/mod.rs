@@ -177,7 +177,12 @@ impl Compression {
         let mut functions = Vec::new();
         for (original, reduced) in originals.iter().zip(&mut reduced) {
             self.finish::<T>(model, original, reduced, context)?;
-            functions.extend(compare::<T>(&expansion_of(model)?.kernel, original, reduced, context)?);
+            functions.extend(compare::<T>(
+                &expansion_of(model)?.kernel,
+                original,
+                reduced,
+                context,
+            )?);
             context.report(&Event::StageStep { name: "compression" });
         }
         let model = match reduced.len() == model.functions().len() {

@@ -20,8 +20,8 @@ use std::path::Path;
 
 use crate::data::write::write_atomically;
 use crate::error::{Error, Result};
-use crate::machine::Model;
 pub use crate::machine::MAX_KERNEL_DEPTH;
+use crate::machine::Model;
 
 /// The kinds of model file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,9 +8,7 @@ use std::path::Path;
 use super::header::{CalibrationHeader, Header};
 use super::{envelope, version1};
 use crate::error::{self, Error};
-use crate::machine::{
-    Body, Calibration, MachineKind, Model, PartsReader, PartsWriter, reason,
-};
+use crate::machine::{Body, Calibration, MachineKind, Model, PartsReader, PartsWriter, reason};
 
 /// The bytes of a valid model's file.
 pub(super) fn encode(model: &Model) -> error::Result<Vec<u8>> {

@@ -121,7 +121,8 @@ fn read_body(header: &mut Header, arrays: &mut PartsReader<'_>) -> Result<Body, 
     for part in ["weights", "covariances", "log_priors", "loss", "targets", "whitening", "widths"] {
         arrays.rename(&format!("classic.{part}"), part);
     }
-    for empty in ["support.rows", "functions.offsets", "functions.parts", "functions.coefficients"] {
+    for empty in ["support.rows", "functions.offsets", "functions.parts", "functions.coefficients"]
+    {
         arrays.take_empty(empty)?;
     }
     Body::read(name, parts, arrays)
@@ -140,7 +141,8 @@ fn read_linear(header: Value, arrays: &mut PartsReader<'_>) -> Result<Body, Stri
                 signs.push((f, part.coefficients[0]));
             }
             _ => {
-                let message = "expected one weight vector per function, in order, found another shape";
+                let message =
+                    "expected one weight vector per function, in order, found another shape";
                 return Err(message.into());
             }
         }

@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::data::{ClassOrder, Dataset};
 use crate::error::{Error, Result};
 use crate::kernel::KernelBlocks;
-use crate::machine::{KernelExpansion, ClassTable, Model, Scheme, Svc};
+use crate::machine::{ClassTable, KernelExpansion, Model, Scheme, Svc};
 use crate::solver::algebra::Cholesky;
 
 /// Share of the mean diagonal added to it, so that repeated rows do no harm.

@@ -9,8 +9,8 @@ use crate::data::Matrix;
 use crate::error::{Error, Result};
 use crate::machine::Classic;
 use crate::machine::model::{
-    Description, MachineKind, Model, ModelBody, PartsReader, PartsResult, PartsWriter, Prepared, Scratch,
-    check_dense, from_header, run_of, to_header,
+    Description, MachineKind, Model, ModelBody, PartsReader, PartsResult, PartsWriter, Prepared,
+    Scratch, check_dense, from_header, run_of, to_header,
 };
 use crate::solver::algebra::{dot, squared_distance};
 
@@ -53,7 +53,8 @@ impl ModelBody for Centres {
 
     fn prepare(&self, _model: &Model, _context: &Context) -> Result<Box<dyn Prepared>> {
         let centres = dense_rows(&self.centres);
-        let norms = centres.chunks_exact(self.centres.columns().max(1)).map(|c| dot(c, c)).collect();
+        let norms =
+            centres.chunks_exact(self.centres.columns().max(1)).map(|c| dot(c, c)).collect();
         Ok(Box::new(PreparedCentres { centres, norms }))
     }
 

@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use super::super::rows::{self, Effort, check, check_number, named, table};
 use super::super::Classic;
+use super::super::rows::{self, Effort, check, check_number, named, table};
 use super::Centres;
 use super::lloyd::{Assignment, Lloyd, seeds};
 use crate::context::Context;

@@ -137,7 +137,8 @@ impl Machine for Fisher {
             // Positive speaks for the first class.
             (slope, vec![DecisionFunction::single(0, -1.0, constant)], Scheme::OneVsOne)
         } else {
-            let functions = (0..count).map(|c| DecisionFunction::single(c, 1.0, -constants[c])).collect();
+            let functions =
+                (0..count).map(|c| DecisionFunction::single(c, 1.0, -constants[c])).collect();
             (slopes.concat(), functions, Scheme::OneVsRest)
         };
         let first = support.len() / columns;

@@ -18,7 +18,8 @@ use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelBlocks};
 use crate::machine::training::support_table;
 use crate::machine::{
-    Calibration, DecisionFunction, KernelExpansion, Machine, Model, Part, Precision, Scheme, SolverOptions, Svc,
+    Calibration, DecisionFunction, KernelExpansion, Machine, Model, Part, Precision, Scheme,
+    SolverOptions, Svc,
 };
 use crate::numeric::random::Generator;
 use crate::solver::algebra::{Cholesky, dot, eigen_symmetric};

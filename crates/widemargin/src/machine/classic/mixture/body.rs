@@ -13,8 +13,8 @@ use crate::data::Matrix;
 use crate::error::{Error, Result};
 use crate::machine::Classic;
 use crate::machine::model::{
-    Description, MAX_SQUARE, MachineKind, Model, ModelBody, PartsReader, PartsResult, PartsWriter, Prepared,
-    Scratch, check_classes, check_dense, check_finite, check_length, check_priors, fail,
+    Description, MAX_SQUARE, MachineKind, Model, ModelBody, PartsReader, PartsResult, PartsWriter,
+    Prepared, Scratch, check_classes, check_dense, check_finite, check_length, check_priors, fail,
     from_header, to_header,
 };
 use crate::machine::probability::log_sum;

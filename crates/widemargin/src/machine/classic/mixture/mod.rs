@@ -1,11 +1,11 @@
 //! Mixtures of Gaussians by expectation and maximisation, and the Bayes classifier on them.
 
 mod bayes;
+mod body;
 mod covariance;
 mod em;
 mod fit;
 mod pass;
-mod body;
 mod semi;
 mod step;
 #[cfg(test)]

@@ -14,9 +14,9 @@ use crate::data::{Dense, Matrix};
 use crate::error::{Error, Result};
 use crate::machine::Classic;
 use crate::machine::model::{
-    Description, MAX_SQUARE, MachineKind, Model, ModelBody, Nearest, PartsReader, PartsResult, PartsWriter,
-    Prepared, Scratch, check_classes, check_finite, check_length, fail, from_header, run_of,
-    to_header,
+    Description, MAX_SQUARE, MachineKind, Model, ModelBody, Nearest, PartsReader, PartsResult,
+    PartsWriter, Prepared, Scratch, check_classes, check_finite, check_length, fail, from_header,
+    run_of, to_header,
 };
 
 /// Rows below which no tree is tried.
@@ -252,7 +252,6 @@ impl PreparedNeighbours {
         let white = whitened(queries, range, &self.whitening)?;
         self.finder.nearest(&white, 0..white.rows(), k, |i, found| visit(start + i, found))
     }
-
 }
 
 impl Prepared for PreparedNeighbours {

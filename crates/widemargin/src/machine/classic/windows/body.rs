@@ -12,8 +12,8 @@ use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelBlocks};
 use crate::machine::Classic;
 use crate::machine::model::{
-    Description, MachineKind, Model, ModelBody, PartsReader, PartsResult, PartsWriter, Prepared, Scratch,
-    check_classes, check_length, check_priors, check_rows, fail, from_header, to_header,
+    Description, MachineKind, Model, ModelBody, PartsReader, PartsResult, PartsWriter, Prepared,
+    Scratch, check_classes, check_length, check_priors, check_rows, fail, from_header, to_header,
 };
 use crate::machine::probability::log_sum;
 use crate::numeric::simd::{Weights, multiply};
@@ -101,11 +101,7 @@ impl ModelBody for Windows {
         parts.put_indices("rows.training", &self.training_rows);
         parts.put_list("widths", self.widths.iter().copied());
         parts.put_list("log_priors", self.log_priors.iter().copied());
-        to_header(&Header {
-            features: self.rows.columns(),
-            window: self.window,
-            input: self.input,
-        })
+        to_header(&Header { features: self.rows.columns(), window: self.window, input: self.input })
     }
 
     fn read(header: Value, parts: &mut PartsReader<'_>) -> PartsResult<Self> {
@@ -175,7 +171,6 @@ impl PreparedWindows {
         }
         Ok(Self { window: body.window, input: body.input, classes })
     }
-
 }
 
 impl Prepared for PreparedWindows {

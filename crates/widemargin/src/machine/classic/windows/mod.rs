@@ -1,11 +1,11 @@
 //! Densities as sums of windows around the rows: Parzen's classifier, the density itself, and the
 //! probabilistic neural network.
 
+mod body;
 mod errors;
 mod fit;
 mod input;
 mod left_out;
-mod body;
 #[cfg(test)]
 mod tests;
 mod width;

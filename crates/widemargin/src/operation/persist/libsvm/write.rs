@@ -168,12 +168,7 @@ fn all_coefficients(body: &KernelExpansion) -> Vec<f64> {
 }
 
 /// One line per support vector, its features counted from `first`.
-fn put_vectors(
-    text: &mut String,
-    body: &KernelExpansion,
-    first: usize,
-    coefficients: &[Vec<f64>],
-) {
+fn put_vectors(text: &mut String, body: &KernelExpansion, first: usize, coefficients: &[Vec<f64>]) {
     for row in 0..body.support.rows() {
         for place in coefficients {
             push_number(text, place[row]);
