@@ -10,8 +10,9 @@ use widemargin::kernel::Kernel;
 use widemargin::machine::Model;
 
 /// A frame around a native document, with the checksum that lets it through.
-fn frame(document: &[u8]) -> Vec<u8> {
-    let mut bytes = b"\x8aWMODEL\n\x01\0\0\0\0\0\0\0".to_vec();
+fn frame(version: u8, document: &[u8]) -> Vec<u8> {
+    let mut bytes = b"\x8aWMODEL\n".to_vec();
+    bytes.extend_from_slice(&[version, 0, 0, 0, 0, 0, 0, 0]);
     bytes.extend_from_slice(&(24 + document.len() as u64).to_le_bytes());
     bytes.extend_from_slice(document);
     let mut sum = crc32fast::Hasher::new();
@@ -24,8 +25,11 @@ fn frame(document: &[u8]) -> Vec<u8> {
 /// The document inside a native model file, without the frame that would reject nearly all of them.
 pub(crate) fn model_native(document: &[u8]) {
     let _ = Model::load_from_bytes(document);
-    let Ok(model) = Model::load_from_bytes(&frame(document)) else { return };
-    check(&model);
+    for version in [1, 2] {
+        if let Ok(model) = Model::load_from_bytes(&frame(version, document)) {
+            check(&model);
+        }
+    }
 }
 
 /// LIBSVM's model files.

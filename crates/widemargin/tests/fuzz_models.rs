@@ -29,6 +29,18 @@ fn run_corpus(target: &str, check: fn(&[u8])) {
 #[test]
 fn model_native() {
     run_corpus("model_native", models::model_native);
+    // A model of every kind, as earlier builds wrote it and as this one does.
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/models");
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "wm") {
+            let bytes = fs::read(path).unwrap();
+            models::model_native(&bytes[24..]);
+            models::model_native(
+                &Model::load_from_bytes(&bytes).unwrap().to_bytes().unwrap()[24..],
+            );
+        }
+    }
 }
 
 #[test]

@@ -51,7 +51,7 @@ pub(crate) struct Arguments {
     confidence: f64,
 
     /// Where to draw the picture
-    #[arg(short, long, value_name = "FILE.svg")]
+    #[arg(short, long, value_name = "FILE.svg", value_parser = picture::svg_path)]
     output: Option<PathBuf>,
 
     /// Print the result as JSON

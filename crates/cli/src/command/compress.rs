@@ -84,7 +84,7 @@ pub(crate) struct Arguments {
     separate: bool,
 
     /// Draw the accuracy on --data at sizes down to a few vectors
-    #[arg(long, value_name = "FILE.svg", requires = "data")]
+    #[arg(long, value_name = "FILE.svg", requires = "data", value_parser = picture::svg_path)]
     plot: Option<PathBuf>,
 
     /// Print how it went as JSON

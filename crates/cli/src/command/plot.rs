@@ -13,7 +13,7 @@ use crate::arguments::{InputArguments, ResourceArguments};
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::model_file;
-use crate::picture::{self, Curve, Regions};
+use crate::picture::{self, Curve, Regions, svg_path};
 use crate::session::Session;
 
 /// Draw decision regions, a confusion matrix or ROC curves (SVG)
@@ -48,7 +48,7 @@ struct Common {
     model: PathBuf,
 
     /// The picture to write; '-': standard output
-    #[arg(short, long, value_name = "FILE.svg")]
+    #[arg(short, long, value_name = "FILE.svg", value_parser = svg_path)]
     output: PathBuf,
 
     /// Words above the picture
@@ -139,8 +139,9 @@ fn roc(common: &Common, session: &Session<'_>, model: &Model, data: &Dataset) ->
     session.save(|| picture::roc(&common.output, &title, &curves))
 }
 
-/// A score for every class: decision values of two classes or of one-vs-rest, 1 for inside of
-/// novelty detectors, else probabilities.
+/// A score for every class that gets a curve: of two classes told apart by one function its values
+/// for the positive one, of one-vs-rest the decision values, 1 for inside of novelty detectors, else
+/// probabilities.
 fn scores(
     model: &Model,
     data: &Dataset,
@@ -151,7 +152,11 @@ fn scores(
     let fail = |message: &str| Err(widemargin::Error::Model { message: message.into() });
     match &model.classes {
         Some(table) if table.names.len() == 2 && model.offsets().len() == 1 => {
-            Ok(vec![(table.names[0].clone(), column(&values, 0))])
+            // Decision values are positive for the first class.
+            let positive = table.positive();
+            let sign = if positive == 0 { 1.0 } else { -1.0 };
+            let scores = column(&values, 0).into_iter().map(|value| sign * value).collect();
+            Ok(vec![(table.names[positive].clone(), scores)])
         }
         Some(table) if table.scheme == Scheme::OneVsRest => Ok(columns(&table.names, &values)),
         Some(table) if model.calibration.is_some() => {

@@ -23,7 +23,7 @@ use crate::arguments::{
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::model_file::{self, ModelFormatName};
-use crate::picture::{Heat, heat};
+use crate::picture::{Heat, heat, svg_path};
 use crate::table::{Summary, duration, grid};
 use crate::terminal;
 use crate::usage::{Spent, Stopwatch};
@@ -144,7 +144,7 @@ pub(crate) struct Arguments {
     journal: Option<PathBuf>,
 
     /// Draw the scores over the first two parameters with several numbers (SVG)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE.svg", value_parser = svg_path)]
     picture: Option<PathBuf>,
 
     /// Train every machine by itself, sharing nothing: the same scores, slower

@@ -185,13 +185,6 @@ impl Table {
         }
         Self { by_function, by_feature }
     }
-
-    fn of_feature(&self, j: usize, functions: usize) -> &[f64] {
-        match functions {
-            1 => &self.by_function[j..=j],
-            _ => &self.by_feature[j * functions..(j + 1) * functions],
-        }
-    }
 }
 
 impl SparseWeights {
@@ -249,21 +242,28 @@ impl Scores {
         let functions = self.offsets.len();
         for (row, out) in rows.zip(out.chunks_exact_mut(functions)) {
             let (indices, values) = queries.row(row);
-            for (&j, value) in indices.iter().zip(values) {
-                let weights = match &self.layout {
-                    Layout::Table(table) => table.of_feature(j as usize, functions),
-                    Layout::Sparse(sparse) => match sparse.of_feature(j, functions) {
-                        Some(weights) => weights,
-                        None => continue,
-                    },
-                };
-                let value = value.to_f64();
-                for (out, weight) in out.iter_mut().zip(weights) {
-                    *out += value * weight;
+            let pairs = indices.iter().zip(values).map(|(&j, value)| (j, value.to_f64()));
+            match (&self.layout, &mut *out) {
+                (Layout::Table(table), [out]) => {
+                    pairs.for_each(|(j, value)| *out += value * table.by_function[j as usize]);
                 }
+                (Layout::Table(table), out) => pairs.for_each(|(j, value)| {
+                    let first = j as usize * functions;
+                    add_times(out, value, &table.by_feature[first..first + functions]);
+                }),
+                (Layout::Sparse(sparse), out) => pairs.for_each(|(j, value)| {
+                    if let Some(weights) = sparse.of_feature(j, functions) {
+                        add_times(out, value, weights);
+                    }
+                }),
             }
         }
     }
+}
+
+/// Adds `value` times the weights.
+fn add_times(out: &mut [f64], value: f64, weights: &[f64]) {
+    out.iter_mut().zip(weights).for_each(|(out, weight)| *out += value * weight);
 }
 
 impl Prepared for Scores {
@@ -287,5 +287,53 @@ impl Prepared for Scores {
         }
         subtract(out, &self.offsets);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Layout as Storage;
+
+    /// Two functions over so many features that a table of their weights would take 64 GiB.
+    fn wide(features: usize) -> Linear {
+        let indices = vec![3, features as u32 - 1, 3, 7];
+        let weights = Csr::new(features, vec![0, 2, 4], indices, vec![0.5, -2.0, 1.5, 4.0]);
+        Linear { weights: Matrix::SparseF64(weights.unwrap()), offsets: vec![0.25, -1.0] }
+    }
+
+    #[test]
+    fn many_features_cost_what_is_stored() {
+        let features = u32::MAX as usize;
+        let model = Model::new(MachineKind::LinearSvr, wide(features));
+        let context = Context::new();
+        let prepared = model.body.get().prepare(&model, &context).unwrap();
+        let query = Csr::new(features, vec![0, 2, 3], vec![3, 9, 7], vec![2.0, 1.0, 3.0]).unwrap();
+        let mut out = vec![0.0; 4];
+        let rows = Matrix::SparseF64(query);
+        prepared.evaluate(&rows, &[0, 1], &mut out, &mut Scratch::default(), &context).unwrap();
+        assert_eq!(out, [0.75, 4.0, -0.25, 13.0]);
+    }
+
+    #[test]
+    fn both_layouts_give_the_same_values() {
+        let features = FEW_FEATURES + 5;
+        let (sparse, context) = (wide(features), Context::new());
+        let dense = sparse.weights.clone().into_layout(Storage::Dense);
+        let dense = Linear { weights: dense, ..sparse.clone() };
+        let values: Vec<f64> = (0..features).map(|j| ((j * 7) % 11) as f64 - 5.0).collect();
+        let query = Matrix::DenseF64(Dense::new(1, features, values).unwrap());
+        for rows in [query.clone(), query.into_layout(Storage::Sparse)] {
+            let [a, b] = [&sparse, &dense].map(|body| {
+                let model = Model::new(MachineKind::LinearSvr, body.clone());
+                let prepared = model.body.get().prepare(&model, &context).unwrap();
+                let mut out = vec![0.0; 2];
+                prepared
+                    .evaluate(&rows, &[0], &mut out, &mut Scratch::default(), &context)
+                    .unwrap();
+                out
+            });
+            assert_eq!(a, b);
+        }
     }
 }

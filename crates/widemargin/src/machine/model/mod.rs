@@ -79,6 +79,15 @@ pub struct ClassTable {
     pub support: Vec<usize>,
 }
 
+impl ClassTable {
+    /// The place of the class that counts as positive unless told otherwise: of two classes the
+    /// second in ascending order, whatever their order in the model.
+    pub fn positive(&self) -> usize {
+        let places = 0..self.names.len();
+        places.max_by(|&a, &b| self.names[a].order(&self.names[b])).unwrap_or(0)
+    }
+}
+
 /// Maps decision values to probabilities.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

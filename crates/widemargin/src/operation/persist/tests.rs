@@ -295,6 +295,36 @@ fn wrong_headers_are_told_apart() {
     }
 }
 
+/// A file of an earlier build with some text replaced and a checksum that fits again.
+fn earlier(name: &str, old: &str, new: &str) -> Vec<u8> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/models/");
+    let mut bytes = std::fs::read(format!("{folder}{name}.wm")).unwrap();
+    assert_eq!((bytes[8], old.len()), (1, new.len()));
+    let at = bytes.windows(old.len()).position(|window| window == old.as_bytes()).expect(old);
+    bytes[at..at + old.len()].copy_from_slice(new.as_bytes());
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(&bytes[..12]);
+    sum.update(&bytes[16..]);
+    bytes[12..16].copy_from_slice(&sum.finalize().to_le_bytes());
+    bytes
+}
+
+#[test]
+fn mistakes_in_files_of_version_1_are_told_apart() {
+    let weight = r#"\"self_weight\":"#;
+    let [zero, one] = ["0.0", "1.0"].map(|value| format!("{weight}{value}"));
+    for (name, old, new, expected) in [
+        ("c-svc-ovo", &zero[..], &one[..], "expected self weight 0, found 1"),
+        ("svdd", &one, &zero, "expected self weight 1, found 0"),
+        ("knn", r#"\"knn\""#, r#"\"gmm\""#, "expected the body of gmm, found neighbours"),
+        ("c-svc-f64", "c-svc", "d-svc", "found d-svc"),
+        ("kmeans", "centres", "midways", "unknown variant 'midways'"),
+    ] {
+        let found = message(&earlier(name, old, new));
+        assert!(found.contains(expected), "{name}: {found}");
+    }
+}
+
 #[test]
 fn absurd_sizes_cost_no_memory() {
     let mut document = vec![0xff; 8];

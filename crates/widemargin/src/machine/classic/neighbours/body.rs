@@ -22,6 +22,9 @@ use crate::machine::model::{
 /// Rows below which no tree is tried.
 const FEW_ROWS: usize = 500;
 
+/// Features above which rows that are stored sparsely are not made dense, whatever is asked for.
+const FEW_FEATURES: usize = 1 << 20;
+
 /// Features above which no tree is tried.
 const MANY_FEATURES: usize = 64;
 
@@ -47,6 +50,8 @@ impl Finder {
         let columns = rows.columns();
         let tree = |hull: Hull| Tree::new(&dense_rows(rows), columns, hull);
         match search {
+            // A tree holds its rows densely.
+            _ if rows.is_sparse() && columns > FEW_FEATURES => {}
             Search::Tree => return Ok(Self::Tree(tree(Hull::Box))),
             Search::BallTree => return Ok(Self::Tree(tree(Hull::Ball))),
             Search::Auto if rows.rows() >= FEW_ROWS && columns <= MANY_FEATURES => {

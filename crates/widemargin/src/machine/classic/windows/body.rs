@@ -25,6 +25,9 @@ const BLOCK_COLUMNS: usize = 512;
 /// Sums of Gaussians below this have lost digits and are computed anew from their logarithms.
 const SMALLEST_SUM: f64 = 1e-250;
 
+/// Features up to which a query far from all rows is laid out densely.
+const FEW_FEATURES: usize = 1 << 20;
+
 /// Windows around rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Windows {
@@ -186,15 +189,13 @@ impl Prepared for PreparedWindows {
         let asked = queries.select_rows(rows);
         let asked = self.input.prepare(&asked)?;
         let width = self.classes.len();
-        let mut query = vec![0.0; asked.columns()];
         for (c, class) in self.classes.iter().enumerate() {
             let sums = class.sums(&asked, self.window, context)?;
             for (i, sum) in sums.into_iter().enumerate() {
                 let logarithm = if sum >= SMALLEST_SUM || self.window != Window::Gaussian {
                     sum.ln()
                 } else {
-                    asked.copy_row(i, &mut query);
-                    class.far(&query)
+                    class.far(&asked, i)
                 };
                 out[i * width + c] = class.constant + logarithm;
             }
@@ -240,16 +241,62 @@ impl Class {
         Ok(sums)
     }
 
-    /// ln Σ exp(−‖x − xᵢ‖²/2σ²) of a query far from all rows.
-    fn far(&self, query: &[f64]) -> f64 {
+    /// ln Σ exp(−‖x − xᵢ‖²/2σ²) of a query x, row `q` of `asked`, far from all rows.
+    fn far(&self, asked: &Matrix, q: usize) -> f64 {
         let gamma = 0.5 / (self.width * self.width);
-        let mut row = vec![0.0; query.len()];
-        let exponents: Vec<f64> = (0..self.count)
-            .map(|i| {
+        let exponents: Vec<f64> = if asked.columns() > FEW_FEATURES && asked.is_sparse() {
+            let query = nonzeros(asked, q);
+            let rows = (0..self.count).map(|i| nonzeros(&self.rows, i));
+            rows.map(|row| -gamma * sparse_squared_distance(&query, &row)).collect()
+        } else {
+            let (mut query, mut row) = (vec![0.0; asked.columns()], vec![0.0; asked.columns()]);
+            asked.copy_row(q, &mut query);
+            let squared = |i| {
                 self.rows.copy_row(i, &mut row);
-                -gamma * squared_distance(query, &row)
-            })
-            .collect();
+                -gamma * squared_distance(&query, &row)
+            };
+            (0..self.count).map(squared).collect()
+        };
         log_sum(&exponents)
+    }
+}
+
+/// The values of a row that are not 0, with their features.
+fn nonzeros(rows: &Matrix, i: usize) -> Vec<(usize, f64)> {
+    let mut found = Vec::new();
+    rows.for_each_nonzero(i, |j, value| found.push((j, value)));
+    found
+}
+
+/// ‖x − y‖² of rows given by their values that are not 0.
+fn sparse_squared_distance(x: &[(usize, f64)], y: &[(usize, f64)]) -> f64 {
+    let (mut sum, mut rest) = (0.0, y);
+    for &(j, value) in x {
+        let before = rest.iter().take_while(|(k, _)| *k < j).count();
+        sum += rest[..before].iter().map(|(_, other)| other * other).sum::<f64>();
+        rest = &rest[before..];
+        let other = match rest.first() {
+            Some(&(k, other)) if k == j => {
+                rest = &rest[1..];
+                other
+            }
+            _ => 0.0,
+        };
+        sum += (value - other) * (value - other);
+    }
+    sum + rest.iter().map(|(_, other)| other * other).sum::<f64>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sparse_squared_distance;
+
+    #[test]
+    fn distances_of_sparse_rows_are_exact() {
+        let (x, y) = ([(1, 2.0), (4, -1.0)], [(0, 3.0), (4, 1.0), (9, 2.0)]);
+        for (a, b, expected) in [(&x[..], &y[..], 21.0), (&y[..], &x[..], 21.0), (&x[..], &[], 5.0)]
+        {
+            assert_eq!(sparse_squared_distance(a, b), expected);
+        }
     }
 }
