@@ -321,6 +321,14 @@ impl Context {
         self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
     }
 
+    /// Ends a computation that has no partial result to keep.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] when it must stop now.
+    pub(crate) fn checkpoint(&self) -> Result<()> {
+        self.stop_request().map_or(Ok(()), |_| Err(Error::Interrupted))
+    }
+
     /// Why the computation must stop now, if it must.
     pub fn stop_request(&self) -> Option<Status> {
         if self.cancel.is_cancelled() {

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::fit::Machine;
+use super::fit::{FitInput, Machine};
 use super::model::Model;
 use super::two_class::{TwoClass, two_classes};
 use super::{Precision, SolverOptions};
@@ -58,19 +58,21 @@ impl Default for KernelAdatron {
 }
 
 impl Machine for KernelAdatron {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
         if !(self.c.is_finite() && self.c > 0.0) {
             return Err(Error::parameter("c", "a finite number above 0", self.c));
         }
         if !(self.rate > 0.0 && self.rate < 2.0) {
             return Err(Error::parameter("rate", "a number between 0 and 2", self.rate));
         }
-        data.features().validate()?;
         self.kernel.validate()?;
         self.options.validate()?;
-        context.install(|| match self.options.precision {
-            Precision::F32 => self.train::<f32>(data, context),
-            Precision::F64 => self.train::<f64>(data, context),
+        input.validate()?;
+        input.fit_selected(Some(&self.kernel), |data| {
+            context.install(|| match self.options.precision {
+                Precision::F32 => self.train::<f32>(data, context),
+                Precision::F64 => self.train::<f64>(data, context),
+            })
         })
     }
 

@@ -6,13 +6,12 @@
 //! Σα = 1. With a kernel of constant diagonal the two agree.
 
 use super::classification::check_nu;
-use super::fit::machine_with_kernel;
+use super::fit::{FitInput, KernelMachine};
 use super::model::{Ball, Body, MachineKind, Model};
 use super::parameters::{Precision, SolverOptions};
-use super::training::{Expansion, Packed, RowsOf, assemble, fill_up, report_solved};
-use super::warm_start::Earlier;
+use super::training::{Expansion, Packed, assemble, fill_up, report_solved};
+use super::warm_start::{Earlier, Start};
 use crate::context::Context;
-use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::numeric::simd::Real;
@@ -56,35 +55,55 @@ impl Default for Svdd {
     }
 }
 
-impl OneClass {
-    fn learn(&self, part: RowsOf<'_>, earlier: Earlier<'_>, context: &Context) -> Result<Model> {
+impl KernelMachine for OneClass {
+    fn learn(
+        &self,
+        input: FitInput<'_>,
+        start: Option<Start<'_>>,
+        context: &Context,
+    ) -> Result<Model> {
         Describer {
             kind: MachineKind::OneClass,
             nu: self.nu,
             kernel: &self.kernel,
             options: &self.options,
-            earlier,
+            earlier: Earlier::new(start),
         }
-        .fit(&part, context)
+        .fit(&input, context)
+    }
+    fn kernel_mut(&mut self) -> &mut Kernel {
+        &mut self.kernel
+    }
+
+    fn kernel_and_precision(&self) -> (&Kernel, Precision) {
+        (&self.kernel, self.options.precision)
     }
 }
 
-machine_with_kernel!(OneClass {});
-
-impl Svdd {
-    fn learn(&self, part: RowsOf<'_>, earlier: Earlier<'_>, context: &Context) -> Result<Model> {
+impl KernelMachine for Svdd {
+    fn learn(
+        &self,
+        input: FitInput<'_>,
+        start: Option<Start<'_>>,
+        context: &Context,
+    ) -> Result<Model> {
         Describer {
             kind: MachineKind::Svdd,
             nu: self.nu,
             kernel: &self.kernel,
             options: &self.options,
-            earlier,
+            earlier: Earlier::new(start),
         }
-        .fit(&part, context)
+        .fit(&input, context)
+    }
+    fn kernel_mut(&mut self) -> &mut Kernel {
+        &mut self.kernel
+    }
+
+    fn kernel_and_precision(&self) -> (&Kernel, Precision) {
+        (&self.kernel, self.options.precision)
     }
 }
-
-machine_with_kernel!(Svdd {});
 
 struct Describer<'a> {
     kind: MachineKind,
@@ -95,17 +114,18 @@ struct Describer<'a> {
 }
 
 impl Describer<'_> {
-    fn fit(&self, part: &RowsOf<'_>, context: &Context) -> Result<Model> {
+    fn fit(&self, part: &FitInput<'_>, context: &Context) -> Result<Model> {
         check_nu(self.nu)?;
         self.kernel.validate()?;
         self.options.validate()?;
+        part.validate()?;
         context.install(|| match self.options.precision {
             Precision::F32 => self.fit_in::<f32>(part, context),
             Precision::F64 => self.fit_in::<f64>(part, context),
         })
     }
 
-    fn fit_in<T: Real>(&self, part: &RowsOf<'_>, context: &Context) -> Result<Model> {
+    fn fit_in<T: Real>(&self, part: &FitInput<'_>, context: &Context) -> Result<Model> {
         let weights: Vec<f64> = part.rows().map(|row| part.weight(row)).collect();
         let n = weights.len();
         let total = weights.iter().sum::<f64>();

@@ -1,15 +1,15 @@
 //! What every fit does around its quadratic programs: packing rows once, timing, and joining the
 //! solutions into one model.
 
-use std::borrow::Cow;
 use std::ops::Range;
 use std::time::Instant;
 
+use super::fit::FitInput;
 use super::model::{DecisionFunction, KernelExpansion, MachineKind, Model, Part, Training};
 use super::parameters::{Precision, SolverOptions};
 use crate::context::{Context, Event, SolvedFunction};
-use crate::data::{Csr, Dataset, Labels, Matrix};
-use crate::error::{Error, Result};
+use crate::data::{Csr, Dataset, Matrix};
+use crate::error::Result;
 use crate::kernel::{Kernel, KernelBlocks, KernelRows, Reuse};
 use crate::numeric::simd::Real;
 use crate::solver::{Outcome, smo};
@@ -27,49 +27,6 @@ impl SolverOptions {
             max_iterations: self.max_iterations.unwrap_or_else(|| default_iterations(variables)),
             ..smo::Options::default()
         }
-    }
-}
-
-/// The rows of a data set that a machine learns from.
-#[derive(Clone, Copy)]
-pub(in crate::machine) struct RowsOf<'a> {
-    pub(in crate::machine) data: &'a Dataset,
-    chosen: Option<&'a [usize]>,
-}
-
-impl<'a> RowsOf<'a> {
-    /// All rows, whose values must be finite.
-    pub(in crate::machine) fn all(data: &'a Dataset) -> Result<Self> {
-        data.features().validate()?;
-        Ok(Self { data, chosen: None })
-    }
-
-    /// The rows named by `chosen`.
-    pub(in crate::machine) fn some(data: &'a Dataset, chosen: &'a [usize]) -> Result<Self> {
-        if chosen.is_empty() {
-            return Err(Error::Empty { what: "row" });
-        }
-        Ok(Self { data, chosen: Some(chosen) })
-    }
-
-    /// Their numbers in the data set.
-    pub(in crate::machine) fn rows(&self) -> impl Iterator<Item = usize> + 'a {
-        let all = 0..self.chosen.map_or(self.data.rows(), <[usize]>::len);
-        let chosen = self.chosen;
-        all.map(move |i| chosen.map_or(i, |rows| rows[i]))
-    }
-
-    /// Their labels.
-    pub(in crate::machine) fn labels(&self) -> Cow<'a, Labels> {
-        match self.chosen {
-            Some(rows) => Cow::Owned(self.data.labels().select(rows)),
-            None => Cow::Borrowed(self.data.labels()),
-        }
-    }
-
-    /// The weight of a row of the data set.
-    pub(in crate::machine) fn weight(&self, row: usize) -> f64 {
-        self.data.weights().map_or(1.0, |weights| weights[row])
     }
 }
 
@@ -141,10 +98,10 @@ impl<T: Real> Packed<T> {
     /// Packs the rows as one segment.
     pub(in crate::machine) fn whole(
         kernel: &Kernel,
-        part: &RowsOf<'_>,
+        part: &FitInput<'_>,
         context: &Context,
     ) -> Result<Self> {
-        Self::new(kernel, part.data, &[part.rows().collect()], Reuse::Everywhere, context)
+        Self::new(kernel, part.data(), &[part.rows().collect()], Reuse::Everywhere, context)
     }
 
     /// What the training cost until now.
@@ -179,7 +136,7 @@ pub(in crate::machine) fn assemble(
     kind: MachineKind,
     kernel: &Kernel,
     precision: Precision,
-    part: &RowsOf<'_>,
+    part: &FitInput<'_>,
     layout: &Layout,
     expansions: &[Expansion],
     outcome: Outcome,
@@ -228,12 +185,12 @@ pub(in crate::machine) fn assemble(
     let body = KernelExpansion {
         kernel: kernel.clone(),
         precision,
-        support: support_table(kernel, part.data, &support_rows),
+        support: support_table(kernel, part.data().features(), &support_rows),
         support_rows,
         functions,
     };
     let model = Model {
-        feature_names: part.data.feature_names().map(<[String]>::to_vec),
+        feature_names: part.data().feature_names().map(<[String]>::to_vec),
         training: Some(Training {
             outcome: Outcome { kernel_rows: spent.kernel_rows, ..outcome },
             rows: part.rows().count(),
@@ -247,13 +204,13 @@ pub(in crate::machine) fn assemble(
 
 /// The support vectors; those of a precomputed kernel are known by their training rows alone, so
 /// that their table has its width but no values.
-pub(super) fn support_table(kernel: &Kernel, data: &Dataset, rows: &[usize]) -> Matrix {
+pub(super) fn support_table(kernel: &Kernel, features: &Matrix, rows: &[usize]) -> Matrix {
     if *kernel == Kernel::Precomputed {
         let starts = vec![0; rows.len() + 1];
-        let table = Csr::new(data.columns(), starts, Vec::new(), Vec::<f64>::new());
+        let table = Csr::new(features.columns(), starts, Vec::new(), Vec::<f64>::new());
         return Matrix::SparseF64(table.expect("empty rows are valid"));
     }
-    data.features().select_rows(rows)
+    features.select_rows(rows)
 }
 
 /// Tells the observer about a decision function; `bound(i)` is the largest size of coefficient i.

@@ -7,6 +7,7 @@ use super::Precision;
 use super::model::{
     ClassTable, DecisionFunction, KernelExpansion, MachineKind, Model, Part, Scheme, Training,
 };
+use super::training::support_table;
 use crate::data::{ClassOrder, Classes, Dataset};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
@@ -55,7 +56,7 @@ impl TwoClass<'_> {
         let body = KernelExpansion {
             kernel: self.kernel.clone(),
             precision: self.precision,
-            support: self.data.features().select_rows(&rows),
+            support: support_table(self.kernel, self.data.features(), &rows),
             support_rows: rows,
             functions: vec![DecisionFunction { parts: vec![part], offset: self.offset }],
         };

@@ -15,7 +15,7 @@ use crate::numeric::simd::Real;
 /// Share of non-zeros from which rows are centred; below, the engine multiplies non-zeros only.
 const DENSE_FROM: f64 = 0.5;
 
-/// Rows whose distances are asked for.
+/// Rows to measure distances to.
 pub(super) struct Distances<T: Real> {
     blocks: KernelBlocks<T>,
     origin: Option<Vec<f64>>,

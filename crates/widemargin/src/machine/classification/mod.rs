@@ -14,16 +14,16 @@ use rayon::prelude::*;
 pub use self::path::{PathStarts, Paths};
 
 use crate::context::{Context, Event};
-use crate::data::{ClassOrder, Classes, Dataset};
+use crate::data::{ClassOrder, Classes};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, Reuse};
-use crate::machine::fit::machine_with_kernel;
+use crate::machine::fit::{FitInput, KernelMachine, PenaltyPath};
 use crate::machine::model::{ClassTable, MachineKind, Model, Scheme};
 use crate::machine::parameters::{ClassWeights, Loss, Precision, SolverOptions};
 use crate::machine::training::{
-    Expansion, Layout, Packed, RowsOf, Spent, assemble, equivalent_nu, fill_up, report_solved,
+    Expansion, Layout, Packed, Spent, assemble, equivalent_nu, fill_up, report_solved,
 };
-use crate::machine::warm_start::Earlier;
+use crate::machine::warm_start::{Earlier, Start};
 use crate::numeric::simd::Real;
 use crate::solver::{Outcome, smo};
 
@@ -131,14 +131,15 @@ enum Rule {
 type Task = Vec<(usize, f64)>;
 
 impl Svc {
-    fn learn(&self, part: RowsOf<'_>, earlier: Earlier<'_>, context: &Context) -> Result<Model> {
-        self.classifier(&part, earlier)?.fit(&part, context)
-    }
-
-    fn classifier<'a>(&'a self, part: &RowsOf<'_>, earlier: Earlier<'a>) -> Result<Classifier<'a>> {
+    fn classifier<'a>(
+        &'a self,
+        part: &FitInput<'_>,
+        earlier: Earlier<'a>,
+    ) -> Result<Classifier<'a>> {
         if !(self.c.is_finite() && self.c > 0.0) {
             return Err(Error::parameter("c", "a finite number above 0", self.c));
         }
+        part.validate()?;
         let classes = part.labels().classes(self.class_order)?;
         let loss = match self.loss {
             Loss::Hinge => "hinge",
@@ -158,32 +159,60 @@ impl Svc {
     }
 }
 
-machine_with_kernel!(Svc {
-    fn as_svc(&self) -> Option<&Svc> {
+impl KernelMachine for Svc {
+    fn learn(
+        &self,
+        input: FitInput<'_>,
+        start: Option<Start<'_>>,
+        context: &Context,
+    ) -> Result<Model> {
+        self.classifier(&input, Earlier::new(start))?.fit(&input, context)
+    }
+
+    fn kernel_mut(&mut self) -> &mut Kernel {
+        &mut self.kernel
+    }
+
+    fn kernel_and_precision(&self) -> (&Kernel, Precision) {
+        (&self.kernel, self.options.precision)
+    }
+
+    fn as_penalty_path(&self) -> Option<&dyn PenaltyPath> {
         Some(self)
     }
-});
+}
 
-impl NuSvc {
-    fn learn(&self, part: RowsOf<'_>, earlier: Earlier<'_>, context: &Context) -> Result<Model> {
+impl KernelMachine for NuSvc {
+    fn learn(
+        &self,
+        input: FitInput<'_>,
+        start: Option<Start<'_>>,
+        context: &Context,
+    ) -> Result<Model> {
         check_nu(self.nu)?;
-        let classes = part.labels().classes(self.class_order)?;
+        input.validate()?;
+        let classes = input.labels().classes(self.class_order)?;
         Classifier {
             kind: MachineKind::NuSvc,
             kernel: &self.kernel,
             scheme: &self.scheme,
             options: &self.options,
-            weights: row_weights(&part, &classes, &self.class_weights)?,
-            earlier: earlier.of_classes(&classes.names, &self.scheme),
+            weights: row_weights(&input, &classes, &self.class_weights)?,
+            earlier: Earlier::new(start).of_classes(&classes.names, &self.scheme),
             classes,
             rule: Rule::Share { nu: self.nu },
             parameters: vec![("nu".into(), self.nu.to_string())],
         }
-        .fit(&part, context)
+        .fit(&input, context)
+    }
+    fn kernel_mut(&mut self) -> &mut Kernel {
+        &mut self.kernel
+    }
+
+    fn kernel_and_precision(&self) -> (&Kernel, Precision) {
+        (&self.kernel, self.options.precision)
     }
 }
-
-machine_with_kernel!(NuSvc {});
 
 /// Checks that ν is in (0, 1].
 pub(in crate::machine) fn check_nu(nu: f64) -> Result<()> {
@@ -195,9 +224,13 @@ pub(in crate::machine) fn check_nu(nu: f64) -> Result<()> {
 }
 
 /// The weight of every row of the data set, 0 for those left out.
-fn row_weights(part: &RowsOf<'_>, classes: &Classes, by_class: &ClassWeights) -> Result<Vec<f64>> {
+fn row_weights(
+    part: &FitInput<'_>,
+    classes: &Classes,
+    by_class: &ClassWeights,
+) -> Result<Vec<f64>> {
     let factors = by_class.resolve(classes)?;
-    let mut weights = vec![0.0; part.data.rows()];
+    let mut weights = vec![0.0; part.data().rows()];
     for (row, &code) in part.rows().zip(&classes.codes) {
         weights[row] = part.weight(row) * factors[code as usize];
     }
@@ -205,7 +238,7 @@ fn row_weights(part: &RowsOf<'_>, classes: &Classes, by_class: &ClassWeights) ->
 }
 
 impl Classifier<'_> {
-    fn fit(self, part: &RowsOf<'_>, context: &Context) -> Result<Model> {
+    fn fit(self, part: &FitInput<'_>, context: &Context) -> Result<Model> {
         self.check()?;
         context.install(|| match self.options.precision {
             Precision::F32 => self.fit_in::<f32>(part, context),
@@ -235,11 +268,11 @@ impl Classifier<'_> {
         by_class
     }
 
-    fn fit_in<T: Real>(&self, part: &RowsOf<'_>, context: &Context) -> Result<Model> {
+    fn fit_in<T: Real>(&self, part: &FitInput<'_>, context: &Context) -> Result<Model> {
         let tasks = self.tasks()?;
         let rows = self.class_rows(part.rows());
         self.check_weights(&rows, &tasks)?;
-        let packed = Packed::<T>::new(self.kernel, part.data, &rows, self.reuse(), context)?;
+        let packed = Packed::<T>::new(self.kernel, part.data(), &rows, self.reuse(), context)?;
         context.report(&Event::Stage { name: "two-class problems", total: tasks.len() });
         let solve = |(index, task): (usize, &Task)| {
             let solved = self.solve(&packed, index, task, context);
@@ -267,7 +300,7 @@ impl Classifier<'_> {
     /// The model of the decision functions of all tasks.
     fn model(
         &self,
-        part: &RowsOf<'_>,
+        part: &FitInput<'_>,
         layout: &Layout,
         expansions: &[Expansion],
         outcome: Outcome,

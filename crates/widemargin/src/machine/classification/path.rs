@@ -3,8 +3,9 @@
 //! Every two-class problem is solved for all parts and penalties over one matrix of kernel values, of
 //! which the rows in use stay in the processor's cache; rows outside a part have an empty box. A
 //! problem starts from where its neighbours suggest ([`Known`]). The optimum is that of
-//! [`Machine::fit_rows`](crate::machine::Machine::fit_rows), whatever the start.
+//! [`Machine::fit_with`](crate::machine::Machine::fit_with), whatever the start.
 
+use std::any::Any;
 use std::time::Instant;
 
 use rayon::prelude::*;
@@ -16,9 +17,10 @@ use crate::context::Context;
 use crate::data::{Dataset, Dense};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelRows, MatrixRows, fill_table};
+use crate::machine::fit::{FitInput, PenaltyPath};
 use crate::machine::model::Model;
 use crate::machine::parameters::Precision;
-use crate::machine::training::{Expansion, Layout, RowsOf, Spent};
+use crate::machine::training::{Expansion, Layout, Spent};
 use crate::machine::warm_start::Earlier;
 use crate::numeric::simd::Real;
 use crate::solver::smo::{self, FetchedRows, PathRows, PathSolver, Solution, WholeMatrix};
@@ -109,14 +111,27 @@ impl Solved {
     }
 }
 
-impl Svc {
-    /// How many kernel values, as a multiple of those among all rows of `data`, its paths over so
-    /// many penalties compute by themselves; `None` where they would rather read a table.
-    pub fn values_computed(&self, penalties: usize, data: &Dataset) -> Option<f64> {
+impl PenaltyPath for Svc {
+    fn penalty(&self) -> f64 {
+        self.c
+    }
+
+    fn tolerance(&self) -> f64 {
+        self.options.tol
+    }
+
+    fn differs_in_penalty_alone(&self, other: &dyn PenaltyPath) -> bool {
+        let other: &dyn Any = other;
+        other
+            .downcast_ref::<Self>()
+            .is_some_and(|other| *self == Self { c: self.c, ..other.clone() })
+    }
+
+    fn values_computed(&self, penalties: usize, data: &Dataset) -> Option<f64> {
         if penalties < Paths::MANY_PENALTIES {
             return Some(0.0);
         }
-        let classifier = self.classifier(&RowsOf::all(data).ok()?, Earlier::NONE).ok()?;
+        let classifier = self.classifier(&FitInput::new(data), Earlier::NONE).ok()?;
         let rows = classifier.class_rows(0..data.rows());
         let sizes = classifier
             .tasks()
@@ -127,17 +142,7 @@ impl Svc {
         sizes.map(|size| (size <= LARGEST_COMPUTED).then(|| size as f64 * size as f64 / all)).sum()
     }
 
-    /// Trains this machine with each of `penalties` (ascending) in the place of its own on each of
-    /// `parts`, the rows of `data` to learn from; `asked` are rows outside each part that will be
-    /// answered ([`Paths::winners`]). `earlier`, of the same classifier with another kernel on the
-    /// same parts, is where it starts from.
-    ///
-    /// `None` when that is not possible together: a class without rows in some part.
-    ///
-    /// # Errors
-    /// As [`Machine::fit_rows`](crate::machine::Machine::fit_rows); [`Error::Interrupted`] when it
-    /// was stopped.
-    pub fn fit_paths<'a>(
+    fn fit_paths<'a>(
         &'a self,
         penalties: &[f64],
         data: &'a Dataset,
@@ -148,7 +153,7 @@ impl Svc {
     ) -> Result<Option<Paths<'a>>> {
         let mut classifiers = Vec::with_capacity(parts.len());
         for rows in parts {
-            let part = RowsOf::some(data, rows)?;
+            let part = FitInput::with_rows(data, rows)?;
             let classifier = self.classifier(&part, Earlier::NONE)?;
             classifier.check()?;
             classifiers.push(classifier);
@@ -408,7 +413,7 @@ impl Paths<'_> {
         }
         let (outcome, seconds) = all.ok_or(Error::Empty { what: "penalty" })?;
         let spent = Spent { kernel_rows: 0, seconds };
-        let rows = RowsOf::some(self.data, &self.parts[part])?;
+        let rows = FitInput::with_rows(self.data, &self.parts[part])?;
         Ok(self.classifiers[part].model(&rows, &self.layout, &expansions, outcome, spent))
     }
 

@@ -2,8 +2,8 @@
 //! curvature are made of: kernel values, sums over vectors and sums of vectors.
 
 use super::element::{Element, table_of};
-use super::pool::Pool;
-use super::rule::Rule;
+use super::merge_kernel::MergeKernel;
+use super::pool::VectorPool;
 use crate::error::Result;
 use crate::kernel::{Kernel, KernelBlocks};
 use crate::numeric::InstructionSet;
@@ -74,7 +74,7 @@ impl<T: Element> Features<T> {
 
 impl<T: Element> Chunk<T> {
     fn new(
-        rule: &Rule,
+        rule: &MergeKernel,
         vectors: &[Vec<f64>],
         weights: &[Vec<T>],
         set: InstructionSet,
@@ -89,8 +89,8 @@ impl<T: Element> Chunk<T> {
 
     /// All vectors with the weights that `sign` gives them.
     pub(super) fn all(
-        rule: &Rule,
-        pool: &Pool,
+        rule: &MergeKernel,
+        pool: &VectorPool,
         sign: f64,
         set: InstructionSet,
     ) -> Result<Vec<Self>> {

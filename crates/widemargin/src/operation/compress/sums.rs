@@ -2,12 +2,12 @@
 
 use super::Reduction;
 use super::element::{Element, in_chunks, table_of};
-use super::pool::Pool;
+use super::pool::VectorPool;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelBlocks};
+use crate::numeric::algebra::Cholesky;
 use crate::numeric::simd::{PlainLoop, Real, Weights, multiply, run_plain};
-use crate::solver::algebra::Cholesky;
 
 /// Rows of one task.
 const ROWS: usize = 64;
@@ -28,7 +28,7 @@ const JITTER: f64 = 1e-12;
 pub(super) fn sums<T: Element>(
     kernel: &Kernel,
     at: &[Vec<f64>],
-    pool: &Pool,
+    pool: &VectorPool,
     context: &Context,
 ) -> Result<Vec<f64>> {
     let (functions, set) = (pool.functions(), context.instruction_set());
@@ -56,7 +56,7 @@ pub(super) fn sums<T: Element>(
 
 /// The sums at the pool's own vectors, each kernel value computed once for both of its vectors where
 /// functions are few.
-fn own_sums<T: Element>(kernel: &Kernel, pool: &Pool, context: &Context) -> Result<Vec<f64>> {
+fn own_sums<T: Element>(kernel: &Kernel, pool: &VectorPool, context: &Context) -> Result<Vec<f64>> {
     let (n, functions, set) = (pool.len(), pool.functions(), context.instruction_set());
     if functions > FEW || n < STRIPES * ROWS {
         return sums::<T>(kernel, &pool.vectors, pool, context);
@@ -147,8 +147,8 @@ pub(super) fn gram(kernel: &Kernel, vectors: &[Vec<f64>], context: &Context) -> 
 /// K^{zx} is computed in precision `T`.
 pub(super) fn reweigh<T: Element>(
     kernel: &Kernel,
-    reduced: &mut Pool,
-    original: &Pool,
+    reduced: &mut VectorPool,
+    original: &VectorPool,
     context: &Context,
 ) -> Result<f64> {
     let (n, functions) = (reduced.len(), reduced.functions());
@@ -190,23 +190,24 @@ pub(super) fn factorise(gram: &[f64], n: usize, context: &Context) -> Result<Cho
     let trace: f64 = (0..n).map(|j| gram[j * n + j]).sum();
     let mean = if trace > 0.0 { trace / n as f64 } else { 1.0 };
     let mut jitter = JITTER;
-    loop {
+    while jitter.is_finite() {
         let mut matrix = gram.to_vec();
         for j in 0..n {
             matrix[j * n + j] += jitter * mean;
         }
-        if let Some(factor) = Cholesky::new(matrix, n, context)? {
+        if let Some(factor) = Cholesky::new(matrix, n, context) {
             return Ok(factor);
         }
         jitter *= 10.0;
     }
+    Err(Error::Model { message: "the kernel values between the vectors are not finite".into() })
 }
 
 /// What every function lost.
 pub(super) fn compare<T: Element>(
     kernel: &Kernel,
-    original: &Pool,
-    reduced: &Pool,
+    original: &VectorPool,
+    reduced: &VectorPool,
     context: &Context,
 ) -> Result<Vec<Reduction>> {
     let functions = original.functions();
@@ -245,7 +246,7 @@ mod tests {
         let n = STRIPES * ROWS + 77;
         let vectors = (0..n).map(|i| vec![(i as f64).sin(), (1.3 * i as f64).cos()]).collect();
         let weights = (0..n).map(|i| (1.7 * i as f64).cos()).collect();
-        let mut pool = Pool::single(Expansion { vectors, weights });
+        let mut pool = VectorPool::single(Expansion { vectors, weights });
         let kernel = Kernel::Gaussian { gamma: 0.7 };
         for functions in 1..=2 {
             pool.weights = vec![pool.weights[0].clone(); functions];

@@ -9,9 +9,9 @@ use rayon::prelude::*;
 use super::problem::add_scaled;
 use super::sparse_weights::{SMALLEST_MOVE, soft_step, violation};
 use crate::context::Context;
+use crate::numeric::algebra::Cholesky;
 use crate::numeric::random::Generator;
 use crate::numeric::simd::{PlainLoop, run_plain};
-use crate::solver::algebra::Cholesky;
 use crate::solver::linear::rows::LinearRows;
 
 /// Parts of a sample, whose matrices are added up side by side.
@@ -169,7 +169,7 @@ impl Model {
             for j in 0..width {
                 matrix[j * width + j] += charge[j].max(LEAST_CHARGE);
             }
-            self.factor = Cholesky::new(matrix, width, context).ok().flatten();
+            self.factor = Cholesky::new(matrix, width, context);
         }
         let mut step: Vec<f64> =
             (0..width).map(|j| -gradient[j] - charge[j] * weights[j]).collect();

@@ -6,8 +6,8 @@
 use super::model::{LEAST_CHARGE, PARTS};
 use super::table::{Listed, Table};
 use crate::context::Context;
+use crate::numeric::algebra::Cholesky;
 use crate::numeric::random::Generator;
-use crate::solver::algebra::Cholesky;
 
 /// Weight of the diagonal of the Hessian; the rest is the identity.
 const DIAGONAL_SHARE: f64 = 0.01;
@@ -96,5 +96,5 @@ fn sampled(
     for (j, charge) in charge.iter().enumerate() {
         matrix[j * width + j] += charge.max(LEAST_CHARGE);
     }
-    Cholesky::new(matrix, width, context).ok().flatten()
+    Cholesky::new(matrix, width, context)
 }

@@ -12,7 +12,7 @@ use crate::machine::model::{
     Description, MachineKind, Model, ModelBody, PartsReader, PartsResult, PartsWriter, Prepared,
     Scratch, check_dense, from_header, run_of, to_header,
 };
-use crate::solver::algebra::{dot, squared_distance};
+use crate::numeric::algebra::{dot, squared_distance};
 
 /// The centres of clusters.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,6 +9,6 @@ mod scatter;
 mod tests;
 
 pub use body::Discriminant;
-pub use fisher::{Fisher, Threshold};
-pub use kernel_fisher::{KernelFisher, KernelFisherThreshold, Ridge};
+pub use fisher::{Fisher, FisherThreshold};
+pub use kernel_fisher::{KernelFisher, KernelFisherRidge, KernelFisherThreshold};
 pub use scatter::Shrinkage;

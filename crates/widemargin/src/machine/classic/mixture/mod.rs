@@ -14,4 +14,4 @@ mod tests;
 pub use bayes::MixtureBayes;
 pub use body::Mixtures;
 pub use covariance::Covariance;
-pub use fit::{Criterion, GaussianMixture, Initialisation, MixtureStart, Stop};
+pub use fit::{GaussianMixture, Initialisation, MixtureCriterion, MixtureStart, MixtureStop};

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::super::rows::dense_rows;
 use super::brute::Brute;
-use super::fit::{Search, Weighting};
+use super::fit::{NeighbourSearch, Weighting};
 use super::tree::{Hull, Tree};
 use crate::context::Context;
 use crate::data::{Dense, Matrix};
@@ -43,7 +43,7 @@ impl Finder {
     /// measured. Trees of balls lost to the one or the other on all data tried.
     pub(in super::super) fn new(
         rows: &Matrix,
-        search: Search,
+        search: NeighbourSearch,
         k: usize,
         context: &Context,
     ) -> Result<Self> {
@@ -52,15 +52,15 @@ impl Finder {
         match search {
             // A tree holds its rows densely.
             _ if rows.is_sparse() && columns > FEW_FEATURES => {}
-            Search::Tree => return Ok(Self::Tree(tree(Hull::Box))),
-            Search::BallTree => return Ok(Self::Tree(tree(Hull::Ball))),
-            Search::Auto if rows.rows() >= FEW_ROWS && columns <= MANY_FEATURES => {
+            NeighbourSearch::Tree => return Ok(Self::Tree(tree(Hull::Box))),
+            NeighbourSearch::BallTree => return Ok(Self::Tree(tree(Hull::Ball))),
+            NeighbourSearch::Auto if rows.rows() >= FEW_ROWS && columns <= MANY_FEATURES => {
                 let tree = tree(Hull::Box);
                 if tree.is_worth_it(k) {
                     return Ok(Self::Tree(tree));
                 }
             }
-            Search::Auto | Search::Brute => {}
+            NeighbourSearch::Auto | NeighbourSearch::Brute => {}
         }
         match Brute::new(rows, context) {
             Ok(brute) => Ok(Self::Single(brute)),
@@ -71,10 +71,10 @@ impl Finder {
     }
 
     /// What it is, by the name that asks for it.
-    pub(super) fn search(&self) -> Search {
+    pub(super) fn search(&self) -> NeighbourSearch {
         match self {
-            Self::Tree(_) => Search::Tree,
-            _ => Search::Brute,
+            Self::Tree(_) => NeighbourSearch::Tree,
+            _ => NeighbourSearch::Brute,
         }
     }
 
@@ -111,7 +111,7 @@ pub struct Neighbours {
     /// Weight of a neighbour's vote.
     pub weighting: Weighting,
     /// How they are found.
-    pub search: Search,
+    pub search: NeighbourSearch,
     /// Class or cluster (from 0), or value of every row.
     pub targets: Vec<f64>,
     /// L⁻¹ of the covariance L Lᵀ whose distance is used, row by row; empty for Euclid's.
@@ -124,7 +124,7 @@ struct Header {
     features: usize,
     k: usize,
     weighting: Weighting,
-    search: Search,
+    search: NeighbourSearch,
 }
 
 impl Neighbours {

@@ -1,4 +1,4 @@
-//! k nearest neighbours: the rows nearest to a query vote, or their mean is the answer.
+//! k-nearest neighbours: the rows nearest to a query vote, or their mean is the prediction.
 
 mod body;
 mod brute;
@@ -9,4 +9,4 @@ mod tree;
 
 pub(super) use body::Finder;
 pub use body::Neighbours;
-pub use fit::{KNearest, Metric, Search, Weighting};
+pub use fit::{KNearest, NeighbourMetric, NeighbourSearch, Weighting};

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::super::distances::Distances;
-use super::{Input, Window};
+use super::{NetworkInput, Window};
 use crate::context::Context;
 use crate::data::Matrix;
 use crate::error::{Error, Result};
@@ -16,8 +16,8 @@ use crate::machine::model::{
     Scratch, check_classes, check_length, check_priors, check_rows, fail, from_header, to_header,
 };
 use crate::machine::probability::log_sum;
+use crate::numeric::algebra::squared_distance;
 use crate::numeric::simd::{Weights, multiply};
-use crate::solver::algebra::squared_distance;
 
 /// Rows whose windows are held at a time.
 const BLOCK_COLUMNS: usize = 512;
@@ -38,7 +38,7 @@ pub struct Windows {
     /// Shape of the windows.
     pub window: Window,
     /// What is done to rows first.
-    pub input: Input,
+    pub input: NetworkInput,
     /// Width of every class, or one.
     pub widths: Vec<f64>,
     /// ln P of every class; a single 0 without classes.
@@ -50,7 +50,7 @@ pub struct Windows {
 struct Header {
     features: usize,
     window: Window,
-    input: Input,
+    input: NetworkInput,
 }
 
 impl ModelBody for Windows {
@@ -131,7 +131,7 @@ impl ModelBody for Windows {
 /// The windows of every class, packed for the kernel engine.
 struct PreparedWindows {
     window: Window,
-    input: Input,
+    input: NetworkInput,
     classes: Vec<Class>,
 }
 

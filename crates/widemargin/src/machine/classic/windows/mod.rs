@@ -1,5 +1,5 @@
-//! Densities as sums of windows around the rows: Parzen's classifier, the density itself, and the
-//! probabilistic neural network.
+//! Parzen windows (kernel density estimates): the classifier, the density itself, and the probabilistic
+//! neural network.
 
 mod body;
 mod errors;
@@ -13,6 +13,6 @@ mod window;
 
 pub use body::Windows;
 pub use fit::{KernelDensity, Parzen, ProbabilisticNetwork};
-pub use input::Input;
-pub use width::Width;
+pub use input::NetworkInput;
+pub use width::WindowWidth;
 pub use window::Window;

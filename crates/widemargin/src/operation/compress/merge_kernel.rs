@@ -4,17 +4,17 @@ use super::gaussian::{self, Merged, least_cost};
 use super::polynomial::{self, Products};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
-use crate::solver::algebra::{dot, squared_distance};
+use crate::numeric::algebra::{dot, squared_distance};
 
 /// A kernel whose vectors can be merged.
-pub(super) enum Rule {
+pub(super) enum MergeKernel {
     /// exp(−γ‖x − z‖²)
     Gaussian { gamma: f64 },
     /// (γ⟨x, z⟩ + c₀)^degree; the linear kernel is the one of degree 1.
     Polynomial { gamma: f64, coef0: f64, degree: u32 },
 }
 
-impl Rule {
+impl MergeKernel {
     /// # Errors
     /// [`Error::Kernel`] for kernels whose images of merged vectors have no closed form.
     pub(super) fn of(kernel: &Kernel) -> Result<Self> {
@@ -53,7 +53,7 @@ impl Rule {
         }
     }
 
-    /// What the engine says of two vectors.
+    /// The base kernel value of two vectors.
     pub(super) fn base_of(&self, u: &[f64], v: &[f64]) -> f64 {
         match *self {
             Self::Gaussian { gamma } => (-gamma * squared_distance(u, v)).exp(),
@@ -86,7 +86,7 @@ impl Rule {
         }
     }
 
-    /// What the engine says of a vector and itself.
+    /// The base kernel value of a vector and itself.
     pub(super) fn own_base(&self, vector: &[f64]) -> f64 {
         match self {
             Self::Gaussian { .. } => 1.0,
@@ -94,7 +94,7 @@ impl Rule {
         }
     }
 
-    /// The kernel value, given what the engine says.
+    /// The kernel value, given the base kernel value.
     pub(super) fn value(&self, base: f64) -> f64 {
         match *self {
             Self::Gaussian { .. } => base,
@@ -111,7 +111,7 @@ impl Rule {
     }
 
     /// The kernel value, its slope D as in ∂K(u, z)/∂z = D · (u + p z), and the slope of D in the
-    /// same sense, given what the engine says.
+    /// same sense, given the base kernel value.
     pub(super) fn derivatives(&self, base: f64) -> (f64, f64, f64) {
         match *self {
             Self::Gaussian { gamma } => (base, 2.0 * gamma * base, 4.0 * gamma * gamma * base),

@@ -1,13 +1,12 @@
-//! A = L Lᵀ for symmetric positive definite A, in blocks whose updates run on the kernel engine.
+//! A = L Lᵀ for symmetric positive definite A, in panels: each is factored by itself, then its product with
+//! its transpose is subtracted from the rest (right-looking, as LAPACK's `dpotrf`).
 
 use rayon::prelude::*;
 
 use super::dot;
 use crate::context::Context;
-use crate::data::{Dense, Matrix};
 use crate::error::Result;
-use crate::kernel::{Kernel, KernelBlocks};
-use crate::numeric::simd::{PlainLoop, run_plain};
+use crate::numeric::simd::{PlainLoop, Weights, multiply, run_plain};
 
 /// Columns factored before the rest is brought up to date.
 const PANEL: usize = 96;
@@ -19,7 +18,7 @@ const SMALL: usize = 192;
 /// registers for their factors.
 const BAND: usize = 8;
 
-/// Rows of the rest that one task brings up to date.
+/// Rows and columns of a block of a product: its two factors stay in the second-level cache.
 const TASK_ROWS: usize = 64;
 
 /// The factor L of a symmetric positive definite matrix.
@@ -32,18 +31,40 @@ pub(crate) struct Cholesky {
 impl Cholesky {
     /// Factors a row-major matrix of which only the lower triangle is read; `None` when it is not
     /// positive definite to working precision.
-    pub(crate) fn new(mut a: Vec<f64>, order: usize, context: &Context) -> Result<Option<Self>> {
+    pub(crate) fn new(a: Vec<f64>, order: usize, context: &Context) -> Option<Self> {
+        Self::factored(a, order, context, || Ok(())).ok().flatten()
+    }
+
+    /// As [`new`](Self::new), for large matrices.
+    ///
+    /// # Errors
+    /// `Error::Interrupted` when the context asks to stop.
+    pub(crate) fn interruptible(
+        a: Vec<f64>,
+        order: usize,
+        context: &Context,
+    ) -> Result<Option<Self>> {
+        Self::factored(a, order, context, || context.checkpoint())
+    }
+
+    fn factored(
+        mut a: Vec<f64>,
+        order: usize,
+        context: &Context,
+        check: impl Fn() -> Result<()>,
+    ) -> Result<Option<Self>> {
         assert_eq!(a.len(), order * order, "a square matrix");
         let smallest: Vec<f64> =
             (0..order).map(|i| a[i * order + i] * f64::EPSILON * order.max(8) as f64).collect();
         let panel = if order <= SMALL { order.max(1) } else { PANEL };
         for start in (0..order).step_by(panel) {
+            check()?;
             let end = (start + panel).min(order);
             if !factor_panel(&mut a, order, start, end, &smallest, context) {
                 return Ok(None);
             }
             if end < order {
-                update(&mut a, order, start, end, context)?;
+                update(&mut a, order, start, end, context);
             }
         }
         Ok(Some(Self { order, lower: a }))
@@ -225,35 +246,39 @@ impl PlainLoop for Elimination<'_> {
 }
 
 /// Subtracts P Pᵀ from the rows and columns from `end` on, P being their columns `start..end`.
-fn update(a: &mut [f64], order: usize, start: usize, end: usize, context: &Context) -> Result<()> {
+fn update(a: &mut [f64], order: usize, start: usize, end: usize, context: &Context) {
     let rest = &mut a[end * order..];
-    let panel = rest.chunks_exact(order).flat_map(|row| &row[start..end]).copied().collect();
-    let panel = Dense::new(order - end, end - start, panel)?;
-    add_products(rest, order, end, panel, -1.0, context)
+    let panel: Vec<f64> =
+        rest.chunks_exact(order).flat_map(|row| &row[start..end]).copied().collect();
+    add_products(rest, order, end, &panel, end - start, -1.0, context);
 }
 
-/// Adds `sign` P Pᵀ to the lower triangle of the square that begins at column `first` of rows
-/// `stride` wide.
+/// Adds `sign` P Pᵀ to the lower triangle of the square that begins at column `first` of rows `stride` wide;
+/// P is row-major with `width` columns.
 pub(crate) fn add_products(
     a: &mut [f64],
     stride: usize,
     first: usize,
-    panel: Dense<f64>,
+    panel: &[f64],
+    width: usize,
     sign: f64,
     context: &Context,
-) -> Result<()> {
-    let set = context.instruction_set();
-    let blocks = KernelBlocks::<f64>::new(&Kernel::Linear, &Matrix::DenseF64(panel), None, set)?;
-    let task = |(chunk, rows): (usize, &mut [f64])| {
-        let top = chunk * TASK_ROWS;
-        let left: Vec<usize> = (top..top + rows.len() / stride).collect();
-        let columns = top + left.len();
-        let mut product = vec![0.0; left.len() * columns];
-        let queries = blocks.gather(&left);
-        blocks.query_block(&queries, 0..left.len(), 0..columns, &mut product, columns);
-        for (row, product) in rows.chunks_exact_mut(stride).zip(product.chunks_exact(columns)) {
-            for (entry, product) in row[first..].iter_mut().zip(product) {
-                *entry += sign * product;
+) {
+    let block = TASK_ROWS * width;
+    let packed: Vec<Weights<f64>> =
+        panel.chunks(block).map(|rows| Weights::new(width, rows.to_vec())).collect();
+    let task = |(at, rows): (usize, &mut [f64])| {
+        let left = &panel[at * block..(at * block + block).min(panel.len())];
+        let mut product = Vec::new();
+        for (b, right) in packed[..=at].iter().enumerate() {
+            let columns = right.outputs();
+            product.clear();
+            product.resize(left.len() / width * columns, 0.0);
+            multiply(context.instruction_set(), left, width, right, 0, width, &mut product);
+            for (row, product) in rows.chunks_exact_mut(stride).zip(product.chunks_exact(columns)) {
+                for (entry, product) in row[first + b * TASK_ROWS..].iter_mut().zip(product) {
+                    *entry += sign * product;
+                }
             }
         }
     };
@@ -262,7 +287,6 @@ pub(crate) fn add_products(
     } else {
         a.chunks_mut(TASK_ROWS * stride).enumerate().for_each(task);
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -281,7 +305,7 @@ mod tests {
             };
             let a: Vec<f64> = (0..order * order).map(|p| entry(p / order, p % order)).collect();
             let context = Context::new().with_threads(threads).unwrap();
-            let factor = Cholesky::new(a.clone(), order, &context).unwrap().unwrap();
+            let factor = Cholesky::new(a.clone(), order, &context).unwrap();
             let x: Vec<f64> = (0..order).map(|i| i as f64 - 3.0).collect();
             let mut b: Vec<f64> = (0..order).map(|i| dot(&a[i * order..][..order], &x)).collect();
             factor.solve(&mut b);
@@ -300,6 +324,6 @@ mod tests {
     #[test]
     fn a_singular_matrix_has_no_factor() {
         let a = vec![1.0, 2.0, 3.0, 2.0, 4.0, 6.0, 3.0, 6.0, 9.0];
-        assert!(Cholesky::new(a, 3, &Context::new()).unwrap().is_none());
+        assert!(Cholesky::new(a, 3, &Context::new()).is_none());
     }
 }

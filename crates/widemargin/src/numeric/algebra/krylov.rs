@@ -4,9 +4,9 @@
 //! (block Lanczos; Golub and Underwood, 1977), restarted from the best vectors when the space has
 //! grown too large. A block as wide as the number of eigenvectors finds multiple eigenvalues too.
 
-use super::{dot, eigen_symmetric};
+use super::{add, dot, eigen_interruptible};
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::numeric::random::Generator;
 
 /// Vectors of the space before a restart.
@@ -27,11 +27,14 @@ pub(crate) struct Leading {
 
 /// The `count` largest eigenvalues of an n × n matrix; `product(block)` returns A times each of the
 /// vectors of a block. Ends when ‖Av − λv‖ ≤ `tol` for all of them.
+///
+/// # Errors
+/// `Error::Interrupted` when the context asks to stop; what `product` returns.
 pub(crate) fn leading_eigenvectors(
     n: usize,
     count: usize,
     tol: f64,
-    product: impl Fn(&[Vec<f64>]) -> Vec<Vec<f64>>,
+    product: impl Fn(&[Vec<f64>]) -> Result<Vec<Vec<f64>>>,
     context: &Context,
 ) -> Result<Leading> {
     let mut generator = Generator::new(context.seed() ^ 0x6b72_796c_6f76);
@@ -44,10 +47,8 @@ pub(crate) fn leading_eigenvectors(
         let mut images: Vec<Vec<f64>> = Vec::new();
         let mut block = start;
         loop {
-            if context.stop_request().is_some() {
-                return Err(Error::Interrupted);
-            }
-            orthonormalise(&basis, &mut block);
+            context.checkpoint()?;
+            orthonormalise(&basis, &mut block, context)?;
             let room = largest - basis.len();
             block.truncate(room);
             if block.is_empty() && basis.len() < count {
@@ -56,7 +57,7 @@ pub(crate) fn leading_eigenvectors(
             }
             let exhausted = block.is_empty();
             if !exhausted {
-                images.extend(product(&block));
+                images.extend(product(&block)?);
                 basis.append(&mut block);
             }
             let full = basis.len() >= largest || exhausted;
@@ -67,24 +68,27 @@ pub(crate) fn leading_eigenvectors(
             let size = basis.len();
             let mut projected = vec![0.0; size * size];
             for i in 0..size {
+                context.checkpoint()?;
                 for j in 0..=i {
                     let value = 0.5 * (dot(&basis[i], &images[j]) + dot(&basis[j], &images[i]));
                     projected[i * size + j] = value;
                     projected[j * size + i] = value;
                 }
             }
-            let eigen = eigen_symmetric(projected, size);
-            let combine = |vectors: &[Vec<f64>], i: usize| {
+            let eigen = eigen_interruptible(projected, size, context)?;
+            let combine = |vectors: &[Vec<f64>], i: usize| -> Result<Vec<f64>> {
+                context.checkpoint()?;
                 let mut sum = vec![0.0; n];
                 for (vector, &factor) in vectors.iter().zip(eigen.vector(i)) {
                     add(&mut sum, vector, factor);
                 }
-                sum
+                Ok(sum)
             };
-            let vectors: Vec<Vec<f64>> = (0..count).map(|i| combine(&basis, i)).collect();
+            let vectors: Vec<Vec<f64>> =
+                (0..count).map(|i| combine(&basis, i)).collect::<Result<_>>()?;
             let mut residual = 0.0_f64;
             for (i, vector) in vectors.iter().enumerate() {
-                let mut rest = combine(&images, i);
+                let mut rest = combine(&images, i)?;
                 add(&mut rest, vector, -eigen.values[i]);
                 residual = residual.max(dot(&rest, &rest).sqrt());
             }
@@ -93,7 +97,7 @@ pub(crate) fn leading_eigenvectors(
             }
             if full {
                 let kept = (2 * width).min(size);
-                start = (0..kept).map(|i| combine(&basis, i)).collect();
+                start = (0..kept).map(|i| combine(&basis, i)).collect::<Result<_>>()?;
                 break;
             }
             block = images[images.len() - width.min(images.len())..].to_vec();
@@ -102,17 +106,12 @@ pub(crate) fn leading_eigenvectors(
     unreachable!("the loop ends at the last restart")
 }
 
-fn add(sum: &mut [f64], vector: &[f64], factor: f64) {
-    for (sum, value) in sum.iter_mut().zip(vector) {
-        *sum += factor * value;
-    }
-}
-
 /// Makes a block orthonormal and orthogonal to the basis, twice for the sake of rounding; vectors
 /// that depend on the others are dropped.
-fn orthonormalise(basis: &[Vec<f64>], block: &mut Vec<Vec<f64>>) {
+fn orthonormalise(basis: &[Vec<f64>], block: &mut Vec<Vec<f64>>, context: &Context) -> Result<()> {
     let mut kept: Vec<Vec<f64>> = Vec::with_capacity(block.len());
     for mut vector in block.drain(..) {
+        context.checkpoint()?;
         let before = dot(&vector, &vector).sqrt();
         for _ in 0..2 {
             for other in basis.iter().chain(&kept) {
@@ -127,6 +126,7 @@ fn orthonormalise(basis: &[Vec<f64>], block: &mut Vec<Vec<f64>>) {
         }
     }
     *block = kept;
+    Ok(())
 }
 
 #[cfg(test)]
@@ -141,7 +141,7 @@ mod tests {
             let at = |i: usize| v.get(i).copied().unwrap_or(0.0);
             (0..n).map(|i: usize| at(i.wrapping_sub(1)) + at(i + 1)).collect()
         };
-        let product = |block: &[Vec<f64>]| block.iter().map(path).collect();
+        let product = |block: &[Vec<f64>]| Ok(block.iter().map(path).collect());
         let found = leading_eigenvectors(n, 3, 1e-9, product, &Context::new()).unwrap();
         for (i, value) in found.values.iter().enumerate() {
             let angle = std::f64::consts::PI * (i + 1) as f64 / (n + 1) as f64;
@@ -152,7 +152,7 @@ mod tests {
             let mean = |part: usize| v[part * 100..][..100].iter().sum::<f64>() / 100.0;
             (0..n).map(|i| 0.5 * v[i] + 0.5 * mean(i / 100)).collect()
         };
-        let product = |block: &[Vec<f64>]| block.iter().map(parts).collect();
+        let product = |block: &[Vec<f64>]| Ok(block.iter().map(parts).collect());
         let found = leading_eigenvectors(n, 3, 1e-9, product, &Context::new()).unwrap();
         assert!(found.values.iter().all(|value| (value - 1.0).abs() < 1e-12));
     }

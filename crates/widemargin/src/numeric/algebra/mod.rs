@@ -1,14 +1,12 @@
 //! Dense linear algebra: Cholesky factors, symmetric eigenvalues and the leading eigenvectors of large
 //! symmetric matrices.
-//!
-//! Large products run on the kernel engine: A − P Pᵀ is a block of linear kernel values.
 
 mod cholesky;
 mod eigen;
 mod krylov;
 
 pub(crate) use cholesky::{Cholesky, add_products};
-pub(crate) use eigen::eigen_symmetric;
+pub(crate) use eigen::{eigen_interruptible, eigen_symmetric};
 pub(crate) use krylov::leading_eigenvectors;
 
 /// Σ aᵢbᵢ in eight lanes, so that it is the same everywhere and vectorises.
@@ -24,6 +22,14 @@ pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     }
     let rest: f64 = left_rest.iter().zip(right_rest).map(|(x, y)| x * y).sum();
     sums.iter().sum::<f64>() + rest
+}
+
+/// sum ← sum + factor · vector.
+#[inline(always)]
+pub(crate) fn add(sum: &mut [f64], vector: &[f64], factor: f64) {
+    for (sum, value) in sum.iter_mut().zip(vector) {
+        *sum += factor * value;
+    }
 }
 
 /// ‖a − b‖² in eight lanes.
