@@ -10,7 +10,7 @@ use super::vote::{elect, scores};
 use crate::context::Context;
 use crate::data::{Dense, Labels, Matrix};
 use crate::error::{Error, Result};
-use crate::kernel::ReadyMap;
+use crate::kernel::PreparedMap;
 
 /// Rows predicted by one task.
 const TASK_ROWS: usize = 256;
@@ -30,7 +30,7 @@ pub struct PackedSupport(Arc<Engine>);
 struct Engine {
     body: Box<dyn Prepared>,
     /// Features that approximate a kernel, computed before the body sees a row.
-    map: Option<ReadyMap>,
+    map: Option<PreparedMap>,
 }
 
 impl Model {
@@ -48,7 +48,7 @@ impl Model {
     /// As [`predictor`](Self::predictor).
     pub fn pack(&self, context: &Context) -> Result<PackedSupport> {
         let map = self.preparation.map.as_ref();
-        let map = map.map(|map| map.ready(context.instruction_set())).transpose()?;
+        let map = map.map(|map| map.prepare(context)).transpose()?;
         let body = self.body.get().prepare(self, context)?;
         Ok(PackedSupport(Arc::new(Engine { body, map })))
     }
@@ -115,6 +115,11 @@ impl Predictor<'_> {
         let outputs = self.model.outputs();
         let mut values = vec![0.0; rows.len() * outputs];
         let Engine { body, map } = &*self.packed.0;
+        if map.is_none()
+            && let Some(result) = body.evaluate_on_backend(self.model, features, rows, &mut values)
+        {
+            return result.and_then(|()| Dense::new(rows.len(), outputs, values));
+        }
         let task = |scratch: &mut Scratch, (out, rows): (&mut [f64], &[usize])| match map {
             Some(map) => {
                 let mapped = Matrix::DenseF32(map.transform(features, run_of(rows))?);

@@ -97,6 +97,17 @@ pub(in crate::machine) trait Prepared: Send + Sync {
         context: &Context,
     ) -> Result<()>;
 
+    /// Writes the decision values of any rows at once, if the backend of the context does that.
+    fn evaluate_on_backend(
+        &self,
+        _model: &Model,
+        _queries: &Matrix,
+        _rows: &[usize],
+        _out: &mut [f64],
+    ) -> Option<Result<()>> {
+        None
+    }
+
     /// Whether rows may be any list; the number of features is then checked by `evaluate`.
     fn takes_any_rows(&self) -> bool {
         false

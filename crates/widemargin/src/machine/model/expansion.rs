@@ -15,8 +15,8 @@ use super::{DecisionFunction, Description, MachineKind, Model, ModelBody, Prepar
 use super::{put_functions, take_functions};
 use crate::context::Context;
 use crate::data::Matrix;
-use crate::error::Result;
-use crate::kernel::{Kernel, KernelBlocks};
+use crate::error::{Error, Result};
+use crate::kernel::{ExpansionTerm, Kernel, KernelBlocks};
 use crate::machine::parameters::Precision;
 use crate::numeric::simd::{Real, Weights, multiply};
 
@@ -70,20 +70,20 @@ impl KernelExpansion {
         check_below(rows, self.support.columns())
     }
 
-    /// Prepared, with −K(x, x) added to every function where `subtracts_own` says so.
+    /// Prepared, with −K(x, x) added to every function where `subtracts_own` says so; in double
+    /// precision where single precision overflows.
     pub(super) fn prepared(
         &self,
         subtracts_own: bool,
         context: &Context,
     ) -> Result<Box<dyn Prepared>> {
-        Ok(match self.precision {
-            Precision::F32 => {
-                Box::new(PreparedExpansion::<f32>::new(self, subtracts_own, context)?)
+        if self.precision == Precision::F32 {
+            match PreparedExpansion::<f32>::new(self, subtracts_own, context) {
+                Err(Error::Overflow { .. }) => {}
+                single => return Ok(Box::new(single?)),
             }
-            Precision::F64 => {
-                Box::new(PreparedExpansion::<f64>::new(self, subtracts_own, context)?)
-            }
-        })
+        }
+        Ok(Box::new(PreparedExpansion::<f64>::new(self, subtracts_own, context)?))
     }
 
     /// The properties, the support vectors under another name.
@@ -223,14 +223,34 @@ struct Run<T> {
 
 impl<T: Real> PreparedExpansion<T> {
     fn new(body: &KernelExpansion, subtracts_own: bool, context: &Context) -> Result<Self> {
-        let set = context.instruction_set();
         let blocks = if body.kernel == Kernel::Precomputed {
             let width = body.support_rows.iter().max().map_or(0, |&row| row + 1);
-            KernelBlocks::precomputed_columns(width, &body.support_rows, set)?
+            KernelBlocks::precomputed_columns(width, &body.support_rows)?
         } else {
-            KernelBlocks::new(&body.kernel, &body.support, None, set)?
+            KernelBlocks::new(&body.kernel, &body.support, None, context)?
         };
         Ok(Self { blocks, runs: runs(&body.functions), offsets: body.offsets(), subtracts_own })
+    }
+
+    fn on_backend(
+        &self,
+        functions: &[DecisionFunction],
+        queries: &Matrix,
+        rows: &[usize],
+        out: &mut [f64],
+    ) -> Option<Result<()>> {
+        if self.subtracts_own {
+            return None;
+        }
+        let mut terms = Vec::new();
+        for (function, f) in functions.iter().enumerate() {
+            for part in &f.parts {
+                let (support, coefficients) = (part.support.clone(), &part.coefficients[..]);
+                terms.push(ExpansionTerm { function, support, coefficients });
+            }
+        }
+        let result = self.blocks.evaluate(queries, rows, &terms, functions.len(), out)?;
+        Some(result.map(|()| subtract(out, &self.offsets)))
     }
 
     fn add(
@@ -299,6 +319,16 @@ macro_rules! prepared {
             ) -> Result<()> {
                 let Scratch { $block, sums, .. } = scratch;
                 self.add(queries, rows, out, ($block, sums), context)
+            }
+
+            fn evaluate_on_backend(
+                &self,
+                model: &Model,
+                queries: &Matrix,
+                rows: &[usize],
+                out: &mut [f64],
+            ) -> Option<Result<()>> {
+                self.on_backend(model.functions(), queries, rows, out)
             }
 
             fn takes_any_rows(&self) -> bool {

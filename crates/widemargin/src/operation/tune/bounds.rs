@@ -133,12 +133,7 @@ impl<'a> Function<'a> {
             .filter(|(_, coefficient)| *coefficient != 0.0)
             .collect();
         let order: Vec<usize> = support.iter().map(|(s, _)| *s).collect();
-        let blocks = KernelBlocks::new(
-            &body.kernel,
-            &body.support,
-            Some(&order),
-            context.instruction_set(),
-        )?;
+        let blocks = KernelBlocks::new(&body.kernel, &body.support, Some(&order), context)?;
         Ok(Self { which, svc, body, index, support, blocks, context })
     }
 

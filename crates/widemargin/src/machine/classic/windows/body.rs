@@ -163,8 +163,7 @@ impl PreparedWindows {
             let engine = match body.window {
                 Window::Gaussian => {
                     let kernel = Kernel::Gaussian { gamma: 0.5 / (width * width) };
-                    let set = context.instruction_set();
-                    Engine::Gaussian(KernelBlocks::new(&kernel, &rows, None, set)?)
+                    Engine::Gaussian(KernelBlocks::new(&kernel, &rows, None, context)?)
                 }
                 _ => Engine::Other(Distances::new(&rows, context)?),
             };
