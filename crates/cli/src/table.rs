@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::terminal::visible;
+use crate::terminal::one_line;
 
 /// Lines of `name  value`, the names padded to one width.
 #[derive(Default)]
@@ -13,7 +13,7 @@ pub(crate) struct Summary {
 impl Summary {
     /// Adds a line.
     pub(crate) fn line(&mut self, name: &str, value: impl ToString) -> &mut Self {
-        self.lines.push((name.to_owned(), one_line(&value.to_string())));
+        self.lines.push((name.to_owned(), one_line(&value.to_string()).into_owned()));
         self
     }
 
@@ -28,15 +28,12 @@ impl Summary {
     }
 }
 
-/// Text as one line that a terminal shows and does not obey.
-fn one_line(text: &str) -> String {
-    visible(text).replace('\n', "\\n")
-}
-
 /// A table with the first column left- and the others right-aligned.
 pub(crate) fn grid(rows: &[Vec<String>]) -> String {
-    let rows: Vec<Vec<String>> =
-        rows.iter().map(|row| row.iter().map(|cell| one_line(cell)).collect()).collect();
+    let rows: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| row.iter().map(|cell| one_line(cell).into_owned()).collect())
+        .collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|c| c.chars().count()).max().unwrap_or(0)
@@ -117,9 +114,9 @@ mod tests {
     fn terminals_are_given_nothing_to_obey() {
         let mut summary = Summary::default();
         summary.line("classes", "a\u{1b}[2Jb, c\nd, \u{9b}31m");
-        assert_eq!(summary.text(), "classes  a\\u{1b}[2Jb, c\\nd, \\u{9b}31m\n");
+        assert_eq!(summary.text(), "classes  a\\u001b[2Jb, c\\nd, \\u009b31m\n");
         let rows = [vec!["\u{7}x\r".to_owned(), "ä".to_owned()]];
-        assert_eq!(grid(&rows), "\\u{7}x\\r  ä\n");
+        assert_eq!(grid(&rows), "\\u0007x\\r  ä\n");
     }
 
     #[test]

@@ -10,10 +10,11 @@ use widemargin::machine::{Model, Scheme};
 use widemargin::operation::metrics::{Confusion, RocCurve};
 
 use crate::arguments::{InputArguments, ResourceArguments};
+use crate::data_file::{check_outputs, check_picture};
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::model_file;
-use crate::picture::{self, Curve, Regions, svg_path};
+use crate::picture::{self, Curve, Regions};
 use crate::session::Session;
 
 /// Draw decision regions, a confusion matrix or ROC curves (SVG)
@@ -48,7 +49,7 @@ struct Common {
     model: PathBuf,
 
     /// The picture to write; '-': standard output
-    #[arg(short, long, value_name = "FILE.svg", value_parser = svg_path)]
+    #[arg(short, long, value_name = "FILE.svg")]
     output: PathBuf,
 
     /// Words above the picture
@@ -86,6 +87,11 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         Picture::Regions(regions) => &regions.common,
         Picture::Confusion(common) | Picture::Roc(common) => common,
     };
+    check_picture(Some(&common.output))?;
+    check_outputs(
+        &[("-o", Some(&common.output))],
+        &[Some(&common.data), Some(&common.model), common.input.labels.as_deref()],
+    )?;
     let session = common.resources.session(interrupt)?;
     let mut model = Model::load(&common.model)?;
     let data = session

@@ -8,7 +8,7 @@ mod regions;
 mod sizes;
 
 use std::fmt::Display;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -52,17 +52,6 @@ fn pale(index: usize) -> RGBColor {
 
 fn drawing(error: impl Display) -> Failure {
     Failure::Message(format!("the picture could not be drawn: {error}"))
-}
-
-/// The path of a picture; what its name promises is what is written.
-pub(crate) fn svg_path(text: &str) -> Result<PathBuf, String> {
-    let path = PathBuf::from(text);
-    match path.extension() {
-        Some(extension) if !extension.eq_ignore_ascii_case("svg") => {
-            Err("expected a name that ends in .svg; pictures are written as SVG only".into())
-        }
-        _ => Ok(path),
-    }
 }
 
 /// Draws on a white canvas and writes the file whole or not at all.
