@@ -90,7 +90,7 @@ fn what_overflows_single_precision_is_learnt_in_double() {
     let machine = Svdd { nu: 0.3, kernel, ..Svdd::default() };
     // (1e7)⁶ overflows single precision and not double precision.
     let model = machine.fit(&rows(50, 2e7), &Context::new()).unwrap();
-    assert_eq!(model.precision, Precision::F64);
+    assert_eq!(model.precision(), Precision::F64);
     assert!(model.training.unwrap().outcome.dual.is_finite());
     // (1e60)⁶ overflows both; the error names the kernel and the row.
     let error = machine.fit(&rows(50, 1e60), &Context::new()).unwrap_err();
