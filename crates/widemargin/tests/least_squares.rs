@@ -112,7 +112,7 @@ fn residuals(
     c: f64,
 ) -> (f64, f64) {
     let values = values_of(model, data.features());
-    let expansion = model;
+    let expansion = model.expansion().unwrap();
     let outputs = expansion.functions.len();
     let mut alpha = vec![0.0; data.rows()];
     for (s, &row) in expansion.support_rows.iter().enumerate() {

@@ -8,7 +8,7 @@ use super::fit::{FitInput, KernelMachine};
 use super::model::{ClassTable, MachineKind, Model, Scheme};
 use super::parameters::{ClassWeights, Precision, SolverOptions};
 use super::training::{Expansion, TrainingRows, assemble, in_precision, report_solved};
-use super::warm_start::{Earlier, Start};
+use super::warm_start::{Start, UsableStart};
 use crate::context::Context;
 use crate::data::ClassOrder;
 use crate::error::{Error, Result};
@@ -88,7 +88,7 @@ impl KernelMachine for LsSvc {
             c: self.c,
             kernel: &self.kernel,
             options: &self.options,
-            earlier: Earlier::new(start).of_classes(&classes.names, &scheme),
+            earlier: UsableStart::new(start).of_classes(&classes.names, &scheme),
             segments,
         };
         let column = |positive: usize| {
@@ -102,8 +102,8 @@ impl KernelMachine for LsSvc {
         Ok(model)
     }
 
-    fn kernel_mut(&mut self) -> &mut Kernel {
-        &mut self.kernel
+    fn replace_kernel(&mut self, kernel: Kernel) {
+        self.kernel = kernel;
     }
 
     fn kernel_and_precision(&self) -> (&Kernel, Precision) {
@@ -124,15 +124,15 @@ impl KernelMachine for LsSvr {
             c: self.c,
             kernel: &self.kernel,
             options: &self.options,
-            earlier: Earlier::new(start),
+            earlier: UsableStart::new(start),
             segments: vec![input.rows().map(|row| (row, input.weight(row))).collect()],
         };
         let (model, _) = system.fit(&input, targets, context)?;
         Ok(model)
     }
 
-    fn kernel_mut(&mut self) -> &mut Kernel {
-        &mut self.kernel
+    fn replace_kernel(&mut self, kernel: Kernel) {
+        self.kernel = kernel;
     }
 
     fn kernel_and_precision(&self) -> (&Kernel, Precision) {
@@ -146,7 +146,7 @@ struct System<'a> {
     c: f64,
     kernel: &'a Kernel,
     options: &'a SolverOptions,
-    earlier: Earlier<'a>,
+    earlier: UsableStart<'a>,
     /// Rows with their weights, a segment for every class.
     segments: Vec<Vec<(usize, f64)>>,
 }
