@@ -102,8 +102,8 @@ impl KernelMachine for LsSvc {
         Ok(model)
     }
 
-    fn replace_kernel(&mut self, kernel: Kernel) {
-        self.kernel = kernel;
+    fn replace_kernel(&self, kernel: Kernel) -> Self {
+        Self { kernel, ..self.clone() }
     }
 
     fn kernel_and_precision(&self) -> (&Kernel, Precision) {
@@ -131,8 +131,8 @@ impl KernelMachine for LsSvr {
         Ok(model)
     }
 
-    fn replace_kernel(&mut self, kernel: Kernel) {
-        self.kernel = kernel;
+    fn replace_kernel(&self, kernel: Kernel) -> Self {
+        Self { kernel, ..self.clone() }
     }
 
     fn kernel_and_precision(&self) -> (&Kernel, Precision) {
