@@ -4,12 +4,13 @@ use std::time::Instant;
 
 use super::fit::{FitInput, Machine};
 use super::model::Model;
+use super::training::in_precision;
 use super::two_class::{TwoClass, two_classes};
 use super::{Precision, SolverOptions};
 use crate::context::Context;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, KernelBlocks, KernelRows, Reuse};
+use crate::kernel::{Kernel, KernelBlocks, KernelRows, RowCaching};
 use crate::numeric::simd::Real;
 use crate::solver::adatron;
 
@@ -69,7 +70,7 @@ impl Machine for KernelAdatron {
         self.options.validate()?;
         input.validate()?;
         input.fit_selected(Some(&self.kernel), |data| {
-            context.install(|| match self.options.precision {
+            in_precision(self.options.precision, context, |precision| match precision {
                 Precision::F32 => self.train::<f32>(data, context),
                 Precision::F64 => self.train::<f64>(data, context),
             })
@@ -93,10 +94,9 @@ impl KernelAdatron {
         let signs: Vec<f64> = classes.codes.iter().map(sign).collect();
         let weight = |row: usize| data.weights().map_or(1.0, |weights| weights[row]);
         let upper: Vec<f64> = (0..data.rows()).map(|row| self.c * weight(row)).collect();
-        let set = context.instruction_set();
-        let blocks = KernelBlocks::<T>::new(&self.kernel, data.features(), None, set)?;
+        let blocks = KernelBlocks::<T>::new(&self.kernel, data.features(), None, context)?;
         let segments = vec![0, data.rows()];
-        let rows = KernelRows::new(blocks, segments, Reuse::Everywhere, context.cache_bytes());
+        let rows = KernelRows::new(blocks, segments, RowCaching::All, context.cache_bytes());
         let options = adatron::Options {
             rate: self.rate,
             tol: self.options.tol,
@@ -104,13 +104,14 @@ impl KernelAdatron {
         };
         let view = rows.view(&[0], context);
         let (alpha, outcome) = adatron::solve(&view, &signs, &upper, &options, context);
+        rows.blocks().check_values()?;
         let support: Vec<(usize, f64)> =
             alpha.iter().zip(&signs).map(|(a, y)| a * y).enumerate().collect();
         Ok(TwoClass {
             data,
             classes: &classes,
             kernel: &self.kernel,
-            precision: self.options.precision,
+            precision: Precision::of::<T>(),
             offset: -support.iter().map(|(_, coefficient)| coefficient).sum::<f64>(),
             support,
             outcome,

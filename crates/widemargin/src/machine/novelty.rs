@@ -9,7 +9,7 @@ use super::classification::check_nu;
 use super::fit::{FitInput, KernelMachine};
 use super::model::{MachineKind, Model};
 use super::parameters::{Precision, SolverOptions};
-use super::training::{Expansion, Packed, assemble, fill_up, report_solved};
+use super::training::{Expansion, TrainingRows, assemble, fill_up, in_precision, report_solved};
 use super::warm_start::{Earlier, Start};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -119,7 +119,7 @@ impl Describer<'_> {
         self.kernel.validate()?;
         self.options.validate()?;
         part.validate()?;
-        context.install(|| match self.options.precision {
+        in_precision(self.options.precision, context, |precision| match precision {
             Precision::F32 => self.fit_in::<f32>(part, context),
             Precision::F64 => self.fit_in::<f64>(part, context),
         })
@@ -132,7 +132,7 @@ impl Describer<'_> {
         if total <= 0.0 {
             return Err(Error::parameter("weights", "a positive sum", total));
         }
-        let packed = Packed::<T>::whole(self.kernel, part, context)?;
+        let packed = TrainingRows::<T>::whole(self.kernel, part, context)?;
         let is_ball = self.kind == MachineKind::Svdd;
         let (linear, upper, sum) = if is_ball {
             let linear = packed.diagonal().iter().map(|d| -0.5 * d).collect();
@@ -152,6 +152,7 @@ impl Describer<'_> {
             likely: Vec::new(),
         };
         self.earlier.apply(0, part.rows(), &mut problem);
+        packed.start_on_backend(&[0], &mut problem, self.options.tol, context);
         let view = packed.rows.view(&[0], context);
         let options = self.options.for_problem(n);
         let solution = smo::solve(&view, &problem, &options, context);
@@ -168,14 +169,14 @@ impl Describer<'_> {
         let (mut model, _) = assemble(
             self.kind,
             self.kernel,
-            self.options.precision,
+            Precision::of::<T>(),
             part,
             &packed.layout,
             &[expansion],
             solution.outcome,
-            packed.spent(),
+            packed.spent()?,
             parameters,
-        );
+        )?;
         model.self_weight = if is_ball { 1.0 } else { 0.0 };
         Ok(model)
     }

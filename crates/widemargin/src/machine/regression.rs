@@ -9,7 +9,9 @@ use super::classification::check_nu;
 use super::fit::{FitInput, KernelMachine};
 use super::model::{MachineKind, Model};
 use super::parameters::{Loss, Precision, SolverOptions};
-use super::training::{Expansion, Packed, assemble, equivalent_nu, fill_up, report_solved};
+use super::training::{
+    Expansion, TrainingRows, assemble, equivalent_nu, fill_up, in_precision, report_solved,
+};
 use super::warm_start::{Earlier, Start};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -154,7 +156,7 @@ impl Regressor<'_> {
         let targets = part.labels().values()?;
         self.parameters.push(("c".into(), self.c.to_string()));
         self.parameters.push(("tol".into(), self.options.tol.to_string()));
-        context.install(|| match self.options.precision {
+        in_precision(self.options.precision, context, |precision| match precision {
             Precision::F32 => self.fit_in::<f32>(part, &targets, context),
             Precision::F64 => self.fit_in::<f64>(part, &targets, context),
         })
@@ -166,7 +168,7 @@ impl Regressor<'_> {
         targets: &[f64],
         context: &Context,
     ) -> Result<Model> {
-        let packed = Packed::<T>::whole(self.kernel, part, context)?;
+        let packed = TrainingRows::<T>::whole(self.kernel, part, context)?;
         let n = targets.len();
         let bound: Vec<f64> = part.rows().map(|row| self.c * part.weight(row)).collect();
         let mut problem = match self.rule {
@@ -174,6 +176,7 @@ impl Regressor<'_> {
             Rule::Share { nu } => share_problem(targets, &bound, nu),
         };
         self.earlier.apply(0, part.rows().chain(part.rows()), &mut problem);
+        packed.start_on_backend(&[0, 0], &mut problem, self.options.tol, context);
         let view = packed.rows.view(&[0, 0], context);
         let options = self.options.for_problem(2 * n);
         let solution = smo::solve(&view, &problem, &options, context);
@@ -195,14 +198,14 @@ impl Regressor<'_> {
         let (model, _) = assemble(
             self.kind,
             self.kernel,
-            self.options.precision,
+            Precision::of::<T>(),
             part,
             &packed.layout,
             &[expansion],
             solution.outcome,
-            packed.spent(),
+            packed.spent()?,
             parameters,
-        );
+        )?;
         Ok(model)
     }
 }

@@ -16,12 +16,13 @@ pub use self::path::{PathStarts, Paths};
 use crate::context::{Context, Event};
 use crate::data::{ClassOrder, Classes};
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, Reuse};
+use crate::kernel::{Kernel, RowCaching};
 use crate::machine::fit::{FitInput, KernelMachine, PenaltyPath};
 use crate::machine::model::{ClassTable, MachineKind, Model, Scheme};
 use crate::machine::parameters::{ClassWeights, Loss, Precision, SolverOptions};
 use crate::machine::training::{
-    Expansion, Layout, Packed, Spent, assemble, equivalent_nu, fill_up, report_solved,
+    Expansion, RowSegments, Spent, TrainingRows, assemble, equivalent_nu, fill_up, in_precision,
+    report_solved, start_from,
 };
 use crate::machine::warm_start::{Earlier, Start};
 use crate::numeric::simd::Real;
@@ -240,7 +241,7 @@ fn row_weights(
 impl Classifier<'_> {
     fn fit(self, part: &FitInput<'_>, context: &Context) -> Result<Model> {
         self.check()?;
-        context.install(|| match self.options.precision {
+        in_precision(self.options.precision, context, |precision| match precision {
             Precision::F32 => self.fit_in::<f32>(part, context),
             Precision::F64 => self.fit_in::<f64>(part, context),
         })
@@ -272,10 +273,19 @@ impl Classifier<'_> {
         let tasks = self.tasks()?;
         let rows = self.class_rows(part.rows());
         self.check_weights(&rows, &tasks)?;
-        let packed = Packed::<T>::new(self.kernel, part.data(), &rows, self.reuse(), context)?;
+        let packed =
+            TrainingRows::<T>::new(self.kernel, part.data(), &rows, self.caching(), context)?;
         context.report(&Event::Stage { name: "two-class problems", total: tasks.len() });
+        let segments: Vec<Vec<usize>> =
+            tasks.iter().map(|task| task.iter().map(|&(s, _)| s).collect()).collect();
+        let problem = |index: usize| self.problem(&packed, index, &tasks[index]);
+        let starts = packed.backend_solutions(&segments, problem, self.options.tol, context);
         let solve = |(index, task): (usize, &Task)| {
-            let solved = self.solve(&packed, index, task, context);
+            let mut problem = problem(index);
+            if let Some(start) = starts.get(index) {
+                start_from(&mut problem, start.clone());
+            }
+            let solved = self.solve(&packed, index, task, &problem, context);
             context.report(&Event::StageStep { name: "two-class problems" });
             solved
         };
@@ -286,14 +296,15 @@ impl Classifier<'_> {
         };
         let (expansions, outcomes): (Vec<_>, Vec<_>) = solved.into_iter().unzip();
         let outcome = outcomes.into_iter().reduce(Outcome::join).ok_or(Error::Interrupted)?;
-        Ok(self.model(part, &packed.layout, &expansions, outcome, packed.spent()))
+        let precision = Precision::of::<T>();
+        self.model(part, precision, &packed.layout, &expansions, outcome, packed.spent()?)
     }
 
     /// Which parts of kernel rows several tasks need.
-    fn reuse(&self) -> Reuse {
+    fn caching(&self) -> RowCaching {
         match self.scheme {
-            Scheme::OneVsOne | Scheme::Dag => Reuse::WithinSegment,
-            Scheme::OneVsRest | Scheme::ErrorCorrecting(_) => Reuse::Everywhere,
+            Scheme::OneVsOne | Scheme::Dag => RowCaching::OwnSegment,
+            Scheme::OneVsRest | Scheme::ErrorCorrecting(_) => RowCaching::All,
         }
     }
 
@@ -301,27 +312,28 @@ impl Classifier<'_> {
     fn model(
         &self,
         part: &FitInput<'_>,
-        layout: &Layout,
+        precision: Precision,
+        layout: &RowSegments,
         expansions: &[Expansion],
         outcome: Outcome,
         spent: Spent,
-    ) -> Model {
+    ) -> Result<Model> {
         let mut parameters = self.parameters.clone();
         parameters.push(("tol".into(), self.options.tol.to_string()));
         let (mut model, support) = assemble(
             self.kind,
             self.kernel,
-            self.options.precision,
+            precision,
             part,
             layout,
             expansions,
             outcome,
             spent,
             parameters,
-        );
+        )?;
         let names = self.classes.names.clone();
         model.classes = Some(ClassTable { names, scheme: self.scheme.clone(), support });
-        model
+        Ok(model)
     }
 
     /// The two-class problems of the scheme.
@@ -372,15 +384,13 @@ impl Classifier<'_> {
         Ok(())
     }
 
-    fn solve<T: Real>(
+    /// The quadratic program of a task.
+    fn problem<T: Real>(
         &self,
-        packed: &Packed<T>,
+        packed: &TrainingRows<T>,
         index: usize,
         task: &Task,
-        context: &Context,
-    ) -> (Expansion, Outcome) {
-        let segments: Vec<usize> = task.iter().map(|&(s, _)| s).collect();
-        let view = packed.rows.view(&segments, context);
+    ) -> smo::Problem {
         let signed_rows = || {
             task.iter().flat_map(|&(s, sign)| packed.layout.segment(s).map(move |row| (row, sign)))
         };
@@ -393,8 +403,22 @@ impl Classifier<'_> {
         };
         let rows = signed_rows().map(|(row, _)| packed.layout.order[row]);
         self.earlier.apply(index, rows, &mut problem);
-        let options = self.options.for_problem(signs.len());
-        let solution = smo::solve(&view, &problem, &options, context);
+        problem
+    }
+
+    fn solve<T: Real>(
+        &self,
+        packed: &TrainingRows<T>,
+        index: usize,
+        task: &Task,
+        problem: &smo::Problem,
+        context: &Context,
+    ) -> (Expansion, Outcome) {
+        let segments: Vec<usize> = task.iter().map(|&(s, _)| s).collect();
+        let view = packed.rows.view(&segments, context);
+        let variables = problem.linear.len();
+        let options = self.options.for_problem(variables);
+        let solution = smo::solve(&view, problem, &options, context);
         let mut outcome = solution.outcome;
         let mut scale = 1.0;
         let (coefficients, offset) = match self.rule {
@@ -415,7 +439,7 @@ impl Classifier<'_> {
         let bound = |i: usize| scale * problem.upper[i].max(-problem.lower[i]);
         let determined = match self.rule {
             Rule::Penalty { .. } => {
-                let bounds: Vec<f64> = (0..signs.len()).map(bound).collect();
+                let bounds: Vec<f64> = (0..variables).map(bound).collect();
                 equivalent_nu(&expansion, &bounds)
             }
             Rule::Share { .. } => Some(("C", scale)),

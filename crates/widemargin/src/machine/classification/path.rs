@@ -20,7 +20,7 @@ use crate::kernel::{Kernel, KernelRows, MatrixRows, fill_table};
 use crate::machine::fit::{FitInput, PenaltyPath};
 use crate::machine::model::Model;
 use crate::machine::parameters::Precision;
-use crate::machine::training::{Expansion, Layout, Spent};
+use crate::machine::training::{Expansion, RowSegments, Spent, in_precision};
 use crate::machine::warm_start::Earlier;
 use crate::numeric::simd::Real;
 use crate::solver::smo::{self, FetchedRows, PathRows, PathSolver, Solution, WholeMatrix};
@@ -56,7 +56,8 @@ pub struct Paths<'a> {
     held_out: Vec<HeldOut>,
     classifiers: Vec<Classifier<'a>>,
     penalties: Vec<f64>,
-    layout: Layout,
+    layout: RowSegments,
+    precision: Precision,
     tasks: Vec<Task>,
     solutions: Solutions,
 }
@@ -181,7 +182,7 @@ impl PenaltyPath for Svc {
             let in_part = classifier.class_rows(part.iter().copied());
             classifier.check_weights(&in_part, &tasks)?;
         }
-        let layout = Layout::new(&rows);
+        let layout = RowSegments::new(&rows);
         let held_out = held_out(&layout, &classifiers, &tasks, asked, penalties.len(), context);
         let mut paths = Paths {
             data,
@@ -189,22 +190,24 @@ impl PenaltyPath for Svc {
             held_out,
             penalties: penalties.to_vec(),
             layout,
+            precision: self.options.precision,
             solutions: Vec::new(),
             tasks,
             classifiers,
         };
         let earlier = earlier.filter(|earlier| paths.matches(earlier));
-        paths.solutions = context.install(|| match self.options.precision {
-            Precision::F32 => paths.solve::<f32>(self, earlier, context),
-            Precision::F64 => paths.solve::<f64>(self, earlier, context),
-        })?;
+        let solve = |precision| match precision {
+            Precision::F32 => Ok((paths.solve::<f32>(self, earlier, context)?, precision)),
+            Precision::F64 => Ok((paths.solve::<f64>(self, earlier, context)?, precision)),
+        };
+        (paths.solutions, paths.precision) = in_precision(self.options.precision, context, solve)?;
         Ok(Some(paths))
     }
 }
 
 /// The rows outside every part whose values are kept, none where those would take too much memory.
 fn held_out(
-    layout: &Layout,
+    layout: &RowSegments,
     classifiers: &[Classifier<'_>],
     tasks: &[Task],
     asked: &[Vec<usize>],
@@ -246,8 +249,8 @@ impl Paths<'_> {
         earlier: Option<&PathStarts>,
         context: &Context,
     ) -> Result<Solutions> {
-        let reuse = self.classifiers[0].reuse();
-        let rows = self.layout.pack::<T>(&svc.kernel, self.data, reuse, context)?;
+        let caching = self.classifiers[0].caching();
+        let rows = self.layout.pack::<T>(&svc.kernel, self.data, caching, context)?;
         let solve = |memory: &mut Memory<T>, at: usize| {
             let earlier = earlier.map(|earlier| &earlier.solutions[at][..]);
             self.solve_task(svc, &self.tasks[at], earlier, &rows, memory, context)
@@ -414,7 +417,8 @@ impl Paths<'_> {
         let (outcome, seconds) = all.ok_or(Error::Empty { what: "penalty" })?;
         let spent = Spent { kernel_rows: 0, seconds };
         let rows = FitInput::with_rows(self.data, &self.parts[part])?;
-        Ok(self.classifiers[part].model(&rows, &self.layout, &expansions, outcome, spent))
+        let classifier = &self.classifiers[part];
+        classifier.model(&rows, self.precision, &self.layout, &expansions, outcome, spent)
     }
 
     /// How the problems of one part and penalty ended, and the seconds they took.

@@ -137,8 +137,9 @@ impl LinearSvc {
         start: Option<&Model>,
         context: &Context,
     ) -> Result<Vec<Model>> {
-        context
-            .install(|| context.attended(ATTENDING, || self.learn_here(data, path, start, context)))
+        context.install(|| {
+            context.with_spinning_threads(ATTENDING, || self.learn_here(data, path, start, context))
+        })
     }
 
     /// The same on the threads of the pool this is called from.

@@ -6,14 +6,14 @@ use super::AllInOne;
 use crate::context::Context;
 use crate::data::{ClassOrder, Classes, Dataset, Label, Labels, Matrix};
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, KernelBlocks, KernelRows, Reuse};
+use crate::kernel::{Kernel, KernelBlocks, KernelRows, RowCaching};
 use crate::machine::fit::{FitInput, Machine, WarmStart};
 use crate::machine::model::{
     ClassTable, DecisionFunction, MachineKind, Model, Part, Scheme, Training,
 };
 use crate::machine::parameters::{ClassWeights, Precision, SolverOptions};
 use crate::machine::preparation::Preparation;
-use crate::machine::training::support_table;
+use crate::machine::training::{in_precision, support_table};
 use crate::machine::warm_start::Start;
 use crate::numeric::simd::Real;
 use crate::solver::s2do;
@@ -162,17 +162,22 @@ impl MulticlassSvc {
             max_iterations: self.options.max_iterations.unwrap_or(u64::MAX),
         };
         let rows = &examples.rows;
-        let solution = match (&self.kernel, self.options.precision) {
-            (Kernel::Linear, _) => {
-                s2do::solve_linear(data.features(), rows, &problem, &options, context)
-            }
-            (_, Precision::F32) => self.solve::<f32>(data, rows, &problem, &options, context)?,
-            (_, Precision::F64) => self.solve::<f64>(data, rows, &problem, &options, context)?,
+        let asked = self.options.precision;
+        let (solution, precision) = if self.kernel == Kernel::Linear {
+            (s2do::solve_linear(data.features(), rows, &problem, &options, context), asked)
+        } else {
+            in_precision(asked, context, |precision| {
+                let solution = match precision {
+                    Precision::F32 => self.solve::<f32>(data, rows, &problem, &options, context),
+                    Precision::F64 => self.solve::<f64>(data, rows, &problem, &options, context),
+                };
+                Ok((solution?, precision))
+            })?
         };
         let mut model = class_model(
             MachineKind::AllInOne(self.machine),
             &self.kernel,
-            self.options.precision,
+            precision,
             data.features(),
             names,
             rows,
@@ -216,11 +221,11 @@ impl MulticlassSvc {
         options: &s2do::Options,
         context: &Context,
     ) -> Result<s2do::Solution> {
-        let set = context.instruction_set();
-        let blocks = KernelBlocks::<T>::new(&self.kernel, data.features(), Some(order), set)?;
+        let blocks = KernelBlocks::<T>::new(&self.kernel, data.features(), Some(order), context)?;
         let segments = vec![0, order.len()];
-        let rows = KernelRows::new(blocks, segments, Reuse::Everywhere, context.cache_bytes());
+        let rows = KernelRows::new(blocks, segments, RowCaching::All, context.cache_bytes());
         let mut solution = s2do::solve(&rows.view(&[0], context), problem, options, context);
+        rows.blocks().check_values()?;
         solution.outcome.kernel_rows = rows.computed() / order.len().max(1) as u64;
         Ok(solution)
     }

@@ -44,7 +44,7 @@ impl<T: Element> Features<T> {
             return Ok(Self::Few(Weights::new(n, turned)));
         }
         let turned = T::table(columns, n, turned)?;
-        Ok(Self::Many(KernelBlocks::new(&Kernel::Linear, &turned, None, set)?))
+        Ok(Self::Many(KernelBlocks::on_cpu(&Kernel::Linear, &turned, None, set)?))
     }
 
     /// Adds Σᵤ slopes[j][u] u to `out[j]`.
@@ -80,7 +80,7 @@ impl<T: Element> Chunk<T> {
         set: InstructionSet,
     ) -> Result<Self> {
         Ok(Self {
-            base: KernelBlocks::new(&rule.base(), &table_of::<T>(vectors)?, None, set)?,
+            base: KernelBlocks::on_cpu(&rule.base(), &table_of::<T>(vectors)?, None, set)?,
             features: Features::new(vectors, set)?,
             weights: Weights::new(vectors.len(), weights.concat()),
             coefficients: weights.to_vec(),

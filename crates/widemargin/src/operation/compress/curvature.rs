@@ -122,7 +122,7 @@ impl<'a, T: Element> Curvature<'a, T> {
             let coefficients: Vec<Vec<T>> = direction.weights.iter().map(part).collect();
             let origin = |(z, v): (&Vec<f64>, &Vec<f64>)| T::from_f64(pull * dot(z, v));
             Ok(Moves {
-                base: KernelBlocks::new(&Kernel::Linear, &table_of::<T>(vectors)?, None, set)?,
+                base: KernelBlocks::on_cpu(&Kernel::Linear, &table_of::<T>(vectors)?, None, set)?,
                 features: Features::new(vectors, set)?,
                 weights: Weights::new(end - start, coefficients.concat()),
                 coefficients,

@@ -260,7 +260,7 @@ impl List {
         let directions: Vec<Vec<f64>> = self.vectors.iter().map(|v| rule.direction(v)).collect();
         let table = table_of::<f32>(&directions)?;
         let set = context.instruction_set();
-        let blocks = KernelBlocks::<f32>::new(&rule.cosine(), &table, None, set)?;
+        let blocks = KernelBlocks::<f32>::new(&rule.cosine(), &table, None, context)?;
         let scan = Scan {
             queries: blocks.gather(&rows),
             blocks,

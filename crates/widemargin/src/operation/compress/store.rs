@@ -83,9 +83,8 @@ impl Store {
         }
         let values: Vec<f64> = run.iter().flat_map(|&v| self.vectors[v].iter().copied()).collect();
         let table = Matrix::DenseF64(Dense::new(run.len(), self.columns, values)?);
-        let set = context.instruction_set();
         self.packed += run.len();
-        self.runs.push((KernelBlocks::new(&self.kernel, &table, None, set)?, run));
+        self.runs.push((KernelBlocks::new(&self.kernel, &table, None, context)?, run));
         Ok(())
     }
 

@@ -36,7 +36,7 @@ pub(super) fn sums<T: Element>(
     if pool.len() == 0 || at.is_empty() {
         return Ok(values);
     }
-    let blocks = KernelBlocks::<T>::new(kernel, &table_of::<T>(&pool.vectors)?, None, set)?;
+    let blocks = KernelBlocks::<T>::new(kernel, &table_of::<T>(&pool.vectors)?, None, context)?;
     let all = pool.weights.iter().flatten().map(|&w| T::from_f64(w)).collect();
     let weights = Weights::new(pool.len(), all);
     let queries = table_of::<T>(at)?;
@@ -61,7 +61,7 @@ fn own_sums<T: Element>(kernel: &Kernel, pool: &VectorPool, context: &Context) -
     if functions > FEW || n < STRIPES * ROWS {
         return sums::<T>(kernel, &pool.vectors, pool, context);
     }
-    let blocks = KernelBlocks::<T>::new(kernel, &table_of::<T>(&pool.vectors)?, None, set)?;
+    let blocks = KernelBlocks::<T>::new(kernel, &table_of::<T>(&pool.vectors)?, None, context)?;
     let of = |w: &Vec<f64>| w.iter().map(|&w| T::from_f64(w)).collect();
     let coefficients: Vec<Vec<T>> = pool.weights.iter().map(of).collect();
     let weights = Weights::new(n, coefficients.concat());
@@ -129,8 +129,7 @@ impl<T: Real> PlainLoop for Turned<'_, T> {
 /// K(zⱼ, zₗ), row by row.
 pub(super) fn gram(kernel: &Kernel, vectors: &[Vec<f64>], context: &Context) -> Result<Vec<f64>> {
     let n = vectors.len();
-    let set = context.instruction_set();
-    let blocks = KernelBlocks::<f64>::new(kernel, &table_of::<f64>(vectors)?, None, set)?;
+    let blocks = KernelBlocks::<f64>::new(kernel, &table_of::<f64>(vectors)?, None, context)?;
     let mut values = vec![0.0; n * n];
     in_chunks(context, &mut values, ROWS * n, |t, out| {
         let rows: Vec<usize> = (t * ROWS..t * ROWS + out.len() / n).collect();

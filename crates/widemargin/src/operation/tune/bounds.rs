@@ -130,12 +130,7 @@ impl<'a> Function<'a> {
             .filter(|(_, coefficient)| *coefficient != 0.0)
             .collect();
         let order: Vec<usize> = support.iter().map(|(s, _)| *s).collect();
-        let blocks = KernelBlocks::new(
-            &model.kernel,
-            &model.support,
-            Some(&order),
-            context.instruction_set(),
-        )?;
+        let blocks = KernelBlocks::new(&model.kernel, &model.support, Some(&order), context)?;
         Ok(Self { which, svc, model, index, support, blocks, context })
     }
 

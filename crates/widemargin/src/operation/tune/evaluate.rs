@@ -285,8 +285,8 @@ where
         let (Some(kernel), Some(given), true) = (kernel, given, fits && !few) else {
             return self.train(&self.data, group, earlier);
         };
-        let set = self.context.instruction_set();
-        let Ok(blocks) = KernelBlocks::<T>::new(kernel, self.data.features(), None, set) else {
+        let Ok(blocks) = KernelBlocks::<T>::new(kernel, self.data.features(), None, self.context)
+        else {
             return self.train(&self.data, group, earlier);
         };
         if blocks.products_per_value() <= CHEAP_PRODUCTS

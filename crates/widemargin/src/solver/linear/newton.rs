@@ -65,7 +65,7 @@ pub fn solve<R: LinearRows>(
         };
         descend(rows, problem, options, start.or(guessed.as_deref()), free_bias, context)
     };
-    if options.alone { context.attended(PARTS, work) } else { work() }
+    if options.alone { context.with_spinning_threads(PARTS, work) } else { work() }
 }
 
 /// Newton's steps from `start` or 0.

@@ -109,7 +109,7 @@ pub(super) fn solve<R: LinearRows>(
         descend(rows, problem, penalty, *options, PROMISE, (guess.weights, model), &charge, context)
             .0
     };
-    if options.alone { context.attended(PARTS, work) } else { work() }
+    if options.alone { context.with_spinning_threads(PARTS, work) } else { work() }
 }
 
 /// Steps from weights and a model of the loss there, if there is one; also the last model.

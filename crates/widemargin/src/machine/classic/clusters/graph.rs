@@ -48,8 +48,7 @@ impl Graph {
             let what = "a table of all similarities (take the neighbours' graph instead)".into();
             return Err(Error::TooLarge { what, bytes, limit: LARGEST });
         }
-        let set = context.instruction_set();
-        let blocks = KernelBlocks::<f32>::new(&Kernel::Gaussian { gamma }, rows, None, set)?;
+        let blocks = KernelBlocks::<f32>::new(&Kernel::Gaussian { gamma }, rows, None, context)?;
         let mut values = vec![0.0_f32; n * n];
         let compute = |(task, out): (usize, &mut [f32])| -> Vec<f64> {
             let first = task * TASK_ROWS;

@@ -126,9 +126,8 @@ impl KernelFisher {
         let starts = starts(&counts);
         let chosen = self.choose(&order, context)?;
         let landmarks: Vec<usize> = chosen.iter().map(|&place| order[place]).collect();
-        let set = context.instruction_set();
         let expansion = Expansion {
-            blocks: KernelBlocks::new(&self.kernel, data.features(), Some(&landmarks), set)?,
+            blocks: KernelBlocks::new(&self.kernel, data.features(), Some(&landmarks), context)?,
             rows: data.features().select_rows(&order),
             starts: starts.clone(),
             context,

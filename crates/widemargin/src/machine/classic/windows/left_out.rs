@@ -65,9 +65,8 @@ impl<'a> LeftOut<'a> {
     pub(super) fn log_sums(&self, width: f64) -> Result<Vec<f64>> {
         self.context.checkpoint()?;
         let gamma = 0.5 / (width * width);
-        let set = self.context.instruction_set();
         let kernel = Kernel::Gaussian { gamma };
-        let blocks = KernelBlocks::<f64>::new(&kernel, self.rows, None, set)?;
+        let blocks = KernelBlocks::<f64>::new(&kernel, self.rows, None, self.context)?;
         let count = blocks.len();
         let part = |start: usize| -> Result<Vec<f64>> {
             let range = start..(start + BLOCK_ROWS).min(self.own.len());

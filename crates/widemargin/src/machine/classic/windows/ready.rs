@@ -59,8 +59,7 @@ impl Ready {
             let engine = match part.window {
                 Window::Gaussian => {
                     let kernel = Kernel::Gaussian { gamma: 0.5 / (width * width) };
-                    let set = context.instruction_set();
-                    Engine::Gaussian(KernelBlocks::new(&kernel, &rows, None, set)?)
+                    Engine::Gaussian(KernelBlocks::new(&kernel, &rows, None, context)?)
                 }
                 _ => Engine::Other(Distances::new(&rows, context)?),
             };

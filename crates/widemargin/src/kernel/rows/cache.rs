@@ -99,6 +99,24 @@ impl<T: Real> PieceCache<T> {
         }
     }
 
+    /// Forgets all pieces.
+    pub(super) fn clear(&self) {
+        let mut lru = self.lock();
+        while lru.oldest != NONE {
+            let oldest = lru.oldest;
+            lru.remove(oldest);
+        }
+    }
+
+    /// Halves what the cache holds, for good; false when it holds nothing.
+    pub(super) fn halve(&self) -> bool {
+        let mut lru = self.lock();
+        let held = lru.bytes;
+        lru.limit = held / 2;
+        lru.evict();
+        held > 0
+    }
+
     /// Changes the limit; older pieces leave until it holds.
     pub(super) fn set_limit(&self, limit: usize) {
         let mut lru = self.lock();
@@ -178,7 +196,7 @@ mod tests {
     use super::*;
 
     fn piece(value: u8, length: usize) -> Piece<f32> {
-        let mut buffer = Pool::default().buffers(1, length).remove(0);
+        let mut buffer = Pool::default().buffers(1, length).unwrap().remove(0);
         buffer.fill(f32::from(value));
         Arc::new(buffer)
     }

@@ -2,7 +2,9 @@
 
 use std::any::Any;
 use std::ops::Range;
+use std::sync::Arc;
 
+use super::{PackedRows, Queries, check_range};
 use crate::data::{Dense, Matrix};
 use crate::error::{Error, Result};
 use crate::numeric::simd::Real;
@@ -12,28 +14,28 @@ const LONG_RUN: usize = 8;
 
 /// Rows of a table of kernel values; `columns[j]` is the place of packed row j among all training
 /// rows, hence its column in every table of values.
-#[derive(Clone)]
-pub(super) struct Given<T: Copy> {
-    /// The values of all training rows; `None` where only foreign rows are multiplied.
+pub(super) struct Precomputed<T: Copy> {
+    /// The values of all training rows; `None` where only query rows are multiplied.
     table: Option<Dense<T>>,
     width: usize,
     columns: Vec<usize>,
     /// End of the run of neighbouring columns that each packed row stands in, if runs are long.
     runs: Option<Vec<usize>>,
+    diagonal: Vec<T>,
 }
 
 /// Left rows: some rows of a table.
-#[derive(Clone)]
-pub(super) struct GivenRows<T: Copy> {
+struct TableRows<T: Copy> {
     table: Dense<T>,
     rows: Vec<usize>,
 }
 
-impl<T: Real> Given<T> {
+impl<T: Real> Precomputed<T> {
     /// Takes the table of all training rows and uses those named by `order`.
     ///
     /// # Errors
-    /// [`Error::Kernel`] when the table is not square.
+    /// [`Error::Kernel`] when the table is not square, [`Error::Overflow`] when a value is too large
+    /// for the precision.
     pub(super) fn new(matrix: &Matrix, order: &[usize]) -> Result<Self> {
         if matrix.columns() != matrix.rows() {
             return Err(Error::Kernel {
@@ -43,11 +45,13 @@ impl<T: Real> Given<T> {
             });
         }
         let all: Vec<usize> = (0..matrix.rows()).collect();
-        let table = same_precision(matrix).unwrap_or_else(|| converted(matrix, &all));
+        let table: Dense<T> = table_of(matrix, &all)?;
+        let sizes = order.iter().map(|&row| (row, table.row(row)[row].to_f64().abs()));
+        check_range::<T>("precomputed", sizes)?;
         Ok(Self::with_columns(Some(table), matrix.columns(), order.to_vec()))
     }
 
-    /// Only the columns of foreign tables of at least `width` columns; no own values.
+    /// Only the columns of query tables of at least `width` columns; no values of packed rows.
     pub(super) fn of_columns(width: usize, columns: &[usize]) -> Self {
         Self::with_columns(None, width, columns.to_vec())
     }
@@ -62,46 +66,57 @@ impl<T: Real> Given<T> {
             }
             ends
         });
-        Self { table, width, columns, runs }
+        let own = |table: &Dense<T>| columns.iter().map(|&i| table.row(i)[i]).collect();
+        let diagonal = table.as_ref().map_or_else(Vec::new, own);
+        Self { table, width, columns, runs, diagonal }
+    }
+}
+
+impl<T: Real> PackedRows<T> for Precomputed<T> {
+    fn len(&self) -> usize {
+        self.columns.len()
     }
 
-    /// Number of columns a row has to have.
-    pub(super) fn columns(&self) -> usize {
+    fn columns(&self) -> usize {
         self.width
     }
 
-    /// K(i, i) of the packed rows; empty without own values.
-    pub(super) fn diagonal(&self) -> Vec<T> {
-        let own = |table: &Dense<T>| self.columns.iter().map(|&i| table.row(i)[i]).collect();
-        self.table.as_ref().map_or_else(Vec::new, own)
+    fn diagonal(&self) -> &[T] {
+        &self.diagonal
     }
 
-    pub(super) fn prepare(&self, matrix: &Matrix, rows: &[usize]) -> GivenRows<T> {
-        match same_precision(matrix) {
-            Some(table) => GivenRows { table, rows: rows.to_vec() },
-            None => GivenRows { table: converted(matrix, rows), rows: (0..rows.len()).collect() },
-        }
+    fn products_per_value(&self) -> usize {
+        1
     }
 
     /// # Panics
-    /// Without own values.
-    pub(super) fn gather(&self, rows: &[usize]) -> GivenRows<T> {
-        let table = self.table.clone().expect("rows of its own");
-        GivenRows { table, rows: rows.iter().map(|&row| self.columns[row]).collect() }
+    /// Without values of packed rows.
+    fn gather(&self, rows: &[usize]) -> Queries<T> {
+        let table = self.table.clone().expect("values of packed rows");
+        let diagonal = rows.iter().map(|&row| self.diagonal[row]).collect();
+        let left = TableRows { table, rows: rows.iter().map(|&row| self.columns[row]).collect() };
+        Queries::new(rows.len(), Some(diagonal), left)
     }
 
-    pub(super) fn subset(&self, keep: &[usize]) -> Self {
-        let columns = keep.iter().map(|&row| self.columns[row]).collect();
-        Self::with_columns(self.table.clone(), self.width, columns)
+    fn prepare(&self, queries: &Matrix, rows: &[usize]) -> Result<Queries<T>> {
+        if queries.columns() < self.width {
+            return Err(Error::length("features", self.width, queries.columns()));
+        }
+        let left = match same_precision::<T>(queries) {
+            Some(table) => TableRows { table, rows: rows.to_vec() },
+            None => TableRows { table: table_of(queries, rows)?, rows: (0..rows.len()).collect() },
+        };
+        Ok(Queries::new(rows.len(), None, left))
     }
 
-    pub(super) fn product(
+    fn block(
         &self,
-        left: &GivenRows<T>,
+        left: &Queries<T>,
         rows: Range<usize>,
         columns: Range<usize>,
         out: &mut [&mut [T]],
     ) {
+        let left: &TableRows<T> = left.packed();
         for (&row, out) in left.rows[rows].iter().zip(out) {
             let values = left.table.row(row);
             match &self.runs {
@@ -123,6 +138,11 @@ impl<T: Real> Given<T> {
             }
         }
     }
+
+    fn subset(&self, keep: &[usize]) -> Arc<dyn PackedRows<T>> {
+        let columns = keep.iter().map(|&row| self.columns[row]).collect();
+        Arc::new(Self::with_columns(self.table.clone(), self.width, columns))
+    }
 }
 
 /// The values themselves, if they are dense and of precision `T`.
@@ -135,12 +155,22 @@ fn same_precision<T: Real>(matrix: &Matrix) -> Option<Dense<T>> {
     dense.downcast_ref::<Dense<T>>().cloned()
 }
 
-/// The values of some rows, rounded to `T`.
-fn converted<T: Real>(matrix: &Matrix, rows: &[usize]) -> Dense<T> {
+/// The values of some rows in precision `T`; without a copy where all are asked for and have it.
+fn table_of<T: Real>(matrix: &Matrix, rows: &[usize]) -> Result<Dense<T>> {
+    if rows.len() == matrix.rows()
+        && let Some(table) = same_precision(matrix)
+    {
+        return Ok(table);
+    }
     let width = matrix.columns();
     let mut values = vec![T::ZERO; rows.len() * width];
     for (&row, out) in rows.iter().zip(values.chunks_exact_mut(width.max(1))) {
-        matrix.for_each_nonzero(row, |column, value| out[column] = T::from_f64(value));
+        let mut largest = 0.0_f64;
+        matrix.for_each_nonzero(row, |column, value| {
+            out[column] = T::from_f64(value);
+            largest = largest.max(value.abs());
+        });
+        check_range::<T>("precomputed", [(row, largest)])?;
     }
-    Dense::new(rows.len(), width, values).expect("one value per place")
+    Dense::new(rows.len(), width, values)
 }

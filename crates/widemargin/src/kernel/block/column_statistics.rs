@@ -1,9 +1,9 @@
-//! What the engine has to know about the data before it packs it.
+//! What has to be known about the columns of a table before its rows are packed.
 
 use crate::data::Matrix;
 
-/// One pass over the rows.
-pub(super) struct Survey {
+/// The outcome of one pass over the rows.
+pub(super) struct ColumnStatistics {
     /// Number of rows.
     pub(super) rows: usize,
     /// Columns that are not zero everywhere, ascending.
@@ -16,8 +16,8 @@ pub(super) struct Survey {
     pub(super) negative: Option<(usize, usize, f64)>,
 }
 
-impl Survey {
-    /// Looks at the rows of `matrix` that `order` names.
+impl ColumnStatistics {
+    /// Of the rows of `matrix` named by `order`.
     pub(super) fn of(matrix: &Matrix, order: &[usize]) -> Self {
         let mut counts = vec![0_usize; matrix.columns()];
         let mut sums = vec![0.0; matrix.columns()];
