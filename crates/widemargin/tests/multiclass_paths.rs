@@ -166,5 +166,5 @@ fn an_online_pass_is_the_same_on_any_number_of_threads() {
     };
     let (one, two) = (fit(1), fit(2));
     assert!(one.support_count() > 400, "{}", one.support_count());
-    assert_eq!(one.functions, two.functions);
+    assert_eq!(one.functions(), two.functions());
 }

@@ -73,7 +73,7 @@ fn one_pass_is_below_the_optimum_and_repeatable() {
     let dual = model.training.as_ref().unwrap().outcome.dual;
     assert!(dual <= best * (1.0 + 1e-9) && dual > 0.8 * best, "{dual} of {best}");
     let again = online.fit(&data, &Context::new()).unwrap();
-    assert_eq!(model.functions, again.functions);
+    assert_eq!(model.functions(), again.functions());
     let fixed = OnlineSvc { schedule: Schedule::Fixed { old: 4, supports: 4 }, ..online };
     let dual = fixed.fit(&data, &Context::new()).unwrap().training.unwrap().outcome.dual;
     assert!(dual > 0.9 * best, "{dual} of {best}");
@@ -149,7 +149,7 @@ fn lasvm_reaches_the_binary_optimum() {
         for i in 0..data.rows() {
             assert!((a.row(i)[0] - b.row(i)[0]).abs() < 1e-3, "row {i}");
         }
-        let sum: f64 = model.functions[0].parts[0].coefficients.iter().sum();
+        let sum: f64 = model.functions()[0].parts[0].coefficients.iter().sum();
         assert!(sum.abs() < 1e-9 * c);
     }
 }

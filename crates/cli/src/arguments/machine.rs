@@ -203,7 +203,7 @@ impl MachineArguments {
 
     /// The kernel for a table.
     pub(crate) fn kernel(&self, features: &Matrix) -> CommandResult<Kernel> {
-        if self.kind().is_linear() {
+        if MachineKind::LINEAR.contains(&self.kind()) {
             return Ok(Kernel::Linear);
         }
         let defaults = KernelDefaults { gamma: self.gamma, coef0: self.coef0, degree: self.degree };
@@ -317,7 +317,7 @@ impl MachineArguments {
         let options = self.options();
         let class_weights = self.class_weight.clone().unwrap_or_default();
         let kind = self.kind();
-        if kind.is_linear() {
+        if MachineKind::LINEAR.contains(&kind) {
             return self.linear.build(kind, self);
         }
         self.linear.refuse_without(kind)?;

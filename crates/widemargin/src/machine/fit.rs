@@ -174,7 +174,7 @@ impl<'a> FitInput<'a> {
             data = data.with_features(square(self.data.features(), rows)?)?;
         }
         let mut model = fit(&data)?;
-        model.support_rows.iter_mut().for_each(|row| *row = rows[*row]);
+        model.body.get_mut().rename_rows(rows);
         Ok(model)
     }
 

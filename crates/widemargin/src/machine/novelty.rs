@@ -7,7 +7,7 @@
 
 use super::classification::check_nu;
 use super::fit::{FitInput, KernelMachine};
-use super::model::{MachineKind, Model};
+use super::model::{Ball, Body, MachineKind, Model};
 use super::parameters::{Precision, SolverOptions};
 use super::training::{Expansion, TrainingRows, assemble, fill_up, in_precision, report_solved};
 use super::warm_start::{Earlier, Start};
@@ -166,7 +166,7 @@ impl Describer<'_> {
         report_solved(context, 0, &expansion, largest, solution.outcome, None);
         let parameters =
             vec![("nu".into(), self.nu.to_string()), ("tol".into(), self.options.tol.to_string())];
-        let (mut model, _) = assemble(
+        let (model, _) = assemble(
             self.kind,
             self.kernel,
             Precision::of::<T>(),
@@ -177,7 +177,10 @@ impl Describer<'_> {
             packed.spent()?,
             parameters,
         )?;
-        model.self_weight = if is_ball { 1.0 } else { 0.0 };
-        Ok(model)
+        let body = match model.body {
+            Body::KernelExpansion(expansion) if is_ball => Ball(expansion).into(),
+            body => body,
+        };
+        Ok(Model { body, ..model })
     }
 }

@@ -5,9 +5,8 @@ use std::ops::Range;
 use std::time::Instant;
 
 use super::fit::FitInput;
-use super::model::{DecisionFunction, MachineKind, Model, Part, Training};
+use super::model::{DecisionFunction, KernelExpansion, MachineKind, Model, Part, Training};
 use super::parameters::{Precision, SolverOptions};
-use super::preparation::Preparation;
 use crate::context::{Context, Event, SolvedFunction};
 use crate::data::{Csr, Dataset, Matrix};
 use crate::error::{Error, Result};
@@ -253,18 +252,14 @@ pub(in crate::machine) fn assemble(
         .collect();
     let support_rows: Vec<usize> = support.iter().map(|&row| layout.order[row]).collect();
     let per_segment = bounds.windows(2).map(|b| b[1] - b[0]).collect();
-    let model = Model {
-        kind,
+    let body = KernelExpansion {
         kernel: kernel.clone(),
         precision,
         support: support_table(kernel, part.data().features(), &support_rows),
         support_rows,
         functions,
-        self_weight: 0.0,
-        classes: None,
-        calibration: None,
-        classic: None,
-        preparation: Preparation::default(),
+    };
+    let model = Model {
         feature_names: part.data().feature_names().map(<[String]>::to_vec),
         training: Some(Training {
             outcome: Outcome { kernel_rows: spent.kernel_rows, ..outcome },
@@ -272,6 +267,7 @@ pub(in crate::machine) fn assemble(
             seconds: spent.seconds,
             parameters,
         }),
+        ..Model::new(kind, body)
     };
     Ok((model, per_segment))
 }

@@ -36,7 +36,7 @@ impl<'a> Start<'a> {
     /// All that a model can tell `machine`.
     pub fn of(model: &'a Model, machine: &dyn Machine) -> Self {
         match machine.kernel() {
-            Some(kernel) if *kernel != model.kernel => Self::Support(model),
+            Some(kernel) if model.kernel() != Some(kernel) => Self::Support(model),
             _ => Self::Values(model),
         }
     }
@@ -55,7 +55,7 @@ impl<'a> Earlier<'a> {
     /// The model of a start whose support vectors remember their training rows.
     pub(in crate::machine) fn new(start: Option<Start<'a>>) -> Self {
         Self { start, factor: 1.0 }
-            .of_models(|model| model.support_rows.len() == model.support_count())
+            .of_models(|model| model.support_rows().len() == model.support_count())
     }
 
     fn of_models(self, accept: impl Fn(&Model) -> bool) -> Self {
@@ -88,13 +88,13 @@ impl<'a> Earlier<'a> {
         problem: &mut smo::Problem,
     ) {
         let Some(start) = self.start else { return };
-        let model = start.model();
-        let Some(function) = model.functions.get(index) else { return };
-        let last = model.support_rows.iter().max().map_or(0, |row| row + 1);
+        let Some(body) = start.model().expansion() else { return };
+        let Some(function) = body.functions.get(index) else { return };
+        let last = body.support_rows.iter().max().map_or(0, |row| row + 1);
         let mut by_row = vec![0.0; last];
         for part in &function.parts {
             for (s, coefficient) in part.support.clone().zip(&part.coefficients) {
-                by_row[model.support_rows[s]] = self.factor * *coefficient;
+                by_row[body.support_rows[s]] = self.factor * *coefficient;
             }
         }
         let candidate: Vec<f64> = rows

@@ -9,10 +9,9 @@ use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelBlocks, KernelRows, RowCaching};
 use crate::machine::fit::{FitInput, Machine, WarmStart};
 use crate::machine::model::{
-    ClassTable, DecisionFunction, MachineKind, Model, Part, Scheme, Training,
+    ClassTable, DecisionFunction, KernelExpansion, MachineKind, Model, Part, Scheme, Training,
 };
 use crate::machine::parameters::{ClassWeights, Precision, SolverOptions};
-use crate::machine::preparation::Preparation;
 use crate::machine::training::{in_precision, support_table};
 use crate::machine::warm_start::Start;
 use crate::numeric::simd::Real;
@@ -237,7 +236,7 @@ impl MulticlassSvc {
         let same = model.kind == MachineKind::AllInOne(self.machine)
             && self.machine != AllInOne::Atm
             && table.names.len() == classes
-            && model.support_rows.len() == model.support_count();
+            && model.support_rows().len() == model.support_count();
         if !same {
             return None;
         }
@@ -246,10 +245,10 @@ impl MulticlassSvc {
         let mut place = vec![None; last];
         examples.rows.iter().enumerate().for_each(|(i, &row)| place[row] = Some(i));
         let mut coefficients = vec![0.0; examples.rows.len() * classes];
-        for (c, function) in model.functions.iter().enumerate() {
+        for (c, function) in model.functions().iter().enumerate() {
             for part in &function.parts {
                 for (s, b) in part.support.clone().zip(&part.coefficients) {
-                    if let Some(&Some(i)) = place.get(model.support_rows[s]) {
+                    if let Some(&Some(i)) = place.get(model.support_rows()[s]) {
                         coefficients[i * classes + c] = *b;
                     }
                 }
@@ -315,23 +314,19 @@ pub(in crate::machine) fn class_model(
         })
         .collect();
     let support_rows: Vec<usize> = support.iter().map(|&i| rows[i]).collect();
-    Model {
-        kind,
+    let body = KernelExpansion {
         kernel: kernel.clone(),
         precision,
         support: support_table(kernel, features, &support_rows),
         support_rows,
         functions,
-        self_weight: 0.0,
+    };
+    Model {
         classes: Some(ClassTable {
             names: names.to_vec(),
             scheme: Scheme::OneVsRest,
             support: per_class,
         }),
-        calibration: None,
-        classic: None,
-        preparation: Preparation::default(),
-        feature_names: None,
-        training: None,
+        ..Model::new(kind, body)
     }
 }

@@ -102,11 +102,13 @@ impl OnlineLearner {
     pub(super) fn take_up(&mut self, model: &Model) -> Result<()> {
         let kind = MachineKind::AllInOne(self.parameters.machine);
         let table = model.classes.as_ref().filter(|_| model.kind == kind);
-        let Some(table) = table.filter(|_| model.kernel == self.parameters.kernel) else {
+        let body = model.expansion().filter(|body| body.kernel == self.parameters.kernel);
+        let (Some(table), Some(body)) = (table, body) else {
+            let kernel = model.kernel().map_or_else(String::new, |k| format!(" with kernel {k}"));
             return Err(Error::parameter(
                 "model to go on from",
                 format!("{kind} with the same kernel"),
-                format!("{} with kernel {}", model.kind, model.kernel),
+                format!("{}{kernel}", model.kind),
             ));
         };
         if self.names.is_empty() {
@@ -123,7 +125,7 @@ impl OnlineLearner {
             })
         };
         let places = table.names.iter().map(place).collect::<Result<Vec<usize>>>()?;
-        self.columns = Some(model.support.columns());
+        self.columns = Some(body.support.columns());
         self.seen = model.training.as_ref().map_or(0, |training| training.rows);
         let d = self.names.len();
         let rule = self.parameters.machine.rule(d);
@@ -136,11 +138,11 @@ impl OnlineLearner {
             .collect();
         for start in (0..classes.len()).step_by(GROUP) {
             let rows: Vec<usize> = (start..(start + GROUP).min(classes.len())).collect();
-            let mut group = state.look_ahead(&model.support, &rows)?;
+            let mut group = state.look_ahead(&body.support, &rows)?;
             for (k, &s) in rows.iter().enumerate() {
                 let class = classes[s];
                 let mut b = vec![0.0; d];
-                for (c, function) in model.functions.iter().enumerate() {
+                for (c, function) in body.functions.iter().enumerate() {
                     let part = function.parts.iter().find(|part| part.support.contains(&s));
                     b[places[c]] =
                         part.map_or(0.0, |part| part.coefficients[s - part.support.start]);
@@ -454,7 +456,9 @@ impl OnlineLearner {
             &sorted,
             &vec![0.0; d],
         );
-        model.support_rows = Vec::new();
+        if let Some(expansion) = model.expansion_mut() {
+            expansion.support_rows = Vec::new();
+        }
         let state = self.state.as_ref();
         model.training = Some(Training {
             outcome: Outcome {
