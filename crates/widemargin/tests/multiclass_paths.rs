@@ -98,6 +98,7 @@ fn a_start_from_another_c_saves_steps() {
         let start = svc.fit(&data, &Context::new()).unwrap();
         svc.c *= 1.2;
         let cold = svc.fit(&data, &Context::new()).unwrap();
+        assert_eq!(svc.warm_start().is_some(), machine != AllInOne::Atm);
         let warm =
             svc.fit_from(FitInput::new(&data), Start::of(&start, &svc), &Context::new()).unwrap();
         let (a, b) = (dual(&cold), dual(&warm));

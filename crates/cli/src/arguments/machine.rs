@@ -6,7 +6,7 @@ use widemargin::kernel::Kernel;
 use widemargin::machine::{
     AllInOne, CalibrationMethod, ClassWeights, Epochs, Gamma, KernelDefaults, KernelExpression,
     Lasvm, Loss, Machine, MachineKind, MulticlassSvc, NuSvc, NuSvr, OneClass, OnlineSvc, Precision,
-    Scaled, Scheme, SolverOptions, Strategy, Svc, Svdd, Svr, error_correcting_code,
+    Scaled, Scheme, SolverOptions, Svc, Svdd, Svr, WorkingSetStrategy, error_correcting_code,
 };
 use widemargin::operation::tune::Value;
 
@@ -112,8 +112,8 @@ pub(crate) struct MachineArguments {
     /// How --online chooses variables: blocks, all, random-all, random-pattern, whole-pattern or
     /// larank (cs)
     #[arg(long, value_name = "NAME", default_value = "blocks", requires = "online",
-          value_parser = value::<Strategy>)]
-    pub(crate) strategy: Strategy,
+          value_parser = value::<WorkingSetStrategy>)]
+    pub(crate) strategy: WorkingSetStrategy,
 
     /// Most support vectors that --online keeps
     #[arg(long, value_name = "NUM", requires = "online", value_parser = whole::<usize>)]

@@ -51,7 +51,7 @@ pub use model::{
 pub(crate) use model::{PartsReader, PartsWriter, arranged, reason};
 pub use multiclass::{AllInOne, MulticlassSvc};
 pub use novelty::{OneClass, Svdd};
-pub use online::{Clock, Epochs, Lasvm, OnlineLearner, OnlineSvc, Schedule, Strategy};
+pub use online::{Clock, Epochs, Lasvm, OnlineLearner, OnlineSvc, Schedule, WorkingSetStrategy};
 pub use parameters::{CalibrationMethod, ClassWeights, Gamma, Loss, Precision, SolverOptions};
 pub use predictor::{PackedSupport, Predictor};
 pub use preparation::Preparation;

@@ -183,7 +183,7 @@ impl<T: Real> TrainingRows<T> {
 /// Lets a problem start from a point that another solver found.
 pub(in crate::machine) fn start_from(problem: &mut smo::Problem, point: Vec<f64>) {
     problem.start = point;
-    problem.settled = smo::Problem::NEXT_TO_BOUND;
+    problem.bound_tolerance = smo::Problem::BOUND_TOLERANCE;
 }
 
 /// What a training cost.
@@ -274,19 +274,29 @@ pub(in crate::machine) fn assemble(
 
 /// A solution is called solved only if it consists of finite numbers.
 fn check_solution(kernel: &Kernel, expansions: &[Expansion], outcome: &Outcome) -> Result<()> {
-    let numbers = expansions.iter().flat_map(|e| e.coefficients.iter().chain([&e.offset]));
-    let objectives = [outcome.primal, outcome.dual];
-    let undefined = objectives
-        .iter()
-        .find(|value| value.is_nan() || outcome.status.is_solved() && value.is_infinite());
-    match numbers.chain(undefined).find(|value| !value.is_finite()) {
+    check_outcome(kernel, outcome)?;
+    let mut numbers = expansions.iter().flat_map(|e| e.coefficients.iter().chain([&e.offset]));
+    match numbers.find(|value| !value.is_finite()) {
         None => Ok(()),
-        Some(value) => Err(Error::Kernel {
-            kernel: kernel.name().into(),
-            expected: "a solution of finite numbers; scale the data or choose other parameters"
-                .into(),
-            found: value.to_string(),
-        }),
+        Some(value) => Err(not_finite(kernel, value.to_string())),
+    }
+}
+
+/// The objectives of a training have to be numbers, and finite where it is solved.
+pub(in crate::machine) fn check_outcome(kernel: &Kernel, outcome: &Outcome) -> Result<()> {
+    if outcome.is_finite() {
+        return Ok(());
+    }
+    let (primal, dual) = (outcome.primal, outcome.dual);
+    Err(not_finite(kernel, format!("primal objective {primal} and dual objective {dual}")))
+}
+
+/// A training that left the range of its numbers.
+pub(in crate::machine) fn not_finite(kernel: &Kernel, found: String) -> Error {
+    Error::Kernel {
+        kernel: kernel.name().into(),
+        expected: "a solution of finite numbers; scale the data or choose other parameters".into(),
+        found,
     }
 }
 

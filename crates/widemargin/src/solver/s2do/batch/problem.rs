@@ -1,13 +1,13 @@
 //! What the batch solver is given and gives back.
 
-use super::rule::Rule;
 use crate::solver::Outcome;
+use crate::solver::s2do::shared::multiclass_loss::MulticlassLoss;
 
 /// A dual problem; see the [module](crate::solver::s2do) for the formula.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    /// The machine.
-    pub rule: Rule,
+    /// The multi-class loss.
+    pub loss: MulticlassLoss,
     /// Number of classes, those without examples included.
     pub classes: usize,
     /// Class of every example, ascending.
@@ -25,7 +25,7 @@ pub struct Problem {
 pub struct Options {
     /// Largest violation of the optimality conditions accepted.
     pub tol: f64,
-    /// Whether examples that seem settled are set aside.
+    /// Whether examples whose variables seem to stay at their bounds are left out for a while.
     pub shrinking: bool,
     /// Limit on steps.
     pub max_iterations: u64,

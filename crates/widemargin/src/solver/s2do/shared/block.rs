@@ -16,14 +16,14 @@ const EAGER: f64 = 0.4;
 const STRETCH: usize = 16;
 
 /// A block and how far to go; `S` is the precision of its scores.
-pub(super) struct Block<'a, S, T, V> {
-    pub(super) table: &'a mut Table,
-    pub(super) rows: V,
+pub(in crate::solver::s2do) struct Block<'a, S, T, V> {
+    pub(in crate::solver::s2do) table: &'a mut Table,
+    pub(in crate::solver::s2do) rows: V,
     /// Added to every kernel value.
-    pub(super) constant: f64,
-    pub(super) tol: f64,
-    pub(super) max_steps: u64,
-    pub(super) precision: std::marker::PhantomData<(S, T)>,
+    pub(in crate::solver::s2do) constant: f64,
+    pub(in crate::solver::s2do) tol: f64,
+    pub(in crate::solver::s2do) max_steps: u64,
+    pub(in crate::solver::s2do) precision: std::marker::PhantomData<(S, T)>,
 }
 
 impl<S: Real, T: Real, V: BlockRows<T>> PlainLoop for Block<'_, S, T, V> {
@@ -60,7 +60,7 @@ impl<S: Real, T: Real, V: BlockRows<T>> PlainLoop for Block<'_, S, T, V> {
                     break;
                 }
                 let i = violators[at] as usize;
-                // Steps of others may have settled it.
+                // Steps of others may have removed its violation.
                 if self.table.visit(i, |c| scores.at(c, i), &mut example) < least {
                     continue;
                 }
@@ -165,7 +165,7 @@ impl<S: Real> Scores<S> {
             let (out, low) = (&mut out[run.clone()], &mut spare[run.clone()]);
             let n = out.len();
             let column = |c: usize| &self.values[c * q + run.start..c * q + run.end][..n];
-            for c in (0..table.classes).filter(|&c| table.rule.uses(*y, c)) {
+            for c in (0..table.classes).filter(|&c| table.loss.uses(*y, c)) {
                 let form = table.form(*y, c);
                 let (target, factor) = (S::from_f64(form.target), S::from_f64(form.factor));
                 let score = column(c);

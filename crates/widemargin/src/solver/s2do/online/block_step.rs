@@ -3,12 +3,12 @@
 
 use std::marker::PhantomData;
 
-use super::block::Block;
-use super::block_rows::BlockRows;
 use super::patterns::{Patterns, Variable};
-use super::table::Table;
 use crate::numeric::InstructionSet;
 use crate::numeric::simd::{Real, accumulate_columns, run_plain};
+use crate::solver::s2do::shared::block::Block;
+use crate::solver::s2do::shared::block_rows::BlockRows;
+use crate::solver::s2do::shared::table::Table;
 
 /// Scores that are brought up to date at a time, so that they and the rows stay in the cache.
 const STRETCH: usize = 2048;
@@ -66,7 +66,7 @@ impl Patterns {
         let codes: Vec<u32> = block.iter().map(|&i| self.codes[i]).collect();
         assert!(codes.is_sorted(), "patterns in the order of their classes");
         let (upper, diagonal) = (pick(&self.upper), pick(&self.diagonal));
-        let mut table = Table::new(self.rule, self.classes, codes, upper, diagonal);
+        let mut table = Table::new(self.loss, self.classes, codes, upper, diagonal);
         let mean = self.score.get(self.classes).map(|mean| pick(mean));
         for (w, &i) in block.iter().enumerate() {
             let mean = mean.as_ref().map_or(0.0, |mean| mean[w]);

@@ -32,9 +32,9 @@ pub enum Aggregation {
     Max,
 }
 
-/// A machine as the solver sees it.
+/// The loss of a multi-class machine, all that the solver knows of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rule {
+pub struct MulticlassLoss {
     /// What a margin compares.
     pub margin: Margin,
     /// Which components enter the loss.
@@ -57,7 +57,7 @@ pub(crate) struct Curvature {
     pub(crate) common: f64,
 }
 
-impl Rule {
+impl MulticlassLoss {
     /// Whether component `p` belongs to the loss of an example of class `y`.
     #[inline(always)]
     pub fn uses(&self, y: usize, p: usize) -> bool {

@@ -4,27 +4,27 @@
 //! x ≥ 0, Σx ≤ U. For a given t = s·x it falls apart into clipped lines, so that t is the root of a
 //! monotone piecewise linear function; on the face Σx = U the same holds for the common threshold.
 
-use super::rule::Curvature;
+use super::multiclass_loss::Curvature;
 
 /// Kernel values up to this share of one are taken for zero.
-pub(super) const NO_CURVATURE: f64 = 1e-12;
+pub(in crate::solver::s2do) const NO_CURVATURE: f64 = 1e-12;
 
 /// Evaluations after which a root is taken as found.
 const ROOT_STEPS: usize = 200;
 
 /// One example's problem, component by component.
 #[derive(Debug, Default)]
-pub(super) struct Example {
+pub(in crate::solver::s2do) struct Example {
     /// Class of every component.
-    pub(super) classes: Vec<u32>,
+    pub(in crate::solver::s2do) classes: Vec<u32>,
     /// Gradient, then the linear term l.
-    pub(super) linear: Vec<f64>,
+    pub(in crate::solver::s2do) linear: Vec<f64>,
     /// Signs s.
-    pub(super) signs: Vec<f64>,
+    pub(in crate::solver::s2do) signs: Vec<f64>,
     /// The variables as they are.
-    pub(super) now: Vec<f64>,
+    pub(in crate::solver::s2do) now: Vec<f64>,
     /// The maximiser.
-    pub(super) best: Vec<f64>,
+    pub(in crate::solver::s2do) best: Vec<f64>,
     order: Vec<u32>,
     sums: Vec<f64>,
 }
@@ -33,7 +33,11 @@ impl Example {
     /// Takes the components `of` names among `classes` classes: whether the class has one, its
     /// gradient, its sign and its variable.
     #[inline(always)]
-    pub(super) fn fill(&mut self, classes: usize, of: impl Fn(usize) -> (bool, f64, f64, f64)) {
+    pub(in crate::solver::s2do) fn fill(
+        &mut self,
+        classes: usize,
+        of: impl Fn(usize) -> (bool, f64, f64, f64),
+    ) {
         self.classes.resize(classes, 0);
         self.linear.resize(classes, 0.0);
         self.signs.resize(classes, 0.0);
@@ -56,7 +60,7 @@ impl Example {
     /// How far the components, whose gradients are still in `linear`, violate the optimality
     /// conditions of a box, or of a simplex whose variables sum to `sum`.
     #[inline(always)]
-    pub(super) fn violation(&self, upper: f64, sum: Option<f64>) -> f64 {
+    pub(in crate::solver::s2do) fn violation(&self, upper: f64, sum: Option<f64>) -> f64 {
         let (mut up, mut low, mut rise) = (f64::NEG_INFINITY, f64::INFINITY, 0.0);
         for (&g, &alpha) in self.linear.iter().zip(&self.now) {
             up = if g > up { g } else { up };
@@ -76,7 +80,7 @@ impl Example {
     /// Puts the maximiser into `best`; returns whether it lies on the face Σx = `upper` of a
     /// simplex.
     #[inline(always)]
-    pub(super) fn solve(
+    pub(in crate::solver::s2do) fn solve(
         &mut self,
         k: f64,
         curvature: Curvature,
@@ -170,7 +174,8 @@ impl Example {
         loop {
             let (sum, count) = self.above(threshold);
             let next = kb * sum / (ka + kb * count);
-            if next <= threshold {
+            // Also ends where a number is not finite.
+            if !(next > threshold && next.is_finite()) {
                 break;
             }
             threshold = next;
@@ -206,7 +211,7 @@ impl Example {
         loop {
             let (sum, count) = self.above(threshold);
             let next = (sum - ka * upper) / count;
-            if next <= threshold || count <= 1.0 {
+            if !(next > threshold && next.is_finite()) || count <= 1.0 {
                 threshold = threshold.max(next);
                 break;
             }

@@ -1,7 +1,7 @@
 //! Offsets of the classes by the method of multipliers.
 
 use super::problem::Problem;
-use super::table::Table;
+use crate::solver::s2do::shared::table::Table;
 
 /// The offsets of the classes: a centre that stays while variables move, and a constant added to
 /// every kernel value, which charges offsets by their distance to it.

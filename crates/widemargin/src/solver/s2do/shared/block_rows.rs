@@ -1,9 +1,9 @@
-//! Where the steps of a block find its kernel rows: held for all examples, or cut out of longer ones.
+//! Where the steps of a block find its kernel rows: kept for all examples, or cut out of longer rows.
 
 use crate::kernel::{MatrixRows, Row};
 
 /// Kernel rows of a block.
-pub(super) trait BlockRows<T> {
+pub(in crate::solver::s2do) trait BlockRows<T> {
     /// Whether the row of an example is there.
     fn holds(&self, example: usize) -> bool;
 
@@ -15,14 +15,14 @@ pub(super) trait BlockRows<T> {
 }
 
 /// Rows of all examples, fetched when they are needed.
-pub(super) struct Held<'a, R: MatrixRows> {
+pub(in crate::solver::s2do) struct Held<'a, R: MatrixRows> {
     rows: &'a R,
     held: &'a mut [Option<Row<R::Value>>],
 }
 
 impl<'a, R: MatrixRows> Held<'a, R> {
     /// Rows in one piece each, those in `held` first.
-    pub(super) fn new(rows: &'a R, held: &'a mut [Option<Row<R::Value>>]) -> Self {
+    pub(in crate::solver::s2do) fn new(rows: &'a R, held: &'a mut [Option<Row<R::Value>>]) -> Self {
         Self { rows, held }
     }
 }
@@ -46,7 +46,7 @@ impl<R: MatrixRows> BlockRows<R::Value> for Held<'_, R> {
 }
 
 /// Rows of a block cut out of those of all examples when they are needed.
-pub(super) struct Cut<'a, R: MatrixRows> {
+pub(in crate::solver::s2do) struct Cut<'a, R: MatrixRows> {
     rows: &'a R,
     fetched: &'a [Row<R::Value>],
     set: &'a [u32],
@@ -55,7 +55,11 @@ pub(super) struct Cut<'a, R: MatrixRows> {
 
 impl<'a, R: MatrixRows> Cut<'a, R> {
     /// The block of the examples `set`, whose rows with all examples are `fetched`.
-    pub(super) fn new(rows: &'a R, fetched: &'a [Row<R::Value>], set: &'a [u32]) -> Self {
+    pub(in crate::solver::s2do) fn new(
+        rows: &'a R,
+        fetched: &'a [Row<R::Value>],
+        set: &'a [u32],
+    ) -> Self {
         Self { rows, fetched, set, values: vec![Vec::new(); set.len()] }
     }
 }

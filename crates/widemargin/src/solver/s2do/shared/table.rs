@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::example::Example;
-use super::rule::{Aggregation, Margin, Rule, sign};
+use super::multiclass_loss::{Aggregation, Margin, MulticlassLoss, sign};
 use crate::numeric::simd::Real;
 
 /// Elements of independent maxima kept side by side.
@@ -15,38 +15,38 @@ const LANES: usize = 16;
 
 /// State of a set of examples.
 #[derive(Clone, Debug)]
-pub(super) struct Table {
-    pub(super) rule: Rule,
-    pub(super) classes: usize,
+pub(in crate::solver::s2do) struct Table {
+    pub(in crate::solver::s2do) loss: MulticlassLoss,
+    pub(in crate::solver::s2do) classes: usize,
     /// Class of every example, ascending.
-    pub(super) codes: Vec<u32>,
+    pub(in crate::solver::s2do) codes: Vec<u32>,
     /// Examples of one class each: (class, examples).
-    pub(super) runs: Vec<(usize, Range<usize>)>,
+    pub(in crate::solver::s2do) runs: Vec<(usize, Range<usize>)>,
     /// Bound of every example's variables or of their sum.
-    pub(super) upper: Vec<f64>,
+    pub(in crate::solver::s2do) upper: Vec<f64>,
     /// k(x, x).
-    pub(super) diagonal: Vec<f64>,
+    pub(in crate::solver::s2do) diagonal: Vec<f64>,
     /// α, one column per class.
-    pub(super) alpha: Vec<Vec<f64>>,
+    pub(in crate::solver::s2do) alpha: Vec<Vec<f64>>,
     /// Scores, one column per class.
-    pub(super) score: Vec<Vec<f64>>,
+    pub(in crate::solver::s2do) score: Vec<Vec<f64>>,
     /// Σα of every example where variables share a bound, else empty.
-    pub(super) sum: Vec<f64>,
+    pub(in crate::solver::s2do) sum: Vec<f64>,
 }
 
 impl Table {
     /// Examples of the classes `codes` (ascending) with all variables and scores zero.
-    pub(super) fn new(
-        rule: Rule,
+    pub(in crate::solver::s2do) fn new(
+        loss: MulticlassLoss,
         classes: usize,
         codes: Vec<u32>,
         upper: Vec<f64>,
         diagonal: Vec<f64>,
     ) -> Self {
         let n = codes.len();
-        let sums = if rule.aggregation == Aggregation::Max { n } else { 0 };
+        let sums = if loss.aggregation == Aggregation::Max { n } else { 0 };
         Self {
-            rule,
+            loss,
             classes,
             runs: runs(&codes),
             codes,
@@ -60,16 +60,16 @@ impl Table {
 
     /// Number of examples.
     #[inline(always)]
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::solver::s2do) fn len(&self) -> usize {
         self.codes.len()
     }
 
     /// The examples named by `keep`, ascending.
-    pub(super) fn select(&self, keep: &[u32]) -> Self {
+    pub(in crate::solver::s2do) fn select(&self, keep: &[u32]) -> Self {
         let pick = |values: &Vec<f64>| keep.iter().map(|&v| values[v as usize]).collect::<Vec<_>>();
         let codes: Vec<u32> = keep.iter().map(|&v| self.codes[v as usize]).collect();
         Self {
-            rule: self.rule,
+            loss: self.loss,
             classes: self.classes,
             runs: runs(&codes),
             codes,
@@ -83,10 +83,10 @@ impl Table {
 
     /// Puts the violation of the optimality conditions of every example into `out`.
     #[inline(always)]
-    pub(super) fn violations(&self, out: &mut Vec<f64>, spare: &mut Vec<f64>) {
+    pub(in crate::solver::s2do) fn violations(&self, out: &mut Vec<f64>, spare: &mut Vec<f64>) {
         out.clear();
         out.resize(self.len(), 0.0);
-        match self.rule.aggregation {
+        match self.loss.aggregation {
             Aggregation::Sum => self.box_violations(out),
             Aggregation::Max => self.simplex_violations(out, spare),
         }
@@ -96,7 +96,7 @@ impl Table {
     fn box_violations(&self, out: &mut [f64]) {
         for (y, run) in &self.runs {
             let upper = &self.upper[run.clone()];
-            for c in (0..self.classes).filter(|&c| self.rule.uses(*y, c)) {
+            for c in (0..self.classes).filter(|&c| self.loss.uses(*y, c)) {
                 let gradient = self.gradient(*y, c, run);
                 let alpha = &self.alpha[c][run.clone()];
                 let out = &mut out[run.clone()];
@@ -117,7 +117,7 @@ impl Table {
         out.fill(f64::NEG_INFINITY);
         for (y, run) in &self.runs {
             let (out, down) = (&mut out[run.clone()], &mut spare[run.clone()]);
-            for c in (0..self.classes).filter(|&c| self.rule.uses(*y, c)) {
+            for c in (0..self.classes).filter(|&c| self.loss.uses(*y, c)) {
                 let alpha = &self.alpha[c][run.clone()];
                 self.gradient(*y, c, run).each(|i, g| {
                     out[i] = if g > out[i] { g } else { out[i] };
@@ -137,9 +137,9 @@ impl Table {
 
     /// How the gradient of component `c` of class `y` follows from the scores.
     #[inline(always)]
-    pub(super) fn form(&self, y: usize, c: usize) -> Form {
-        let target = self.rule.target(y, c);
-        match self.rule.margin {
+    pub(in crate::solver::s2do) fn form(&self, y: usize, c: usize) -> Form {
+        let target = self.loss.target(y, c);
+        match self.loss.margin {
             Margin::Relative => Form { target, factor: 0.5, other: Some(y) },
             Margin::Absolute => Form { target, factor: -sign(y, c), other: None },
         }
@@ -155,31 +155,36 @@ impl Table {
 
     /// Gradient of component `c` of class `y`, given the scores by column.
     #[inline(always)]
-    pub(super) fn gradient_of(&self, y: usize, c: usize, score: impl Fn(usize) -> f64) -> f64 {
+    pub(in crate::solver::s2do) fn gradient_of(
+        &self,
+        y: usize,
+        c: usize,
+        score: impl Fn(usize) -> f64,
+    ) -> f64 {
         let Form { target, factor, other } = self.form(y, c);
         target + factor * (score(c) - other.map_or(0.0, score))
     }
 
     /// Gradient of component `c` of example `i`.
     #[inline(always)]
-    pub(super) fn gradient_at(&self, i: usize, c: usize) -> f64 {
+    pub(in crate::solver::s2do) fn gradient_at(&self, i: usize, c: usize) -> f64 {
         self.gradient_of(self.codes[i] as usize, c, |column| self.score[column][i])
     }
 
     /// Puts the components of example `i`, given its scores by class, into `example`; returns how
     /// far they violate the optimality conditions.
     #[inline(always)]
-    pub(super) fn visit(
+    pub(in crate::solver::s2do) fn visit(
         &self,
         i: usize,
         score: impl Fn(usize) -> f64,
         example: &mut Example,
     ) -> f64 {
         let y = self.codes[i] as usize;
-        let absolute = self.rule.margin == Margin::Absolute;
+        let absolute = self.loss.margin == Margin::Absolute;
         example.fill(self.classes, |c| {
             let s = if absolute { sign(y, c) } else { 1.0 };
-            (self.rule.uses(y, c), self.gradient_of(y, c, &score), s, self.alpha[c][i])
+            (self.loss.uses(y, c), self.gradient_of(y, c, &score), s, self.alpha[c][i])
         });
         example.violation(self.upper[i], self.sum.get(i).copied())
     }
@@ -188,7 +193,7 @@ impl Table {
     /// their best values while all others stay; puts the change of its coefficients into `change`,
     /// one per class. The scores stay as they are. Returns whether anything changed.
     #[inline(always)]
-    pub(super) fn improve(
+    pub(in crate::solver::s2do) fn improve(
         &mut self,
         i: usize,
         example: &mut Example,
@@ -197,7 +202,7 @@ impl Table {
         let y = self.codes[i] as usize;
         let simplex = !self.sum.is_empty();
         let (k, upper) = (self.diagonal[i], self.upper[i]);
-        let on_face = example.solve(k, self.rule.curvature(self.classes), upper, simplex);
+        let on_face = example.solve(k, self.loss.curvature(self.classes), upper, simplex);
         change.clear();
         change.resize(self.score.len(), 0.0);
         let (mut sum, mut moved) = (0.0, false);
@@ -208,7 +213,7 @@ impl Table {
             if best != now {
                 moved = true;
                 self.alpha[c][i] = best;
-                add_coefficient(&self.rule, y, c, best - now, change);
+                add_coefficient(&self.loss, y, c, best - now, change);
             }
         }
         if simplex {
@@ -221,13 +226,13 @@ impl Table {
     }
 
     /// Coefficients of example `i`, one per class.
-    pub(super) fn coefficients(&self, i: usize, out: &mut Vec<f64>) {
+    pub(in crate::solver::s2do) fn coefficients(&self, i: usize, out: &mut Vec<f64>) {
         let y = self.codes[i] as usize;
         out.clear();
         out.resize(self.score.len(), 0.0);
         for c in 0..self.classes {
             if self.alpha[c][i] != 0.0 {
-                add_coefficient(&self.rule, y, c, self.alpha[c][i], out);
+                add_coefficient(&self.loss, y, c, self.alpha[c][i], out);
             }
         }
         self.project(out);
@@ -236,7 +241,7 @@ impl Table {
     /// Takes the mean off coefficients where scores have to sum to zero.
     #[inline(always)]
     fn project(&self, coefficients: &mut [f64]) {
-        if self.rule.is_centred() {
+        if self.loss.is_centred() {
             let mean = coefficients.iter().sum::<f64>() / self.classes as f64;
             coefficients.iter_mut().for_each(|b| *b -= mean);
         }
@@ -244,7 +249,7 @@ impl Table {
 
     /// Takes the variables of example `i` from example `w` of `part`; returns how its coefficients
     /// changed.
-    pub(super) fn adopt(&mut self, i: usize, part: &Self, w: usize) -> Vec<f64> {
+    pub(in crate::solver::s2do) fn adopt(&mut self, i: usize, part: &Self, w: usize) -> Vec<f64> {
         let (mut before, mut change) = (Vec::new(), Vec::new());
         self.coefficients(i, &mut before);
         part.coefficients(w, &mut change);
@@ -261,19 +266,19 @@ impl Table {
     }
 
     /// Whether example `i` has a variable that is not zero.
-    pub(super) fn is_support(&self, i: usize) -> bool {
+    pub(in crate::solver::s2do) fn is_support(&self, i: usize) -> bool {
         self.alpha.iter().any(|column| column[i] != 0.0)
     }
 
     /// ½Σ(γ + g)α and the duality gap Σᵢ(Uᵢ loss − Σ α g).
-    pub(super) fn objective_and_gap(&self) -> (f64, f64) {
+    pub(in crate::solver::s2do) fn objective_and_gap(&self) -> (f64, f64) {
         let (mut objective, mut gap) = (0.0, 0.0);
         for i in 0..self.len() {
             let y = self.codes[i] as usize;
             let (mut total, mut largest, mut product) = (0.0, 0.0_f64, 0.0);
-            for c in (0..self.classes).filter(|&c| self.rule.uses(y, c)) {
+            for c in (0..self.classes).filter(|&c| self.loss.uses(y, c)) {
                 let (g, alpha) = (self.gradient_at(i, c), self.alpha[c][i]);
-                objective += 0.5 * (self.rule.target(y, c) + g) * alpha;
+                objective += 0.5 * (self.loss.target(y, c) + g) * alpha;
                 product += g * alpha;
                 total += g.max(0.0);
                 largest = largest.max(g);
@@ -287,8 +292,14 @@ impl Table {
 
 /// Adds `amount` of variable (y, p) to unprojected coefficients.
 #[inline(always)]
-pub(super) fn add_coefficient(rule: &Rule, y: usize, p: usize, amount: f64, out: &mut [f64]) {
-    match rule.margin {
+pub(in crate::solver::s2do) fn add_coefficient(
+    loss: &MulticlassLoss,
+    y: usize,
+    p: usize,
+    amount: f64,
+    out: &mut [f64],
+) {
+    match loss.margin {
         Margin::Relative => {
             out[y] += 0.5 * amount;
             out[p] -= 0.5 * amount;
@@ -298,10 +309,10 @@ pub(super) fn add_coefficient(rule: &Rule, y: usize, p: usize, amount: f64, out:
 }
 
 /// The gradient of a component: target + factor (score of its class − score of column `other`).
-pub(super) struct Form {
-    pub(super) target: f64,
-    pub(super) factor: f64,
-    pub(super) other: Option<usize>,
+pub(in crate::solver::s2do) struct Form {
+    pub(in crate::solver::s2do) target: f64,
+    pub(in crate::solver::s2do) factor: f64,
+    pub(in crate::solver::s2do) other: Option<usize>,
 }
 
 /// target + factor (score − other).
@@ -343,7 +354,7 @@ fn runs(codes: &[u32]) -> Vec<(usize, Range<usize>)> {
 
 /// The largest value.
 #[inline(always)]
-pub(super) fn largest<S: Real>(values: &[S]) -> S {
+pub(in crate::solver::s2do) fn largest<S: Real>(values: &[S]) -> S {
     let (chunks, rest) = values.as_chunks::<LANES>();
     let least = S::from_f64(f64::NEG_INFINITY);
     let mut lanes = [least; LANES];

@@ -3,10 +3,10 @@
 use rayon::prelude::*;
 
 use super::offset::Offset;
-use super::table::Table;
 use crate::context::Context;
 use crate::kernel::{MatrixRows, Row};
 use crate::numeric::simd::{Real, accumulate_columns};
+use crate::solver::s2do::shared::table::Table;
 
 /// Examples whose scores one task brings up to date.
 const UPDATE_CHUNK: usize = 1024;

@@ -5,10 +5,10 @@
 //! to date (Trinh 2012, chapters 3 to 5; first indices by violation of the optimality conditions, not
 //! by raw gradient, which would stall).
 
-use super::rule::{Aggregation, Margin, Rule, sign};
-use super::table::add_coefficient;
 use crate::numeric::InstructionSet;
 use crate::numeric::simd::{PlainLoop, Real, run_plain};
+use crate::solver::s2do::shared::multiclass_loss::{Aggregation, Margin, MulticlassLoss, sign};
+use crate::solver::s2do::shared::table::add_coefficient;
 
 /// A dual variable: a pattern and one of its classes.
 pub type Variable = (usize, usize);
@@ -25,7 +25,7 @@ pub enum Pool {
 /// The patterns with their variables and scores.
 #[derive(Clone, Debug)]
 pub struct Patterns {
-    pub(super) rule: Rule,
+    pub(super) loss: MulticlassLoss,
     pub(super) classes: usize,
     pub(super) columns: usize,
     pub(super) codes: Vec<u32>,
@@ -42,10 +42,10 @@ pub struct Patterns {
 
 impl Patterns {
     /// No patterns.
-    pub fn new(rule: Rule, classes: usize) -> Self {
-        let columns = classes + usize::from(rule.is_centred());
+    pub fn new(loss: MulticlassLoss, classes: usize) -> Self {
+        let columns = classes + usize::from(loss.is_centred());
         Self {
-            rule,
+            loss,
             classes,
             columns,
             codes: Vec::new(),
@@ -79,9 +79,9 @@ impl Patterns {
         self.gains
     }
 
-    /// The machine.
-    pub fn rule(&self) -> &Rule {
-        &self.rule
+    /// The multi-class loss.
+    pub fn loss(&self) -> &MulticlassLoss {
+        &self.loss
     }
 
     /// Number of classes.
@@ -123,7 +123,7 @@ impl Patterns {
         out.clear();
         out.resize(self.columns, 0.0);
         for (p, &a) in alpha.iter().enumerate().filter(|(_, a)| **a != 0.0) {
-            add_coefficient(&self.rule, y, p, a, out);
+            add_coefficient(&self.loss, y, p, a, out);
         }
         if self.columns > self.classes {
             let total: f64 = out.iter().sum();
@@ -134,8 +134,8 @@ impl Patterns {
     /// The gradient that scores mean for component `p` of class `y`.
     #[inline(always)]
     pub fn gradient_of(&self, y: usize, p: usize, score: &[f64]) -> f64 {
-        let target = self.rule.target(y, p);
-        match self.rule.margin {
+        let target = self.loss.target(y, p);
+        match self.loss.margin {
             Margin::Relative => target + 0.5 * (score[p] - score[y]),
             Margin::Absolute => {
                 let mean = if self.columns > self.classes { score[self.classes] } else { 0.0 };
@@ -148,8 +148,8 @@ impl Patterns {
     #[inline(always)]
     pub fn gradient(&self, (i, p): Variable) -> f64 {
         let y = self.codes[i] as usize;
-        let target = self.rule.target(y, p);
-        match self.rule.margin {
+        let target = self.loss.target(y, p);
+        match self.loss.margin {
             Margin::Relative => target + 0.5 * (self.score[p][i] - self.score[y][i]),
             Margin::Absolute => {
                 let mean = self.score.get(self.classes).map_or(0.0, |mean| mean[i]);
@@ -198,15 +198,15 @@ impl Patterns {
         self.dual = self.objective_and_gap().0;
     }
 
-    /// Takes pattern `i`, all of whose variables are zero, out of the game; its place stays.
+    /// Takes pattern `i`, all of whose variables are zero, out of use; its place stays.
     pub fn retire(&mut self, i: usize) {
         self.upper[i] = 0.0;
     }
 
-    /// The same patterns under a machine with one class more, which none of them is of.
-    pub fn grow(&mut self, rule: Rule) {
+    /// The same patterns under the loss with one class more, which none of them is of.
+    pub fn grow(&mut self, loss: MulticlassLoss) {
         let classes = self.classes;
-        let mut next = Self::new(rule, classes + 1);
+        let mut next = Self::new(loss, classes + 1);
         for i in 0..self.len() {
             let columns = &self.score[..classes];
             let mut score: Vec<f64> = columns.iter().map(|column| column[i]).collect();
@@ -229,10 +229,10 @@ impl Patterns {
         self.coefficients(i, &mut change);
         change.iter_mut().for_each(|c| *c = -*c);
         let (mut linear, mut quadratic) = (0.0, 0.0);
-        for p in (0..self.classes).filter(|&p| self.rule.uses(self.code(i), p)) {
+        for p in (0..self.classes).filter(|&p| self.loss.uses(self.code(i), p)) {
             let a = self.alpha(i)[p];
             linear += a * self.gradient((i, p));
-            for q in (0..self.classes).filter(|&q| self.rule.uses(self.code(i), q)) {
+            for q in (0..self.classes).filter(|&q| self.loss.uses(self.code(i), q)) {
                 quadratic += a * self.alpha(i)[q] * self.coupling((i, p), (i, q));
             }
         }
@@ -246,11 +246,11 @@ impl Patterns {
     #[inline(always)]
     pub(super) fn coupling(&self, (i, p): Variable, (j, q): Variable) -> f64 {
         let (y, z) = (self.codes[i] as usize, self.codes[j] as usize);
-        self.rule.coupling(self.classes, (y, p), (z, q))
+        self.loss.coupling(self.classes, (y, p), (z, q))
     }
 
     pub(super) fn is_simplex(&self) -> bool {
-        self.rule.aggregation == Aggregation::Max
+        self.loss.aggregation == Aggregation::Max
     }
 
     /// Adds `change` times the kernel row of a pattern to all scores.
@@ -264,9 +264,9 @@ impl Patterns {
         for i in 0..self.len() {
             let y = self.code(i);
             let (mut total, mut largest, mut product) = (0.0, 0.0_f64, 0.0);
-            for p in (0..self.classes).filter(|&p| self.rule.uses(y, p)) {
+            for p in (0..self.classes).filter(|&p| self.loss.uses(y, p)) {
                 let (g, a) = (self.gradient((i, p)), self.alpha(i)[p]);
-                objective += 0.5 * (self.rule.target(y, p) + g) * a;
+                objective += 0.5 * (self.loss.target(y, p) + g) * a;
                 product += g * a;
                 total += g.max(0.0);
                 largest = largest.max(g);

@@ -4,20 +4,20 @@
 use std::marker::PhantomData;
 use std::time::{Duration, Instant};
 
-use super::block::Block;
-use super::block_rows::{BlockRows, Cut, Held};
 use super::offset::Offset;
 use super::problem::Options;
 use super::scores::{refresh, stream, update};
 use super::solve::{Ascent, scan};
-use super::table::Table;
 use crate::context::{Context, Event};
 use crate::kernel::{MatrixRows, Row, RowCaching};
 use crate::numeric::simd::{Real, run_plain};
 use crate::solver::Status;
+use crate::solver::s2do::shared::block::Block;
+use crate::solver::s2do::shared::block_rows::{BlockRows, Cut, Held};
+use crate::solver::s2do::shared::table::Table;
 
-/// A block has settled when its violation is this share of that of all examples.
-const SETTLED: f64 = 0.2;
+/// A block is solved until its KKT violation is this share of that of all examples.
+const BLOCK_SHARE: f64 = 0.2;
 
 /// Tolerance below which scores inside a block are kept in double precision.
 const FINE: f64 = 1e-4;
@@ -145,10 +145,13 @@ impl Run<'_> {
             if worst <= tol {
                 return None;
             }
+            if !worst.is_finite() {
+                return Some(Status::NumericalTrouble);
+            }
             if let Some(status) = self.limit() {
                 return Some(status);
             }
-            let target = (SETTLED * worst).max(0.5 * tol);
+            let target = (BLOCK_SHARE * worst).max(0.5 * tol);
             if in_parts {
                 // The first parts are small: they tell what bringing the scores up to date costs.
                 let size = (part >> (FIRST_PARTS - rounds.min(FIRST_PARTS))).max(SMALL_BLOCK);
@@ -161,8 +164,8 @@ impl Run<'_> {
                 }
                 recent = set;
             } else {
-                // Few examples settle few; problems that need more get larger blocks, and a part,
-                // which has to settle as a whole, begins with them.
+                // Small blocks first; problems that need more get larger ones. A part has to be solved as
+                // a whole and begins with large blocks.
                 let largest = largest_block(table.len()).min(capacity.max(SMALL_BLOCK));
                 let size =
                     if nested { largest } else { SMALL_BLOCK << (rounds / GROW_AFTER).min(16) };
@@ -266,11 +269,19 @@ impl Run<'_> {
         tol: f64,
     ) -> Option<Status> {
         let mut held: Vec<Option<Row<R::Value>>> = vec![None; table.len()];
+        let (mut least, mut since) = (f64::INFINITY, 0);
         loop {
             let (_, worst) = scan(table, self.context);
             self.report(table, worst);
             if worst <= tol {
                 return None;
+            }
+            if !worst.is_finite() {
+                return Some(Status::NumericalTrouble);
+            }
+            (least, since) = if worst < least { (worst, 0) } else { (least, since + 1) };
+            if since > PATIENCE {
+                return Some(Status::AlmostSolved);
             }
             if let Some(status) = self.limit() {
                 return Some(status);

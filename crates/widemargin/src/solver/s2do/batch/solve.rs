@@ -1,14 +1,14 @@
 //! What batch solvers have in common: the start, the offsets, the confirmation and the report.
 
-use super::blocks::Blocks;
+use super::decompose::Blocks;
 use super::linear::Linear;
 use super::offset::{Offset, strength, totals};
 use super::problem::{Options, Problem, Solution};
-use super::table::{Table, largest};
 use crate::context::Context;
 use crate::data::Matrix;
 use crate::kernel::MatrixRows;
 use crate::numeric::simd::{PlainLoop, run_plain};
+use crate::solver::s2do::shared::table::{Table, largest};
 use crate::solver::{Outcome, Status};
 
 /// Fresh scores that may contradict the running ones before the answer is called almost solved.
@@ -95,7 +95,8 @@ fn run<A: Ascent>(
     dual += 0.5 * totals(&table).iter().zip(&bias).map(|(r, b)| r * b).sum::<f64>();
     let (iterations, blocks, kernel_rows) = ascent.effort();
     let primal = dual + gap;
-    let outcome = Outcome { status, primal, dual, violation, iterations, blocks, kernel_rows };
+    let outcome = Outcome { status, primal, dual, violation, iterations, blocks, kernel_rows }
+        .with_checked_status();
     let (mut alpha, mut coefficients) = (vec![0.0; n * d], vec![0.0; n * d]);
     let mut own = Vec::new();
     for i in 0..n {
@@ -110,12 +111,12 @@ fn run<A: Ascent>(
 fn start(diagonal: Vec<f64>, problem: &Problem) -> Table {
     let d = problem.classes;
     let (codes, upper) = (problem.codes.clone(), problem.upper.clone());
-    let mut table = Table::new(problem.rule, d, codes, upper, diagonal);
+    let mut table = Table::new(problem.loss, d, codes, upper, diagonal);
     let Some(start) = &problem.start else { return table };
     for (i, values) in start.chunks_exact(d).enumerate() {
         let (y, upper) = (problem.codes[i] as usize, problem.upper[i]);
         let mut total = 0.0;
-        for c in (0..d).filter(|&c| problem.rule.uses(y, c)) {
+        for c in (0..d).filter(|&c| problem.loss.uses(y, c)) {
             let room = if table.sum.is_empty() { upper } else { upper - total };
             let value = values[c].max(0.0).min(room.max(0.0));
             table.alpha[c][i] = value;

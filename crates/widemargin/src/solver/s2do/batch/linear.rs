@@ -1,21 +1,21 @@
 //! Linear kernels with explicit weights: one example after another, in random order.
 //!
 //! w_c = Σᵢ b_{i,c} xᵢ stands in memory, feature by feature, so that scores of an example cost its
-//! non-zeros times the classes and there is no kernel matrix. Examples that stay quiet are set aside
-//! until the others have settled (dual coordinate descent as in Keerthi et al., KDD 2008).
+//! non-zeros times the classes and there is no kernel matrix. Examples without a violation are
+//! shrunk until the others are solved (dual coordinate descent as in Keerthi et al., KDD 2008).
 
-use super::example::Example;
 use super::offset::{Offset, totals};
 use super::problem::Options;
 use super::solve::Ascent;
-use super::table::Table;
 use crate::context::{Context, Event};
 use crate::data::Matrix;
 use crate::numeric::random::Generator;
 use crate::numeric::simd::{PlainLoop, run_plain};
 use crate::solver::Status;
+use crate::solver::s2do::shared::example::Example;
+use crate::solver::s2do::shared::table::Table;
 
-/// Visits in a row without a violation worth a step after which an example is set aside.
+/// Visits in a row without a violation worth a step after which an example is shrunk.
 const QUIET: u8 = 3;
 
 /// Share of the last sweep's violation below which a visit counts as quiet.
@@ -131,6 +131,9 @@ impl Ascent for Linear<'_> {
                 // A pass over the data, as cheap as a sweep.
                 self.refresh(table, offset);
                 return stopped;
+            }
+            if !worst.is_finite() {
+                return Some(Status::NumericalTrouble);
             }
             if worst <= MARGIN * tol {
                 if active.len() == table.len() {

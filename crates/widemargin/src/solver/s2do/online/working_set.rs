@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use super::pair::{Pair, gain_one};
 use super::patterns::{Patterns, Pool, Variable};
-use super::rule::{Components, Margin};
 use crate::numeric::InstructionSet;
 use crate::numeric::simd::{PlainLoop, Real, run_plain};
+use crate::solver::s2do::shared::multiclass_loss::{Components, Margin};
 
 /// A working set.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,7 +35,7 @@ impl Patterns {
 
     #[inline(always)]
     fn may_take(&self, i: usize, p: usize, pool: Pool) -> bool {
-        self.rule.uses(self.codes[i] as usize, p)
+        self.loss.uses(self.codes[i] as usize, p)
             && (pool == Pool::Patterns || self.alpha[i * self.classes + p] != 0.0)
     }
 
@@ -129,16 +129,16 @@ impl PlainLoop for Violations<'_> {
     #[inline(always)]
     fn run(self) -> Vec<f64> {
         let (state, range) = (self.state, self.patterns);
-        let (n, d, rule) = (range.len(), state.classes, state.rule);
+        let (n, d, loss) = (range.len(), state.classes, state.loss);
         let (codes, upper) = (&state.codes[range.clone()], &state.upper[range.clone()]);
-        let relative = rule.margin == Margin::Relative;
+        let relative = loss.margin == Margin::Relative;
         // What a score is compared with: that of the own class, or the mean.
         let origin: Vec<f64> = match state.score.get(d) {
             _ if relative => range.clone().map(|i| state.score[state.code(i)][i]).collect(),
             Some(mean) => mean[range.clone()].to_vec(),
             None => vec![0.0; n],
         };
-        let (others, own) = match rule.components {
+        let (others, own) = match loss.components {
             Components::Others => (true, false),
             Components::All => (true, true),
             Components::Own => (false, true),
@@ -154,7 +154,7 @@ impl PlainLoop for Violations<'_> {
             for i in 0..n {
                 let same = codes[i] == p as u32;
                 let used = if same { own } else { others };
-                let target = if same { rule.own_target } else { rule.other_target };
+                let target = if same { loss.own_target } else { loss.other_target };
                 let factor = if relative {
                     0.5
                 } else if same {

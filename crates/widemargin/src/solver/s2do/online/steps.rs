@@ -1,12 +1,12 @@
 //! Steps on support patterns: two variables, all of a pattern, or an exchange of labels, each solved
 //! exactly.
 
-use super::choice::WorkingSet;
-use super::example::Example;
 use super::pair::{Pair, solve_one};
 use super::patterns::{Patterns, Pool, Variable};
-use super::rule::{Margin, sign};
-use super::table::add_coefficient;
+use super::working_set::WorkingSet;
+use crate::solver::s2do::shared::example::Example;
+use crate::solver::s2do::shared::multiclass_loss::{Margin, sign};
+use crate::solver::s2do::shared::table::add_coefficient;
 
 /// Values closer to a bound than this share of it are set to the bound.
 const SNAP: f64 = 1e-12;
@@ -87,10 +87,10 @@ impl Patterns {
             self.alpha[at] = value;
             let y = self.code(i);
             match changes.iter_mut().find(|(pattern, _)| *pattern == i) {
-                Some((_, change)) => add_coefficient(&self.rule, y, p, step, change),
+                Some((_, change)) => add_coefficient(&self.loss, y, p, step, change),
                 None => {
                     let mut change = vec![0.0; self.columns];
-                    add_coefficient(&self.rule, y, p, step, &mut change);
+                    add_coefficient(&self.loss, y, p, step, &mut change);
                     changes.push((i, change));
                 }
             }
@@ -116,11 +116,11 @@ impl Patterns {
         let y = self.code(i);
         let mut example = Example::default();
         example.fill(self.classes, |p| {
-            let s = if self.rule.margin == Margin::Absolute { sign(y, p) } else { 1.0 };
-            (self.rule.uses(y, p), self.gradient((i, p)), s, self.alpha(i)[p])
+            let s = if self.loss.margin == Margin::Absolute { sign(y, p) } else { 1.0 };
+            (self.loss.uses(y, p), self.gradient((i, p)), s, self.alpha(i)[p])
         });
         let gradients = example.linear.clone();
-        let curvature = self.rule.curvature(self.classes);
+        let curvature = self.loss.curvature(self.classes);
         example.solve(self.diagonal[i], curvature, self.upper[i], self.is_simplex());
         let (mut gain, mut squares, mut common) = (0.0, 0.0, 0.0);
         for p in 0..gradients.len() {
