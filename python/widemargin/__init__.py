@@ -18,6 +18,7 @@ from widemargin._classic.windows import (
 from widemargin._compare import Comparison, compare
 from widemargin._core import __version__
 from widemargin._files import load
+from widemargin._least_squares import LSSVC, LSSVR
 from widemargin._linear import LinearSVC, LinearSVR
 from widemargin._logistic import LogisticRegression
 from widemargin._multiclass import MulticlassSVC, OnlineSVC
@@ -29,6 +30,8 @@ from widemargin._svr import SVR, NuSVR
 from widemargin._tune import tune
 
 __all__ = [
+    "LSSVC",
+    "LSSVR",
     "RFF",
     "SVC",
     "SVDD",

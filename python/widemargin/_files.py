@@ -21,15 +21,20 @@ from widemargin._classic.windows import (
 )
 from widemargin._linear import LINEAR, fitted
 from widemargin._multiclass import MulticlassSVC
-from widemargin._novelty import SVDD, OneClassSVM
 from widemargin._parameters import MACHINES
-from widemargin._svc import SVC, BaseSVC, NuSVC
-from widemargin._svr import SVR, NuSVR
+from widemargin._svc import BaseSVC
 
-_ESTIMATORS: dict[str, type[BaseMachine]] = {
-    cls._kind: cls for cls in (SVC, NuSVC, SVR, NuSVR, OneClassSVM, SVDD)
-}
-_ESTIMATORS.update(dict.fromkeys(MACHINES, MulticlassSVC))
+
+def _estimators(base: type[BaseMachine]) -> dict[str, type[BaseMachine]]:
+    """Return the estimators below a class by the machine they train."""
+    found: dict[str, type[BaseMachine]] = dict.fromkeys(MACHINES, MulticlassSVC)
+    for cls in base.__subclasses__():
+        if isinstance(cls.__dict__.get("_kind"), str):
+            found[cls._kind] = cls
+        found.update(_estimators(cls))
+    return found
+
+
 _CLASSIC: dict[str, type[ClassicMachine]] = {
     cls._kind: cls
     for cls in (
@@ -81,12 +86,14 @@ def load(path: str | os.PathLike[str]) -> Any:
         return _CLASSIC[model.kind]._of(model)
     if model.kind in LINEAR:
         return fitted(model)
-    if model.kind not in _ESTIMATORS:
+    estimators = _estimators(BaseMachine)
+    if model.kind not in estimators:
         raise ValueError(
             f"{os.fspath(path)}: the machine '{model.kind}' has no estimator in Python yet; use "
             "the command line"
         )
-    estimator = _ESTIMATORS[model.kind](**_parameters(model))
+    cls = estimators[model.kind]
+    estimator = cls(**_parameters(model, cls))
     return _fitted(estimator, model)
 
 
@@ -108,7 +115,7 @@ def _fitted(estimator: BaseMachine, model: _core.Model) -> BaseMachine:
     return estimator
 
 
-def _parameters(model: _core.Model) -> dict[str, Any]:
+def _parameters(model: _core.Model, cls: type[BaseMachine]) -> dict[str, Any]:
     """Return what the file tells about the parameters of the estimator."""
     known = dict(model.training.get("parameters", []))
     kernel = model.kernel
@@ -117,7 +124,7 @@ def _parameters(model: _core.Model) -> dict[str, Any]:
     if "name" in kernel and "parts" not in kernel:
         parameters["kernel"] = _NAMES.get(kernel["name"], kernel["name"])
     names = {"c": "C", "nu": "nu", "epsilon": "epsilon", "tol": "tol"}
-    takes = _ESTIMATORS[model.kind]._parameter_constraints
+    takes = cls._parameter_constraints
     for name, ours in names.items():
         if name in known and ours in takes:
             parameters[ours] = float(known[name])

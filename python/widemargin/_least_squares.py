@@ -6,4 +6,176 @@ from typing import Any, ClassVar
 
 from widemargin._docs import documented
 from widemargin._parameters import constraints
+from widemargin._svc import BaseSVC
 from widemargin._svr import BaseSVR
+
+
+def _constraints(*names: str) -> dict[str, list[Any]]:
+    own = constraints("C", *names)
+    del own["shrinking"]
+    return own
+
+
+@documented
+class LSSVC(BaseSVC):
+    """Least-squares support vector classification.
+
+    Squared errors in the place of hinge losses: training solves one linear system for all classes,
+    and nearly every row becomes a support vector. With more than two classes every class is
+    separated from the rest and the largest value wins.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of squared errors; smaller is smoother.
+    {kernel}
+    tol : float, default=1e-3
+        Largest violation of the optimality conditions accepted.
+    cache_size : float, default=200
+        Memory for kernel rows in MB.
+    class_weight : dict or 'balanced', default=None
+        Factors on C by class.
+    verbose : bool, default=False
+        Whether to print progress.
+    max_iter : int, default=-1
+        Limit on products with the kernel matrix, -1 for none.
+    {extra}
+
+    Attributes
+    ----------
+    {attributes_classification}
+    {attributes}
+
+    See Also
+    --------
+    SVC : Hinge losses, which leave most rows out of the model.
+    LSSVR : The same for regression.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from widemargin import LSSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bool(LSSVC(C=10).fit(X, y).score(X, y) > 0.95)
+    True
+    """
+
+    _kind = "ls-svc"
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = _constraints("class_weight")
+
+    probability = False
+    decision_function_shape = "ovr"
+    break_ties = False
+    calibration = "sigmoid"
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        class_weight: Any = None,
+        verbose: bool | int = False,
+        max_iter: int = -1,
+        precision: str = "auto",
+        max_time: float | None = None,
+        warm_start: bool = False,
+        callbacks: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.cache_size = cache_size
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.precision = precision
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.callbacks = callbacks
+        self.n_jobs = n_jobs
+
+
+@documented
+class LSSVR(BaseSVR):
+    """Least-squares support vector regression.
+
+    Kernel ridge regression with an offset that is not penalised.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Weight of squared errors; smaller is smoother.
+    {kernel}
+    tol : float, default=1e-3
+        Largest violation of the optimality conditions accepted.
+    cache_size : float, default=200
+        Memory for kernel rows in MB.
+    verbose : bool, default=False
+        Whether to print progress.
+    max_iter : int, default=-1
+        Limit on products with the kernel matrix, -1 for none.
+    {extra}
+
+    Attributes
+    ----------
+    {attributes}
+
+    See Also
+    --------
+    SVR : The ε-insensitive loss, which leaves rows out of the model.
+    LSSVC : The same for classification.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from widemargin import LSSVR
+    >>> X = np.linspace(0, 6, 50).reshape(-1, 1)
+    >>> model = LSSVR(C=1000).fit(X, np.sin(X).ravel())
+    >>> bool(abs(model.predict([[1.5]])[0] - np.sin(1.5)) < 0.02)
+    True
+    """
+
+    _kind = "ls-svr"
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = _constraints()
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: Any = "rbf",
+        degree: int = 3,
+        gamma: float | str = "scale",
+        coef0: float = 0.0,
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        verbose: bool | int = False,
+        max_iter: int = -1,
+        precision: str = "auto",
+        max_time: float | None = None,
+        warm_start: bool = False,
+        callbacks: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.tol = tol
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.precision = precision
+        self.max_time = max_time
+        self.warm_start = warm_start
+        self.callbacks = callbacks
+        self.n_jobs = n_jobs

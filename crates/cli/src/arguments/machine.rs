@@ -33,16 +33,20 @@ impl From<ProbabilityName> for CalibrationMethod {
     }
 }
 
+/// Every machine with what it is for.
+fn machines() -> String {
+    let line =
+        |kind: MachineKind| format!("\n{kind:<18}{}", Specification::new(kind).entry().summary);
+    let lines: String = MachineKind::all().map(line).collect();
+    format!("The machine:{lines}")
+}
+
 /// What is no parameter of a machine.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Machine")]
 pub(crate) struct Choice {
-    /// c-svc, nu-svc (classes); ww, cs, llw, adm (or dgi), atm, ats, mmr, ova, reinforced (all
-    /// classes in one problem); epsilon-svr, nu-svr (numbers); one-class or svdd (novelty);
-    /// linear-svc, logistic, linear-svr, linear-one-class (weights instead of a kernel); and the
-    /// classical fisher, kernel-fisher, gmm-bayes, knn, parzen, pnn (classes), knn-regressor
-    /// (numbers), gmm, kmeans, spectral (clusters), density
-    #[arg(long, short = 's', value_name = "KIND", default_value = "c-svc",
+    /// The machine; --help lists them all
+    #[arg(long, short = 's', value_name = "KIND", default_value = "c-svc", long_help = machines(),
           value_parser = value::<MachineKind>)]
     machine: MachineKind,
 

@@ -226,7 +226,7 @@ impl System<'_> {
             &expansions,
             outcome,
             packed.spent()?,
-            vec![("c".into(), self.c.to_string()), ("tol".into(), self.options.tol.to_string())],
+            vec![("c".into(), self.c.into()), ("tol".into(), self.options.tol.into())],
         )
     }
 }

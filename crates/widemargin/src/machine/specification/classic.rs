@@ -116,7 +116,25 @@ const VOTES: &[Parameter] = &[
 const NEIGHBOUR_GRID: &[&str] = &["neighbours=1,3,5,9,15,25", "weights=uniform,distance"];
 const WIDTH_GRID: &[&str] = &["width=cv,cv-errors,silverman,scott"];
 
-pub(super) static FISHER: Entry = Entry {
+/// The entries of this family.
+pub(super) fn entry(kind: MachineKind) -> Option<&'static Entry> {
+    let MachineKind::Classic(machine) = kind else { return None };
+    Some(match machine {
+        Classic::Fisher => &FISHER,
+        Classic::KernelFisher => &KERNEL_FISHER,
+        Classic::Mixture => &MIXTURE,
+        Classic::MixtureBayes => &MIXTURE_BAYES,
+        Classic::Neighbours => &NEIGHBOURS,
+        Classic::NeighboursRegression => &NEIGHBOURS_REGRESSION,
+        Classic::Parzen => &PARZEN,
+        Classic::Density => &DENSITY,
+        Classic::ProbabilisticNetwork => &PROBABILISTIC_NETWORK,
+        Classic::KMeans => &K_MEANS,
+        Classic::Spectral => &SPECTRAL,
+    })
+}
+
+static FISHER: Entry = Entry {
     summary: "Fisher's linear discriminant",
     groups: &[
         &[choice("threshold", &["prior", "midpoint", "least-errors"], "Boundary of two classes")],
@@ -135,7 +153,7 @@ pub(super) static FISHER: Entry = Entry {
     },
 };
 
-pub(super) static KERNEL_FISHER: Entry = Entry {
+static KERNEL_FISHER: Entry = Entry {
     summary: "Fisher's discriminant with a kernel",
     groups: &[
         &[Parameter {
@@ -163,14 +181,14 @@ pub(super) static KERNEL_FISHER: Entry = Entry {
     },
 };
 
-pub(super) static MIXTURE: Entry = Entry {
+static MIXTURE: Entry = Entry {
     summary: "clustering by a mixture of Gaussians",
     groups: &[GAUSSIANS],
     grid: &[],
     build: |values| Ok(Box::new(mixture(values)?)),
 };
 
-pub(super) static MIXTURE_BAYES: Entry = Entry {
+static MIXTURE_BAYES: Entry = Entry {
     summary: "Bayes classifier with a mixture of Gaussians for every class",
     groups: &[
         GAUSSIANS,
@@ -197,21 +215,21 @@ pub(super) static MIXTURE_BAYES: Entry = Entry {
     },
 };
 
-pub(super) static NEIGHBOURS: Entry = Entry {
+static NEIGHBOURS: Entry = Entry {
     summary: "classification by the k nearest neighbours",
     groups: &[VOTES],
     grid: NEIGHBOUR_GRID,
     build: |values| Ok(Box::new(neighbours(values)?)),
 };
 
-pub(super) static NEIGHBOURS_REGRESSION: Entry = Entry {
+static NEIGHBOURS_REGRESSION: Entry = Entry {
     summary: "regression by the k nearest neighbours",
     groups: &[VOTES],
     grid: NEIGHBOUR_GRID,
     build: |values| Ok(Box::new(neighbours(values)?)),
 };
 
-pub(super) static PARZEN: Entry = Entry {
+static PARZEN: Entry = Entry {
     summary: "classification by Parzen windows",
     groups: &[&[WINDOW, WIDTH.or(Fallback::Text("cv")), PRIORS, SCALE]],
     grid: WIDTH_GRID,
@@ -224,7 +242,7 @@ pub(super) static PARZEN: Entry = Entry {
     },
 };
 
-pub(super) static DENSITY: Entry = Entry {
+static DENSITY: Entry = Entry {
     summary: "density estimation by Parzen windows",
     groups: &[&[WINDOW, WIDTH, SCALE]],
     grid: &[],
@@ -234,7 +252,7 @@ pub(super) static DENSITY: Entry = Entry {
     },
 };
 
-pub(super) static PROBABILISTIC_NETWORK: Entry = Entry {
+static PROBABILISTIC_NETWORK: Entry = Entry {
     summary: "probabilistic neural network",
     groups: &[
         &[choice("input", &["distance", "unit-norm", "lifted"], "What the network is given")],
@@ -261,7 +279,7 @@ pub(super) static PROBABILISTIC_NETWORK: Entry = Entry {
     },
 };
 
-pub(super) static K_MEANS: Entry = Entry {
+static K_MEANS: Entry = Entry {
     summary: "clustering by k-means",
     groups: &[
         &[CLUSTERS, STARTS, TOL.or(Fallback::Real(1e-4)).within(Domain::NOT_NEGATIVE)],
@@ -280,7 +298,7 @@ pub(super) static K_MEANS: Entry = Entry {
     },
 };
 
-pub(super) static SPECTRAL: Entry = Entry {
+static SPECTRAL: Entry = Entry {
     summary: "spectral clustering",
     groups: &[
         &[CLUSTERS, NEIGHBOUR_COUNT.or(Fallback::Unset), GAMMA],

@@ -4,7 +4,7 @@ use super::parameter::Parameter;
 use super::resolver::Resolver;
 use super::{classic, kernel_machines, linear, online};
 use crate::error::{Error, Result};
-use crate::machine::{Classic, Machine, MachineKind};
+use crate::machine::{Machine, MachineKind};
 
 /// One machine of the table.
 pub struct Entry {
@@ -31,28 +31,8 @@ pub(super) fn entry(kind: MachineKind, is_online: bool) -> Result<&'static Entry
             _ => Err(Error::parameter("online", "c-svc, ww, cs, llw, ...", kind)),
         };
     }
-    Ok(match kind {
-        MachineKind::CSvc => &kernel_machines::C_SVC,
-        MachineKind::NuSvc => &kernel_machines::NU_SVC,
-        MachineKind::EpsilonSvr => &kernel_machines::EPSILON_SVR,
-        MachineKind::NuSvr => &kernel_machines::NU_SVR,
-        MachineKind::OneClass => &kernel_machines::ONE_CLASS,
-        MachineKind::Svdd => &kernel_machines::SVDD,
-        MachineKind::AllInOne(_) => &kernel_machines::ALL_IN_ONE,
-        MachineKind::LinearSvc => &linear::LINEAR_SVC,
-        MachineKind::Logistic => &linear::LOGISTIC,
-        MachineKind::LinearSvr => &linear::LINEAR_SVR,
-        MachineKind::LinearOneClass => &linear::LINEAR_ONE_CLASS,
-        MachineKind::Classic(Classic::Fisher) => &classic::FISHER,
-        MachineKind::Classic(Classic::KernelFisher) => &classic::KERNEL_FISHER,
-        MachineKind::Classic(Classic::Mixture) => &classic::MIXTURE,
-        MachineKind::Classic(Classic::MixtureBayes) => &classic::MIXTURE_BAYES,
-        MachineKind::Classic(Classic::Neighbours) => &classic::NEIGHBOURS,
-        MachineKind::Classic(Classic::NeighboursRegression) => &classic::NEIGHBOURS_REGRESSION,
-        MachineKind::Classic(Classic::Parzen) => &classic::PARZEN,
-        MachineKind::Classic(Classic::ProbabilisticNetwork) => &classic::PROBABILISTIC_NETWORK,
-        MachineKind::Classic(Classic::Density) => &classic::DENSITY,
-        MachineKind::Classic(Classic::KMeans) => &classic::K_MEANS,
-        MachineKind::Classic(Classic::Spectral) => &classic::SPECTRAL,
+    let tables = [kernel_machines::entry, linear::entry, classic::entry];
+    tables.iter().find_map(|table| table(kind)).ok_or_else(|| {
+        Error::parameter("machine", "one with an entry in the table of machines", kind)
     })
 }

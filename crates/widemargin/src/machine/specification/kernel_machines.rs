@@ -3,13 +3,32 @@
 use super::entries::Entry;
 use super::parameter::{Domain, Fallback, Parameter};
 use super::shared::{
-    C, CLASS_ORDER, CLASS_WEIGHT, EPSILON, KERNEL, LOSS, MULTICLASS, NU, SCALE, SOLVER,
+    C, CLASS_ORDER, CLASS_WEIGHT, EPSILON, KERNEL, LOSS, MAX_ITER, MULTICLASS, NU, PRECISION,
+    SCALE, SOLVER, TOL,
 };
-use crate::machine::{MachineKind, MulticlassSvc, NuSvc, NuSvr, OneClass, Svc, Svdd, Svr};
+use crate::machine::{
+    LsSvc, LsSvr, MachineKind, MulticlassSvc, NuSvc, NuSvr, OneClass, Svc, Svdd, Svr,
+};
 
 /// LIBSVM's `grid.py`.
 const C_AND_GAMMA: &[&str] = &["gamma=2^-15:2^3:10", "c=2^-5:2^15:11"];
 const NU_AND_GAMMA: &[&str] = &["gamma=2^-15:2^3:10", "nu=0.01:0.8:8"];
+
+/// The entries of this family.
+pub(super) fn entry(kind: MachineKind) -> Option<&'static Entry> {
+    Some(match kind {
+        MachineKind::CSvc => &C_SVC,
+        MachineKind::NuSvc => &NU_SVC,
+        MachineKind::EpsilonSvr => &EPSILON_SVR,
+        MachineKind::NuSvr => &NU_SVR,
+        MachineKind::OneClass => &ONE_CLASS,
+        MachineKind::Svdd => &SVDD,
+        MachineKind::AllInOne(_) => &ALL_IN_ONE,
+        MachineKind::LsSvc => &LS_SVC,
+        MachineKind::LsSvr => &LS_SVR,
+        _ => return None,
+    })
+}
 
 const BIAS: Parameter = Parameter {
     name: "bias",
@@ -18,7 +37,7 @@ const BIAS: Parameter = Parameter {
     about: "Give the score of every class an offset",
 };
 
-pub(super) static C_SVC: Entry = Entry {
+static C_SVC: Entry = Entry {
     summary: "classification with penalty C",
     groups: &[&[C, LOSS, MULTICLASS, CLASS_WEIGHT, CLASS_ORDER], KERNEL, SOLVER, &[SCALE]],
     grid: C_AND_GAMMA,
@@ -35,7 +54,7 @@ pub(super) static C_SVC: Entry = Entry {
     },
 };
 
-pub(super) static NU_SVC: Entry = Entry {
+static NU_SVC: Entry = Entry {
     summary: "classification with a bound on the share of margin errors",
     groups: &[&[NU, MULTICLASS, CLASS_WEIGHT, CLASS_ORDER], KERNEL, SOLVER, &[SCALE]],
     grid: NU_AND_GAMMA,
@@ -51,7 +70,7 @@ pub(super) static NU_SVC: Entry = Entry {
     },
 };
 
-pub(super) static EPSILON_SVR: Entry = Entry {
+static EPSILON_SVR: Entry = Entry {
     summary: "regression with a tube of given width",
     groups: &[&[C, EPSILON, LOSS], KERNEL, SOLVER, &[SCALE]],
     grid: C_AND_GAMMA,
@@ -66,7 +85,7 @@ pub(super) static EPSILON_SVR: Entry = Entry {
     },
 };
 
-pub(super) static NU_SVR: Entry = Entry {
+static NU_SVR: Entry = Entry {
     summary: "regression with a bound on the share of rows outside the tube",
     groups: &[&[C, NU], KERNEL, SOLVER, &[SCALE]],
     grid: C_AND_GAMMA,
@@ -80,7 +99,7 @@ pub(super) static NU_SVR: Entry = Entry {
     },
 };
 
-pub(super) static ONE_CLASS: Entry = Entry {
+static ONE_CLASS: Entry = Entry {
     summary: "novelty detection: a half-space away from the origin",
     groups: &[&[NU], KERNEL, SOLVER, &[SCALE]],
     grid: NU_AND_GAMMA,
@@ -90,7 +109,7 @@ pub(super) static ONE_CLASS: Entry = Entry {
     },
 };
 
-pub(super) static SVDD: Entry = Entry {
+static SVDD: Entry = Entry {
     summary: "novelty detection: the smallest ball",
     groups: &[&[NU], KERNEL, SOLVER, &[SCALE]],
     grid: NU_AND_GAMMA,
@@ -100,7 +119,7 @@ pub(super) static SVDD: Entry = Entry {
     },
 };
 
-pub(super) static ALL_IN_ONE: Entry = Entry {
+static ALL_IN_ONE: Entry = Entry {
     summary: "classification with all classes in one problem",
     groups: &[&[C, BIAS, CLASS_WEIGHT, CLASS_ORDER], KERNEL, SOLVER, &[SCALE]],
     grid: C_AND_GAMMA,
@@ -119,5 +138,33 @@ pub(super) static ALL_IN_ONE: Entry = Entry {
             class_order: values.class_order(),
             options: values.options()?,
         }))
+    },
+};
+
+/// What the solver of a linear system takes.
+const LINEAR_SYSTEM: &[Parameter] = &[TOL, PRECISION, MAX_ITER, SCALE];
+
+static LS_SVC: Entry = Entry {
+    summary: "classification by least squares",
+    groups: &[&[C, CLASS_WEIGHT, CLASS_ORDER], KERNEL, LINEAR_SYSTEM],
+    grid: C_AND_GAMMA,
+    build: |values| {
+        Ok(Box::new(LsSvc {
+            c: values.real("c")?,
+            kernel: values.kernel()?,
+            class_weights: values.class_weights()?,
+            class_order: values.class_order(),
+            options: values.options()?,
+        }))
+    },
+};
+
+static LS_SVR: Entry = Entry {
+    summary: "regression by least squares",
+    groups: &[&[C], KERNEL, LINEAR_SYSTEM],
+    grid: C_AND_GAMMA,
+    build: |values| {
+        let (c, kernel, options) = (values.real("c")?, values.kernel()?, values.options()?);
+        Ok(Box::new(LsSvr { c, kernel, options }))
     },
 };

@@ -51,7 +51,18 @@ const COMMON: &[Parameter] =
 
 const GRID: &[&str] = &["gamma=2^-15:2^3:10", "c=2^-5:2^15:11"];
 
-pub(super) static LINEAR_SVC: Entry = Entry {
+/// The entries of this family.
+pub(super) fn entry(kind: MachineKind) -> Option<&'static Entry> {
+    Some(match kind {
+        MachineKind::LinearSvc => &LINEAR_SVC,
+        MachineKind::Logistic => &LOGISTIC,
+        MachineKind::LinearSvr => &LINEAR_SVR,
+        MachineKind::LinearOneClass => &LINEAR_ONE_CLASS,
+        _ => return None,
+    })
+}
+
+static LINEAR_SVC: Entry = Entry {
     summary: "linear classification with hinge losses",
     groups: &[
         &[C, LINEAR_LOSS, PENALTY],
@@ -63,7 +74,7 @@ pub(super) static LINEAR_SVC: Entry = Entry {
     build: |values| Ok(Box::new(classifier(values)?)),
 };
 
-pub(super) static LOGISTIC: Entry = Entry {
+static LOGISTIC: Entry = Entry {
     summary: "logistic regression",
     groups: &[
         &[C, LOSS.within(Domain::Choice(&["logistic"])).or(Fallback::Text("logistic")), PENALTY],
@@ -75,14 +86,14 @@ pub(super) static LOGISTIC: Entry = Entry {
     build: |values| Ok(Box::new(classifier(values)?)),
 };
 
-pub(super) static LINEAR_SVR: Entry = Entry {
+static LINEAR_SVR: Entry = Entry {
     summary: "linear regression with a tube of given width",
     groups: &[&[C, EPSILON, LOSS, INTERCEPT, ALGORITHM], COMMON],
     grid: GRID,
     build: |values| Ok(Box::new(regressor(values)?)),
 };
 
-pub(super) static LINEAR_ONE_CLASS: Entry = Entry {
+static LINEAR_ONE_CLASS: Entry = Entry {
     summary: "novelty detection: a half-space of the features themselves",
     groups: &[&[NU], COMMON],
     grid: &["gamma=2^-15:2^3:10", "nu=0.01:0.8:8"],

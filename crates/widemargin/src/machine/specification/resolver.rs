@@ -149,7 +149,7 @@ impl Resolver<'_> {
         Ok(SolverOptions {
             tol: self.real("tol")?,
             precision: self.precision()?,
-            shrinking: self.flag("shrinking")?,
+            shrinking: !self.specification.has("shrinking") || self.flag("shrinking")?,
             max_iterations: self.max_iterations(),
         })
     }
