@@ -46,15 +46,15 @@ impl Machine for Approximated {
         let map = self.rule.fit(data.features(), gamma, context)?;
         let mapped = map.transform(data.features(), context)?;
         let mut model = self.machine.fit(&data.clone().with_features(mapped)?, context)?;
-        if !model.kind.is_linear() {
+        if model.linear().is_none() {
             let message =
                 format!("{} cannot use approximate features; use a linear machine", model.kind);
             return Err(Error::Model { message });
         }
         model.feature_names = data.feature_names().map(<[String]>::to_vec);
         if let Some(training) = &mut model.training {
-            training.parameters.push(("approximate".into(), self.rule.to_string()));
-            training.parameters.push(("gamma".into(), gamma.to_string()));
+            training.parameters.push(("approximate".into(), self.rule.to_string().into()));
+            training.parameters.push(("gamma".into(), gamma.into()));
         }
         model.preparation.map = Some(map);
         Ok(model)

@@ -9,10 +9,11 @@ use super::classification::check_nu;
 use super::fit::{FitInput, KernelMachine};
 use super::model::{MachineKind, Model};
 use super::parameters::{Loss, Precision, SolverOptions};
+use super::specification::Value;
 use super::training::{
     Expansion, TrainingRows, assemble, equivalent_nu, fill_up, in_precision, report_solved,
 };
-use super::warm_start::{Earlier, Start};
+use super::warm_start::{Start, UsableStart};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
@@ -76,13 +77,13 @@ struct Regressor<'a> {
     kernel: &'a Kernel,
     options: &'a SolverOptions,
     c: f64,
-    rule: Rule,
-    earlier: Earlier<'a>,
-    parameters: Vec<(String, String)>,
+    rule: Formulation,
+    earlier: UsableStart<'a>,
+    parameters: Vec<(String, Value)>,
 }
 
 #[derive(Clone, Copy)]
-enum Rule {
+enum Formulation {
     Tube { epsilon: f64, loss: Loss },
     Share { nu: f64 },
 }
@@ -102,18 +103,18 @@ impl KernelMachine for Svr {
             kernel: &self.kernel,
             options: &self.options,
             c: self.c,
-            earlier: Earlier::new(start).of_penalty(self.c),
-            rule: Rule::Tube { epsilon: self.epsilon, loss: self.loss },
-            parameters: vec![("epsilon".into(), self.epsilon.to_string())],
+            earlier: UsableStart::new(start).of_penalty(self.c),
+            rule: Formulation::Tube { epsilon: self.epsilon, loss: self.loss },
+            parameters: vec![("epsilon".into(), self.epsilon.into())],
         }
         .fit(&input, context)
     }
-    fn kernel_mut(&mut self) -> &mut Kernel {
-        &mut self.kernel
-    }
-
     fn kernel_and_precision(&self) -> (&Kernel, Precision) {
         (&self.kernel, self.options.precision)
+    }
+
+    fn replace_kernel(&self, kernel: Kernel) -> Self {
+        Self { kernel, ..self.clone() }
     }
 }
 
@@ -130,18 +131,18 @@ impl KernelMachine for NuSvr {
             kernel: &self.kernel,
             options: &self.options,
             c: self.c,
-            earlier: Earlier::new(start).of_penalty(self.c),
-            rule: Rule::Share { nu: self.nu },
-            parameters: vec![("nu".into(), self.nu.to_string())],
+            earlier: UsableStart::new(start).of_penalty(self.c),
+            rule: Formulation::Share { nu: self.nu },
+            parameters: vec![("nu".into(), self.nu.into())],
         }
         .fit(&input, context)
     }
-    fn kernel_mut(&mut self) -> &mut Kernel {
-        &mut self.kernel
-    }
-
     fn kernel_and_precision(&self) -> (&Kernel, Precision) {
         (&self.kernel, self.options.precision)
+    }
+
+    fn replace_kernel(&self, kernel: Kernel) -> Self {
+        Self { kernel, ..self.clone() }
     }
 }
 
@@ -154,8 +155,8 @@ impl Regressor<'_> {
         self.options.validate()?;
         part.validate()?;
         let targets = part.labels().values()?;
-        self.parameters.push(("c".into(), self.c.to_string()));
-        self.parameters.push(("tol".into(), self.options.tol.to_string()));
+        self.parameters.push(("c".into(), self.c.into()));
+        self.parameters.push(("tol".into(), self.options.tol.into()));
         in_precision(self.options.precision, context, |precision| match precision {
             Precision::F32 => self.fit_in::<f32>(part, &targets, context),
             Precision::F64 => self.fit_in::<f64>(part, &targets, context),
@@ -172,8 +173,8 @@ impl Regressor<'_> {
         let n = targets.len();
         let bound: Vec<f64> = part.rows().map(|row| self.c * part.weight(row)).collect();
         let mut problem = match self.rule {
-            Rule::Tube { epsilon, loss } => tube_problem(targets, &bound, epsilon, loss),
-            Rule::Share { nu } => share_problem(targets, &bound, nu),
+            Formulation::Tube { epsilon, loss } => tube_problem(targets, &bound, epsilon, loss),
+            Formulation::Share { nu } => share_problem(targets, &bound, nu),
         };
         self.earlier.apply(0, part.rows().chain(part.rows()), &mut problem);
         packed.start_on_backend(&[0, 0], &mut problem, self.options.tol, context);
@@ -188,7 +189,7 @@ impl Regressor<'_> {
         let determined = match solution.multipliers[..] {
             [up, down] => {
                 let epsilon = 0.5 * (down - up);
-                parameters.push(("epsilon".into(), epsilon.to_string()));
+                parameters.push(("epsilon".into(), epsilon.into()));
                 Some(("epsilon", epsilon))
             }
             _ => equivalent_nu(&expansion, &problem.upper[..n]),
@@ -231,8 +232,8 @@ fn tube_problem(targets: &[f64], bound: &[f64], epsilon: f64, loss: Loss) -> smo
         ridge,
         groups: None,
         start: vec![0.0; 2 * n],
-        settled: 0.0,
-        likely: Vec::new(),
+        bound_tolerance: 0.0,
+        initial_working_set: Vec::new(),
     }
 }
 
@@ -248,7 +249,7 @@ fn share_problem(targets: &[f64], bound: &[f64], nu: f64) -> smo::Problem {
         ridge: None,
         groups: Some([vec![0; n], vec![1; n]].concat()),
         start: start.iter().copied().chain(start.iter().map(|b| -b)).collect(),
-        settled: 0.0,
-        likely: Vec::new(),
+        bound_tolerance: 0.0,
+        initial_working_set: Vec::new(),
     }
 }

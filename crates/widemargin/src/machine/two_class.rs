@@ -3,9 +3,12 @@
 
 use std::time::Instant;
 
-use super::model::{ClassTable, DecisionFunction, MachineKind, Model, Part, Scheme, Training};
+use super::Precision;
+use super::model::{
+    ClassTable, DecisionFunction, KernelExpansion, MachineKind, Model, Part, Scheme, Training,
+};
+use super::specification::Value;
 use super::training::support_table;
-use super::{Precision, Preparation};
 use crate::data::{ClassOrder, Classes, Dataset};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
@@ -34,7 +37,7 @@ pub(super) struct TwoClass<'a> {
     pub(super) offset: f64,
     pub(super) outcome: Outcome,
     pub(super) started: Instant,
-    pub(super) parameters: Vec<(String, String)>,
+    pub(super) parameters: Vec<(String, Value)>,
 }
 
 impl TwoClass<'_> {
@@ -46,29 +49,29 @@ impl TwoClass<'_> {
         let first = self.support.iter().filter(|&&(row, _)| code(row) == 0).count();
         let (rows, coefficients): (Vec<usize>, Vec<f64>) = self.support.iter().copied().unzip();
         let part = Part { support: 0..rows.len(), coefficients };
-        Model {
-            kind: MachineKind::CSvc,
+        let classes = ClassTable {
+            names: self.classes.names.clone(),
+            scheme: Scheme::OneVsOne,
+            support: vec![first, rows.len() - first],
+        };
+        let body = KernelExpansion {
             kernel: self.kernel.clone(),
             precision: self.precision,
             support: support_table(self.kernel, self.data.features(), &rows),
-            classes: Some(ClassTable {
-                names: self.classes.names.clone(),
-                scheme: Scheme::OneVsOne,
-                support: vec![first, rows.len() - first],
-            }),
             support_rows: rows,
             functions: vec![DecisionFunction { parts: vec![part], offset: self.offset }],
-            self_weight: 0.0,
-            calibration: None,
-            classic: None,
-            preparation: Preparation::default(),
+        };
+        Model {
+            classes: Some(classes),
             feature_names: self.data.feature_names().map(<[String]>::to_vec),
             training: Some(Training {
                 outcome: self.outcome,
                 rows: self.data.rows(),
                 seconds: self.started.elapsed().as_secs_f64(),
                 parameters: self.parameters,
+                specification: None,
             }),
+            ..Model::new(MachineKind::CSvc, body)
         }
     }
 }

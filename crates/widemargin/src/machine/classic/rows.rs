@@ -3,15 +3,12 @@
 
 use std::time::Instant;
 
-use super::{Classic, ClassicPart};
+use super::Classic;
 use crate::context::{Context, Event};
 use crate::data::{ClassOrder, Classes, Dataset, Dense, Matrix};
 use crate::error::{Error, Result};
-use crate::kernel::Kernel;
-use crate::machine::{
-    Calibration, ClassTable, DecisionFunction, MachineKind, Model, Precision, Preparation, Scheme,
-    Training,
-};
+use crate::machine::specification::Value;
+use crate::machine::{Body, Calibration, ClassTable, MachineKind, Model, Scheme, Training};
 use crate::solver::{Outcome, Status};
 
 /// All rows, one after the other.
@@ -161,12 +158,12 @@ pub(super) struct Effort {
     /// Its last change.
     pub(super) change: f64,
     pub(super) iterations: usize,
-    pub(super) parameters: Vec<(String, String)>,
+    pub(super) parameters: Vec<(String, Value)>,
 }
 
 impl Effort {
     /// A closed form, which needs no steps.
-    pub(super) fn closed_form(started: Instant, parameters: &[(&str, String)]) -> Self {
+    pub(super) fn closed_form(started: Instant, parameters: &[(&str, Value)]) -> Self {
         Self {
             started,
             status: Status::Solved,
@@ -179,7 +176,7 @@ impl Effort {
 }
 
 /// Parameters as a model keeps them.
-pub(super) fn named(parameters: &[(&str, String)]) -> Vec<(String, String)> {
+pub(super) fn named(parameters: &[(&str, Value)]) -> Vec<(String, Value)> {
     parameters.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
 }
 
@@ -188,14 +185,8 @@ pub(super) fn class_table(classes: &Classes, support: Vec<usize>) -> ClassTable 
     ClassTable { names: classes.names.clone(), scheme: Scheme::OneVsRest, support }
 }
 
-/// A model without decision functions.
-pub(super) fn model(
-    kind: Classic,
-    data: &Dataset,
-    support: Matrix,
-    part: ClassicPart,
-    effort: Effort,
-) -> Model {
+/// A model of the given body.
+pub(super) fn model(kind: Classic, data: &Dataset, body: impl Into<Body>, effort: Effort) -> Model {
     let outcome = Outcome {
         status: effort.status,
         primal: effort.objective,
@@ -206,29 +197,15 @@ pub(super) fn model(
         kernel_rows: 0,
     };
     Model {
-        kind: MachineKind::Classic(kind),
-        kernel: Kernel::Linear,
-        precision: Precision::F64,
-        support,
-        support_rows: Vec::new(),
-        functions: Vec::new(),
-        self_weight: 0.0,
-        classes: None,
         calibration: kind.is_classifier().then_some(Calibration::Softmax),
-        classic: Some(part),
-        preparation: Preparation::default(),
         feature_names: data.feature_names().map(<[String]>::to_vec),
         training: Some(Training {
             outcome,
             rows: data.rows(),
             seconds: effort.started.elapsed().as_secs_f64(),
             parameters: effort.parameters,
+            specification: None,
         }),
+        ..Model::new(MachineKind::Classic(kind), body)
     }
-}
-
-/// The function that is one support vector times a factor, less an offset.
-pub(super) fn single(place: usize, factor: f64, offset: f64) -> DecisionFunction {
-    let part = crate::machine::Part { support: place..place + 1, coefficients: vec![factor] };
-    DecisionFunction { parts: vec![part], offset }
 }

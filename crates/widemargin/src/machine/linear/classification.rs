@@ -18,7 +18,7 @@ use crate::context::Context;
 use crate::data::{ClassOrder, Classes, Dataset, memory, pieces};
 use crate::error::{Error, Result};
 use crate::machine::fit::{FitInput, Machine, WarmStart};
-use crate::machine::model::{MachineKind, Model, Training};
+use crate::machine::model::{Linear, MachineKind, Model, Training};
 use crate::machine::parameters::ClassWeights;
 use crate::machine::warm_start::Start;
 use crate::solver::Outcome;
@@ -162,11 +162,11 @@ impl LinearSvc {
         // The weights of all functions, and of one problem at a time gradient, curvature, step and order.
         let bytes = 8 * (functions as u128 + 6) * data.columns() as u128;
         memory::check(|| format!("training on {} features", data.columns()), bytes)?;
-        let start = start.filter(|model| {
-            model.kind.is_linear()
-                && model.support.columns() == data.columns()
-                && model.functions.len() == functions
-                && model.classes.as_ref().is_some_and(|table| table.names == classes.names)
+        let same = |model: &&Model| {
+            model.classes.as_ref().is_some_and(|table| table.names == classes.names)
+        };
+        let start = start.filter(same).and_then(Model::linear).filter(|linear| {
+            linear.weights.columns() == data.columns() && linear.offsets.len() == functions
         });
         let task = Fit {
             svc: self,
@@ -212,7 +212,7 @@ pub(super) struct Fit<'a> {
     pub(super) functions: usize,
     /// Every C.
     pub(super) path: &'a [f64],
-    pub(super) start: Option<&'a Model>,
+    pub(super) start: Option<&'a Linear>,
     pub(super) context: &'a Context,
 }
 
@@ -312,24 +312,25 @@ impl Fit<'_> {
         let width = self.data.columns();
         let mut model = linear_model(self.svc.kind(), width, weights, constants, names)?;
         model.feature_names = self.data.feature_names().map(<[String]>::to_vec);
-        let mut parameters = vec![("c".to_owned(), c.to_string())];
+        let mut parameters = vec![("c".to_owned(), c.into())];
         let multiclass = self.svc.multiclass;
         match multiclass {
             LinearMulticlass::CrammerSinger => {
-                parameters.push(("multiclass".into(), multiclass.to_string()));
+                parameters.push(("multiclass".into(), multiclass.to_string().into()));
             }
             LinearMulticlass::OneVsRest => {
-                parameters.push(("loss".into(), self.svc.loss.to_string()));
-                parameters.push(("penalty".into(), self.svc.penalty.to_string()));
+                parameters.push(("loss".into(), self.svc.loss.to_string().into()));
+                parameters.push(("penalty".into(), self.svc.penalty.to_string().into()));
             }
         }
-        parameters.push(("bias".into(), self.svc.bias.to_string()));
-        parameters.push(("tol".into(), tol.to_string()));
+        parameters.push(("bias".into(), self.svc.bias.into()));
+        parameters.push(("tol".into(), tol.into()));
         model.training = Some(Training {
             outcome,
             rows: self.data.rows(),
             seconds: started.elapsed().as_secs_f64(),
             parameters,
+            specification: None,
         });
         Ok(model)
     }

@@ -2,8 +2,9 @@
 
 use std::time::Instant;
 
+use super::super::Classic;
 use super::super::rows::{self, Effort, check, check_number, named, table};
-use super::super::{Classic, ClassicPart};
+use super::Centres;
 use super::lloyd::{Assignment, Lloyd, Seeds};
 use crate::context::Context;
 use crate::data::{Dataset, memory};
@@ -115,11 +116,11 @@ impl KMeans {
             change: 0.0,
             iterations: found.rounds,
             parameters: named(&[
-                ("clusters", self.clusters.to_string()),
-                ("starts", self.starts.to_string()),
+                ("clusters", self.clusters.into()),
+                ("starts", self.starts.into()),
             ]),
         };
-        let support = table(centres, data.columns())?;
-        Ok(rows::model(Classic::KMeans, data, support, ClassicPart::Centres, effort))
+        let body = Centres { centres: table(centres, data.columns())? };
+        Ok(rows::model(Classic::KMeans, data, body, effort))
     }
 }

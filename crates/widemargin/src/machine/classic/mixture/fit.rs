@@ -3,13 +3,14 @@
 use std::time::Instant;
 
 use super::super::rows::{self, Effort, check, check_number, dense_rows, named, table};
-use super::super::{Classic, ClassicPart, Mixtures};
+use super::super::{Classic, Mixtures};
 use super::covariance::Covariance;
 use super::em::{self, Fitted};
 use crate::context::Context;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::machine::names::names;
+use crate::machine::specification::Value;
 use crate::machine::{Calibration, FitInput, Machine, Model};
 
 /// Where EM starts.
@@ -158,14 +159,14 @@ impl GaussianMixture {
         best.map(|(_, fitted)| fitted).ok_or(Error::Interrupted)
     }
 
-    pub(super) fn parameters(&self) -> Vec<(String, String)> {
+    pub(super) fn parameters(&self) -> Vec<(String, Value)> {
         named(&[
-            ("components", self.components.to_string()),
-            ("covariance", self.covariance.to_string()),
-            ("floor", self.floor.to_string()),
-            ("tol", self.tol.to_string()),
-            ("init", self.initialisation.to_string()),
-            ("starts", self.starts.to_string()),
+            ("components", self.components.into()),
+            ("covariance", self.covariance.to_string().into()),
+            ("floor", self.floor.into()),
+            ("tol", self.tol.into()),
+            ("init", self.initialisation.to_string().into()),
+            ("starts", self.starts.into()),
         ])
     }
 }
@@ -195,7 +196,8 @@ impl GaussianMixture {
             iterations: fitted.iterations,
             parameters: self.parameters(),
         };
-        let part = ClassicPart::Mixtures(Mixtures {
+        let body = Mixtures {
+            means: table(fitted.means, columns)?,
             covariance: self.covariance,
             components: vec![fitted.weights.len()],
             weights: fitted.weights,
@@ -203,9 +205,8 @@ impl GaussianMixture {
             log_priors: vec![0.0],
             loss: Vec::new(),
             log_likelihood: fitted.log_likelihood,
-        });
-        let support = table(fitted.means, columns)?;
-        let mut model = rows::model(Classic::Mixture, data, support, part, effort);
+        };
+        let mut model = rows::model(Classic::Mixture, data, body, effort);
         model.calibration = Some(Calibration::Softmax);
         Ok(model)
     }

@@ -8,7 +8,7 @@
 use std::time::Instant;
 
 use super::super::rows::{self, Effort, Priors, check, check_labelled, class_table};
-use super::super::{Classic, ClassicPart, Windows};
+use super::super::{Classic, Windows};
 use super::{NetworkInput, Window, WindowWidth};
 use crate::context::Context;
 use crate::data::{Classes, Dataset, Matrix};
@@ -166,14 +166,15 @@ impl Shape {
             .collect();
         let widths = self.width.resolve_all(&parts, &prepared, &log_priors, context)?;
         let parameters = [
-            ("window", self.window.to_string()),
-            ("width", self.width.to_string()),
-            ("input", input.to_string()),
+            ("window", self.window.to_string().into()),
+            ("width", self.width.to_string().into()),
+            ("input", input.to_string().into()),
         ];
         let effort = Effort::closed_form(started, &parameters);
-        let part = ClassicPart::Windows(Windows { window: self.window, input, widths, log_priors });
-        let mut model = rows::model(kind, data, support, part, effort);
-        model.support_rows = order;
+        let window = self.window;
+        let body =
+            Windows { rows: support, training_rows: order, window, input, widths, log_priors };
+        let mut model = rows::model(kind, data, body, effort);
         model.classes = labelled.map(|(classes, _)| class_table(classes, counts));
         Ok(model)
     }
