@@ -288,10 +288,10 @@ fn classifiers_reach_the_optimum() {
                     if penalty == Penalty::L2 {
                         let free = bias == Bias::Free;
                         match loss {
-                            LinearLoss::Hinge => solvers.push(LinearSolver::Buckets),
+                            LinearLoss::Hinge => solvers.push(LinearSolver::Blocks),
                             _ if free => {}
                             LinearLoss::SquaredHinge => {
-                                solvers.extend([LinearSolver::Dual, LinearSolver::Buckets]);
+                                solvers.extend([LinearSolver::Dual, LinearSolver::Blocks]);
                             }
                             LinearLoss::Logistic => solvers.push(LinearSolver::Dual),
                         }
@@ -349,8 +349,8 @@ fn regressors_reach_the_optimum() {
                 let best = optimum(case, shape, &targets, &costs, Penalty::L2, bias);
                 let solvers: &[LinearSolver] = match (squared, bias) {
                     (true, Bias::Free) => &[LinearSolver::Newton],
-                    (true, _) => &[LinearSolver::Newton, LinearSolver::Dual, LinearSolver::Buckets],
-                    (false, _) => &[LinearSolver::Dual, LinearSolver::Buckets],
+                    (true, _) => &[LinearSolver::Newton, LinearSolver::Dual, LinearSolver::Blocks],
+                    (false, _) => &[LinearSolver::Dual, LinearSolver::Blocks],
                 };
                 for &solver in solvers {
                     let svr =

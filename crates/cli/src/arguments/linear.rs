@@ -12,7 +12,7 @@ use widemargin::machine::{
 use widemargin::operation::out_of_core::OutOfCoreMachine;
 
 use super::machine::{LossName, MachineArguments, Multiclass};
-use super::value::value;
+use super::value::{number, value};
 use crate::failure::{CommandResult, Failure};
 
 /// What only linear machines are asked.
@@ -27,10 +27,14 @@ pub(crate) struct LinearArguments {
     #[arg(long, value_name = "NAME", value_parser = value::<Penalty>)]
     penalty: Option<Penalty>,
 
-    /// auto, dual (coordinate descent), buckets (the same on two threads) or newton; the
-    /// optimum is the same
+    /// auto, dual (coordinate descent), blocks (the same with a thread for every block of rows) or
+    /// newton; the optimum is the same
     #[arg(long, value_name = "NAME", value_parser = value::<LinearSolver>)]
     solver: Option<LinearSolver>,
+
+    /// Largest duality gap of a solution, relative to its objective; held beside --tol [default: 0.001]
+    #[arg(long, value_name = "NUM", value_parser = number)]
+    gap: Option<f64>,
 
     /// The constant of linear functions: none, free of charge, or the value of an appended feature
     /// as LIBLINEAR's -B [default: 1]
@@ -94,9 +98,9 @@ impl LinearArguments {
             )));
         }
         let own = self.penalty.is_some() || self.solver.is_some() || self.intercept.is_some();
-        if own || self.approximate.is_some() {
+        if own || self.gap.is_some() || self.approximate.is_some() {
             return Err(Failure::usage(
-                "--penalty, --solver, --intercept and --approximate are for linear machines: add --linear",
+                "--penalty, --solver, --gap, --intercept and --approximate are for linear machines: add --linear",
             ));
         }
         Ok(())
@@ -170,6 +174,7 @@ impl LinearArguments {
 fn options(all: &MachineArguments) -> LinearOptions {
     LinearOptions {
         tol: Some(all.tol()),
+        gap: all.linear.gap.unwrap_or(LinearOptions::default().gap),
         precision: all.precision(),
         shrinking: !all.no_shrinking,
         max_iterations: all.max_iter,
