@@ -8,9 +8,9 @@ use pyo3::types::PyDict;
 use std::str::FromStr;
 use widemargin::data::{Label, Matrix};
 use widemargin::machine::{
-    Affinity, Classic, ClassicPart, Fisher, Gamma, GaussianMixture, Input, KMeans, KNearest,
+    Affinity, Classic, ClassicPart, Fisher, Gamma, GaussianMixture, KMeans, KNearest,
     KernelDefaults, KernelDensity, KernelExpression, KernelFisher, Machine, MixtureBayes,
-    MixtureStart, Model, Parzen, Priors, ProbabilisticNetwork, Spectral, Width,
+    MixtureStart, Model, NetworkInput, Parzen, Priors, ProbabilisticNetwork, Spectral, WindowWidth,
 };
 use widemargin::{CancelToken, Context};
 
@@ -64,9 +64,9 @@ impl<'py> Settings<'_, 'py> {
         Ok(self.numbers("priors")?.map_or(Priors::Frequencies, Priors::Given))
     }
 
-    fn width(&self) -> PyResult<Width> {
+    fn width(&self) -> PyResult<WindowWidth> {
         match self.get::<f64>("width") {
-            Ok(width) => Ok(Width::Value(width)),
+            Ok(width) => Ok(WindowWidth::Value(width)),
             Err(_) => self.choice("width"),
         }
     }
@@ -148,8 +148,8 @@ impl<'py> Settings<'_, 'py> {
                 Box::new(KernelDensity { window, width })
             }
             Classic::ProbabilisticNetwork => {
-                let mut input: Input = self.choice("input")?;
-                if let (Input::Lifted { radius }, Some(given)) =
+                let mut input: NetworkInput = self.choice("input")?;
+                if let (NetworkInput::Lifted { radius }, Some(given)) =
                     (&mut input, self.get::<Option<f64>>("radius")?)
                 {
                     *radius = given;

@@ -6,7 +6,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use widemargin::data::{Dataset, Labels};
 use widemargin::operation::calibrate::recalibrate;
-use widemargin::operation::compress::{Compression, Method, Target, smallest_within};
+use widemargin::operation::compress::{
+    CompressionMethod, CompressionTarget, ModelCompression, smallest_within,
+};
 use widemargin::{CancelToken, Event};
 
 use crate::errors::exception;
@@ -34,19 +36,19 @@ pub(crate) fn compress<'py>(
     seed: u64,
     threads: usize,
 ) -> PyResult<(Model, Vec<Reduction>)> {
-    let method: Method = method.parse().map_err(exception)?;
+    let method: CompressionMethod = method.parse().map_err(exception)?;
     let (name, amount) = (target.0.as_str(), target.1);
     let target = match name {
-        "ratio" => Target::Ratio(amount),
-        "mmd" => Target::Difference(amount),
-        "vectors" => Target::Vectors(amount as usize),
-        "lossless" => Target::Lossless,
-        "max_loss" => Target::Vectors(1),
+        "ratio" => CompressionTarget::Ratio(amount),
+        "mmd" => CompressionTarget::Difference(amount),
+        "vectors" => CompressionTarget::Vectors(amount as usize),
+        "lossless" => CompressionTarget::Lossless,
+        "max_loss" => CompressionTarget::Vectors(1),
         _ => return Err(PyValueError::new_err(format!("an unknown target: {name}"))),
     };
-    let usual = Compression::new(target);
+    let usual = ModelCompression::new(target);
     let shared = shared.unwrap_or(usual.shared);
-    let compression = Compression { method, shared, refinement, ..usual };
+    let compression = ModelCompression { method, shared, refinement, ..usual };
     let data = held_out.map(|(table, targets)| dataset(&table, targets)).transpose()?;
     let original = model.shared();
     let cancel = CancelToken::new();

@@ -14,7 +14,7 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use widemargin::data::{Dataset, Label, Labels, Matrix};
-use widemargin::machine::{CalibrationMethod, Machine, Model as Trained};
+use widemargin::machine::{CalibrationMethod, FitInput, Machine, Model as Trained, Start};
 use widemargin::operation::calibrate::calibrate;
 use widemargin::{CancelToken, Context, Event};
 
@@ -91,9 +91,12 @@ impl Job {
             }
             first(event);
         });
-        let model = match &self.start {
-            Some(start) => self.machine.fit_from(&self.data, start, &context)?,
-            None => self.machine.fit(&self.data, &context)?,
+        let model = match (&self.start, self.machine.warm_start()) {
+            (Some(start), Some(machine)) => {
+                let start = Start::of(start, &*self.machine);
+                machine.fit_from(FitInput::new(&self.data), start, &context)?
+            }
+            _ => self.machine.fit(&self.data, &context)?,
         };
         match self.calibration {
             Some(method) => {

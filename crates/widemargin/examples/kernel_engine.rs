@@ -81,7 +81,7 @@ fn main() {
 
 /// Best time of a block of `rows` rows against all.
 fn time_block<T: Real>(kernel: &Kernel, data: &Matrix, rows: usize, set: InstructionSet) -> f64 {
-    let blocks = KernelBlocks::<T>::new(kernel, data, None, set).expect("suitable data");
+    let blocks = KernelBlocks::<T>::on_cpu(kernel, data, None, set).expect("suitable data");
     let n = blocks.len();
     let left: Vec<usize> = (0..rows).map(|r| r * 7919 % n).collect();
     let mut out = vec![T::ZERO; rows * n];

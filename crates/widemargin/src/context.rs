@@ -1,4 +1,4 @@
-//! Resources of a computation: threads, cache bytes, seed, observer, deadline and cancellation.
+//! Resources of a computation: threads, cache bytes, seed, observer, deadline, cancellation and backend.
 //!
 //! A [`Context`] is handed down through every layer; nothing in the crate is global.
 
@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
+use crate::kernel::{Backend, Cpu};
 use crate::numeric::InstructionSet;
 use crate::outcome::{Outcome, Status};
 
@@ -104,16 +105,16 @@ impl CancelToken {
     }
 }
 
-/// How long a thread looks out for work that does not come.
-const LOOK_OUT: Duration = Duration::from_micros(500);
+/// How long a thread spins without finding work.
+const SPIN_LIMIT: Duration = Duration::from_micros(500);
 
-/// Does what work there is in the pool until `done`, but for the thread that waits for all others;
-/// leaves early where there is none, as somebody else may wait for this thread too.
-fn look_out(owner: usize, done: &AtomicBool) {
+/// Runs jobs of the pool until `done`, on any thread but `owner`, which waits for the others. Returns
+/// early when there are no jobs, because another caller may be waiting for this thread.
+fn spin(owner: usize, done: &AtomicBool) {
     let mut since = Instant::now();
     while rayon::current_thread_index() != Some(owner)
         && !done.load(Ordering::Acquire)
-        && since.elapsed() < LOOK_OUT
+        && since.elapsed() < SPIN_LIMIT
     {
         match rayon::yield_now() {
             Some(rayon::Yield::Executed) => since = Instant::now(),
@@ -122,10 +123,10 @@ fn look_out(owner: usize, done: &AtomicBool) {
     }
 }
 
-/// Says that something is done, even if it failed.
-struct Leaving<'a>(&'a AtomicBool);
+/// Sets a flag when it is dropped, also by a panic.
+struct SetOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for Leaving<'_> {
+impl Drop for SetOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Release);
     }
@@ -148,6 +149,7 @@ pub struct Context {
     deadline: Option<Instant>,
     cancel: CancelToken,
     instruction_set: Option<InstructionSet>,
+    backend: Arc<dyn Backend>,
 }
 
 impl Default for Context {
@@ -164,6 +166,7 @@ impl fmt::Debug for Context {
             .field("seed", &self.seed)
             .field("deadline", &self.deadline)
             .field("instruction_set", &self.instruction_set)
+            .field("backend", &self.backend.name())
             .finish_non_exhaustive()
     }
 }
@@ -179,6 +182,7 @@ impl Context {
             deadline: None,
             cancel: CancelToken::new(),
             instruction_set: None,
+            backend: Arc::new(Cpu),
         }
     }
 
@@ -254,6 +258,12 @@ impl Context {
         Ok(self)
     }
 
+    /// Computes kernel values by `backend`, and by the CPU what it does not take.
+    pub fn with_backend(mut self, backend: impl Backend + 'static) -> Self {
+        self.backend = Arc::new(backend);
+        self
+    }
+
     /// Number of worker threads.
     pub fn threads(&self) -> usize {
         self.pool.as_ref().map_or(1, |p| p.current_num_threads())
@@ -274,6 +284,11 @@ impl Context {
         self.instruction_set.unwrap_or_else(InstructionSet::detect)
     }
 
+    /// Who computes kernel values.
+    pub fn backend(&self) -> &dyn Backend {
+        &*self.backend
+    }
+
     /// Runs `work` on this context's threads; rayon iterators inside use them.
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         match &self.pool {
@@ -282,19 +297,23 @@ impl Context {
         }
     }
 
-    /// Runs `work`, whose parallel parts are short and follow each other closely: other threads of
-    /// the pool, up to `most`, look out for them all the time, where falling asleep and being woken
-    /// would take as long as a part.
-    pub(crate) fn attended<R: Send>(&self, most: usize, work: impl FnOnce() -> R + Send) -> R {
+    /// Runs `work`, whose parallel sections are short and follow each other closely: the other threads
+    /// of the pool, up to `most`, spin between sections, since waking a sleeping thread would take as
+    /// long as a section.
+    pub(crate) fn with_spinning_threads<R: Send>(
+        &self,
+        most: usize,
+        work: impl FnOnce() -> R + Send,
+    ) -> R {
         let Some(owner) = rayon::current_thread_index().filter(|_| self.is_parallel()) else {
             return work();
         };
         let done = AtomicBool::new(false);
         rayon::in_place_scope(|scope| {
             for _ in 1..most.min(self.threads()) {
-                scope.spawn(|_| look_out(owner, &done));
+                scope.spawn(|_| spin(owner, &done));
             }
-            let _leaving = Leaving(&done);
+            let _set_done = SetOnDrop(&done);
             work()
         })
     }
@@ -321,6 +340,14 @@ impl Context {
         self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
     }
 
+    /// Ends a computation that has no partial result to keep.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] when it must stop now.
+    pub(crate) fn checkpoint(&self) -> Result<()> {
+        self.stop_request().map_or(Ok(()), |_| Err(Error::Interrupted))
+    }
+
     /// Why the computation must stop now, if it must.
     pub fn stop_request(&self) -> Option<Status> {
         if self.cancel.is_cancelled() {
@@ -338,14 +365,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn attended_work_ends_as_it_would_alone() {
+    fn spinning_threads_change_no_result() {
         use rayon::prelude::*;
         for threads in [1, 2, 3] {
             let context = Context::new().with_threads(threads).unwrap();
             let sums = || (0..50_u64).map(|k| (0..k).into_par_iter().sum::<u64>()).sum::<u64>();
-            let nested = || context.attended(8, sums) + context.attended(2, sums);
-            assert_eq!(context.install(|| context.attended(threads, nested)), 2 * 19_600);
-            let fails = || context.install(|| context.attended::<()>(2, || panic!("as it should")));
+            let nested =
+                || context.with_spinning_threads(8, sums) + context.with_spinning_threads(2, sums);
+            assert_eq!(
+                context.install(|| context.with_spinning_threads(threads, nested)),
+                2 * 19_600
+            );
+            let fails = || {
+                context
+                    .install(|| context.with_spinning_threads::<()>(2, || panic!("as it should")))
+            };
             assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(fails)).is_err());
         }
     }

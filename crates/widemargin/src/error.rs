@@ -121,6 +121,22 @@ pub enum Error {
         found: String,
     },
 
+    /// Kernel values are too large for the precision.
+    #[error(
+        "kernel {kernel}: expected values within {precision} precision, found about {size:e} in row \
+         {row}; scale the data or choose smaller kernel parameters"
+    )]
+    Overflow {
+        /// Name of the kernel.
+        kernel: String,
+        /// Row, from 1.
+        row: usize,
+        /// Size of the values.
+        size: f64,
+        /// `single` or `double`.
+        precision: &'static str,
+    },
+
     /// The operation would need more memory than allowed or addressable.
     #[error("{what} needs {bytes} bytes, more than the limit of {limit} bytes")]
     TooLarge {
@@ -130,6 +146,15 @@ pub enum Error {
         bytes: u128,
         /// The limit in force.
         limit: u128,
+    },
+
+    /// The system has no memory left.
+    #[error("out of memory: {bytes} bytes for {what}; use a smaller cache or fewer rows")]
+    OutOfMemory {
+        /// What was to be allocated.
+        what: &'static str,
+        /// Its size.
+        bytes: usize,
     },
 
     /// The model cannot do what was asked.

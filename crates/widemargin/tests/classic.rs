@@ -7,9 +7,10 @@ use widemargin::data::read::{ReadOptions, read_dataset};
 use widemargin::data::{Dataset, Dense, Labels, Matrix};
 use widemargin::kernel::Kernel;
 use widemargin::machine::{
-    Affinity, ClassicPart, Covariance, Fisher, GaussianMixture, Input, KMeans, KNearest,
-    KernelDensity, KernelFisher, KernelFisherThreshold, Machine, Metric, MixtureBayes, Model,
-    Parzen, ProbabilisticNetwork, Search, Spectral, Stop, Threshold, Weighting, Width,
+    Affinity, ClassicPart, Covariance, Fisher, FisherThreshold, GaussianMixture, KMeans, KNearest,
+    KernelDensity, KernelFisher, KernelFisherThreshold, Machine, MixtureBayes, MixtureStop, Model,
+    NeighbourMetric, NeighbourSearch, NetworkInput, Parzen, ProbabilisticNetwork, Spectral,
+    Weighting, WindowWidth,
 };
 use widemargin::operation::cross_validate::{Quality, cross_validate};
 use widemargin::operation::folds::Folds;
@@ -37,7 +38,7 @@ fn two_irises() -> Dataset {
 #[test]
 fn fisher_on_two_irises_is_that_of_the_specification() {
     let data = two_irises();
-    let machine = Fisher { threshold: Threshold::Midpoint, ..Fisher::default() };
+    let machine = Fisher { threshold: FisherThreshold::Midpoint, ..Fisher::default() };
     let model = machine.fit(&data, &Context::new()).unwrap();
     let weights = model.linear_weights().unwrap();
     let expected = [-3.6288803, -5.69247004, 7.11237519, 12.6388175];
@@ -61,7 +62,7 @@ fn posteriors_and_neighbours_on_iris_make_the_specification_s_errors() {
     assert_eq!(errors(&bayes.fit(&data, &context).unwrap(), &data), 3);
     assert_eq!(errors(&Fisher::default().fit(&data, &context).unwrap(), &data), 3);
     for (k, expected) in [(1, 6), (5, 5)] {
-        for search in [Search::Brute, Search::Tree, Search::BallTree] {
+        for search in [NeighbourSearch::Brute, NeighbourSearch::Tree, NeighbourSearch::BallTree] {
             let machine = KNearest { k, search, ..KNearest::default() };
             let found = cross_validate(&machine, &data, &Folds::LeaveOneOut, &context).unwrap();
             let Some(Quality::Classes(confusion)) = found.quality else { panic!() };
@@ -86,7 +87,7 @@ fn predictions_do_not_depend_on_invertible_maps_of_the_features() {
             mixture: GaussianMixture { floor: 0.0, ..GaussianMixture::default() },
             ..MixtureBayes::default()
         }),
-        Box::new(KNearest { metric: Metric::Mahalanobis, ..KNearest::default() }),
+        Box::new(KNearest { metric: NeighbourMetric::Mahalanobis, ..KNearest::default() }),
     ];
     for machine in machines {
         let plain = machine.fit(&data, &Context::new()).unwrap();
@@ -144,7 +145,7 @@ fn all() -> Vec<(Box<dyn Machine>, &'static str)> {
         ),
         (
             Box::new(KNearest {
-                metric: Metric::Mahalanobis,
+                metric: NeighbourMetric::Mahalanobis,
                 weighting: Weighting::Distance,
                 ..KNearest::default()
             }),
@@ -152,10 +153,10 @@ fn all() -> Vec<(Box<dyn Machine>, &'static str)> {
         ),
         (Box::new(KNearest { regression: true, ..KNearest::default() }), "diabetes.csv"),
         (Box::new(Parzen::default()), "iris.csv"),
-        (Box::new(KernelDensity { width: Width::Scott, ..Default::default() }), "iris.csv"),
+        (Box::new(KernelDensity { width: WindowWidth::Scott, ..Default::default() }), "iris.csv"),
         (
             Box::new(ProbabilisticNetwork {
-                input: Input::Lifted { radius: 0.0 },
+                input: NetworkInput::Lifted { radius: 0.0 },
                 ..ProbabilisticNetwork::default()
             }),
             "iris.csv",
@@ -346,7 +347,7 @@ fn too_many_features_for_a_covariance_are_told() {
     let wide = widemargin::data::Csr::new(columns, ends, places, values).unwrap();
     let labels = Labels::Int(vec![0, 0, 0, 1, 1, 1]);
     let data = Dataset::new(Matrix::SparseF64(wide), labels).unwrap();
-    let mahalanobis = KNearest { metric: Metric::Mahalanobis, ..KNearest::default() };
+    let mahalanobis = KNearest { metric: NeighbourMetric::Mahalanobis, ..KNearest::default() };
     let machines: [Box<dyn Machine>; 3] =
         [Box::new(Fisher::default()), Box::new(MixtureBayes::default()), Box::new(mahalanobis)];
     for machine in machines {
@@ -375,7 +376,7 @@ fn neighbours_warn_of_even_numbers_and_loud_features() {
     assert_eq!(told(&KNearest::default(), &two_irises()), "");
     assert_eq!(told(&even, &load("iris.csv")), "");
     assert!(told(&KNearest::default(), &load("wine.csv")).contains("'proline' varies"));
-    let metric = Metric::MahalanobisWithin;
+    let metric = NeighbourMetric::MahalanobisWithin;
     let within = KNearest { metric, ..KNearest::default() };
     assert_eq!(told(&within, &load("wine.csv")), "");
     assert!(
@@ -426,8 +427,8 @@ fn parameters_that_stand_still_end_em_too() {
         ..GaussianMixture::default()
     };
     let (a, b) = (
-        machine(Stop::Likelihood, 1e-13).fit(&data, &Context::new()).unwrap(),
-        machine(Stop::Parameters, 1e-7).fit(&data, &Context::new()).unwrap(),
+        machine(MixtureStop::Likelihood, 1e-13).fit(&data, &Context::new()).unwrap(),
+        machine(MixtureStop::Parameters, 1e-7).fit(&data, &Context::new()).unwrap(),
     );
     assert_eq!(b.training.as_ref().unwrap().outcome.status, widemargin::solver::Status::Solved);
     let (Some(ClassicPart::Mixtures(a)), Some(ClassicPart::Mixtures(b))) = (a.classic, b.classic)

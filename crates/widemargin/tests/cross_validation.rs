@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use widemargin::data::{Dataset, Dense, Label, Labels, Matrix};
 use widemargin::kernel::Kernel;
 use widemargin::machine::{
-    DecisionFunction, Machine, MachineKind, Model, Precision, Preparation, Svc, Svr,
+    DecisionFunction, FitInput, Machine, MachineKind, Model, Precision, Preparation, Svc, Svr,
 };
 use widemargin::operation::cross_validate::{Quality, cross_validate};
 use widemargin::operation::folds::Folds;
@@ -20,7 +20,8 @@ struct Mean {
 }
 
 impl Machine for Mean {
-    fn fit(&self, data: &Dataset, _: &Context) -> Result<Model> {
+    fn fit_with(&self, input: FitInput<'_>, _: &Context) -> Result<Model> {
+        let data = input.selected();
         let targets = data.labels().values()?;
         let mut notes = self.trained_on.lock().unwrap();
         notes.push(data.rows());

@@ -2,8 +2,9 @@
 
 use widemargin::data::{Csr, Dataset, Dense, Label, Labels, Matrix};
 use widemargin::machine::{
-    Bias, ClassWeights, LinearLoss, LinearMulticlass, LinearOneClass, LinearOptions, LinearSolver,
-    LinearSvc, LinearSvr, Machine, MachineKind, Model, Penalty, Precision,
+    Bias, ClassWeights, FitInput, LinearLoss, LinearMulticlass, LinearOneClass, LinearOptions,
+    LinearSolver, LinearSvc, LinearSvr, Machine, MachineKind, Model, Penalty, Precision, Start,
+    WarmStart,
 };
 use widemargin::{Context, Error};
 
@@ -220,7 +221,12 @@ fn a_start_changes_the_way_and_not_the_optimum() {
         let svc = LinearSvc { loss, solver, options, ..LinearSvc::default() };
         let cold = svc.fit(&data, &context).unwrap().training.unwrap().outcome;
         let near = LinearSvc { c: 0.8, ..svc.clone() }.fit(&data, &context).unwrap();
-        let warm = svc.fit_from(&data, &near, &context).unwrap().training.unwrap().outcome;
+        let warm = svc
+            .fit_from(FitInput::new(&data), Start::of(&near, &svc), &context)
+            .unwrap()
+            .training
+            .unwrap()
+            .outcome;
         assert!((cold.primal - warm.primal).abs() < 1e-6 * cold.primal, "{loss}");
         let path = svc.path(&data, &[0.5, 0.8, 1.0], &context).unwrap();
         let last = path[2].model.training.as_ref().unwrap().outcome;

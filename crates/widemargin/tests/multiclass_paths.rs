@@ -6,7 +6,8 @@ use widemargin::Context;
 use widemargin::data::{Dataset, Dense, Labels, Layout, Matrix};
 use widemargin::kernel::Kernel;
 use widemargin::machine::{
-    AllInOne, Machine, Model, MulticlassSvc, OnlineSvc, Precision, SolverOptions,
+    AllInOne, FitInput, Machine, Model, MulticlassSvc, OnlineSvc, Precision, SolverOptions, Start,
+    WarmStart,
 };
 use widemargin::solver::Status;
 
@@ -97,11 +98,13 @@ fn a_start_from_another_c_saves_steps() {
         let start = svc.fit(&data, &Context::new()).unwrap();
         svc.c *= 1.2;
         let cold = svc.fit(&data, &Context::new()).unwrap();
-        let warm = svc.fit_from(&data, &start, &Context::new()).unwrap();
+        let warm =
+            svc.fit_from(FitInput::new(&data), Start::of(&start, &svc), &Context::new()).unwrap();
         let (a, b) = (dual(&cold), dual(&warm));
         assert!((a - b).abs() <= 1e-6 * a, "{machine}: {b}, not {a}");
         svc.c /= 1.2;
-        let again = svc.fit_from(&data, &start, &Context::new()).unwrap();
+        let again =
+            svc.fit_from(FitInput::new(&data), Start::of(&start, &svc), &Context::new()).unwrap();
         let steps = |model: &Model| model.training.as_ref().unwrap().outcome.iterations;
         // Coefficients do not determine the variables of this machine; it starts anew.
         if machine != AllInOne::Atm {

@@ -292,7 +292,7 @@ proptest! {
 
 #[test]
 fn parts_blocks_and_threads_change_nothing() {
-    use widemargin::kernel::{KernelBlocks, KernelRows, Reuse};
+    use widemargin::kernel::{KernelBlocks, KernelRows, RowCaching};
     use widemargin::solver::s2do::{Options, Problem, solve};
     let data = blobs(2400, 4);
     let order: Vec<usize> = (0..4).flat_map(|c| (0..600).map(move |i| 4 * i + c)).collect();
@@ -300,8 +300,9 @@ fn parts_blocks_and_threads_change_nothing() {
         let context = Context::new().with_threads(threads).unwrap();
         let set = context.instruction_set();
         let kernel = Kernel::Gaussian { gamma: 2.0 };
-        let blocks = KernelBlocks::<f64>::new(&kernel, data.features(), Some(&order), set).unwrap();
-        let rows = KernelRows::new(blocks, vec![0, 2400], Reuse::Everywhere, cache);
+        let blocks =
+            KernelBlocks::<f64>::on_cpu(&kernel, data.features(), Some(&order), set).unwrap();
+        let rows = KernelRows::new(blocks, vec![0, 2400], RowCaching::All, cache);
         let problem = Problem {
             rule: machine.rule(4),
             classes: 4,

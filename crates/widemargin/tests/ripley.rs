@@ -8,9 +8,9 @@ use widemargin::data::read::{ReadOptions, read_dataset};
 use widemargin::data::{Dataset, Label, Labels};
 use widemargin::kernel::Kernel;
 use widemargin::machine::{
-    ClassicPart, Fisher, GaussianMixture, Input, KNearest, KernelAdatron, KernelFisher,
-    KernelFisherThreshold, Machine, Metric, MixtureBayes, Model, Parzen, Precision,
-    ProbabilisticNetwork, SolverOptions, Svc, Threshold, Width,
+    ClassicPart, Fisher, FisherThreshold, GaussianMixture, KNearest, KernelAdatron, KernelFisher,
+    KernelFisherThreshold, Machine, MixtureBayes, Model, NeighbourMetric, NetworkInput, Parzen,
+    Precision, ProbabilisticNetwork, SolverOptions, Svc, WindowWidth,
 };
 
 fn load(part: &str) -> Dataset {
@@ -48,7 +48,7 @@ fn bayes(components: usize) -> MixtureBayes {
 
 #[test]
 fn fisher_s_weights_and_errors() {
-    let model = fitted(&Fisher { threshold: Threshold::Midpoint, ..Fisher::default() });
+    let model = fitted(&Fisher { threshold: FisherThreshold::Midpoint, ..Fisher::default() });
     let weights = model.linear_weights().unwrap();
     // Ours are positive for the first class.
     assert!((weights.row(0)[0] + 1.48306229).abs() < 1e-7);
@@ -78,7 +78,7 @@ fn neighbours() {
         assert_eq!(errors(&KNearest { k, ..KNearest::default() }), expected, "k = {k}");
     }
     for (k, expected) in [(5, 119), (15, 93)] {
-        let machine = KNearest { k, metric: Metric::Mahalanobis, ..KNearest::default() };
+        let machine = KNearest { k, metric: NeighbourMetric::Mahalanobis, ..KNearest::default() };
         assert_eq!(errors(&machine), expected, "k = {k}");
     }
 }
@@ -102,15 +102,15 @@ fn kernel_discriminants() {
 fn windows_and_the_network() {
     let widths = [0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.5];
     for (width, expected) in widths.into_iter().zip([126, 93, 87, 83, 81, 82, 157]) {
-        let machine = Parzen { width: Width::Value(width), ..Parzen::default() };
+        let machine = Parzen { width: WindowWidth::Value(width), ..Parzen::default() };
         assert_eq!(errors(&machine), expected, "{width}");
     }
     let network = |input, width| {
-        let width = Width::Value(width);
+        let width = WindowWidth::Value(width);
         errors(&ProbabilisticNetwork { input, width, ..ProbabilisticNetwork::default() })
     };
     for (width, expected) in [(0.1, 220), (0.2, 170), (0.3, 183)] {
-        assert_eq!(network(Input::UnitNorm, width), expected, "{width}");
+        assert_eq!(network(NetworkInput::UnitNorm, width), expected, "{width}");
     }
     // The largest length among training and test rows.
     let mut radius = 0.0_f64;
@@ -122,7 +122,7 @@ fn windows_and_the_network() {
         }
     }
     for (width, expected) in [(0.05, 124), (0.1, 91), (0.15, 90)] {
-        assert_eq!(network(Input::Lifted { radius }, width), expected, "{width}");
+        assert_eq!(network(NetworkInput::Lifted { radius }, width), expected, "{width}");
     }
 }
 
@@ -134,12 +134,12 @@ fn narrow_windows_ask_the_nearest_row_and_wide_ones_the_majority() {
         let model = machine.fit(data, &context).unwrap();
         model.predictor(&context).unwrap().predict(test.features()).unwrap()
     };
-    let narrow = Parzen { width: Width::Value(1e-4), ..Parzen::default() };
+    let narrow = Parzen { width: WindowWidth::Value(1e-4), ..Parzen::default() };
     let nearest = KNearest { k: 1, ..KNearest::default() };
     assert_eq!(answers(&narrow, &load("train")), answers(&nearest, &load("train")));
     // All of the first class and a third of the second.
     let uneven = load("train").select_rows(&(0..165).collect::<Vec<_>>());
-    let wide = Parzen { width: Width::Value(1e6), ..Parzen::default() };
+    let wide = Parzen { width: WindowWidth::Value(1e6), ..Parzen::default() };
     assert_eq!(answers(&wide, &uneven), Labels::Int(vec![0; 1000]));
 }
 
@@ -150,7 +150,7 @@ fn widths_by_cross_validation() {
         let Some(ClassicPart::Windows(part)) = &model.classic else { panic!() };
         (part.widths.clone(), wrong(&model, &load("test")))
     };
-    let (likeliest, _) = widths(&Parzen { width: Width::LeaveOneOut, ..Parzen::default() });
+    let (likeliest, _) = widths(&Parzen { width: WindowWidth::LeaveOneOut, ..Parzen::default() });
     assert!((likeliest[0] - 0.1084).abs() < 5e-4 && (likeliest[1] - 0.0961).abs() < 5e-4);
     let (chosen, errors) = widths(&ProbabilisticNetwork::default());
     assert!(errors <= 95, "{chosen:?}: {errors}");

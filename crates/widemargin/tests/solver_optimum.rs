@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use widemargin::Context;
 use widemargin::InstructionSet;
 use widemargin::data::{Dense, Matrix};
-use widemargin::kernel::{Kernel, KernelBlocks, KernelRows, Reuse};
+use widemargin::kernel::{Kernel, KernelBlocks, KernelRows, RowCaching};
 use widemargin::solver::Status;
 use widemargin::solver::smo::{Options, Problem, solve};
 
@@ -107,14 +107,14 @@ fn check_one(
     let n = program.matrix.len();
     let context = Context::new();
     let values = Dense::new(n, n, program.matrix.concat()).unwrap();
-    let blocks = KernelBlocks::<f64>::new(
+    let blocks = KernelBlocks::<f64>::on_cpu(
         &Kernel::Precomputed,
         &Matrix::DenseF64(values),
         None,
         InstructionSet::detect(),
     )
     .unwrap();
-    let rows = KernelRows::new(blocks, vec![0, n / 2, n], Reuse::WithinSegment, 1 << 20);
+    let rows = KernelRows::new(blocks, vec![0, n / 2, n], RowCaching::OwnSegment, 1 << 20);
     let view = rows.view(&[0, 1], &context);
     let options =
         Options { tol: 1e-8, working_set, hold_up_to, shrink_from: 0, ..Options::default() };

@@ -7,7 +7,8 @@ use widemargin::data::read::{ReadOptions, read_dataset};
 use widemargin::data::{Dataset, Dense, Labels, Matrix};
 use widemargin::kernel::Kernel;
 use widemargin::machine::{
-    ClassWeights, Loss, Machine, NuSvc, ScalingRule, Scheme, SolverOptions, Start, Svc, Svr,
+    ClassWeights, FitInput, Loss, Machine, NuSvc, PenaltyPath, ScalingRule, Scheme, SolverOptions,
+    Start, Svc, Svr, WarmStart,
 };
 use widemargin::operation::folds::Folds;
 use widemargin::operation::tune::{
@@ -177,7 +178,8 @@ fn paths_agree_with_single_fits(data: &Dataset, unit: f64, context: &Context) {
             for (at, &c) in penalties.iter().enumerate() {
                 let model = paths.model(part, at).unwrap();
                 let alone = Svc { c, ..svc.clone() };
-                let alone = alone.fit_rows(data, rows, None, context).unwrap();
+                let alone =
+                    alone.fit_with(FitInput::with_rows(data, rows).unwrap(), context).unwrap();
                 let dual = |model: &widemargin::machine::Model| {
                     model.training.as_ref().unwrap().outcome.dual
                 };
@@ -246,13 +248,17 @@ fn every_start_leads_to_the_optimum() {
     let machine =
         Svc { c: 3.0, kernel: Kernel::Gaussian { gamma: 0.4 }, options: tight(), ..Svc::default() };
     let dual = |start: Option<Start<'_>>| {
-        let model = machine.fit_rows(&data, &rows, start, &context).unwrap();
+        let input = FitInput::with_rows(&data, &rows).unwrap();
+        let model = match start {
+            Some(start) => machine.fit_from(input, start, &context).unwrap(),
+            None => machine.fit_with(input, &context).unwrap(),
+        };
         model.training.unwrap().outcome.dual
     };
     let cold = dual(None);
     for (c, gamma) in [(3.0, 0.4), (0.1, 0.4), (50.0, 0.4), (3.0, 2.0)] {
         let other = Svc { c, kernel: Kernel::Gaussian { gamma }, ..machine.clone() };
-        let model = other.fit_rows(&data, &others, None, &context).unwrap();
+        let model = other.fit_with(FitInput::with_rows(&data, &others).unwrap(), &context).unwrap();
         for start in [Start::Values(&model), Start::Scaled(&model), Start::Support(&model)] {
             let warm = dual(Some(start));
             assert!((warm - cold).abs() <= 1e-7 * cold, "{warm} {cold}");
@@ -440,7 +446,8 @@ fn estimates_stand_in_the_right_relation_to_leaving_one_out() {
         let wrong = (0..data.rows())
             .filter(|&out| {
                 let rows: Vec<usize> = (0..data.rows()).filter(|&row| row != out).collect();
-                let model = svc.fit_rows(&data, &rows, None, &context).unwrap();
+                let model =
+                    svc.fit_with(FitInput::with_rows(&data, &rows).unwrap(), &context).unwrap();
                 let row = data.features().select_rows(&[out]);
                 let answer = model.predictor(&context).unwrap().predict(&row).unwrap();
                 answer != data.labels().select(&[out])

@@ -4,10 +4,11 @@ use clap::Args;
 use widemargin::data::{Label, Matrix};
 use widemargin::kernel::Kernel;
 use widemargin::machine::{
-    Affinity, Classic, Covariance, Criterion, Cut, Fisher, Gamma, GaussianMixture, Initialisation,
-    Input, KMeans, KNearest, KernelDensity, KernelFisher, KernelFisherThreshold, Machine, Metric,
-    MixtureBayes, Parzen, Priors, ProbabilisticNetwork, Ridge, Search, Shrinkage, Spectral, Stop,
-    Threshold, Weighting, Width, Window,
+    Affinity, Classic, Covariance, Cut, Fisher, FisherThreshold, Gamma, GaussianMixture,
+    Initialisation, KMeans, KNearest, KernelDensity, KernelFisher, KernelFisherRidge,
+    KernelFisherThreshold, Machine, MixtureBayes, MixtureCriterion, MixtureStop, NeighbourMetric,
+    NeighbourSearch, NetworkInput, Parzen, Priors, ProbabilisticNetwork, Shrinkage, Spectral,
+    Weighting, Window, WindowWidth,
 };
 
 use super::value::{number, value, whole};
@@ -26,20 +27,20 @@ pub(crate) struct ClassicArguments {
     weights: Weighting,
 
     /// Distance of neighbours: euclidean, mahalanobis or mahalanobis-within (classes)
-    #[arg(long, value_name = "NAME", default_value = "euclidean", value_parser = value::<Metric>)]
-    metric: Metric,
+    #[arg(long, value_name = "NAME", default_value = "euclidean", value_parser = value::<NeighbourMetric>)]
+    metric: NeighbourMetric,
 
     /// How neighbours are found: auto, brute, tree (of boxes) or ball-tree; the answers are the same
-    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = value::<Search>)]
-    search: Search,
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = value::<NeighbourSearch>)]
+    search: NeighbourSearch,
 
     /// Gaussians of a mixture (gmm, gmm-bayes: of every class)
     #[arg(long, value_name = "N", value_parser = whole::<usize>)]
     components: Option<usize>,
 
     /// Choose the number of Gaussians, up to --components, by bic or aic
-    #[arg(long, value_name = "NAME", value_parser = value::<Criterion>)]
-    criterion: Option<Criterion>,
+    #[arg(long, value_name = "NAME", value_parser = value::<MixtureCriterion>)]
+    criterion: Option<MixtureCriterion>,
 
     /// Covariances of a mixture: full, tied, diag, spherical, eii, eev or vev
     #[arg(long, value_name = "SHAPE", default_value = "full", value_parser = value::<Covariance>)]
@@ -55,8 +56,8 @@ pub(crate) struct ClassicArguments {
     floor: f64,
 
     /// What must change by less than --tol for EM to end: likelihood or parameters
-    #[arg(long, value_name = "NAME", default_value = "likelihood", value_parser = value::<Stop>)]
-    stop: Stop,
+    #[arg(long, value_name = "NAME", default_value = "likelihood", value_parser = value::<MixtureStop>)]
+    stop: MixtureStop,
 
     /// Divide class covariances by one less than the rows (fisher, gmm-bayes)
     #[arg(long)]
@@ -72,16 +73,16 @@ pub(crate) struct ClassicArguments {
 
     /// Width of windows: scott, silverman, cv (largest leave-one-out likelihood), cv-errors (fewest
     /// leave-one-out errors), or a number [default: parzen cv, pnn cv-errors, density silverman]
-    #[arg(long, value_name = "RULE", value_parser = value::<Width>)]
-    width: Option<Width>,
+    #[arg(long, value_name = "RULE", value_parser = value::<WindowWidth>)]
+    width: Option<WindowWidth>,
 
     /// Shape of windows: gaussian, tophat, epanechnikov, exponential, linear or cosine
     #[arg(long, value_name = "NAME", default_value = "gaussian", value_parser = value::<Window>)]
     window: Window,
 
     /// What pnn is given: distance, unit-norm or lifted
-    #[arg(long, value_name = "NAME", default_value = "distance", value_parser = value::<Input>)]
-    input: Input,
+    #[arg(long, value_name = "NAME", default_value = "distance", value_parser = value::<NetworkInput>)]
+    input: NetworkInput,
 
     /// Length of the rows that pnn lifts [default: that of the longest]
     #[arg(long, value_name = "NUM", default_value_t = 0.0, hide_default_value = true,
@@ -110,8 +111,8 @@ pub(crate) struct ClassicArguments {
     mu: f64,
 
     /// What that ridge penalises: coefficients or norm
-    #[arg(long, value_name = "NAME", default_value = "coefficients", value_parser = value::<Ridge>)]
-    ridge: Ridge,
+    #[arg(long, value_name = "NAME", default_value = "coefficients", value_parser = value::<KernelFisherRidge>)]
+    ridge: KernelFisherRidge,
 
     /// Rows in the expansion of kernel-fisher [default: all up to 20000, then 2000]
     #[arg(long, value_name = "N", value_parser = whole::<usize>)]
@@ -153,8 +154,8 @@ impl ClassicArguments {
         Ok(match kind {
             Classic::Fisher => {
                 let threshold = match &self.threshold {
-                    Some(name) => name.parse::<Threshold>()?,
-                    None => Threshold::default(),
+                    Some(name) => name.parse::<FisherThreshold>()?,
+                    None => FisherThreshold::default(),
                 };
                 let (shrinkage, unbiased) = (self.shrinkage, self.unbiased);
                 Box::new(Fisher { threshold, shrinkage, priors, unbiased, directions: None })
@@ -193,7 +194,7 @@ impl ClassicArguments {
             Classic::ProbabilisticNetwork => {
                 let width = self.width.unwrap_or(ProbabilisticNetwork::default().width);
                 let input = match self.input {
-                    Input::Lifted { .. } => Input::Lifted { radius: self.radius },
+                    NetworkInput::Lifted { .. } => NetworkInput::Lifted { radius: self.radius },
                     input => input,
                 };
                 Box::new(ProbabilisticNetwork { input, width, priors })

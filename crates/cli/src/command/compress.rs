@@ -8,7 +8,8 @@ use widemargin::data::Dataset;
 use widemargin::machine::Model;
 use widemargin::operation::calibrate::recalibrate;
 use widemargin::operation::compress::{
-    Compressed, Compression, Method, Target, accuracy_by_size, smallest_within,
+    Compressed, CompressionMethod, CompressionTarget, ModelCompression, accuracy_by_size,
+    smallest_within,
 };
 use widemargin::operation::cross_validate::Quality;
 
@@ -68,8 +69,8 @@ pub(crate) struct Arguments {
     lossless: bool,
 
     /// How fewer vectors are found: merge, greedy, fixed-point, gradient, prune, kernel-pca or l1
-    #[arg(long, value_name = "METHOD", default_value_t = Method::Merge)]
-    method: Method,
+    #[arg(long, value_name = "METHOD", default_value_t = CompressionMethod::Merge)]
+    method: CompressionMethod,
 
     /// Labelled rows that did not train the model, to measure what is lost
     #[arg(long, value_name = "FILE")]
@@ -160,17 +161,17 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
 }
 
 /// What the arguments ask for.
-fn compression(arguments: &Arguments) -> Compression {
+fn compression(arguments: &Arguments) -> ModelCompression {
     let target = match (arguments.vectors, arguments.ratio, arguments.mmd) {
-        _ if arguments.lossless => Target::Lossless,
-        (Some(count), _, _) => Target::Vectors(count),
-        (_, Some(ratio), _) => Target::Ratio(ratio),
-        (_, _, Some(difference)) => Target::Difference(difference),
+        _ if arguments.lossless => CompressionTarget::Lossless,
+        (Some(count), _, _) => CompressionTarget::Vectors(count),
+        (_, Some(ratio), _) => CompressionTarget::Ratio(ratio),
+        (_, _, Some(difference)) => CompressionTarget::Difference(difference),
         // A loss is sought among numbers of vectors.
-        _ => Target::Vectors(1),
+        _ => CompressionTarget::Vectors(1),
     };
-    let usual = Compression::new(target);
-    Compression {
+    let usual = ModelCompression::new(target);
+    ModelCompression {
         method: arguments.method,
         shared: usual.shared && !arguments.separate,
         refinement: arguments.refine,

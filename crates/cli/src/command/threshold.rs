@@ -6,7 +6,7 @@ use clap::{ArgGroup, Args};
 use serde_json::json;
 use widemargin::data::Label;
 use widemargin::machine::Model;
-use widemargin::operation::threshold::{Limit, move_threshold};
+use widemargin::operation::threshold::{ErrorLimit, move_threshold};
 
 use super::compress::share;
 use crate::arguments::{InputArguments, ResourceArguments};
@@ -71,8 +71,8 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         _ => return Err(Failure::usage("threshold needs a model of two classes")),
     };
     let limit = match (arguments.false_positives, arguments.false_negatives) {
-        (Some(share), _) => Limit::FalsePositives(share),
-        (_, Some(share)) => Limit::FalseNegatives(share),
+        (Some(share), _) => ErrorLimit::FalsePositives(share),
+        (_, Some(share)) => ErrorLimit::FalseNegatives(share),
         _ => return Err(Failure::usage("expected --false-positives or --false-negatives")),
     };
     let moved = session

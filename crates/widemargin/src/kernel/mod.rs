@@ -1,17 +1,17 @@
-//! Kernel functions and the engine that evaluates them in blocks.
+//! Kernel functions, and the blocks and rows of their matrices.
 
+mod backend;
 mod block;
-mod cache;
 mod feature_map;
 mod function;
-mod pool;
 mod rows;
 mod table;
 
+pub use backend::{Backend, Cpu, DualProblem, ExpansionTerm, PackedRows};
 pub use block::{KernelBlocks, Queries};
-pub use cache::Piece;
-pub use feature_map::{FeatureMap, FourierMap, MapRule, NystroemMap, ReadyMap};
+pub use feature_map::{FeatureMap, FourierMap, MapRule, NystroemMap, PreparedMap};
 pub use function::{CustomKernel, Kernel};
-pub use pool::Buffer;
-pub use rows::{CompactRows, KernelRows, MatrixRows, Reuse, Row, RowsView};
-pub use table::fill_table;
+
+pub(crate) use rows::catch_out_of_memory;
+pub use rows::{Buffer, CompactRows, KernelRows, MatrixRows, Piece, Row, RowCaching, RowsView};
+pub(crate) use table::fill_table;

@@ -14,7 +14,7 @@ const TASK_ROWS: usize = 96;
 ///
 /// # Panics
 /// When a row has no room in `stride`.
-pub fn fill_table<T: Real>(
+pub(crate) fn fill_table<T: Real>(
     blocks: &KernelBlocks<T>,
     stride: usize,
     values: &mut Vec<T>,

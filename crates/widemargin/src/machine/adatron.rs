@@ -2,14 +2,15 @@
 
 use std::time::Instant;
 
-use super::fit::Machine;
+use super::fit::{FitInput, Machine};
 use super::model::Model;
+use super::training::in_precision;
 use super::two_class::{TwoClass, two_classes};
 use super::{Precision, SolverOptions};
 use crate::context::Context;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, KernelBlocks, KernelRows, Reuse};
+use crate::kernel::{Kernel, KernelBlocks, KernelRows, RowCaching};
 use crate::numeric::simd::Real;
 use crate::solver::adatron;
 
@@ -58,19 +59,21 @@ impl Default for KernelAdatron {
 }
 
 impl Machine for KernelAdatron {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
         if !(self.c.is_finite() && self.c > 0.0) {
             return Err(Error::parameter("c", "a finite number above 0", self.c));
         }
         if !(self.rate > 0.0 && self.rate < 2.0) {
             return Err(Error::parameter("rate", "a number between 0 and 2", self.rate));
         }
-        data.features().validate()?;
         self.kernel.validate()?;
         self.options.validate()?;
-        context.install(|| match self.options.precision {
-            Precision::F32 => self.train::<f32>(data, context),
-            Precision::F64 => self.train::<f64>(data, context),
+        input.validate()?;
+        input.fit_selected(Some(&self.kernel), |data| {
+            in_precision(self.options.precision, context, |precision| match precision {
+                Precision::F32 => self.train::<f32>(data, context),
+                Precision::F64 => self.train::<f64>(data, context),
+            })
         })
     }
 
@@ -91,10 +94,9 @@ impl KernelAdatron {
         let signs: Vec<f64> = classes.codes.iter().map(sign).collect();
         let weight = |row: usize| data.weights().map_or(1.0, |weights| weights[row]);
         let upper: Vec<f64> = (0..data.rows()).map(|row| self.c * weight(row)).collect();
-        let set = context.instruction_set();
-        let blocks = KernelBlocks::<T>::new(&self.kernel, data.features(), None, set)?;
+        let blocks = KernelBlocks::<T>::new(&self.kernel, data.features(), None, context)?;
         let segments = vec![0, data.rows()];
-        let rows = KernelRows::new(blocks, segments, Reuse::Everywhere, context.cache_bytes());
+        let rows = KernelRows::new(blocks, segments, RowCaching::All, context.cache_bytes());
         let options = adatron::Options {
             rate: self.rate,
             tol: self.options.tol,
@@ -102,13 +104,14 @@ impl KernelAdatron {
         };
         let view = rows.view(&[0], context);
         let (alpha, outcome) = adatron::solve(&view, &signs, &upper, &options, context);
+        rows.blocks().check_values()?;
         let support: Vec<(usize, f64)> =
             alpha.iter().zip(&signs).map(|(a, y)| a * y).enumerate().collect();
         Ok(TwoClass {
             data,
             classes: &classes,
             kernel: &self.kernel,
-            precision: self.options.precision,
+            precision: Precision::of::<T>(),
             offset: -support.iter().map(|(_, coefficient)| coefficient).sum::<f64>(),
             support,
             outcome,

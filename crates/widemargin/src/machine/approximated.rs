@@ -3,11 +3,10 @@
 //! The map is part of the model, which therefore predicts raw rows; a linear machine behind it
 //! approximates the kernel machine at a cost that grows with the rows alone.
 
-use super::fit::Machine;
+use super::fit::{FitInput, Machine};
 use super::model::Model;
 use super::parameters::Gamma;
 use crate::context::Context;
-use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::kernel::MapRule;
 
@@ -41,7 +40,8 @@ pub struct Approximated {
 }
 
 impl Machine for Approximated {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
+        let data = &*input.selected();
         let gamma = self.gamma.resolve(data.features());
         let map = self.rule.fit(data.features(), gamma, context)?;
         let mapped = map.transform(data.features(), context)?;

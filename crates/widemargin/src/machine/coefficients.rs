@@ -75,7 +75,7 @@ mod tests {
     use crate::Context;
     use crate::data::{Dataset, Dense, Labels, Matrix};
     use crate::kernel::Kernel;
-    use crate::machine::{Machine, Model, Scheme, Svc};
+    use crate::machine::{FitInput, Machine, Model, Scheme, Start, Svc, WarmStart};
 
     fn trained(scheme: Scheme) -> (Dataset, Model) {
         let value = |i: usize| ((i * 7919) % 101) as f64 / 50.0 - 1.0;
@@ -129,7 +129,8 @@ mod tests {
     fn a_start_at_the_optimum_needs_no_steps() {
         let (data, model) = trained(Scheme::OneVsOne);
         let svc = Svc { kernel: Kernel::Linear, ..Svc::default() };
-        let again = svc.fit_from(&data, &model, &Context::new()).unwrap();
+        let again =
+            svc.fit_from(FitInput::new(&data), Start::of(&model, &svc), &Context::new()).unwrap();
         let steps = |model: &Model| model.training.as_ref().unwrap().outcome.iterations;
         assert!(steps(&model) > 20 && steps(&again) <= 6, "{} {}", steps(&model), steps(&again));
     }

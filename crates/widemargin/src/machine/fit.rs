@@ -1,60 +1,43 @@
-//! What all machines have in common: they learn a model from a data set.
+//! What machines have in common: they learn a model from rows of a data set.
+//!
+//! [`Machine`] is what every machine can do. What only some can do is a trait of its own that a caller
+//! asks for: [`WarmStart`], [`PenaltyPath`] and [`SharedKernel`].
 
-use super::{Model, Precision, Start, Svc};
+use std::any::Any;
+use std::borrow::Cow;
+
+use super::{Model, PathStarts, Paths, Precision, Start};
 use crate::context::Context;
-use crate::data::{Dataset, Dense, Matrix};
+use crate::data::{Dataset, Dense, Labels, Matrix};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 
+/// The rows of a data set that a machine learns from.
+#[derive(Clone, Copy, Debug)]
+pub struct FitInput<'a> {
+    data: &'a Dataset,
+    rows: Option<&'a [usize]>,
+}
+
 /// A machine with its parameters set, ready to learn.
 pub trait Machine: Send + Sync {
-    /// Learns a model.
+    /// Learns a model from the rows of `input`.
+    ///
+    /// The `support_rows` of the model are rows of the whole data set, and so are the columns that
+    /// a model of a precomputed kernel expects of its queries.
     ///
     /// # Errors
     /// Bad parameters, data that does not suit the machine, or an interruption before a model
     /// existed. Running out of time or iterations is no error but a
     /// [`Status`](crate::solver::Status) of the model.
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model>;
+    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model>;
 
-    /// Learns a model, starting from the solution `start` of a related problem: the same rows (or
-    /// the same first rows) with other parameters, weights or labels.
-    ///
-    /// The optimum is that of [`fit`](Self::fit); a near start only saves time. Machines that
-    /// cannot use the start ignore it.
+    /// Learns a model from all rows of `data`.
     ///
     /// # Errors
-    /// As [`fit`](Self::fit).
-    fn fit_from(&self, data: &Dataset, start: &Model, context: &Context) -> Result<Model> {
-        let _ = start;
-        self.fit(data, context)
-    }
-
-    /// Learns from the rows of a data set named by `rows` alone, starting from the
-    /// solution `start` of a related problem over rows of the same data set, if there is one.
-    ///
-    /// The `support_rows` of the model are rows of the whole data set, and so are the columns that
-    /// a model of a precomputed kernel expects of its queries. The features are taken to have passed
-    /// [`Matrix::validate`].
-    ///
-    /// # Errors
-    /// As [`fit`](Self::fit).
-    fn fit_rows(
-        &self,
-        data: &Dataset,
-        rows: &[usize],
-        start: Option<Start<'_>>,
-        context: &Context,
-    ) -> Result<Model> {
-        let _ = start;
-        let mut part = data.select_rows(rows);
-        if self.kernel() == Some(&Kernel::Precomputed) {
-            part = part.with_features(square(data.features(), rows)?)?;
-        }
-        let mut model = self.fit(&part, context)?;
-        for row in &mut model.support_rows {
-            *row = rows[*row];
-        }
-        Ok(model)
+    /// As [`fit_with`](Self::fit_with).
+    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+        self.fit_with(FitInput::new(data), context)
     }
 
     /// The kernel it will use, if it uses one.
@@ -67,60 +50,155 @@ pub trait Machine: Send + Sync {
         Precision::default()
     }
 
-    /// Itself, if it is a classifier with a penalty: many of those can be trained together.
-    fn as_svc(&self) -> Option<&Svc> {
+    /// Training from the solution of a related problem, if the machine can.
+    fn warm_start(&self) -> Option<&dyn WarmStart> {
         None
     }
 
-    /// The same machine with another kernel, if it uses one; who trains it often can then compute
-    /// the kernel values of a data set once and give them as a precomputed kernel.
-    fn with_kernel(&self, kernel: Kernel) -> Option<Box<dyn Machine>> {
-        let _ = kernel;
+    /// Training for many penalties over one kernel matrix, if the machine can.
+    fn penalty_path(&self) -> Option<&dyn PenaltyPath> {
+        None
+    }
+
+    /// The machine with kernel values given, if it can use them.
+    fn shared_kernel(&self) -> Option<&dyn SharedKernel> {
         None
     }
 }
 
-/// The [`Machine`] whose method `learn(rows, earlier solution, context)` does the work and whose fields
-/// are named `kernel` and `options`; further methods may be given.
-macro_rules! machine_with_kernel {
-    ($machine:ident { $($more:item)? }) => {
-        impl $crate::machine::Machine for $machine {
-            fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
-                self.learn(RowsOf::all(data)?, Earlier::NONE, context)
-            }
+/// A machine that can start from the solution of a related problem.
+pub trait WarmStart: Machine {
+    /// Learns as [`fit_with`](Machine::fit_with) does, starting from `start`: a solution over rows
+    /// of the same data set with other parameters, weights or labels.
+    ///
+    /// The optimum is the same whatever the start; a near one only saves time. A model of another
+    /// machine or of other classes is no start, and the training begins as without one.
+    ///
+    /// # Errors
+    /// As [`fit_with`](Machine::fit_with).
+    fn fit_from(&self, input: FitInput<'_>, start: Start<'_>, context: &Context) -> Result<Model>;
+}
 
-            fn fit_from(&self, data: &Dataset, start: &Model, context: &Context) -> Result<Model> {
-                let start = $crate::machine::Start::of(start, &self.kernel);
-                self.learn(RowsOf::all(data)?, Earlier::new(Some(start)), context)
-            }
+/// A machine that can be trained for many penalties over one kernel matrix.
+pub trait PenaltyPath: Machine + Any {
+    /// Its own penalty C.
+    fn penalty(&self) -> f64;
 
-            fn fit_rows(
-                &self,
-                data: &Dataset,
-                rows: &[usize],
-                start: Option<$crate::machine::Start<'_>>,
-                context: &Context,
-            ) -> Result<Model> {
-                self.learn(RowsOf::some(data, rows)?, Earlier::new(start), context)
-            }
+    /// The tolerance of its optimality conditions.
+    fn tolerance(&self) -> f64;
 
-            fn kernel(&self) -> Option<&Kernel> {
-                Some(&self.kernel)
-            }
+    /// Whether `other` differs from it in its penalty alone.
+    fn differs_in_penalty_alone(&self, other: &dyn PenaltyPath) -> bool;
 
-            fn precision(&self) -> $crate::machine::Precision {
-                self.options.precision
-            }
+    /// How many kernel values, as a multiple of those among all rows of `data`, its paths over so
+    /// many penalties compute by themselves; `None` where reading a table of them is better.
+    fn values_computed(&self, penalties: usize, data: &Dataset) -> Option<f64>;
 
-            fn with_kernel(&self, kernel: Kernel) -> Option<Box<dyn $crate::machine::Machine>> {
-                Some(Box::new(Self { kernel, ..self.clone() }))
-            }
+    /// Trains this machine with each of `penalties` (ascending) in the place of its own on each of
+    /// `parts`, the rows of `data` to learn from; `held_out` are rows outside each part that will
+    /// be predicted ([`Paths::winners`]). `earlier`, of the same machine with another kernel on the
+    /// same parts, is where it starts from.
+    ///
+    /// `None` when that is not possible together: a class without rows in some part.
+    ///
+    /// # Errors
+    /// As [`Machine::fit_with`]; [`Error::Interrupted`] when it was stopped.
+    fn fit_paths<'a>(
+        &'a self,
+        penalties: &[f64],
+        data: &'a Dataset,
+        parts: &'a [Vec<usize>],
+        held_out: &[Vec<usize>],
+        earlier: Option<&PathStarts>,
+        context: &Context,
+    ) -> Result<Option<Paths<'a>>>;
+}
 
-            $($more)?
+/// A machine that can use kernel values computed by somebody else: who trains it often computes those
+/// of a data set once and gives them as a precomputed kernel.
+pub trait SharedKernel: Machine {
+    /// The same machine with another kernel.
+    fn with_kernel(&self, kernel: Kernel) -> Box<dyn Machine>;
+}
+
+impl<'a> FitInput<'a> {
+    /// All rows of a data set.
+    pub fn new(data: &'a Dataset) -> Self {
+        Self { data, rows: None }
+    }
+
+    /// The rows of a data set named by `rows`. Its features are taken to have passed
+    /// [`Matrix::validate`], which would otherwise be repeated for every subset.
+    ///
+    /// # Errors
+    /// [`Error::Empty`] for no row, [`Error::Length`] for a row that the data set does not have.
+    pub fn with_rows(data: &'a Dataset, rows: &'a [usize]) -> Result<Self> {
+        match rows.iter().max() {
+            None => Err(Error::Empty { what: "row" }),
+            Some(&last) if last >= data.rows() => {
+                Err(Error::length("rows of the data set", last + 1, data.rows()))
+            }
+            Some(_) => Ok(Self { data, rows: Some(rows) }),
         }
-    };
+    }
+
+    /// The whole data set.
+    pub fn data(&self) -> &'a Dataset {
+        self.data
+    }
+
+    /// Numbers of the rows in the data set.
+    pub fn rows(&self) -> impl Iterator<Item = usize> + Clone + use<'a> {
+        let all = 0..self.rows.map_or(self.data.rows(), <[usize]>::len);
+        let rows = self.rows;
+        all.map(move |i| rows.map_or(i, |rows| rows[i]))
+    }
+
+    /// The rows as a data set of their own.
+    pub fn selected(&self) -> Cow<'a, Dataset> {
+        match self.rows {
+            Some(rows) => Cow::Owned(self.data.select_rows(rows)),
+            None => Cow::Borrowed(self.data),
+        }
+    }
+
+    /// Learns from the rows as a data set of their own, for machines that use a `kernel` or none.
+    pub(in crate::machine) fn fit_selected(
+        &self,
+        kernel: Option<&Kernel>,
+        fit: impl FnOnce(&Dataset) -> Result<Model>,
+    ) -> Result<Model> {
+        let Some(rows) = self.rows else { return fit(self.data) };
+        let mut data = self.data.select_rows(rows);
+        if kernel == Some(&Kernel::Precomputed) {
+            data = data.with_features(square(self.data.features(), rows)?)?;
+        }
+        let mut model = fit(&data)?;
+        model.support_rows.iter_mut().for_each(|row| *row = rows[*row]);
+        Ok(model)
+    }
+
+    /// Checks that all features are finite, unless a subset was chosen from checked ones.
+    pub(in crate::machine) fn validate(&self) -> Result<()> {
+        match self.rows {
+            Some(_) => Ok(()),
+            None => self.data.features().validate(),
+        }
+    }
+
+    /// Labels of the rows.
+    pub(in crate::machine) fn labels(&self) -> Cow<'a, Labels> {
+        match self.rows {
+            Some(rows) => Cow::Owned(self.data.labels().select(rows)),
+            None => Cow::Borrowed(self.data.labels()),
+        }
+    }
+
+    /// Weight of a row of the data set.
+    pub(in crate::machine) fn weight(&self, row: usize) -> f64 {
+        self.data.weights().map_or(1.0, |weights| weights[row])
+    }
 }
-pub(in crate::machine) use machine_with_kernel;
 
 /// The rows and columns `members` of a table of kernel values.
 fn square(table: &Matrix, members: &[usize]) -> Result<Matrix> {
@@ -138,4 +216,69 @@ fn square(table: &Matrix, members: &[usize]) -> Result<Matrix> {
         values.extend(members.iter().map(|&column| row_values[column]));
     }
     Dense::new(members.len(), members.len(), values).map(Matrix::DenseF64)
+}
+
+/// A machine of dual variables that belong to training rows: it learns from any rows and any start,
+/// with any kernel.
+pub(in crate::machine) trait KernelMachine:
+    Clone + Send + Sync + 'static
+{
+    /// Learns from rows, starting from an earlier solution if there is one.
+    fn learn(
+        &self,
+        input: FitInput<'_>,
+        start: Option<Start<'_>>,
+        context: &Context,
+    ) -> Result<Model>;
+
+    /// The kernel.
+    fn kernel_mut(&mut self) -> &mut Kernel;
+
+    /// The kernel and the number format of its values.
+    fn kernel_and_precision(&self) -> (&Kernel, Precision);
+
+    /// See [`Machine::penalty_path`].
+    fn as_penalty_path(&self) -> Option<&dyn PenaltyPath> {
+        None
+    }
+}
+
+impl<M: KernelMachine> Machine for M {
+    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
+        self.learn(input, None, context)
+    }
+
+    fn kernel(&self) -> Option<&Kernel> {
+        Some(self.kernel_and_precision().0)
+    }
+
+    fn precision(&self) -> Precision {
+        self.kernel_and_precision().1
+    }
+
+    fn warm_start(&self) -> Option<&dyn WarmStart> {
+        Some(self)
+    }
+
+    fn penalty_path(&self) -> Option<&dyn PenaltyPath> {
+        self.as_penalty_path()
+    }
+
+    fn shared_kernel(&self) -> Option<&dyn SharedKernel> {
+        Some(self)
+    }
+}
+
+impl<M: KernelMachine> WarmStart for M {
+    fn fit_from(&self, input: FitInput<'_>, start: Start<'_>, context: &Context) -> Result<Model> {
+        self.learn(input, Some(start), context)
+    }
+}
+
+impl<M: KernelMachine> SharedKernel for M {
+    fn with_kernel(&self, kernel: Kernel) -> Box<dyn Machine> {
+        let mut machine = self.clone();
+        *machine.kernel_mut() = kernel;
+        Box::new(machine)
+    }
 }

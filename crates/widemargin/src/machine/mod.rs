@@ -12,6 +12,7 @@ mod kernel_expression;
 mod linear;
 mod model;
 mod multiclass;
+pub(crate) mod names;
 mod novelty;
 mod online;
 mod parameters;
@@ -29,15 +30,15 @@ pub use adatron::KernelAdatron;
 pub use approximated::Approximated;
 pub(crate) use classic::ClassicForm;
 pub use classic::{
-    Affinity, Classic, ClassicPart, Covariance, Criterion, Cut, Discriminant, Fisher,
-    GaussianMixture, Initialisation, Input, KMeans, KNearest, KernelDensity, KernelFisher,
-    KernelFisherThreshold, Metric, MixtureBayes, MixtureStart, Mixtures, Neighbours, Parzen,
-    Priors, ProbabilisticNetwork, Ridge, Search, Shrinkage, Spectral, Stop, Threshold, Weighting,
-    Width, Window, Windows,
+    Affinity, Classic, ClassicPart, Covariance, Cut, Discriminant, Fisher, FisherThreshold,
+    GaussianMixture, Initialisation, KMeans, KNearest, KernelDensity, KernelFisher,
+    KernelFisherRidge, KernelFisherThreshold, MixtureBayes, MixtureCriterion, MixtureStart,
+    MixtureStop, Mixtures, NeighbourMetric, NeighbourSearch, Neighbours, NetworkInput, Parzen,
+    Priors, ProbabilisticNetwork, Shrinkage, Spectral, Weighting, Window, WindowWidth, Windows,
 };
 pub use classification::{NuSvc, PathStarts, Paths, Svc};
 pub use codes::error_correcting_code;
-pub use fit::Machine;
+pub use fit::{FitInput, Machine, PenaltyPath, SharedKernel, WarmStart};
 pub use kernel_expression::{KernelDefaults, KernelExpression};
 pub(crate) use linear::newton_tolerance;
 pub use linear::{

@@ -59,7 +59,7 @@ impl MachineKind {
     /// Every kind, LIBSVM's first.
     pub fn all() -> impl Iterator<Item = Self> {
         let all_in_one = AllInOne::ALL.into_iter().map(Self::AllInOne);
-        let classic = Classic::ALL.into_iter().map(Self::Classic);
+        let classic = Classic::ALL.iter().copied().map(Self::Classic);
         let plain = Self::LIBSVM.into_iter().chain([Self::Svdd]).chain(all_in_one);
         plain.chain(Self::LINEAR).chain(classic)
     }

@@ -6,13 +6,12 @@
 //! Σα = 1. With a kernel of constant diagonal the two agree.
 
 use super::classification::check_nu;
-use super::fit::machine_with_kernel;
+use super::fit::{FitInput, KernelMachine};
 use super::model::{MachineKind, Model};
 use super::parameters::{Precision, SolverOptions};
-use super::training::{Expansion, Packed, RowsOf, assemble, fill_up, report_solved};
-use super::warm_start::Earlier;
+use super::training::{Expansion, TrainingRows, assemble, fill_up, in_precision, report_solved};
+use super::warm_start::{Earlier, Start};
 use crate::context::Context;
-use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::numeric::simd::Real;
@@ -56,35 +55,55 @@ impl Default for Svdd {
     }
 }
 
-impl OneClass {
-    fn learn(&self, part: RowsOf<'_>, earlier: Earlier<'_>, context: &Context) -> Result<Model> {
+impl KernelMachine for OneClass {
+    fn learn(
+        &self,
+        input: FitInput<'_>,
+        start: Option<Start<'_>>,
+        context: &Context,
+    ) -> Result<Model> {
         Describer {
             kind: MachineKind::OneClass,
             nu: self.nu,
             kernel: &self.kernel,
             options: &self.options,
-            earlier,
+            earlier: Earlier::new(start),
         }
-        .fit(&part, context)
+        .fit(&input, context)
+    }
+    fn kernel_mut(&mut self) -> &mut Kernel {
+        &mut self.kernel
+    }
+
+    fn kernel_and_precision(&self) -> (&Kernel, Precision) {
+        (&self.kernel, self.options.precision)
     }
 }
 
-machine_with_kernel!(OneClass {});
-
-impl Svdd {
-    fn learn(&self, part: RowsOf<'_>, earlier: Earlier<'_>, context: &Context) -> Result<Model> {
+impl KernelMachine for Svdd {
+    fn learn(
+        &self,
+        input: FitInput<'_>,
+        start: Option<Start<'_>>,
+        context: &Context,
+    ) -> Result<Model> {
         Describer {
             kind: MachineKind::Svdd,
             nu: self.nu,
             kernel: &self.kernel,
             options: &self.options,
-            earlier,
+            earlier: Earlier::new(start),
         }
-        .fit(&part, context)
+        .fit(&input, context)
+    }
+    fn kernel_mut(&mut self) -> &mut Kernel {
+        &mut self.kernel
+    }
+
+    fn kernel_and_precision(&self) -> (&Kernel, Precision) {
+        (&self.kernel, self.options.precision)
     }
 }
-
-machine_with_kernel!(Svdd {});
 
 struct Describer<'a> {
     kind: MachineKind,
@@ -95,24 +114,25 @@ struct Describer<'a> {
 }
 
 impl Describer<'_> {
-    fn fit(&self, part: &RowsOf<'_>, context: &Context) -> Result<Model> {
+    fn fit(&self, part: &FitInput<'_>, context: &Context) -> Result<Model> {
         check_nu(self.nu)?;
         self.kernel.validate()?;
         self.options.validate()?;
-        context.install(|| match self.options.precision {
+        part.validate()?;
+        in_precision(self.options.precision, context, |precision| match precision {
             Precision::F32 => self.fit_in::<f32>(part, context),
             Precision::F64 => self.fit_in::<f64>(part, context),
         })
     }
 
-    fn fit_in<T: Real>(&self, part: &RowsOf<'_>, context: &Context) -> Result<Model> {
+    fn fit_in<T: Real>(&self, part: &FitInput<'_>, context: &Context) -> Result<Model> {
         let weights: Vec<f64> = part.rows().map(|row| part.weight(row)).collect();
         let n = weights.len();
         let total = weights.iter().sum::<f64>();
         if total <= 0.0 {
             return Err(Error::parameter("weights", "a positive sum", total));
         }
-        let packed = Packed::<T>::whole(self.kernel, part, context)?;
+        let packed = TrainingRows::<T>::whole(self.kernel, part, context)?;
         let is_ball = self.kind == MachineKind::Svdd;
         let (linear, upper, sum) = if is_ball {
             let linear = packed.diagonal().iter().map(|d| -0.5 * d).collect();
@@ -132,6 +152,7 @@ impl Describer<'_> {
             likely: Vec::new(),
         };
         self.earlier.apply(0, part.rows(), &mut problem);
+        packed.start_on_backend(&[0], &mut problem, self.options.tol, context);
         let view = packed.rows.view(&[0], context);
         let options = self.options.for_problem(n);
         let solution = smo::solve(&view, &problem, &options, context);
@@ -148,14 +169,14 @@ impl Describer<'_> {
         let (mut model, _) = assemble(
             self.kind,
             self.kernel,
-            self.options.precision,
+            Precision::of::<T>(),
             part,
             &packed.layout,
             &[expansion],
             solution.outcome,
-            packed.spent(),
+            packed.spent()?,
             parameters,
-        );
+        )?;
         model.self_weight = if is_ball { 1.0 } else { 0.0 };
         Ok(model)
     }

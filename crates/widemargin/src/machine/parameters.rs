@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::{Classes, Label, Matrix};
 use crate::error::{Error, Result};
+use crate::numeric::simd::Real;
 
 /// Number format of kernel values; gradients are always summed in double precision.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +18,13 @@ pub enum Precision {
     F32,
     /// Double precision end to end.
     F64,
+}
+
+impl Precision {
+    /// The precision of `T`.
+    pub(in crate::machine) fn of<T: Real>() -> Self {
+        if size_of::<T>() == 4 { Self::F32 } else { Self::F64 }
+    }
 }
 
 impl fmt::Display for Precision {

@@ -15,7 +15,7 @@ use super::vote::{elect, scores};
 use crate::context::Context;
 use crate::data::{Dense, Labels, Matrix};
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, KernelBlocks, ReadyMap};
+use crate::kernel::{ExpansionTerm, Kernel, KernelBlocks, PreparedMap};
 use crate::numeric::simd::{Real, Weights, multiply};
 
 /// Rows predicted by one task.
@@ -44,7 +44,7 @@ enum Engine {
     /// The weights of a linear model.
     Linear(LinearScores),
     /// The same over features that approximate a kernel.
-    Mapped(ReadyMap, LinearScores),
+    Mapped(PreparedMap, LinearScores),
 }
 
 /// Packed support vectors and the coefficients over each run of them.
@@ -89,11 +89,14 @@ impl Model {
             _ if self.kind.is_linear() => {
                 let scores = LinearScores::new(self, context);
                 match &self.preparation.map {
-                    Some(map) => Engine::Mapped(map.ready(context.instruction_set())?, scores),
+                    Some(map) => Engine::Mapped(map.prepare(context)?, scores),
                     None => Engine::Linear(scores),
                 }
             }
-            Precision::F32 => Engine::Single(Ready::new(self, context)?),
+            Precision::F32 => match Ready::new(self, context) {
+                Err(Error::Overflow { .. }) => Engine::Double(Ready::new(self, context)?),
+                single => Engine::Single(single?),
+            },
             Precision::F64 => Engine::Double(Ready::new(self, context)?),
         })))
     }
@@ -110,14 +113,32 @@ impl Model {
 
 impl<T: Real> Ready<T> {
     fn new(model: &Model, context: &Context) -> Result<Self> {
-        let set = context.instruction_set();
         let blocks = if model.kernel == Kernel::Precomputed {
             let width = model.support_rows.iter().max().map_or(0, |&row| row + 1);
-            KernelBlocks::precomputed_columns(width, &model.support_rows, set)?
+            KernelBlocks::precomputed_columns(width, &model.support_rows)?
         } else {
-            KernelBlocks::new(&model.kernel, &model.support, None, set)?
+            KernelBlocks::new(&model.kernel, &model.support, None, context)?
         };
         Ok(Self { blocks, runs: runs(&model.functions) })
+    }
+
+    /// Adds the sums of all functions for the query rows `rows` to `out` on the backend, if it takes
+    /// them.
+    fn evaluate_on_backend(
+        &self,
+        functions: &[DecisionFunction],
+        queries: &Matrix,
+        rows: &[usize],
+        out: &mut [f64],
+    ) -> Option<Result<()>> {
+        let mut terms = Vec::new();
+        for (function, f) in functions.iter().enumerate() {
+            for part in &f.parts {
+                let (support, coefficients) = (part.support.clone(), &part.coefficients[..]);
+                terms.push(ExpansionTerm { function, support, coefficients });
+            }
+        }
+        self.blocks.evaluate(queries, rows, &terms, functions.len(), out)
     }
 
     /// Adds the sums of all functions for the query rows `rows` to `out`, `functions` values a row.
@@ -274,6 +295,21 @@ impl Predictor<'_> {
                     .into(),
             });
         }
+        let on_backend = match &*self.engine {
+            _ if weight != 0.0 => None,
+            Engine::Single(ready) => {
+                ready.evaluate_on_backend(&self.model.functions, features, rows, &mut values)
+            }
+            Engine::Double(ready) => {
+                ready.evaluate_on_backend(&self.model.functions, features, rows, &mut values)
+            }
+            _ => None,
+        };
+        if let Some(result) = on_backend {
+            result?;
+            self.subtract_offsets(&mut values);
+            return Dense::new(rows.len(), functions, values);
+        }
         let task = |scratch: &mut Scratch, (out, rows): (&mut [f64], &[usize])| {
             let Scratch { single, double, sums } = scratch;
             let to = (&mut *out, functions);
@@ -293,11 +329,7 @@ impl Predictor<'_> {
                     scores.add(&mapped, 0..rows.len(), out)?;
                 }
             }
-            for row in out.chunks_exact_mut(functions) {
-                for (value, function) in row.iter_mut().zip(&self.model.functions) {
-                    *value -= function.offset;
-                }
-            }
+            self.subtract_offsets(out);
             Ok(())
         };
         let chunk = TASK_ROWS * functions.max(1);
@@ -312,6 +344,14 @@ impl Predictor<'_> {
             }
         })?;
         Dense::new(rows.len(), functions, values)
+    }
+
+    fn subtract_offsets(&self, values: &mut [f64]) {
+        for row in values.chunks_exact_mut(self.model.outputs().max(1)) {
+            for (value, function) in row.iter_mut().zip(&self.model.functions) {
+                *value -= function.offset;
+            }
+        }
     }
 
     /// For models of neighbours: distances and training rows of the k nearest of every row.

@@ -6,13 +6,14 @@
 //! function up (0 ≤ β ≤ C) and α* pulling it down (−C ≤ β ≤ 0).
 
 use super::classification::check_nu;
-use super::fit::machine_with_kernel;
+use super::fit::{FitInput, KernelMachine};
 use super::model::{MachineKind, Model};
 use super::parameters::{Loss, Precision, SolverOptions};
-use super::training::{Expansion, Packed, RowsOf, assemble, equivalent_nu, fill_up, report_solved};
-use super::warm_start::Earlier;
+use super::training::{
+    Expansion, TrainingRows, assemble, equivalent_nu, fill_up, in_precision, report_solved,
+};
+use super::warm_start::{Earlier, Start};
 use crate::context::Context;
-use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::numeric::simd::Real;
@@ -86,8 +87,13 @@ enum Rule {
     Share { nu: f64 },
 }
 
-impl Svr {
-    fn learn(&self, part: RowsOf<'_>, earlier: Earlier<'_>, context: &Context) -> Result<Model> {
+impl KernelMachine for Svr {
+    fn learn(
+        &self,
+        input: FitInput<'_>,
+        start: Option<Start<'_>>,
+        context: &Context,
+    ) -> Result<Model> {
         if !(self.epsilon.is_finite() && self.epsilon >= 0.0) {
             return Err(Error::parameter("epsilon", "a finite number of at least 0", self.epsilon));
         }
@@ -96,45 +102,61 @@ impl Svr {
             kernel: &self.kernel,
             options: &self.options,
             c: self.c,
-            earlier: earlier.of_penalty(self.c),
+            earlier: Earlier::new(start).of_penalty(self.c),
             rule: Rule::Tube { epsilon: self.epsilon, loss: self.loss },
             parameters: vec![("epsilon".into(), self.epsilon.to_string())],
         }
-        .fit(&part, context)
+        .fit(&input, context)
+    }
+    fn kernel_mut(&mut self) -> &mut Kernel {
+        &mut self.kernel
+    }
+
+    fn kernel_and_precision(&self) -> (&Kernel, Precision) {
+        (&self.kernel, self.options.precision)
     }
 }
 
-machine_with_kernel!(Svr {});
-
-impl NuSvr {
-    fn learn(&self, part: RowsOf<'_>, earlier: Earlier<'_>, context: &Context) -> Result<Model> {
+impl KernelMachine for NuSvr {
+    fn learn(
+        &self,
+        input: FitInput<'_>,
+        start: Option<Start<'_>>,
+        context: &Context,
+    ) -> Result<Model> {
         check_nu(self.nu)?;
         Regressor {
             kind: MachineKind::NuSvr,
             kernel: &self.kernel,
             options: &self.options,
             c: self.c,
-            earlier: earlier.of_penalty(self.c),
+            earlier: Earlier::new(start).of_penalty(self.c),
             rule: Rule::Share { nu: self.nu },
             parameters: vec![("nu".into(), self.nu.to_string())],
         }
-        .fit(&part, context)
+        .fit(&input, context)
+    }
+    fn kernel_mut(&mut self) -> &mut Kernel {
+        &mut self.kernel
+    }
+
+    fn kernel_and_precision(&self) -> (&Kernel, Precision) {
+        (&self.kernel, self.options.precision)
     }
 }
 
-machine_with_kernel!(NuSvr {});
-
 impl Regressor<'_> {
-    fn fit(mut self, part: &RowsOf<'_>, context: &Context) -> Result<Model> {
+    fn fit(mut self, part: &FitInput<'_>, context: &Context) -> Result<Model> {
         if !(self.c.is_finite() && self.c > 0.0) {
             return Err(Error::parameter("c", "a finite number above 0", self.c));
         }
         self.kernel.validate()?;
         self.options.validate()?;
+        part.validate()?;
         let targets = part.labels().values()?;
         self.parameters.push(("c".into(), self.c.to_string()));
         self.parameters.push(("tol".into(), self.options.tol.to_string()));
-        context.install(|| match self.options.precision {
+        in_precision(self.options.precision, context, |precision| match precision {
             Precision::F32 => self.fit_in::<f32>(part, &targets, context),
             Precision::F64 => self.fit_in::<f64>(part, &targets, context),
         })
@@ -142,11 +164,11 @@ impl Regressor<'_> {
 
     fn fit_in<T: Real>(
         &self,
-        part: &RowsOf<'_>,
+        part: &FitInput<'_>,
         targets: &[f64],
         context: &Context,
     ) -> Result<Model> {
-        let packed = Packed::<T>::whole(self.kernel, part, context)?;
+        let packed = TrainingRows::<T>::whole(self.kernel, part, context)?;
         let n = targets.len();
         let bound: Vec<f64> = part.rows().map(|row| self.c * part.weight(row)).collect();
         let mut problem = match self.rule {
@@ -154,6 +176,7 @@ impl Regressor<'_> {
             Rule::Share { nu } => share_problem(targets, &bound, nu),
         };
         self.earlier.apply(0, part.rows().chain(part.rows()), &mut problem);
+        packed.start_on_backend(&[0, 0], &mut problem, self.options.tol, context);
         let view = packed.rows.view(&[0, 0], context);
         let options = self.options.for_problem(2 * n);
         let solution = smo::solve(&view, &problem, &options, context);
@@ -175,14 +198,14 @@ impl Regressor<'_> {
         let (model, _) = assemble(
             self.kind,
             self.kernel,
-            self.options.precision,
+            Precision::of::<T>(),
             part,
             &packed.layout,
             &[expansion],
             solution.outcome,
-            packed.spent(),
+            packed.spent()?,
             parameters,
-        );
+        )?;
         Ok(model)
     }
 }

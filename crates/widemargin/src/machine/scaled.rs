@@ -3,8 +3,9 @@
 //! The scaling is fitted on exactly the rows the machine is given, so that cross-validation and
 //! calibration never let held-out rows decide it; the model carries it and predicts raw rows.
 
-use super::fit::Machine;
+use super::fit::{FitInput, Machine, WarmStart};
 use super::model::Model;
+use super::warm_start::Start;
 use crate::context::Context;
 use crate::data::scaling::Scaler;
 use crate::data::{Dataset, Matrix};
@@ -61,19 +62,44 @@ pub struct Scaled {
 }
 
 impl Machine for Scaled {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
-        let (scaler, scaled) = context.install(|| {
-            let scaler = self.rule.fit(data.features())?;
-            let features = scaler.transform(data.features().clone())?;
-            Ok::<_, crate::Error>((scaler, data.clone().with_features(features)?))
-        })?;
-        let mut model = self.machine.fit(&scaled, context)?;
-        model.preparation.scaler = Some(scaler);
-        Ok(model)
+    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
+        self.learn(input, context, |scaled| self.machine.fit(scaled, context))
     }
 
     fn kernel(&self) -> Option<&Kernel> {
         self.machine.kernel()
+    }
+
+    fn warm_start(&self) -> Option<&dyn WarmStart> {
+        self.machine.warm_start().map(|_| self as &dyn WarmStart)
+    }
+}
+
+impl WarmStart for Scaled {
+    fn fit_from(&self, input: FitInput<'_>, start: Start<'_>, context: &Context) -> Result<Model> {
+        let Some(machine) = self.machine.warm_start() else { return self.fit_with(input, context) };
+        let fit = |scaled: &Dataset| machine.fit_from(FitInput::new(scaled), start, context);
+        self.learn(input, context, fit)
+    }
+}
+
+impl Scaled {
+    fn learn(
+        &self,
+        input: FitInput<'_>,
+        context: &Context,
+        fit: impl FnOnce(&Dataset) -> Result<Model>,
+    ) -> Result<Model> {
+        input.fit_selected(self.machine.kernel(), |data| {
+            let (scaler, scaled) = context.install(|| {
+                let scaler = self.rule.fit(data.features())?;
+                let features = scaler.transform(data.features().clone())?;
+                Ok::<_, crate::Error>((scaler, data.clone().with_features(features)?))
+            })?;
+            let mut model = fit(&scaled)?;
+            model.preparation.scaler = Some(scaler);
+            Ok(model)
+        })
     }
 }
 

@@ -1,17 +1,19 @@
 //! What every fit does around its quadratic programs: packing rows once, timing, and joining the
 //! solutions into one model.
 
-use std::borrow::Cow;
 use std::ops::Range;
 use std::time::Instant;
 
+use super::fit::FitInput;
 use super::model::{DecisionFunction, MachineKind, Model, Part, Training};
 use super::parameters::{Precision, SolverOptions};
 use super::preparation::Preparation;
 use crate::context::{Context, Event, SolvedFunction};
-use crate::data::{Csr, Dataset, Labels, Matrix};
+use crate::data::{Csr, Dataset, Matrix};
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, KernelBlocks, KernelRows, Reuse};
+use crate::kernel::{
+    DualProblem, Kernel, KernelBlocks, KernelRows, RowCaching, catch_out_of_memory,
+};
 use crate::numeric::simd::Real;
 use crate::solver::{Outcome, smo};
 
@@ -31,58 +33,33 @@ impl SolverOptions {
     }
 }
 
-/// The rows of a data set that a machine learns from.
-#[derive(Clone, Copy)]
-pub(in crate::machine) struct RowsOf<'a> {
-    pub(in crate::machine) data: &'a Dataset,
-    chosen: Option<&'a [usize]>,
-}
-
-impl<'a> RowsOf<'a> {
-    /// All rows, whose values must be finite.
-    pub(in crate::machine) fn all(data: &'a Dataset) -> Result<Self> {
-        data.features().validate()?;
-        Ok(Self { data, chosen: None })
-    }
-
-    /// The rows named by `chosen`.
-    pub(in crate::machine) fn some(data: &'a Dataset, chosen: &'a [usize]) -> Result<Self> {
-        if chosen.is_empty() {
-            return Err(Error::Empty { what: "row" });
+/// Trains in the precision asked for, on the threads of `context`. Kernel values that overflow single
+/// precision are computed in double; kernel rows that find no memory are an error.
+pub(in crate::machine) fn in_precision<R: Send>(
+    asked: Precision,
+    context: &Context,
+    train: impl Fn(Precision) -> Result<R> + Send + Sync,
+) -> Result<R> {
+    let run = || match train(asked) {
+        Err(error @ Error::Overflow { .. }) if asked == Precision::F32 => {
+            let message = format!("{error}; training goes on in double precision");
+            context.report(&Event::Warning { message });
+            train(Precision::F64)
         }
-        Ok(Self { data, chosen: Some(chosen) })
-    }
-
-    /// Their numbers in the data set.
-    pub(in crate::machine) fn rows(&self) -> impl Iterator<Item = usize> + 'a {
-        let all = 0..self.chosen.map_or(self.data.rows(), <[usize]>::len);
-        let chosen = self.chosen;
-        all.map(move |i| chosen.map_or(i, |rows| rows[i]))
-    }
-
-    /// Their labels.
-    pub(in crate::machine) fn labels(&self) -> Cow<'a, Labels> {
-        match self.chosen {
-            Some(rows) => Cow::Owned(self.data.labels().select(rows)),
-            None => Cow::Borrowed(self.data.labels()),
-        }
-    }
-
-    /// The weight of a row of the data set.
-    pub(in crate::machine) fn weight(&self, row: usize) -> f64 {
-        self.data.weights().map_or(1.0, |weights| weights[row])
-    }
+        result => result,
+    };
+    context.install(|| catch_out_of_memory(run))
 }
 
 /// The rows of a data set in segments.
-pub(in crate::machine) struct Layout {
-    /// Row of the data set behind every row of the layout.
+pub(in crate::machine) struct RowSegments {
+    /// Row of the data set behind every row of the segments.
     pub(in crate::machine) order: Vec<usize>,
-    /// Boundaries of the segments among the rows of the layout.
+    /// Boundaries of the segments.
     segments: Vec<usize>,
 }
 
-impl Layout {
+impl RowSegments {
     /// One segment per list of rows.
     pub(in crate::machine) fn new(segment_rows: &[Vec<usize>]) -> Self {
         let mut segments = vec![0];
@@ -96,7 +73,7 @@ impl Layout {
         self.segments[s]..self.segments[s + 1]
     }
 
-    /// The segment that a row of the layout is in.
+    /// The segment that a row is in.
     pub(in crate::machine) fn segment_of(&self, place: usize) -> usize {
         self.segments.partition_point(|&start| start <= place) - 1
     }
@@ -106,58 +83,108 @@ impl Layout {
         &self,
         kernel: &Kernel,
         data: &Dataset,
-        reuse: Reuse,
+        caching: RowCaching,
         context: &Context,
     ) -> Result<KernelRows<T>> {
-        let set = context.instruction_set();
-        let blocks = KernelBlocks::new(kernel, data.features(), Some(&self.order), set)?;
+        let blocks = KernelBlocks::new(kernel, data.features(), Some(&self.order), context)?;
         // Values that are there already need not be kept a second time.
-        let reuse = if *kernel == Kernel::Precomputed { Reuse::Nowhere } else { reuse };
-        Ok(KernelRows::new(blocks, self.segments.clone(), reuse, context.cache_bytes()))
+        let caching = if *kernel == Kernel::Precomputed { RowCaching::Off } else { caching };
+        Ok(KernelRows::new(blocks, self.segments.clone(), caching, context.cache_bytes()))
     }
 }
 
 /// The rows of a data set in segments, packed for the kernel.
-pub(in crate::machine) struct Packed<T: Real> {
+pub(in crate::machine) struct TrainingRows<T: Real> {
     pub(in crate::machine) rows: KernelRows<T>,
-    pub(in crate::machine) layout: Layout,
+    pub(in crate::machine) layout: RowSegments,
     started: Instant,
 }
 
-impl<T: Real> Packed<T> {
+impl<T: Real> TrainingRows<T> {
     /// Packs the given rows of `data`, one segment per list.
     pub(in crate::machine) fn new(
         kernel: &Kernel,
         data: &Dataset,
         segment_rows: &[Vec<usize>],
-        reuse: Reuse,
+        caching: RowCaching,
         context: &Context,
     ) -> Result<Self> {
         let started = Instant::now();
-        let layout = Layout::new(segment_rows);
-        let rows = layout.pack(kernel, data, reuse, context)?;
+        let layout = RowSegments::new(segment_rows);
+        let rows = layout.pack(kernel, data, caching, context)?;
         Ok(Self { rows, layout, started })
     }
 
     /// Packs the rows as one segment.
     pub(in crate::machine) fn whole(
         kernel: &Kernel,
-        part: &RowsOf<'_>,
+        part: &FitInput<'_>,
         context: &Context,
     ) -> Result<Self> {
-        Self::new(kernel, part.data, &[part.rows().collect()], Reuse::Everywhere, context)
+        Self::new(kernel, part.data(), &[part.rows().collect()], RowCaching::All, context)
     }
 
     /// What the training cost until now.
-    pub(in crate::machine) fn spent(&self) -> Spent {
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] when a kernel of the user had a value that is not finite.
+    pub(in crate::machine) fn spent(&self) -> Result<Spent> {
+        self.rows.blocks().check_values()?;
         let kernel_rows = self.rows.computed() / self.layout.order.len().max(1) as u64;
-        Spent { kernel_rows, seconds: self.started.elapsed().as_secs_f64() }
+        Ok(Spent { kernel_rows, seconds: self.started.elapsed().as_secs_f64() })
+    }
+
+    /// The solutions that the backend finds for one problem per list of segments; none where it
+    /// leaves problems to the CPU.
+    pub(in crate::machine) fn backend_solutions(
+        &self,
+        segments: &[Vec<usize>],
+        problem: impl Fn(usize) -> smo::Problem,
+        tol: f64,
+        context: &Context,
+    ) -> Vec<Vec<f64>> {
+        if !self.rows.blocks().takes_duals() {
+            return Vec::new();
+        }
+        let problems: Vec<smo::Problem> = (0..segments.len()).map(problem).collect();
+        let jobs = problems.iter().zip(segments).map(|(problem, segments)| DualProblem {
+            rows: self.rows.view(segments, context).data_rows(),
+            linear: &problem.linear,
+            lower: &problem.lower,
+            upper: &problem.upper,
+            ridge: problem.ridge.as_deref(),
+            groups: problem.groups.as_deref(),
+            start: &problem.start,
+        });
+        let jobs: Vec<DualProblem<'_>> = jobs.collect();
+        self.rows.blocks().solve_duals(&jobs, tol, context).unwrap_or_default()
+    }
+
+    /// Lets a problem over `segments` start from the solution of the backend, where it takes it.
+    pub(in crate::machine) fn start_on_backend(
+        &self,
+        segments: &[usize],
+        problem: &mut smo::Problem,
+        tol: f64,
+        context: &Context,
+    ) {
+        let solutions =
+            self.backend_solutions(&[segments.to_vec()], |_| problem.clone(), tol, context);
+        if let Some(solution) = solutions.into_iter().next() {
+            start_from(problem, solution);
+        }
     }
 
     /// Diagonal entry of every packed row.
     pub(in crate::machine) fn diagonal(&self) -> Vec<f64> {
         self.rows.blocks().diagonal().iter().map(|v| v.to_f64()).collect()
     }
+}
+
+/// Lets a problem start from a point that another solver found.
+pub(in crate::machine) fn start_from(problem: &mut smo::Problem, point: Vec<f64>) {
+    problem.start = point;
+    problem.settled = smo::Problem::NEXT_TO_BOUND;
 }
 
 /// What a training cost.
@@ -167,8 +194,7 @@ pub(in crate::machine) struct Spent {
     pub(in crate::machine) seconds: f64,
 }
 
-/// A decision function over rows of a layout: segments, ascending, and a coefficient for each of their
-/// rows.
+/// A decision function: segments, ascending, and a coefficient for each of their rows.
 pub(in crate::machine) struct Expansion {
     pub(in crate::machine) segments: Vec<usize>,
     pub(in crate::machine) coefficients: Vec<f64>,
@@ -180,13 +206,14 @@ pub(in crate::machine) fn assemble(
     kind: MachineKind,
     kernel: &Kernel,
     precision: Precision,
-    part: &RowsOf<'_>,
-    layout: &Layout,
+    part: &FitInput<'_>,
+    layout: &RowSegments,
     expansions: &[Expansion],
     outcome: Outcome,
     spent: Spent,
     parameters: Vec<(String, String)>,
-) -> (Model, Vec<usize>) {
+) -> Result<(Model, Vec<usize>)> {
+    check_solution(kernel, expansions, &outcome)?;
     let mut used = vec![false; layout.order.len()];
     for expansion in expansions {
         let mut at = 0;
@@ -230,7 +257,7 @@ pub(in crate::machine) fn assemble(
         kind,
         kernel: kernel.clone(),
         precision,
-        support: support_table(kernel, part.data, &support_rows),
+        support: support_table(kernel, part.data().features(), &support_rows),
         support_rows,
         functions,
         self_weight: 0.0,
@@ -238,7 +265,7 @@ pub(in crate::machine) fn assemble(
         calibration: None,
         classic: None,
         preparation: Preparation::default(),
-        feature_names: part.data.feature_names().map(<[String]>::to_vec),
+        feature_names: part.data().feature_names().map(<[String]>::to_vec),
         training: Some(Training {
             outcome: Outcome { kernel_rows: spent.kernel_rows, ..outcome },
             rows: part.rows().count(),
@@ -246,18 +273,36 @@ pub(in crate::machine) fn assemble(
             parameters,
         }),
     };
-    (model, per_segment)
+    Ok((model, per_segment))
+}
+
+/// A solution is called solved only if it consists of finite numbers.
+fn check_solution(kernel: &Kernel, expansions: &[Expansion], outcome: &Outcome) -> Result<()> {
+    let numbers = expansions.iter().flat_map(|e| e.coefficients.iter().chain([&e.offset]));
+    let objectives = [outcome.primal, outcome.dual];
+    let undefined = objectives
+        .iter()
+        .find(|value| value.is_nan() || outcome.status.is_solved() && value.is_infinite());
+    match numbers.chain(undefined).find(|value| !value.is_finite()) {
+        None => Ok(()),
+        Some(value) => Err(Error::Kernel {
+            kernel: kernel.name().into(),
+            expected: "a solution of finite numbers; scale the data or choose other parameters"
+                .into(),
+            found: value.to_string(),
+        }),
+    }
 }
 
 /// The support vectors; those of a precomputed kernel are known by their training rows alone, so
 /// that their table has its width but no values.
-pub(super) fn support_table(kernel: &Kernel, data: &Dataset, rows: &[usize]) -> Matrix {
+pub(super) fn support_table(kernel: &Kernel, features: &Matrix, rows: &[usize]) -> Matrix {
     if *kernel == Kernel::Precomputed {
         let starts = vec![0; rows.len() + 1];
-        let table = Csr::new(data.columns(), starts, Vec::new(), Vec::<f64>::new());
+        let table = Csr::new(features.columns(), starts, Vec::new(), Vec::<f64>::new());
         return Matrix::SparseF64(table.expect("empty rows are valid"));
     }
-    data.features().select_rows(rows)
+    features.select_rows(rows)
 }
 
 /// Tells the observer about a decision function; `bound(i)` is the largest size of coefficient i.

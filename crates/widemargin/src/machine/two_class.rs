@@ -4,6 +4,7 @@
 use std::time::Instant;
 
 use super::model::{ClassTable, DecisionFunction, MachineKind, Model, Part, Scheme, Training};
+use super::training::support_table;
 use super::{Precision, Preparation};
 use crate::data::{ClassOrder, Classes, Dataset};
 use crate::error::{Error, Result};
@@ -49,7 +50,7 @@ impl TwoClass<'_> {
             kind: MachineKind::CSvc,
             kernel: self.kernel.clone(),
             precision: self.precision,
-            support: self.data.features().select_rows(&rows),
+            support: support_table(self.kernel, self.data.features(), &rows),
             classes: Some(ClassTable {
                 names: self.classes.names.clone(),
                 scheme: Scheme::OneVsOne,

@@ -4,9 +4,9 @@
 //! moved along the equality constraints back to the sums the new problem fixes; where that is
 //! impossible the problem keeps its own start.
 
+use super::fit::Machine;
 use super::model::{Model, Scheme, Training};
 use crate::data::Label;
-use crate::kernel::Kernel;
 use crate::solver::smo;
 
 /// Relative error of a sum that rounding may leave.
@@ -33,12 +33,15 @@ pub(in crate::machine) struct Earlier<'a> {
 }
 
 impl<'a> Start<'a> {
-    /// All that a model can tell a machine with this kernel.
-    pub fn of(model: &'a Model, kernel: &Kernel) -> Self {
-        if model.kernel == *kernel { Self::Values(model) } else { Self::Support(model) }
+    /// All that a model can tell `machine`.
+    pub fn of(model: &'a Model, machine: &dyn Machine) -> Self {
+        match machine.kernel() {
+            Some(kernel) if *kernel != model.kernel => Self::Support(model),
+            _ => Self::Values(model),
+        }
     }
 
-    fn model(self) -> &'a Model {
+    pub(in crate::machine) fn model(self) -> &'a Model {
         match self {
             Self::Values(model) | Self::Scaled(model) | Self::Support(model) => model,
         }

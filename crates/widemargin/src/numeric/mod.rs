@@ -1,7 +1,9 @@
 //! Numbers: vectors of every instruction set, dense algebra, special functions and random numbers.
 
+pub(crate) mod algebra;
 mod instruction_set;
 pub(crate) mod random;
 pub mod simd;
+pub(crate) mod special;
 
 pub use instruction_set::InstructionSet;

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use crate::context::{Context, Event};
 use crate::data::{ClassOrder, Dataset};
 use crate::error::{Error, Result};
-use crate::machine::{Machine, MachineKind, Model};
+use crate::machine::{FitInput, Machine, MachineKind, Model};
 use crate::numeric::random::Generator;
 use crate::solver::Status;
 
@@ -217,7 +217,7 @@ pub(super) fn fit_part(
     rows: &[usize],
     context: &Context,
 ) -> Result<Option<Model>> {
-    let model = machine.fit_rows(data, rows, None, context)?;
+    let model = machine.fit_with(FitInput::with_rows(data, rows)?, context)?;
     let status = model.training.as_ref().map(|training| training.outcome.status);
     let whole = !matches!(status, Some(Status::Interrupted | Status::TimeLimit));
     Ok(whole.then_some(model))

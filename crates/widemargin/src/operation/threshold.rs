@@ -13,7 +13,7 @@ use crate::machine::Model;
 
 /// Which errors are limited, as a share of the rows that could be one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Limit {
+pub enum ErrorLimit {
     /// Rows of the other class that are taken for the positive one.
     FalsePositives(f64),
     /// Rows of the positive class that are missed.
@@ -22,7 +22,7 @@ pub enum Limit {
 
 /// A model with another boundary.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Moved {
+pub struct MovedThreshold {
     /// The model; it has no probabilities any more.
     pub model: Model,
     /// By how much a score must now exceed the old boundary for the positive class.
@@ -44,7 +44,7 @@ pub struct Moved {
 /// ```
 /// use widemargin::data::{Dataset, Dense, Label, Labels, Matrix};
 /// use widemargin::machine::{Fisher, Machine};
-/// use widemargin::operation::threshold::{Limit, move_threshold};
+/// use widemargin::operation::threshold::{ErrorLimit, move_threshold};
 /// use widemargin::Context;
 ///
 /// let rows = Matrix::DenseF64(Dense::new(6, 1, vec![0.0, 1.0, 2.5, 2.0, 3.0, 4.0])?);
@@ -52,7 +52,7 @@ pub struct Moved {
 /// let context = Context::new();
 /// let model = Fisher::default().fit(&data, &context)?;
 /// // No row of class 1 may be missed.
-/// let limit = Limit::FalseNegatives(0.0);
+/// let limit = ErrorLimit::FalseNegatives(0.0);
 /// let moved = move_threshold(&model, &data, &Label::Int(1), limit, &context)?;
 /// assert_eq!((moved.false_negatives, moved.false_positives), (0.0, 1.0 / 3.0));
 /// # Ok::<(), widemargin::Error>(())
@@ -61,9 +61,9 @@ pub fn move_threshold(
     model: &Model,
     data: &Dataset,
     positive: &Label,
-    limit: Limit,
+    limit: ErrorLimit,
     context: &Context,
-) -> Result<Moved> {
+) -> Result<MovedThreshold> {
     let names = match &model.classes {
         Some(table) if table.names.len() == 2 && model.functions.len() == 1 => &table.names,
         _ => {
@@ -76,7 +76,7 @@ pub fn move_threshold(
         let expected = format!("{} or {}", names[0], names[1]);
         return Err(Error::parameter("positive", expected, positive));
     };
-    let (Limit::FalsePositives(share) | Limit::FalseNegatives(share)) = limit;
+    let (ErrorLimit::FalsePositives(share) | ErrorLimit::FalseNegatives(share)) = limit;
     if !(0.0..=1.0).contains(&share) {
         return Err(Error::parameter("limit", "a share from 0 to 1", share));
     }
@@ -89,13 +89,13 @@ pub fn move_threshold(
     distinct.sort_by(|a, b| b.total_cmp(a));
     distinct.dedup();
     let allowed = |&(alarms, hits): &(f64, f64)| match limit {
-        Limit::FalsePositives(share) => alarms <= share,
-        Limit::FalseNegatives(share) => 1.0 - hits <= share + f64::EPSILON,
+        ErrorLimit::FalsePositives(share) => alarms <= share,
+        ErrorLimit::FalseNegatives(share) => 1.0 - hits <= share + f64::EPSILON,
     };
     // Both rates grow along the curve: the last point within the limit, or the first.
     let chosen = match limit {
-        Limit::FalsePositives(_) => curve.points.iter().rposition(allowed),
-        Limit::FalseNegatives(_) => curve.points.iter().position(allowed),
+        ErrorLimit::FalsePositives(_) => curve.points.iter().rposition(allowed),
+        ErrorLimit::FalseNegatives(_) => curve.points.iter().position(allowed),
     };
     let chosen = chosen.unwrap_or(0);
     let shift = between(&distinct, chosen);
@@ -103,7 +103,7 @@ pub fn move_threshold(
     moved.functions[0].offset += sign * shift;
     moved.calibration = None;
     let (false_positives, hits) = curve.points[chosen];
-    Ok(Moved { model: moved, shift, false_positives, false_negatives: 1.0 - hits, curve })
+    Ok(MovedThreshold { model: moved, shift, false_positives, false_negatives: 1.0 - hits, curve })
 }
 
 /// A number below the first `above` of descending scores and above the others.
@@ -152,14 +152,14 @@ mod tests {
             };
             (rate(false), rate(true))
         };
-        let same = |(alarms, missed): (f64, f64), moved: &Moved| {
+        let same = |(alarms, missed): (f64, f64), moved: &MovedThreshold| {
             assert!((alarms - moved.false_positives).abs() < 1e-12, "{alarms} {missed}");
             assert!((missed - moved.false_negatives).abs() < 1e-12, "{alarms} {missed}");
         };
         let mut before = f64::INFINITY;
         for share in [0.0, 0.02, 0.1, 0.5, 1.0] {
             let positive = Label::Text("ill".into());
-            let limit = Limit::FalseNegatives(share);
+            let limit = ErrorLimit::FalseNegatives(share);
             let moved = move_threshold(&model, &data, &positive, limit, &context).unwrap();
             same(rates(&moved.model), &moved);
             assert!(moved.false_negatives <= share + 1e-12 && moved.false_positives <= before);
@@ -169,7 +169,7 @@ mod tests {
             // No other threshold within the limit has fewer false positives.
             let fewer = moved.curve.points.iter().filter(|point| 1.0 - point.1 <= share + 1e-12);
             assert!(fewer.into_iter().all(|point| point.0 >= moved.false_positives));
-            let limit = Limit::FalsePositives(share);
+            let limit = ErrorLimit::FalsePositives(share);
             let moved = move_threshold(&model, &data, &positive, limit, &context).unwrap();
             same(rates(&moved.model), &moved);
             assert!(moved.false_positives <= share);
@@ -185,7 +185,7 @@ mod tests {
             let positive = Label::Text(positive.into());
             move_threshold(&model, &data, &positive, limit, &context).unwrap_err().to_string()
         };
-        assert!(fail("dead", Limit::FalsePositives(0.1)).contains("ill or well"));
-        assert!(fail("ill", Limit::FalsePositives(1.5)).contains("from 0 to 1"));
+        assert!(fail("dead", ErrorLimit::FalsePositives(0.1)).contains("ill or well"));
+        assert!(fail("ill", ErrorLimit::FalsePositives(1.5)).contains("from 0 to 1"));
     }
 }

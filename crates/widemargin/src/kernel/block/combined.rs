@@ -1,8 +1,11 @@
 //! Sums and products of kernels: the blocks of the parts, combined value by value.
+//!
+//! The parts are shared between copies, so that a sum takes other weights without packing again.
 
 use std::ops::Range;
+use std::sync::Arc;
 
-use super::{KernelBlocks, Queries};
+use super::{KernelBlocks, PackedRows, Queries, check_range};
 use crate::data::Matrix;
 use crate::error::Result;
 use crate::numeric::simd::Real;
@@ -11,98 +14,148 @@ use crate::numeric::simd::Real;
 const CHUNK: usize = 64;
 
 /// How parts combine.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Combination {
+#[derive(Clone)]
+pub(super) enum Combination<T> {
     /// Σ wᵢ Kᵢ
-    Sum,
+    Sum(Vec<T>),
     /// Π Kᵢ
     Product,
 }
 
-/// The engines of the parts.
-#[derive(Clone)]
-pub(super) struct Combined<T: Real> {
-    combination: Combination,
-    parts: Vec<(T, KernelBlocks<T>)>,
-}
-
-impl<T: Real> Combined<T> {
-    pub(super) fn new(combination: Combination, parts: Vec<(T, KernelBlocks<T>)>) -> Self {
-        Self { combination, parts }
-    }
-
-    /// Number of columns a row has to have.
-    pub(super) fn columns(&self) -> usize {
-        self.parts[0].1.columns()
-    }
-
-    fn combine(&self, total: &mut [T], part: &[T], weight: T, first: bool) {
+impl<T: Real> Combination<T> {
+    /// Combines values of part `at` with those of the parts before it.
+    fn add(&self, at: usize, total: &mut [T], part: &[T]) {
         let pairs = total.iter_mut().zip(part);
-        match (self.combination, first) {
-            (Combination::Sum, true) => pairs.for_each(|(t, &p)| *t = weight * p),
-            (Combination::Sum, false) => pairs.for_each(|(t, &p)| *t += weight * p),
-            (Combination::Product, true) => pairs.for_each(|(t, &p)| *t = p),
-            (Combination::Product, false) => pairs.for_each(|(t, &p)| *t = *t * p),
+        match self {
+            Self::Sum(weights) if at == 0 => pairs.for_each(|(t, &p)| *t = weights[0] * p),
+            Self::Sum(weights) => {
+                let weight = weights[at];
+                pairs.for_each(|(t, &p)| *t += weight * p);
+            }
+            Self::Product if at == 0 => pairs.for_each(|(t, &p)| *t = p),
+            Self::Product => pairs.for_each(|(t, &p)| *t = *t * p),
         }
     }
 
-    /// K(i, i) of the packed rows.
-    pub(super) fn diagonal(&self) -> Vec<T> {
-        let parts = self.parts.iter().map(|(weight, blocks)| (*weight, blocks.diagonal()));
-        self.combine_all(parts)
-    }
-
-    fn combine_all<'a>(&self, parts: impl Iterator<Item = (T, &'a [T])>) -> Vec<T> {
+    fn all<'a>(&self, parts: impl Iterator<Item = &'a [T]>) -> Vec<T> {
         let mut total = Vec::new();
-        for (at, (weight, values)) in parts.enumerate() {
+        for (at, values) in parts.enumerate() {
             total.resize(values.len(), T::ZERO);
-            self.combine(&mut total, values, weight, at == 0);
+            self.add(at, &mut total, values);
         }
         total
     }
+}
 
-    /// Foreign rows for every part, and their similarities with themselves.
-    pub(super) fn prepare(
+/// The packed rows of the parts.
+pub(super) struct Combined<T: Real> {
+    combination: Combination<T>,
+    parts: Vec<KernelBlocks<T>>,
+    diagonal: Vec<T>,
+}
+
+impl<T: Real> Combined<T> {
+    /// # Errors
+    /// [`Error::Overflow`](crate::Error::Overflow) when the combined values overflow.
+    pub(super) fn new(
+        combination: Combination<T>,
+        parts: Vec<KernelBlocks<T>>,
+        order: &[usize],
+    ) -> Result<Self> {
+        let name = match combination {
+            Combination::Sum(_) => "sum",
+            Combination::Product => "product",
+        };
+        let combined = Self::with_parts(combination, parts);
+        let sizes = combined.diagonal.iter().map(|value| value.to_f64().abs());
+        check_range::<T>(name, order.iter().copied().zip(sizes))?;
+        Ok(combined)
+    }
+
+    fn with_parts(combination: Combination<T>, parts: Vec<KernelBlocks<T>>) -> Self {
+        let diagonal = combination.all(parts.iter().map(KernelBlocks::diagonal));
+        Self { combination, parts, diagonal }
+    }
+}
+
+impl<T: Real> PackedRows<T> for Combined<T> {
+    fn len(&self) -> usize {
+        self.diagonal.len()
+    }
+
+    fn columns(&self) -> usize {
+        self.parts[0].columns()
+    }
+
+    fn diagonal(&self) -> &[T] {
+        &self.diagonal
+    }
+
+    fn products_per_value(&self) -> usize {
+        usize::MAX
+    }
+
+    fn gather(&self, rows: &[usize]) -> Queries<T> {
+        let parts: Vec<Queries<T>> = self.parts.iter().map(|part| part.gather(rows)).collect();
+        let diagonal = rows.iter().map(|&row| self.diagonal[row]).collect();
+        Queries::new(rows.len(), Some(diagonal), parts)
+    }
+
+    fn prepare(&self, queries: &Matrix, rows: &[usize]) -> Result<Queries<T>> {
+        let parts = self.parts.iter().map(|part| part.prepare_rows(queries, rows));
+        let parts: Vec<Queries<T>> = parts.collect::<Result<_>>()?;
+        let diagonals: Option<Vec<&[T]>> =
+            parts.iter().map(|part| part.diagonal.as_deref()).collect();
+        let diagonal = diagonals.map(|parts| self.combination.all(parts.into_iter()));
+        Ok(Queries::new(rows.len(), diagonal, parts))
+    }
+
+    fn block(
         &self,
-        matrix: &Matrix,
-        rows: &[usize],
-    ) -> Result<(Vec<Queries<T>>, Vec<T>)> {
-        let parts = self.parts.iter().map(|(_, blocks)| blocks.prepare_rows(matrix, rows));
-        let queries: Vec<Queries<T>> = parts.collect::<Result<_>>()?;
-        let own: Vec<&[T]> =
-            queries.iter().map(Queries::self_similarities).collect::<Result<_>>()?;
-        let weights = self.parts.iter().map(|(weight, _)| *weight);
-        let own = self.combine_all(weights.zip(own));
-        Ok((queries, own))
-    }
-
-    pub(super) fn gather(&self, rows: &[usize]) -> Vec<Queries<T>> {
-        self.parts.iter().map(|(_, blocks)| blocks.gather(rows)).collect()
-    }
-
-    pub(super) fn subset(&self, keep: &[usize]) -> Self {
-        let parts = self.parts.iter().map(|(weight, blocks)| (*weight, blocks.subset(keep)));
-        Self { combination: self.combination, parts: parts.collect() }
-    }
-
-    pub(super) fn product(
-        &self,
-        left: &[Queries<T>],
+        left: &Queries<T>,
         rows: Range<usize>,
         columns: Range<usize>,
         out: &mut [&mut [T]],
     ) {
+        let left: &Vec<Queries<T>> = left.packed();
+        assert_eq!(left.len(), self.parts.len(), "left rows of the same combination");
         let width = columns.len();
         let mut scratch = vec![T::ZERO; rows.len().min(CHUNK) * width];
         for (chunk, out) in out.chunks_mut(CHUNK).enumerate() {
             let first = rows.start + chunk * CHUNK;
             let rows = first..first + out.len();
-            for (at, ((weight, blocks), queries)) in self.parts.iter().zip(left).enumerate() {
-                blocks.query_block(queries, rows.clone(), columns.clone(), &mut scratch, width);
-                for (total, part) in out.iter_mut().zip(scratch.chunks(width.max(1))) {
-                    self.combine(total, part, *weight, at == 0);
+            for (at, (part, queries)) in self.parts.iter().zip(left).enumerate() {
+                part.query_block(queries, rows.clone(), columns.clone(), &mut scratch, width);
+                for (total, values) in out.iter_mut().zip(scratch.chunks(width.max(1))) {
+                    self.combination.add(at, total, values);
                 }
             }
         }
+    }
+
+    fn subset(&self, keep: &[usize]) -> Arc<dyn PackedRows<T>> {
+        let parts = self.parts.iter().map(|part| part.subset(keep)).collect();
+        Arc::new(Self::with_parts(self.combination.clone(), parts))
+    }
+
+    fn terms(&self) -> &[KernelBlocks<T>] {
+        match self.combination {
+            Combination::Sum(_) => &self.parts,
+            Combination::Product => &[],
+        }
+    }
+
+    fn reweighted(&self, weights: &[T]) -> Option<Arc<dyn PackedRows<T>>> {
+        match self.combination {
+            Combination::Sum(_) => {
+                let sum = Combination::Sum(weights.to_vec());
+                Some(Arc::new(Self::with_parts(sum, self.parts.clone())))
+            }
+            Combination::Product => None,
+        }
+    }
+
+    fn non_finite(&self) -> Option<crate::Error> {
+        self.parts.iter().find_map(|part| part.packed.non_finite())
     }
 }

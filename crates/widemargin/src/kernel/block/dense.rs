@@ -83,6 +83,11 @@ impl<T: Real> Stripes<T> {
         }
     }
 
+    /// Rows of a stripe.
+    pub(super) fn stride(&self) -> usize {
+        self.stride
+    }
+
     /// The values of stripe `p`, feature by feature.
     pub(super) fn stripe(&self, p: usize) -> &[T] {
         let length = self.stride * self.depth;
@@ -100,6 +105,18 @@ impl<T: Real> Stripes<T> {
             }
         }
         products.into_iter().map(T::from_f64).collect()
+    }
+
+    /// Σ |x| of every row.
+    pub(super) fn absolute_norms(&self) -> Vec<f64> {
+        let mut norms = vec![0.0; self.rows.div_ceil(self.stride) * self.stride];
+        for (p, norms) in norms.chunks_exact_mut(self.stride).enumerate() {
+            for values in self.stripe(p).chunks_exact(self.stride) {
+                norms.iter_mut().zip(values).for_each(|(norm, v)| *norm += v.to_f64().abs());
+            }
+        }
+        norms.truncate(self.rows);
+        norms
     }
 
     /// The rows named by `rows`, in stripes of `stride`.
@@ -234,7 +251,8 @@ impl<T: Real> DenseProduct<'_, '_, T> {
             let mut row = rows.start;
             let mut at = 0;
             while row < rows.end {
-                let count = tile_rows(rows.end.min((row / group + 1) * group) - row);
+                let left_over = rows.end.min((row / group + 1) * group) - row;
+                let count = tile_rows::<S>(left_over, group);
                 // SAFETY: `count` rows from `row` on lie in one group, the panel has `depth` places
                 // of `panel` values, and the sums of this chunk have room for its rows.
                 unsafe {
@@ -245,8 +263,10 @@ impl<T: Real> DenseProduct<'_, '_, T> {
                     let tile = Operands { left, stride: group, right, length, sums };
                     match count {
                         8 if F::TILE_ROWS == 8 => tile.sum::<F, S, 8>(lanes.end, k > 0),
-                        4 => tile.sum::<F, S, 4>(lanes.end, k > 0),
-                        2 => tile.sum::<F, S, 2>(lanes.end, k > 0),
+                        4 if S::COMMON || F::TILE_ROWS == 4 => {
+                            tile.sum::<F, S, 4>(lanes.end, k > 0);
+                        }
+                        2 if S::COMMON => tile.sum::<F, S, 2>(lanes.end, k > 0),
                         _ => tile.sum::<F, S, 1>(lanes.end, k > 0),
                     }
                     if done {
@@ -258,7 +278,13 @@ impl<T: Real> DenseProduct<'_, '_, T> {
                         let first = row - self.rows.start;
                         let out = &mut self.out[first..first + count];
                         let column = begin - self.columns.start;
-                        finish::<T, F, VECTORS>(self.transform, tile, lanes.clone(), out, column);
+                        finish::<T, F, S, VECTORS>(
+                            self.transform,
+                            tile,
+                            lanes.clone(),
+                            out,
+                            column,
+                        );
                     }
                 }
                 row += count;
@@ -272,10 +298,17 @@ impl<T: Real> DenseProduct<'_, '_, T> {
     }
 }
 
-/// The largest tile for `rows` rows.
+/// The largest tile for `rows` rows of a group.
 #[inline(always)]
-fn tile_rows(rows: usize) -> usize {
+fn tile_rows<S: Step>(rows: usize, group: usize) -> usize {
     match rows {
+        _ if !S::COMMON => {
+            if rows == group {
+                group
+            } else {
+                1
+            }
+        }
         8.. => 8,
         4.. => 4,
         2.. => 2,
@@ -308,6 +341,7 @@ impl<T: Real> Operands<T> {
         // SAFETY: passed on to the caller.
         unsafe {
             match lanes.div_ceil(Vector::<T, F>::WIDTH) {
+                _ if !S::COMMON => self.sum_vectors::<F, S, ROWS, VECTORS>(resume),
                 0 | 1 => self.sum_vectors::<F, S, ROWS, 1>(resume),
                 2 => self.sum_vectors::<F, S, ROWS, 2>(resume),
                 _ => self.sum_vectors::<F, S, ROWS, VECTORS>(resume),

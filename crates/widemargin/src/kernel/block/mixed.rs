@@ -11,6 +11,7 @@ use std::ops::Range;
 
 use super::aligned::Aligned;
 use super::dense::{Stripes, VECTORS};
+use super::pairing::Product;
 use super::sparse::SparseRows;
 use super::transform::{Tile, Transform, finish};
 use crate::numeric::simd::{Family, Lanes, Real, Task, Vector};
@@ -80,7 +81,13 @@ impl<T: Real> Task for MixedProduct<'_, '_, T> {
                         right: right_statistics.as_ptr(),
                     };
                     let column = begin - self.columns.start;
-                    finish::<T, F, VECTORS>(self.transform, tile, lanes.clone(), out, column);
+                    finish::<T, F, Product, VECTORS>(
+                        self.transform,
+                        tile,
+                        lanes.clone(),
+                        out,
+                        column,
+                    );
                 }
             }
         }

@@ -1,72 +1,64 @@
-//! The block engine: kernel values of a few rows against many, for every kernel and storage.
+//! Blocks of kernel values: a few rows against many, for every kernel and storage.
 //!
 //! Rows are packed once; a block K\[B, A\] is then computed tile by tile, the sums over features in
 //! registers and the kernel's transform applied while the tile is in the cache. A value depends on
 //! its two rows alone, and not on which is the left one, on the ranges asked for, or on the number of
-//! threads that callers split the work over. (Foreign rows that are stored sparsely run over their
-//! non-zeros where the packed ones are dense, which rounds differently from the same rows stored
-//! densely.)
+//! threads that callers split the work over. (Query rows that are stored sparsely are multiplied by
+//! their non-zeros where the packed ones are dense, which rounds differently from the same rows
+//! stored densely.)
 
 mod aligned;
+mod column_statistics;
 mod combined;
 mod custom;
 mod dense;
+mod feature_kernel;
 mod features;
-mod given;
 mod mixed;
-mod packed;
 mod pairing;
+mod precomputed;
 mod sparse;
-mod survey;
 #[cfg(test)]
 mod tests;
 mod transform;
 
+use std::any::Any;
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 use self::combined::{Combination, Combined};
-use self::custom::{Custom, CustomRows};
-use self::given::{Given, GivenRows};
-use self::packed::{Packed, PackedRows};
+use self::custom::Custom;
+use self::feature_kernel::FeatureKernel;
+use self::precomputed::Precomputed;
 use super::Kernel;
+use super::backend::{self, DualProblem, ExpansionTerm, PackedRows};
+use crate::context::Context;
 use crate::data::Matrix;
 use crate::error::{Error, Result};
 use crate::numeric::InstructionSet;
 use crate::numeric::simd::Real;
 
-/// Rows packed for one kernel; computes blocks of its matrix, single-threaded.
+/// Rows packed for one kernel; computes blocks of its matrix on the calling thread.
 #[derive(Clone)]
 pub struct KernelBlocks<T: Real> {
-    set: InstructionSet,
+    packed: Arc<dyn PackedRows<T>>,
+}
+
+/// Left rows of blocks, packed by the rows they are multiplied with.
+pub struct Queries<T> {
     rows: usize,
-    diagonal: Vec<T>,
-    source: Source<T>,
-}
-
-#[derive(Clone)]
-enum Source<T: Real> {
-    Packed(Packed<T>),
-    Given(Given<T>),
-    Custom(Custom),
-    Combined(Combined<T>),
-}
-
-/// Left rows of blocks, made ready by the engine they are multiplied with.
-pub struct Queries<T: Real> {
-    rows: usize,
-    own: Option<Vec<T>>,
-    source: QuerySource<T>,
-}
-
-enum QuerySource<T: Real> {
-    Packed(PackedRows<T>),
-    Given(GivenRows<T>),
-    Custom(CustomRows),
-    Combined(Vec<Queries<T>>),
+    diagonal: Option<Vec<T>>,
+    packed: Box<dyn Any + Send + Sync>,
 }
 
 impl<T: Real> Queries<T> {
+    /// `rows` rows in the form `packed`, and K(q, q) of each where it is known.
+    pub fn new(rows: usize, diagonal: Option<Vec<T>>, packed: impl Any + Send + Sync) -> Self {
+        Self { rows, diagonal, packed: Box::new(packed) }
+    }
+
     /// Number of rows.
     pub fn len(&self) -> usize {
         self.rows
@@ -77,134 +69,142 @@ impl<T: Real> Queries<T> {
         self.rows == 0
     }
 
+    /// The rows in the form that [`new`](Self::new) was given.
+    ///
+    /// # Panics
+    /// When they have another form, because rows of another kernel or backend packed them.
+    pub fn packed<P: Any>(&self) -> &P {
+        self.packed.downcast_ref().expect("queries packed for the same kernel and backend")
+    }
+
     /// K(q, q) of every row q.
     ///
     /// # Errors
-    /// [`Error::Kernel`] for rows of a precomputed kernel, whose tables do not hold it.
+    /// [`Error::Kernel`] for rows of a precomputed kernel, whose tables do not hold it, and when a
+    /// value is not finite.
     pub fn self_similarities(&self) -> Result<&[T]> {
-        self.own.as_deref().ok_or_else(|| Error::Kernel {
-            kernel: "precomputed".into(),
-            expected: "the similarity of every row with itself".into(),
-            found: "similarities with training rows only".into(),
-        })
+        let found = match &self.diagonal {
+            None => "similarities with training rows only".to_owned(),
+            Some(diagonal) => match diagonal.iter().position(|value| !value.is_finite()) {
+                None => return Ok(diagonal),
+                Some(row) => format!("{} in row {}; scale the data", diagonal[row], row + 1),
+            },
+        };
+        let expected = "the finite similarity of every row with itself".into();
+        Err(Error::Kernel { kernel: "K(x, x)".into(), expected, found })
     }
 }
 
+fn order_or_all<'a>(order: Option<&'a [usize]>, rows: &Matrix) -> Cow<'a, [usize]> {
+    order.map_or_else(|| Cow::Owned((0..rows.rows()).collect()), Cow::Borrowed)
+}
+
 impl<T: Real> KernelBlocks<T> {
-    /// Packs the rows of `rows` named by `order`, or all, for `kernel`.
+    /// Packs the rows of `rows` named by `order`, or all, for `kernel`, by the backend of `context`.
     ///
     /// # Errors
     /// [`Error::Parameter`] for parameters out of range; [`Error::Kernel`] when the kernel cannot
-    /// take the data: negative features under χ², a precomputed table that is not square, norms
-    /// that overflow the precision.
+    /// take the data: negative features under χ², a precomputed table that is not square;
+    /// [`Error::Overflow`] when kernel values overflow the precision.
     pub fn new(
+        kernel: &Kernel,
+        rows: &Matrix,
+        order: Option<&[usize]>,
+        context: &Context,
+    ) -> Result<Self> {
+        kernel.validate()?;
+        let set = context.instruction_set();
+        Self::pack(kernel, rows, &order_or_all(order, rows), set, Some(context))
+    }
+
+    /// As [`new`](Self::new), always by the SIMD blocks of this crate, compiled for `set`.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn on_cpu(
         kernel: &Kernel,
         rows: &Matrix,
         order: Option<&[usize]>,
         set: InstructionSet,
     ) -> Result<Self> {
         kernel.validate()?;
-        match order {
-            Some(order) => Self::build(kernel, rows, order, set),
-            None => Self::build(kernel, rows, &(0..rows.rows()).collect::<Vec<_>>(), set),
-        }
+        Self::pack(kernel, rows, &order_or_all(order, rows), set, None)
     }
 
-    fn build(kernel: &Kernel, rows: &Matrix, order: &[usize], set: InstructionSet) -> Result<Self> {
-        let part = |kernel| Self::build(kernel, rows, order, set);
-        let (source, diagonal) = match kernel {
-            Kernel::Precomputed => {
-                let given = Given::new(rows, order)?;
-                let diagonal = given.diagonal();
-                (Source::Given(given), diagonal)
-            }
-            Kernel::Custom(kernel) => {
-                let custom = Custom::new(kernel, rows, order);
-                let diagonal = custom.diagonal();
-                (Source::Custom(custom), diagonal)
-            }
+    /// Packs by the backend of `context`, if there is one and it takes the rows, else on the CPU.
+    fn pack(
+        kernel: &Kernel,
+        rows: &Matrix,
+        order: &[usize],
+        set: InstructionSet,
+        context: Option<&Context>,
+    ) -> Result<Self> {
+        if let Some(context) = context
+            && let Some(packed) = backend::pack(kernel, rows, order, context)?
+        {
+            return Ok(Self { packed });
+        }
+        let part = |kernel: &Kernel| Self::pack(kernel, rows, order, set, context);
+        let packed: Arc<dyn PackedRows<T>> = match kernel {
+            Kernel::Precomputed => Arc::new(Precomputed::new(rows, order)?),
+            Kernel::Custom(kernel) => Arc::new(Custom::new(kernel, rows, order)?),
             Kernel::Sum(terms) => {
-                let parts = terms.iter().map(|(w, kernel)| Ok((T::from_f64(*w), part(kernel)?)));
-                let combined = Combined::new(Combination::Sum, parts.collect::<Result<_>>()?);
-                let diagonal = combined.diagonal();
-                (Source::Combined(combined), diagonal)
+                let weights = terms.iter().map(|(weight, _)| T::from_f64(*weight)).collect();
+                let parts = terms.iter().map(|(_, kernel)| part(kernel)).collect::<Result<_>>()?;
+                Arc::new(Combined::new(Combination::Sum(weights), parts, order)?)
             }
             Kernel::Product(factors) => {
-                let parts = factors.iter().map(|kernel| Ok((T::ONE, part(kernel)?)));
-                let combined = Combined::new(Combination::Product, parts.collect::<Result<_>>()?);
-                let diagonal = combined.diagonal();
-                (Source::Combined(combined), diagonal)
+                let parts = factors.iter().map(part).collect::<Result<_>>()?;
+                Arc::new(Combined::new(Combination::Product, parts, order)?)
             }
-            _ => {
-                let (packed, diagonal) = Packed::new(kernel, rows, order, set)?;
-                (Source::Packed(packed), diagonal)
-            }
+            _ => Arc::new(FeatureKernel::new(kernel, rows, order, set)?),
         };
-        Ok(Self { set, rows: order.len(), diagonal, source })
+        Ok(Self { packed })
     }
 
-    /// The engine of a precomputed kernel for prediction alone: column j of its blocks is column
-    /// `columns[j]` of query tables that are at least `width` wide. It has no rows of its own to multiply and
-    /// no diagonal.
+    /// Columns of a precomputed kernel for prediction alone: column j of its blocks is column
+    /// `columns[j]` of query tables that are at least `width` wide. There are no packed rows to
+    /// [`gather`](Self::gather) and no diagonal.
     ///
     /// # Errors
     /// [`Error::Length`] when a column is outside the width.
-    pub fn precomputed_columns(
-        width: usize,
-        columns: &[usize],
-        set: InstructionSet,
-    ) -> Result<Self> {
+    pub fn precomputed_columns(width: usize, columns: &[usize]) -> Result<Self> {
         if let Some(&largest) = columns.iter().max()
             && largest >= width
         {
             return Err(Error::length("columns of a precomputed kernel", width, largest + 1));
         }
-        let source = Source::Given(Given::of_columns(width, columns));
-        Ok(Self { set, rows: columns.len(), diagonal: Vec::new(), source })
+        Ok(Self { packed: Arc::new(Precomputed::of_columns(width, columns)) })
     }
 
     /// Number of packed rows.
     pub fn len(&self) -> usize {
-        self.rows
+        self.packed.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.rows == 0
+        self.packed.is_empty()
     }
 
     /// Number of columns that query rows have to have.
     pub fn columns(&self) -> usize {
-        match &self.source {
-            Source::Packed(packed) => packed.columns(),
-            Source::Given(given) => given.columns(),
-            Source::Custom(custom) => custom.columns(),
-            Source::Combined(combined) => combined.columns(),
-        }
+        self.packed.columns()
     }
 
-    /// Whether preparing a row that is not finite fails, so that rows need not be looked at before.
+    /// Whether preparing a row that is not finite fails, so that rows need not be checked before.
     pub fn refuses_non_finite(&self) -> bool {
-        matches!(&self.source, Source::Packed(packed) if packed.refuses_non_finite())
-    }
-
-    /// The instructions it was packed for.
-    pub fn instruction_set(&self) -> InstructionSet {
-        self.set
+        self.packed.refuses_non_finite()
     }
 
     /// About how many feature products one value costs: whether values are worth keeping.
     pub fn products_per_value(&self) -> usize {
-        match &self.source {
-            Source::Packed(packed) => packed.products_per_value(),
-            Source::Given(_) => 1,
-            Source::Custom(_) | Source::Combined(_) => usize::MAX,
-        }
+        self.packed.products_per_value()
     }
 
     /// K(i, i) of every packed row, as blocks would hold it.
     pub fn diagonal(&self) -> &[T] {
-        &self.diagonal
+        self.packed.diagonal()
     }
 
     /// Writes K(`left[r]`, j) for the packed rows j in `columns` into `out[r]`.
@@ -217,27 +217,21 @@ impl<T: Real> KernelBlocks<T> {
         self.query_rows(&self.gather(left), 0..left.len(), columns, out);
     }
 
-    /// The packed rows named by `left`, ready to be the left side of blocks.
+    /// The packed rows named by `left`, as the left side of blocks.
     ///
     /// # Panics
     /// When a row does not exist.
     pub fn gather(&self, left: &[usize]) -> Queries<T> {
-        assert!(left.iter().all(|&row| row < self.rows), "rows of the engine");
-        let source = match &self.source {
-            Source::Packed(packed) => QuerySource::Packed(packed.gather(left)),
-            Source::Given(given) => QuerySource::Given(given.gather(left)),
-            Source::Custom(custom) => QuerySource::Custom(custom.gather(left)),
-            Source::Combined(combined) => QuerySource::Combined(combined.gather(left)),
-        };
-        let own = Some(left.iter().map(|&row| self.diagonal[row]).collect());
-        Queries { rows: left.len(), own, source }
+        assert!(left.iter().all(|&row| row < self.len()), "rows that were packed");
+        self.packed.gather(left)
     }
 
-    /// Rows `range` of another table, ready to be the left side of blocks.
+    /// Rows `range` of another table, as the left side of blocks.
     ///
     /// # Errors
     /// [`Error::Length`] when the table has another number of columns (fewer, for a precomputed
-    /// kernel), [`Error::Kernel`] when the kernel cannot take a row.
+    /// kernel), [`Error::Kernel`] when the kernel cannot take a row, [`Error::Overflow`] when its
+    /// values overflow the precision.
     ///
     /// # Panics
     /// When a row does not exist.
@@ -254,31 +248,7 @@ impl<T: Real> KernelBlocks<T> {
     /// When a row does not exist.
     pub fn prepare_rows(&self, queries: &Matrix, rows: &[usize]) -> Result<Queries<T>> {
         assert!(rows.iter().all(|&row| row < queries.rows()), "rows of the queries");
-        let (expected, found) = (self.columns(), queries.columns());
-        let source = match &self.source {
-            Source::Given(given) if found >= expected => {
-                let source = QuerySource::Given(given.prepare(queries, rows));
-                return Ok(Queries { rows: rows.len(), own: None, source });
-            }
-            _ if found != expected => return Err(Error::length("features", expected, found)),
-            source => source,
-        };
-        let (source, own) = match source {
-            Source::Packed(packed) => {
-                let (rows, own) = packed.prepare(queries, rows)?;
-                (QuerySource::Packed(rows), own)
-            }
-            Source::Custom(custom) => {
-                let (rows, own) = custom.prepare(queries, rows);
-                (QuerySource::Custom(rows), own)
-            }
-            Source::Combined(combined) => {
-                let (rows, own) = combined.prepare(queries, rows)?;
-                (QuerySource::Combined(rows), own)
-            }
-            Source::Given(_) => unreachable!("tables of values were dealt with"),
-        };
-        Ok(Queries { rows: rows.len(), own: Some(own), source })
+        self.packed.prepare(queries, rows)
     }
 
     /// Writes the kernel values of query rows `rows` with the packed rows `columns` into `out`, row
@@ -306,8 +276,8 @@ impl<T: Real> KernelBlocks<T> {
     /// `out[r]`.
     ///
     /// # Panics
-    /// When a row does not exist, `out` has another shape, or the queries were made ready by an
-    /// engine of another kernel or other rows.
+    /// When a row does not exist, `out` has another shape, or the queries were packed for another
+    /// kernel, other features, another instruction set or another backend.
     pub fn query_rows(
         &self,
         queries: &Queries<T>,
@@ -316,48 +286,130 @@ impl<T: Real> KernelBlocks<T> {
         out: &mut [&mut [T]],
     ) {
         assert!(
-            rows.end <= queries.rows && columns.end <= self.rows,
+            rows.end <= queries.len() && columns.end <= self.len(),
             "rows and columns that exist"
         );
         assert_eq!(rows.len(), out.len(), "one output slice per row");
         assert!(out.iter().all(|row| row.len() == columns.len()), "one place per column");
-        match (&self.source, &queries.source) {
-            (Source::Packed(packed), QuerySource::Packed(left)) => {
-                packed.product(left, rows, columns, out);
-            }
-            (Source::Given(given), QuerySource::Given(left)) => {
-                given.product(left, rows, columns, out);
-            }
-            (Source::Custom(custom), QuerySource::Custom(left)) => {
-                custom.product(left, rows, columns, out);
-            }
-            (Source::Combined(combined), QuerySource::Combined(left)) => {
-                combined.product(left, rows, columns, out);
-            }
-            _ => panic!("queries made ready by an engine of another kernel"),
-        }
+        self.packed.block(queries, rows, columns, out);
     }
 
-    /// The engine of the rows named by `keep`; its values are bit for bit the same.
+    /// The packed rows named by `keep`; their values are bit for bit the same.
     ///
     /// # Panics
     /// When a row does not exist.
     pub fn subset(&self, keep: &[usize]) -> Self {
-        assert!(keep.iter().all(|&row| row < self.rows), "rows of the engine");
-        let source = match &self.source {
-            Source::Packed(packed) => Source::Packed(packed.subset(keep)),
-            Source::Given(given) => Source::Given(given.subset(keep)),
-            Source::Custom(custom) => Source::Custom(custom.subset(keep)),
-            Source::Combined(combined) => Source::Combined(combined.subset(keep)),
-        };
-        let diagonal = keep.iter().filter_map(|&row| self.diagonal.get(row).copied()).collect();
-        Self { set: self.set, rows: keep.len(), diagonal, source }
+        assert!(keep.iter().all(|&row| row < self.len()), "rows that were packed");
+        Self { packed: self.packed.subset(keep) }
+    }
+
+    /// The kernels of a weighted sum, each packed; none for any other kernel.
+    pub fn terms(&self) -> &[Self] {
+        self.packed.terms()
+    }
+
+    /// Gives a weighted sum of kernels other weights, of which some may be 0. Nothing is packed
+    /// again, and blocks have the same bits as those of a sum that was packed with these weights.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] when the kernel is not a sum, [`Error::Length`] or [`Error::Parameter`]
+    /// when the weights do not suit it, [`Error::Overflow`] when its values then overflow.
+    pub fn reweight(&mut self, weights: &[f64]) -> Result<()> {
+        let terms = self.terms().len();
+        if terms != 0 && terms != weights.len() {
+            return Err(Error::length("weights of a sum of kernels", terms, weights.len()));
+        }
+        if let Some(weight) = weights.iter().find(|w| !(w.is_finite() && **w >= 0.0)) {
+            return Err(Error::parameter("weight", "a finite number of at least 0", weight));
+        }
+        let weights: Vec<T> = weights.iter().map(|&w| T::from_f64(w)).collect();
+        let packed = self.packed.reweighted(&weights).ok_or_else(|| Error::Kernel {
+            kernel: "combination".into(),
+            expected: "a weighted sum of kernels".into(),
+            found: "another kernel".into(),
+        })?;
+        let sizes = packed.diagonal().iter().map(|value| value.to_f64().abs());
+        check_range::<T>("sum", sizes.enumerate())?;
+        self.packed = packed;
+        Ok(())
+    }
+
+    /// Fails when a value was computed that is not a finite number, which only kernels of the user
+    /// can do: it was replaced by 0.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] naming the kernel and the value.
+    pub fn check_values(&self) -> Result<()> {
+        self.packed.non_finite().map_or(Ok(()), Err)
+    }
+
+    /// See [`PackedRows::add_products`].
+    pub(crate) fn add_products(
+        &self,
+        rows: &[usize],
+        coefficients: &[f64],
+        columns: Range<usize>,
+        sums: &mut [&mut [f64]],
+    ) -> bool {
+        self.packed.add_products(rows, coefficients, columns, sums)
+    }
+
+    /// See [`PackedRows::takes_duals`].
+    pub(crate) fn takes_duals(&self) -> bool {
+        self.packed.takes_duals()
+    }
+
+    /// See [`PackedRows::solve_duals`].
+    pub(crate) fn solve_duals(
+        &self,
+        problems: &[DualProblem<'_>],
+        tol: f64,
+        context: &Context,
+    ) -> Option<Vec<Vec<f64>>> {
+        self.packed.solve_duals(problems, tol, context)
+    }
+
+    /// See [`PackedRows::evaluate`].
+    pub(crate) fn evaluate(
+        &self,
+        queries: &Matrix,
+        rows: &[usize],
+        terms: &[ExpansionTerm<'_>],
+        functions: usize,
+        sums: &mut [f64],
+    ) -> Option<Result<()>> {
+        self.packed.evaluate(queries, rows, terms, functions, sums)
+    }
+}
+
+/// Fails when the size of kernel values, one per row, leaves no room for sums with coefficients.
+fn check_range<T: Real>(kernel: &str, sizes: impl IntoIterator<Item = (usize, f64)>) -> Result<()> {
+    /// Room above kernel values.
+    const ROOM: f64 = 1.0 / (1_u64 << 24) as f64;
+    let largest = T::MAX.to_f64() * ROOM;
+    // A size that is not a number is out of range too.
+    match sizes.into_iter().find(|(_, size)| !(*size <= largest)) {
+        Some((row, size)) => Err(Error::Overflow {
+            kernel: kernel.into(),
+            row: row + 1,
+            size,
+            precision: if size_of::<T>() == 4 { "single" } else { "double" },
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Fails when query rows do not have the columns of the packed ones.
+fn check_columns(expected: usize, queries: &Matrix) -> Result<()> {
+    match queries.columns() {
+        found if found == expected => Ok(()),
+        found => Err(Error::length("features", expected, found)),
     }
 }
 
 impl<T: Real> fmt::Debug for KernelBlocks<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "KernelBlocks({} rows, {})", self.rows, self.set)
+        write!(f, "KernelBlocks({} rows)", self.len())
     }
 }
 

@@ -18,6 +18,10 @@ pub(super) enum Pairing {
 
 /// Adds what one pair of features contributes.
 pub(super) trait Step {
+    /// Whether any transform may follow and tiles of all sizes pay for their code; else the sum is
+    /// that of a radial kernel, and tiles are of one row or a whole group.
+    const COMMON: bool = false;
+
     /// `sum` + contribution of `x` and `z`
     fn add<V: Lanes<Element: Real>>(x: V, z: V, sum: V) -> V;
 }
@@ -38,6 +42,8 @@ pub(super) struct DistanceShared;
 pub(super) struct ChiSquaredShared;
 
 impl Step for Product {
+    const COMMON: bool = true;
+
     #[inline(always)]
     fn add<V: Lanes<Element: Real>>(x: V, z: V, sum: V) -> V {
         x.mul_add(z, sum)

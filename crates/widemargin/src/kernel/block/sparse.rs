@@ -236,7 +236,7 @@ impl<T: Real> SparseProduct<'_, '_, T> {
                         let from = |offset: u32| panel.as_ptr().add(offset as usize);
                         sum_row::<T, F, S>(offsets, &left.values[range], from, to, b > 0);
                         if b + 1 == left.bands {
-                            self.finish::<F>(to, rows.start + r, column, lanes);
+                            self.finish::<F, S>(to, rows.start + r, column, lanes);
                         }
                     }
                 }
@@ -280,7 +280,7 @@ impl<T: Real> SparseProduct<'_, '_, T> {
                         panel.as_ptr().add(*places.get_unchecked(feature as usize) as usize)
                     };
                     sum_row::<T, F, S>(features, values, from, to, false);
-                    self.finish::<F>(to, row, column, lanes);
+                    self.finish::<F, S>(to, row, column, lanes);
                 }
             }
             for lane in 0..lanes {
@@ -320,7 +320,13 @@ impl<T: Real> SparseProduct<'_, '_, T> {
 
     /// Turns the sums of one left row into kernel values.
     #[inline(always)]
-    unsafe fn finish<F: Family>(&mut self, sums: *mut T, row: usize, column: usize, lanes: usize) {
+    unsafe fn finish<F: Family, S: Step>(
+        &mut self,
+        sums: *mut T,
+        row: usize,
+        column: usize,
+        lanes: usize,
+    ) {
         let tile = Tile {
             sums: sums.cast_const(),
             left: &raw const self.left_statistics[row],
@@ -330,7 +336,7 @@ impl<T: Real> SparseProduct<'_, '_, T> {
         let out = &mut self.out[at..=at];
         let column = column - self.columns.start;
         // SAFETY: one row of sums, and statistics padded to whole panels.
-        unsafe { finish::<T, F, VECTORS>(self.transform, tile, 0..lanes, out, column) }
+        unsafe { finish::<T, F, S, VECTORS>(self.transform, tile, 0..lanes, out, column) }
     }
 }
 

@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 
 use super::super::{CustomKernel, Kernel};
-use super::KernelBlocks;
+use super::dense::Shape;
+use super::{KernelBlocks, Queries};
 use crate::data::{Dense, Layout, Matrix};
 use crate::error::Error;
 use crate::numeric::InstructionSet;
@@ -116,7 +117,7 @@ fn agrees_with_double_loops<T: Real>(tolerance: f64) {
             {
                 let data = table(rows, columns, density, takes_negative(&kernel), 7);
                 let what = format!("{kernel:?} {set} {rows} x {columns} at {density}");
-                let blocks = KernelBlocks::<T>::new(&kernel, &data, None, set).unwrap();
+                let blocks = KernelBlocks::<T>::on_cpu(&kernel, &data, None, set).unwrap();
                 let values = full(&blocks);
                 for i in 0..rows {
                     let x = row(&data, i);
@@ -148,7 +149,7 @@ fn any_cut_of_a_block_has_the_same_bits() {
         for set in available() {
             for density in [1.0, 0.15] {
                 let data = table(131, 45, density, takes_negative(&kernel), 3);
-                let blocks = KernelBlocks::<f32>::new(&kernel, &data, None, set).unwrap();
+                let blocks = KernelBlocks::<f32>::on_cpu(&kernel, &data, None, set).unwrap();
                 let whole = full(&blocks);
                 let left = [3, 130, 64, 64, 0, 17, 18, 19, 20, 99, 5, 6, 7];
                 let queries = blocks.gather(&left);
@@ -172,7 +173,7 @@ fn any_cut_of_a_block_has_the_same_bits() {
 fn rows_longer_than_a_depth_block_have_the_same_bits_and_value() {
     for set in available() {
         let data = table(30, 2500, 1.0, true, 5);
-        let blocks = KernelBlocks::<f32>::new(&Kernel::Linear, &data, None, set).unwrap();
+        let blocks = KernelBlocks::<f32>::on_cpu(&Kernel::Linear, &data, None, set).unwrap();
         let values = full(&blocks);
         for i in 0..30 {
             for j in 0..30 {
@@ -190,7 +191,7 @@ fn wide_sparse_rows_agree_with_double_loops() {
         for (columns, density) in [(3000, 0.002), (3000, 0.05), (60_000, 0.001)] {
             for kernel in [Kernel::Gaussian { gamma: 0.05 }, Kernel::Laplacian { gamma: 0.02 }] {
                 let data = table(70, columns, density, true, 11);
-                let blocks = KernelBlocks::<f32>::new(&kernel, &data, None, set).unwrap();
+                let blocks = KernelBlocks::<f32>::on_cpu(&kernel, &data, None, set).unwrap();
                 let mut out = vec![0.0; 3 * 70];
                 let queries = blocks.gather(&[0, 33, 69]);
                 blocks.query_block(&queries, 0..3, 0..70, &mut out, 70);
@@ -213,8 +214,8 @@ fn storage_does_not_change_a_bit() {
             let dense = table(40, 30, density, takes_negative(&kernel), 9);
             let sparse = dense.clone().into_layout(Layout::Sparse);
             let set = InstructionSet::detect();
-            let of_dense = KernelBlocks::<f32>::new(&kernel, &dense, None, set).unwrap();
-            let of_sparse = KernelBlocks::<f32>::new(&kernel, &sparse, None, set).unwrap();
+            let of_dense = KernelBlocks::<f32>::on_cpu(&kernel, &dense, None, set).unwrap();
+            let of_sparse = KernelBlocks::<f32>::on_cpu(&kernel, &sparse, None, set).unwrap();
             assert_eq!(full(&of_dense), full(&of_sparse), "{kernel:?}");
         }
     }
@@ -227,8 +228,8 @@ fn sparse_rows_against_dense_ones_agree_with_double_loops() {
             let signed = takes_negative(&kernel);
             let data = table(61, 45, 1.0, signed, 3);
             let queries = table(9, 45, 0.2, signed, 8).into_layout(Layout::Sparse);
-            let single = KernelBlocks::<f32>::new(&kernel, &data, None, set).unwrap();
-            let double = KernelBlocks::<f64>::new(&kernel, &data, None, set).unwrap();
+            let single = KernelBlocks::<f32>::on_cpu(&kernel, &data, None, set).unwrap();
+            let double = KernelBlocks::<f64>::on_cpu(&kernel, &data, None, set).unwrap();
             let double = double.subset(&(0..61).rev().collect::<Vec<_>>());
             for columns in [0..61, 1..2, 47..50, 5..61] {
                 let width = columns.len();
@@ -258,7 +259,7 @@ fn subsets_and_orders_keep_every_bit() {
         for set in available() {
             for density in [1.0, 0.2] {
                 let data = table(90, 25, density, takes_negative(&kernel), 13);
-                let blocks = KernelBlocks::<f32>::new(&kernel, &data, None, set).unwrap();
+                let blocks = KernelBlocks::<f32>::on_cpu(&kernel, &data, None, set).unwrap();
                 let whole = full(&blocks);
                 let keep: Vec<usize> = (0..90).rev().filter(|i| i % 3 != 1).collect();
                 let subset = blocks.subset(&keep);
@@ -282,7 +283,7 @@ fn an_order_selects_rows() {
     let kernel = Kernel::Polynomial { gamma: 1.0, coef0: 0.0, degree: 2 };
     let order = [19, 3, 4];
     let set = InstructionSet::detect();
-    let blocks = KernelBlocks::<f64>::new(&kernel, &data, Some(&order), set).unwrap();
+    let blocks = KernelBlocks::<f64>::on_cpu(&kernel, &data, Some(&order), set).unwrap();
     let values = full(&blocks);
     for (i, &from_i) in order.iter().enumerate() {
         for (j, &from_j) in order.iter().enumerate() {
@@ -308,7 +309,7 @@ fn queries_agree_with_double_loops_also_where_training_rows_are_zero() {
                 }
                 let train = Matrix::DenseF64(Dense::new(61, 33, values).unwrap());
                 let test = table(19, 33, 1.0, signed, 23);
-                let blocks = KernelBlocks::<f32>::new(&kernel, &train, None, set).unwrap();
+                let blocks = KernelBlocks::<f32>::on_cpu(&kernel, &train, None, set).unwrap();
                 let queries = blocks.prepare(&test, 2..19).unwrap();
                 let own = queries.self_similarities().unwrap();
                 let mut out = vec![0.0; 17 * 61];
@@ -338,7 +339,7 @@ fn centring_keeps_the_digits_of_far_away_data() {
     let far = Matrix::DenseF64(Dense::new(40, 10, far).unwrap());
     let kernel = Kernel::Gaussian { gamma: 0.5 };
     let set = InstructionSet::detect();
-    let values = full(&KernelBlocks::<f32>::new(&kernel, &far, None, set).unwrap());
+    let values = full(&KernelBlocks::<f32>::on_cpu(&kernel, &far, None, set).unwrap());
     for i in 0..40 {
         for j in 0..40 {
             let expected = exact(&kernel, &row(&near, i), &row(&near, j));
@@ -359,7 +360,7 @@ fn precomputed_values_are_read_back() {
     let set = InstructionSet::detect();
     let order = [5, 29, 0, 7];
     let blocks =
-        KernelBlocks::<f64>::new(&Kernel::Precomputed, &matrix, Some(&order), set).unwrap();
+        KernelBlocks::<f64>::on_cpu(&Kernel::Precomputed, &matrix, Some(&order), set).unwrap();
     let found = full(&blocks);
     for (i, &from_i) in order.iter().enumerate() {
         for (j, &from_j) in order.iter().enumerate() {
@@ -367,7 +368,7 @@ fn precomputed_values_are_read_back() {
         }
     }
     let support = blocks.subset(&[1, 3]);
-    let columns = KernelBlocks::<f64>::precomputed_columns(30, &[29, 7], set).unwrap();
+    let columns = KernelBlocks::<f64>::precomputed_columns(30, &[29, 7]).unwrap();
     for blocks in [support, columns] {
         let queries = blocks.prepare(&matrix, 10..12).unwrap();
         assert!(queries.self_similarities().is_err());
@@ -376,7 +377,7 @@ fn precomputed_values_are_read_back() {
         let at = |i: usize, j: usize| values[i * 30 + j];
         assert_eq!(out, [at(10, 29), at(10, 7), at(11, 29), at(11, 7)]);
     }
-    assert!(KernelBlocks::<f64>::precomputed_columns(5, &[5], set).is_err());
+    assert!(KernelBlocks::<f64>::precomputed_columns(5, &[5]).is_err());
 }
 
 #[test]
@@ -387,19 +388,50 @@ fn unsuitable_data_is_refused() {
     };
     let negative = data(&[1.0, 2.0, 3.0, -4.0]);
     let chi = Kernel::ChiSquared { gamma: 1.0 };
-    let error = KernelBlocks::<f32>::new(&chi, &negative, None, set).unwrap_err();
+    let error = KernelBlocks::<f32>::on_cpu(&chi, &negative, None, set).unwrap_err();
     assert!(error.to_string().contains("-4 in row 2, feature 2"), "{error}");
-    let blocks = KernelBlocks::<f32>::new(&chi, &data(&[1.0, 2.0]), None, set).unwrap();
+    let blocks = KernelBlocks::<f32>::on_cpu(&chi, &data(&[1.0, 2.0]), None, set).unwrap();
     assert!(matches!(blocks.prepare(&negative, 0..2), Err(Error::Kernel { .. })));
     let narrow = Matrix::DenseF64(Dense::new(1, 1, vec![1.0]).unwrap());
     assert!(matches!(blocks.prepare(&narrow, 0..1), Err(Error::Length { .. })));
     let oblong = data(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
-    let error = KernelBlocks::<f32>::new(&Kernel::Precomputed, &oblong, None, set).unwrap_err();
+    let error = KernelBlocks::<f32>::on_cpu(&Kernel::Precomputed, &oblong, None, set).unwrap_err();
     assert!(matches!(error, Error::Kernel { .. }));
     let huge = data(&[1e30, 1.0, 2.0, 3.0]);
-    let error = KernelBlocks::<f32>::new(&Kernel::Linear, &huge, None, set).unwrap_err();
+    let error = KernelBlocks::<f32>::on_cpu(&Kernel::Linear, &huge, None, set).unwrap_err();
     assert!(error.to_string().contains("row 1"), "{error}");
-    assert!(KernelBlocks::<f64>::new(&Kernel::Linear, &huge, None, set).is_ok());
+    assert!(KernelBlocks::<f64>::on_cpu(&Kernel::Linear, &huge, None, set).is_ok());
+}
+
+#[test]
+fn queries_packed_for_other_rows_are_refused() {
+    let (data, other) = (table(20, 6, 1.0, true, 41), table(20, 5, 1.0, true, 43));
+    let sparse = table(20, 6, 0.2, true, 47);
+    let sets: Vec<InstructionSet> = available().collect();
+    let pack = |kernel: &Kernel, data: &Matrix, set: InstructionSet| {
+        KernelBlocks::<f32>::on_cpu(kernel, data, None, set).unwrap()
+    };
+    let gaussian = Kernel::Gaussian { gamma: 0.5 };
+    let blocks = pack(&gaussian, &data, sets[sets.len() - 1]);
+    let mut foreign = vec![pack(&gaussian, &other, sets[sets.len() - 1]).gather(&[0, 1])];
+    foreign.push(pack(&kernels()[8], &data, sets[0]).gather(&[0, 1]));
+    foreign.push(pack(&kernels()[9], &data, sets[0]).gather(&[0, 1]));
+    for &set in &sets {
+        let same = Shape::of::<f32>(set).group == Shape::of::<f32>(sets[sets.len() - 1]).group;
+        if !same {
+            foreign.push(pack(&gaussian, &data, set).gather(&[0, 1]));
+        }
+    }
+    let multiply = |blocks: &KernelBlocks<f32>, queries: &Queries<f32>| {
+        let product = || blocks.query_block(queries, 0..2, 0..20, &mut [0.0; 40], 20);
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(product)).is_ok()
+    };
+    for queries in &foreign {
+        assert!(!multiply(&blocks, queries));
+    }
+    let dense = blocks.gather(&[0, 1]);
+    assert!(multiply(&blocks, &dense));
+    assert!(!multiply(&pack(&gaussian, &sparse, sets[0]), &dense));
 }
 
 #[test]
@@ -407,14 +439,14 @@ fn empty_sides_are_fine() {
     let data = table(5, 3, 1.0, true, 37);
     let set = InstructionSet::detect();
     for kernel in kernels().into_iter().filter(takes_negative) {
-        let blocks = KernelBlocks::<f32>::new(&kernel, &data, Some(&[]), set).unwrap();
+        let blocks = KernelBlocks::<f32>::on_cpu(&kernel, &data, Some(&[]), set).unwrap();
         assert!(blocks.is_empty());
         let queries = blocks.prepare(&data, 0..5).unwrap();
         blocks.query_block(&queries, 0..5, 0..0, &mut [], 0);
-        let blocks = KernelBlocks::<f32>::new(&kernel, &data, None, set).unwrap();
+        let blocks = KernelBlocks::<f32>::on_cpu(&kernel, &data, None, set).unwrap();
         blocks.block(&[], 0..5, &mut []);
         let zeros = Matrix::DenseF64(Dense::new(3, 2, vec![0.0; 6]).unwrap());
-        let blocks = KernelBlocks::<f32>::new(&kernel, &zeros, None, set).unwrap();
+        let blocks = KernelBlocks::<f32>::on_cpu(&kernel, &zeros, None, set).unwrap();
         close(full(&blocks)[0][2], exact(&kernel, &[0.0; 2], &[0.0; 2]), 1e-6, "zeros");
     }
 }
@@ -436,7 +468,7 @@ proptest! {
         let at = |share: f64| (share * (rows + 1) as f64) as usize;
         let range = at(cut.0.min(cut.1))..at(cut.0.max(cut.1)).min(rows);
         for set in available() {
-            let blocks = KernelBlocks::<f32>::new(kernel, &data, None, set).unwrap();
+            let blocks = KernelBlocks::<f32>::on_cpu(kernel, &data, None, set).unwrap();
             let left: Vec<usize> = (0..rows).rev().collect();
             let mut out = vec![0.0; rows * range.len().max(1)];
             let queries = blocks.gather(&left);

@@ -9,6 +9,7 @@
 
 use std::ops::Range;
 
+use super::pairing::Step;
 use crate::numeric::InstructionSet;
 use crate::numeric::simd::{Family, Lanes, Real, Task, Vector, dispatch, math};
 
@@ -142,7 +143,7 @@ pub(super) struct Tile<T> {
 /// # Safety
 /// The tile has `out.len()` rows and the processor the instructions of `F`.
 #[inline(always)]
-pub(super) unsafe fn finish<T: Real, F: Family, const N: usize>(
+pub(super) unsafe fn finish<T: Real, F: Family, S: Step, const N: usize>(
     transform: Transform<T>,
     tile: Tile<T>,
     lanes: Range<usize>,
@@ -151,7 +152,16 @@ pub(super) unsafe fn finish<T: Real, F: Family, const N: usize>(
 ) {
     // SAFETY: passed on to the caller.
     unsafe {
-        with_value!(transform, value => finish_with::<T, F, _, N>(value, tile, lanes, out, column));
+        if S::COMMON {
+            with_value!(
+                transform,
+                value => finish_with::<T, F, _, N>(value, tile, lanes, out, column)
+            );
+        } else if let Transform::Exponential { slope, factor } = transform {
+            finish_with::<T, F, _, N>(Exponential(slope, factor), tile, lanes, out, column);
+        } else {
+            unreachable!("distances are those of radial kernels")
+        }
     }
 }
 

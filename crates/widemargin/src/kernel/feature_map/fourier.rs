@@ -55,7 +55,7 @@ fn normal_pair(generator: &mut Generator) -> [f64; 2] {
 }
 
 /// The frequencies, in turns, laid out for dense and for sparse rows.
-pub(super) struct Ready {
+pub(super) struct FourierWeights {
     outputs: usize,
     /// Input after input.
     frequencies: Vec<f32>,
@@ -64,7 +64,7 @@ pub(super) struct Ready {
     set: InstructionSet,
 }
 
-impl Ready {
+impl FourierWeights {
     pub(super) fn new(map: &FourierMap, set: InstructionSet) -> Self {
         let mut generator = Generator::new(map.seed);
         let scale = (2.0 * map.gamma).sqrt() / TAU;

@@ -16,12 +16,13 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 pub use fourier::FourierMap;
+use fourier::FourierWeights;
+use nystroem::NystroemBlocks;
 pub use nystroem::NystroemMap;
 
 use crate::context::Context;
 use crate::data::{Dense, Matrix};
 use crate::error::{Error, Result};
-use crate::numeric::InstructionSet;
 
 /// Rows mapped by one task.
 const TASK_ROWS: usize = 256;
@@ -67,19 +68,14 @@ impl MapRule {
             return Err(Error::parameter("gamma", "a finite number above 0", gamma));
         }
         features.validate()?;
-        let seed = context.seed();
         Ok(match self {
             Self::Fourier(outputs) => {
-                let inputs = features.columns();
+                let (inputs, seed) = (features.columns(), context.seed());
                 FeatureMap::Fourier(FourierMap { gamma, inputs, outputs, seed })
             }
-            Self::Nystroem(count) => FeatureMap::Nystroem(NystroemMap::fit(
-                features,
-                count,
-                gamma,
-                seed,
-                context.instruction_set(),
-            )?),
+            Self::Nystroem(count) => {
+                FeatureMap::Nystroem(NystroemMap::fit(features, count, gamma, context)?)
+            }
         })
     }
 }
@@ -137,17 +133,21 @@ impl FeatureMap {
         map.validate().map(|()| map)
     }
 
-    /// Makes the map ready for many rows.
+    /// Packs the map for many rows.
     ///
     /// # Errors
     /// [`Error::Kernel`] when the rows of a Nyström map do not suit the kernel.
-    pub fn ready(&self, set: InstructionSet) -> Result<ReadyMap> {
-        Ok(ReadyMap {
+    pub fn prepare(&self, context: &Context) -> Result<PreparedMap> {
+        Ok(PreparedMap {
             inputs: self.inputs(),
             outputs: self.outputs(),
-            engine: match self {
-                Self::Fourier(map) => Engine::Fourier(fourier::Ready::new(map, set)),
-                Self::Nystroem(map) => Engine::Nystroem(Box::new(nystroem::Ready::new(map, set)?)),
+            factors: match self {
+                Self::Fourier(map) => {
+                    Factors::Fourier(FourierWeights::new(map, context.instruction_set()))
+                }
+                Self::Nystroem(map) => {
+                    Factors::Nystroem(Box::new(NystroemBlocks::new(map, context)?))
+                }
             },
         })
     }
@@ -155,9 +155,9 @@ impl FeatureMap {
     /// The features of all rows.
     ///
     /// # Errors
-    /// As [`ReadyMap::transform`].
+    /// As [`PreparedMap::transform`].
     pub fn transform(&self, features: &Matrix, context: &Context) -> Result<Matrix> {
-        let ready = self.ready(context.instruction_set())?;
+        let ready = self.prepare(context)?;
         let mut values = vec![0.0_f32; features.rows() * self.outputs()];
         let task = |(t, out): (usize, &mut [f32])| {
             let start = t * TASK_ROWS;
@@ -175,18 +175,18 @@ impl FeatureMap {
 }
 
 /// A map with everything it multiplies with.
-pub struct ReadyMap {
+pub struct PreparedMap {
     inputs: usize,
     outputs: usize,
-    engine: Engine,
+    factors: Factors,
 }
 
-enum Engine {
-    Fourier(fourier::Ready),
-    Nystroem(Box<nystroem::Ready>),
+enum Factors {
+    Fourier(FourierWeights),
+    Nystroem(Box<NystroemBlocks>),
 }
 
-impl ReadyMap {
+impl PreparedMap {
     /// The features of some rows.
     ///
     /// # Errors
@@ -197,9 +197,9 @@ impl ReadyMap {
         }
         let mut sums = vec![0.0; rows.len() * self.outputs];
         let count = rows.len();
-        match &self.engine {
-            Engine::Fourier(ready) => ready.add(features, rows, &mut sums),
-            Engine::Nystroem(ready) => ready.add(features, rows, &mut sums)?,
+        match &self.factors {
+            Factors::Fourier(weights) => weights.add(features, rows, &mut sums),
+            Factors::Nystroem(blocks) => blocks.add(features, rows, &mut sums)?,
         }
         Dense::new(count, self.outputs, sums.into_iter().map(|v| v as f32).collect())
     }

@@ -9,6 +9,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::list;
+use crate::context::Context;
 use crate::data::{Csr, Matrix};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelBlocks};
@@ -40,14 +41,13 @@ impl NystroemMap {
         features: &Matrix,
         count: usize,
         gamma: f64,
-        seed: u64,
-        set: InstructionSet,
+        context: &Context,
     ) -> Result<Self> {
         let mut order: Vec<usize> = (0..features.rows()).collect();
-        Generator::new(seed).shuffle(&mut order);
+        Generator::new(context.seed()).shuffle(&mut order);
         order.truncate(count);
         let kernel = Kernel::Gaussian { gamma };
-        let blocks = KernelBlocks::<f64>::new(&kernel, features, Some(&order), set)?;
+        let blocks = KernelBlocks::<f64>::new(&kernel, features, Some(&order), context)?;
         let m = order.len();
         let queries = blocks.prepare(&features.select_rows(&order), 0..m)?;
         let mut matrix = vec![0.0; m * m];
@@ -140,17 +140,18 @@ fn inverse_factor(matrix: &mut [f64], m: usize) -> (Vec<usize>, Vec<f64>) {
 }
 
 /// The rows packed for the kernel, and L⁻¹ stacked.
-pub(super) struct Ready {
+pub(super) struct NystroemBlocks {
     blocks: KernelBlocks<f32>,
     inverse: Weights<f32>,
     set: InstructionSet,
 }
 
-impl Ready {
-    pub(super) fn new(map: &NystroemMap, set: InstructionSet) -> Result<Self> {
+impl NystroemBlocks {
+    pub(super) fn new(map: &NystroemMap, context: &Context) -> Result<Self> {
         let kernel = Kernel::Gaussian { gamma: map.gamma };
-        let blocks = KernelBlocks::new(&kernel, &Matrix::SparseF32(map.rows()?), None, set)?;
-        Ok(Self { blocks, inverse: Weights::new(map.outputs(), map.inverse.clone()), set })
+        let blocks = KernelBlocks::new(&kernel, &Matrix::SparseF32(map.rows()?), None, context)?;
+        let inverse = Weights::new(map.outputs(), map.inverse.clone());
+        Ok(Self { blocks, inverse, set: context.instruction_set() })
     }
 
     /// Adds the features of rows to `out`.

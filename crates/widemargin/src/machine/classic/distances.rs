@@ -15,7 +15,7 @@ use crate::numeric::simd::Real;
 /// Share of non-zeros from which rows are centred; below, the engine multiplies non-zeros only.
 const DENSE_FROM: f64 = 0.5;
 
-/// Rows whose distances are asked for.
+/// Rows to measure distances to.
 pub(super) struct Distances<T: Real> {
     blocks: KernelBlocks<T>,
     origin: Option<Vec<f64>>,
@@ -36,8 +36,7 @@ impl<T: Real> Distances<T> {
     pub(super) fn new(rows: &Matrix, context: &Context) -> Result<Self> {
         let origin = (rows.density() >= DENSE_FROM).then(|| column_means(rows));
         let (centred, norms) = moved(rows, 0..rows.rows(), origin.as_deref())?;
-        let set = context.instruction_set();
-        let blocks = KernelBlocks::new(&Kernel::Linear, &centred, None, set)?;
+        let blocks = KernelBlocks::new(&Kernel::Linear, &centred, None, context)?;
         Ok(Self { blocks, origin, norms })
     }
 

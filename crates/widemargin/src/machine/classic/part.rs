@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Covariance, Input, Search, Weighting, Window};
+use super::{Covariance, NeighbourSearch, NetworkInput, Weighting, Window};
 use crate::machine::{DecisionFunction, MachineKind, Model};
 
 /// The part of a model that only its classical machine understands.
@@ -64,7 +64,7 @@ pub struct Neighbours {
     /// What a vote counts.
     pub weighting: Weighting,
     /// How they are found.
-    pub search: Search,
+    pub search: NeighbourSearch,
     /// Class or cluster (from 0), or value of every row.
     pub targets: Vec<f64>,
     /// L⁻¹ of the covariance L Lᵀ whose distance is used, row by row; empty for Euclid's.
@@ -77,7 +77,7 @@ pub struct Windows {
     /// Their shape.
     pub window: Window,
     /// What is done to rows first.
-    pub input: Input,
+    pub input: NetworkInput,
     /// Width of every class, or one.
     pub widths: Vec<f64>,
     /// ln P of every class; a single 0 without classes.
@@ -111,14 +111,14 @@ pub(crate) enum ClassicForm {
         /// As there.
         weighting: Weighting,
         /// As there.
-        search: Search,
+        search: NeighbourSearch,
     },
     /// See [`Windows`].
     Windows {
         /// As there.
         window: Window,
         /// As there.
-        input: Input,
+        input: NetworkInput,
     },
     /// Nothing beside the centres.
     Centres,

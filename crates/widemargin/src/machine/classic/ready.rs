@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::data::Matrix;
 use crate::error::Result;
 use crate::machine::Model;
-use crate::solver::algebra::{dot, squared_distance};
+use crate::numeric::algebra::{dot, squared_distance};
 
 /// Distances and rows of the nearest rows of a query, nearest first.
 pub(in super::super) type Nearest = Vec<(f64, usize)>;

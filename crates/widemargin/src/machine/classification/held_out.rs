@@ -8,7 +8,7 @@
 use super::Task;
 use crate::data::Dense;
 use crate::machine::model::Scheme;
-use crate::machine::training::Layout;
+use crate::machine::training::RowSegments;
 use crate::solver::smo::Solution;
 
 /// Rows outside one part that are to be answered, by the segment of their class.
@@ -22,7 +22,7 @@ pub(super) struct HeldOut {
 impl HeldOut {
     /// The rows of `asked` that have no weight in the part; `place` gives places in the layout.
     pub(super) fn new(
-        layout: &Layout,
+        layout: &RowSegments,
         segments: usize,
         place: &[Option<usize>],
         asked: &[usize],
@@ -39,7 +39,12 @@ impl HeldOut {
     }
 
     /// Decision values that a solution of `task` gives, segment by segment.
-    pub(super) fn values(&self, task: &Task, layout: &Layout, solution: &Solution) -> Vec<f64> {
+    pub(super) fn values(
+        &self,
+        task: &Task,
+        layout: &RowSegments,
+        solution: &Solution,
+    ) -> Vec<f64> {
         let offset = solution.multipliers[0];
         let mut start = 0;
         let mut values = Vec::with_capacity(self.count(task));

@@ -14,16 +14,17 @@ use rayon::prelude::*;
 pub use self::path::{PathStarts, Paths};
 
 use crate::context::{Context, Event};
-use crate::data::{ClassOrder, Classes, Dataset};
+use crate::data::{ClassOrder, Classes};
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, Reuse};
-use crate::machine::fit::machine_with_kernel;
+use crate::kernel::{Kernel, RowCaching};
+use crate::machine::fit::{FitInput, KernelMachine, PenaltyPath};
 use crate::machine::model::{ClassTable, MachineKind, Model, Scheme};
 use crate::machine::parameters::{ClassWeights, Loss, Precision, SolverOptions};
 use crate::machine::training::{
-    Expansion, Layout, Packed, RowsOf, Spent, assemble, equivalent_nu, fill_up, report_solved,
+    Expansion, RowSegments, Spent, TrainingRows, assemble, equivalent_nu, fill_up, in_precision,
+    report_solved, start_from,
 };
-use crate::machine::warm_start::Earlier;
+use crate::machine::warm_start::{Earlier, Start};
 use crate::numeric::simd::Real;
 use crate::solver::{Outcome, smo};
 
@@ -131,14 +132,15 @@ enum Rule {
 type Task = Vec<(usize, f64)>;
 
 impl Svc {
-    fn learn(&self, part: RowsOf<'_>, earlier: Earlier<'_>, context: &Context) -> Result<Model> {
-        self.classifier(&part, earlier)?.fit(&part, context)
-    }
-
-    fn classifier<'a>(&'a self, part: &RowsOf<'_>, earlier: Earlier<'a>) -> Result<Classifier<'a>> {
+    fn classifier<'a>(
+        &'a self,
+        part: &FitInput<'_>,
+        earlier: Earlier<'a>,
+    ) -> Result<Classifier<'a>> {
         if !(self.c.is_finite() && self.c > 0.0) {
             return Err(Error::parameter("c", "a finite number above 0", self.c));
         }
+        part.validate()?;
         let classes = part.labels().classes(self.class_order)?;
         let loss = match self.loss {
             Loss::Hinge => "hinge",
@@ -158,32 +160,60 @@ impl Svc {
     }
 }
 
-machine_with_kernel!(Svc {
-    fn as_svc(&self) -> Option<&Svc> {
+impl KernelMachine for Svc {
+    fn learn(
+        &self,
+        input: FitInput<'_>,
+        start: Option<Start<'_>>,
+        context: &Context,
+    ) -> Result<Model> {
+        self.classifier(&input, Earlier::new(start))?.fit(&input, context)
+    }
+
+    fn kernel_mut(&mut self) -> &mut Kernel {
+        &mut self.kernel
+    }
+
+    fn kernel_and_precision(&self) -> (&Kernel, Precision) {
+        (&self.kernel, self.options.precision)
+    }
+
+    fn as_penalty_path(&self) -> Option<&dyn PenaltyPath> {
         Some(self)
     }
-});
+}
 
-impl NuSvc {
-    fn learn(&self, part: RowsOf<'_>, earlier: Earlier<'_>, context: &Context) -> Result<Model> {
+impl KernelMachine for NuSvc {
+    fn learn(
+        &self,
+        input: FitInput<'_>,
+        start: Option<Start<'_>>,
+        context: &Context,
+    ) -> Result<Model> {
         check_nu(self.nu)?;
-        let classes = part.labels().classes(self.class_order)?;
+        input.validate()?;
+        let classes = input.labels().classes(self.class_order)?;
         Classifier {
             kind: MachineKind::NuSvc,
             kernel: &self.kernel,
             scheme: &self.scheme,
             options: &self.options,
-            weights: row_weights(&part, &classes, &self.class_weights)?,
-            earlier: earlier.of_classes(&classes.names, &self.scheme),
+            weights: row_weights(&input, &classes, &self.class_weights)?,
+            earlier: Earlier::new(start).of_classes(&classes.names, &self.scheme),
             classes,
             rule: Rule::Share { nu: self.nu },
             parameters: vec![("nu".into(), self.nu.to_string())],
         }
-        .fit(&part, context)
+        .fit(&input, context)
+    }
+    fn kernel_mut(&mut self) -> &mut Kernel {
+        &mut self.kernel
+    }
+
+    fn kernel_and_precision(&self) -> (&Kernel, Precision) {
+        (&self.kernel, self.options.precision)
     }
 }
-
-machine_with_kernel!(NuSvc {});
 
 /// Checks that ν is in (0, 1].
 pub(in crate::machine) fn check_nu(nu: f64) -> Result<()> {
@@ -195,9 +225,13 @@ pub(in crate::machine) fn check_nu(nu: f64) -> Result<()> {
 }
 
 /// The weight of every row of the data set, 0 for those left out.
-fn row_weights(part: &RowsOf<'_>, classes: &Classes, by_class: &ClassWeights) -> Result<Vec<f64>> {
+fn row_weights(
+    part: &FitInput<'_>,
+    classes: &Classes,
+    by_class: &ClassWeights,
+) -> Result<Vec<f64>> {
     let factors = by_class.resolve(classes)?;
-    let mut weights = vec![0.0; part.data.rows()];
+    let mut weights = vec![0.0; part.data().rows()];
     for (row, &code) in part.rows().zip(&classes.codes) {
         weights[row] = part.weight(row) * factors[code as usize];
     }
@@ -205,9 +239,9 @@ fn row_weights(part: &RowsOf<'_>, classes: &Classes, by_class: &ClassWeights) ->
 }
 
 impl Classifier<'_> {
-    fn fit(self, part: &RowsOf<'_>, context: &Context) -> Result<Model> {
+    fn fit(self, part: &FitInput<'_>, context: &Context) -> Result<Model> {
         self.check()?;
-        context.install(|| match self.options.precision {
+        in_precision(self.options.precision, context, |precision| match precision {
             Precision::F32 => self.fit_in::<f32>(part, context),
             Precision::F64 => self.fit_in::<f64>(part, context),
         })
@@ -235,14 +269,23 @@ impl Classifier<'_> {
         by_class
     }
 
-    fn fit_in<T: Real>(&self, part: &RowsOf<'_>, context: &Context) -> Result<Model> {
+    fn fit_in<T: Real>(&self, part: &FitInput<'_>, context: &Context) -> Result<Model> {
         let tasks = self.tasks()?;
         let rows = self.class_rows(part.rows());
         self.check_weights(&rows, &tasks)?;
-        let packed = Packed::<T>::new(self.kernel, part.data, &rows, self.reuse(), context)?;
+        let packed =
+            TrainingRows::<T>::new(self.kernel, part.data(), &rows, self.caching(), context)?;
         context.report(&Event::Stage { name: "two-class problems", total: tasks.len() });
+        let segments: Vec<Vec<usize>> =
+            tasks.iter().map(|task| task.iter().map(|&(s, _)| s).collect()).collect();
+        let problem = |index: usize| self.problem(&packed, index, &tasks[index]);
+        let starts = packed.backend_solutions(&segments, problem, self.options.tol, context);
         let solve = |(index, task): (usize, &Task)| {
-            let solved = self.solve(&packed, index, task, context);
+            let mut problem = problem(index);
+            if let Some(start) = starts.get(index) {
+                start_from(&mut problem, start.clone());
+            }
+            let solved = self.solve(&packed, index, task, &problem, context);
             context.report(&Event::StageStep { name: "two-class problems" });
             solved
         };
@@ -253,42 +296,44 @@ impl Classifier<'_> {
         };
         let (expansions, outcomes): (Vec<_>, Vec<_>) = solved.into_iter().unzip();
         let outcome = outcomes.into_iter().reduce(Outcome::join).ok_or(Error::Interrupted)?;
-        Ok(self.model(part, &packed.layout, &expansions, outcome, packed.spent()))
+        let precision = Precision::of::<T>();
+        self.model(part, precision, &packed.layout, &expansions, outcome, packed.spent()?)
     }
 
     /// Which parts of kernel rows several tasks need.
-    fn reuse(&self) -> Reuse {
+    fn caching(&self) -> RowCaching {
         match self.scheme {
-            Scheme::OneVsOne | Scheme::Dag => Reuse::WithinSegment,
-            Scheme::OneVsRest | Scheme::ErrorCorrecting(_) => Reuse::Everywhere,
+            Scheme::OneVsOne | Scheme::Dag => RowCaching::OwnSegment,
+            Scheme::OneVsRest | Scheme::ErrorCorrecting(_) => RowCaching::All,
         }
     }
 
     /// The model of the decision functions of all tasks.
     fn model(
         &self,
-        part: &RowsOf<'_>,
-        layout: &Layout,
+        part: &FitInput<'_>,
+        precision: Precision,
+        layout: &RowSegments,
         expansions: &[Expansion],
         outcome: Outcome,
         spent: Spent,
-    ) -> Model {
+    ) -> Result<Model> {
         let mut parameters = self.parameters.clone();
         parameters.push(("tol".into(), self.options.tol.to_string()));
         let (mut model, support) = assemble(
             self.kind,
             self.kernel,
-            self.options.precision,
+            precision,
             part,
             layout,
             expansions,
             outcome,
             spent,
             parameters,
-        );
+        )?;
         let names = self.classes.names.clone();
         model.classes = Some(ClassTable { names, scheme: self.scheme.clone(), support });
-        model
+        Ok(model)
     }
 
     /// The two-class problems of the scheme.
@@ -339,15 +384,13 @@ impl Classifier<'_> {
         Ok(())
     }
 
-    fn solve<T: Real>(
+    /// The quadratic program of a task.
+    fn problem<T: Real>(
         &self,
-        packed: &Packed<T>,
+        packed: &TrainingRows<T>,
         index: usize,
         task: &Task,
-        context: &Context,
-    ) -> (Expansion, Outcome) {
-        let segments: Vec<usize> = task.iter().map(|&(s, _)| s).collect();
-        let view = packed.rows.view(&segments, context);
+    ) -> smo::Problem {
         let signed_rows = || {
             task.iter().flat_map(|&(s, sign)| packed.layout.segment(s).map(move |row| (row, sign)))
         };
@@ -360,8 +403,22 @@ impl Classifier<'_> {
         };
         let rows = signed_rows().map(|(row, _)| packed.layout.order[row]);
         self.earlier.apply(index, rows, &mut problem);
-        let options = self.options.for_problem(signs.len());
-        let solution = smo::solve(&view, &problem, &options, context);
+        problem
+    }
+
+    fn solve<T: Real>(
+        &self,
+        packed: &TrainingRows<T>,
+        index: usize,
+        task: &Task,
+        problem: &smo::Problem,
+        context: &Context,
+    ) -> (Expansion, Outcome) {
+        let segments: Vec<usize> = task.iter().map(|&(s, _)| s).collect();
+        let view = packed.rows.view(&segments, context);
+        let variables = problem.linear.len();
+        let options = self.options.for_problem(variables);
+        let solution = smo::solve(&view, problem, &options, context);
         let mut outcome = solution.outcome;
         let mut scale = 1.0;
         let (coefficients, offset) = match self.rule {
@@ -382,7 +439,7 @@ impl Classifier<'_> {
         let bound = |i: usize| scale * problem.upper[i].max(-problem.lower[i]);
         let determined = match self.rule {
             Rule::Penalty { .. } => {
-                let bounds: Vec<f64> = (0..signs.len()).map(bound).collect();
+                let bounds: Vec<f64> = (0..variables).map(bound).collect();
                 equivalent_nu(&expansion, &bounds)
             }
             Rule::Share { .. } => Some(("C", scale)),

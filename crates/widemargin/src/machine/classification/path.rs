@@ -3,8 +3,9 @@
 //! Every two-class problem is solved for all parts and penalties over one matrix of kernel values, of
 //! which the rows in use stay in the processor's cache; rows outside a part have an empty box. A
 //! problem starts from where its neighbours suggest ([`Known`]). The optimum is that of
-//! [`Machine::fit_rows`](crate::machine::Machine::fit_rows), whatever the start.
+//! [`Machine::fit_with`](crate::machine::Machine::fit_with), whatever the start.
 
+use std::any::Any;
 use std::time::Instant;
 
 use rayon::prelude::*;
@@ -16,9 +17,10 @@ use crate::context::Context;
 use crate::data::{Dataset, Dense};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelRows, MatrixRows, fill_table};
+use crate::machine::fit::{FitInput, PenaltyPath};
 use crate::machine::model::Model;
 use crate::machine::parameters::Precision;
-use crate::machine::training::{Expansion, Layout, RowsOf, Spent};
+use crate::machine::training::{Expansion, RowSegments, Spent, in_precision};
 use crate::machine::warm_start::Earlier;
 use crate::numeric::simd::Real;
 use crate::solver::smo::{self, FetchedRows, PathRows, PathSolver, Solution, WholeMatrix};
@@ -54,7 +56,8 @@ pub struct Paths<'a> {
     held_out: Vec<HeldOut>,
     classifiers: Vec<Classifier<'a>>,
     penalties: Vec<f64>,
-    layout: Layout,
+    layout: RowSegments,
+    precision: Precision,
     tasks: Vec<Task>,
     solutions: Solutions,
 }
@@ -109,14 +112,27 @@ impl Solved {
     }
 }
 
-impl Svc {
-    /// How many kernel values, as a multiple of those among all rows of `data`, its paths over so
-    /// many penalties compute by themselves; `None` where they would rather read a table.
-    pub fn values_computed(&self, penalties: usize, data: &Dataset) -> Option<f64> {
+impl PenaltyPath for Svc {
+    fn penalty(&self) -> f64 {
+        self.c
+    }
+
+    fn tolerance(&self) -> f64 {
+        self.options.tol
+    }
+
+    fn differs_in_penalty_alone(&self, other: &dyn PenaltyPath) -> bool {
+        let other: &dyn Any = other;
+        other
+            .downcast_ref::<Self>()
+            .is_some_and(|other| *self == Self { c: self.c, ..other.clone() })
+    }
+
+    fn values_computed(&self, penalties: usize, data: &Dataset) -> Option<f64> {
         if penalties < Paths::MANY_PENALTIES {
             return Some(0.0);
         }
-        let classifier = self.classifier(&RowsOf::all(data).ok()?, Earlier::NONE).ok()?;
+        let classifier = self.classifier(&FitInput::new(data), Earlier::NONE).ok()?;
         let rows = classifier.class_rows(0..data.rows());
         let sizes = classifier
             .tasks()
@@ -127,17 +143,7 @@ impl Svc {
         sizes.map(|size| (size <= LARGEST_COMPUTED).then(|| size as f64 * size as f64 / all)).sum()
     }
 
-    /// Trains this machine with each of `penalties` (ascending) in the place of its own on each of
-    /// `parts`, the rows of `data` to learn from; `asked` are rows outside each part that will be
-    /// answered ([`Paths::winners`]). `earlier`, of the same classifier with another kernel on the
-    /// same parts, is where it starts from.
-    ///
-    /// `None` when that is not possible together: a class without rows in some part.
-    ///
-    /// # Errors
-    /// As [`Machine::fit_rows`](crate::machine::Machine::fit_rows); [`Error::Interrupted`] when it
-    /// was stopped.
-    pub fn fit_paths<'a>(
+    fn fit_paths<'a>(
         &'a self,
         penalties: &[f64],
         data: &'a Dataset,
@@ -148,7 +154,7 @@ impl Svc {
     ) -> Result<Option<Paths<'a>>> {
         let mut classifiers = Vec::with_capacity(parts.len());
         for rows in parts {
-            let part = RowsOf::some(data, rows)?;
+            let part = FitInput::with_rows(data, rows)?;
             let classifier = self.classifier(&part, Earlier::NONE)?;
             classifier.check()?;
             classifiers.push(classifier);
@@ -176,7 +182,7 @@ impl Svc {
             let in_part = classifier.class_rows(part.iter().copied());
             classifier.check_weights(&in_part, &tasks)?;
         }
-        let layout = Layout::new(&rows);
+        let layout = RowSegments::new(&rows);
         let held_out = held_out(&layout, &classifiers, &tasks, asked, penalties.len(), context);
         let mut paths = Paths {
             data,
@@ -184,22 +190,24 @@ impl Svc {
             held_out,
             penalties: penalties.to_vec(),
             layout,
+            precision: self.options.precision,
             solutions: Vec::new(),
             tasks,
             classifiers,
         };
         let earlier = earlier.filter(|earlier| paths.matches(earlier));
-        paths.solutions = context.install(|| match self.options.precision {
-            Precision::F32 => paths.solve::<f32>(self, earlier, context),
-            Precision::F64 => paths.solve::<f64>(self, earlier, context),
-        })?;
+        let solve = |precision| match precision {
+            Precision::F32 => Ok((paths.solve::<f32>(self, earlier, context)?, precision)),
+            Precision::F64 => Ok((paths.solve::<f64>(self, earlier, context)?, precision)),
+        };
+        (paths.solutions, paths.precision) = in_precision(self.options.precision, context, solve)?;
         Ok(Some(paths))
     }
 }
 
 /// The rows outside every part whose values are kept, none where those would take too much memory.
 fn held_out(
-    layout: &Layout,
+    layout: &RowSegments,
     classifiers: &[Classifier<'_>],
     tasks: &[Task],
     asked: &[Vec<usize>],
@@ -241,8 +249,8 @@ impl Paths<'_> {
         earlier: Option<&PathStarts>,
         context: &Context,
     ) -> Result<Solutions> {
-        let reuse = self.classifiers[0].reuse();
-        let rows = self.layout.pack::<T>(&svc.kernel, self.data, reuse, context)?;
+        let caching = self.classifiers[0].caching();
+        let rows = self.layout.pack::<T>(&svc.kernel, self.data, caching, context)?;
         let solve = |memory: &mut Memory<T>, at: usize| {
             let earlier = earlier.map(|earlier| &earlier.solutions[at][..]);
             self.solve_task(svc, &self.tasks[at], earlier, &rows, memory, context)
@@ -408,8 +416,9 @@ impl Paths<'_> {
         }
         let (outcome, seconds) = all.ok_or(Error::Empty { what: "penalty" })?;
         let spent = Spent { kernel_rows: 0, seconds };
-        let rows = RowsOf::some(self.data, &self.parts[part])?;
-        Ok(self.classifiers[part].model(&rows, &self.layout, &expansions, outcome, spent))
+        let rows = FitInput::with_rows(self.data, &self.parts[part])?;
+        let classifier = &self.classifiers[part];
+        classifier.model(&rows, self.precision, &self.layout, &expansions, outcome, spent)
     }
 
     /// How the problems of one part and penalty ended, and the seconds they took.

@@ -17,10 +17,10 @@ use super::solve::{Algorithm, Plan, check_finite};
 use crate::context::Context;
 use crate::data::{ClassOrder, Classes, Dataset, pieces};
 use crate::error::{Error, Result};
-use crate::kernel::Kernel;
-use crate::machine::fit::Machine;
+use crate::machine::fit::{FitInput, Machine, WarmStart};
 use crate::machine::model::{MachineKind, Model, Training};
 use crate::machine::parameters::ClassWeights;
+use crate::machine::warm_start::Start;
 use crate::solver::Outcome;
 use crate::solver::linear::rows::LinearRows;
 use crate::solver::linear::{
@@ -137,8 +137,9 @@ impl LinearSvc {
         start: Option<&Model>,
         context: &Context,
     ) -> Result<Vec<Model>> {
-        context
-            .install(|| context.attended(ATTENDING, || self.learn_here(data, path, start, context)))
+        context.install(|| {
+            context.with_spinning_threads(ATTENDING, || self.learn_here(data, path, start, context))
+        })
     }
 
     /// The same on the threads of the pool this is called from.
@@ -181,16 +182,20 @@ impl LinearSvc {
 }
 
 impl Machine for LinearSvc {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
-        self.learn(data, &[self.c], None, context)?.pop().ok_or(Error::Interrupted)
+    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
+        let data = input.selected();
+        self.learn(&data, &[self.c], None, context)?.pop().ok_or(Error::Interrupted)
     }
 
-    fn fit_from(&self, data: &Dataset, start: &Model, context: &Context) -> Result<Model> {
-        self.learn(data, &[self.c], Some(start), context)?.pop().ok_or(Error::Interrupted)
+    fn warm_start(&self) -> Option<&dyn WarmStart> {
+        Some(self)
     }
+}
 
-    fn kernel(&self) -> Option<&Kernel> {
-        None
+impl WarmStart for LinearSvc {
+    fn fit_from(&self, input: FitInput<'_>, start: Start<'_>, context: &Context) -> Result<Model> {
+        let data = input.selected();
+        self.learn(&data, &[self.c], Some(start.model()), context)?.pop().ok_or(Error::Interrupted)
     }
 }
 

@@ -8,11 +8,10 @@ use super::parameters::{LinearOptions, LinearSolver, Penalty};
 use super::rows::{FeatureOrder, RowTask, with_rows};
 use super::solve::{Algorithm, Plan, check_finite};
 use crate::context::Context;
-use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::machine::Bias;
 use crate::machine::classification::check_nu;
-use crate::machine::fit::Machine;
+use crate::machine::fit::{FitInput, Machine};
 use crate::machine::model::{MachineKind, Model, Training};
 use crate::solver::linear::rows::LinearRows;
 use crate::solver::linear::{Half, Loss, solve_one_class};
@@ -33,7 +32,8 @@ impl Default for LinearOneClass {
 }
 
 impl Machine for LinearOneClass {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
+        let data = &*input.selected();
         check_nu(self.nu)?;
         self.options.validate()?;
         data.features().validate()?;

@@ -10,7 +10,7 @@ use super::solve::{Algorithm, Plan, Start, check_finite};
 use crate::context::{Context, Event, SolvedFunction};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
-use crate::machine::fit::Machine;
+use crate::machine::fit::{FitInput, Machine, WarmStart};
 use crate::machine::model::{MachineKind, Model, Training};
 use crate::solver::linear::rows::LinearRows;
 use crate::solver::linear::{Loss, Solution};
@@ -75,14 +75,27 @@ impl LinearSvr {
 }
 
 impl Machine for LinearSvr {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
         let path = [(self.c, self.epsilon)];
-        self.learn(data, &path, None, context)?.pop().ok_or(Error::Interrupted)
+        let data = input.selected();
+        self.learn(&data, &path, None, context)?.pop().ok_or(Error::Interrupted)
     }
 
-    fn fit_from(&self, data: &Dataset, start: &Model, context: &Context) -> Result<Model> {
+    fn warm_start(&self) -> Option<&dyn WarmStart> {
+        Some(self)
+    }
+}
+
+impl WarmStart for LinearSvr {
+    fn fit_from(
+        &self,
+        input: FitInput<'_>,
+        start: crate::machine::Start<'_>,
+        context: &Context,
+    ) -> Result<Model> {
         let path = [(self.c, self.epsilon)];
-        self.learn(data, &path, Some(start), context)?.pop().ok_or(Error::Interrupted)
+        let data = input.selected();
+        self.learn(&data, &path, Some(start.model()), context)?.pop().ok_or(Error::Interrupted)
     }
 }
 

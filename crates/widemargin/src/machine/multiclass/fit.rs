@@ -6,13 +6,15 @@ use super::AllInOne;
 use crate::context::Context;
 use crate::data::{ClassOrder, Classes, Dataset, Label, Labels, Matrix};
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, KernelBlocks, KernelRows, Reuse};
-use crate::machine::fit::Machine;
+use crate::kernel::{Kernel, KernelBlocks, KernelRows, RowCaching};
+use crate::machine::fit::{FitInput, Machine, WarmStart};
 use crate::machine::model::{
     ClassTable, DecisionFunction, MachineKind, Model, Part, Scheme, Training,
 };
 use crate::machine::parameters::{ClassWeights, Precision, SolverOptions};
 use crate::machine::preparation::Preparation;
+use crate::machine::training::{in_precision, support_table};
+use crate::machine::warm_start::Start;
 use crate::numeric::simd::Real;
 use crate::solver::s2do;
 
@@ -70,70 +72,88 @@ impl Default for MulticlassSvc {
 }
 
 impl Machine for MulticlassSvc {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
-        self.train(data, None, context)
-    }
-
-    fn fit_from(&self, data: &Dataset, start: &Model, context: &Context) -> Result<Model> {
-        self.train(data, Some(start), context)
+    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
+        self.learn(input, None, context)
     }
 
     fn kernel(&self) -> Option<&Kernel> {
         Some(&self.kernel)
     }
+
+    fn precision(&self) -> Precision {
+        self.options.precision
+    }
+
+    fn warm_start(&self) -> Option<&dyn WarmStart> {
+        Some(self)
+    }
+}
+
+impl WarmStart for MulticlassSvc {
+    fn fit_from(&self, input: FitInput<'_>, start: Start<'_>, context: &Context) -> Result<Model> {
+        self.learn(input, Some(start.model()), context)
+    }
 }
 
 impl MulticlassSvc {
-    fn train(&self, data: &Dataset, start: Option<&Model>, context: &Context) -> Result<Model> {
+    fn learn(
+        &self,
+        input: FitInput<'_>,
+        start: Option<&Model>,
+        context: &Context,
+    ) -> Result<Model> {
         if !(self.c.is_finite() && self.c > 0.0) {
             return Err(Error::parameter("c", "a finite number above 0", self.c));
         }
-        data.features().validate()?;
         self.kernel.validate()?;
         self.options.validate()?;
-        let classes = declared_classes(data.labels(), self.classes.as_deref(), self.class_order)?;
+        input.validate()?;
+        let classes = declared_classes(&input.labels(), self.classes.as_deref(), self.class_order)?;
         if classes.count() < 2 {
             let label = classes.names.first().map_or_else(String::new, ToString::to_string);
             return Err(Error::OneClass { label });
         }
-        let weights = self.row_weights(data, &classes)?;
-        context.install(|| self.fit_rows(data, &classes, &weights, start, context))
+        let examples = self.examples(input, &classes)?;
+        context.install(|| self.train(input, &classes.names, &examples, start, context))
     }
 
-    fn row_weights(&self, data: &Dataset, classes: &Classes) -> Result<Vec<f64>> {
+    /// The rows of positive weight, class by class.
+    fn examples(&self, input: FitInput<'_>, classes: &Classes) -> Result<Examples> {
         let factors = self.class_weights.resolve(classes)?;
-        let factor = |row: usize| factors[classes.codes[row] as usize];
-        let own = |row: usize| data.weights().map_or(1.0, |w| w[row]);
-        Ok((0..data.rows()).map(|row| own(row) * factor(row)).collect())
+        let places: Vec<usize> = classes.rows_by_class().concat();
+        let all: Vec<usize> = input.rows().collect();
+        let mut examples = Examples::default();
+        for place in places {
+            let (row, code) = (all[place], classes.codes[place]);
+            let weight = input.weight(row) * factors[code as usize];
+            if weight > 0.0 {
+                examples.rows.push(row);
+                examples.codes.push(code);
+                examples.upper.push(self.c * weight);
+            }
+        }
+        if examples.rows.is_empty() {
+            return Err(Error::Empty { what: "row of positive weight" });
+        }
+        Ok(examples)
     }
 
-    fn fit_rows(
+    fn train(
         &self,
-        data: &Dataset,
-        classes: &Classes,
-        weights: &[f64],
+        input: FitInput<'_>,
+        names: &[Label],
+        examples: &Examples,
         start: Option<&Model>,
         context: &Context,
     ) -> Result<Model> {
         let started = Instant::now();
-        let order: Vec<usize> = classes
-            .rows_by_class()
-            .concat()
-            .into_iter()
-            .filter(|&row| weights[row] > 0.0)
-            .collect();
-        if order.is_empty() {
-            return Err(Error::Empty { what: "row of positive weight" });
-        }
-        let rule = self.machine.rule(classes.count());
-        let codes: Vec<u32> = order.iter().map(|&row| classes.codes[row]).collect();
-        let upper: Vec<f64> = order.iter().map(|&row| self.c * weights[row]).collect();
+        let data = input.data();
         let problem = s2do::Problem {
-            rule,
-            classes: classes.count(),
-            start: start.and_then(|model| self.start(model, classes, &order, &upper)),
-            codes,
-            upper,
+            rule: self.machine.rule(names.len()),
+            classes: names.len(),
+            start: start.and_then(|model| self.start(model, names.len(), examples)),
+            codes: examples.codes.clone(),
+            upper: examples.upper.clone(),
             bias: self.bias,
         };
         let options = s2do::Options {
@@ -141,27 +161,34 @@ impl MulticlassSvc {
             shrinking: self.options.shrinking,
             max_iterations: self.options.max_iterations.unwrap_or(u64::MAX),
         };
-        let solution = match (&self.kernel, self.options.precision) {
-            (Kernel::Linear, _) => {
-                s2do::solve_linear(data.features(), &order, &problem, &options, context)
-            }
-            (_, Precision::F32) => self.solve::<f32>(data, &order, &problem, &options, context)?,
-            (_, Precision::F64) => self.solve::<f64>(data, &order, &problem, &options, context)?,
+        let rows = &examples.rows;
+        let asked = self.options.precision;
+        let (solution, precision) = if self.kernel == Kernel::Linear {
+            (s2do::solve_linear(data.features(), rows, &problem, &options, context), asked)
+        } else {
+            in_precision(asked, context, |precision| {
+                let solution = match precision {
+                    Precision::F32 => self.solve::<f32>(data, rows, &problem, &options, context),
+                    Precision::F64 => self.solve::<f64>(data, rows, &problem, &options, context),
+                };
+                Ok((solution?, precision))
+            })?
         };
         let mut model = class_model(
             MachineKind::AllInOne(self.machine),
             &self.kernel,
-            self.options.precision,
+            precision,
             data.features(),
-            classes,
-            &order,
+            names,
+            rows,
+            &examples.codes,
             &solution.coefficients,
             &solution.bias,
         );
         model.feature_names = data.feature_names().map(<[String]>::to_vec);
         model.training = Some(Training {
             outcome: solution.outcome,
-            rows: data.rows(),
+            rows: input.rows().count(),
             seconds: started.elapsed().as_secs_f64(),
             parameters: vec![
                 ("c".into(), self.c.to_string()),
@@ -171,6 +198,17 @@ impl MulticlassSvc {
         });
         Ok(model)
     }
+}
+
+/// The rows that a machine learns from, class by class.
+#[derive(Default)]
+struct Examples {
+    /// Rows of the data set.
+    rows: Vec<usize>,
+    /// Their classes.
+    codes: Vec<u32>,
+    /// C times their weights.
+    upper: Vec<f64>,
 }
 
 impl MulticlassSvc {
@@ -183,52 +221,44 @@ impl MulticlassSvc {
         options: &s2do::Options,
         context: &Context,
     ) -> Result<s2do::Solution> {
-        let set = context.instruction_set();
-        let blocks = KernelBlocks::<T>::new(&self.kernel, data.features(), Some(order), set)?;
+        let blocks = KernelBlocks::<T>::new(&self.kernel, data.features(), Some(order), context)?;
         let segments = vec![0, order.len()];
-        let rows = KernelRows::new(blocks, segments, Reuse::Everywhere, context.cache_bytes());
+        let rows = KernelRows::new(blocks, segments, RowCaching::All, context.cache_bytes());
         let mut solution = s2do::solve(&rows.view(&[0], context), problem, options, context);
+        rows.blocks().check_values()?;
         solution.outcome.kernel_rows = rows.computed() / order.len().max(1) as u64;
         Ok(solution)
     }
 
-    /// The variables of a model of the same machine and classes, matched by training row; none where
-    /// coefficients leave them open within a common bound (`atm`).
-    fn start(
-        &self,
-        model: &Model,
-        classes: &Classes,
-        order: &[usize],
-        upper: &[f64],
-    ) -> Option<Vec<f64>> {
-        let d = classes.count();
+    /// The dual variables of a model of the same machine and classes, matched by training row; none
+    /// where coefficients leave them open within a common bound (`atm`).
+    fn start(&self, model: &Model, classes: usize, examples: &Examples) -> Option<Vec<f64>> {
         let table = model.classes.as_ref()?;
         let same = model.kind == MachineKind::AllInOne(self.machine)
             && self.machine != AllInOne::Atm
-            && table.names.len() == d
+            && table.names.len() == classes
             && model.support_rows.len() == model.support_count();
         if !same {
             return None;
         }
-        let rule = self.machine.rule(d);
-        let mut place = vec![usize::MAX; classes.codes.len()];
-        for (i, &row) in order.iter().enumerate() {
-            place[row] = i;
-        }
-        let mut coefficients = vec![0.0; order.len() * d];
+        let rule = self.machine.rule(classes);
+        let last = examples.rows.iter().max().map_or(0, |row| row + 1);
+        let mut place = vec![None; last];
+        examples.rows.iter().enumerate().for_each(|(i, &row)| place[row] = Some(i));
+        let mut coefficients = vec![0.0; examples.rows.len() * classes];
         for (c, function) in model.functions.iter().enumerate() {
             for part in &function.parts {
                 for (s, b) in part.support.clone().zip(&part.coefficients) {
-                    if let Some(&i) = place.get(model.support_rows[s]).filter(|i| **i != usize::MAX)
-                    {
-                        coefficients[i * d + c] = *b;
+                    if let Some(&Some(i)) = place.get(model.support_rows[s]) {
+                        coefficients[i * classes + c] = *b;
                     }
                 }
             }
         }
-        let own =
-            |(i, b): (usize, &[f64])| rule.variables(classes.codes[order[i]] as usize, b, upper[i]);
-        Some(coefficients.chunks_exact(d).enumerate().flat_map(own).collect())
+        let own = |(i, b): (usize, &[f64])| {
+            rule.variables(examples.codes[i] as usize, b, examples.upper[i])
+        };
+        Some(coefficients.chunks_exact(classes).enumerate().flat_map(own).collect())
     }
 }
 
@@ -254,25 +284,26 @@ pub(in crate::machine) fn declared_classes(
     Ok(classes)
 }
 
-/// A model with one score per class over the rows `order` (ascending by class), given their
-/// coefficients class by class.
+/// A model with one score per class over `rows` of `features`, ascending by class, given their classes
+/// and their coefficients class by class.
 pub(in crate::machine) fn class_model(
     kind: MachineKind,
     kernel: &Kernel,
     precision: Precision,
     features: &Matrix,
-    classes: &Classes,
-    order: &[usize],
+    names: &[Label],
+    rows: &[usize],
+    codes: &[u32],
     coefficients: &[f64],
     bias: &[f64],
 ) -> Model {
-    let d = classes.count();
+    let d = names.len();
     let own = |i: usize| &coefficients[i * d..(i + 1) * d];
     let support: Vec<usize> =
-        (0..order.len()).filter(|&i| own(i).iter().any(|b| *b != 0.0)).collect();
+        (0..rows.len()).filter(|&i| own(i).iter().any(|b| *b != 0.0)).collect();
     let mut per_class = vec![0; d];
     for &i in &support {
-        per_class[classes.codes[order[i]] as usize] += 1;
+        per_class[codes[i] as usize] += 1;
     }
     let functions = (0..d)
         .map(|c| DecisionFunction {
@@ -283,17 +314,17 @@ pub(in crate::machine) fn class_model(
             offset: -bias[c],
         })
         .collect();
-    let support_rows: Vec<usize> = support.iter().map(|&i| order[i]).collect();
+    let support_rows: Vec<usize> = support.iter().map(|&i| rows[i]).collect();
     Model {
         kind,
         kernel: kernel.clone(),
         precision,
-        support: features.select_rows(&support_rows),
+        support: support_table(kernel, features, &support_rows),
         support_rows,
         functions,
         self_weight: 0.0,
         classes: Some(ClassTable {
-            names: classes.names.clone(),
+            names: names.to_vec(),
             scheme: Scheme::OneVsRest,
             support: per_class,
         }),

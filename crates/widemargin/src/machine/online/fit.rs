@@ -8,7 +8,7 @@ use crate::context::{Context, Event};
 use crate::data::{ClassOrder, Dataset, Label};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
-use crate::machine::fit::Machine;
+use crate::machine::fit::{FitInput, Machine};
 use crate::machine::model::Model;
 use crate::machine::multiclass::AllInOne;
 use crate::numeric::random::Generator;
@@ -118,10 +118,11 @@ impl OnlineSvc {
 }
 
 impl Machine for OnlineSvc {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
         self.validate()?;
-        data.features().validate()?;
-        context.install(|| self.train(data, context))
+        input.validate()?;
+        let fit = |data: &Dataset| context.install(|| self.train(data, context));
+        input.fit_selected(Some(&self.kernel), fit)
     }
 
     fn kernel(&self) -> Option<&Kernel> {

@@ -14,7 +14,7 @@ use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::machine::Precision;
-use crate::machine::fit::Machine;
+use crate::machine::fit::{FitInput, Machine};
 use crate::machine::model::Model;
 use crate::machine::two_class::{TwoClass, two_classes};
 use crate::numeric::random::Generator;
@@ -230,7 +230,17 @@ impl State<'_> {
 }
 
 impl Machine for Lasvm {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
+        input.fit_selected(Some(&self.kernel), |data| self.train(data, context))
+    }
+
+    fn kernel(&self) -> Option<&Kernel> {
+        Some(&self.kernel)
+    }
+}
+
+impl Lasvm {
+    fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {
         if !(self.c.is_finite() && self.c > 0.0) {
             return Err(Error::parameter("c", "a finite number above 0", self.c));
         }
@@ -350,9 +360,5 @@ impl Machine for Lasvm {
             ],
         }
         .model())
-    }
-
-    fn kernel(&self) -> Option<&Kernel> {
-        Some(&self.kernel)
     }
 }

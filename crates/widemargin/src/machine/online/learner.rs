@@ -7,7 +7,7 @@ use super::schedule::{Rates, Schedule, Step, Strategy};
 use super::state::{State, Value};
 use super::store::{Ahead, Store};
 use crate::context::Context;
-use crate::data::{ClassOrder, Classes, Dataset, Dense, Label, Matrix};
+use crate::data::{ClassOrder, Dataset, Dense, Label, Matrix};
 use crate::error::{Error, Result};
 use crate::machine::MachineKind;
 use crate::machine::model::{Model, Training};
@@ -442,14 +442,15 @@ impl OnlineLearner {
         order.sort_by_key(|&i| codes[i]);
         let sorted: Vec<f64> =
             order.iter().flat_map(|&i| coefficients[i * d..(i + 1) * d].to_vec()).collect();
-        let classes = Classes { names: self.names.clone(), codes };
+        let codes: Vec<u32> = order.iter().map(|&i| codes[i]).collect();
         let mut model = class_model(
             MachineKind::AllInOne(parameters.machine),
             &parameters.kernel,
             crate::machine::Precision::F32,
             &vectors,
-            &classes,
+            &self.names,
             &order,
+            &codes,
             &sorted,
             &vec![0.0; d],
         );

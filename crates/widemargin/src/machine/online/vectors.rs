@@ -55,7 +55,7 @@ impl<T: Real> Vectors<T> {
 
     /// The kernel matrix among the rows of a table.
     pub(super) fn among(&self, rows: &Matrix) -> Result<Vec<Vec<T>>> {
-        let blocks = KernelBlocks::<T>::new(&self.kernel, rows, None, self.set)?;
+        let blocks = KernelBlocks::<T>::on_cpu(&self.kernel, rows, None, self.set)?;
         let count = rows.rows();
         let mut out = vec![vec![T::ZERO; count]; count];
         let mut parts: Vec<&mut [T]> = out.iter_mut().map(Vec::as_mut_slice).collect();
@@ -152,7 +152,8 @@ impl<T: Real> Vectors<T> {
             self.products = (first.vectors.columns() as f64 * first.vectors.density()).max(1.0);
         }
         for chunk in self.chunks.iter_mut().filter(|chunk| chunk.blocks.is_none()) {
-            chunk.blocks = Some(KernelBlocks::new(&self.kernel, &chunk.vectors, None, self.set)?);
+            chunk.blocks =
+                Some(KernelBlocks::on_cpu(&self.kernel, &chunk.vectors, None, self.set)?);
         }
         Ok(())
     }

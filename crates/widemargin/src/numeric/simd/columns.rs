@@ -18,7 +18,7 @@ const COLUMNS: usize = 8;
 ///
 /// # Panics
 /// When a row is not as long as every column, or there is not one coefficient per row and column.
-pub fn accumulate_columns<T: Real>(
+pub(crate) fn accumulate_columns<T: Real>(
     set: InstructionSet,
     sums: &mut [&mut [f64]],
     rows: &[&[T]],

@@ -9,7 +9,7 @@ const BLOCK: usize = 16;
 ///
 /// # Panics
 /// When a row has no such column, or `out` no room for all of them.
-pub fn gather<T: Real>(rows: &[&[T]], columns: &[u32], out: &mut [T], stride: usize) {
+pub(crate) fn gather<T: Real>(rows: &[&[T]], columns: &[u32], out: &mut [T], stride: usize) {
     let Some(last) = columns.iter().copied().max() else { return };
     assert!(rows.iter().all(|row| (last as usize) < row.len()), "columns that exist");
     assert!(columns.len() <= stride, "room for every column");
@@ -26,7 +26,7 @@ pub fn gather<T: Real>(rows: &[&[T]], columns: &[u32], out: &mut [T], stride: us
 ///
 /// # Panics
 /// When a row or column is beyond the matrix.
-pub fn mirror<T: Real>(matrix: &mut [T], stride: usize, before: usize, count: usize) {
+pub(crate) fn mirror<T: Real>(matrix: &mut [T], stride: usize, before: usize, count: usize) {
     assert!(before <= count && count <= stride, "columns that exist");
     let (earlier, new) = matrix.split_at_mut(before * stride);
     let new = &new[..(count - before) * stride];

@@ -15,17 +15,18 @@ mod lanes;
 pub(crate) mod math;
 mod multiply;
 mod plain;
+#[cfg(any(test, not(target_arch = "x86_64")))]
 mod portable;
 mod real;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
 pub use accumulate::accumulate;
-pub use columns::accumulate_columns;
-pub use gather::{gather, mirror};
+pub(crate) use columns::accumulate_columns;
+pub(crate) use gather::{gather, mirror};
 pub(crate) use lanes::{Family, Lanes};
 pub use multiply::{Weights, multiply};
-pub use plain::{PlainLoop, exp_of_negative, run_plain};
+pub(crate) use plain::{PlainLoop, exp_of_negative, run_plain};
 pub use real::Real;
 pub(crate) use real::Vector;
 
@@ -44,22 +45,27 @@ pub(crate) trait Task {
 }
 
 /// Runs `task` with the vectors of `set`, or with portable ones where the processor lacks them.
+///
+/// Every x86-64 processor has SSE2 and portable code is compiled to it, so that there it is not
+/// compiled a second time, except for the unit tests.
 pub(crate) fn dispatch<K: Task>(set: InstructionSet, task: K) -> K::Output {
-    #[cfg(target_arch = "x86_64")]
-    if set.is_available() {
-        match set {
-            InstructionSet::Portable => {}
-            // SAFETY: the set is available, here and in the two cases below.
-            InstructionSet::Sse2 => return unsafe { x86::sse2(task) },
-            // SAFETY: as above.
-            InstructionSet::Avx2 => return unsafe { x86::avx2(task) },
-            // SAFETY: as above.
-            InstructionSet::Avx512 => return unsafe { x86::avx512(task) },
-        }
+    match set {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the set is available.
+        InstructionSet::Avx512 if set.is_available() => unsafe { x86::avx512(task) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the set is available.
+        InstructionSet::Avx2 if set.is_available() => unsafe { x86::avx2(task) },
+        #[cfg(all(target_arch = "x86_64", test))]
+        // SAFETY: every x86-64 processor has SSE2.
+        InstructionSet::Sse2 => unsafe { x86::sse2(task) },
+        #[cfg(all(target_arch = "x86_64", not(test)))]
+        // SAFETY: as above.
+        _ => unsafe { x86::sse2(task) },
+        #[cfg(any(test, not(target_arch = "x86_64")))]
+        // SAFETY: portable vectors are plain arrays.
+        _ => unsafe { task.run::<portable::Portable>() },
     }
-    let _ = set;
-    // SAFETY: portable vectors are plain arrays.
-    unsafe { task.run::<portable::Portable>() }
 }
 
 #[cfg(test)]

@@ -75,8 +75,10 @@ pub fn multiply<T: Real>(
     }
     assert_eq!(out.len() % weights.outputs, 0, "whole rows of outputs");
     let rows = out.len() / weights.outputs;
-    assert!(block.len() >= (rows - 1) * stride + columns, "a block of that shape");
-    assert!(weights.columns >= first + columns, "weights of that shape");
+    let length = (rows - 1).checked_mul(stride).and_then(|start| start.checked_add(columns));
+    assert!(length.is_some_and(|length| length <= block.len()), "a block of that shape");
+    let end = first.checked_add(columns);
+    assert!(end.is_some_and(|end| end <= weights.columns), "weights of that shape");
     let task = Multiply { block, stride, weights, first, columns, out, rows };
     dispatch(set, task);
 }
@@ -205,6 +207,35 @@ impl<T: Real> Multiply<'_, T> {
 mod tests {
     use super::super::available;
     use super::*;
+
+    #[test]
+    fn shapes_whose_sizes_overflow_are_refused() {
+        let weights = Weights::new(4, vec![1.0_f64; 8]);
+        let block = [0.5; 8];
+        for (stride, first, columns) in [
+            (usize::MAX, 0, 4),
+            (usize::MAX / 2 + 1, 0, 4),
+            (usize::MAX - 3, 0, 4),
+            (4, usize::MAX, 1),
+            (4, usize::MAX - 1, 3),
+            (4, 0, usize::MAX),
+            (5, 0, 4),
+        ] {
+            let product = || {
+                let mut out = [0.0; 4];
+                multiply(
+                    InstructionSet::detect(),
+                    &block,
+                    stride,
+                    &weights,
+                    first,
+                    columns,
+                    &mut out,
+                );
+            };
+            assert!(std::panic::catch_unwind(product).is_err(), "{stride} {first} {columns}");
+        }
+    }
 
     fn matches_a_triple_loop<T: Real>(tolerance: f64) {
         let value = |i: usize| T::from_f64((i * 7919 % 1013) as f64 / 1013.0 - 0.5);

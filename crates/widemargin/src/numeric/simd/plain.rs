@@ -7,7 +7,7 @@ use super::{Family, InstructionSet, Task, dispatch};
 /// Implementations mark `run` and what it calls in its loops `#[inline(always)]`, so that the code
 /// is compiled once for every instruction set. Nothing is contracted or reordered, so that the
 /// result has the same bits for each of them.
-pub trait PlainLoop {
+pub(crate) trait PlainLoop {
     /// What it returns.
     type Output;
 
@@ -16,7 +16,7 @@ pub trait PlainLoop {
 }
 
 /// Runs `work` compiled for the instructions of `set`.
-pub fn run_plain<L: PlainLoop>(set: InstructionSet, work: L) -> L::Output {
+pub(crate) fn run_plain<L: PlainLoop>(set: InstructionSet, work: L) -> L::Output {
     dispatch(set, Compiled(work))
 }
 
@@ -34,7 +34,7 @@ impl<L: PlainLoop> Task for Compiled<L> {
 /// exp(x) for x ≤ 0, without branches, so that loops over it become vectors: 2ⁿ times the Taylor series
 /// of what is left; 0 where that is below the smallest normal number.
 #[inline(always)]
-pub fn exp_of_negative(x: f64) -> f64 {
+pub(crate) fn exp_of_negative(x: f64) -> f64 {
     const LOG_HIGH: f64 = 6.931_471_803_691_238e-1;
     const LOG_LOW: f64 = 1.908_214_929_270_587_7e-10;
     // Adding 1.5 · 2⁵² rounds to a whole number, which then stands in the lowest bits.

@@ -6,8 +6,8 @@ use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::machine::{
-    Covariance, Fisher, GaussianMixture, Input, KNearest, KernelFisher, Machine, MixtureBayes,
-    Parzen, ProbabilisticNetwork, Scaled, ScalingRule, Shrinkage, Svc, Width,
+    Covariance, Fisher, GaussianMixture, KNearest, KernelFisher, Machine, MixtureBayes,
+    NetworkInput, Parzen, ProbabilisticNetwork, Scaled, ScalingRule, Shrinkage, Svc, WindowWidth,
 };
 
 /// Rows beyond which the kernel discriminant expands in landmarks.
@@ -105,13 +105,13 @@ fn contender(name: &'static str, data: &Dataset) -> Contender {
             }
         }
         "parzen" => {
-            for width in [Width::LeaveOneOut, Width::Silverman] {
+            for width in [WindowWidth::LeaveOneOut, WindowWidth::Silverman] {
                 let machine = Parzen { width, ..Parzen::default() };
                 candidates.push((format!("width={width}"), scaled(machine)));
             }
         }
         _ => {
-            for input in [Input::Distance, Input::Lifted { radius: 0.0 }] {
+            for input in [NetworkInput::Distance, NetworkInput::Lifted { radius: 0.0 }] {
                 let machine = ProbabilisticNetwork { input, ..ProbabilisticNetwork::default() };
                 candidates.push((format!("input={input}"), scaled(machine)));
             }

@@ -1,12 +1,12 @@
 //! From a model to the pools of its functions, and back.
 
-use super::pool::{Expansion, Pool};
+use super::pool::{Expansion, VectorPool};
 use crate::data::{Dense, Matrix};
 use crate::error::Result;
 use crate::machine::{DecisionFunction, Model, Part, Precision, Scheme};
 
 /// The vectors of every decision function by itself, those of weight 0 left out.
-pub(super) fn separate(model: &Model) -> Vec<Pool> {
+pub(super) fn separate(model: &Model) -> Vec<VectorPool> {
     let mut vector = vec![0.0; model.features()];
     let of = |function: &DecisionFunction| {
         let mut expansion = Expansion::default();
@@ -19,14 +19,14 @@ pub(super) fn separate(model: &Model) -> Vec<Pool> {
                 }
             }
         }
-        Pool::single(expansion)
+        VectorPool::single(expansion)
     };
     model.functions.iter().map(of).collect()
 }
 
 /// The vectors of all decision functions together, grouped by class; those of a model with one
 /// function are grouped by sign.
-pub(super) fn together(model: &Model) -> Pool {
+pub(super) fn together(model: &Model) -> VectorPool {
     let table = match &model.classes {
         Some(table) if model.functions.len() > 1 => table,
         _ => return separate(model).swap_remove(0),
@@ -51,7 +51,7 @@ pub(super) fn together(model: &Model) -> Pool {
     };
     let uses =
         |f: usize| (0..classes).map(|class| side(&table.scheme, classes, f, class)).collect();
-    Pool {
+    VectorPool {
         vectors: (0..model.support_count()).map(row).collect(),
         groups,
         weights: model.functions.iter().map(weights).collect(),
@@ -81,7 +81,7 @@ fn pair(classes: usize, f: usize) -> (usize, usize) {
 ///
 /// Vectors stand in the order of classes, as every model's do: those of a pair with the class that
 /// their group speaks for, those of any other function with its place.
-pub(super) fn assemble_separate(model: &Model, pools: &[Pool]) -> Result<Model> {
+pub(super) fn assemble_separate(model: &Model, pools: &[VectorPool]) -> Result<Model> {
     let groups = model.classes.as_ref().map_or(1, |table| table.names.len());
     let mut parts: Vec<Vec<Part>> = vec![Vec::new(); pools.len()];
     let mut counts = vec![0; groups];
@@ -118,7 +118,7 @@ fn place_of(model: &Model, groups: usize, f: usize, sign: usize) -> usize {
 }
 
 /// `model` with one pool, in the order of groups, for all functions.
-pub(super) fn assemble_together(model: &Model, pool: &Pool) -> Result<Model> {
+pub(super) fn assemble_together(model: &Model, pool: &VectorPool) -> Result<Model> {
     if pool.functions() == 1 {
         return assemble_separate(model, std::slice::from_ref(pool));
     }

@@ -10,8 +10,8 @@ use std::collections::{BinaryHeap, HashMap};
 
 use rayon::prelude::*;
 
+use super::merge_kernel::MergeKernel;
 use super::pool::Expansion;
-use super::rule::Rule;
 use super::store::Store;
 use crate::context::Context;
 use crate::error::Result;
@@ -21,7 +21,7 @@ const PARTNERS: usize = 8;
 
 /// When merging ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Stop {
+pub(super) enum MergeStop {
     /// Before the function changes by more than this at any of its own support vectors.
     Difference(f64),
     /// With one vector per sign.
@@ -132,7 +132,7 @@ struct Drift {
 }
 
 impl Drift {
-    fn add(&self, rule: &Rule, vector: &[f64], weight: f64, to: &mut [f64]) -> Result<()> {
+    fn add(&self, rule: &MergeKernel, vector: &[f64], weight: f64, to: &mut [f64]) -> Result<()> {
         self.originals.for_each(vector, |i, base| to[i] += weight * rule.value(base))
     }
 }
@@ -148,8 +148,8 @@ struct Admitted {
 /// Merges vectors until `stop`.
 pub(super) fn merge<'a>(
     original: &'a Expansion,
-    rule: &Rule,
-    stop: Stop,
+    rule: &MergeKernel,
+    stop: MergeStop,
     context: &Context,
 ) -> Result<Merging<'a>> {
     let mut state = Merger::new(original, rule, stop, context)?;
@@ -163,7 +163,7 @@ pub(super) fn merge<'a>(
 }
 
 struct Merger<'a> {
-    rule: &'a Rule,
+    rule: &'a MergeKernel,
     store: Store,
     nodes: Vec<Node>,
     drift: Option<Drift>,
@@ -171,7 +171,12 @@ struct Merger<'a> {
 }
 
 impl<'a> Merger<'a> {
-    fn new(expansion: &Expansion, rule: &'a Rule, stop: Stop, context: &Context) -> Result<Self> {
+    fn new(
+        expansion: &Expansion,
+        rule: &'a MergeKernel,
+        stop: MergeStop,
+        context: &Context,
+    ) -> Result<Self> {
         let store = Store::new(rule, expansion.vectors.clone(), context)?;
         let nodes: Vec<Node> = expansion
             .vectors
@@ -181,8 +186,8 @@ impl<'a> Merger<'a> {
             .collect();
         let n = nodes.len();
         let drift = match stop {
-            Stop::End => None,
-            Stop::Difference(limit) => {
+            MergeStop::End => None,
+            MergeStop::Difference(limit) => {
                 let originals = Store::new(rule, expansion.vectors.clone(), context)?;
                 let mut drift =
                     Drift { limit, originals, difference: vec![0.0; n], refused: HashMap::new() };

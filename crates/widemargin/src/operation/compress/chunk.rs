@@ -2,8 +2,8 @@
 //! curvature are made of: kernel values, sums over vectors and sums of vectors.
 
 use super::element::{Element, table_of};
-use super::pool::Pool;
-use super::rule::Rule;
+use super::merge_kernel::MergeKernel;
+use super::pool::VectorPool;
 use crate::error::Result;
 use crate::kernel::{Kernel, KernelBlocks};
 use crate::numeric::InstructionSet;
@@ -44,7 +44,7 @@ impl<T: Element> Features<T> {
             return Ok(Self::Few(Weights::new(n, turned)));
         }
         let turned = T::table(columns, n, turned)?;
-        Ok(Self::Many(KernelBlocks::new(&Kernel::Linear, &turned, None, set)?))
+        Ok(Self::Many(KernelBlocks::on_cpu(&Kernel::Linear, &turned, None, set)?))
     }
 
     /// Adds Σᵤ slopes[j][u] u to `out[j]`.
@@ -74,13 +74,13 @@ impl<T: Element> Features<T> {
 
 impl<T: Element> Chunk<T> {
     fn new(
-        rule: &Rule,
+        rule: &MergeKernel,
         vectors: &[Vec<f64>],
         weights: &[Vec<T>],
         set: InstructionSet,
     ) -> Result<Self> {
         Ok(Self {
-            base: KernelBlocks::new(&rule.base(), &table_of::<T>(vectors)?, None, set)?,
+            base: KernelBlocks::on_cpu(&rule.base(), &table_of::<T>(vectors)?, None, set)?,
             features: Features::new(vectors, set)?,
             weights: Weights::new(vectors.len(), weights.concat()),
             coefficients: weights.to_vec(),
@@ -89,8 +89,8 @@ impl<T: Element> Chunk<T> {
 
     /// All vectors with the weights that `sign` gives them.
     pub(super) fn all(
-        rule: &Rule,
-        pool: &Pool,
+        rule: &MergeKernel,
+        pool: &VectorPool,
         sign: f64,
         set: InstructionSet,
     ) -> Result<Vec<Self>> {

@@ -57,7 +57,7 @@ fn norm(kernel: &Kernel, vectors: &[Vec<f64>], weights: &[f64]) -> f64 {
 
 /// What `rule` makes of two vectors costs what it says, and no vector that a search finds is better.
 fn check_merge(kernel: &Kernel, pair: &[Vec<f64>], weights: &[f64], starts: &[Vec<f64>]) {
-    let rule = Rule::of(kernel).unwrap();
+    let rule = MergeKernel::of(kernel).unwrap();
     let own = (rule.own_base(&pair[0]), rule.own_base(&pair[1]));
     let base = rule.base_of(&pair[0], &pair[1]);
     let merged = rule.merge(weights[0], weights[1], own, base);
@@ -116,9 +116,9 @@ proptest! {
     ) {
         let kernel = Kernel::Gaussian { gamma };
         let signed = alpha.iter().zip(&signs).map(|(a, s)| if *s { *a } else { -a }).collect();
-        let original = Pool::single(Expansion { vectors: many.clone(), weights: signed });
+        let original = VectorPool::single(Expansion { vectors: many.clone(), weights: signed });
         let start = Expansion { vectors: few.clone(), weights: vec![1.0; 3] };
-        let mut reduced = Pool::single(start);
+        let mut reduced = VectorPool::single(start);
         reweigh::<f64>(&kernel, &mut reduced, &original, &Context::new()).unwrap();
         let all: Vec<Vec<f64>> = many.iter().chain(&few).cloned().collect();
         let residual = |beta: &[f64]| {
@@ -137,7 +137,7 @@ proptest! {
     ) {
         let kernel = Kernel::Gaussian { gamma };
         let context = Context::new();
-        let pool = Pool::single(Expansion { vectors: all.clone(), weights: alpha });
+        let pool = VectorPool::single(Expansion { vectors: all.clone(), weights: alpha });
         let gram = gram(&kernel, &all, &context).unwrap();
         let (keep, costs) = prune(&pool, &gram, 4, &context).unwrap();
         let cheapest = (0..5).map(|gone| {
@@ -162,7 +162,7 @@ proptest! {
         let kernel = Kernel::Polynomial { gamma: 0.7, coef0, degree: 2 };
         let signed: Vec<f64> =
             alpha.iter().zip(&signs).map(|(a, s)| if *s { *a } else { -a }).collect();
-        let pool = Pool::single(Expansion { vectors: many.clone(), weights: signed.clone() });
+        let pool = VectorPool::single(Expansion { vectors: many.clone(), weights: signed.clone() });
         let exact = lossless::reduce(&kernel, &pool, &Context::new()).unwrap();
         prop_assert!(exact.len() <= FEATURES + 1);
         let at = |vectors: &[Vec<f64>], weights: &[f64], x: &[f64]| -> f64 {

@@ -7,14 +7,14 @@
 
 use super::chunk::{COLUMNS, Chunk, Features};
 use super::element::{Element, in_chunks, table_of};
+use super::merge_kernel::MergeKernel;
 use super::objective::{Objective, total};
-use super::pool::Pool;
-use super::rule::Rule;
+use super::pool::VectorPool;
 use crate::data::Matrix;
 use crate::error::Result;
 use crate::kernel::{Kernel, KernelBlocks};
+use crate::numeric::algebra::dot;
 use crate::numeric::simd::{PlainLoop, Real, Weights, multiply, run_plain};
-use crate::solver::algebra::dot;
 
 /// Vectors z of one task.
 const ROWS: usize = 64;
@@ -31,10 +31,10 @@ const WEIGHTS: f64 = 1e-3;
 /// JᵀJ at a point.
 pub(super) struct Curvature<'a, T: Element> {
     objective: &'a Objective<'a, T>,
-    pool: Pool,
+    pool: VectorPool,
     table: Matrix,
     chunks: Vec<Chunk<T>>,
-    /// What the engine says of every two vectors, unless they are too many.
+    /// The base kernel value of every two vectors, unless they are too many.
     kept: Option<Vec<T>>,
     /// Blocks of JᵀJ of single vectors, aI + c zzᵀ in the features.
     across: Vec<f64>,
@@ -64,9 +64,9 @@ impl<'a, T: Element> Curvature<'a, T> {
         let (mut across, mut along, mut own) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
         for (v, vector) in pool.vectors.iter().enumerate() {
             let square: f64 = pool.weights.iter().map(|w| w[v] * w[v]).sum();
-            let (value, slope, bend) = rule.derivatives(rule.own_base(vector));
+            let (value, slope, second_slope) = rule.derivatives(rule.own_base(vector));
             (own[v], across[v]) = (value, slope * square);
-            along[v] = if rule.pull() == 0.0 { bend * square } else { 0.0 };
+            along[v] = if rule.pull() == 0.0 { second_slope * square } else { 0.0 };
         }
         let mean = across.iter().sum::<f64>() / n as f64;
         across.iter_mut().for_each(|a| *a += LEAST * mean);
@@ -85,7 +85,7 @@ impl<'a, T: Element> Curvature<'a, T> {
         Ok(curvature)
     }
 
-    /// What the engine says of vectors `rows` and those of a chunk, rows `stride` apart.
+    /// The base kernel value of vectors `rows` and those of a chunk, rows `stride` apart.
     fn values(
         &self,
         rows: std::ops::Range<usize>,
@@ -112,7 +112,7 @@ impl<'a, T: Element> Curvature<'a, T> {
         Ok(self.objective.flatten_rows(&rows, width))
     }
 
-    fn moves(&self, direction: &Pool) -> Result<Vec<Moves<T>>> {
+    fn moves(&self, direction: &VectorPool) -> Result<Vec<Moves<T>>> {
         let set = self.objective.context.instruction_set();
         let pull = self.objective.rule.pull();
         let of = |start: usize| {
@@ -122,7 +122,7 @@ impl<'a, T: Element> Curvature<'a, T> {
             let coefficients: Vec<Vec<T>> = direction.weights.iter().map(part).collect();
             let origin = |(z, v): (&Vec<f64>, &Vec<f64>)| T::from_f64(pull * dot(z, v));
             Ok(Moves {
-                base: KernelBlocks::new(&Kernel::Linear, &table_of::<T>(vectors)?, None, set)?,
+                base: KernelBlocks::on_cpu(&Kernel::Linear, &table_of::<T>(vectors)?, None, set)?,
                 features: Features::new(vectors, set)?,
                 weights: Weights::new(end - start, coefficients.concat()),
                 coefficients,
@@ -164,7 +164,7 @@ impl<'a, T: Element> Curvature<'a, T> {
                 let weight = |w: &Vec<f64>| T::from_f64(w[row]);
                 let weights: Vec<T> = self.pool.weights.iter().map(weight).collect();
                 let part = i * n..(i + 1) * n;
-                let task = BendRow {
+                let task = CurvatureRow {
                     rule: self.objective.rule,
                     weights: &weights,
                     coefficients: &chunk.coefficients,
@@ -234,10 +234,10 @@ impl<'a, T: Element> Curvature<'a, T> {
     }
 }
 
-/// Turns a row of what the engine says into kernel values, shifts into slopes times shifts, and both
+/// Turns a row of base kernel values into kernel values, shifts into slopes times shifts, and both
 /// into the factors of the vectors, W₁, and of their moves, W₂.
-struct BendRow<'a, T> {
-    rule: &'a Rule,
+struct CurvatureRow<'a, T> {
+    rule: &'a MergeKernel,
     weights: &'a [T],
     coefficients: &'a [Vec<T>],
     moves: &'a [Vec<T>],
@@ -248,7 +248,7 @@ struct BendRow<'a, T> {
     second: &'a mut [T],
 }
 
-impl<T: Real> PlainLoop for BendRow<'_, T> {
+impl<T: Real> PlainLoop for CurvatureRow<'_, T> {
     type Output = f64;
 
     #[inline(always)]
@@ -269,7 +269,7 @@ impl<T: Real> PlainLoop for BendRow<'_, T> {
             }
         }
         match *self.rule {
-            Rule::Gaussian { gamma } => {
+            MergeKernel::Gaussian { gamma } => {
                 let factor = T::from_f64(2.0 * gamma);
                 for i in 0..n {
                     let (slope, shift) = (factor * values[i], factor * (shifts[i] + origins[i]));
@@ -278,9 +278,9 @@ impl<T: Real> PlainLoop for BendRow<'_, T> {
                     shifts[i] = values[i] * shift;
                 }
             }
-            Rule::Polynomial { gamma, coef0, degree } => {
+            MergeKernel::Polynomial { gamma, coef0, degree } => {
                 let slope_factor = T::from_f64(f64::from(degree) * gamma);
-                let bend_factor = T::from_f64(f64::from(degree.saturating_sub(1)) * gamma);
+                let second_factor = T::from_f64(f64::from(degree.saturating_sub(1)) * gamma);
                 let (gamma, coef0) = (T::from_f64(gamma), T::from_f64(coef0));
                 for i in 0..n {
                     let under = gamma * values[i] + coef0;
@@ -288,10 +288,10 @@ impl<T: Real> PlainLoop for BendRow<'_, T> {
                     for _ in 2..degree {
                         power = power * under;
                     }
-                    let bend = slope_factor * power;
+                    let second_slope = slope_factor * power;
                     let power = if degree > 1 { power * under } else { power };
                     let (slope, shift) = (slope_factor * power, shifts[i]);
-                    first[i] = slope * first[i] + bend_factor * bend * second[i] * shift;
+                    first[i] = slope * first[i] + second_factor * second_slope * second[i] * shift;
                     second[i] = slope * second[i];
                     shifts[i] = slope * shift;
                     values[i] = power * under;
@@ -318,7 +318,7 @@ mod tests {
             Kernel::Polynomial { gamma: 0.8, coef0: 0.0, degree: 2 },
             Kernel::Linear,
         ] {
-            let (rule, pool) = (Rule::of(&kernel).unwrap(), shared_pool());
+            let (rule, pool) = (MergeKernel::of(&kernel).unwrap(), shared_pool());
             let objective = Objective::<f64>::new(&rule, &pool, &pool, &context).unwrap();
             let point = objective.flatten(&pool);
             let curvature = Curvature::new(&objective, &point).unwrap();
@@ -356,7 +356,7 @@ mod tests {
             Kernel::Gaussian { gamma: 0.7 },
             Kernel::Polynomial { gamma: 0.5, coef0: 1.0, degree: 3 },
         ] {
-            let (rule, pool) = (Rule::of(&kernel).unwrap(), shared_pool());
+            let (rule, pool) = (MergeKernel::of(&kernel).unwrap(), shared_pool());
             let objective = Objective::<f64>::new(&rule, &pool, &pool, &context).unwrap();
             let point = objective.flatten(&pool);
             let curvature = Curvature::new(&objective, &point).unwrap();

@@ -161,7 +161,7 @@ fn likely_bound(costs: &[f32]) -> f32 {
 }
 
 /// Offers the columns to a row, and the row to the columns.
-pub(super) fn look_along(set: InstructionSet, row: Row<'_>) {
+pub(super) fn scan_block(set: InstructionSet, row: Row<'_>) {
     run_plain(set, row);
 }
 

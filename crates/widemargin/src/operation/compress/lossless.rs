@@ -4,13 +4,13 @@
 //! Σα⟨x, z⟩ = ⟨Σαx, z⟩; Σα⟨x, z⟩² = zᵀSz = Σ_a λ_a⟨v_a, z⟩² with S = Σαxxᵀ (Burges 1996), over (x, √(c₀/γ))
 //! when there is a c₀; and by Downs et al. (2001) for any kernel.
 
-use super::pool::{Expansion, Pool};
+use super::pool::{Expansion, VectorPool};
 use super::select::independent;
 use super::sums::{gram, reweigh};
 use crate::context::Context;
 use crate::error::Result;
 use crate::kernel::Kernel;
-use crate::solver::algebra::eigen_symmetric;
+use crate::numeric::algebra::eigen_symmetric;
 
 /// Pivots of the Gram matrix below this share of the largest are taken for 0.
 const DEPENDENT: f64 = 1e-11;
@@ -19,28 +19,28 @@ const DEPENDENT: f64 = 1e-11;
 const NEGLIGIBLE: f64 = 1e-14;
 
 /// The smallest pool that is the same function exactly, as far as the kernel allows one.
-pub(super) fn reduce(kernel: &Kernel, pool: &Pool, context: &Context) -> Result<Pool> {
+pub(super) fn reduce(kernel: &Kernel, pool: &VectorPool, context: &Context) -> Result<VectorPool> {
     match *kernel {
         Kernel::Linear => Ok(collapsed(pool)),
         Kernel::Polynomial { coef0: 0.0, degree: 1, .. } => Ok(collapsed(pool)),
         Kernel::Polynomial { gamma, coef0, degree: 2 }
             if coef0 >= 0.0 && pool.columns() < pool.len() =>
         {
-            Ok(quadratic(pool, gamma, coef0))
+            Ok(quadratic(pool, gamma, coef0, context))
         }
         _ => depending(kernel, pool, context),
     }
 }
 
-fn collapsed(pool: &Pool) -> Pool {
+fn collapsed(pool: &VectorPool) -> VectorPool {
     let mut sum = vec![0.0; pool.columns()];
     for (vector, &weight) in pool.vectors.iter().zip(&pool.weights[0]) {
         sum.iter_mut().zip(vector).for_each(|(sum, v)| *sum += weight * v);
     }
-    Pool::single(Expansion { vectors: vec![sum], weights: vec![1.0] })
+    VectorPool::single(Expansion { vectors: vec![sum], weights: vec![1.0] })
 }
 
-fn quadratic(pool: &Pool, gamma: f64, coef0: f64) -> Pool {
+fn quadratic(pool: &VectorPool, gamma: f64, coef0: f64, context: &Context) -> VectorPool {
     let order = pool.columns() + usize::from(coef0 > 0.0);
     let last = (coef0 / gamma).sqrt();
     let mut matrix = vec![0.0; order * order];
@@ -51,7 +51,7 @@ fn quadratic(pool: &Pool, gamma: f64, coef0: f64) -> Pool {
             row.iter_mut().zip(&vector).for_each(|(out, y)| *out += weight * x * y);
         }
     }
-    let eigen = eigen_symmetric(matrix, order);
+    let eigen = eigen_symmetric(matrix, order, context);
     let largest = eigen.values.iter().map(|v| v.abs()).fold(0.0, f64::max);
     let mut reduced = Expansion::default();
     for (a, &value) in eigen.values.iter().enumerate() {
@@ -67,10 +67,10 @@ fn quadratic(pool: &Pool, gamma: f64, coef0: f64) -> Pool {
         reduced.vectors.push(vector[..pool.columns()].iter().map(|v| stretch * v).collect());
         reduced.weights.push(value / (stretch * stretch));
     }
-    Pool::single(reduced)
+    VectorPool::single(reduced)
 }
 
-fn depending(kernel: &Kernel, pool: &Pool, context: &Context) -> Result<Pool> {
+fn depending(kernel: &Kernel, pool: &VectorPool, context: &Context) -> Result<VectorPool> {
     let gram = gram(kernel, &pool.vectors, context)?;
     let mut kept = pool.selection(&independent(&gram, pool.len(), DEPENDENT));
     if kept.len() < pool.len() {
@@ -91,7 +91,7 @@ mod tests {
         let vectors: Vec<Vec<f64>> =
             (0..40).map(|_| (0..5).map(|_| generator.unit() - 0.4).collect()).collect();
         let weights = (0..40).map(|i| generator.unit() - 0.5 + 0.01 * i as f64).collect();
-        let pool = Pool::single(Expansion { vectors, weights });
+        let pool = VectorPool::single(Expansion { vectors, weights });
         let context = Context::new();
         let probes: Vec<Vec<f64>> =
             (0..20).map(|_| (0..5).map(|_| 2.0 * generator.unit() - 1.0).collect()).collect();

@@ -1,14 +1,11 @@
-//! The ways to fewer vectors, by name.
+//! The methods of compression, by name.
 
-use std::fmt;
-use std::str::FromStr;
-
-use crate::error::{Error, Result};
+use crate::machine::names::names;
 
 /// How fewer vectors are found; weights and, for those that construct vectors, the joint
 /// optimisation follow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Method {
+pub enum CompressionMethod {
     /// Pairs of vectors become one, bottom-up: one at a time, the cheapest first, to a difference;
     /// many disjoint pairs a round to a number of vectors, which is as good and much faster.
     #[default]
@@ -30,50 +27,12 @@ pub enum Method {
     L1,
 }
 
-impl Method {
-    /// Every method.
-    pub const ALL: [Self; 7] = [
-        Self::Merge,
-        Self::Greedy,
-        Self::FixedPoint,
-        Self::Gradient,
-        Self::Prune,
-        Self::KernelPca,
-        Self::L1,
-    ];
+names!(CompressionMethod, "method", Merge: "merge", Greedy: "greedy", FixedPoint: "fixed-point",
+       Gradient: "gradient", Prune: "prune", KernelPca: "kernel-pca", L1: "l1");
 
-    /// Name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Merge => "merge",
-            Self::Greedy => "greedy",
-            Self::FixedPoint => "fixed-point",
-            Self::Gradient => "gradient",
-            Self::Prune => "prune",
-            Self::KernelPca => "kernel-pca",
-            Self::L1 => "l1",
-        }
-    }
-
+impl CompressionMethod {
     /// Whether the vectors that remain are support vectors, untouched.
     pub fn selects(self) -> bool {
         matches!(self, Self::Prune | Self::KernelPca | Self::L1)
-    }
-}
-
-impl fmt::Display for Method {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Method {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        Self::ALL.into_iter().find(|method| method.name() == text).ok_or_else(|| {
-            let names = Self::ALL.map(Self::name).join(", ");
-            Error::parameter("method", format!("one of {names}"), text)
-        })
     }
 }

@@ -13,31 +13,31 @@ mod element;
 mod estimate;
 mod gaussian;
 mod lossless;
+mod merge_kernel;
 mod method;
 mod objective;
 mod polynomial;
 mod pool;
 mod refine;
 mod rounds;
-mod rule;
 mod search;
 mod select;
 mod store;
 mod sums;
 mod top_down;
 
-pub use method::Method;
+pub use method::CompressionMethod;
 pub use search::{Waypoint, accuracy_by_size, smallest_within};
 
 use self::assemble::{assemble_separate, assemble_together, separate, together};
-use self::bottom_up::{Stop, merge};
+use self::bottom_up::{MergeStop, merge};
 use self::element::Element;
-use self::pool::{Expansion, Pool};
+use self::merge_kernel::MergeKernel;
+use self::pool::{Expansion, VectorPool};
 use self::rounds::merge_in_rounds;
-use self::rule::Rule;
 use self::select::{eliminate, prune, sparse};
 use self::sums::{compare, gram, reweigh};
-use self::top_down::{Search, construct};
+use self::top_down::{VectorSearch, construct};
 use crate::context::{Context, Event};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
@@ -51,7 +51,7 @@ const MOST_FOR_EIGENVECTORS: usize = 512;
 
 /// How far a model is to be compressed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Target {
+pub enum CompressionTarget {
     /// Merge while no function changes by more than this at any of its own support vectors (the
     /// maximum marginal difference θ).
     Difference(f64),
@@ -71,7 +71,7 @@ pub enum Target {
 /// use widemargin::data::read::{ReadOptions, read_dataset};
 /// use widemargin::kernel::Kernel;
 /// use widemargin::machine::{Machine, Svc};
-/// use widemargin::operation::compress::{Compression, Target};
+/// use widemargin::operation::compress::{ModelCompression, CompressionTarget};
 ///
 /// # let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data");
 /// # std::env::set_current_dir(folder).unwrap();
@@ -79,16 +79,16 @@ pub enum Target {
 /// let context = Context::new();
 /// let svc = Svc { kernel: Kernel::Gaussian { gamma: 0.5 }, ..Svc::default() };
 /// let model = svc.fit(&data, &context)?;
-/// let compressed = Compression::new(Target::Ratio(0.25)).apply(&model, &context)?;
+/// let compressed = ModelCompression::new(CompressionTarget::Ratio(0.25)).apply(&model, &context)?;
 /// assert!(compressed.model.support_count() < model.support_count());
 /// # Ok::<(), widemargin::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Compression {
+pub struct ModelCompression {
     /// How far to go.
-    pub target: Target,
+    pub target: CompressionTarget,
     /// How fewer vectors are found.
-    pub method: Method,
+    pub method: CompressionMethod,
     /// Whether the functions of a model share vectors, as those of a trained model do. Vectors are
     /// then counted once, and each has a weight in all functions that are about its class; otherwise
     /// every function gets vectors of its own, and all are counted.
@@ -121,12 +121,12 @@ pub struct Compressed {
     pub functions: Vec<Reduction>,
 }
 
-impl Compression {
+impl ModelCompression {
     /// Compression to `target` with the usual refinement, sharing vectors where the target is a
     /// number of them.
-    pub fn new(target: Target) -> Self {
-        let shared = matches!(target, Target::Vectors(_) | Target::Ratio(_));
-        Self { target, method: Method::Merge, shared, refinement: None }
+    pub fn new(target: CompressionTarget) -> Self {
+        let shared = matches!(target, CompressionTarget::Vectors(_) | CompressionTarget::Ratio(_));
+        Self { target, method: CompressionMethod::Merge, shared, refinement: None }
     }
 
     /// Compresses every decision function of `model`.
@@ -153,19 +153,19 @@ impl Compression {
     fn apply_in<T: Element>(&self, model: &Model, context: &Context) -> Result<Compressed> {
         let originals = self.originals(model);
         let budget = match self.target {
-            Target::Vectors(count) => count,
-            Target::Ratio(ratio) => {
-                let total: usize = originals.iter().map(Pool::len).sum();
+            CompressionTarget::Vectors(count) => count,
+            CompressionTarget::Ratio(ratio) => {
+                let total: usize = originals.iter().map(VectorPool::len).sum();
                 ((ratio * total as f64).round() as usize).max(1)
             }
-            Target::Difference(_) | Target::Lossless => 1,
+            CompressionTarget::Difference(_) | CompressionTarget::Lossless => 1,
         };
         let mut starts = self.starts::<T>(model, &originals, &[budget], context)?;
         self.complete::<T>(model, &originals, starts.swap_remove(0), context)
     }
 
     /// The pools of a model that are compressed: one for all functions, or one for each.
-    fn originals(&self, model: &Model) -> Vec<Pool> {
+    fn originals(&self, model: &Model) -> Vec<VectorPool> {
         let shared = self.shared && model.functions.len() > 1;
         if shared { vec![together(model)] } else { separate(model) }
     }
@@ -174,8 +174,8 @@ impl Compression {
     fn complete<T: Element>(
         &self,
         model: &Model,
-        originals: &[Pool],
-        mut reduced: Vec<Pool>,
+        originals: &[VectorPool],
+        mut reduced: Vec<VectorPool>,
         context: &Context,
     ) -> Result<Compressed> {
         context.report(&Event::Stage { name: "compression", total: originals.len() });
@@ -194,19 +194,25 @@ impl Compression {
 
     fn validate(&self) -> Result<()> {
         match self.target {
-            Target::Difference(limit) if !(limit.is_finite() && limit >= 0.0) => {
+            CompressionTarget::Difference(limit) if !(limit.is_finite() && limit >= 0.0) => {
                 Err(Error::parameter("difference", "a number of at least 0", limit))
             }
-            Target::Difference(_) | Target::Lossless if self.shared => Err(Error::parameter(
-                "shared",
-                "a number of vectors or a ratio as target",
-                "a target that every function reaches by itself",
-            )),
-            Target::Difference(_) if !matches!(self.method, Method::Merge | Method::Greedy) => {
+            CompressionTarget::Difference(_) | CompressionTarget::Lossless if self.shared => {
+                Err(Error::parameter(
+                    "shared",
+                    "a number of vectors or a ratio as target",
+                    "a target that every function reaches by itself",
+                ))
+            }
+            CompressionTarget::Difference(_)
+                if !matches!(self.method, CompressionMethod::Merge | CompressionMethod::Greedy) =>
+            {
                 Err(Error::parameter("method", "merge, for a difference as target", self.method))
             }
-            Target::Vectors(0) => Err(Error::parameter("vectors", "a number of at least 1", 0)),
-            Target::Ratio(ratio) if !(ratio > 0.0 && ratio <= 1.0) => {
+            CompressionTarget::Vectors(0) => {
+                Err(Error::parameter("vectors", "a number of at least 1", 0))
+            }
+            CompressionTarget::Ratio(ratio) if !(ratio > 0.0 && ratio <= 1.0) => {
                 Err(Error::parameter("ratio", "a number above 0 and at most 1", ratio))
             }
             _ => Ok(()),
@@ -217,32 +223,35 @@ impl Compression {
     fn starts<T: Element>(
         &self,
         model: &Model,
-        originals: &[Pool],
+        originals: &[VectorPool],
         budgets: &[usize],
         context: &Context,
-    ) -> Result<Vec<Vec<Pool>>> {
+    ) -> Result<Vec<Vec<VectorPool>>> {
         let kernel = &model.kernel;
-        let total: usize = originals.iter().map(Pool::len).sum();
-        let every = |reduce: &dyn Fn(&Pool) -> Result<Pool>| -> Result<Vec<Vec<Pool>>> {
-            Ok(vec![originals.iter().map(reduce).collect::<Result<_>>()?])
-        };
+        let total: usize = originals.iter().map(VectorPool::len).sum();
+        let every =
+            |reduce: &dyn Fn(&VectorPool) -> Result<VectorPool>| -> Result<Vec<Vec<VectorPool>>> {
+                Ok(vec![originals.iter().map(reduce).collect::<Result<_>>()?])
+            };
         match (self.target, self.method) {
-            (Target::Lossless, _) => every(&|pool| lossless::reduce(kernel, pool, context)),
-            (Target::Difference(limit), _) => {
-                let rule = Rule::of(kernel)?;
+            (CompressionTarget::Lossless, _) => {
+                every(&|pool| lossless::reduce(kernel, pool, context))
+            }
+            (CompressionTarget::Difference(limit), _) => {
+                let rule = MergeKernel::of(kernel)?;
                 every(&|pool| merged_within(pool, &rule, limit, context))
             }
-            (_, Method::Merge | Method::Greedy) => {
-                let rule = Rule::of(kernel)?;
-                let lists: Vec<Vec<Expansion>> = originals.iter().map(Pool::lists).collect();
+            (_, CompressionMethod::Merge | CompressionMethod::Greedy) => {
+                let rule = MergeKernel::of(kernel)?;
+                let lists: Vec<Vec<Expansion>> = originals.iter().map(VectorPool::lists).collect();
                 let all = lists.concat();
                 let merged = match self.method {
-                    Method::Merge => merge_in_rounds(&all, &rule, budgets, context)?,
+                    CompressionMethod::Merge => merge_in_rounds(&all, &rule, budgets, context)?,
                     _ => merge_greedily(&all, &rule, budgets, context)?,
                 };
                 let over = |merged: Vec<Expansion>| {
                     let mut merged = merged.into_iter();
-                    let of = |(pool, lists): (&Pool, &Vec<Expansion>)| {
+                    let of = |(pool, lists): (&VectorPool, &Vec<Expansion>)| {
                         pool.over(merged.by_ref().take(lists.len()).collect())
                     };
                     originals.iter().zip(&lists).map(of).collect()
@@ -251,12 +260,12 @@ impl Compression {
             }
             (_, method) => {
                 // A part of the budget in proportion to the vectors before.
-                let share = |pool: &Pool, budget: usize| {
+                let share = |pool: &VectorPool, budget: usize| {
                     let count = (budget * pool.len()) as f64 / total.max(1) as f64;
                     (count.round() as usize).clamp(1, pool.len().max(1))
                 };
                 let reduced = |&budget: &usize| {
-                    let one = |pool: &Pool| {
+                    let one = |pool: &VectorPool| {
                         chosen::<T>(method, kernel, pool, share(pool, budget), context)
                     };
                     originals.iter().map(one).collect()
@@ -270,11 +279,11 @@ impl Compression {
     fn finish<T: Element>(
         &self,
         model: &Model,
-        original: &Pool,
-        reduced: &mut Pool,
+        original: &VectorPool,
+        reduced: &mut VectorPool,
         context: &Context,
     ) -> Result<()> {
-        if self.target == Target::Lossless {
+        if self.target == CompressionTarget::Lossless {
             return Ok(());
         }
         if reduced.len() >= original.len() {
@@ -288,7 +297,7 @@ impl Compression {
             reweigh::<f64>(&model.kernel, reduced, original, context)?;
         } else {
             reweigh::<T>(&model.kernel, reduced, original, context)?;
-            let rule = Rule::of(&model.kernel)?;
+            let rule = MergeKernel::of(&model.kernel)?;
             refine::refine::<T>(&rule, reduced, original, steps, context)?;
         }
         Ok(())
@@ -296,9 +305,14 @@ impl Compression {
 }
 
 /// A function merged pair by pair as far as it moves by at most `limit`.
-fn merged_within(pool: &Pool, rule: &Rule, limit: f64, context: &Context) -> Result<Pool> {
+fn merged_within(
+    pool: &VectorPool,
+    rule: &MergeKernel,
+    limit: f64,
+    context: &Context,
+) -> Result<VectorPool> {
     let single = pool.function(0);
-    let merging = merge(&single, rule, Stop::Difference(limit), context)?;
+    let merging = merge(&single, rule, MergeStop::Difference(limit), context)?;
     Ok(pool.over(merging.after(merging.costs().count()).by_sign()))
 }
 
@@ -306,14 +320,14 @@ fn merged_within(pool: &Pool, rule: &Rule, limit: f64, context: &Context) -> Res
 /// merging costs least.
 fn merge_greedily(
     lists: &[Expansion],
-    rule: &Rule,
+    rule: &MergeKernel,
     budgets: &[usize],
     context: &Context,
 ) -> Result<Vec<Vec<Expansion>>> {
     let total: usize = lists.iter().map(|list| list.vectors.len()).sum();
     let mut mergings = Vec::with_capacity(lists.len());
     for list in lists {
-        mergings.push(merge(list, rule, Stop::End, context)?);
+        mergings.push(merge(list, rule, MergeStop::End, context)?);
     }
     let mut merges = Vec::new();
     for (l, merging) in mergings.iter().enumerate() {
@@ -336,26 +350,28 @@ fn merge_greedily(
 
 /// `count` vectors constructed top-down or selected.
 fn chosen<T: Element>(
-    method: Method,
+    method: CompressionMethod,
     kernel: &Kernel,
-    pool: &Pool,
+    pool: &VectorPool,
     count: usize,
     context: &Context,
-) -> Result<Pool> {
+) -> Result<VectorPool> {
     let most = match method {
-        Method::KernelPca => MOST_FOR_EIGENVECTORS,
+        CompressionMethod::KernelPca => MOST_FOR_EIGENVECTORS,
         _ => MOST_SELECTED_FROM,
     };
     let search = match (method, kernel) {
-        (Method::FixedPoint, &Kernel::Gaussian { gamma }) => Search::FixedPoint { gamma },
-        (Method::FixedPoint, _) => {
+        (CompressionMethod::FixedPoint, &Kernel::Gaussian { gamma }) => {
+            VectorSearch::FixedPoint { gamma }
+        }
+        (CompressionMethod::FixedPoint, _) => {
             return Err(Error::Kernel {
                 kernel: kernel.name().to_owned(),
                 expected: "a Gaussian kernel for the fixed-point iteration".into(),
                 found: "another one; use the method gradient".into(),
             });
         }
-        (Method::Gradient, _) => Search::Gradient,
+        (CompressionMethod::Gradient, _) => VectorSearch::Gradient,
         _ => {
             if pool.len() > most {
                 let expected = format!("at most {most} vectors in a function (or shared pool)");
@@ -363,14 +379,14 @@ fn chosen<T: Element>(
             }
             let gram = gram(kernel, &pool.vectors, context)?;
             let keep = match method {
-                Method::KernelPca => eliminate(pool, &gram, count, context).0,
-                Method::L1 => sparse(pool, &gram, count, context),
+                CompressionMethod::KernelPca => eliminate(pool, &gram, count, context).0,
+                CompressionMethod::L1 => sparse(pool, &gram, count, context),
                 _ => prune(pool, &gram, count, context)?.0,
             };
             return Ok(pool.selection(&keep));
         }
     };
-    construct::<T>(kernel, &Rule::of(kernel)?, pool, count, search, context)
+    construct::<T>(kernel, &MergeKernel::of(kernel)?, pool, count, search, context)
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@
 
 use super::chunk::{COLUMNS, Chunk};
 use super::element::{Element, in_chunks, table_of};
-use super::pool::Pool;
-use super::rule::Rule;
+use super::merge_kernel::MergeKernel;
+use super::pool::VectorPool;
 use crate::context::Context;
 use crate::data::Matrix;
 use crate::error::Result;
@@ -19,18 +19,18 @@ const ROWS: usize = 64;
 
 /// The residual as a function of vectors and weights.
 pub(super) struct Objective<'a, T: Element> {
-    pub(super) rule: &'a Rule,
+    pub(super) rule: &'a MergeKernel,
     pub(super) context: &'a Context,
     original: Vec<Chunk<T>>,
     /// The pool that is moved, for its groups.
-    shape: &'a Pool,
+    shape: &'a VectorPool,
 }
 
 impl<'a, T: Element> Objective<'a, T> {
     pub(super) fn new(
-        rule: &'a Rule,
-        original: &Pool,
-        reduced: &'a Pool,
+        rule: &'a MergeKernel,
+        original: &VectorPool,
+        reduced: &'a VectorPool,
         context: &'a Context,
     ) -> Result<Self> {
         let original = Chunk::all(rule, original, -1.0, context.instruction_set())?;
@@ -38,16 +38,16 @@ impl<'a, T: Element> Objective<'a, T> {
     }
 
     /// Vectors and weights as one point.
-    pub(super) fn flatten(&self, pool: &Pool) -> Vec<f64> {
+    pub(super) fn flatten(&self, pool: &VectorPool) -> Vec<f64> {
         let vectors = pool.vectors.iter().flatten();
         vectors.chain(pool.weights.iter().flatten()).copied().collect()
     }
 
     /// The pool at a point.
-    pub(super) fn pool(&self, point: &[f64]) -> Pool {
+    pub(super) fn pool(&self, point: &[f64]) -> VectorPool {
         let (n, columns) = (self.shape.len(), self.shape.columns());
         let (vectors, weights) = point.split_at(n * columns);
-        Pool {
+        VectorPool {
             vectors: vectors.chunks(columns.max(1)).map(<[f64]>::to_vec).collect(),
             groups: self.shape.groups.clone(),
             weights: weights.chunks(n.max(1)).map(<[f64]>::to_vec).collect(),
@@ -101,7 +101,7 @@ impl<'a, T: Element> Objective<'a, T> {
 /// The gradient of a few vectors.
 struct Task<'a, T: Element> {
     objective: &'a Objective<'a, T>,
-    pool: &'a Pool,
+    pool: &'a VectorPool,
     queries: &'a Matrix,
     first: usize,
     rows: usize,
@@ -117,7 +117,7 @@ struct Task<'a, T: Element> {
 impl<'a, T: Element> Task<'a, T> {
     fn new(
         objective: &'a Objective<'a, T>,
-        pool: &'a Pool,
+        pool: &'a VectorPool,
         queries: &'a Matrix,
         first: usize,
         rows: usize,
@@ -189,9 +189,9 @@ impl<'a, T: Element> Task<'a, T> {
     }
 }
 
-/// Turns a row of what the engine says into kernel values, and into slopes (B·Cᵤ) ∂K/∂u.
+/// Turns a row of base kernel values into kernel values, and into slopes (B·Cᵤ) ∂K/∂u.
 struct SlopeRow<'a, T> {
-    rule: &'a Rule,
+    rule: &'a MergeKernel,
     weights: &'a [T],
     coefficients: &'a [Vec<T>],
     base: &'a mut [T],
@@ -213,13 +213,13 @@ impl<T: Real> PlainLoop for SlopeRow<'_, T> {
             }
         }
         match *self.rule {
-            Rule::Gaussian { gamma } => {
+            MergeKernel::Gaussian { gamma } => {
                 let factor = T::from_f64(2.0 * gamma);
                 for (slope, &k) in slopes.iter_mut().zip(&*base) {
                     *slope = *slope * (factor * k);
                 }
             }
-            Rule::Polynomial { gamma, coef0, degree } => {
+            MergeKernel::Polynomial { gamma, coef0, degree } => {
                 let factor = T::from_f64(f64::from(degree) * gamma);
                 let (gamma, coef0) = (T::from_f64(gamma), T::from_f64(coef0));
                 for (slope, k) in slopes.iter_mut().zip(base) {

@@ -26,7 +26,7 @@ impl Expansion {
 /// Vectors belong to groups (classes, or the signs of a single function), and a function uses the
 /// vectors of some groups only; its weights of all others are 0 and stay 0.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Pool {
+pub(super) struct VectorPool {
     pub(super) vectors: Vec<Vec<f64>>,
     /// Group of every vector.
     pub(super) groups: Vec<usize>,
@@ -36,7 +36,7 @@ pub(super) struct Pool {
     pub(super) uses: Vec<Vec<bool>>,
 }
 
-impl Pool {
+impl VectorPool {
     /// The vectors of one function, grouped by sign.
     pub(super) fn single(expansion: Expansion) -> Self {
         let groups = expansion.weights.iter().map(|&w| usize::from(w < 0.0)).collect();

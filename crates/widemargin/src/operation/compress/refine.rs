@@ -4,17 +4,17 @@
 //!
 //! A step solves (JᵀJ + λM)s = −g, M the blocks of single vectors and weights, by conjugate gradients
 //! that M preconditions and that end where they gain little; λ follows how much of the decrease that
-//! the curvature promised a step brought.
+//! the curvature predicted a step brought.
 
 use super::curvature::Curvature;
 use super::element::Element;
+use super::merge_kernel::MergeKernel;
 use super::objective::Objective;
-use super::pool::Pool;
-use super::rule::Rule;
+use super::pool::VectorPool;
 use super::sums::reweigh;
 use crate::context::Context;
 use crate::error::Result;
-use crate::solver::algebra::dot;
+use crate::numeric::algebra::dot;
 
 /// First damping.
 const DAMPING: f64 = 0.1;
@@ -22,7 +22,7 @@ const DAMPING: f64 = 0.1;
 /// Damping above which no step is worth trying.
 const MOST_DAMPING: f64 = 1e6;
 
-/// Share of the promised decrease above which damping falls, and below which it grows.
+/// Share of the predicted decrease above which damping falls, and below which it grows.
 const TRUST: (f64, f64) = (0.75, 0.4);
 
 /// Conjugate gradients of one step.
@@ -60,9 +60,9 @@ fn products(original: usize, reduced: usize, step: usize) -> usize {
 /// Steps that single precision cannot tell from standing still, as happens when a few features are
 /// far larger than the others, are taken in double precision.
 pub(super) fn refine<T: Element>(
-    rule: &Rule,
-    reduced: &mut Pool,
-    original: &Pool,
+    rule: &MergeKernel,
+    reduced: &mut VectorPool,
+    original: &VectorPool,
     iterations: usize,
     context: &Context,
 ) -> Result<()> {
@@ -75,9 +75,9 @@ pub(super) fn refine<T: Element>(
 
 /// Goes down as long as it goes on, at most `iterations` steps; returns their number.
 fn descend<T: Element>(
-    rule: &Rule,
-    reduced: &mut Pool,
-    original: &Pool,
+    rule: &MergeKernel,
+    reduced: &mut VectorPool,
+    original: &VectorPool,
     iterations: usize,
     context: &Context,
 ) -> Result<usize> {
@@ -94,7 +94,7 @@ fn descend<T: Element>(
     while taken < iterations && damping <= MOST_DAMPING && context.stop_request().is_none() {
         taken += 1;
         let most = products(original.len(), reduced.len(), taken);
-        let (step, promised) = solve(&curvature, &gradient, damping, most)?;
+        let (step, predicted) = solve(&curvature, &gradient, damping, most)?;
         let next: Vec<f64> = point.iter().zip(&step).map(|(p, s)| p + s).collect();
         if taken == iterations {
             // The best weights tell what the last step is worth.
@@ -106,7 +106,7 @@ fn descend<T: Element>(
             break;
         }
         let (next_value, next_gradient) = objective.evaluate(&next)?;
-        let share = (value - next_value) / promised;
+        let share = (value - next_value) / predicted;
         if !(next_value < value && share > 0.0) {
             damping *= 5.0;
             continue;
@@ -138,30 +138,30 @@ fn solve<T: Element>(
 ) -> Result<(Vec<f64>, f64)> {
     let mut step = vec![0.0; gradient.len()];
     let mut rest: Vec<f64> = gradient.iter().map(|g| -g).collect();
-    let mut eased = curvature.divide_by_blocks(&rest);
-    let mut direction = eased.clone();
-    let mut size = dot(&rest, &eased);
+    let mut preconditioned = curvature.divide_by_blocks(&rest);
+    let mut direction = preconditioned.clone();
+    let mut size = dot(&rest, &preconditioned);
     // The damped decrease after every product.
     let mut gains = vec![0.0];
     while gains.len() <= most && size > 0.0 {
-        let mut bent = curvature.multiply(&direction)?;
-        add(&mut bent, damping, &curvature.multiply_blocks(&direction));
-        let along = dot(&direction, &bent);
+        let mut image = curvature.multiply(&direction)?;
+        add(&mut image, damping, &curvature.multiply_blocks(&direction));
+        let along = dot(&direction, &image);
         if along.is_nan() || along <= 0.0 {
             break;
         }
         let length = size / along;
         add(&mut step, length, &direction);
-        add(&mut rest, -length, &bent);
+        add(&mut rest, -length, &image);
         let gain = gains[gains.len() - 1] + 0.5 * length * size;
         gains.push(gain);
         let before = gains.len() / 10 + 2;
         if gains.len() > before && gain - gains[gains.len() - 1 - before] < LEAST_GAIN * gain {
             break;
         }
-        eased = curvature.divide_by_blocks(&rest);
-        let next = dot(&rest, &eased);
-        direction.iter_mut().zip(&eased).for_each(|(d, e)| *d = e + next / size * *d);
+        preconditioned = curvature.divide_by_blocks(&rest);
+        let next = dot(&rest, &preconditioned);
+        direction.iter_mut().zip(&preconditioned).for_each(|(d, e)| *d = e + next / size * *d);
         size = next;
     }
     // Half of −g·s is the decrease of the damped model.

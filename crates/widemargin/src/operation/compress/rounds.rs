@@ -13,13 +13,14 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 
 use super::element::table_of;
-use super::estimate::{Partners, Row, look_along};
+use super::estimate::{Partners, Row, scan_block};
 use super::gaussian::Merged;
+use super::merge_kernel::MergeKernel;
 use super::pool::Expansion;
-use super::rule::Rule;
 use crate::context::Context;
 use crate::error::Result;
-use crate::kernel::KernelBlocks;
+use crate::kernel::{KernelBlocks, Queries};
+use crate::numeric::InstructionSet;
 
 /// Share of the vectors that one round merges away, 1 / this.
 const SHARE: usize = 8;
@@ -43,7 +44,7 @@ const GONE: u32 = u32::MAX;
 /// as they are with each number of vectors in `budgets` (descending). A list always keeps a vector.
 pub(super) fn merge_in_rounds(
     lists: &[Expansion],
-    rule: &Rule,
+    rule: &MergeKernel,
     budgets: &[usize],
     context: &Context,
 ) -> Result<Vec<Vec<Expansion>>> {
@@ -63,10 +64,10 @@ pub(super) fn merge_in_rounds(
 }
 
 /// Merges up to `most` vectors into others of their lists; false when there are none.
-fn round(lists: &mut [List], rule: &Rule, most: usize, context: &Context) -> Result<bool> {
+fn round(lists: &mut [List], rule: &MergeKernel, most: usize, context: &Context) -> Result<bool> {
     let mut pairs = Vec::new();
     for (l, list) in lists.iter_mut().enumerate() {
-        list.look_around(rule, context)?;
+        list.find_partners(rule, context)?;
         for (i, partners) in list.partners.iter().enumerate() {
             if let Some(&(_, partner)) = partners.list().first() {
                 let j = partner as usize;
@@ -113,7 +114,7 @@ impl Round {
 
     /// Merges vector `i` into `j`, or into what that has become; false when either is not there any
     /// more or it would cost more than `limit`.
-    fn absorb(&mut self, list: &List, rule: &Rule, i: usize, j: usize, limit: f64) -> bool {
+    fn absorb(&mut self, list: &List, rule: &MergeKernel, i: usize, j: usize, limit: f64) -> bool {
         if self.gone[i] || (self.gone[j] && !self.grown.contains_key(&j)) {
             return false;
         }
@@ -136,12 +137,73 @@ impl Round {
     }
 }
 
+/// Vectors that look for partners among all others, a tile of those at a time.
+struct Scan<'a> {
+    blocks: KernelBlocks<f32>,
+    queries: Queries<f32>,
+    /// Numbers of the vectors that look.
+    rows: &'a [usize],
+    lengths: &'a [f32],
+    first_new: usize,
+    set: InstructionSet,
+}
+
+impl Scan<'_> {
+    /// The partners that every row finds in tile `t`; new rows are offered to the vectors of the tile,
+    /// whose bounds and partners are given.
+    fn tile(
+        &self,
+        t: usize,
+        bounds: &mut [f32],
+        partners: &mut [Partners],
+    ) -> Vec<(f32, Partners)> {
+        let Self { rows, lengths, first_new, .. } = *self;
+        let every = lengths.len().div_ceil(SEEN);
+        let columns = t * COLUMNS..t * COLUMNS + bounds.len();
+        let width = columns.len();
+        let (mut block, mut scratch) = (vec![0.0; ROWS * width], vec![0.0; 2 * width]);
+        let (longer, shorter) = scratch.split_at_mut(width);
+        let mut found = Vec::with_capacity(rows.len());
+        for (c, chunk) in rows.chunks(ROWS).enumerate() {
+            // Of two new vectors the earlier one is shown the later one.
+            let is_new = chunk[0] >= first_new;
+            let is_earlier = first_new <= columns.start && columns.end <= chunk[0];
+            if (is_new && is_earlier) || !(t + c).is_multiple_of(every) {
+                found.resize(found.len() + chunk.len(), (f32::INFINITY, Partners::default()));
+                continue;
+            }
+            let range = c * ROWS..c * ROWS + chunk.len();
+            self.blocks.query_block(&self.queries, range, columns.clone(), &mut block, width);
+            for (&number, similarities) in chunk.iter().zip(block.chunks_exact(width)) {
+                let is_new = number >= first_new;
+                let hidden = if is_new { first_new..number + 1 } else { number..number + 1 };
+                let within = |at: usize| at.clamp(columns.start, columns.end) - columns.start;
+                let (mut bound, mut own) = (f32::INFINITY, Partners::default());
+                let row = Row {
+                    length: lengths[number],
+                    number: number as u32,
+                    similarities,
+                    lengths: &lengths[columns.clone()],
+                    first: columns.start as u32,
+                    hidden: within(hidden.start)..within(hidden.end),
+                    partners: (&mut bound, &mut own),
+                    offered: is_new.then_some((&mut *bounds, &mut *partners)),
+                    scratch: [&mut *longer, &mut *shorter],
+                };
+                scan_block(self.set, row);
+                found.push((bound, own));
+            }
+        }
+        found
+    }
+}
+
 /// Vectors that may be merged with each other, each with its best partners.
 #[derive(Default)]
 struct List {
     vectors: Vec<Vec<f64>>,
     weights: Vec<f64>,
-    /// What the engine says of every vector and itself.
+    /// The base kernel value of every vector and itself.
     own: Vec<f64>,
     /// Lengths of the weighted images.
     lengths: Vec<f32>,
@@ -153,7 +215,7 @@ struct List {
 }
 
 impl List {
-    fn new(expansion: &Expansion, rule: &Rule) -> Self {
+    fn new(expansion: &Expansion, rule: &MergeKernel) -> Self {
         let mut list = Self::default();
         for (vector, &weight) in expansion.vectors.iter().zip(&expansion.weights) {
             list.push(rule, vector.clone(), weight);
@@ -165,7 +227,7 @@ impl List {
         Expansion { vectors: self.vectors.clone(), weights: self.weights.clone() }
     }
 
-    fn push(&mut self, rule: &Rule, vector: Vec<f64>, weight: f64) {
+    fn push(&mut self, rule: &MergeKernel, vector: Vec<f64>, weight: f64) {
         let own = rule.own_base(&vector);
         self.lengths.push((weight.abs() * rule.value(own).max(0.0).sqrt()) as f32);
         self.own.push(own);
@@ -176,81 +238,54 @@ impl List {
     }
 
     /// What vectors `i` and `j` would become.
-    fn merged(&self, rule: &Rule, i: usize, j: usize) -> Merged {
+    fn merged(&self, rule: &MergeKernel, i: usize, j: usize) -> Merged {
         let base = rule.base_of(&self.vectors[i], &self.vectors[j]);
         rule.merge(self.weights[i], self.weights[j], (self.own[i], self.own[j]), base)
     }
 
     /// Shows the new vectors to all others, and all others to those that have lost their partners.
-    fn look_around(&mut self, rule: &Rule, context: &Context) -> Result<()> {
+    fn find_partners(&mut self, rule: &MergeKernel, context: &Context) -> Result<()> {
         let n = self.weights.len();
-        let lonely =
+        let without_partners =
             |i: &usize| self.partners[*i].list().is_empty() && self.bounds[*i] < f32::INFINITY;
-        let lonely: Vec<usize> = (0..self.first_new).filter(lonely).collect();
-        let rows: Vec<usize> = lonely.iter().copied().chain(self.first_new..n).collect();
+        let without_partners: Vec<usize> = (0..self.first_new).filter(without_partners).collect();
+        let rows: Vec<usize> = without_partners.iter().copied().chain(self.first_new..n).collect();
         if n < 2 || rows.is_empty() {
             return Ok(());
         }
-        for &row in &lonely {
+        for &row in &without_partners {
             // They look themselves: nothing may be offered to them twice.
             self.bounds[row] = f32::NEG_INFINITY;
         }
         let directions: Vec<Vec<f64>> = self.vectors.iter().map(|v| rule.direction(v)).collect();
         let table = table_of::<f32>(&directions)?;
         let set = context.instruction_set();
-        let blocks = KernelBlocks::<f32>::new(&rule.cosine(), &table, None, set)?;
-        let queries = blocks.gather(&rows);
-        let (lengths, first_new) = (&self.lengths, self.first_new);
-        let every = n.div_ceil(SEEN);
-        let task = |t: usize, bounds: &mut [f32], partners: &mut [Partners]| {
-            let columns = t * COLUMNS..t * COLUMNS + bounds.len();
-            let width = columns.len();
-            let (mut block, mut scratch) = (vec![0.0; ROWS * width], vec![0.0; 2 * width]);
-            let (longer, shorter) = scratch.split_at_mut(width);
-            let mut found = Vec::with_capacity(rows.len());
-            for (c, chunk) in rows.chunks(ROWS).enumerate() {
-                // Of two new vectors the earlier one is shown the later one.
-                let is_new = chunk[0] >= first_new;
-                let is_earlier = first_new <= columns.start && columns.end <= chunk[0];
-                if (is_new && is_earlier) || !(t + c).is_multiple_of(every) {
-                    found.resize(found.len() + chunk.len(), (f32::INFINITY, Partners::default()));
-                    continue;
-                }
-                let range = c * ROWS..c * ROWS + chunk.len();
-                blocks.query_block(&queries, range, columns.clone(), &mut block, width);
-                for (&number, similarities) in chunk.iter().zip(block.chunks_exact(width)) {
-                    let is_new = number >= first_new;
-                    let hidden = if is_new { first_new..number + 1 } else { number..number + 1 };
-                    let within = |at: usize| at.clamp(columns.start, columns.end) - columns.start;
-                    let (mut bound, mut own) = (f32::INFINITY, Partners::default());
-                    let row = Row {
-                        length: lengths[number],
-                        number: number as u32,
-                        similarities,
-                        lengths: &lengths[columns.clone()],
-                        first: columns.start as u32,
-                        hidden: within(hidden.start)..within(hidden.end),
-                        partners: (&mut bound, &mut own),
-                        offered: is_new.then_some((&mut *bounds, &mut *partners)),
-                        scratch: [&mut *longer, &mut *shorter],
-                    };
-                    look_along(set, row);
-                    found.push((bound, own));
-                }
-            }
-            found
+        let blocks = KernelBlocks::<f32>::new(&rule.cosine(), &table, None, context)?;
+        let scan = Scan {
+            queries: blocks.gather(&rows),
+            blocks,
+            rows: &rows,
+            lengths: &self.lengths,
+            first_new: self.first_new,
+            set,
         };
         let (bounds, partners) = (&mut self.bounds, &mut self.partners);
         let found: Vec<Vec<(f32, Partners)>> = context.install(|| {
             if context.is_parallel() {
                 let tiles = bounds.par_chunks_mut(COLUMNS).zip(partners.par_chunks_mut(COLUMNS));
-                tiles.enumerate().map(|(t, (bounds, partners))| task(t, bounds, partners)).collect()
+                tiles
+                    .enumerate()
+                    .map(|(t, (bounds, partners))| scan.tile(t, bounds, partners))
+                    .collect()
             } else {
                 let tiles = bounds.chunks_mut(COLUMNS).zip(partners.chunks_mut(COLUMNS));
-                tiles.enumerate().map(|(t, (bounds, partners))| task(t, bounds, partners)).collect()
+                tiles
+                    .enumerate()
+                    .map(|(t, (bounds, partners))| scan.tile(t, bounds, partners))
+                    .collect()
             }
         });
-        for &row in &lonely {
+        for &row in &without_partners {
             self.bounds[row] = f32::INFINITY;
         }
         for tile in found {
@@ -269,7 +304,7 @@ impl List {
     }
 
     /// Puts what vectors have become in their place, after all others.
-    fn replace(&mut self, rule: &Rule, round: Round) {
+    fn replace(&mut self, rule: &MergeKernel, round: Round) {
         let taken = &round.gone;
         let mut place = vec![GONE; taken.len()];
         let alive = (0..taken.len()).filter(|&i| !taken[i]);

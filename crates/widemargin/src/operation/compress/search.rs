@@ -2,8 +2,8 @@
 //! way to it.
 
 use super::element::Element;
-use super::pool::Pool;
-use super::{Compressed, Compression, Target};
+use super::pool::VectorPool;
+use super::{Compressed, CompressionTarget, ModelCompression};
 use crate::context::Context;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
@@ -34,13 +34,13 @@ pub struct Waypoint {
 /// not a proof that none smaller is. The target of `compression` is not used.
 ///
 /// # Errors
-/// As [`Compression::apply`]; [`Error::Parameter`] for a loss out of range, [`Error::Labels`] for rows
+/// As [`ModelCompression::apply`]; [`Error::Parameter`] for a loss out of range, [`Error::Labels`] for rows
 /// without labels.
 pub fn smallest_within(
     model: &Model,
     held_out: &Dataset,
     max_loss: f64,
-    compression: &Compression,
+    compression: &ModelCompression,
     context: &Context,
 ) -> Result<Option<Compressed>> {
     if !(max_loss.is_finite() && (0.0..1.0).contains(&max_loss)) {
@@ -70,7 +70,7 @@ pub fn smallest_within(
 pub fn accuracy_by_size(
     model: &Model,
     held_out: &Dataset,
-    compression: &Compression,
+    compression: &ModelCompression,
     context: &Context,
 ) -> Result<Vec<Waypoint>> {
     let whole =
@@ -93,22 +93,23 @@ pub fn accuracy_by_size(
 /// A model merged once, as it is at several sizes.
 struct Way<'a> {
     model: &'a Model,
-    compression: Compression,
-    originals: Vec<Pool>,
-    starts: Vec<Vec<Pool>>,
+    compression: ModelCompression,
+    originals: Vec<VectorPool>,
+    starts: Vec<Vec<VectorPool>>,
 }
 
 impl<'a> Way<'a> {
     fn new(
         model: &'a Model,
-        compression: &Compression,
+        compression: &ModelCompression,
         rung: f64,
         most: usize,
         context: &Context,
     ) -> Result<Self> {
-        let compression = Compression { target: Target::Vectors(1), ..*compression };
+        let compression =
+            ModelCompression { target: CompressionTarget::Vectors(1), ..*compression };
         let originals = compression.originals(model);
-        let total: usize = originals.iter().map(Pool::len).sum();
+        let total: usize = originals.iter().map(VectorPool::len).sum();
         let fewest = model.classes.as_ref().map_or(1, |table| table.names.len());
         let sizes = std::iter::successors(Some(total as f64 * rung), |size| Some(size * rung));
         let sizes = sizes.map(|size| size.round() as usize).take_while(|&size| size >= fewest);

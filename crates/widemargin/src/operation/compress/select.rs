@@ -5,11 +5,11 @@
 //! Σ_f (α_{fn}/gₙ)²λ, never less; and the ℓ₁ penalty λΣcᵢ‖β_{·i}‖ with cᵢ the mean weight over ‖α_{·i}‖
 //! is minimised by coordinates, λ being searched for (Schölkopf et al. 1999; Nguyen 2006, 3.2.3).
 
-use super::pool::Pool;
+use super::pool::VectorPool;
 use super::sums::factorise;
 use crate::context::Context;
 use crate::error::Result;
-use crate::solver::algebra::{dot, eigen_symmetric};
+use crate::numeric::algebra::{dot, eigen_symmetric};
 
 /// Sweeps of coordinate descent at one penalty.
 const SWEEPS: usize = 1000;
@@ -19,7 +19,7 @@ const BISECTIONS: usize = 40;
 
 /// The vectors of `pool` that pruning keeps, with what is lost by each removal.
 pub(super) fn prune(
-    pool: &Pool,
+    pool: &VectorPool,
     gram: &[f64],
     count: usize,
     context: &Context,
@@ -69,7 +69,7 @@ pub(super) fn prune(
 /// The vectors that remain when the cheapest elimination by an eigenvector is repeated, with the
 /// cost of each.
 pub(super) fn eliminate(
-    pool: &Pool,
+    pool: &VectorPool,
     gram: &[f64],
     count: usize,
     context: &Context,
@@ -84,7 +84,7 @@ pub(super) fn eliminate(
         for &i in &keep {
             part.extend(keep.iter().map(|&j| gram[i * n + j]));
         }
-        let eigen = eigen_symmetric(part, m);
+        let eigen = eigen_symmetric(part, m, context);
         let candidates = (0..m * m).map(|at| {
             let (value, entry) = (eigen.values[at / m].max(0.0), eigen.vectors[at]);
             let square: f64 = weights.iter().map(|w| w[keep[at % m]] * w[keep[at % m]]).sum();
@@ -105,7 +105,12 @@ pub(super) fn eliminate(
 }
 
 /// The vectors of non-zero weight under the smallest penalty searched that leaves at most `count`.
-pub(super) fn sparse(pool: &Pool, gram: &[f64], count: usize, context: &Context) -> Vec<usize> {
+pub(super) fn sparse(
+    pool: &VectorPool,
+    gram: &[f64],
+    count: usize,
+    context: &Context,
+) -> Vec<usize> {
     let (mut low, mut high) = (0.0, largest_penalty(pool, gram));
     let mut best = support(&penalised(pool, gram, high * 0.999));
     for _ in 0..BISECTIONS {
@@ -124,7 +129,7 @@ pub(super) fn sparse(pool: &Pool, gram: &[f64], count: usize, context: &Context)
 }
 
 /// The penalty from which every weight is 0.
-pub(super) fn largest_penalty(pool: &Pool, gram: &[f64]) -> f64 {
+pub(super) fn largest_penalty(pool: &VectorPool, gram: &[f64]) -> f64 {
     let n = pool.len();
     let factors = penalty_factors(pool);
     let pull = |j: usize| {
@@ -135,7 +140,7 @@ pub(super) fn largest_penalty(pool: &Pool, gram: &[f64]) -> f64 {
 }
 
 /// cⱼ = mean ‖α‖ / ‖αⱼ‖; infinite for weights of 0.
-pub(super) fn penalty_factors(pool: &Pool) -> Vec<f64> {
+pub(super) fn penalty_factors(pool: &VectorPool) -> Vec<f64> {
     let length = |v: usize| pool.weights.iter().map(|w| w[v] * w[v]).sum::<f64>().sqrt();
     let lengths: Vec<f64> = (0..pool.len()).map(length).collect();
     let mean = lengths.iter().sum::<f64>() / lengths.len().max(1) as f64;
@@ -143,7 +148,7 @@ pub(super) fn penalty_factors(pool: &Pool) -> Vec<f64> {
 }
 
 /// The weights of least ‖Σ(αᵢ − βᵢ)Φ(xᵢ)‖² + `penalty` Σ cᵢ‖βᵢ‖, function after function.
-pub(super) fn penalised(pool: &Pool, gram: &[f64], penalty: f64) -> Vec<Vec<f64>> {
+pub(super) fn penalised(pool: &VectorPool, gram: &[f64], penalty: f64) -> Vec<Vec<f64>> {
     let (n, functions) = (pool.len(), pool.functions());
     let factors = penalty_factors(pool);
     let mut weights = pool.weights.clone();
@@ -225,7 +230,7 @@ mod tests {
     use crate::kernel::Kernel;
     use crate::numeric::random::Generator;
 
-    fn example(n: usize, duplicate: bool) -> (Pool, Vec<f64>) {
+    fn example(n: usize, duplicate: bool) -> (VectorPool, Vec<f64>) {
         let mut generator = Generator::new(n as u64);
         let mut vectors: Vec<Vec<f64>> =
             (0..n).map(|_| (0..3).map(|_| generator.unit()).collect()).collect();
@@ -233,7 +238,7 @@ mod tests {
             vectors[n - 1] = vectors[0].clone();
         }
         let weights = (0..n).map(|i| generator.unit() + 0.1 - (i % 2) as f64).collect();
-        let pool = Pool::single(Expansion { vectors, weights });
+        let pool = VectorPool::single(Expansion { vectors, weights });
         let gram = gram(&Kernel::Gaussian { gamma: 2.0 }, &pool.vectors, &Context::new()).unwrap();
         (pool, gram)
     }
@@ -245,7 +250,7 @@ mod tests {
     }
 
     /// The least of ‖Ψ − Σ_{keep} βΦ‖², by elimination.
-    fn projected(gram: &[f64], pool: &Pool, keep: &[usize]) -> f64 {
+    fn projected(gram: &[f64], pool: &VectorPool, keep: &[usize]) -> f64 {
         let n = pool.len();
         let m = keep.len();
         let mut a: Vec<Vec<f64>> = keep
@@ -301,7 +306,7 @@ mod tests {
         let (pool, gram) = example(9, false);
         let n = pool.len();
         let (keep, costs) = eliminate(&pool, &gram, 8, &Context::new());
-        let eigen = eigen_symmetric(gram.clone(), n);
+        let eigen = eigen_symmetric(gram.clone(), n, &Context::new());
         let gone = (0..n).find(|v| !keep.contains(v)).unwrap();
         let by_hand = (0..n).map(|i| {
             let g = eigen.vector(i);

@@ -3,7 +3,7 @@
 //! Vectors are packed for the block engine in runs; new ones wait in a short tail until they are
 //! enough for a run, and everything is packed anew when most of what is packed is gone.
 
-use super::rule::Rule;
+use super::merge_kernel::MergeKernel;
 use crate::context::Context;
 use crate::data::{Dense, Matrix};
 use crate::error::Result;
@@ -25,7 +25,11 @@ pub(super) struct Store {
 }
 
 impl Store {
-    pub(super) fn new(rule: &Rule, vectors: Vec<Vec<f64>>, context: &Context) -> Result<Self> {
+    pub(super) fn new(
+        rule: &MergeKernel,
+        vectors: Vec<Vec<f64>>,
+        context: &Context,
+    ) -> Result<Self> {
         let columns = vectors.first().map_or(0, Vec::len);
         let alive = vectors.len();
         let tail = (0..alive).collect();
@@ -79,18 +83,17 @@ impl Store {
         }
         let values: Vec<f64> = run.iter().flat_map(|&v| self.vectors[v].iter().copied()).collect();
         let table = Matrix::DenseF64(Dense::new(run.len(), self.columns, values)?);
-        let set = context.instruction_set();
         self.packed += run.len();
-        self.runs.push((KernelBlocks::new(&self.kernel, &table, None, set)?, run));
+        self.runs.push((KernelBlocks::new(&self.kernel, &table, None, context)?, run));
         Ok(())
     }
 
-    /// What the engine says of two vectors.
+    /// The base kernel value of two vectors.
     pub(super) fn similarity(&self, u: usize, v: usize) -> f64 {
         base(&self.kernel, &self.vectors[u], &self.vectors[v])
     }
 
-    /// Calls `visit(v, base)` for every vector, in a fixed order, with what the engine says of it
+    /// Calls `visit(v, base)` for every vector, in a fixed order, with the base kernel value of it
     /// and `vector`.
     pub(super) fn for_each(&self, vector: &[f64], mut visit: impl FnMut(usize, f64)) -> Result<()> {
         let query = Matrix::DenseF64(Dense::new(1, self.columns, vector.to_vec())?);

@@ -2,12 +2,12 @@
 
 use super::Reduction;
 use super::element::{Element, in_chunks, table_of};
-use super::pool::Pool;
+use super::pool::VectorPool;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelBlocks};
+use crate::numeric::algebra::Cholesky;
 use crate::numeric::simd::{PlainLoop, Real, Weights, multiply, run_plain};
-use crate::solver::algebra::Cholesky;
 
 /// Rows of one task.
 const ROWS: usize = 64;
@@ -28,7 +28,7 @@ const JITTER: f64 = 1e-12;
 pub(super) fn sums<T: Element>(
     kernel: &Kernel,
     at: &[Vec<f64>],
-    pool: &Pool,
+    pool: &VectorPool,
     context: &Context,
 ) -> Result<Vec<f64>> {
     let (functions, set) = (pool.functions(), context.instruction_set());
@@ -36,7 +36,7 @@ pub(super) fn sums<T: Element>(
     if pool.len() == 0 || at.is_empty() {
         return Ok(values);
     }
-    let blocks = KernelBlocks::<T>::new(kernel, &table_of::<T>(&pool.vectors)?, None, set)?;
+    let blocks = KernelBlocks::<T>::new(kernel, &table_of::<T>(&pool.vectors)?, None, context)?;
     let all = pool.weights.iter().flatten().map(|&w| T::from_f64(w)).collect();
     let weights = Weights::new(pool.len(), all);
     let queries = table_of::<T>(at)?;
@@ -56,12 +56,12 @@ pub(super) fn sums<T: Element>(
 
 /// The sums at the pool's own vectors, each kernel value computed once for both of its vectors where
 /// functions are few.
-fn own_sums<T: Element>(kernel: &Kernel, pool: &Pool, context: &Context) -> Result<Vec<f64>> {
+fn own_sums<T: Element>(kernel: &Kernel, pool: &VectorPool, context: &Context) -> Result<Vec<f64>> {
     let (n, functions, set) = (pool.len(), pool.functions(), context.instruction_set());
     if functions > FEW || n < STRIPES * ROWS {
         return sums::<T>(kernel, &pool.vectors, pool, context);
     }
-    let blocks = KernelBlocks::<T>::new(kernel, &table_of::<T>(&pool.vectors)?, None, set)?;
+    let blocks = KernelBlocks::<T>::new(kernel, &table_of::<T>(&pool.vectors)?, None, context)?;
     let of = |w: &Vec<f64>| w.iter().map(|&w| T::from_f64(w)).collect();
     let coefficients: Vec<Vec<T>> = pool.weights.iter().map(of).collect();
     let weights = Weights::new(n, coefficients.concat());
@@ -129,8 +129,7 @@ impl<T: Real> PlainLoop for Turned<'_, T> {
 /// K(zⱼ, zₗ), row by row.
 pub(super) fn gram(kernel: &Kernel, vectors: &[Vec<f64>], context: &Context) -> Result<Vec<f64>> {
     let n = vectors.len();
-    let set = context.instruction_set();
-    let blocks = KernelBlocks::<f64>::new(kernel, &table_of::<f64>(vectors)?, None, set)?;
+    let blocks = KernelBlocks::<f64>::new(kernel, &table_of::<f64>(vectors)?, None, context)?;
     let mut values = vec![0.0; n * n];
     in_chunks(context, &mut values, ROWS * n, |t, out| {
         let rows: Vec<usize> = (t * ROWS..t * ROWS + out.len() / n).collect();
@@ -147,8 +146,8 @@ pub(super) fn gram(kernel: &Kernel, vectors: &[Vec<f64>], context: &Context) -> 
 /// K^{zx} is computed in precision `T`.
 pub(super) fn reweigh<T: Element>(
     kernel: &Kernel,
-    reduced: &mut Pool,
-    original: &Pool,
+    reduced: &mut VectorPool,
+    original: &VectorPool,
     context: &Context,
 ) -> Result<f64> {
     let (n, functions) = (reduced.len(), reduced.functions());
@@ -190,23 +189,24 @@ pub(super) fn factorise(gram: &[f64], n: usize, context: &Context) -> Result<Cho
     let trace: f64 = (0..n).map(|j| gram[j * n + j]).sum();
     let mean = if trace > 0.0 { trace / n as f64 } else { 1.0 };
     let mut jitter = JITTER;
-    loop {
+    while jitter.is_finite() {
         let mut matrix = gram.to_vec();
         for j in 0..n {
             matrix[j * n + j] += jitter * mean;
         }
-        if let Some(factor) = Cholesky::new(matrix, n, context)? {
+        if let Some(factor) = Cholesky::new(matrix, n, context) {
             return Ok(factor);
         }
         jitter *= 10.0;
     }
+    Err(Error::Model { message: "the kernel values between the vectors are not finite".into() })
 }
 
 /// What every function lost.
 pub(super) fn compare<T: Element>(
     kernel: &Kernel,
-    original: &Pool,
-    reduced: &Pool,
+    original: &VectorPool,
+    reduced: &VectorPool,
     context: &Context,
 ) -> Result<Vec<Reduction>> {
     let functions = original.functions();
@@ -245,7 +245,7 @@ mod tests {
         let n = STRIPES * ROWS + 77;
         let vectors = (0..n).map(|i| vec![(i as f64).sin(), (1.3 * i as f64).cos()]).collect();
         let weights = (0..n).map(|i| (1.7 * i as f64).cos()).collect();
-        let mut pool = Pool::single(Expansion { vectors, weights });
+        let mut pool = VectorPool::single(Expansion { vectors, weights });
         let kernel = Kernel::Gaussian { gamma: 0.7 };
         for functions in 1..=2 {
             pool.weights = vec![pool.weights[0].clone(); functions];

@@ -32,12 +32,12 @@ fn errors(model: &Model, data: &Dataset, context: &Context) -> usize {
 }
 
 /// The function after all merges.
-fn all(merging: &bottom_up::Merging<'_>) -> Pool {
-    Pool::single(merging.after(merging.costs().count()))
+fn all(merging: &bottom_up::Merging<'_>) -> VectorPool {
+    VectorPool::single(merging.after(merging.costs().count()))
 }
 
 /// ‖Ψ‖² of every function.
-fn norms(kernel: &Kernel, pool: &Pool, context: &Context) -> Vec<f64> {
+fn norms(kernel: &Kernel, pool: &VectorPool, context: &Context) -> Vec<f64> {
     let values = sums::sums::<f64>(kernel, &pool.vectors, pool, context).unwrap();
     let functions = pool.functions();
     let norm = |f: usize| {
@@ -67,7 +67,9 @@ fn digits_shrink_tenfold_at_hardly_any_loss() {
             ..Svc::default()
         };
         let model = svc.fit(&train, &context).unwrap();
-        let compressed = Compression::new(Target::Difference(1.0)).apply(&model, &context).unwrap();
+        let compressed = ModelCompression::new(CompressionTarget::Difference(1.0))
+            .apply(&model, &context)
+            .unwrap();
         let before: usize = compressed.functions.iter().map(|f| f.before).sum();
         let after: usize = compressed.functions.iter().map(|f| f.after).sum();
         assert_eq!(after, compressed.model.support_count());
@@ -90,7 +92,8 @@ fn no_value_changes_by_more_than_the_residual() {
         ..Svc::default()
     };
     let model = svc.fit(&train, &context).unwrap();
-    let compressed = Compression::new(Target::Ratio(0.3)).apply(&model, &context).unwrap();
+    let compressed =
+        ModelCompression::new(CompressionTarget::Ratio(0.3)).apply(&model, &context).unwrap();
     let probes = digits(|i| i % 3 == 0);
     let values =
         |m: &Model| m.predictor(&context).unwrap().decision_values(probes.features()).unwrap();
@@ -115,10 +118,10 @@ fn merging_alone_keeps_to_the_difference_asked_for() {
         ..Svc::default()
     };
     let model = svc.fit(&train, &context).unwrap();
-    let rule = Rule::of(&model.kernel).unwrap();
+    let rule = MergeKernel::of(&model.kernel).unwrap();
     for pool in separate(&model) {
         let original = pool.function(0);
-        let merging = merge(&original, &rule, Stop::Difference(0.4), &context).unwrap();
+        let merging = merge(&original, &rule, MergeStop::Difference(0.4), &context).unwrap();
         let lost = &compare::<f64>(&model.kernel, &pool, &all(&merging), &context).unwrap()[0];
         assert!(lost.largest_difference <= 0.4 + 1e-8, "{lost:?}");
         assert!(all(&merging).len() < pool.len());
@@ -133,13 +136,13 @@ fn zero_difference_merges_duplicates_only_and_a_budget_of_one_leaves_a_vector_pe
     };
     let context = Context::new();
     let kernel = Kernel::Gaussian { gamma: 0.7 };
-    let rule = Rule::of(&kernel).unwrap();
-    let exact = merge(&original, &rule, Stop::Difference(0.0), &context).unwrap();
+    let rule = MergeKernel::of(&kernel).unwrap();
+    let exact = merge(&original, &rule, MergeStop::Difference(0.0), &context).unwrap();
     assert_eq!(all(&exact).len(), 3);
-    let pool = Pool::single(original.clone());
+    let pool = VectorPool::single(original.clone());
     let lost = &compare::<f64>(&kernel, &pool, &all(&exact), &context).unwrap()[0];
     assert!(lost.largest_difference < 1e-12, "{lost:?}");
-    let least = all(&merge(&original, &rule, Stop::End, &context).unwrap());
+    let least = all(&merge(&original, &rule, MergeStop::End, &context).unwrap());
     assert_eq!((least.len(), least.groups.iter().sum()), (2, 1));
     let rounds = merge_in_rounds(&pool.lists(), &rule, &[3, 1], &context).unwrap();
     let sizes = |lists: &[Expansion]| lists.iter().map(|l| l.vectors.len()).collect::<Vec<_>>();
@@ -147,14 +150,14 @@ fn zero_difference_merges_duplicates_only_and_a_budget_of_one_leaves_a_vector_pe
 }
 
 /// Two functions over six vectors of three groups, the second of which the first does not use.
-pub(super) fn shared_pool() -> Pool {
+pub(super) fn shared_pool() -> VectorPool {
     let groups = vec![0, 0, 1, 1, 2, 2];
     let uses = vec![vec![true, false, true], vec![true; 3]];
     let weight = |f: usize, v: usize| match uses[f][groups[v]] {
         true => (1.0 + f as f64) * (0.7 * v as f64 + 0.3).sin(),
         false => 0.0,
     };
-    Pool {
+    VectorPool {
         vectors: (0..6).map(|i| vec![(i as f64).sin(), (1.3 * i as f64).cos(), 0.2]).collect(),
         weights: (0..2).map(|f| (0..6).map(|v| weight(f, v)).collect()).collect(),
         groups,
@@ -169,7 +172,7 @@ fn the_gradient_of_the_residual_is_that_of_its_differences() {
     for kernel in
         [Kernel::Gaussian { gamma: 0.7 }, Kernel::Polynomial { gamma: 0.5, coef0: 1.0, degree: 3 }]
     {
-        let rule = Rule::of(&kernel).unwrap();
+        let rule = MergeKernel::of(&kernel).unwrap();
         let mut reduced = original.selection(&[0, 2, 5]);
         reweigh::<f64>(&kernel, &mut reduced, &original, &context).unwrap();
         assert_eq!(reduced.weights[0][1], 0.0, "a function stays off the groups of others");
@@ -179,7 +182,7 @@ fn the_gradient_of_the_residual_is_that_of_its_differences() {
             objective::Objective::<f64>::new(&rule, &original, &shape, &context).unwrap();
         let point = objective.flatten(&reduced);
         let (value, gradient) = objective.evaluate(&point).unwrap();
-        let residual = |pool: &Pool| -> f64 {
+        let residual = |pool: &VectorPool| -> f64 {
             let lost = compare::<f64>(&kernel, &original, pool, &context).unwrap();
             let norms = norms(&kernel, &original, &context);
             lost.iter().zip(norms).map(|(l, n)| 0.5 * n * (l.relative_residual - 1.0)).sum()
@@ -209,26 +212,26 @@ fn the_gradient_of_the_residual_is_that_of_its_differences() {
 #[test]
 fn a_top_down_vector_is_where_the_gradient_is_zero_and_one_vector_is_found_again() {
     let kernel = Kernel::Gaussian { gamma: 0.7 };
-    let rule = Rule::of(&kernel).unwrap();
+    let rule = MergeKernel::of(&kernel).unwrap();
     let context = Context::new();
-    let one = Pool::single(Expansion { vectors: vec![vec![0.3, -0.2]], weights: vec![1.5] });
-    for search in [Search::FixedPoint { gamma: 0.7 }, Search::Gradient] {
+    let one = VectorPool::single(Expansion { vectors: vec![vec![0.3, -0.2]], weights: vec![1.5] });
+    for search in [VectorSearch::FixedPoint { gamma: 0.7 }, VectorSearch::Gradient] {
         let found = construct::<f64>(&kernel, &rule, &one, 1, search, &context).unwrap();
         assert!((found.vectors[0][0] - 0.3).abs() < 1e-9, "{:?}", found.vectors);
         assert!((found.weights[0][0] - 1.5).abs() < 1e-9);
     }
-    let many = Pool::single(Expansion {
+    let many = VectorPool::single(Expansion {
         vectors: (0..12).map(|i| vec![(i as f64).sin(), (1.3 * i as f64).cos()]).collect(),
         weights: (0..12).map(|i| (1.7 * i as f64).cos()).collect(),
     });
     let mut last = f64::INFINITY;
     for count in 1..5 {
-        for search in [Search::FixedPoint { gamma: 0.7 }, Search::Gradient] {
+        for search in [VectorSearch::FixedPoint { gamma: 0.7 }, VectorSearch::Gradient] {
             let found = construct::<f64>(&kernel, &rule, &many, count, search, &context).unwrap();
             let again = construct::<f64>(&kernel, &rule, &many, count, search, &context).unwrap();
             assert_eq!(found, again);
         }
-        let search = Search::FixedPoint { gamma: 0.7 };
+        let search = VectorSearch::FixedPoint { gamma: 0.7 };
         let found = construct::<f64>(&kernel, &rule, &many, count, search, &context).unwrap();
         let lost = compare::<f64>(&kernel, &many, &found, &context).unwrap()[0].relative_residual;
         assert!(lost < last + 1e-12, "{count}: {lost}");
@@ -254,13 +257,14 @@ fn rounds_are_as_good_as_the_cheapest_pair_each_time() {
         let svc = Svc { c: 10.0, kernel: kernel.clone(), options: exact(), ..Svc::default() };
         let model = svc.fit(&train, &context).unwrap();
         for shared in [false, true] {
-            let lost = |method: Method| -> f64 {
-                let usual = Compression::new(Target::Ratio(0.2));
-                let compression = Compression { method, shared, refinement: Some(0), ..usual };
+            let lost = |method: CompressionMethod| -> f64 {
+                let usual = ModelCompression::new(CompressionTarget::Ratio(0.2));
+                let compression = ModelCompression { method, shared, refinement: Some(0), ..usual };
                 let compressed = compression.apply(&model, &context).unwrap();
                 compressed.functions.iter().map(|f| f.relative_residual).sum()
             };
-            let (rounds, greedy) = (lost(Method::Merge), lost(Method::Greedy));
+            let (rounds, greedy) =
+                (lost(CompressionMethod::Merge), lost(CompressionMethod::Greedy));
             assert!(rounds < 1.05 * greedy, "{kernel} {shared}: {rounds} {greedy}");
         }
     }
@@ -273,20 +277,22 @@ fn every_method_keeps_to_its_budget_and_construction_beats_selection() {
     let svc = Svc { c: 10.0, kernel: Kernel::Gaussian { gamma: 0.1 }, ..Svc::default() };
     let model = svc.fit(&train, &context).unwrap();
     for shared in [false, true] {
-        let residual = |method: Method| -> f64 {
-            let usual = Compression::new(Target::Ratio(0.2));
-            let compression = Compression { method, shared, refinement: Some(0), ..usual };
+        let residual = |method: CompressionMethod| -> f64 {
+            let usual = ModelCompression::new(CompressionTarget::Ratio(0.2));
+            let compression = ModelCompression { method, shared, refinement: Some(0), ..usual };
             let compressed = compression.apply(&model, &context).unwrap();
             let total = match shared {
                 true => model.support_count(),
-                false => separate(&model).iter().map(Pool::len).sum(),
+                false => separate(&model).iter().map(VectorPool::len).sum(),
             };
             let count = compressed.model.support_count();
             assert!(count <= total / 5 + 45, "{method} {shared}: {count} of {total}");
             compressed.functions.iter().map(|f| f.relative_residual).sum()
         };
-        let merged = residual(Method::Merge);
-        for method in [Method::FixedPoint, Method::Prune, Method::L1] {
+        let merged = residual(CompressionMethod::Merge);
+        for method in
+            [CompressionMethod::FixedPoint, CompressionMethod::Prune, CompressionMethod::L1]
+        {
             let lost = residual(method);
             assert!(lost.is_finite() && (!method.selects() || lost > merged), "{method}: {lost}");
         }
@@ -303,17 +309,20 @@ fn regression_and_novelty_detection_shrink_too() {
     let data = Dataset::new(features.clone(), Labels::Real(y)).unwrap();
     let svr = Svr { c: 10.0, epsilon: 0.02, options: exact(), ..Svr::default() };
     let model = svr.fit(&data, &context).unwrap();
-    let compressed = Compression::new(Target::Vectors(20)).apply(&model, &context).unwrap();
+    let compressed =
+        ModelCompression::new(CompressionTarget::Vectors(20)).apply(&model, &context).unwrap();
     assert_eq!(compressed.model.support_count(), 20);
     assert!(compressed.functions[0].largest_difference < 0.05);
     let unlabelled = Dataset::new(features, Labels::None).unwrap();
     let one_class = OneClass { nu: 0.3, options: exact(), ..OneClass::default() };
     let model = one_class.fit(&unlabelled, &context).unwrap();
-    let compressed = Compression::new(Target::Vectors(5)).apply(&model, &context).unwrap();
+    let compressed =
+        ModelCompression::new(CompressionTarget::Vectors(5)).apply(&model, &context).unwrap();
     assert_eq!(compressed.model.support_count(), 5);
     let svdd = Svdd { nu: 0.3, options: exact(), ..Svdd::default() };
     let model = svdd.fit(&unlabelled, &context).unwrap();
-    let compressed = Compression::new(Target::Vectors(8)).apply(&model, &context).unwrap();
+    let compressed =
+        ModelCompression::new(CompressionTarget::Vectors(8)).apply(&model, &context).unwrap();
     assert_eq!(compressed.model.support_count(), 8);
     let values =
         |m: &Model| m.predictor(&context).unwrap().decision_values(unlabelled.features()).unwrap();
@@ -334,8 +343,8 @@ fn every_scheme_and_every_thread_count_gives_an_ordinary_model() {
         };
         let one = Context::new();
         let model = svc.fit(&train, &one).unwrap();
-        let usual = Compression::new(Target::Ratio(0.3));
-        let compression = Compression { refinement: Some(5), ..usual };
+        let usual = ModelCompression::new(CompressionTarget::Ratio(0.3));
+        let compression = ModelCompression { refinement: Some(5), ..usual };
         let compressed = compression.apply(&model, &one).unwrap();
         let two = Context::new().with_threads(2).unwrap();
         assert_eq!(compression.apply(&model, &two).unwrap().model, compressed.model);
@@ -353,23 +362,29 @@ fn impossible_wishes_are_refused() {
     let train = digits(|i| i % 6 == 1);
     let model = Svc::default().fit(&train, &context).unwrap();
     for target in [
-        Target::Difference(-1.0),
-        Target::Difference(f64::NAN),
-        Target::Vectors(0),
-        Target::Ratio(0.0),
-        Target::Ratio(1.5),
+        CompressionTarget::Difference(-1.0),
+        CompressionTarget::Difference(f64::NAN),
+        CompressionTarget::Vectors(0),
+        CompressionTarget::Ratio(0.0),
+        CompressionTarget::Ratio(1.5),
     ] {
-        let refused = Compression::new(target).apply(&model, &context);
+        let refused = ModelCompression::new(target).apply(&model, &context);
         assert!(matches!(refused, Err(Error::Parameter { .. })), "{target:?}");
     }
     let laplacian = Svc { kernel: Kernel::Laplacian { gamma: 0.1 }, ..Svc::default() };
     let model = laplacian.fit(&train, &context).unwrap();
-    let refused = Compression::new(Target::Ratio(0.5)).apply(&model, &context);
+    let refused = ModelCompression::new(CompressionTarget::Ratio(0.5)).apply(&model, &context);
     assert!(matches!(refused, Err(Error::Kernel { .. })));
-    let pruned = Compression { method: Method::Prune, ..Compression::new(Target::Ratio(0.5)) };
+    let pruned = ModelCompression {
+        method: CompressionMethod::Prune,
+        ..ModelCompression::new(CompressionTarget::Ratio(0.5))
+    };
     let pruned = pruned.apply(&model, &context).unwrap();
     assert_eq!(pruned.model.support_count(), model.support_count().div_ceil(2));
-    let both = Compression { shared: true, ..Compression::new(Target::Difference(1.0)) };
+    let both = ModelCompression {
+        shared: true,
+        ..ModelCompression::new(CompressionTarget::Difference(1.0))
+    };
     assert!(matches!(both.apply(&model, &context), Err(Error::Parameter { .. })));
 }
 
@@ -380,7 +395,10 @@ fn a_loss_allowed_on_held_out_rows_is_used_but_not_exceeded() {
     let svc = Svc { c: 10.0, kernel: Kernel::Gaussian { gamma: 0.1 }, ..Svc::default() };
     let model = svc.fit(&train, &context).unwrap();
     let allowed = errors(&model, &test, &context) + test.rows() / 100;
-    let how = Compression { refinement: Some(20), ..Compression::new(Target::Vectors(1)) };
+    let how = ModelCompression {
+        refinement: Some(20),
+        ..ModelCompression::new(CompressionTarget::Vectors(1))
+    };
     let smaller = smallest_within(&model, &test, 0.01, &how, &context).unwrap().unwrap();
     assert!(errors(&smaller.model, &test, &context) <= allowed);
     assert!(smaller.model.support_count() * 4 < model.support_count());

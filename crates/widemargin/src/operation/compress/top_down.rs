@@ -6,15 +6,15 @@
 //! (Burges 1996). Starts are support vectors drawn in proportion to their weights.
 
 use super::element::Element;
-use super::pool::Pool;
+use super::merge_kernel::MergeKernel;
+use super::pool::VectorPool;
 use super::refine::refine;
-use super::rule::Rule;
 use super::sums::reweigh;
 use crate::context::Context;
 use crate::error::Result;
 use crate::kernel::Kernel;
+use crate::numeric::algebra::squared_distance;
 use crate::numeric::random::Generator;
-use crate::solver::algebra::squared_distance;
 
 /// Starts for every vector.
 const STARTS: usize = 10;
@@ -27,7 +27,7 @@ const DESCENT: usize = 40;
 
 /// How a vector is sought.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Search {
+pub(super) enum VectorSearch {
     /// The fixed-point iteration of a Gaussian kernel.
     FixedPoint { gamma: f64 },
     /// Descent.
@@ -37,12 +37,12 @@ pub(super) enum Search {
 /// `count` vectors for the functions of `original`, with their weights.
 pub(super) fn construct<T: Element>(
     kernel: &Kernel,
-    rule: &Rule,
-    original: &Pool,
+    rule: &MergeKernel,
+    original: &VectorPool,
     count: usize,
-    search: Search,
+    search: VectorSearch,
     context: &Context,
-) -> Result<Pool> {
+) -> Result<VectorPool> {
     let mut generator = Generator::new(context.seed());
     let mut reduced = original.over(Vec::new());
     while reduced.len() < count && context.stop_request().is_none() {
@@ -53,8 +53,8 @@ pub(super) fn construct<T: Element>(
             let group = original.groups[start];
             let start = &original.vectors[start];
             let found = match search {
-                Search::FixedPoint { gamma } => fixed_point(gamma, &rest, start, group),
-                Search::Gradient => Some(descend::<T>(rule, &rest, start, group, context)?),
+                VectorSearch::FixedPoint { gamma } => fixed_point(gamma, &rest, start, group),
+                VectorSearch::Gradient => Some(descend::<T>(rule, &rest, start, group, context)?),
             };
             // Where the search breaks down, the start itself is better than nothing.
             for vector in found.iter().chain([start]) {
@@ -74,9 +74,9 @@ pub(super) fn construct<T: Element>(
 }
 
 /// Ψ − Ψ' as one pool.
-fn rest(original: &Pool, reduced: &Pool) -> Pool {
+fn rest(original: &VectorPool, reduced: &VectorPool) -> VectorPool {
     let weights = original.weights.iter().zip(&reduced.weights);
-    Pool {
+    VectorPool {
         vectors: [original.vectors.as_slice(), &reduced.vectors].concat(),
         groups: [original.groups.as_slice(), &reduced.groups].concat(),
         weights: weights
@@ -87,7 +87,7 @@ fn rest(original: &Pool, reduced: &Pool) -> Pool {
 }
 
 /// A vector, drawn in proportion to the sum of its weights' magnitudes.
-fn draw(pool: &Pool, generator: &mut Generator) -> usize {
+fn draw(pool: &VectorPool, generator: &mut Generator) -> usize {
     let size = |v: usize| pool.weights.iter().map(|w| w[v].abs()).sum::<f64>();
     let total: f64 = (0..pool.len()).map(size).sum();
     let mut at = generator.unit() * total;
@@ -101,7 +101,7 @@ fn draw(pool: &Pool, generator: &mut Generator) -> usize {
 }
 
 /// R_f·Φ(z) of the functions that use a group.
-fn products(rule: &Rule, rest: &Pool, values: &[f64], group: usize) -> Vec<f64> {
+fn products(rule: &MergeKernel, rest: &VectorPool, values: &[f64], group: usize) -> Vec<f64> {
     let product = |(weights, uses): (&Vec<f64>, &Vec<bool>)| match uses[group] {
         true => weights.iter().zip(values).map(|(w, &base)| w * rule.value(base)).sum(),
         false => 0.0,
@@ -110,7 +110,7 @@ fn products(rule: &Rule, rest: &Pool, values: &[f64], group: usize) -> Vec<f64> 
 }
 
 /// How much of the rest a vector takes away, Σ_f (R_f·Φ(z))²/K(z, z).
-fn gain(rule: &Rule, rest: &Pool, z: &[f64], group: usize) -> f64 {
+fn gain(rule: &MergeKernel, rest: &VectorPool, z: &[f64], group: usize) -> f64 {
     let values: Vec<f64> = rest.vectors.iter().map(|u| rule.base_of(u, z)).collect();
     let squares = products(rule, rest, &values, group).iter().map(|p| p * p).sum::<f64>();
     squares / rule.value(rule.own_base(z))
@@ -119,7 +119,7 @@ fn gain(rule: &Rule, rest: &Pool, z: &[f64], group: usize) -> f64 {
 /// The fixed point reached from a start; `None` when the iteration breaks down or runs in circles.
 pub(super) fn fixed_point(
     gamma: f64,
-    rest: &Pool,
+    rest: &VectorPool,
     start: &[f64],
     group: usize,
 ) -> Option<Vec<f64>> {
@@ -160,8 +160,8 @@ pub(super) fn fixed_point(
 
 /// Where a vector comes to rest that descends from a start.
 fn descend<T: Element>(
-    rule: &Rule,
-    rest: &Pool,
+    rule: &MergeKernel,
+    rest: &VectorPool,
     start: &[f64],
     group: usize,
     context: &Context,
@@ -169,7 +169,7 @@ fn descend<T: Element>(
     let values: Vec<f64> = rest.vectors.iter().map(|u| rule.base_of(u, start)).collect();
     let own = rule.value(rule.own_base(start));
     let weights = products(rule, rest, &values, group).into_iter().map(|p| vec![p / own]);
-    let mut one = Pool {
+    let mut one = VectorPool {
         vectors: vec![start.to_vec()],
         groups: vec![group],
         weights: weights.collect(),

@@ -16,8 +16,8 @@ use crate::context::Context;
 use crate::data::{ClassOrder, Dataset};
 use crate::error::{Error, Result};
 use crate::kernel::KernelBlocks;
-use crate::machine::{ClassTable, Model, Scheme, Svc};
-use crate::solver::algebra::Cholesky;
+use crate::machine::{ClassTable, Model, PenaltyPath, Scheme};
+use crate::numeric::algebra::Cholesky;
 
 /// Share of the mean diagonal added to it, so that repeated rows do no harm.
 const JITTER: f64 = 1e-10;
@@ -72,7 +72,7 @@ impl FromStr for Criterion {
 /// code.
 pub fn criterion(
     which: Criterion,
-    svc: &Svc,
+    svc: &dyn PenaltyPath,
     model: &Model,
     data: &Dataset,
     context: &Context,
@@ -107,7 +107,7 @@ pub fn criterion(
 /// One two-class problem of a model.
 struct Function<'a> {
     which: Criterion,
-    svc: &'a Svc,
+    svc: &'a dyn PenaltyPath,
     model: &'a Model,
     index: usize,
     /// Support vectors with their coefficients.
@@ -119,7 +119,7 @@ struct Function<'a> {
 impl<'a> Function<'a> {
     fn new(
         which: Criterion,
-        svc: &'a Svc,
+        svc: &'a dyn PenaltyPath,
         model: &'a Model,
         index: usize,
         context: &'a Context,
@@ -130,12 +130,7 @@ impl<'a> Function<'a> {
             .filter(|(_, coefficient)| *coefficient != 0.0)
             .collect();
         let order: Vec<usize> = support.iter().map(|(s, _)| *s).collect();
-        let blocks = KernelBlocks::new(
-            &model.kernel,
-            &model.support,
-            Some(&order),
-            context.instruction_set(),
-        )?;
+        let blocks = KernelBlocks::new(&model.kernel, &model.support, Some(&order), context)?;
         Ok(Self { which, svc, model, index, support, blocks, context })
     }
 
@@ -165,7 +160,7 @@ impl<'a> Function<'a> {
                 Criterion::XiAlpha => 1.0 - 2.0 * alpha * radius - (1.0 - margin).max(0.0),
                 Criterion::SpanBound if margin < self.edge() => -1.0,
                 Criterion::SpanBound => {
-                    1.0 - alpha * spans[i].sqrt() * diameter.max(1.0 / self.svc.c.sqrt())
+                    1.0 - alpha * spans[i].sqrt() * diameter.max(1.0 / self.svc.penalty().sqrt())
                 }
                 Criterion::ApproximateLeaveOneOut => margin - alpha * spans[i],
             };
@@ -179,7 +174,7 @@ impl<'a> Function<'a> {
 
     /// Margin below which a support vector is at its bound.
     fn edge(&self) -> f64 {
-        1.0 - 2.0 * self.svc.options.tol
+        1.0 - 2.0 * self.svc.tolerance()
     }
 
     /// Bounds on K(x, x) − K(x, z) and on the distance of two images.
@@ -215,7 +210,7 @@ impl<'a> Function<'a> {
         for i in 0..m {
             matrix[i * m + i] += jitter;
         }
-        let Some(cholesky) = Cholesky::new(matrix, m, self.context)?.filter(|_| m > 0) else {
+        let Some(cholesky) = Cholesky::new(matrix, m, self.context).filter(|_| m > 0) else {
             return Ok(diagonal.to_vec());
         };
         let mut ones = vec![1.0; m];

@@ -2,7 +2,7 @@
 //!
 //! Machines with one kernel share the kernel values of all rows, as long as those fit the cache;
 //! classifiers that differ in their penalty alone are solved together
-//! ([`Svc::fit_paths`](crate::machine::Svc::fit_paths)); any other machine starts from the one before
+//! ([`PenaltyPath`](crate::machine::PenaltyPath)); any other machine starts from the one before
 //! it on the same split: from its dual variables if it had the same kernel, otherwise from its
 //! support vectors (Nguyen 2006, section 4.4.2).
 
@@ -18,7 +18,9 @@ use crate::context::{Context, Event};
 use crate::data::{ClassOrder, Dataset, Dense, Labels, Matrix};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelBlocks, fill_table};
-use crate::machine::{Machine, Model, PathStarts, Precision, Predictor, ScalingRule, Start, Svc};
+use crate::machine::{
+    FitInput, Machine, Model, PathStarts, Precision, Predictor, ScalingRule, Start,
+};
 use crate::numeric::simd::Real;
 use crate::solver::Status;
 
@@ -193,7 +195,7 @@ where
         context: &'a Context,
         quiet: &'a Context,
     ) -> Result<Self> {
-        let classifies = job.machines.iter().any(|machine| machine.as_svc().is_some());
+        let classifies = job.machines.iter().any(|machine| machine.penalty_path().is_some());
         let mut key: Vec<(u32, usize)> = vec![(0, usize::MAX); job.data.rows()];
         if classifies && let Ok(classes) = job.data.labels().classes(ClassOrder::Sorted) {
             for (key, &code) in key.iter_mut().zip(&classes.codes) {
@@ -274,17 +276,17 @@ where
         let fits = bytes.is_some_and(|bytes| bytes <= self.context.cache_bytes());
         let computed: Option<f64> = ladders(group)
             .iter()
-            .map(|ladder| ladder[0].1.as_svc()?.values_computed(ladder.len(), &self.data))
+            .map(|ladder| ladder[0].1.penalty_path()?.values_computed(ladder.len(), &self.data))
             .sum();
         let few = computed == Some(0.0);
         let kernel = group[0].1.kernel().filter(|kernel| **kernel != Kernel::Precomputed);
         let given: Option<Vec<Box<dyn Machine>>> =
-            group.iter().map(|(_, machine)| machine.with_kernel(Kernel::Precomputed)).collect();
+            group.iter().map(|(_, machine)| given_values(*machine)).collect();
         let (Some(kernel), Some(given), true) = (kernel, given, fits && !few) else {
             return self.train(&self.data, group, earlier);
         };
-        let set = self.context.instruction_set();
-        let Ok(blocks) = KernelBlocks::<T>::new(kernel, self.data.features(), None, set) else {
+        let Ok(blocks) = KernelBlocks::<T>::new(kernel, self.data.features(), None, self.context)
+        else {
             return self.train(&self.data, group, earlier);
         };
         if blocks.products_per_value() <= CHEAP_PRODUCTS
@@ -372,7 +374,12 @@ where
             return Ok(None);
         }
         let started = Instant::now();
-        let model = match machine.fit_rows(data, &split.train, start, self.quiet) {
+        let input = FitInput::with_rows(data, &split.train)?;
+        let fitted = match (start, machine.warm_start()) {
+            (Some(start), Some(warm)) => warm.fit_from(input, start, self.quiet),
+            _ => machine.fit_with(input, self.quiet),
+        };
+        let model = match fitted {
             Err(Error::Interrupted) => return Err(Error::Interrupted),
             Err(error) => {
                 (self.take)(m, *place, Err(error))?;
@@ -398,16 +405,15 @@ where
         ladder: &[Placed<'_>],
         earlier: &mut Option<PathStarts>,
     ) -> Result<bool> {
-        let Some(svc) = ladder[0].1.as_svc() else { return Ok(false) };
-        let penalty = |(_, machine): &Placed<'_>| machine.as_svc().map_or(0.0, |svc| svc.c);
-        let penalties: Vec<f64> = ladder.iter().map(penalty).collect();
+        let Some(path) = ladder[0].1.penalty_path() else { return Ok(false) };
+        let penalties: Vec<f64> = ladder.iter().map(|(_, machine)| penalty(*machine)).collect();
         let asked = |place: usize| ladder.iter().any(|(m, _)| (self.wanted)(*m, place));
         let splits: Vec<&(usize, Split)> =
             self.splits.iter().filter(|(place, _)| asked(*place)).collect();
         let parts: Vec<Vec<usize>> = splits.iter().map(|(_, split)| split.train.clone()).collect();
         let tests: Vec<Vec<usize>> = splits.iter().map(|(_, split)| split.test.clone()).collect();
         let starts = earlier.as_ref();
-        let paths = match svc.fit_paths(&penalties, data, &parts, &tests, starts, self.quiet) {
+        let paths = match path.fit_paths(&penalties, data, &parts, &tests, starts, self.quiet) {
             Ok(Some(paths)) => paths,
             Err(Error::Interrupted) => return Err(Error::Interrupted),
             // Each machine will say by itself what is wrong.
@@ -433,23 +439,36 @@ where
     }
 }
 
-/// Machines of one kernel in lists of classifiers that differ in their penalty alone, ascending, and
-/// of all others.
+/// The same machine with its kernel values given, if it can use them.
+fn given_values(machine: &dyn Machine) -> Option<Box<dyn Machine>> {
+    machine.shared_kernel().map(|shared| shared.with_kernel(Kernel::Precomputed))
+}
+
+/// The penalty of a machine that can follow a path of them.
+fn penalty(machine: &dyn Machine) -> f64 {
+    machine.penalty_path().map_or(0.0, |path| path.penalty())
+}
+
+/// Machines of one kernel in lists of those that differ in their penalty alone, ascending, and of all
+/// others.
 fn ladders<'a>(group: &[Placed<'a>]) -> Vec<Vec<Placed<'a>>> {
-    let without_penalty = |svc: &Svc| Svc { c: 1.0, ..svc.clone() };
-    let mut ladders: Vec<(Option<Svc>, Vec<Placed<'a>>)> = Vec::new();
+    let same_path =
+        |one: &dyn Machine, other: &dyn Machine| match (one.penalty_path(), other.penalty_path()) {
+            (Some(one), Some(other)) => one.differs_in_penalty_alone(other),
+            (None, None) => true,
+            _ => false,
+        };
+    let mut ladders: Vec<Vec<Placed<'a>>> = Vec::new();
     for &(m, machine) in group {
-        let key = machine.as_svc().map(without_penalty);
-        match ladders.iter_mut().find(|(own, _)| *own == key) {
-            Some((_, ladder)) => ladder.push((m, machine)),
-            None => ladders.push((key, vec![(m, machine)])),
+        match ladders.iter_mut().find(|ladder| same_path(ladder[0].1, machine)) {
+            Some(ladder) => ladder.push((m, machine)),
+            None => ladders.push(vec![(m, machine)]),
         }
     }
-    let penalty = |machine: &dyn Machine| machine.as_svc().map_or(0.0, |svc| svc.c);
-    for (_, ladder) in &mut ladders {
+    for ladder in &mut ladders {
         ladder.sort_by(|a, b| penalty(a.1).total_cmp(&penalty(b.1)));
     }
-    ladders.into_iter().map(|(_, ladder)| ladder).collect()
+    ladders
 }
 
 /// Precisions that tables of kernel values come in.

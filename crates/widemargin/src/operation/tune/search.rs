@@ -12,7 +12,7 @@ use super::{Family, Metric, Point, Space, Split};
 use crate::context::{Context, Event};
 use crate::data::{ClassOrder, Dataset, Labels};
 use crate::error::{Error, Result};
-use crate::machine::{Machine, ScalingRule};
+use crate::machine::{FitInput, Machine, ScalingRule, Start};
 use crate::numeric::random::Generator;
 use crate::solver::Status;
 
@@ -479,16 +479,18 @@ fn estimate(
             return Ok(Some(status));
         }
         let judged = (|| {
-            let Some(svc) = machine.as_svc() else {
+            let Some(svc) = machine.penalty_path() else {
                 return Err(Error::parameter(
                     "criterion",
                     "c-svc without scaling",
                     "another machine",
                 ));
             };
-            let model = match &last {
-                Some(start) => svc.fit_from(data, start, context)?,
-                None => svc.fit(data, context)?,
+            let model = match (&last, machine.warm_start()) {
+                (Some(last), Some(warm)) => {
+                    warm.fit_from(FitInput::new(data), Start::of(last, &**machine), context)?
+                }
+                _ => machine.fit(data, context)?,
             };
             let error = criterion(which, svc, &model, data, context)?;
             let training = model.training.clone();

@@ -25,7 +25,8 @@ use super::sweep::sweep;
 use super::table::Table;
 use super::thread_tuner::ThreadTuner;
 use super::tuning::blocks::{
-    BLOCKS, EXCHANGED, NEARLY_WHOLE, ROUND_VALUES, ROUNDS, SHORT, SHORTEST_ROUND, VALUES_PER_WEIGHT,
+    BLOCKS, EXCHANGED, MOST_PASSES, NEARLY_WHOLE, ROUND_VALUES, ROUNDS, SHORT, SHORTEST_ROUND,
+    VALUES_PER_WEIGHT,
 };
 use super::tuning::dual::{MOST_RETURNS, MOST_TIGHTENED};
 use super::variable::{Band, Goal, Variable, Violation};

@@ -10,7 +10,7 @@ use super::products::Products;
 use super::table::{Listed, Table};
 use super::variable::Variable;
 use crate::context::Context;
-use crate::solver::algebra::Cholesky;
+use crate::numeric::algebra::Cholesky;
 use crate::solver::linear::rows::LinearRows;
 
 /// Steps at most.
@@ -242,7 +242,7 @@ impl<'a, R: LinearRows> Path<'a, R> {
         let width = self.products.width();
         let mut matrix = self.products.weighted_gram(&Listed::new(&self.sums));
         (0..width).for_each(|j| matrix[j * width + j] += 1.0);
-        Cholesky::new(matrix, width, self.context).ok().flatten()
+        Cholesky::new(matrix, width, self.context)
     }
 
     /// What pieces move by when they follow their pulls, θ for each unit less what the move of all

@@ -155,7 +155,7 @@ pub fn solve<R: LinearRows>(
         let mut model = HessianProducts::new(&products, context);
         newton_all.descend(&mut model, start, true, |_, _| ())
     };
-    if options.alone { context.attended(PARTS, work) } else { work() }
+    if options.alone { context.with_spinning_threads(PARTS, work) } else { work() }
 }
 
 /// Solves a problem with a smooth loss and the ℓ2 penalty over any table, from `start` or 0; `reached`

@@ -7,8 +7,8 @@ use super::sampled_hessian::{LEAST_PENALTY, PARTS};
 use super::table::{Listed, Table};
 use super::tuning::preconditioner::{DIAGONAL_SHARE, FACTOR_WORK, ROWS_PER_WEIGHT, SAMPLE_WORK};
 use crate::context::Context;
+use crate::numeric::algebra::Cholesky;
 use crate::numeric::random::Generator;
-use crate::solver::algebra::Cholesky;
 
 /// M ≈ H
 pub(super) enum Preconditioner {
@@ -92,5 +92,5 @@ fn sampled(
     for (j, penalty) in penalty_weights.iter().enumerate() {
         matrix[j * width + j] += penalty.max(LEAST_PENALTY);
     }
-    Cholesky::new(matrix, width, context).ok().flatten()
+    Cholesky::new(matrix, width, context)
 }

@@ -15,10 +15,10 @@ use super::tuning::newton::{
     FARTHEST, INNER_SHARE, MORE_ROWS, MOST_INNER, RIDGE, ROWS_PER_WEIGHT, SMALLEST_MOVE,
 };
 use crate::context::Context;
+use crate::numeric::algebra::Cholesky;
 use crate::numeric::random::Generator;
 use crate::numeric::simd::{PlainLoop, run_plain};
 use crate::solver::Status;
-use crate::solver::algebra::Cholesky;
 use crate::solver::linear::rows::LinearRows;
 
 /// Parts of a sample, whose matrices are added up in parallel.
@@ -237,7 +237,7 @@ impl HessianSum {
             for j in 0..width {
                 matrix[j * width + j] += penalty_weights[j].max(LEAST_PENALTY);
             }
-            self.factor = Cholesky::new(matrix, width, context).ok().flatten();
+            self.factor = Cholesky::new(matrix, width, context);
         }
         let mut step: Vec<f64> =
             (0..width).map(|j| -gradient[j] - penalty_weights[j] * weights[j]).collect();

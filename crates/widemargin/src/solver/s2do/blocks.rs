@@ -12,7 +12,7 @@ use super::scores::{refresh, stream, update};
 use super::solve::{Ascent, scan};
 use super::table::Table;
 use crate::context::{Context, Event};
-use crate::kernel::{MatrixRows, Reuse, Row};
+use crate::kernel::{MatrixRows, Row, RowCaching};
 use crate::numeric::simd::{Real, run_plain};
 use crate::solver::Status;
 
@@ -195,7 +195,7 @@ impl Run<'_> {
         let outer = self.reserve;
         self.reserve += reserve;
         let ended = {
-            let compact = rows.compact(keep, Reuse::Everywhere);
+            let compact = rows.compact(keep, RowCaching::All);
             self.ascend(&compact, &mut part, tol, true)
         };
         self.reserve = outer;

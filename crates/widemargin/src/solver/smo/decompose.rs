@@ -9,7 +9,7 @@ use super::problem::{Options, Problem, Solution};
 use super::select::{Selector, unsettled};
 use super::state::{Extremes, State};
 use crate::context::{Context, Event};
-use crate::kernel::{MatrixRows, Reuse, Row};
+use crate::kernel::{MatrixRows, Row, RowCaching};
 use crate::numeric::simd::{Real, accumulate};
 use crate::solver::{Outcome, Status};
 
@@ -347,10 +347,10 @@ impl Run<'_> {
     ) -> Option<Status> {
         let mut part = state.select(keep);
         let ended = if keep.len() <= self.options.hold_up_to {
-            let compact = rows.compact(keep, Reuse::Nowhere);
+            let compact = rows.compact(keep, RowCaching::Off);
             self.descend_held(&compact, &mut part, &mut InnerRows::new(), tol)
         } else {
-            self.descend(&rows.compact(keep, Reuse::Everywhere), &mut part, tol)
+            self.descend(&rows.compact(keep, RowCaching::All), &mut part, tol)
         };
         let mut change = vec![0.0; state.len()];
         for (&v, &beta) in keep.iter().zip(&part.beta) {

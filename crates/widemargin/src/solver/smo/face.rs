@@ -7,8 +7,8 @@
 use super::state::State;
 use crate::context::Context;
 use crate::error::Result;
+use crate::numeric::algebra::Cholesky;
 use crate::numeric::simd::{Real, accumulate};
-use crate::solver::algebra::Cholesky;
 
 /// ε as a share of the mean of the diagonal: more than rounding in single precision takes away from
 /// the smallest eigenvalues.
@@ -39,7 +39,7 @@ pub(super) fn descend_face<'a, T: Real>(
         }
         matrix[i * order + i] = state.diagonal[v] + more;
     }
-    let Some(factor) = Cholesky::new(matrix, order, context)? else { return Ok(0) };
+    let Some(factor) = Cholesky::new(matrix, order, context) else { return Ok(0) };
     let mut step: Vec<f64> = free.iter().map(|&v| -state.gradient[v]).collect();
     let mut ones = vec![1.0; order];
     factor.solve(&mut step);

@@ -6,7 +6,7 @@
 
 use super::inner::padded;
 use crate::context::Context;
-use crate::kernel::{MatrixRows, Reuse};
+use crate::kernel::{MatrixRows, RowCaching};
 use crate::numeric::simd::{Real, accumulate, gather};
 
 /// Rows of a large matrix fetched at a time.
@@ -193,7 +193,7 @@ impl<R: MatrixRows> FetchedRows<'_, R> {
         let place = |v: &u32| ascending.partition_point(|other| other < v) as u32;
         let rows: Vec<u32> = variables.iter().map(place).collect();
         let places: Vec<u32> = columns.iter().map(place).collect();
-        let compact = self.rows.compact(&ascending, Reuse::Nowhere);
+        let compact = self.rows.compact(&ascending, RowCaching::Off);
         for (some, out) in rows.chunks(FETCHED).zip(out.chunks_mut(FETCHED * stride)) {
             let values = compact.fetch_joined(some, ascending.len());
             for (row, out) in values.iter().zip(out.chunks_mut(stride)) {

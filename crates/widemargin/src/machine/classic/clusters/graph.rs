@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::super::Search;
+use super::super::NeighbourSearch;
 use super::super::neighbours::Finder;
 use super::spectral::Affinity;
 use crate::context::Context;
@@ -16,6 +16,9 @@ const LARGEST: u128 = 4 << 30;
 
 /// Rows computed or multiplied by one task.
 const TASK_ROWS: usize = 64;
+
+/// Rows whose neighbours are searched between two looks at the clock.
+const SEARCHED_ROWS: usize = 256;
 
 /// D^(−½) A D^(−½) with an empty diagonal.
 pub(super) struct Graph {
@@ -45,13 +48,14 @@ impl Graph {
             let what = "a table of all similarities (take the neighbours' graph instead)".into();
             return Err(Error::TooLarge { what, bytes, limit: LARGEST });
         }
-        let set = context.instruction_set();
-        let blocks = KernelBlocks::<f32>::new(&Kernel::Gaussian { gamma }, rows, None, set)?;
+        let blocks = KernelBlocks::<f32>::new(&Kernel::Gaussian { gamma }, rows, None, context)?;
         let mut values = vec![0.0_f32; n * n];
         let compute = |(task, out): (usize, &mut [f32])| -> Vec<f64> {
             let first = task * TASK_ROWS;
             let left: Vec<usize> = (first..first + out.len() / n).collect();
-            blocks.query_block(&blocks.gather(&left), 0..left.len(), 0..n, out, n);
+            if context.stop_request().is_none() {
+                blocks.query_block(&blocks.gather(&left), 0..left.len(), 0..n, out, n);
+            }
             let rows = out.chunks_exact_mut(n).enumerate();
             rows.map(|(i, row)| {
                 row[first + i] = 0.0;
@@ -60,6 +64,7 @@ impl Graph {
             .collect()
         };
         let degrees: Vec<Vec<f64>> = each_task(&mut values, n, context, compute);
+        context.checkpoint()?;
         let degrees = degrees.concat();
         let scales: Vec<f32> = degrees.iter().map(|&degree| inverse_root(degree) as f32).collect();
         let scale = |(task, out): (usize, &mut [f32])| {
@@ -78,14 +83,18 @@ impl Graph {
             let expected = format!("at least 1 and fewer than the {n} rows");
             return Err(Error::parameter("neighbours", expected, count));
         }
-        let finder = Finder::new(rows, Search::Auto, count + 1, context)?;
+        let finder = Finder::new(rows, NeighbourSearch::Auto, count + 1, context)?;
         let mut edges: Vec<(u32, u32)> = Vec::with_capacity(2 * n * count);
-        finder.nearest(rows, 0..n, count + 1, |i, found| {
-            for &(_, j) in found.iter().filter(|&&(_, j)| j != i).take(count) {
-                edges.push((i as u32, j as u32));
-                edges.push((j as u32, i as u32));
-            }
-        })?;
+        for start in (0..n).step_by(SEARCHED_ROWS) {
+            context.checkpoint()?;
+            let range = start..(start + SEARCHED_ROWS).min(n);
+            finder.nearest(rows, range, count + 1, |i, found| {
+                for &(_, j) in found.iter().filter(|&&(_, j)| j != i).take(count) {
+                    edges.push((i as u32, j as u32));
+                    edges.push((j as u32, i as u32));
+                }
+            })?;
+        }
         edges.sort_unstable();
         let (mut starts, mut ends, mut values) = (vec![0], Vec::new(), Vec::new());
         for run in edges.chunk_by(|a, b| a == b) {
@@ -108,7 +117,14 @@ impl Graph {
     }
 
     /// The products with some vectors.
-    pub(super) fn multiply(&self, vectors: &[Vec<f64>], context: &Context) -> Vec<Vec<f64>> {
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] when the context asks to stop.
+    pub(super) fn multiply(
+        &self,
+        vectors: &[Vec<f64>],
+        context: &Context,
+    ) -> Result<Vec<Vec<f64>>> {
         let (n, count) = (self.degrees.len(), vectors.len());
         let mut products = vec![vec![0.0; n]; count];
         match &self.edges {
@@ -117,7 +133,9 @@ impl Graph {
                 let weights = Weights::new(n, flat);
                 let part = |rows: &[f32]| {
                     let mut out = vec![0.0; rows.len() / n * count];
-                    multiply(context.instruction_set(), rows, n, &weights, 0, n, &mut out);
+                    if context.stop_request().is_none() {
+                        multiply(context.instruction_set(), rows, n, &weights, 0, n, &mut out);
+                    }
                     out
                 };
                 let size = TASK_ROWS * n;
@@ -132,6 +150,7 @@ impl Graph {
             }
             Edges::Few { starts, ends, values } => {
                 for (product, vector) in products.iter_mut().zip(vectors) {
+                    context.checkpoint()?;
                     for i in 0..n {
                         let run = starts[i]..starts[i + 1];
                         let terms = values[run.clone()].iter().zip(&ends[run]);
@@ -140,7 +159,8 @@ impl Graph {
                 }
             }
         }
-        products
+        context.checkpoint()?;
+        Ok(products)
     }
 
     /// Calls `visit(j, similarity)` for the edges of row i, degrees undone.

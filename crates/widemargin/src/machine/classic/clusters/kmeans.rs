@@ -4,11 +4,11 @@ use std::time::Instant;
 
 use super::super::rows::{self, Effort, check, check_number, named, table};
 use super::super::{Classic, ClassicPart};
-use super::lloyd::{Assignment, Lloyd, seeds};
+use super::lloyd::{Assignment, Lloyd, Seeds};
 use crate::context::Context;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
-use crate::machine::{Machine, Model};
+use crate::machine::{FitInput, Machine, Model};
 use crate::numeric::random::Generator;
 use crate::solver::Status;
 
@@ -58,11 +58,15 @@ impl KMeans {
         let starts = if self.centres.is_some() { 1 } else { self.starts.max(1) };
         let mut best: Option<(Vec<f64>, Assignment)> = None;
         for _ in 0..starts {
-            let mut centres = match &self.centres {
-                Some(centres) => centres.clone(),
-                None => seeds(lloyd, self.clusters, &mut generator)?,
+            let seeds = match &self.centres {
+                Some(centres) => Seeds::given(lloyd, centres),
+                None => Seeds::draw(lloyd, self.clusters, &mut generator),
             };
-            let found = lloyd.run(&mut centres, self.max_iterations, self.tol)?;
+            if let (Err(Error::Interrupted), Some((_, found))) = (&seeds, &mut best) {
+                found.status = context.stop_request().unwrap_or(Status::Interrupted);
+                break;
+            }
+            let (centres, found) = lloyd.run(seeds?, self.max_iterations, self.tol)?;
             if best.as_ref().is_none_or(|(_, other)| found.inertia() < other.inertia()) {
                 best = Some((centres, found));
             }
@@ -72,7 +76,13 @@ impl KMeans {
 }
 
 impl Machine for KMeans {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
+        input.fit_selected(None, |data| self.train(data, context))
+    }
+}
+
+impl KMeans {
+    fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {
         let started = Instant::now();
         check(data)?;
         check_number("tol", self.tol, 0.0)?;

@@ -1,4 +1,4 @@
-//! Lloyd's iteration on packed rows, and the seeds of k-means++.
+//! k-means by Lloyd's iteration on packed rows, and the seeds of k-means++.
 //!
 //! Every round assigns each row to the nearest centre and moves the centres to the means of their
 //! rows, which never raises Σ ‖x − centre‖² (Lloyd, 1957). Seeds are drawn with probability
@@ -12,9 +12,9 @@ use super::super::rows::{column_means, column_scatters, table};
 use crate::context::Context;
 use crate::data::Matrix;
 use crate::error::{Error, Result};
+use crate::numeric::algebra::squared_distance;
 use crate::numeric::random::Generator;
 use crate::solver::Status;
-use crate::solver::algebra::squared_distance;
 
 /// Rows assigned by one task.
 const TASK_ROWS: usize = 2048;
@@ -28,6 +28,7 @@ pub(in super::super) struct Lloyd<'a> {
 }
 
 /// Where the rows belong.
+#[derive(Clone)]
 pub(in super::super) struct Assignment {
     /// The nearest centre of every row, the first of equals.
     pub(in super::super) labels: Vec<u32>,
@@ -42,6 +43,15 @@ impl Assignment {
     /// Σ of the squared distances.
     pub(in super::super) fn inertia(&self) -> f64 {
         self.squares.iter().sum()
+    }
+
+    /// Gives one more centre the rows that are closer to it.
+    fn join(&mut self, centre: u32, squares: &[f64]) {
+        for ((own, label), &square) in self.squares.iter_mut().zip(&mut self.labels).zip(squares) {
+            if square < *own {
+                (*own, *label) = (square, centre);
+            }
+        }
     }
 }
 
@@ -62,13 +72,19 @@ impl<'a> Lloyd<'a> {
     }
 
     /// The nearest centre of every row.
-    pub(super) fn assign(&self, centres: &[f64]) -> Result<Assignment> {
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] when the context asks to stop.
+    fn assign(&self, centres: &[f64]) -> Result<Assignment> {
         let count = centres.len() / self.columns;
         let measured = self.distances.measure(&table(centres.to_vec(), self.columns)?, 0..count)?;
         let rows = self.len();
         let part = |task: usize| {
             let range = task * TASK_ROWS..((task + 1) * TASK_ROWS).min(rows);
             let width = range.len();
+            if self.context.stop_request().is_some() {
+                return Vec::new();
+            }
             let mut products = vec![0.0; count * width];
             self.distances.products(&measured, range.clone(), &mut products, width);
             let mut best = vec![(f64::INFINITY, 0_u32); width];
@@ -88,51 +104,49 @@ impl<'a> Lloyd<'a> {
         } else {
             (0..tasks).map(part).collect()
         };
+        self.context.checkpoint()?;
         let (squares, labels) = parts.into_iter().flatten().unzip();
         Ok(Assignment { labels, squares, rounds: 0, status: Status::Solved })
     }
 
     /// Moves the centres until they stand still, their moves sum to less than `tol` times the
-    /// variance of the features, or `rounds` are over.
+    /// variance of the features, or `rounds` are over; told to stop, it keeps the last centres whose
+    /// rows are known.
     pub(in super::super) fn run(
         &self,
-        centres: &mut [f64],
+        seeds: Seeds,
         rounds: usize,
         tol: f64,
-    ) -> Result<Assignment> {
-        let columns = self.columns;
+    ) -> Result<(Vec<f64>, Assignment)> {
+        let Seeds { mut centres, mut assigned } = seeds;
         let threshold = tol * self.variance();
         let mut status = if rounds == 0 { Status::Solved } else { Status::IterationLimit };
         let mut done = 0;
-        let mut before: Option<Vec<u32>> = None;
         while done < rounds {
-            let assigned = self.assign(centres)?;
+            let moved = self.recentre(&centres, &assigned);
+            let shift = squared_distance(&centres, &moved);
+            let next = match self.assign(&moved) {
+                Err(Error::Interrupted) => {
+                    status = self.context.stop_request().unwrap_or(Status::Interrupted);
+                    break;
+                }
+                next => next?,
+            };
             done += 1;
-            if before.as_ref() == Some(&assigned.labels) {
-                status = Status::Solved;
-                break;
+            let unchanged = next.labels == assigned.labels;
+            (centres, assigned) = (moved, next);
+            // The look at the labels of the last centres is a round as well.
+            if shift > threshold && unchanged && done < rounds {
+                done += 1;
+            } else if shift > threshold {
+                continue;
             }
-            let moved = self.recentre(centres, &assigned);
-            before = Some(assigned.labels);
-            let shift: f64 = centres
-                .chunks_exact(columns)
-                .zip(moved.chunks_exact(columns))
-                .map(|(a, b)| squared_distance(a, b))
-                .sum();
-            centres.copy_from_slice(&moved);
-            if shift <= threshold {
-                status = Status::Solved;
-                break;
-            }
-            if let Some(stopped) = self.context.stop_request() {
-                status = stopped;
-                break;
-            }
+            status = Status::Solved;
+            break;
         }
-        let mut assigned = self.assign(centres)?;
         assigned.rounds = done;
         assigned.status = status;
-        Ok(assigned)
+        Ok((centres, assigned))
     }
 
     /// The means of the rows of every centre; a centre without rows goes to the row farthest from
@@ -173,44 +187,58 @@ impl<'a> Lloyd<'a> {
     }
 }
 
-/// Rows to start from.
-pub(in super::super) fn seeds(
-    lloyd: &Lloyd<'_>,
-    count: usize,
-    generator: &mut Generator,
-) -> Result<Vec<f64>> {
-    let rows = lloyd.len();
-    if count > rows {
-        let expected = format!("at most the {rows} rows");
-        return Err(Error::parameter("clusters", expected, count));
+/// Centres to start from and their rows.
+pub(in super::super) struct Seeds {
+    centres: Vec<f64>,
+    assigned: Assignment,
+}
+
+impl Seeds {
+    /// Centres that are given.
+    pub(super) fn given(lloyd: &Lloyd<'_>, centres: &[f64]) -> Result<Self> {
+        Ok(Self { centres: centres.to_vec(), assigned: lloyd.assign(centres)? })
     }
-    let draws = 2 + (count as f64).ln() as usize;
-    let mut chosen = vec![generator.below(rows)];
-    let mut centres = lloyd.row(chosen[0]);
-    let mut nearest = lloyd.assign(&centres)?.squares;
-    while chosen.len() < count {
-        let total: f64 = nearest.iter().sum();
-        let mut best: Option<(f64, usize, Vec<f64>)> = None;
-        for _ in 0..draws {
-            let row = match total > 0.0 {
-                true => draw(&nearest, generator.unit() * total),
-                false => generator.below(rows),
-            };
-            let squares = lloyd.assign(&lloyd.row(row))?.squares;
-            let closer: Vec<f64> =
-                nearest.iter().zip(squares).map(|(&a, b)| if b < a { b } else { a }).collect();
-            let sum: f64 = closer.iter().sum();
-            if best.as_ref().is_none_or(|(least, ..)| sum < *least) {
-                best = Some((sum, row, closer));
+
+    /// Rows drawn as k-means++ does.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for more centres than rows; [`Error::Interrupted`] when the context asks to
+    /// stop.
+    pub(in super::super) fn draw(
+        lloyd: &Lloyd<'_>,
+        count: usize,
+        generator: &mut Generator,
+    ) -> Result<Self> {
+        let rows = lloyd.len();
+        if count > rows {
+            let expected = format!("at most the {rows} rows");
+            return Err(Error::parameter("clusters", expected, count));
+        }
+        let draws = 2 + (count as f64).ln() as usize;
+        let mut centres = lloyd.row(generator.below(rows));
+        let mut assigned = lloyd.assign(&centres)?;
+        for centre in 1..count {
+            let total = assigned.inertia();
+            let mut best: Option<(f64, usize, Vec<f64>)> = None;
+            for _ in 0..draws {
+                let row = match total > 0.0 {
+                    true => draw(&assigned.squares, generator.unit() * total),
+                    false => generator.below(rows),
+                };
+                let squares = lloyd.assign(&lloyd.row(row))?.squares;
+                let closer = assigned.squares.iter().zip(&squares);
+                let sum: f64 = closer.map(|(&a, &b)| if b < a { b } else { a }).sum();
+                if best.as_ref().is_none_or(|(least, ..)| sum < *least) {
+                    best = Some((sum, row, squares));
+                }
+            }
+            if let Some((_, row, squares)) = best {
+                centres.extend(lloyd.row(row));
+                assigned.join(centre as u32, &squares);
             }
         }
-        if let Some((_, row, closer)) = best {
-            chosen.push(row);
-            centres.extend(lloyd.row(row));
-            nearest = closer;
-        }
+        Ok(Self { centres, assigned })
     }
-    Ok(centres)
 }
 
 /// The row at which the running sum of weights passes `target`.

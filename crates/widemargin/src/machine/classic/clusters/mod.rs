@@ -1,4 +1,4 @@
-//! Clusters: k-means, and the eigenvectors of a graph.
+//! Clustering: k-means, and spectral clustering by the eigenvectors of a graph.
 
 mod graph;
 mod kmeans;
@@ -8,5 +8,5 @@ mod spectral;
 mod tests;
 
 pub use kmeans::KMeans;
-pub(super) use lloyd::{Lloyd, seeds};
+pub(super) use lloyd::{Lloyd, Seeds};
 pub use spectral::{Affinity, Cut, Spectral};

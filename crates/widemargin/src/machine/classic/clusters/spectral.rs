@@ -7,18 +7,18 @@
 
 use std::time::Instant;
 
-use super::super::names::names;
 use super::super::rows::{self, Effort, check, named, table};
-use super::super::{Classic, ClassicPart, Neighbours, Search, Weighting};
+use super::super::{Classic, ClassicPart, NeighbourSearch, Neighbours, Weighting};
 use super::graph::{Graph, inverse_root};
 use super::kmeans::KMeans;
 use super::lloyd::Lloyd;
 use crate::context::Context;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
-use crate::machine::{Machine, Model};
+use crate::machine::names::names;
+use crate::machine::{FitInput, Machine, Model};
+use crate::numeric::algebra::leading_eigenvectors;
 use crate::solver::Status;
-use crate::solver::algebra::leading_eigenvectors;
 
 /// Largest ‖Av − λv‖ of an eigenvector that will do: similarities are in single precision.
 const TOLERANCE: f64 = 1e-5;
@@ -89,7 +89,13 @@ impl Default for Spectral {
 }
 
 impl Machine for Spectral {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
+        input.fit_selected(None, |data| self.train(data, context))
+    }
+}
+
+impl Spectral {
+    fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {
         let started = Instant::now();
         check(data)?;
         if self.clusters == 0 || self.clusters > data.rows() {
@@ -109,7 +115,7 @@ impl Machine for Spectral {
         let found = leading_eigenvectors(data.rows(), self.clusters, TOLERANCE, product, context)?;
         let labels = match self.cut {
             Cut::Normalised => normalised_cut(&graph, &found.vectors[1]),
-            Cut::KMeans => self.group(&found.vectors, context)?,
+            Cut::KMeans => self.cluster(&found.vectors, context)?,
         };
         let solved = found.residual <= TOLERANCE;
         if !solved {
@@ -131,7 +137,7 @@ impl Machine for Spectral {
         let part = ClassicPart::Neighbours(Neighbours {
             k: 1,
             weighting: Weighting::Uniform,
-            search: Search::Auto,
+            search: NeighbourSearch::Auto,
             targets: labels,
             whitening: Vec::new(),
         });
@@ -143,7 +149,7 @@ impl Machine for Spectral {
 
 impl Spectral {
     /// k-means of the places, scaled to length 1.
-    fn group(&self, vectors: &[Vec<f64>], context: &Context) -> Result<Vec<f64>> {
+    fn cluster(&self, vectors: &[Vec<f64>], context: &Context) -> Result<Vec<f64>> {
         let rows = vectors[0].len();
         let mut places = Vec::with_capacity(rows * vectors.len());
         for i in 0..rows {

@@ -4,10 +4,10 @@
 use std::ops::Range;
 
 use crate::context::Context;
-use crate::data::{Dense, Matrix};
-use crate::error::{Error, Result};
+use crate::data::Matrix;
+use crate::error::Result;
 use crate::kernel::KernelBlocks;
-use crate::solver::algebra::add_products;
+use crate::numeric::algebra::add_products;
 
 /// Rows whose kernel values are held at a time.
 const BLOCK_ROWS: usize = 256;
@@ -30,9 +30,7 @@ impl Expansion<'_> {
         let mut values = vec![0.0; BLOCK_ROWS * width];
         for (class, run) in self.starts.windows(2).enumerate() {
             for start in (run[0]..run[1]).step_by(BLOCK_ROWS) {
-                if self.context.stop_request().is_some() {
-                    return Err(Error::Interrupted);
-                }
+                self.context.checkpoint()?;
                 let rows = start..(start + BLOCK_ROWS).min(run[1]);
                 let queries = self.blocks.prepare(&self.rows, rows.clone())?;
                 self.blocks.query_block(&queries, 0..rows.len(), 0..width, &mut values, width);
@@ -69,8 +67,8 @@ impl Expansion<'_> {
                     turned[j * rows.len() + r] = value - mean;
                 }
             }
-            let panel = Dense::new(width, rows.len(), turned)?;
-            add_products(&mut within, width, 0, panel, 1.0, self.context)
+            add_products(&mut within, width, 0, &turned, rows.len(), 1.0, self.context);
+            Ok(())
         })?;
         Ok(within)
     }

@@ -7,19 +7,19 @@
 
 use std::time::Instant;
 
-use super::super::names::names;
 use super::super::rows::{self, Effort, Priors, check_labelled, dense_rows, means, table};
 use super::super::{Classic, ClassicPart, Discriminant};
 use super::scatter::{Shrinkage, factor};
 use crate::context::Context;
 use crate::data::{Classes, Dataset};
 use crate::error::{Error, Result};
-use crate::machine::{ClassTable, Machine, Model, Scheme};
-use crate::solver::algebra::{Cholesky, dot, eigen_symmetric};
+use crate::machine::names::names;
+use crate::machine::{ClassTable, DecisionFunction, FitInput, Machine, Model, Scheme};
+use crate::numeric::algebra::{Cholesky, add, add_products, dot, eigen_interruptible};
 
 /// Where the boundary of two classes lies along the direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Threshold {
+pub enum FisherThreshold {
     /// Where the posteriors are equal for the priors: linear discriminant analysis.
     #[default]
     Prior,
@@ -29,7 +29,8 @@ pub enum Threshold {
     LeastErrors,
 }
 
-names!(Threshold, "threshold", Prior: "prior", Midpoint: "midpoint", LeastErrors: "least-errors");
+names!(FisherThreshold, "threshold", Prior: "prior", Midpoint: "midpoint",
+       LeastErrors: "least-errors");
 
 /// Fisher's linear discriminant.
 ///
@@ -51,7 +52,7 @@ names!(Threshold, "threshold", Prior: "prior", Midpoint: "midpoint", LeastErrors
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fisher {
     /// Where the boundary lies.
-    pub threshold: Threshold,
+    pub threshold: FisherThreshold,
     /// How class covariances are shrunk.
     pub shrinkage: Shrinkage,
     /// Class probabilities: weights of the class covariances and constants of the scores.
@@ -65,7 +66,7 @@ pub struct Fisher {
 impl Default for Fisher {
     fn default() -> Self {
         Self {
-            threshold: Threshold::Prior,
+            threshold: FisherThreshold::Prior,
             shrinkage: Shrinkage::None,
             priors: Priors::Frequencies,
             unbiased: false,
@@ -75,71 +76,42 @@ impl Default for Fisher {
 }
 
 impl Machine for Fisher {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
+        input.fit_selected(None, |data| self.train(data, context))
+    }
+}
+
+impl Fisher {
+    fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {
         let started = Instant::now();
         self.shrinkage.validate()?;
         let classes = check_labelled(data)?;
         let count = classes.count();
-        if self.threshold == Threshold::LeastErrors && count != 2 {
+        if self.threshold == FisherThreshold::LeastErrors && count != 2 {
             return Err(Error::parameter("threshold", "prior or midpoint", "least errors"));
         }
         let columns = data.columns();
         rows::check_square("the within-class scatter", columns)?;
         let rows = dense_rows(data.features());
-        let row = |i: usize| &rows[i * columns..(i + 1) * columns];
         let members = classes.rows_by_class();
         let counts: Vec<usize> = members.iter().map(Vec::len).collect();
         let log_priors = self.priors.logarithms(&counts)?;
-        let priors: Vec<f64> = log_priors.iter().map(|p| p.exp()).collect();
-        let mut class_means = Vec::with_capacity(count);
-        let mut scatter = vec![0.0; columns * columns];
-        for (members, prior) in members.iter().zip(&priors) {
-            let own: Vec<&[f64]> = members.iter().map(|&i| row(i)).collect();
-            class_means.push(means(own.iter().copied(), columns));
-            let covariance = self.shrinkage.covariance(&own, columns);
-            let factor = prior * rows::divisor_factor(own.len(), self.unbiased);
-            for (sum, value) in scatter.iter_mut().zip(&covariance) {
-                *sum += factor * value;
-            }
-        }
+        let (class_means, scatter) =
+            self.moments(&rows, columns, &members, &log_priors, context)?;
         let (factor, share) = factor(&scatter, columns, context)?;
-        let spread = Spread::new(&class_means, &priors, &scatter, &factor, columns);
-        let parameters =
-            [("threshold", self.threshold.to_string()), ("shrinkage", self.shrinkage.to_string())];
-        let effort = Effort::closed_form(started, &parameters);
-        let slopes: Vec<Vec<f64>> = class_means
-            .iter()
-            .map(|mean| {
-                let mut slope = mean.clone();
-                factor.solve(&mut slope);
-                slope
-            })
-            .collect();
-        let constants: Vec<f64> = (0..count)
-            .map(|c| {
-                let prior = if self.threshold == Threshold::Prior { log_priors[c] } else { 0.0 };
-                prior - 0.5 * dot(&slopes[c], &class_means[c])
-            })
-            .collect();
+        let spread = Spread::new(&class_means, &log_priors, &scatter, &factor, context)?;
+        let scores = self.scores(&class_means, &log_priors, &factor);
         let (mut support, functions, scheme) = if count == 2 {
-            let slope: Vec<f64> = slopes[1].iter().zip(&slopes[0]).map(|(b, a)| b - a).collect();
-            if slope.iter().all(|value| *value == 0.0) {
-                rows::warn(context, "the class means are equal: the larger class is the answer");
-            }
-            let mut constant = constants[1] - constants[0];
-            if self.threshold == Threshold::LeastErrors {
-                let values: Vec<f64> = (0..data.rows()).map(|i| dot(row(i), &slope)).collect();
-                constant = -least_errors(&values, &classes);
-            }
-            // Positive speaks for the first class.
-            (slope, vec![rows::single(0, -1.0, constant)], Scheme::OneVsOne)
+            let (slope, function) = self.boundary(&scores, &rows, &classes, context);
+            (slope, vec![function], Scheme::OneVsOne)
         } else {
-            let functions = (0..count).map(|c| rows::single(c, 1.0, -constants[c])).collect();
-            (slopes.concat(), functions, Scheme::OneVsRest)
+            let slopes = scores.iter().flat_map(|(slope, _)| slope).copied().collect();
+            let function = |(c, (_, constant)): (usize, &(_, f64))| rows::single(c, 1.0, -constant);
+            (slopes, scores.iter().enumerate().map(function).collect(), Scheme::OneVsRest)
         };
         let first = support.len() / columns;
         let kept = self.directions.unwrap_or(usize::MAX).min(spread.directions.len());
-        let centre = means((0..data.rows()).map(row), columns);
+        let centre = means(rows.chunks_exact(columns), columns);
         let mut projections = Vec::with_capacity(kept);
         for (place, direction) in spread.directions[..kept].iter().enumerate() {
             projections.push(rows::single(first + place, 1.0, dot(direction, &centre)));
@@ -152,11 +124,75 @@ impl Machine for Fisher {
             feature_scores: spread.feature_scores,
             regularisation: share,
         });
+        let parameters =
+            [("threshold", self.threshold.to_string()), ("shrinkage", self.shrinkage.to_string())];
+        let effort = Effort::closed_form(started, &parameters);
         let support = table(support, columns)?;
         let mut model = rows::model(Classic::Fisher, data, support, part, effort);
         model.functions = functions;
         model.classes = Some(ClassTable { names: classes.names, scheme, support: vec![0; count] });
         Ok(model)
+    }
+
+    /// The mean of every class and S_W.
+    fn moments(
+        &self,
+        rows: &[f64],
+        columns: usize,
+        members: &[Vec<usize>],
+        log_priors: &[f64],
+        context: &Context,
+    ) -> Result<(Vec<Vec<f64>>, Vec<f64>)> {
+        let mut class_means = Vec::with_capacity(members.len());
+        let mut scatter = vec![0.0; columns * columns];
+        for (members, log_prior) in members.iter().zip(log_priors) {
+            context.checkpoint()?;
+            let own: Vec<&[f64]> =
+                members.iter().map(|&i| &rows[i * columns..(i + 1) * columns]).collect();
+            class_means.push(means(own.iter().copied(), columns));
+            let covariance = self.shrinkage.covariance(&own, columns, context)?;
+            let factor = log_prior.exp() * rows::divisor_factor(own.len(), self.unbiased);
+            add(&mut scatter, &covariance, factor);
+        }
+        Ok((class_means, scatter))
+    }
+
+    /// S_W⁻¹μ and the constant of the score of every class.
+    fn scores(
+        &self,
+        class_means: &[Vec<f64>],
+        log_priors: &[f64],
+        factor: &Cholesky,
+    ) -> Vec<(Vec<f64>, f64)> {
+        let score = |(mean, log_prior): (&Vec<f64>, &f64)| {
+            let mut slope = mean.clone();
+            factor.solve(&mut slope);
+            let prior = if self.threshold == FisherThreshold::Prior { *log_prior } else { 0.0 };
+            let constant = prior - 0.5 * dot(&slope, mean);
+            (slope, constant)
+        };
+        class_means.iter().zip(log_priors).map(score).collect()
+    }
+
+    /// The direction of two classes and the decision function along it, positive for the first class.
+    fn boundary(
+        &self,
+        scores: &[(Vec<f64>, f64)],
+        rows: &[f64],
+        classes: &Classes,
+        context: &Context,
+    ) -> (Vec<f64>, DecisionFunction) {
+        let slope: Vec<f64> = scores[1].0.iter().zip(&scores[0].0).map(|(b, a)| b - a).collect();
+        if slope.iter().all(|value| *value == 0.0) {
+            rows::warn(context, "the class means are equal: the larger class is predicted");
+        }
+        let mut constant = scores[1].1 - scores[0].1;
+        if self.threshold == FisherThreshold::LeastErrors {
+            let values: Vec<f64> =
+                rows.chunks_exact(slope.len()).map(|row| dot(row, &slope)).collect();
+            constant = -least_errors(&values, classes);
+        }
+        (slope, rows::single(0, -1.0, constant))
     }
 }
 
@@ -169,65 +205,74 @@ struct Spread {
 }
 
 impl Spread {
+    /// The generalised eigenvectors of (S_B, S_W) from L⁻¹S_B L⁻ᵀ, or from the matrix of products of the
+    /// columns of L⁻¹B, S_B = BBᵀ, where there are fewer classes than features.
     fn new(
         class_means: &[Vec<f64>],
-        priors: &[f64],
+        log_priors: &[f64],
         scatter: &[f64],
         factor: &Cholesky,
-        columns: usize,
-    ) -> Self {
-        let count = class_means.len();
-        let mut centre = vec![0.0; columns];
-        for (mean, prior) in class_means.iter().zip(priors) {
-            centre.iter_mut().zip(mean).for_each(|(sum, value)| *sum += prior * value);
-        }
-        let deviations: Vec<Vec<f64>> = class_means
-            .iter()
-            .zip(priors)
-            .map(|(mean, p)| mean.iter().zip(&centre).map(|(m, c)| p.sqrt() * (m - c)).collect())
-            .collect();
-        let whitened: Vec<Vec<f64>> = deviations
-            .iter()
-            .map(|deviation| {
-                let mut deviation = deviation.clone();
-                factor.solve_lower(&mut deviation);
-                deviation
-            })
-            .collect();
-        let mut gram = vec![0.0; count * count];
-        for i in 0..count {
-            for j in 0..count {
-                gram[i * count + j] = dot(&whitened[i], &whitened[j]);
-            }
-        }
-        let eigen = eigen_symmetric(gram, count);
+        context: &Context,
+    ) -> Result<Self> {
+        let (count, columns) = (class_means.len(), class_means[0].len());
+        let deviations = deviations(class_means, log_priors);
+        let mut whitened = deviations.clone();
+        whitened.iter_mut().for_each(|deviation| factor.solve_lower(deviation));
+        context.checkpoint()?;
+        let order = count.min(columns);
+        let few = count <= columns;
+        let panel: Vec<f64> = match few {
+            true => whitened.concat(),
+            false => (0..columns).flat_map(|j| whitened.iter().map(move |w| w[j])).collect(),
+        };
+        let mut products = vec![0.0; order * order];
+        add_products(&mut products, order, 0, &panel, panel.len() / order, 1.0, context);
+        let eigen = eigen_interruptible(products, order, context)?;
         let largest = eigen.values[0].max(0.0);
-        let mut directions = Vec::new();
-        let mut ratios = Vec::new();
-        for i in 0..(count - 1).min(columns) {
-            if eigen.values[i] <= 1e-12 * largest {
+        let (mut directions, mut ratios) = (Vec::new(), Vec::new());
+        for (i, &ratio) in eigen.values.iter().enumerate().take((count - 1).min(columns)) {
+            if ratio <= 1e-12 * largest {
                 break;
             }
             let mut direction = vec![0.0; columns];
-            for (whitened, factor) in whitened.iter().zip(eigen.vector(i)) {
-                let scale = factor / eigen.values[i].sqrt();
-                direction.iter_mut().zip(whitened).for_each(|(sum, v)| *sum += scale * v);
+            if few {
+                for (whitened, entry) in whitened.iter().zip(eigen.vector(i)) {
+                    add(&mut direction, whitened, entry / ratio.sqrt());
+                }
+            } else {
+                // The sign that makes the largest of its products with the class means positive.
+                let along = whitened.iter().map(|w| dot(w, eigen.vector(i)));
+                let largest = along.fold(0.0_f64, |b, v| if v.abs() > b.abs() { v } else { b });
+                add(&mut direction, eigen.vector(i), 1.0_f64.copysign(largest));
             }
             factor.solve_upper(&mut direction);
             directions.push(direction);
-            ratios.push(eigen.values[i]);
+            ratios.push(ratio);
         }
         let total: f64 = ratios.iter().sum();
         // For two classes S_B of the notes is that of the definition over P₋P₊.
-        let scale = if count == 2 { 1.0 / (priors[0] * priors[1]) } else { 1.0 };
+        let scale = if count == 2 { (-log_priors[0] - log_priors[1]).exp() } else { 1.0 };
         let feature_scores = (0..columns)
             .map(|j| {
                 let between: f64 = deviations.iter().map(|d| d[j] * d[j]).sum();
                 if between > 0.0 { scale * between / scatter[j * columns + j] } else { 0.0 }
             })
             .collect();
-        Self { directions, ratios, separability: scale * total, feature_scores }
+        Ok(Self { directions, ratios, separability: scale * total, feature_scores })
     }
+}
+
+/// √P (μ − centre) of every class, the centre being the mean of the class means weighted by P.
+pub(super) fn deviations(class_means: &[Vec<f64>], log_priors: &[f64]) -> Vec<Vec<f64>> {
+    let mut centre = vec![0.0; class_means[0].len()];
+    for (mean, log_prior) in class_means.iter().zip(log_priors) {
+        add(&mut centre, mean, log_prior.exp());
+    }
+    let deviation = |(mean, log_prior): (&Vec<f64>, &f64)| {
+        let root = log_prior.exp().sqrt();
+        mean.iter().zip(&centre).map(|(m, c)| root * (m - c)).collect()
+    };
+    class_means.iter().zip(log_priors).map(deviation).collect()
 }
 
 /// The place on the line that separates the second class, above, from the first with the fewest

@@ -8,20 +8,22 @@
 
 use std::time::Instant;
 
-use super::super::names::names;
 use super::super::rows::{self, Effort, Priors, check_labelled, class_table, warn};
 use super::super::{Classic, ClassicPart, Discriminant};
 use super::expansion::Expansion;
+use super::fisher::deviations;
 use crate::context::Context;
 use crate::data::{Dataset, Labels};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelBlocks};
+use crate::machine::names::names;
 use crate::machine::training::support_table;
 use crate::machine::{
-    Calibration, DecisionFunction, Machine, Model, Part, Precision, Scheme, SolverOptions, Svc,
+    Calibration, DecisionFunction, FitInput, Machine, Model, Part, Precision, Scheme,
+    SolverOptions, Svc,
 };
+use crate::numeric::algebra::{Cholesky, add, dot, eigen_symmetric};
 use crate::numeric::random::Generator;
-use crate::solver::algebra::{Cholesky, dot, eigen_symmetric};
 
 /// Rows up to which every row is in the expansion.
 const LARGEST_EXACT: usize = 20_000;
@@ -43,7 +45,7 @@ names!(KernelFisherThreshold, "threshold", Svm: "svm", Midpoint: "midpoint");
 
 /// What the ridge penalises.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Ridge {
+pub enum KernelFisherRidge {
     /// ‖α‖²: N + μI.
     #[default]
     Coefficients,
@@ -51,7 +53,7 @@ pub enum Ridge {
     Norm,
 }
 
-names!(Ridge, "ridge", Coefficients: "coefficients", Norm: "norm");
+names!(KernelFisherRidge, "ridge", Coefficients: "coefficients", Norm: "norm");
 
 /// Kernel Fisher discriminant.
 ///
@@ -77,7 +79,7 @@ pub struct KernelFisher {
     /// μ > 0.
     pub mu: f64,
     /// What μ penalises.
-    pub ridge: Ridge,
+    pub ridge: KernelFisherRidge,
     /// Where the boundary of two classes lies.
     pub threshold: KernelFisherThreshold,
     /// Class probabilities in the scores of more than two classes.
@@ -91,7 +93,7 @@ impl Default for KernelFisher {
         Self {
             kernel: Kernel::Gaussian { gamma: 1.0 },
             mu: 1e-3,
-            ridge: Ridge::Coefficients,
+            ridge: KernelFisherRidge::Coefficients,
             threshold: KernelFisherThreshold::Svm,
             priors: Priors::Frequencies,
             landmarks: None,
@@ -100,7 +102,17 @@ impl Default for KernelFisher {
 }
 
 impl Machine for KernelFisher {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
+        input.fit_selected(Some(&self.kernel), |data| self.train(data, context))
+    }
+
+    fn kernel(&self) -> Option<&Kernel> {
+        Some(&self.kernel)
+    }
+}
+
+impl KernelFisher {
+    fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {
         let started = Instant::now();
         if !(self.mu.is_finite() && self.mu > 0.0) {
             return Err(Error::parameter("mu", "a finite number above 0", self.mu));
@@ -114,9 +126,8 @@ impl Machine for KernelFisher {
         let starts = starts(&counts);
         let chosen = self.choose(&order, context)?;
         let landmarks: Vec<usize> = chosen.iter().map(|&place| order[place]).collect();
-        let set = context.instruction_set();
         let expansion = Expansion {
-            blocks: KernelBlocks::new(&self.kernel, data.features(), Some(&landmarks), set)?,
+            blocks: KernelBlocks::new(&self.kernel, data.features(), Some(&landmarks), context)?,
             rows: data.features().select_rows(&order),
             starts: starts.clone(),
             context,
@@ -131,7 +142,7 @@ impl Machine for KernelFisher {
         let effort = Effort::closed_form(started, &parameters);
         let solved = match means.as_slice() {
             [first, second] => self.two_classes(&expansion, &factor, first, second)?,
-            _ => several_classes(&means, &log_priors, &factor, data.rows()),
+            _ => several_classes(&means, &log_priors, &factor, data.rows(), context),
         };
         let part = ClassicPart::Discriminant(Discriminant {
             projections: solved.directions.into_iter().map(|(a, b)| whole(a, b)).collect(),
@@ -140,7 +151,7 @@ impl Machine for KernelFisher {
             feature_scores: Vec::new(),
             regularisation: mu,
         });
-        let support = support_table(&self.kernel, data, &landmarks);
+        let support = support_table(&self.kernel, data.features(), &landmarks);
         let mut model = rows::model(Classic::KernelFisher, data, support, part, effort);
         model.kernel = self.kernel.clone();
         let class_of = |place: usize| starts.partition_point(|&start| start <= place) - 1;
@@ -155,10 +166,6 @@ impl Machine for KernelFisher {
         model.calibration = (counts.len() > 2).then_some(Calibration::Softmax);
         model.functions = solved.functions.into_iter().map(|(a, b)| whole(a, b)).collect();
         Ok(model)
-    }
-
-    fn kernel(&self) -> Option<&Kernel> {
-        Some(&self.kernel)
     }
 }
 
@@ -198,17 +205,17 @@ impl KernelFisher {
     ) -> Result<(Cholesky, f64)> {
         let width = expansion.blocks.len();
         // N + μK of dependent rows is singular; a ridge of rounding's size decides then.
-        let mut ridge = if self.ridge == Ridge::Coefficients { self.mu } else { 0.0 };
+        let mut ridge = if self.ridge == KernelFisherRidge::Coefficients { self.mu } else { 0.0 };
         for _ in 0..20 {
             // Computed anew after a failure, which is rare: a second copy may not fit.
             let mut matrix = expansion.within(means)?;
-            if self.ridge == Ridge::Norm {
+            if self.ridge == KernelFisherRidge::Norm {
                 expansion.add_gram(&mut matrix, self.mu);
             }
             let level = (0..width).map(|i| matrix[i * width + i]).sum::<f64>() / width as f64;
             (0..width).for_each(|i| matrix[i * width + i] += ridge);
-            if let Some(factor) = Cholesky::new(matrix, width, context)? {
-                if self.ridge == Ridge::Coefficients && ridge > self.mu {
+            if let Some(factor) = Cholesky::interruptible(matrix, width, context)? {
+                if self.ridge == KernelFisherRidge::Coefficients && ridge > self.mu {
                     warn(context, format!("mu was raised to {ridge:e} to make N + mu I regular"));
                     return Ok((factor, ridge));
                 }
@@ -280,29 +287,15 @@ fn several_classes(
     log_priors: &[f64],
     factor: &Cholesky,
     rows: usize,
+    context: &Context,
 ) -> Solved {
     let (count, width) = (means.len(), means[0].len());
-    let priors: Vec<f64> = log_priors.iter().map(|p| p.exp()).collect();
-    let mut centre = vec![0.0; width];
-    for (mean, prior) in means.iter().zip(&priors) {
-        centre.iter_mut().zip(mean).for_each(|(sum, value)| *sum += prior * value);
-    }
-    let deviations: Vec<Vec<f64>> = means
-        .iter()
-        .zip(&priors)
-        .map(|(mean, p)| mean.iter().zip(&centre).map(|(m, c)| p.sqrt() * (m - c)).collect())
-        .collect();
-    let solved: Vec<Vec<f64>> = deviations
-        .iter()
-        .map(|deviation| {
-            let mut deviation = deviation.clone();
-            factor.solve(&mut deviation);
-            deviation
-        })
-        .collect();
+    let deviations = deviations(means, log_priors);
+    let mut solved = deviations.clone();
+    solved.iter_mut().for_each(|deviation| factor.solve(deviation));
     let gram =
         (0..count * count).map(|p| dot(&deviations[p / count], &solved[p % count])).collect();
-    let eigen = eigen_symmetric(gram, count);
+    let eigen = eigen_symmetric(gram, count, context);
     let mut directions = Vec::new();
     let mut ratios = Vec::new();
     let scale = rows as f64;
@@ -311,7 +304,7 @@ fn several_classes(
         // Within-class variance 1 along the direction.
         let unit = (scale / eigen.values[i]).sqrt();
         for (solved, entry) in solved.iter().zip(eigen.vector(i)) {
-            alpha.iter_mut().zip(solved).for_each(|(sum, v)| *sum += unit * entry * v);
+            add(&mut alpha, solved, unit * entry);
         }
         directions.push((alpha, 0.0));
         ratios.push(scale * eigen.values[i]);
@@ -323,7 +316,7 @@ fn several_classes(
             let (mut coefficients, mut offset) = (vec![0.0; width], -log_prior);
             for (alpha, _) in &directions {
                 let place = dot(alpha, mean);
-                coefficients.iter_mut().zip(alpha).for_each(|(sum, a)| *sum += place * a);
+                add(&mut coefficients, alpha, place);
                 offset += 0.5 * place * place;
             }
             (coefficients, offset)

@@ -7,6 +7,6 @@ mod scatter;
 #[cfg(test)]
 mod tests;
 
-pub use fisher::{Fisher, Threshold};
-pub use kernel_fisher::{KernelFisher, KernelFisherThreshold, Ridge};
+pub use fisher::{Fisher, FisherThreshold};
+pub use kernel_fisher::{KernelFisher, KernelFisherRidge, KernelFisherThreshold};
 pub use scatter::Shrinkage;

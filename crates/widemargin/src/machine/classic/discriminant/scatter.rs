@@ -9,7 +9,10 @@ use std::str::FromStr;
 use super::super::rows::{check_number, means, warn};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::solver::algebra::{Cholesky, dot};
+use crate::numeric::algebra::{Cholesky, add_products, dot};
+
+/// Rows whose products are added at a time.
+const BLOCK_ROWS: usize = 256;
 
 /// How much of the mean variance replaces a class's own covariance.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -58,7 +61,15 @@ impl Shrinkage {
     }
 
     /// The maximum-likelihood covariance of rows around their mean, shrunk.
-    pub(super) fn covariance(self, rows: &[&[f64]], columns: usize) -> Vec<f64> {
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] when the context asks to stop.
+    pub(super) fn covariance(
+        self,
+        rows: &[&[f64]],
+        columns: usize,
+        context: &Context,
+    ) -> Result<Vec<f64>> {
         let mean = means(rows.iter().copied(), columns);
         let mut centred: Vec<Vec<f64>> =
             (0..columns).map(|j| rows.iter().map(|row| row[j] - mean[j]).collect()).collect();
@@ -74,9 +85,16 @@ impl Shrinkage {
             }
         }
         let mut covariance = vec![0.0; columns * columns];
+        for start in (0..rows.len()).step_by(BLOCK_ROWS) {
+            context.checkpoint()?;
+            let end = (start + BLOCK_ROWS).min(rows.len());
+            let block: Vec<f64> =
+                centred.iter().flat_map(|column| &column[start..end]).copied().collect();
+            add_products(&mut covariance, columns, 0, &block, end - start, 1.0, context);
+        }
         for i in 0..columns {
             for j in 0..=i {
-                let value = dot(&centred[i], &centred[j]) / count;
+                let value = covariance[i * columns + j] / count;
                 covariance[i * columns + j] = value;
                 covariance[j * columns + i] = value;
             }
@@ -96,7 +114,7 @@ impl Shrinkage {
                 covariance[i * columns + j] *= scales[i] * scales[j];
             }
         }
-        covariance
+        Ok(covariance)
     }
 }
 
@@ -127,7 +145,7 @@ pub(super) fn trace(matrix: &[f64], order: usize) -> f64 {
 /// The factor of a scatter matrix; a singular one gets a growing share of its mean variance on the
 /// diagonal, and the share is told.
 pub(super) fn factor(scatter: &[f64], order: usize, context: &Context) -> Result<(Cholesky, f64)> {
-    if let Some(factor) = Cholesky::new(scatter.to_vec(), order, context)? {
+    if let Some(factor) = Cholesky::interruptible(scatter.to_vec(), order, context)? {
         return Ok((factor, 0.0));
     }
     let level = trace(scatter, order) / order as f64;
@@ -135,14 +153,14 @@ pub(super) fn factor(scatter: &[f64], order: usize, context: &Context) -> Result
         warn(context, "no class has any scatter: the nearest class mean decides");
         let mut unit = vec![0.0; order * order];
         (0..order).for_each(|i| unit[i * order + i] = 1.0);
-        let factor = Cholesky::new(unit, order, context)?.ok_or_else(not_factored)?;
+        let factor = Cholesky::new(unit, order, context).ok_or_else(not_factored)?;
         return Ok((factor, 1.0));
     }
     let mut share = 1e-8;
     while share < 1.0 {
         let mut shrunk = scatter.to_vec();
         (0..order).for_each(|i| shrunk[i * order + i] += share * level);
-        if let Some(factor) = Cholesky::new(shrunk, order, context)? {
+        if let Some(factor) = Cholesky::interruptible(shrunk, order, context)? {
             warn(
                 context,
                 format!(

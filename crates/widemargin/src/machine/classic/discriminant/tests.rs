@@ -28,7 +28,7 @@ fn part(model: &Model) -> crate::machine::Discriminant {
 
 #[test]
 fn the_linear_example_is_exact() {
-    for threshold in [Threshold::Prior, Threshold::Midpoint] {
+    for threshold in [FisherThreshold::Prior, FisherThreshold::Midpoint] {
         let model =
             Fisher { threshold, ..Fisher::default() }.fit(&fixture(), &Context::new()).unwrap();
         let mut weights = vec![0.0; 2];
@@ -126,6 +126,65 @@ fn several_classes_of_a_linear_kernel_give_the_linear_projections() {
     let answers = [&linear, &kernel]
         .map(|model| model.predictor(&context).unwrap().predict(data.features()).unwrap());
     assert_eq!(answers[0], answers[1]);
+}
+
+#[test]
+fn more_classes_than_features_give_the_eigenvectors_of_the_between_class_scatter() {
+    // Six classes in two dimensions: S_W⁻¹S_B by hand.
+    let mut generator = crate::numeric::random::Generator::new(3);
+    let rows: Vec<f64> = (0..120)
+        .flat_map(|i| {
+            let class = (i % 6) as f64;
+            [class * 0.7 + generator.normal(), (class * 1.3).sin() * 2.0 + generator.normal()]
+        })
+        .collect();
+    let labels: Vec<i64> = (0..120).map(|i| i % 6).collect();
+    let mean = |keep: &dyn Fn(usize) -> bool| -> [f64; 2] {
+        let kept: Vec<usize> = (0..120).filter(|&i| keep(i)).collect();
+        [0, 1].map(|j| kept.iter().map(|&i| rows[2 * i + j]).sum::<f64>() / kept.len() as f64)
+    };
+    let centre = mean(&|_| true);
+    let (mut within, mut between) = ([[0.0; 2]; 2], [[0.0; 2]; 2]);
+    for i in 0..120 {
+        let own = mean(&|other| other % 6 == i % 6);
+        for (a, b) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            let away = |j: usize| rows[2 * i + j] - own[j];
+            within[a][b] += away(a) * away(b) / 120.0;
+            between[a][b] += (own[a] - centre[a]) * (own[b] - centre[b]) / 120.0;
+        }
+    }
+    let data = Dataset::new(
+        Matrix::DenseF64(Dense::new(120, 2, rows.clone()).unwrap()),
+        Labels::Int(labels),
+    );
+    let context = Context::new();
+    let model = Fisher::default().fit(&data.unwrap(), &context).unwrap();
+    let part = part(&model);
+    assert_eq!(part.ratios.len(), 2);
+    for (ratio, projection) in part.ratios.iter().zip(&part.projections) {
+        let mut w = [0.0; 2];
+        model.support.copy_row(projection.parts[0].support.start, &mut w);
+        for j in 0..2 {
+            let left = between[j][0] * w[0] + between[j][1] * w[1];
+            let right = ratio * (within[j][0] * w[0] + within[j][1] * w[1]);
+            assert!((left - right).abs() < 1e-9 * (1.0 + left.abs()), "{left} and {right}");
+        }
+    }
+}
+
+#[test]
+fn fisher_with_many_classes_ends_when_the_time_is_over() {
+    let (classes, columns) = (1500, 1500);
+    let mut generator = crate::numeric::random::Generator::new(5);
+    let rows = (0..2 * classes * columns).map(|_| generator.unit()).collect();
+    let rows = Matrix::DenseF64(Dense::new(2 * classes, columns, rows).unwrap());
+    let labels = (0..2 * classes as i64).map(|i| i % classes as i64).collect();
+    let data = Dataset::new(rows, Labels::Int(labels)).unwrap();
+    let started = std::time::Instant::now();
+    let context = Context::new().with_time_limit(std::time::Duration::from_secs(1));
+    let fitted = Fisher::default().fit(&data, &context);
+    assert!(matches!(fitted, Err(crate::Error::Interrupted)));
+    assert!(started.elapsed().as_secs_f64() < 1.6, "{:?}", started.elapsed());
 }
 
 #[test]

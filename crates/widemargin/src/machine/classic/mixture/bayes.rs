@@ -1,6 +1,6 @@
 //! The Bayes classifier on a mixture of Gaussians per class (JHU 685.621, 1.2.2).
 //!
-//! The answer is the class j with the smallest expected loss Σᵢ L(i, j) P(i | x), where
+//! The prediction is the class j with the smallest expected loss Σᵢ L(i, j) P(i | x), where
 //! P(i | x) ∝ Pᵢ p(x | i); with the loss 1 of every error that is the most probable class.
 
 use std::time::Instant;
@@ -12,7 +12,7 @@ use super::semi::{Rows, improve};
 use crate::context::Context;
 use crate::data::{ClassOrder, Classes, Dataset, Label};
 use crate::error::{Error, Result};
-use crate::machine::{ClassTable, Machine, Model, Scheme};
+use crate::machine::{ClassTable, FitInput, Machine, Model, Scheme};
 use crate::solver::Status;
 
 /// The Bayes classifier on mixtures of Gaussians; with one component a class it is quadratic
@@ -40,7 +40,7 @@ pub struct MixtureBayes {
     pub mixture: GaussianMixture,
     /// Class probabilities.
     pub priors: Priors,
-    /// Loss of answering class j for class i, row by row, classes ascending; `None` where every
+    /// Loss of predicting class j for class i, row by row, classes ascending; `None` where every
     /// error costs 1.
     pub loss: Option<Vec<f64>>,
     /// Whether covariances are divided by one less than the number of rows; for one component a
@@ -63,7 +63,13 @@ impl Default for MixtureBayes {
 }
 
 impl Machine for MixtureBayes {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
+        input.fit_selected(None, |data| self.train(data, context))
+    }
+}
+
+impl MixtureBayes {
+    fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {
         let started = Instant::now();
         self.mixture.validate()?;
         if self.unbiased && (self.mixture.components > 1 || self.unlabelled.is_some()) {

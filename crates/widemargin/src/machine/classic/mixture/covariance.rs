@@ -7,10 +7,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::super::names::names;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::solver::algebra::{Cholesky, eigen_symmetric};
+use crate::machine::names::names;
+use crate::numeric::algebra::{Cholesky, eigen_symmetric};
 
 /// Rounds of the alternation of VEV.
 const ROUNDS: usize = 100;
@@ -74,7 +74,13 @@ impl Covariance {
     }
 
     /// The covariances for the scatters W_k: matrices, or diagonals where those are enough.
-    pub(super) fn estimate(self, scatters: &[f64], weights: &[f64], features: usize) -> Vec<f64> {
+    pub(super) fn estimate(
+        self,
+        scatters: &[f64],
+        weights: &[f64],
+        features: usize,
+        context: &Context,
+    ) -> Vec<f64> {
         let size = if self.is_diagonal() { features } else { features * features };
         let total: f64 = weights.iter().sum();
         let each = || scatters.chunks_exact(size).zip(weights);
@@ -93,7 +99,7 @@ impl Covariance {
                 (0..size).map(|at| sum(at) / total).collect()
             }
             Self::EqualShape | Self::VariableVolume => {
-                self.common_shape(scatters, weights, features, total)
+                self.common_shape(scatters, weights, features, total, context)
             }
         }
     }
@@ -105,11 +111,12 @@ impl Covariance {
         weights: &[f64],
         features: usize,
         total: f64,
+        context: &Context,
     ) -> Vec<f64> {
         let dimension = features as f64;
         let eigens: Vec<_> = scatters
             .chunks_exact(features * features)
-            .map(|w| eigen_symmetric(w.to_vec(), features))
+            .map(|w| eigen_symmetric(w.to_vec(), features, context))
             .collect();
         // Eigenvalues far below the largest are rounding, and a shape in common would blow them up.
         let largest = eigens.iter().fold(0.0_f64, |most, eigen| most.max(eigen.values[0]));
@@ -179,8 +186,8 @@ impl Covariance {
             Ok(Factor { lower: Vec::new(), scales, log_determinant })
         };
         let lower = |k: usize, matrix: &[f64]| {
-            let factor = Cholesky::new(matrix.to_vec(), features, context)?;
-            let factor = factor.ok_or_else(|| singular(k))?;
+            let factor =
+                Cholesky::new(matrix.to_vec(), features, context).ok_or_else(|| singular(k))?;
             let log_determinant = factor.log_determinant();
             Ok(Factor { lower: factor.inverse_lower(), scales: Vec::new(), log_determinant })
         };

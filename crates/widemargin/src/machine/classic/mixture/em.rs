@@ -1,16 +1,16 @@
 //! Expectation and maximisation for one mixture (Dempster, Laird and Rubin, 1977).
 
-use super::super::clusters::{Lloyd, seeds};
+use super::super::clusters::{Lloyd, Seeds};
 use super::super::rows::{means, warn};
 use super::covariance::Covariance;
-use super::fit::{GaussianMixture, Initialisation, Stop};
+use super::fit::{GaussianMixture, Initialisation, MixtureStop};
 use super::pass::{Blocks, Component, Second, Source, Sums, pass};
 use super::step::{Parameters, component_list, maximise};
 use crate::context::{Context, Event};
 use crate::error::{Error, Result};
+use crate::numeric::algebra::Cholesky;
 use crate::numeric::random::Generator;
 use crate::solver::Status;
-use crate::solver::algebra::Cholesky;
 
 /// Rows' worth of weight below which a component is empty.
 const EMPTY: f64 = 1e-8;
@@ -128,7 +128,7 @@ impl Problem<'_> {
             };
             let source = Source::Given(&shares);
             let sums = pass(self.blocks, &vec![none; count], source, self.second(), self.context);
-            maximise(self.machine, &vec![0.0; count * features], &sums, self.total.as_deref())
+            self.maximise(&vec![0.0; count * features], &sums)
         };
         if let Some(weights) = &given.weights {
             check_length("starting weights", count, weights)?;
@@ -162,10 +162,10 @@ impl Problem<'_> {
             Initialisation::KMeans | Initialisation::KMeansPlusPlus => {
                 let table = self.table()?;
                 let lloyd = Lloyd::new(&table, self.context)?;
-                let mut centres = seeds(&lloyd, count, generator)?;
+                let seeds = Seeds::draw(&lloyd, count, generator)?;
                 let rounds =
                     if self.machine.initialisation == Initialisation::KMeans { 300 } else { 0 };
-                let found = lloyd.run(&mut centres, rounds, 1e-4)?;
+                let (_, found) = lloyd.run(seeds, rounds, 1e-4)?;
                 for (row, &cluster) in shares.chunks_exact_mut(count).zip(&found.labels) {
                     row[cluster as usize] = 1.0;
                 }
@@ -189,6 +189,10 @@ impl Problem<'_> {
         Ok(component_list(&parameters.weights, &parameters.means, factors, features))
     }
 
+    fn maximise(&self, means: &[f64], sums: &Sums) -> Parameters {
+        maximise(self.machine, means, sums, self.total.as_deref(), self.context)
+    }
+
     fn climb(&self, start: Parameters, generator: &mut Generator) -> Result<Fitted> {
         let mut parameters = start;
         let rows = self.blocks.rows as f64;
@@ -209,11 +213,11 @@ impl Problem<'_> {
             change = reached - bound;
             bound = reached;
             iterations += 1;
-            let mut next = maximise(self.machine, &parameters.means, &sums, self.total.as_deref());
+            let mut next = self.maximise(&parameters.means, &sums);
             let emptied = self.reseed(&mut next, &sums, generator);
             let moved = match self.machine.stop {
-                Stop::Likelihood => change.abs(),
-                Stop::Parameters => parameters.change(&next),
+                MixtureStop::Likelihood => change.abs(),
+                MixtureStop::Parameters => parameters.change(&next),
             };
             parameters = next;
             self.context.report(&Event::Iteration {
@@ -311,7 +315,7 @@ fn inverses(
     }
     let mut all = Vec::with_capacity(precisions.len());
     for matrix in precisions.chunks_exact(features * features) {
-        let factor = Cholesky::new(matrix.to_vec(), features, context)?.ok_or_else(|| {
+        let factor = Cholesky::new(matrix.to_vec(), features, context).ok_or_else(|| {
             Error::parameter("start", "positive definite precisions", "a singular one")
         })?;
         let mut inverse = vec![0.0; features * features];

@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use super::super::names::names;
 use super::super::rows::{self, Effort, check, check_number, dense_rows, named, table};
 use super::super::{Classic, ClassicPart, Mixtures};
 use super::covariance::Covariance;
@@ -10,7 +9,8 @@ use super::em::{self, Fitted};
 use crate::context::Context;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
-use crate::machine::{Calibration, Machine, Model};
+use crate::machine::names::names;
+use crate::machine::{Calibration, FitInput, Machine, Model};
 
 /// Where EM starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub enum Initialisation {
 
 /// How the number of components is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Criterion {
+pub enum MixtureCriterion {
     /// −2 ℓ + q ln n (Schwarz, 1978).
     Bic,
     /// −2 ℓ + 2 q (Akaike, 1974).
@@ -35,7 +35,7 @@ pub enum Criterion {
 
 /// When EM ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Stop {
+pub enum MixtureStop {
     /// When the mean log-likelihood changes by less than the tolerance.
     #[default]
     Likelihood,
@@ -43,9 +43,9 @@ pub enum Stop {
     Parameters,
 }
 
-names!(Stop, "stop", Likelihood: "likelihood", Parameters: "parameters");
+names!(MixtureStop, "stop", Likelihood: "likelihood", Parameters: "parameters");
 names!(Initialisation, "init", KMeans: "kmeans", KMeansPlusPlus: "k-means++", Random: "random");
-names!(Criterion, "criterion", Bic: "bic", Aic: "aic");
+names!(MixtureCriterion, "criterion", Bic: "bic", Aic: "aic");
 
 /// Parameters to start from, in the place of what the initialisation gives.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -78,7 +78,7 @@ pub struct GaussianMixture {
     /// Number of components; with a criterion, the largest number tried.
     pub components: usize,
     /// Chooses the number of components, from 1 on.
-    pub criterion: Option<Criterion>,
+    pub criterion: Option<MixtureCriterion>,
     /// The shape of the covariances.
     pub covariance: Covariance,
     /// What is added to every variance, so that no component can collapse on a point.
@@ -86,7 +86,7 @@ pub struct GaussianMixture {
     /// τ of Σ ← (1 − τ)Σ + τ tr Σ/d I after every step, from 0 to 1; for components of few rows.
     pub shrinkage: f64,
     /// What must change by less than `tol`.
-    pub stop: Stop,
+    pub stop: MixtureStop,
     /// EM ends when the mean log-likelihood, or every parameter, changes by less.
     pub tol: f64,
     /// Most iterations from one start.
@@ -107,7 +107,7 @@ impl Default for GaussianMixture {
             covariance: Covariance::Full,
             floor: 1e-6,
             shrinkage: 0.0,
-            stop: Stop::Likelihood,
+            stop: MixtureStop::Likelihood,
             tol: 1e-6,
             max_iterations: 200,
             starts: 1,
@@ -149,7 +149,7 @@ impl GaussianMixture {
         let mut best: Option<(f64, Fitted)> = None;
         for components in 1..=self.components.min(count) {
             let fitted = em::fit(self, values, features, components, context)?;
-            let akaike = criterion == Criterion::Aic;
+            let akaike = criterion == MixtureCriterion::Aic;
             let value = fitted.criterion(self.covariance, count, features, akaike);
             if best.as_ref().is_none_or(|(least, _)| value < *least) {
                 best = Some((value, fitted));
@@ -171,7 +171,13 @@ impl GaussianMixture {
 }
 
 impl Machine for GaussianMixture {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
+        input.fit_selected(None, |data| self.train(data, context))
+    }
+}
+
+impl GaussianMixture {
+    fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {
         let started = Instant::now();
         self.validate()?;
         check(data)?;

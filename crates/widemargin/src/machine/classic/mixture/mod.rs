@@ -13,5 +13,5 @@ mod tests;
 
 pub use bayes::MixtureBayes;
 pub use covariance::Covariance;
-pub use fit::{Criterion, GaussianMixture, Initialisation, MixtureStart, Stop};
+pub use fit::{GaussianMixture, Initialisation, MixtureCriterion, MixtureStart, MixtureStop};
 pub(super) use ready::Ready;

@@ -1,4 +1,4 @@
-//! One pass of EM over the rows: log-densities, responsibilities and the sums the next parameters
+//! The E-step of EM, one pass over the rows: log-densities, responsibilities and the sums the next parameters
 //! are made of, while a block of rows is in the cache.
 //!
 //! Rows stand in blocks, feature by feature, so that every loop runs along rows. Sums are taken

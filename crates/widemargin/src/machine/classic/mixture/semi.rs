@@ -40,7 +40,7 @@ pub(super) fn improve(
     let features = rows.features;
     let origin = mean_row(rows.values.chunks_exact(features), features);
     let blocks = Blocks::new(rows.values, features, &origin);
-    let mut classes = taken_apart(parts, means, &origin, features);
+    let mut classes = parameters_by_class(parts, means, &origin, features);
     let count = rows.classes.len() as f64;
     let mut climb = Climb { status: Status::IterationLimit, iterations: 0, change: f64::INFINITY };
     let mut reached = f64::NEG_INFINITY;
@@ -65,7 +65,7 @@ pub(super) fn improve(
                 let weight: f64 = own.weights.iter().sum();
                 parts.log_priors[class] = (weight / count).ln();
             }
-            *parameters = maximise(&machine.mixture, &parameters.means, &own, None);
+            *parameters = maximise(&machine.mixture, &parameters.means, &own, None, context);
         }
         if climb.change.abs() < machine.mixture.tol {
             climb.status = Status::Solved;
@@ -88,7 +88,7 @@ pub(super) fn improve(
 }
 
 /// The parameters of every class, means from the origin.
-fn taken_apart(
+fn parameters_by_class(
     parts: &Mixtures,
     means: &[f64],
     origin: &[f64],

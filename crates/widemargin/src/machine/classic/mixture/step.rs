@@ -1,8 +1,9 @@
-//! The second half of a step of EM: the parameters that the sums of a pass ask for.
+//! The M-step of EM: the parameters that maximise the expected likelihood given the sums of a pass.
 
 use super::covariance::{Covariance, Factor};
 use super::fit::GaussianMixture;
 use super::pass::{Component, Second, Sums};
+use crate::context::Context;
 
 /// Parameters of some components.
 #[derive(Clone)]
@@ -30,13 +31,14 @@ impl Parameters {
     }
 }
 
-/// The parameters that sums around the `old` means ask for; one covariance for all components can be
+/// The parameters of largest expected likelihood, given sums around the `old` means; one covariance for all components can be
 /// had from the scatter of all rows around the origin, T − Σ n_k μ_k μ_kᵀ.
 pub(super) fn maximise(
     machine: &GaussianMixture,
     old: &[f64],
     sums: &Sums,
     total_scatter: Option<&[f64]>,
+    context: &Context,
 ) -> Parameters {
     let covariance = machine.covariance;
     let weights: Vec<f64> = sums.weights.iter().map(|n| n + 10.0 * f64::EPSILON).collect();
@@ -64,7 +66,7 @@ pub(super) fn maximise(
         }
     }
     let total: f64 = weights.iter().sum();
-    let mut covariances = covariance.estimate(&second, &weights, features);
+    let mut covariances = covariance.estimate(&second, &weights, features, context);
     covariance.regularise(&mut covariances, features, machine.shrinkage, machine.floor);
     Parameters { weights: weights.iter().map(|n| n / total).collect(), means, covariances }
 }

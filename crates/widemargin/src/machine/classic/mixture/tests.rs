@@ -121,7 +121,7 @@ fn threads_change_no_bit_and_far_offsets_lose_no_digits() {
 fn the_number_of_components_is_found() {
     let machine = GaussianMixture {
         components: 6,
-        criterion: Some(Criterion::Bic),
+        criterion: Some(MixtureCriterion::Bic),
         starts: 3,
         ..GaussianMixture::default()
     };

@@ -1,4 +1,4 @@
-//! Neighbours by products with all rows in single precision, then exact distances.
+//! k-nearest neighbours by products with all rows in single precision, then exact distances.
 //!
 //! A product of m non-zero terms is off by at most (m + 3) u ‖x‖‖z‖, u being half the machine's
 //! epsilon, and half a squared norm by u ‖z‖²; every row whose approximate distance is within twice
@@ -11,8 +11,8 @@ use super::super::distances::Distances;
 use crate::context::Context;
 use crate::data::Matrix;
 use crate::error::Result;
+use crate::numeric::algebra::squared_distance;
 use crate::numeric::simd::Real;
-use crate::solver::algebra::squared_distance;
 
 /// Rows whose products are held at a time.
 const BLOCK: usize = 512;

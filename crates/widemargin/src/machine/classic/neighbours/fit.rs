@@ -1,4 +1,4 @@
-//! k nearest neighbours (JHU 685.621, 1.3): the machine and its parameters.
+//! k-nearest neighbours (JHU 685.621, 1.3): the machine and its parameters.
 //!
 //! Among the k nearest rows the class with the most votes wins. Ties of votes go to the class with
 //! the smaller sum of distances, then to the class of the nearest tied neighbour, then to the lower
@@ -8,7 +8,6 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::names::names;
 use super::super::rows::{
     self, Effort, check, check_labelled, class_table, column_means, column_scatters,
 };
@@ -17,10 +16,11 @@ use super::ready::Ready;
 use crate::context::Context;
 use crate::data::{Classes, Dataset};
 use crate::error::{Error, Result};
-use crate::machine::{Calibration, Machine, Model};
-use crate::solver::algebra::{Cholesky, eigen_symmetric};
+use crate::machine::names::names;
+use crate::machine::{Calibration, FitInput, Machine, Model};
+use crate::numeric::algebra::{Cholesky, eigen_symmetric};
 
-/// What a neighbour's vote counts.
+/// Weight of a neighbour's vote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Weighting {
@@ -31,24 +31,24 @@ pub enum Weighting {
     Distance,
 }
 
-/// How neighbours are found; the answers are the same.
+/// How neighbours are found; the predictions are the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Search {
+pub enum NeighbourSearch {
     /// Whichever is expected to be faster.
     #[default]
     Auto,
     /// Blocks of products with all rows, then exact distances of those that can be among the k.
     Brute,
-    /// A tree of boxes (KD-tree; Bentley, 1975).
+    /// A k-d tree (Bentley, 1975).
     Tree,
-    /// A tree of balls (Omohundro, 1989).
+    /// A ball tree (Omohundro, 1989).
     BallTree,
 }
 
-/// Which distance counts.
+/// The distance between rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Metric {
+pub enum NeighbourMetric {
     /// Euclid's.
     #[default]
     Euclidean,
@@ -59,8 +59,8 @@ pub enum Metric {
 }
 
 names!(Weighting, "weights", Uniform: "uniform", Distance: "distance");
-names!(Search, "search", Auto: "auto", Brute: "brute", Tree: "tree", BallTree: "ball-tree");
-names!(Metric, "metric", Euclidean: "euclidean", Mahalanobis: "mahalanobis",
+names!(NeighbourSearch, "search", Auto: "auto", Brute: "brute", Tree: "tree", BallTree: "ball-tree");
+names!(NeighbourMetric, "metric", Euclidean: "euclidean", Mahalanobis: "mahalanobis",
        MahalanobisWithin: "mahalanobis-within");
 
 /// How many times the median deviation of the features one may have before that is told.
@@ -85,12 +85,12 @@ const LOUD: f64 = 100.0;
 pub struct KNearest {
     /// How many rows vote.
     pub k: usize,
-    /// What a vote counts.
+    /// Weight of a vote.
     pub weighting: Weighting,
-    /// Which distance counts.
-    pub metric: Metric,
+    /// The distance between rows.
+    pub metric: NeighbourMetric,
     /// How neighbours are found.
-    pub search: Search,
+    pub search: NeighbourSearch,
     /// Whether the labels are numbers to be averaged.
     pub regression: bool,
 }
@@ -100,15 +100,21 @@ impl Default for KNearest {
         Self {
             k: 5,
             weighting: Weighting::Uniform,
-            metric: Metric::Euclidean,
-            search: Search::Auto,
+            metric: NeighbourMetric::Euclidean,
+            search: NeighbourSearch::Auto,
             regression: false,
         }
     }
 }
 
 impl Machine for KNearest {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
+        input.fit_selected(None, |data| self.train(data, context))
+    }
+}
+
+impl KNearest {
+    fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {
         let started = Instant::now();
         let classes = if self.regression {
             check(data)?;
@@ -125,12 +131,12 @@ impl Machine for KNearest {
             None => data.labels().values()?,
         };
         let whitening = match self.metric {
-            Metric::Euclidean => Vec::new(),
-            Metric::Mahalanobis => {
+            NeighbourMetric::Euclidean => Vec::new(),
+            NeighbourMetric::Mahalanobis => {
                 let all: Vec<usize> = (0..data.rows()).collect();
                 whitening(data, &[all], context)?
             }
-            Metric::MahalanobisWithin => match &classes {
+            NeighbourMetric::MahalanobisWithin => match &classes {
                 Some(classes) => whitening(data, &classes.rows_by_class(), context)?,
                 None => {
                     let expected = "euclidean or mahalanobis for numbers";
@@ -148,7 +154,7 @@ impl Machine for KNearest {
             targets,
             whitening,
         };
-        if self.search == Search::Auto {
+        if self.search == NeighbourSearch::Auto {
             part.search = Ready::new(data.features(), &part, 0, context)?.search();
         }
         let part = ClassicPart::Neighbours(part);
@@ -177,7 +183,7 @@ impl KNearest {
             let rule = "the smaller sum of distances decides ties of two classes";
             rows::warn(context, format!("{k} neighbours are an even number: {rule}"));
         }
-        if self.metric == Metric::Euclidean && !data.features().is_sparse() {
+        if self.metric == NeighbourMetric::Euclidean && !data.features().is_sparse() {
             let scatters = column_scatters(data.features(), &column_means(data.features()));
             if let Some((feature, times)) = loudest(&scatters) {
                 let name = match data.feature_names() {
@@ -226,11 +232,11 @@ fn whitening(data: &Dataset, groups: &[Vec<usize>], context: &Context) -> Result
     }
     let divisor = data.rows().saturating_sub(groups.len()).max(1) as f64;
     covariance.iter_mut().for_each(|value| *value /= divisor);
-    if let Some(factor) = Cholesky::new(covariance.clone(), columns, context)? {
+    if let Some(factor) = Cholesky::new(covariance.clone(), columns, context) {
         return Ok(factor.inverse_lower());
     }
     rows::warn(context, "the covariance is singular: its pseudo-inverse gives the distances");
-    let eigen = eigen_symmetric(covariance, columns);
+    let eigen = eigen_symmetric(covariance, columns, context);
     let smallest = eigen.values[0].max(0.0) * columns as f64 * 1e-12;
     let scale = |value: f64| if value > smallest { 1.0 / value.sqrt() } else { 0.0 };
     Ok((0..columns)

@@ -1,4 +1,4 @@
-//! k nearest neighbours: the rows nearest to a query vote, or their mean is the answer.
+//! k-nearest neighbours: the rows nearest to a query vote, or their mean is the prediction.
 
 mod brute;
 mod fit;
@@ -7,5 +7,5 @@ mod ready;
 mod tests;
 mod tree;
 
-pub use fit::{KNearest, Metric, Search, Weighting};
+pub use fit::{KNearest, NeighbourMetric, NeighbourSearch, Weighting};
 pub(super) use ready::{Finder, Ready};

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::super::Neighbours;
 use super::super::rows::dense_rows;
 use super::brute::Brute;
-use super::fit::{Search, Weighting};
+use super::fit::{NeighbourSearch, Weighting};
 use super::tree::{Hull, Tree};
 use crate::context::Context;
 use crate::data::{Dense, Matrix};
@@ -32,22 +32,22 @@ impl Finder {
     /// measured. Trees of balls lost to the one or the other on all data tried.
     pub(in super::super) fn new(
         rows: &Matrix,
-        search: Search,
+        search: NeighbourSearch,
         k: usize,
         context: &Context,
     ) -> Result<Self> {
         let columns = rows.columns();
         let tree = |hull: Hull| Tree::new(&dense_rows(rows), columns, hull);
         match search {
-            Search::Tree => return Ok(Self::Tree(tree(Hull::Box))),
-            Search::BallTree => return Ok(Self::Tree(tree(Hull::Ball))),
-            Search::Auto if rows.rows() >= FEW_ROWS && columns <= MANY_FEATURES => {
+            NeighbourSearch::Tree => return Ok(Self::Tree(tree(Hull::Box))),
+            NeighbourSearch::BallTree => return Ok(Self::Tree(tree(Hull::Ball))),
+            NeighbourSearch::Auto if rows.rows() >= FEW_ROWS && columns <= MANY_FEATURES => {
                 let tree = tree(Hull::Box);
                 if tree.is_worth_it(k) {
                     return Ok(Self::Tree(tree));
                 }
             }
-            Search::Auto | Search::Brute => {}
+            NeighbourSearch::Auto | NeighbourSearch::Brute => {}
         }
         match Brute::new(rows, context) {
             Ok(brute) => Ok(Self::Single(brute)),
@@ -58,10 +58,10 @@ impl Finder {
     }
 
     /// What it is, by the name that asks for it.
-    pub(super) fn search(&self) -> Search {
+    pub(super) fn search(&self) -> NeighbourSearch {
         match self {
-            Self::Tree(_) => Search::Tree,
-            _ => Search::Brute,
+            Self::Tree(_) => NeighbourSearch::Tree,
+            _ => NeighbourSearch::Brute,
         }
     }
 
@@ -115,7 +115,7 @@ impl Ready {
     }
 
     /// How it searches, which `Auto` leaves open.
-    pub(super) fn search(&self) -> Search {
+    pub(super) fn search(&self) -> NeighbourSearch {
         self.finder.search()
     }
 

@@ -5,7 +5,7 @@ use super::*;
 use crate::Context;
 use crate::data::{Dataset, Labels, Matrix};
 use crate::machine::Machine;
-use crate::solver::algebra::squared_distance;
+use crate::numeric::algebra::squared_distance;
 
 fn plain(rows: &[f64], columns: usize, query: &[f64], k: usize) -> Vec<(f64, usize)> {
     let rows = rows.chunks_exact(columns).enumerate();
@@ -42,7 +42,7 @@ proptest! {
         let (matrix, asked) = (table(rows.clone(), columns)?, table(queries.clone(), columns)?);
         let expected: Vec<_> =
             queries.chunks_exact(columns).map(|query| plain(&rows, columns, query, k)).collect();
-        for search in [Search::Tree, Search::BallTree, Search::Brute] {
+        for search in [NeighbourSearch::Tree, NeighbourSearch::BallTree, NeighbourSearch::Brute] {
             let finder = Finder::new(&matrix, search, k, &context)?;
             prop_assert_eq!(&found(&finder, &asked, k), &expected);
         }
@@ -99,7 +99,7 @@ fn mahalanobis_equals_euclid_on_whitened_rows_and_survives_a_constant_column() {
         .collect();
     let labels = Labels::Int((0..60).map(|i| i % 2).collect());
     let data = Dataset::new(table(rows.clone(), 3).unwrap(), labels.clone()).unwrap();
-    let machine = KNearest { metric: Metric::Mahalanobis, ..KNearest::default() };
+    let machine = KNearest { metric: NeighbourMetric::Mahalanobis, ..KNearest::default() };
     let context = Context::new();
     let model = machine.fit(&data, &context).unwrap();
     let answers = model.predictor(&context).unwrap().predict(data.features()).unwrap();
@@ -130,7 +130,7 @@ fn the_search_follows_how_rows_lie() {
         .collect();
     let cloud: Vec<f64> = (0..2000 * 12).map(|_| generator.normal()).collect();
     let labels = Labels::Int((0..2000).map(|i| i % 2).collect());
-    for (rows, expected) in [(curve, Search::Tree), (cloud, Search::Brute)] {
+    for (rows, expected) in [(curve, NeighbourSearch::Tree), (cloud, NeighbourSearch::Brute)] {
         let data = Dataset::new(table(rows, 12).unwrap(), labels.clone()).unwrap();
         let model = KNearest::default().fit(&data, &Context::new()).unwrap();
         let Some(crate::machine::ClassicPart::Neighbours(part)) = &model.classic else { panic!() };

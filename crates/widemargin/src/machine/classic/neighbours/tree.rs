@@ -1,9 +1,9 @@
-//! Trees of halves of halves of the rows, so that most rows need not be looked at: a part is left
-//! out when the box (KD-tree; Bentley, 1975) or the ball (Omohundro, 1989) around it lies farther
-//! away than the k-th nearest row so far.
+//! k-nearest neighbours by a k-d tree (Bentley, 1975) or ball tree (Omohundro, 1989): the rows are halved
+//! again and again, and a part is left out when its bounding box or ball is farther away than the k-th
+//! nearest row so far.
 
 use super::super::rows::means;
-use crate::solver::algebra::squared_distance;
+use crate::numeric::algebra::squared_distance;
 
 /// Rows of a part that is not divided.
 const LEAF: usize = 24;
@@ -24,7 +24,7 @@ pub(crate) enum Hull {
     Ball,
 }
 
-/// Parts and the rows in them.
+/// A k-d tree or ball tree.
 pub(crate) struct Tree {
     hull: Hull,
     columns: usize,

@@ -1,11 +1,11 @@
-//! Widths of classes that make the fewest errors when every row is left out.
+//! Widths of Parzen windows, one a class, with the fewest leave-one-out errors.
 //!
 //! Each class has a width σ_j 2^(s/4), |s| ≤ 8, around its likeliest one. The best common s is where
 //! single classes start to move, one after the other, until none can lower the number of errors or,
 //! at equal errors, raise Π P(class | x).
 
-use super::left_out::{LeftOut, rows_asked};
-use super::width::Width;
+use super::left_out::{LeftOut, sampled_rows};
+use super::width::WindowWidth;
 use crate::context::Context;
 use crate::data::Matrix;
 use crate::error::Result;
@@ -31,8 +31,8 @@ pub(super) fn least_errors(
             Some(*end - rows.rows())
         })
         .collect();
-    let places = rows_asked(whole.rows(), context);
-    let asked = whole.select_rows(&places);
+    let places = sampled_rows(whole.rows(), context);
+    let queries = whole.select_rows(&places);
     let class_of = |place: usize| starts.partition_point(|&start| start <= place) - 1;
     let truth: Vec<usize> = places.iter().map(|&place| class_of(place)).collect();
     let features = whole.columns() as f64;
@@ -42,8 +42,8 @@ pub(super) fn least_errors(
         let own =
             |(&place, &truth): (&usize, &usize)| (truth == class).then(|| place - starts[class]);
         let own: Vec<Option<usize>> = places.iter().zip(&truth).map(own).collect();
-        let left_out = LeftOut::new(rows, &asked, own, context)?;
-        let likeliest = Width::LeaveOneOut.resolve(rows, context)?;
+        let left_out = LeftOut::new(rows, &queries, own, context)?;
+        let likeliest = WindowWidth::LeaveOneOut.resolve(rows, context)?;
         let tried: Vec<f64> =
             (-SIDE..=SIDE).map(|s| likeliest * 2.0_f64.powf(f64::from(s) / 4.0)).collect();
         let mut table = Vec::with_capacity(tried.len());
@@ -58,18 +58,18 @@ pub(super) fn least_errors(
         widths.push(tried);
         scores.push(table);
     }
-    let search = Search { scores, truth };
+    let search = WidthSearch { scores, truth };
     let chosen = search.run();
     Ok(chosen.iter().zip(&widths).map(|(&s, widths)| widths[s]).collect())
 }
 
-struct Search {
+struct WidthSearch {
     /// ln(prior · density) by class, width tried and row.
     scores: Vec<Vec<Vec<f64>>>,
     truth: Vec<usize>,
 }
 
-impl Search {
+impl WidthSearch {
     fn run(&self) -> Vec<usize> {
         let (classes, tried) = (self.scores.len(), self.scores[0].len());
         // The likeliest widths win over others that are as good.

@@ -1,32 +1,32 @@
 //! Parzen's classifier, the Parzen density and the probabilistic neural network (JHU 685.621, 1.5
 //! and 1.6).
 //!
-//! p_j(x) = 1/l_j Σ_{i∈j} W(‖x − xᵢ‖/σ_j) / ∫W, and the class with the largest P_j p_j(x) is the
-//! answer. The network (Specht, 1990) computes the same from products with its pattern neurons:
+//! p_j(x) = 1/l_j Σ_{i∈j} W(‖x − xᵢ‖/σ_j) / ∫W, and the class with the largest P_j p_j(x) is
+//! predicted. The network (Specht, 1990) computes the same from products with its pattern neurons:
 //! exp((x·w − 1)/σ²) = exp(−‖x − w‖²/2σ²) for vectors of length 1.
 
 use std::time::Instant;
 
 use super::super::rows::{self, Effort, Priors, check, check_labelled, class_table};
 use super::super::{Classic, ClassicPart, Windows};
-use super::{Input, Width, Window};
+use super::{NetworkInput, Window, WindowWidth};
 use crate::context::Context;
 use crate::data::{Classes, Dataset, Matrix};
 use crate::error::Result;
-use crate::machine::{Machine, Model};
+use crate::machine::{FitInput, Machine, Model};
 
 /// The Bayes classifier on a Parzen-window density per class.
 ///
 /// ```
 /// use widemargin::data::{Dataset, Dense, Labels, Matrix};
-/// use widemargin::machine::{Machine, Parzen, Width};
+/// use widemargin::machine::{Machine, Parzen, WindowWidth};
 /// use widemargin::Context;
 ///
 /// let rows = vec![0., 0., 1., 0., 0., 1., 1., 1., 3., 2., 4., 2., 3., 3., 5., 4.];
 /// let rows = Matrix::DenseF64(Dense::new(8, 2, rows)?);
 /// let data = Dataset::new(rows, Labels::Int(vec![-1, -1, -1, -1, 1, 1, 1, 1]))?;
 /// let context = Context::new();
-/// let model = Parzen { width: Width::Value(0.8), ..Parzen::default() }.fit(&data, &context)?;
+/// let model = Parzen { width: WindowWidth::Value(0.8), ..Parzen::default() }.fit(&data, &context)?;
 /// let point = Matrix::DenseF64(Dense::new(1, 2, vec![2.0, 1.0])?);
 /// let posterior = model.predictor(&context)?.probabilities(&point)?;
 /// assert!((posterior.row(0)[1] - 0.2545941697).abs() < 1e-9);
@@ -37,38 +37,54 @@ pub struct Parzen {
     /// The shape of the windows.
     pub window: Window,
     /// Their width, found for every class unless given.
-    pub width: Width,
+    pub width: WindowWidth,
     /// Class probabilities.
     pub priors: Priors,
 }
 
 impl Default for Parzen {
     fn default() -> Self {
-        Self { window: Window::Gaussian, width: Width::LeaveOneOut, priors: Priors::Frequencies }
+        Self {
+            window: Window::Gaussian,
+            width: WindowWidth::LeaveOneOut,
+            priors: Priors::Frequencies,
+        }
     }
 }
 
 impl Machine for Parzen {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
+        input.fit_selected(None, |data| self.train(data, context))
+    }
+}
+
+impl Parzen {
+    fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {
         let classes = check_labelled(data)?;
-        let shape = Shape { window: self.window, width: self.width, input: Input::Distance };
+        let shape = Shape { window: self.window, width: self.width, input: NetworkInput::Distance };
         shape.fit(Classic::Parzen, data, Some((&classes, &self.priors)), context)
     }
 }
 
-/// A density as the mean of windows around the rows; its answers are ln p(x).
+/// A Parzen-window (kernel) density estimate: the mean of windows around the rows; it predicts ln p(x).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KernelDensity {
     /// The shape of the windows.
     pub window: Window,
     /// Their width.
-    pub width: Width,
+    pub width: WindowWidth,
 }
 
 impl Machine for KernelDensity {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
+        input.fit_selected(None, |data| self.train(data, context))
+    }
+}
+
+impl KernelDensity {
+    fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {
         check(data)?;
-        let shape = Shape { window: self.window, width: self.width, input: Input::Distance };
+        let shape = Shape { window: self.window, width: self.width, input: NetworkInput::Distance };
         shape.fit(Classic::Density, data, None, context)
     }
 }
@@ -77,21 +93,31 @@ impl Machine for KernelDensity {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProbabilisticNetwork {
     /// What the pattern layer is given.
-    pub input: Input,
+    pub input: NetworkInput,
     /// Width σ of the activation, by default those of the fewest leave-one-out errors.
-    pub width: Width,
+    pub width: WindowWidth,
     /// Class probabilities.
     pub priors: Priors,
 }
 
 impl Default for ProbabilisticNetwork {
     fn default() -> Self {
-        Self { input: Input::Distance, width: Width::LeastErrors, priors: Priors::Frequencies }
+        Self {
+            input: NetworkInput::Distance,
+            width: WindowWidth::LeastErrors,
+            priors: Priors::Frequencies,
+        }
     }
 }
 
 impl Machine for ProbabilisticNetwork {
-    fn fit(&self, data: &Dataset, context: &Context) -> Result<Model> {
+    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
+        input.fit_selected(None, |data| self.train(data, context))
+    }
+}
+
+impl ProbabilisticNetwork {
+    fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {
         let classes = check_labelled(data)?;
         let shape = Shape { window: Window::Gaussian, width: self.width, input: self.input };
         let labelled = Some((&classes, &self.priors));
@@ -102,8 +128,8 @@ impl Machine for ProbabilisticNetwork {
 /// What the three have in common.
 struct Shape {
     window: Window,
-    width: Width,
-    input: Input,
+    width: WindowWidth,
+    input: NetworkInput,
 }
 
 impl Shape {

@@ -1,4 +1,4 @@
-//! What the pattern layer of a probabilistic neural network is given.
+//! Inputs of the pattern layer of a probabilistic neural network.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 /// How rows are prepared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Input {
+pub enum NetworkInput {
     /// As they are: the network is Parzen's classifier.
     #[default]
     Distance,
@@ -25,7 +25,7 @@ pub enum Input {
     },
 }
 
-impl FromStr for Input {
+impl FromStr for NetworkInput {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
@@ -38,7 +38,7 @@ impl FromStr for Input {
     }
 }
 
-impl fmt::Display for Input {
+impl fmt::Display for NetworkInput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Distance => "distance",
@@ -48,7 +48,7 @@ impl fmt::Display for Input {
     }
 }
 
-impl Input {
+impl NetworkInput {
     /// With the radius of the training rows where none is given.
     pub(super) fn resolved(self, rows: &Matrix) -> Result<Self> {
         let Self::Lifted { radius } = self else { return Ok(self) };

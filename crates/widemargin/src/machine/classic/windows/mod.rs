@@ -1,5 +1,5 @@
-//! Densities as sums of windows around the rows: Parzen's classifier, the density itself, and the
-//! probabilistic neural network.
+//! Parzen windows (kernel density estimates): the classifier, the density itself, and the probabilistic
+//! neural network.
 
 mod errors;
 mod fit;
@@ -12,7 +12,7 @@ mod width;
 mod window;
 
 pub use fit::{KernelDensity, Parzen, ProbabilisticNetwork};
-pub use input::Input;
+pub use input::NetworkInput;
 pub(super) use ready::Ready;
-pub use width::Width;
+pub use width::WindowWidth;
 pub use window::Window;

@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use super::super::Windows;
 use super::super::distances::Distances;
-use super::{Input, Window};
+use super::{NetworkInput, Window};
 use crate::context::Context;
 use crate::data::Matrix;
 use crate::error::Result;
 use crate::kernel::{Kernel, KernelBlocks};
 use crate::machine::probability::log_sum;
+use crate::numeric::algebra::squared_distance;
 use crate::numeric::simd::{Weights, multiply};
-use crate::solver::algebra::squared_distance;
 
 /// Rows whose windows are held at a time.
 const BLOCK_COLUMNS: usize = 512;
@@ -22,7 +22,7 @@ const SMALLEST_SUM: f64 = 1e-250;
 /// A model of windows, ready.
 pub(crate) struct Ready {
     window: Window,
-    input: Input,
+    input: NetworkInput,
     classes: Vec<Class>,
 }
 
@@ -59,8 +59,7 @@ impl Ready {
             let engine = match part.window {
                 Window::Gaussian => {
                     let kernel = Kernel::Gaussian { gamma: 0.5 / (width * width) };
-                    let set = context.instruction_set();
-                    Engine::Gaussian(KernelBlocks::new(&kernel, &rows, None, set)?)
+                    Engine::Gaussian(KernelBlocks::new(&kernel, &rows, None, context)?)
                 }
                 _ => Engine::Other(Distances::new(&rows, context)?),
             };

@@ -25,12 +25,33 @@ fn random(rows: usize, columns: usize, seed: u64) -> Vec<f64> {
 
 #[test]
 fn the_worked_example_is_exact() {
-    let machine = Parzen { width: Width::Value(0.8), ..Parzen::default() };
+    let machine = Parzen { width: WindowWidth::Value(0.8), ..Parzen::default() };
     let model = machine.fit(&fixture(), &Context::new()).unwrap();
     let row = values(&model, vec![2.0, 1.0]);
     // Priors ½ on top of the densities of the specification.
     assert!((row.row(0)[0].exp() - 0.5 * 0.0454771247).abs() < 1e-10);
     assert!((row.row(0)[1].exp() - 0.5 * 0.0155327613).abs() < 1e-10);
+}
+
+#[test]
+fn a_width_that_cannot_predict_is_refused_with_the_remedy() {
+    let context = Context::new();
+    let refused = |machine: &dyn Machine, data: &Dataset| {
+        let message = machine.fit(data, &context).unwrap_err().to_string();
+        assert!(message.contains("width") && message.contains("scale the features"), "{message}");
+    };
+    for width in [1e-300, 1e-160, 1e300].map(WindowWidth::Value) {
+        refused(&ProbabilisticNetwork { width, ..ProbabilisticNetwork::default() }, &fixture());
+        refused(&KernelDensity { width, ..KernelDensity::default() }, &fixture());
+        refused(&Parzen { width, ..Parzen::default() }, &fixture());
+    }
+    // A rule of thumb follows the data out of the range.
+    let tiny = table((0..6).map(|i| f64::from(i) * 1e-152).collect(), 1).unwrap();
+    refused(&KernelDensity::default(), &Dataset::new(tiny, Labels::None).unwrap());
+    for width in [1e-150, 1e150].map(WindowWidth::Value) {
+        let model = KernelDensity { width, ..KernelDensity::default() }.fit(&fixture(), &context);
+        assert!(!values(&model.unwrap(), vec![0.0, 0.0]).row(0)[0].is_nan());
+    }
 }
 
 #[test]
@@ -44,7 +65,7 @@ fn every_window_integrates_to_one() {
         Window::Cosine,
     ];
     for window in windows {
-        let machine = KernelDensity { window, width: Width::Value(0.7) };
+        let machine = KernelDensity { window, width: WindowWidth::Value(0.7) };
         let data =
             Dataset::new(table(vec![0.0, 0.1, 0.4, -0.3], 2).unwrap(), Labels::None).unwrap();
         let model = machine.fit(&data, &Context::new()).unwrap();
@@ -61,7 +82,7 @@ fn every_window_integrates_to_one() {
 
 #[test]
 fn far_queries_have_finite_logarithms_and_the_nearest_class() {
-    let machine = Parzen { width: Width::Value(1e-3), ..Parzen::default() };
+    let machine = Parzen { width: WindowWidth::Value(1e-3), ..Parzen::default() };
     let model = machine.fit(&fixture(), &Context::new()).unwrap();
     let row = values(&model, vec![1e3, 1e3]);
     assert!(row.values().iter().all(|v| v.is_finite()));
@@ -78,7 +99,7 @@ fn far_queries_have_finite_logarithms_and_the_nearest_class() {
 fn the_left_out_width_is_that_of_a_grid() {
     let rows = random(120, 2, 3);
     let data = Dataset::new(table(rows.clone(), 2).unwrap(), Labels::None).unwrap();
-    let machine = KernelDensity { width: Width::LeaveOneOut, ..KernelDensity::default() };
+    let machine = KernelDensity { width: WindowWidth::LeaveOneOut, ..KernelDensity::default() };
     let model = machine.fit(&data, &Context::new()).unwrap();
     let Some(ClassicPart::Windows(part)) = &model.classic else { panic!() };
     let likelihood = |width: f64| -> f64 {
@@ -87,7 +108,7 @@ fn the_left_out_width_is_that_of_a_grid() {
         (0..120)
             .map(|i| {
                 let others = (0..120).filter(|&j| j != i);
-                let near = |j: usize| crate::solver::algebra::squared_distance(row(i), row(j));
+                let near = |j: usize| crate::numeric::algebra::squared_distance(row(i), row(j));
                 others.map(|j| (-gamma * near(j)).exp()).sum::<f64>().ln() - 2.0 * width.ln()
             })
             .sum()
@@ -103,8 +124,10 @@ fn the_network_is_parzen_on_prepared_rows() {
     let labels = Labels::Int((0..80).map(|i| i % 3).collect());
     let data = Dataset::new(table(rows.clone(), 3).unwrap(), labels.clone()).unwrap();
     let context = Context::new();
-    for input in [Input::Distance, Input::UnitNorm, Input::Lifted { radius: 0.0 }] {
-        let width = Width::Value(0.4);
+    for input in
+        [NetworkInput::Distance, NetworkInput::UnitNorm, NetworkInput::Lifted { radius: 0.0 }]
+    {
+        let width = WindowWidth::Value(0.4);
         let network = ProbabilisticNetwork { input, width, ..ProbabilisticNetwork::default() };
         let found = values(&network.fit(&data, &context).unwrap(), rows.clone());
         let prepared = input.resolved(data.features()).unwrap().prepare(data.features()).unwrap();
@@ -115,7 +138,7 @@ fn the_network_is_parzen_on_prepared_rows() {
         for (a, b) in found.values().iter().zip(expected.values()) {
             assert!((a - b).abs() < 1e-12 * a.abs().max(1.0));
         }
-        if let Input::Lifted { .. } = input {
+        if let NetworkInput::Lifted { .. } = input {
             for i in 0..80 {
                 let mut row = vec![0.0; 4];
                 prepared.copy_row(i, &mut row);
@@ -126,8 +149,8 @@ fn the_network_is_parzen_on_prepared_rows() {
     }
     // exp((x·w − 1)/σ²) for vectors of length 1, by hand.
     let network = ProbabilisticNetwork {
-        input: Input::UnitNorm,
-        width: Width::Value(0.4),
+        input: NetworkInput::UnitNorm,
+        width: WindowWidth::Value(0.4),
         priors: Priors::Equal,
     };
     let model = network.fit(&data, &context).unwrap();
@@ -156,7 +179,7 @@ fn the_network_is_parzen_on_prepared_rows() {
 #[test]
 fn widths_that_make_no_sense_are_refused_or_replaced() {
     let fit = |machine: &Parzen, data: &Dataset| machine.fit(data, &Context::new());
-    let zero = Parzen { width: Width::Value(0.0), ..Parzen::default() };
+    let zero = Parzen { width: WindowWidth::Value(0.0), ..Parzen::default() };
     let message = fit(&zero, &fixture()).unwrap_err().to_string();
     assert_eq!(message, "parameter width: expected a finite number above 0, found 0");
     let tophat = Parzen { window: Window::Tophat, ..Parzen::default() };
@@ -168,7 +191,7 @@ fn widths_that_make_no_sense_are_refused_or_replaced() {
     let found = values(&model, vec![1.0, 5.0]);
     assert!(found.row(0)[0] > found.row(0)[1] && found.row(1)[1] > found.row(1)[0]);
     let network =
-        ProbabilisticNetwork { input: Input::UnitNorm, ..ProbabilisticNetwork::default() };
+        ProbabilisticNetwork { input: NetworkInput::UnitNorm, ..ProbabilisticNetwork::default() };
     let error = network.fit(&fixture(), &Context::new()).unwrap_err().to_string();
     assert!(error.contains("zeros only in row 1"), "{error}");
 }

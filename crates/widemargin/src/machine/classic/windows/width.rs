@@ -1,4 +1,4 @@
-//! How wide windows are.
+//! The width of Parzen windows.
 //!
 //! With s² the mean variance of the features, n rows and d features, Scott's width is
 //! s n^(−1/(d+4)) and Silverman's s (4/((d+2) n))^(1/(d+4)). The likelihood of the training rows
@@ -7,19 +7,23 @@
 //! widths that make the fewest errors instead.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use super::super::Window;
 use super::super::rows::{column_means, column_scatters, warn};
 use super::errors::least_errors;
-use super::left_out::{LeftOut, rows_asked};
+use super::left_out::{LeftOut, sampled_rows};
 use crate::context::Context;
 use crate::data::Matrix;
 use crate::error::{Error, Result};
 
-/// A rule for the width σ.
+/// Widths whose windows can be computed: γ = 1/(2σ²) neither overflows nor vanishes.
+const PREDICTABLE: RangeInclusive<f64> = 1e-150..=1e150;
+
+/// A rule for the width σ of Parzen windows.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Width {
+pub enum WindowWidth {
     /// Given.
     Value(f64),
     /// Scott's rule.
@@ -34,7 +38,7 @@ pub enum Width {
     LeastErrors,
 }
 
-impl FromStr for Width {
+impl FromStr for WindowWidth {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
@@ -52,7 +56,7 @@ impl FromStr for Width {
     }
 }
 
-impl fmt::Display for Width {
+impl fmt::Display for WindowWidth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Value(width) => write!(f, "{width}"),
@@ -64,7 +68,7 @@ impl fmt::Display for Width {
     }
 }
 
-impl Width {
+impl WindowWidth {
     pub(super) fn validate(self, window: Window) -> Result<()> {
         match self {
             Self::Value(width) if !(width.is_finite() && width > 0.0) => {
@@ -86,13 +90,23 @@ impl Width {
         log_priors: &[f64],
         context: &Context,
     ) -> Result<Vec<f64>> {
-        match self {
+        let widths: Vec<f64> = match self {
             Self::LeastErrors if classes.len() == 1 => {
                 let expected = "scott, silverman, cv or a number where there are no classes";
-                Err(Error::parameter("width", expected, self))
+                return Err(Error::parameter("width", expected, self));
             }
-            Self::LeastErrors => least_errors(classes, whole, log_priors, context),
-            _ => classes.iter().map(|rows| self.resolve(rows, context)).collect(),
+            Self::LeastErrors => least_errors(classes, whole, log_priors, context)?,
+            _ => classes.iter().map(|rows| self.resolve(rows, context)).collect::<Result<_>>()?,
+        };
+        match widths.iter().find(|width| !PREDICTABLE.contains(width)) {
+            Some(width) => {
+                let (least, most) = (PREDICTABLE.start(), PREDICTABLE.end());
+                let expected = format!(
+                    "a width from {least:e} to {most:e}, whose square is a number (scale the features)"
+                );
+                Err(Error::parameter("width", expected, format!("{width:e}")))
+            }
+            None => Ok(widths),
         }
     }
 
@@ -113,10 +127,10 @@ impl Width {
         match self {
             Self::Scott => Ok(deviation * count.powf(-exponent)),
             Self::LeaveOneOut if rows.rows() > 1 => {
-                let places = rows_asked(rows.rows(), context);
-                let asked = rows.select_rows(&places);
+                let places = sampled_rows(rows.rows(), context);
+                let queries = rows.select_rows(&places);
                 let own = places.into_iter().map(Some).collect();
-                LeftOut::new(rows, &asked, own, context)?.likeliest(silverman, deviation)
+                LeftOut::new(rows, &queries, own, context)?.likeliest(silverman, deviation)
             }
             _ => Ok(silverman),
         }

@@ -1,11 +1,12 @@
-//! The shapes of windows, normalised to integrate to 1 in any number of dimensions.
+//! The shapes of Parzen windows, normalised to integrate to 1 in any number of dimensions.
 
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_2, PI, TAU};
 
 use serde::{Deserialize, Serialize};
 
-use super::super::names::names;
 use crate::error::{Error, Result};
+use crate::machine::names::names;
+use crate::numeric::special::log_gamma;
 
 /// A function of u = distance / width.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,7 +52,7 @@ impl Window {
             Self::Gaussian => 0.5 * d * TAU.ln(),
             Self::Tophat => log_ball(dimensions),
             Self::Epanechnikov => log_ball(dimensions) + (2.0 / (d + 2.0)).ln(),
-            Self::Exponential => log_sphere(dimensions) + log_gamma_of_half(2 * dimensions),
+            Self::Exponential => log_sphere(dimensions) + log_gamma(d),
             Self::Linear => log_ball(dimensions) - (d + 1.0).ln(),
             Self::Cosine => log_sphere(dimensions) + cosine_moment(dimensions - 1).ln(),
         };
@@ -82,20 +83,10 @@ fn cosine_moment(n: usize) -> f64 {
 
 /// ln of the volume of the unit ball in d dimensions.
 fn log_ball(dimensions: usize) -> f64 {
-    0.5 * dimensions as f64 * PI.ln() - log_gamma_of_half(dimensions + 2)
+    0.5 * dimensions as f64 * PI.ln() - log_gamma(0.5 * dimensions as f64 + 1.0)
 }
 
 /// ln of the area of the unit sphere in d dimensions.
 fn log_sphere(dimensions: usize) -> f64 {
     log_ball(dimensions) + (dimensions as f64).ln()
-}
-
-/// ln Γ(n / 2)
-fn log_gamma_of_half(n: usize) -> f64 {
-    let (mut x, mut sum) = if n.is_multiple_of(2) { (1.0, 0.0) } else { (0.5, 0.5 * PI.ln()) };
-    while x < 0.5 * n as f64 - 0.25 {
-        sum += f64::ln(x);
-        x += 1.0;
-    }
-    sum
 }

@@ -137,7 +137,8 @@ impl<'a, V: Stored> SparseRows<'a, V> {
         values: &'a [V],
         bias: Option<f64>,
     ) -> Self {
-        // What the unchecked loops below rely on.
+        // What the unchecked loops below rely on; the width has room for a bias.
+        assert!(u32::try_from(columns).is_ok(), "columns that indices can name");
         assert!(starts.is_sorted() && starts.last() == Some(&indices.len()), "rows in order");
         let largest = |piece: &[u32]| piece.iter().fold(0, |most, &j| j.max(most));
         let inside = |piece: &[u32]| (largest(piece) as usize) < columns;
@@ -214,7 +215,8 @@ impl<V: Stored> LinearRows for SparseRows<'_, V> {
     #[inline(always)]
     fn add_pairs(&self, i: usize, factor: f64, matrix: &mut [f64]) {
         let width = self.width();
-        assert!(matrix.len() >= width * width, "a cell for every pair");
+        let cells = width.checked_mul(width);
+        assert!(cells.is_some_and(|cells| cells <= matrix.len()), "a cell for every pair");
         let (indices, values) = self.row(i);
         for at in 0..indices.len() {
             // SAFETY: `new` checked that every index is below the width, and rows are as long as
@@ -492,6 +494,18 @@ mod tests {
                 });
             });
         }
+    }
+
+    #[test]
+    fn widths_whose_sizes_overflow_are_refused() {
+        let from = |columns: usize, bias: Option<f64>| {
+            SparseRows::from_parts(columns, &[0, 1], &[7], &[1.0_f64], bias).width()
+        };
+        assert!(std::panic::catch_unwind(|| from(usize::MAX, Some(1.0))).is_err());
+        assert!(std::panic::catch_unwind(|| from(7, None)).is_err());
+        let rows = SparseRows::from_parts(u32::MAX as usize, &[0, 1], &[7], &[1.0_f64], Some(1.0));
+        let add = || rows.add_pairs(0, 1.0, &mut [0.0; 8]);
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(add)).is_err());
     }
 
     #[test]

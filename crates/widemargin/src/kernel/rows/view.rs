@@ -1,0 +1,218 @@
+//! The matrix of one sub-problem over segments of kernel rows.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::{Buffer, CompactRows, KernelRows, MatrixRows, Row, RowCaching};
+use crate::context::Context;
+use crate::kernel::KernelBlocks;
+use crate::numeric::simd::Real;
+
+/// Feature products up to which computing a value again costs less than keeping it.
+const CHEAP_PRODUCTS: usize = 64;
+
+/// The matrix of one sub-problem.
+pub struct RowsView<'a, T: Real> {
+    rows: &'a KernelRows<T>,
+    segments: Vec<usize>,
+    pieces: Vec<usize>,
+    context: &'a Context,
+    computed: AtomicU64,
+    /// Keys of cached parts that no other sub-problem needs.
+    private: Mutex<Vec<usize>>,
+}
+
+impl<'a, T: Real> RowsView<'a, T> {
+    pub(super) fn new(
+        rows: &'a KernelRows<T>,
+        segments: Vec<usize>,
+        pieces: Vec<usize>,
+        context: &'a Context,
+    ) -> Self {
+        let computed = AtomicU64::new(0);
+        Self { rows, segments, pieces, context, computed, private: Mutex::new(Vec::new()) }
+    }
+
+    /// Row of the data behind every variable.
+    pub fn data_rows(&self) -> Vec<usize> {
+        self.segments.iter().flat_map(|&s| self.rows.segment(s)).collect()
+    }
+
+    /// Kᵢβ for every kernel Kᵢ of a weighted sum, without its weight; empty for any other kernel.
+    /// Block after block, so that no matrix exists as a whole.
+    pub fn term_products(&self, beta: &[f64]) -> Vec<Vec<f64>> {
+        let (rows, coefficients) = self.row_coefficients(beta);
+        let terms = self.rows.blocks().terms().iter();
+        terms.map(|term| self.product_with(term, &rows, &coefficients)).collect()
+    }
+
+    /// The rows of variables that are not zero, ascending, with the sum of the variables of each.
+    fn row_coefficients(&self, beta: &[f64]) -> (Vec<usize>, Vec<f64>) {
+        let mut terms: Vec<(usize, f64)> =
+            (0..beta.len()).filter(|&v| beta[v] != 0.0).map(|v| (self.row(v), beta[v])).collect();
+        terms.sort_by_key(|&(row, _)| row);
+        terms.dedup_by(|later, kept| {
+            let same = later.0 == kept.0;
+            if same {
+                kept.1 += later.1;
+            }
+            same
+        });
+        terms.into_iter().unzip()
+    }
+
+    fn product_with(
+        &self,
+        blocks: &KernelBlocks<T>,
+        rows: &[usize],
+        coefficients: &[f64],
+    ) -> Vec<f64> {
+        let of = |s| self.rows.combine(blocks, rows, coefficients, s, self.context);
+        self.each_segment(of).concat()
+    }
+}
+
+impl<T: Real> Drop for RowsView<'_, T> {
+    fn drop(&mut self) {
+        let private = self.private.get_mut().unwrap_or_else(PoisonError::into_inner);
+        self.rows.cache.remove(private);
+    }
+}
+
+impl<T: Real> RowsView<'_, T> {
+    /// Row of the data behind variable `v`.
+    fn row(&self, v: usize) -> usize {
+        let k = self.pieces.partition_point(|&start| start <= v) - 1;
+        self.rows.segments[self.segments[k]] + v - self.pieces[k]
+    }
+
+    /// Counts the entries of parts that were computed against segment `s`.
+    fn count(&self, parts: usize, s: usize) {
+        let entries = (parts * self.rows.segment(s).len()) as u64;
+        self.computed.fetch_add(entries, Ordering::Relaxed);
+    }
+
+    /// `of(s)` for the segment of every piece, evaluated once per distinct segment.
+    fn each_segment<V: Clone>(&self, mut of: impl FnMut(usize) -> V) -> Vec<V> {
+        let mut values: Vec<V> = Vec::with_capacity(self.segments.len());
+        for (k, &s) in self.segments.iter().enumerate() {
+            let value = match self.segments[..k].iter().position(|&earlier| earlier == s) {
+                Some(earlier) => values[earlier].clone(),
+                None => of(s),
+            };
+            values.push(value);
+        }
+        values
+    }
+}
+
+impl<'a, T: Real> MatrixRows for RowsView<'a, T> {
+    type Value = T;
+    type Compact = CompactRows<'a, T>;
+
+    fn pieces(&self) -> &[usize] {
+        &self.pieces
+    }
+
+    fn diagonal(&self, v: usize) -> f64 {
+        self.rows.blocks().diagonal()[self.row(v)].to_f64()
+    }
+
+    fn fetch(&self, variables: &[u32]) -> Vec<Row<T>> {
+        let rows: Vec<usize> = variables.iter().map(|&v| self.row(v as usize)).collect();
+        let mut distinct = rows.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let parts = self.each_segment(|s| {
+            let (parts, new_keys) = self.rows.parts(&distinct, s, self.context);
+            self.count(new_keys.len(), s);
+            if self.rows.caching == RowCaching::OwnSegment {
+                let segment = self.rows.segment(s);
+                let own = |key: &usize| segment.contains(&(key / (self.rows.segments.len() - 1)));
+                let mut private = self.private.lock().unwrap_or_else(PoisonError::into_inner);
+                private.extend(new_keys.iter().filter(|key| !own(key)));
+            }
+            parts
+        });
+        rows.iter()
+            .map(|row| {
+                let at = distinct.partition_point(|other| other < row);
+                parts.iter().map(|of_segment| Arc::clone(&of_segment[at])).collect()
+            })
+            .collect()
+    }
+
+    fn fetch_joined(&self, variables: &[u32], width: usize) -> Vec<Buffer<T>> {
+        let rows: Vec<usize> = variables.iter().map(|&v| self.row(v as usize)).collect();
+        let mut joined = self.rows.buffers(rows.len(), width);
+        for (&s, piece) in self.segments.iter().zip(self.pieces.windows(2)) {
+            let segment = self.rows.segment(s);
+            let (mut shared, mut shared_out) = (Vec::new(), Vec::new());
+            let (mut private, mut private_out) = (Vec::new(), Vec::new());
+            for (&row, out) in rows.iter().zip(&mut joined) {
+                let out = &mut out[piece[0]..piece[1]];
+                let keep = match self.rows.caching {
+                    RowCaching::All => true,
+                    RowCaching::OwnSegment => segment.contains(&row),
+                    RowCaching::Off => false,
+                };
+                if keep {
+                    shared.push(row);
+                    shared_out.push(out);
+                } else {
+                    private.push(row);
+                    private_out.push(out);
+                }
+            }
+            let (parts, new_keys) = self.rows.parts(&shared, s, self.context);
+            for (part, out) in parts.iter().zip(shared_out) {
+                out.copy_from_slice(part);
+            }
+            self.rows.compute(&private, segment, &mut private_out, self.context);
+            self.count(new_keys.len() + private.len(), s);
+        }
+        for row in &mut joined {
+            row[self.len()..].fill(T::ZERO);
+        }
+        joined
+    }
+
+    fn buffers(&self, count: usize, length: usize) -> Vec<Buffer<T>> {
+        self.rows.buffers(count, length)
+    }
+
+    fn product(&self, beta: &[f64]) -> Vec<f64> {
+        let (rows, coefficients) = self.row_coefficients(beta);
+        self.product_with(self.rows.blocks(), &rows, &coefficients)
+    }
+
+    fn add_products(&self, variables: &[u32], coefficients: &[f64], sums: &mut [Vec<f64>]) {
+        let rows: Vec<usize> = variables.iter().map(|&v| self.row(v as usize)).collect();
+        let amounts: Vec<T> = coefficients.iter().map(|&amount| T::from_f64(amount)).collect();
+        for (&s, piece) in self.segments.iter().zip(self.pieces.windows(2)) {
+            let mut sums: Vec<&mut [f64]> =
+                sums.iter_mut().map(|column| &mut column[piece[0]..piece[1]]).collect();
+            let blocks = self.rows.blocks();
+            if !blocks.add_products(&rows, coefficients, self.rows.segment(s), &mut sums) {
+                self.rows.combine_columns(&rows, &amounts, s, sums, self.context);
+            }
+        }
+    }
+
+    fn capacity(&self) -> usize {
+        self.rows.cache_bytes / (2 * size_of::<T>() * self.len().max(1))
+    }
+
+    fn is_cheap(&self) -> bool {
+        self.rows.blocks().products_per_value() <= CHEAP_PRODUCTS
+    }
+
+    fn compact(&self, keep: &[u32], caching: RowCaching) -> CompactRows<'a, T> {
+        let kept: Vec<usize> = keep.iter().map(|&v| self.row(v as usize)).collect();
+        CompactRows::new(self.rows, &kept, caching, self.context)
+    }
+
+    fn computed(&self) -> u64 {
+        self.computed.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,37 @@
+//! Choices that have a name each, for the command line, for Python and for messages.
+
+/// Gives an enum its list of variants, and reads and writes them by name; the error names the parameter.
+macro_rules! names {
+    ($type:ident, $parameter:literal, $($variant:ident: $name:literal),+) => {
+        impl $type {
+            /// Every choice, in the order of the documentation.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// Name on the command line and in files.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+        }
+
+        impl std::str::FromStr for $type {
+            type Err = crate::error::Error;
+
+            fn from_str(text: &str) -> crate::error::Result<Self> {
+                Self::ALL.iter().copied().find(|choice| choice.name() == text).ok_or_else(|| {
+                    let expected = format!("one of {}", [$($name),+].join(", "));
+                    crate::error::Error::parameter($parameter, expected, text)
+                })
+            }
+        }
+
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+    };
+}
+
+pub(crate) use names;

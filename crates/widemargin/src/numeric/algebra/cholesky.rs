@@ -1,0 +1,329 @@
+//! A = L Lᵀ for symmetric positive definite A, in panels: each is factored by itself, then its product with
+//! its transpose is subtracted from the rest (right-looking, as LAPACK's `dpotrf`).
+
+use rayon::prelude::*;
+
+use super::dot;
+use crate::context::Context;
+use crate::error::Result;
+use crate::numeric::simd::{PlainLoop, Weights, multiply, run_plain};
+
+/// Columns factored before the rest is brought up to date.
+const PANEL: usize = 96;
+
+/// The order up to which a matrix is factored as one panel.
+const SMALL: usize = 192;
+
+/// Rows of a panel that are known before the others are brought up to date: as many as there are
+/// registers for their factors.
+const BAND: usize = 8;
+
+/// Rows and columns of a block of a product: its two factors stay in the second-level cache.
+const TASK_ROWS: usize = 64;
+
+/// The factor L of a symmetric positive definite matrix.
+pub(crate) struct Cholesky {
+    order: usize,
+    /// Row-major; entries above the diagonal are not meant.
+    lower: Vec<f64>,
+}
+
+impl Cholesky {
+    /// Factors a row-major matrix of which only the lower triangle is read; `None` when it is not
+    /// positive definite to working precision.
+    pub(crate) fn new(a: Vec<f64>, order: usize, context: &Context) -> Option<Self> {
+        Self::factored(a, order, context, || Ok(())).ok().flatten()
+    }
+
+    /// As [`new`](Self::new), for large matrices.
+    ///
+    /// # Errors
+    /// `Error::Interrupted` when the context asks to stop.
+    pub(crate) fn interruptible(
+        a: Vec<f64>,
+        order: usize,
+        context: &Context,
+    ) -> Result<Option<Self>> {
+        Self::factored(a, order, context, || context.checkpoint())
+    }
+
+    fn factored(
+        mut a: Vec<f64>,
+        order: usize,
+        context: &Context,
+        check: impl Fn() -> Result<()>,
+    ) -> Result<Option<Self>> {
+        assert_eq!(a.len(), order * order, "a square matrix");
+        let smallest: Vec<f64> =
+            (0..order).map(|i| a[i * order + i] * f64::EPSILON * order.max(8) as f64).collect();
+        let panel = if order <= SMALL { order.max(1) } else { PANEL };
+        for start in (0..order).step_by(panel) {
+            check()?;
+            let end = (start + panel).min(order);
+            if !factor_panel(&mut a, order, start, end, &smallest, context) {
+                return Ok(None);
+            }
+            if end < order {
+                update(&mut a, order, start, end, context);
+            }
+        }
+        Ok(Some(Self { order, lower: a }))
+    }
+
+    /// The memory of the factor, for another matrix.
+    pub(crate) fn into_matrix(self) -> Vec<f64> {
+        self.lower
+    }
+
+    /// ln |A|.
+    pub(crate) fn log_determinant(&self) -> f64 {
+        2.0 * (0..self.order).map(|i| self.lower[i * self.order + i].ln()).sum::<f64>()
+    }
+
+    /// Replaces b by L⁻¹b.
+    pub(crate) fn solve_lower(&self, b: &mut [f64]) {
+        for i in 0..self.order {
+            let row = &self.lower[i * self.order..][..=i];
+            b[i] = (b[i] - dot(&row[..i], &b[..i])) / row[i];
+        }
+    }
+
+    /// Replaces b by L⁻ᵀb.
+    pub(crate) fn solve_upper(&self, b: &mut [f64]) {
+        for i in (0..self.order).rev() {
+            let row = &self.lower[i * self.order..][..=i];
+            let value = b[i] / row[i];
+            b[i] = value;
+            for (b, l) in b.iter_mut().zip(&row[..i]) {
+                *b -= value * l;
+            }
+        }
+    }
+
+    /// Replaces b by A⁻¹b.
+    pub(crate) fn solve(&self, b: &mut [f64]) {
+        self.solve_lower(b);
+        self.solve_upper(b);
+    }
+
+    /// L⁻¹, row-major with zeros above the diagonal.
+    pub(crate) fn inverse_lower(&self) -> Vec<f64> {
+        let order = self.order;
+        let mut inverse = vec![0.0; order * order];
+        let mut column = vec![0.0; order];
+        for j in 0..order {
+            column.fill(0.0);
+            column[j] = 1.0;
+            for i in j..order {
+                let row = &self.lower[i * order..][..=i];
+                column[i] = (column[i] - dot(&row[j..i], &column[j..i])) / row[i];
+                inverse[i * order + j] = column[i];
+            }
+        }
+        inverse
+    }
+}
+
+/// Factors columns `start..end` of all rows from `start` on; false at a pivot that is not positive.
+fn factor_panel(
+    a: &mut [f64],
+    order: usize,
+    start: usize,
+    end: usize,
+    smallest: &[f64],
+    context: &Context,
+) -> bool {
+    let width = end - start;
+    let set = context.instruction_set();
+    let mut corner = vec![0.0; width * width];
+    for (i, row) in a[start * order..].chunks_exact(order).take(width).enumerate() {
+        let entries = row[start..].iter().take(i + 1).enumerate();
+        entries.for_each(|(j, entry)| corner[j * width + i] = *entry);
+    }
+    let smallest = &smallest[start..end];
+    if !run_plain(set, Corner { upper: &mut corner, smallest }) {
+        return false;
+    }
+    for (i, row) in a[start * order..].chunks_exact_mut(order).take(width).enumerate() {
+        let entries = row[start..].iter_mut().take(i + 1).enumerate();
+        entries.for_each(|(j, entry)| *entry = corner[j * width + i]);
+    }
+    let below = |row: &mut [f64]| {
+        run_plain(set, Elimination { row: &mut row[start..end], corner: &corner, width });
+    };
+    let rest = &mut a[end * order..];
+    if context.is_parallel() && rest.len() > PANEL * order {
+        rest.par_chunks_exact_mut(order).with_min_len(16).for_each(below);
+    } else {
+        rest.chunks_exact_mut(order).for_each(below);
+    }
+    true
+}
+
+/// Factors the square whose upper triangle this is, in place; false at a pivot that is not positive.
+struct Corner<'a> {
+    upper: &'a mut [f64],
+    smallest: &'a [f64],
+}
+
+impl PlainLoop for Corner<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        let width = self.smallest.len();
+        for top in (0..width).step_by(BAND) {
+            let bottom = (top + BAND).min(width);
+            let (known, rest) = self.upper.split_at_mut(bottom * width);
+            let band = &mut known[top * width..];
+            for j in top..bottom {
+                let (own, later) = band[(j - top) * width..].split_at_mut(width);
+                let row = &mut own[j..];
+                if row[0].is_nan() || row[0] <= self.smallest[j] {
+                    return false;
+                }
+                let pivot = row[0].sqrt();
+                row.iter_mut().for_each(|entry| *entry /= pivot);
+                row[0] = pivot;
+                for (k, other) in later.chunks_exact_mut(width).enumerate() {
+                    subtract(&mut other[j + 1 + k..], [row[k + 1]], [&row[k + 1..]]);
+                }
+            }
+            for (k, own) in (bottom..).zip(rest.chunks_exact_mut(width)) {
+                let row = |b: usize| &band[b * width + k..][..width - k];
+                // Only the last band is short, and nothing is below it.
+                let rows: [&[f64]; BAND] = std::array::from_fn(row);
+                subtract(&mut own[k..], rows.map(|row| row[0]), rows);
+            }
+        }
+        true
+    }
+}
+
+/// Subtracts multiples of some rows.
+#[inline(always)]
+fn subtract<const N: usize>(own: &mut [f64], factors: [f64; N], rows: [&[f64]; N]) {
+    let (own, own_rest) = own.as_chunks_mut::<8>();
+    let parts = rows.map(|row| row.as_chunks::<8>());
+    for (c, own) in own.iter_mut().enumerate() {
+        for n in 0..N {
+            let row = &parts[n].0[c];
+            for lane in 0..8 {
+                own[lane] -= factors[n] * row[lane];
+            }
+        }
+    }
+    for (k, entry) in own_rest.iter_mut().enumerate() {
+        for n in 0..N {
+            *entry -= factors[n] * parts[n].1[k];
+        }
+    }
+}
+
+/// Replaces the first entries r of a row by the solution x of x Lᵀ = r, Lᵀ being the upper triangle of
+/// `corner`.
+struct Elimination<'a> {
+    row: &'a mut [f64],
+    corner: &'a [f64],
+    width: usize,
+}
+
+impl PlainLoop for Elimination<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { row, corner, width } = self;
+        for j in 0..row.len() {
+            let (own, rest) = row[j..].split_at_mut(1);
+            let factors = &corner[j * width + j..][..=rest.len()];
+            own[0] /= factors[0];
+            for (entry, factor) in rest.iter_mut().zip(&factors[1..]) {
+                *entry -= own[0] * factor;
+            }
+        }
+    }
+}
+
+/// Subtracts P Pᵀ from the rows and columns from `end` on, P being their columns `start..end`.
+fn update(a: &mut [f64], order: usize, start: usize, end: usize, context: &Context) {
+    let rest = &mut a[end * order..];
+    let panel: Vec<f64> =
+        rest.chunks_exact(order).flat_map(|row| &row[start..end]).copied().collect();
+    add_products(rest, order, end, &panel, end - start, -1.0, context);
+}
+
+/// Adds `sign` P Pᵀ to the lower triangle of the square that begins at column `first` of rows `stride` wide;
+/// P is row-major with `width` columns.
+pub(crate) fn add_products(
+    a: &mut [f64],
+    stride: usize,
+    first: usize,
+    panel: &[f64],
+    width: usize,
+    sign: f64,
+    context: &Context,
+) {
+    let block = TASK_ROWS * width;
+    let packed: Vec<Weights<f64>> =
+        panel.chunks(block).map(|rows| Weights::new(width, rows.to_vec())).collect();
+    let task = |(at, rows): (usize, &mut [f64])| {
+        let left = &panel[at * block..(at * block + block).min(panel.len())];
+        let mut product = Vec::new();
+        for (b, right) in packed[..=at].iter().enumerate() {
+            let columns = right.outputs();
+            product.clear();
+            product.resize(left.len() / width * columns, 0.0);
+            multiply(context.instruction_set(), left, width, right, 0, width, &mut product);
+            for (row, product) in rows.chunks_exact_mut(stride).zip(product.chunks_exact(columns)) {
+                for (entry, product) in row[first + b * TASK_ROWS..].iter_mut().zip(product) {
+                    *entry += sign * product;
+                }
+            }
+        }
+    };
+    if context.is_parallel() {
+        context.install(|| a.par_chunks_mut(TASK_ROWS * stride).enumerate().for_each(task));
+    } else {
+        a.chunks_mut(TASK_ROWS * stride).enumerate().for_each(task);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::numeric::random::Generator;
+
+    #[test]
+    fn the_factor_multiplies_back_and_solves() {
+        for (order, threads) in [(1, 1), (7, 1), (96, 1), (250, 2)] {
+            let mut generator = Generator::new(order as u64);
+            let g: Vec<f64> = (0..order * order).map(|_| generator.unit() - 0.5).collect();
+            let entry = |i: usize, j: usize| {
+                let ridge = if i == j { 0.1 } else { 0.0 };
+                dot(&g[i * order..][..order], &g[j * order..][..order]) + ridge
+            };
+            let a: Vec<f64> = (0..order * order).map(|p| entry(p / order, p % order)).collect();
+            let context = Context::new().with_threads(threads).unwrap();
+            let factor = Cholesky::new(a.clone(), order, &context).unwrap();
+            let x: Vec<f64> = (0..order).map(|i| i as f64 - 3.0).collect();
+            let mut b: Vec<f64> = (0..order).map(|i| dot(&a[i * order..][..order], &x)).collect();
+            factor.solve(&mut b);
+            let worst = x.iter().zip(&b).map(|(x, b)| (x - b).abs()).fold(0.0, f64::max);
+            assert!(worst < 1e-7 * order as f64, "order {order}: {worst}");
+            let mut unit = vec![0.0; order];
+            unit[0] = 1.0;
+            factor.solve_lower(&mut unit);
+            let inverse = factor.inverse_lower();
+            for i in 0..order {
+                assert!((unit[i] - inverse[i * order]).abs() < 1e-9 * (1.0 + unit[i].abs()));
+            }
+        }
+    }
+
+    #[test]
+    fn a_singular_matrix_has_no_factor() {
+        let a = vec![1.0, 2.0, 3.0, 2.0, 4.0, 6.0, 3.0, 6.0, 9.0];
+        assert!(Cholesky::new(a, 3, &Context::new()).is_none());
+    }
+}
