@@ -129,7 +129,23 @@ pub(super) fn solve<R: LinearRows>(
     options: &Options,
     context: &Context,
 ) -> Option<Vec<f64>> {
-    let mut path = Path::new(rows, variables, epsilon, options.alone, context);
+    let sum: f64 = variables.iter().map(|v| v.beta.abs()).sum();
+    let usual = sum / variables.len().max(1) as f64;
+    // Bounds far beyond the size of the variables say little about where to begin.
+    let from = |scale: f64| follow(rows, variables, epsilon, scale, options, context);
+    from(f64::INFINITY).or_else(|| if usual > 0.0 { from(usual) } else { None })
+}
+
+/// The same from variables that are at least a share of `scale` inside their bounds.
+fn follow<R: LinearRows>(
+    rows: &R,
+    variables: &[Variable],
+    epsilon: f64,
+    scale: f64,
+    options: &Options,
+    context: &Context,
+) -> Option<Vec<f64>> {
+    let mut path = Path::new(rows, variables, epsilon, scale, options.alone, context);
     let mut least = path.look();
     path.choose_multipliers();
     let mut best = path.pieces.clone();
@@ -171,17 +187,15 @@ impl<'a, R: LinearRows> Path<'a, R> {
         rows: &'a R,
         variables: &[Variable],
         epsilon: f64,
+        scale: f64,
         alone: bool,
         context: &'a Context,
     ) -> Self {
         let mut pieces = Vec::with_capacity(variables.len());
-        // Bounds far beyond the size of the variables say nothing about where to begin.
-        let sum: f64 = variables.iter().map(|v| v.beta.abs()).sum();
-        let usual = sum / variables.len().max(1) as f64;
         for (row, v) in variables.iter().enumerate() {
             for (side, upper) in [(1.0, v.upper), (-1.0, -v.lower)] {
                 if upper > 0.0 {
-                    let inside = INSIDE * if usual > 0.0 { upper.min(usual) } else { upper };
+                    let inside = INSIDE * upper.min(scale);
                     let at = (side * v.beta).clamp(inside, upper - inside);
                     let (row, slope, room) = (row as u32, epsilon - side * v.target, upper - at);
                     let (low, high, gradient) = (0.0, 0.0, 0.0);
