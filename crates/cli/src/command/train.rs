@@ -7,13 +7,16 @@ use clap::Args;
 use serde_json::{Value, json};
 use widemargin::Error;
 use widemargin::data::Dataset;
+use widemargin::data::read::read_weights;
 use widemargin::data::read::source::is_standard_stream;
+use widemargin::kernel::Kernel;
 use widemargin::machine::{CalibrationMethod, Epochs, MachineKind, Model, Preparation};
 use widemargin::operation::calibrate::calibrate;
 use widemargin::solver::Status;
 
 use super::{from_disk, inspect, stream};
 use crate::arguments::{InputArguments, MachineArguments, ResourceArguments, ScaleArguments};
+use crate::data_file::check_outputs;
 use crate::evaluation::Evaluation;
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -22,7 +25,6 @@ use crate::session::Session;
 use crate::table::{Summary, bytes, count, duration};
 use crate::terminal;
 use crate::usage::{Spent, Stopwatch, peak_memory_bytes};
-use crate::weights::read_weights;
 
 /// Train a machine on a data file
 #[derive(Args, Debug)]
@@ -86,6 +88,18 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     let session = arguments.resources.session(interrupt)?;
     let target = model_file::target(arguments.model.as_deref(), &arguments.data)?;
     model_file::check_writable(&target)?;
+    // Only --memory reads folders. A model that is resumed may be replaced by what it becomes.
+    let reads_data = arguments.machine.linear.memory.is_some() || !arguments.data.is_dir();
+    check_outputs(
+        &[("-o", Some(&target))],
+        &[
+            reads_data.then_some(&arguments.data),
+            arguments.input.labels.as_deref(),
+            arguments.sample_weights.as_deref(),
+            arguments.test.as_deref(),
+            arguments.test_labels.as_deref(),
+        ],
+    )?;
     check(arguments)?;
     let method: Option<CalibrationMethod> = arguments.machine.probability.map(Into::into);
     let (model, shape, spent) = match (stream::machine(arguments), arguments.machine.linear.memory)
@@ -185,7 +199,7 @@ fn prepare(arguments: &Arguments) -> CommandResult<(Dataset, Preparation)> {
     let loaded = arguments.input.read(&arguments.data)?;
     let preparation = Preparation::of_file(&loaded);
     let kernel = arguments.machine.kernel(loaded.dataset.features())?;
-    let mut data = model_file::kernel_values(&kernel, loaded)?;
+    let mut data = model_file::kernel_values(kernel == Kernel::Precomputed, loaded)?;
     if let Some(path) = &arguments.sample_weights {
         data = data.with_weights(read_weights(path)?)?;
     }
@@ -215,7 +229,7 @@ fn tell_status(model: &Model, target: &Path) -> Outcome {
         "{status}: the optimality conditions hold only to {violation:.1e}; \
          the best model so far is in {target}"
     ));
-    if status == Status::Interrupted { Outcome::Interrupted } else { Outcome::NotConverged }
+    status.into()
 }
 
 fn test(
@@ -228,7 +242,7 @@ fn test(
     let data = session.read("reading", || model_file::read_for(&mut model, &input, path))?;
     let watch = Stopwatch::start();
     let answers =
-        session.run("testing", |context| model.predictor(context)?.predict(data.features()))?;
+        session.ask("testing", |context| model.predictor(context)?.predict(data.features()))?;
     Evaluation::new(&model, data.labels(), &answers, watch.stop())
 }
 
@@ -243,12 +257,12 @@ fn summary(data: &Shape, model: &Model, spent: Spent, target: &Path, threads: us
     if let Some(classes) = &model.classes {
         lines.line("classes", classes.names.len());
     }
-    let is_classic = model.classic.is_some();
-    if model.kind.is_linear() || (is_classic && model.functions.is_empty()) {
-        lines.line("machine", model.kind);
-    } else {
-        lines.line("machine", format!("{}, kernel {}", model.kind, model.kernel));
-    }
+    match model.kernel() {
+        Some(kernel) => lines.line("machine", format!("{}, kernel {kernel}", model.kind)),
+        None => lines.line("machine", model.kind),
+    };
+    let is_linear = model.linear().is_some();
+    let is_classic = matches!(model.kind, MachineKind::Classic(_));
     if let (Some(training), true) = (&model.training, is_classic) {
         lines.line("status", training.outcome.status);
         if training.outcome.iterations > 0 {
@@ -265,7 +279,7 @@ fn summary(data: &Shape, model: &Model, spent: Spent, target: &Path, threads: us
             .line("gap", format!("{:.3e}, violation {:.3e}", outcome.gap(), outcome.violation))
             .line(
                 "iterations",
-                match model.kind.is_linear() {
+                match is_linear {
                     true => {
                         format!("{} in {} passes", count(outcome.iterations), count(outcome.blocks))
                     }
@@ -279,9 +293,9 @@ fn summary(data: &Shape, model: &Model, spent: Spent, target: &Path, threads: us
             );
     }
     if is_classic {
-        lines.line(inspect::rows_name(model), count(support as u64));
-    } else if model.kind.is_linear() {
-        lines.line("weights", weights_text(model));
+        lines.line(model.describe().vectors, count(support as u64));
+    } else if is_linear {
+        lines.line("weights", inspect::weights_text(model));
     } else {
         lines.line("support vectors", format!("{} ({share:.1} %)", count(support as u64)));
     }
@@ -296,12 +310,6 @@ fn summary(data: &Shape, model: &Model, spent: Spent, target: &Path, threads: us
     lines.text()
 }
 
-/// How many weights a linear model has and uses.
-pub(super) fn weights_text(model: &Model) -> String {
-    let all = model.support.rows() * model.support.columns();
-    format!("{} of {} not 0", count(model.support.nonzeros() as u64), count(all as u64))
-}
-
 fn document(data: &Shape, model: &Model, spent: Spent, threads: usize, target: &Path) -> Value {
     let outcome = model.training.as_ref().map(|training| training.outcome);
     json!({
@@ -309,8 +317,8 @@ fn document(data: &Shape, model: &Model, spent: Spent, threads: usize, target: &
         "features": data.columns,
         "classes": model.classes.as_ref().map(|classes| &classes.names),
         "machine": model.kind,
-        "kernel": model.kernel.to_string(),
-        "precision": model.precision,
+        "kernel": model.describe().kernel.map(|kernel| kernel.to_string()),
+        "precision": model.precision(),
         "parameters": model.training.as_ref().map(|t| {
             t.parameters.iter().cloned().collect::<std::collections::BTreeMap<_, _>>()
         }),

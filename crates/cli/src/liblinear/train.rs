@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use widemargin::data::write::general;
 use widemargin::data::{Dataset, Label, Layout, read};
-use widemargin::kernel::Kernel;
 use widemargin::machine::{Bias, LinearOptions, MachineKind, Precision, Preparation};
 use widemargin::operation::penalty_search::{PenaltySearch, search_classifier, search_regressor};
 
 use super::solver::{Settings, Solver};
+use crate::data_file::check_outputs;
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::libsvm::{
@@ -163,13 +163,14 @@ pub(crate) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
         [data, model, ..] => (Path::new(data), PathBuf::from(model)),
         [] => return Err(Failure::usage("a training file is missing")),
     };
+    check_outputs(&[("model_file", Some(&model_path))], &[Some(data_path)])?;
     let session = session(interrupt)?;
     let precision = match options.precision() {
         Precision::F32 => read::Precision::F32,
         Precision::F64 => read::Precision::F64,
     };
-    let loaded = session
-        .read("reading", || read_data(data_path, &Kernel::Linear, None, Layout::Auto, precision))?;
+    let loaded =
+        session.read("reading", || read_data(data_path, false, None, Layout::Auto, precision))?;
     let preparation = Preparation::of_file(&loaded);
     let data = loaded.dataset;
     let settings = options.settings(&data)?;
@@ -192,8 +193,8 @@ pub(crate) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
         let mut text = format!("optimization finished, #iter = {}\n", outcome.blocks);
         text.push_str(&format!("Objective value = {objective:.6}\n"));
         if options.solver.kind() != MachineKind::LinearOneClass {
-            let width = model.support.columns() * model.functions.len();
-            let used = model.support.nonzeros();
+            let width = model.vectors().columns() * model.outputs();
+            let used = model.vectors().nonzeros();
             text.push_str(&format!("#nonzeros/#features = {used}/{width}\n"));
         }
         terminal::print(&text)?;

@@ -21,6 +21,7 @@ use widemargin::{Context, Event, SolvedFunction};
 
 use super::options::{Words, switch, unknown};
 use super::{read_data, threads};
+use crate::data_file::check_outputs;
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::model_file;
@@ -219,6 +220,7 @@ pub(super) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
         [data, model, ..] => (Path::new(data), PathBuf::from(model)),
         [] => return Err(Failure::usage("a training file is missing")),
     };
+    check_outputs(&[("model_file", Some(&model_path))], &[Some(data_path)])?;
     let session = Session {
         context: Context::new()
             .with_threads(threads())?
@@ -230,9 +232,10 @@ pub(super) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
     };
     let (data, preparation) = session.read("reading", || {
         let kernel = options.kernel(1)?;
-        let loaded = read_data(data_path, &kernel, None, Layout::Auto, read::Precision::Auto)?;
+        let precomputed = kernel == Kernel::Precomputed;
+        let loaded = read_data(data_path, precomputed, None, Layout::Auto, read::Precision::Auto)?;
         let preparation = Preparation::of_file(&loaded);
-        Ok((model_file::kernel_values(&kernel, loaded)?, preparation))
+        Ok((model_file::kernel_values(precomputed, loaded)?, preparation))
     })?;
     // LIBSVM counts features by the largest index, which is one less when indices start at 0.
     let unused = usize::from(preparation.index_base == Some(IndexBase::Zero));

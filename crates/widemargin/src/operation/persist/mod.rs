@@ -5,8 +5,6 @@
 //! their content, allocates no more than the file accounts for, checks every invariant of the model
 //! and never panics.
 
-mod arrays;
-mod classic;
 mod envelope;
 mod header;
 mod liblinear;
@@ -14,18 +12,17 @@ mod libsvm;
 mod native;
 mod number;
 mod tokens;
-mod validate;
+mod version1;
 
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use crate::data::read::source::without_byte_order_mark;
 use crate::data::write::write_atomically;
 use crate::error::{Error, Result};
+pub use crate::machine::MAX_KERNEL_DEPTH;
 use crate::machine::Model;
-
-/// Deepest nesting of kernel sums and products in a model file.
-pub const MAX_KERNEL_DEPTH: usize = 16;
 
 /// The kinds of model file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +38,7 @@ pub enum ModelFormat {
 impl ModelFormat {
     /// The format that `bytes`, the beginning of a file or all of it, look like.
     pub fn detect(bytes: &[u8]) -> Option<Self> {
+        let bytes = without_byte_order_mark(bytes);
         if bytes.starts_with(&envelope::MAGIC) {
             Some(Self::Native)
         } else if libsvm::looks_like(bytes) {
@@ -143,6 +141,7 @@ impl Model {
 }
 
 fn decode(path: &Path, bytes: &[u8]) -> Result<Model> {
+    let bytes = without_byte_order_mark(bytes);
     match ModelFormat::detect(bytes) {
         Some(ModelFormat::Native) => native::decode(path, bytes),
         Some(ModelFormat::Libsvm) => libsvm::read(path, bytes),
