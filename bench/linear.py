@@ -185,7 +185,7 @@ class Ours:
             command = f"{PROGRAM} train {text(self.name)} {linear}{options} --tol {tolerance} "
             command += f"--threads {threads} --model-format liblinear -o {model} --json {extra}"
             done = subprocess.run(command.split(), capture_output=True, text=True, check=False)
-            if done.returncode not in (0, 3):
+            if done.returncode not in (0, 3, 124):
                 raise RuntimeError(done.stderr)
             told = json.loads(done.stdout)
             lines = model.read_text().split("\n")

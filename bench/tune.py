@@ -8,7 +8,8 @@ ones. The warm search is also compared with the cold one of our own.
     WIDEMARGIN=path/to/widemargin WIDEMARGIN_DATA=folder python bench/tune.py satimage letter
 
 With SAMPLE=1 the peers fit and score one fold of every cell, five times whose time stands for all:
-on letter and shuttle the whole takes hours. With SCENARIOS=1 it runs the three ladders of Nguyen (2006), section 4, warm and cold, instead.
+on letter and shuttle the whole takes hours. With SCENARIOS=1 it runs the three
+regularisation paths of Nguyen (2006), section 4, warm and cold, instead.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def listed(values: Iterable[float]) -> str:
 
 
 GRID = ["--grid", f"gamma={listed(WIDTHS)}", "--grid", f"c={listed(PENALTIES)}"]
-LADDERS = {
+REGULARISATION_PATHS = {
     "linear, C = 1..10": ["--kernel", "linear", "--grid", f"c={listed(range(1, 11))}"],
     "polynomial, degree 2..9": [
         *("--kernel", "polynomial", "--coef0", "1", "--grid", f"degree={listed(range(2, 10))}")
@@ -116,16 +117,26 @@ def theirs(path: Path, intelex: bool) -> tuple[float, float, dict[str, float]]:
     return time.process_time() - started, float(search.best_score_), search.best_params_
 
 
-def ladders(program: str, name: str, path: Path) -> None:
+def largest_difference(warm: dict[str, object], cold: dict[str, object]) -> float:
+    """Return the largest difference of two searches' mean scores at the same point."""
+    means = [
+        {json.dumps(trial["parameters"], sort_keys=True): trial["mean"] for trial in found["trials"]}
+        for found in (warm, cold)
+    ]
+    if means[0].keys() != means[1].keys():
+        sys.exit(f"the searches tried other points: {means[0].keys() ^ means[1].keys()}")
+    return max(abs(mean - means[1][point]) for point, mean in means[0].items())
+
+
+def regularisation_paths(program: str, name: str, path: Path) -> None:
     """Print how much of the cold search the warm one saves."""
-    for ladder, grid in LADDERS.items():
+    for path_name, grid in REGULARISATION_PATHS.items():
         warm, cold = ours(program, path, *grid), ours(program, path, *grid, "--cold")
-        scores = [[trial["mean"] for trial in found["trials"]] for found in (warm, cold)]
-        apart = max(abs(a - b) for a, b in zip(*map(sorted, scores), strict=True))
+        apart = largest_difference(warm, cold)
         saved = 100 * (1 - warm["steps"] / cold["steps"])
         time_saved = 100 * (1 - warm["cpu_seconds"] / cold["cpu_seconds"])
         print(
-            f"| {name} | {ladder} | {cold['steps']} | {warm['steps']} | {saved:.1f} % "
+            f"| {name} | {path_name} | {cold['steps']} | {warm['steps']} | {saved:.1f} % "
             f"| {cold['cpu_seconds']:.2f} | {warm['cpu_seconds']:.2f} | {time_saved:.1f} % "
             f"| {apart:.1e} |",
             flush=True,
@@ -142,7 +153,7 @@ def main() -> None:
         for name in sys.argv[1:] or ["satimage"]:
             path = scaled(name, Path(folder), program)
             if "SCENARIOS" in os.environ:
-                ladders(program, name, path)
+                regularisation_paths(program, name, path)
                 continue
             warm = ours(program, path, *GRID)
             found_by = {"warm": warm}

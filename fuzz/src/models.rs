@@ -4,6 +4,7 @@
 //! Each function is a fuzz target and is also run on the committed corpus by
 //! `crates/widemargin/tests/fuzz_models.rs`.
 
+use serde_json::Value;
 use widemargin::Context;
 use widemargin::data::{Csr, Matrix};
 use widemargin::kernel::Kernel;
@@ -26,6 +27,128 @@ pub(crate) fn model_native(document: &[u8]) {
     let _ = Model::load_from_bytes(document);
     let Ok(model) = Model::load_from_bytes(&frame(document)) else { return };
     check(&model);
+}
+
+/// Files of models of every family, to be changed.
+const WHOLE: [&[u8]; 16] = [
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/c-svc-ovo.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/c-svc-ecoc-probability.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/c-svc-isotonic-probability.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/c-svc-combination.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/c-svc-sparse.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/c-svc-scaled.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/ww-bias.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/svdd.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/linear-svc-rff.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/linear-svc-nystroem.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/words.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/fisher.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/gmm-full.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/knn-ball-tree.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/pnn-lifted.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/spectral.wm"),
+];
+
+/// A sound model with changes that keep its file well formed: the first byte chooses the model, then
+/// every four bytes are a change. The checksum is made anew, so that only the checks of the content are
+/// left to notice.
+pub(crate) fn model_structure(changes: &[u8]) {
+    let Some((model, changes)) = changes.split_first() else { return };
+    let document = &WHOLE[usize::from(*model) % WHOLE.len()][24..];
+    let (length, rest) = document.split_at(8);
+    let length = u64::from_le_bytes(length.try_into().expect("eight bytes")) as usize;
+    let mut arrays: Value = serde_json::from_slice(&rest[..length]).expect("a list of arrays");
+    let text = arrays["__metadata__"]["widemargin"].as_str().expect("a header");
+    let mut header: Value = serde_json::from_str(text).expect("a header");
+    let mut data = rest[length..].to_vec();
+    for change in changes.chunks_exact(4).take(16) {
+        let [part, place, operation, value] = [change[0], change[1], change[2], change[3]];
+        match part % 3 {
+            0 => change_json(&mut header, place, operation, value),
+            1 => change_json(&mut arrays, place, operation, value),
+            _ => change_number(&mut data, u16::from_le_bytes([place, operation]).into(), value),
+        }
+    }
+    if let Some(metadata) = arrays.get_mut("__metadata__").and_then(Value::as_object_mut) {
+        metadata.insert("widemargin".into(), header.to_string().into());
+    }
+    let mut text = arrays.to_string().into_bytes();
+    text.resize(text.len().next_multiple_of(8), b' ');
+    let mut document = (text.len() as u64).to_le_bytes().to_vec();
+    document.extend_from_slice(&text);
+    document.extend_from_slice(&data);
+    let Ok(model) = Model::load_from_bytes(&frame(&document)) else { return };
+    check(&model);
+}
+
+/// Changes one of the values in a JSON document.
+fn change_json(document: &mut Value, place: u8, operation: u8, value: u8) {
+    let count = nodes(document);
+    let mut place = usize::from(place) % count;
+    let Some(node) = node_at(document, &mut place) else { return };
+    let numbers = [0.0, -1.0, 1.0, 0.5, 4_294_967_296.0, 1.8e19, 1e308, -1e-300];
+    match operation % 6 {
+        0 => *node = Value::Null,
+        1 => *node = Value::from(numbers[usize::from(value) % numbers.len()]),
+        2 => *node = Value::from(u64::from(value)),
+        3 => *node = Value::from(format!("word{value}")),
+        4 => match node {
+            Value::Array(list) if !list.is_empty() => {
+                list.remove(usize::from(value) % list.len());
+            }
+            Value::Object(map) => {
+                let key = map.keys().nth(usize::from(value) % map.len().max(1)).cloned();
+                key.map(|key| map.remove(&key));
+            }
+            _ => *node = Value::Array(Vec::new()),
+        },
+        _ => match node {
+            Value::Array(list) if !list.is_empty() => {
+                list.push(list[usize::from(value) % list.len()].clone());
+            }
+            _ => *node = Value::Object(Default::default()),
+        },
+    }
+}
+
+fn nodes(value: &Value) -> usize {
+    1 + match value {
+        Value::Array(list) => list.iter().map(nodes).sum(),
+        Value::Object(map) => map.values().map(nodes).sum(),
+        _ => 0,
+    }
+}
+
+fn node_at<'a>(value: &'a mut Value, place: &mut usize) -> Option<&'a mut Value> {
+    if *place == 0 {
+        return Some(value);
+    }
+    *place -= 1;
+    match value {
+        Value::Array(list) => list.iter_mut().find_map(|item| node_at(item, place)),
+        Value::Object(map) => map.values_mut().find_map(|item| node_at(item, place)),
+        _ => None,
+    }
+}
+
+/// Changes one of the numbers in the arrays.
+fn change_number(data: &mut [u8], place: usize, value: u8) {
+    let count = data.len() / 8;
+    if count == 0 {
+        return;
+    }
+    let bits = [
+        f64::NAN.to_bits(),
+        f64::INFINITY.to_bits(),
+        0,
+        1,
+        u64::MAX,
+        1 << 32,
+        1e300_f64.to_bits(),
+        (-1.0_f64).to_bits(),
+    ];
+    let at = 8 * (place % count);
+    data[at..at + 8].copy_from_slice(&bits[usize::from(value) % bits.len()].to_le_bytes());
 }
 
 /// LIBSVM's model files.

@@ -7,7 +7,8 @@
 use std::path::Path;
 
 use widemargin::data::read::{
-    Format, IndexBase, LabelColumn, Missing, ReadOptions, TableEncoding, read_bytes, source,
+    Format, IndexBase, LabelColumn, Missing, ReadOptions, TableEncoding, parse_weights, read_bytes,
+    read_label_bytes, source,
 };
 use widemargin::data::scaling::RangeScaling;
 use widemargin::data::write::write_libsvm;
@@ -89,9 +90,30 @@ pub(crate) fn range_file(bytes: &[u8]) {
     assert_eq!(back.target(), scaling.target());
 }
 
+/// Parquet files.
+pub(crate) fn parquet(bytes: &[u8]) {
+    let options = ReadOptions::new().format(Format::Parquet).missing(Missing::MostFrequent);
+    let Ok(loaded) = read_bytes(bytes, &options) else { return };
+    let encoding = loaded.encoding.expect("tables have an encoding");
+    assert_eq!(encoding.feature_count(), loaded.dataset.columns());
+    let _ = read_bytes(bytes, &options.encoding(encoding));
+}
+
+/// Files of labels.
+pub(crate) fn label_file(bytes: &[u8]) {
+    let Ok(labels) = read_label_bytes(bytes) else { return };
+    assert!(!labels.is_empty());
+}
+
+/// Files of row weights.
+pub(crate) fn weight_file(bytes: &[u8]) {
+    let Ok(weights) = parse_weights(bytes, Path::new("-")) else { return };
+    assert!(weights.iter().all(|weight| weight.is_finite() && *weight >= 0.0));
+}
+
 /// Archives: gzip, xz, zstd and bzip2.
 pub(crate) fn archive(bytes: &[u8]) {
-    let _ = source::decompress(bytes.to_vec(), Path::new("-"));
+    let _ = source::decompress(bytes.to_vec(), Path::new("-"), Some(1 << 24));
 }
 
 /// A file of any format, recognised by its content.

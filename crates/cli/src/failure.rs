@@ -5,6 +5,7 @@ use std::io;
 use std::process::ExitCode;
 
 use widemargin::Error;
+use widemargin::solver::Status;
 
 /// How a command that did its work ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,8 +14,27 @@ pub(crate) enum Outcome {
     Done,
     /// A model was written, but its tolerance was not reached.
     NotConverged,
+    /// --max-time ended the work; what was reached is kept.
+    TimeLimit,
     /// Ctrl-C ended the work; what was reached is kept.
     Interrupted,
+}
+
+/// Exit code of work that --max-time ended: that of `timeout`.
+const EXIT_TIME_LIMIT: u8 = 124;
+
+/// Exit code of work that Ctrl-C ended: that of shells.
+pub(crate) const EXIT_INTERRUPTED: u8 = 130;
+
+impl From<Status> for Outcome {
+    fn from(status: Status) -> Self {
+        match status {
+            Status::Solved => Self::Done,
+            Status::TimeLimit => Self::TimeLimit,
+            Status::Interrupted => Self::Interrupted,
+            _ => Self::NotConverged,
+        }
+    }
 }
 
 impl From<Outcome> for ExitCode {
@@ -22,7 +42,8 @@ impl From<Outcome> for ExitCode {
         match outcome {
             Outcome::Done => Self::SUCCESS,
             Outcome::NotConverged => Self::from(3),
-            Outcome::Interrupted => Self::from(130),
+            Outcome::TimeLimit => Self::from(EXIT_TIME_LIMIT),
+            Outcome::Interrupted => Self::from(EXIT_INTERRUPTED),
         }
     }
 }
@@ -36,6 +57,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// Anything else.
     Message(String),
+    /// --max-time ended the work before there was anything to keep.
+    TimeLimit,
     /// The reader of standard output went away; nobody is there to be told.
     BrokenPipe,
 }
@@ -48,7 +71,8 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
             Self::Usage(_) | Self::Library(Error::Parameter { .. }) => ExitCode::from(2),
-            Self::Library(Error::Interrupted) => ExitCode::from(130),
+            Self::Library(Error::Interrupted) => ExitCode::from(EXIT_INTERRUPTED),
+            Self::TimeLimit => ExitCode::from(EXIT_TIME_LIMIT),
             Self::BrokenPipe => ExitCode::SUCCESS,
             Self::Library(_) | Self::Message(_) => ExitCode::FAILURE,
         }
@@ -71,6 +95,9 @@ impl Failure {
                 "--machine epsilon-svr needs numbers, --machine c-svc classes; \
                       --label-column names the label of a table, --labels a file of labels",
             ),
+            Error::Format { message, .. } if message.contains("archive unpacks to more") => {
+                Some("--max-unpacked allows more")
+            }
             Error::TooLarge { .. } => Some("--sparse needs less memory for data with many zeros"),
             _ => None,
         }
@@ -82,6 +109,9 @@ impl fmt::Display for Failure {
         match self {
             Self::Library(error) => error.fmt(f),
             Self::Usage(message) | Self::Message(message) => f.write_str(message),
+            Self::TimeLimit => {
+                f.write_str("the time limit was reached before there was a result to keep")
+            }
             Self::BrokenPipe => f.write_str("standard output was closed"),
         }
     }

@@ -9,11 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use widemargin::CancelToken;
 
+use crate::failure::EXIT_INTERRUPTED;
 use crate::terminal;
 
-const EXIT_INTERRUPTED: i32 = 130;
-
-/// The process's answer to Ctrl-C.
+/// How the process responds to Ctrl-C.
 #[derive(Clone, Default)]
 pub(crate) struct Interrupt {
     token: CancelToken,
@@ -22,7 +21,7 @@ pub(crate) struct Interrupt {
 }
 
 impl Interrupt {
-    /// Installs the answer; where the system refuses, Ctrl-C keeps its usual meaning.
+    /// Installs the handler; where the system refuses, Ctrl-C keeps its usual meaning.
     pub(crate) fn install() -> Self {
         let interrupt = Self::default();
         let handler = interrupt.clone();
@@ -39,7 +38,7 @@ impl Interrupt {
             return;
         }
         let _finished = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
-        std::process::exit(EXIT_INTERRUPTED);
+        std::process::exit(EXIT_INTERRUPTED.into());
     }
 
     /// The token the computation has to watch.

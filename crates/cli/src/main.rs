@@ -18,7 +18,6 @@ mod session;
 mod table;
 mod terminal;
 mod usage;
-mod weights;
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -1,10 +1,10 @@
-//! One run of a command: its threads, progress bar, time limit and answer to Ctrl-C.
+//! One run of a command: its threads, progress bar, time limit and handling of Ctrl-C.
 
 use std::time::Duration;
 
-use widemargin::{Context, Event, Observer};
+use widemargin::{Context, Error, Event, Observer};
 
-use crate::failure::CommandResult;
+use crate::failure::{CommandResult, Failure};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 
@@ -47,28 +47,42 @@ impl Session<'_> {
     ) -> CommandResult<R> {
         let progress = Progress::new(message, self.quiet);
         let bar = progress.clone();
-        let mut context = self.context.clone().with_observer(move |event: &Event| {
+        let context = self.limited().with_observer(move |event: &Event| {
             bar.observe(event);
             observer.observe(event);
         });
-        if let Some(limit) = self.time_limit {
-            context = context.with_time_limit(limit);
-        }
         let result = self.interrupt.during(|| compute(&context));
         progress.finish();
-        Ok(result?)
+        result.map_err(|error| self.failure(error))
     }
 
-    /// Asks a model, which Ctrl-C may end at once because nothing would be lost.
+    /// The context with the time limit, which begins now.
+    fn limited(&self) -> Context {
+        let context = self.context.clone();
+        match self.time_limit {
+            Some(limit) => context.with_time_limit(limit),
+            None => context,
+        }
+    }
+
+    /// Work that ended although nobody pressed Ctrl-C ran out of time.
+    fn failure(&self, error: Error) -> Failure {
+        match error {
+            Error::Interrupted if !self.interrupt.token().is_cancelled() => Failure::TimeLimit,
+            other => other.into(),
+        }
+    }
+
+    /// Predicts within the time limit; Ctrl-C may end it at once because nothing would be lost.
     pub(crate) fn ask<R>(
         &self,
         message: &str,
         compute: impl FnOnce(&Context) -> widemargin::Result<R>,
     ) -> CommandResult<R> {
         let progress = Progress::new(message, self.quiet);
-        let result = compute(&self.context);
+        let result = compute(&self.limited());
         progress.finish();
-        Ok(result?)
+        result.map_err(|error| self.failure(error))
     }
 
     /// Runs a save that Ctrl-C must not cut short.

@@ -47,10 +47,23 @@ fn machines_are_compared_with_intervals_and_a_picture() {
     let two = "compare wine.csv --machines fisher,knn --repeats 1 --json";
     let report = folder.run(two).exits(0).json();
     assert_eq!(report["machines"].as_array().unwrap().len(), 2);
-    assert!(report["mcnemar"]["p_value"].as_f64().unwrap() <= 1.0);
+    // The exact test by its definition: twice the probability of so uneven a split of a fair coin.
+    let test = &report["mcnemar"];
+    let count = |name: &str| test[name].as_u64().unwrap();
+    let (first, second) = (count("first_only"), count("second_only"));
+    let total = first + second;
+    assert!(total > 0, "machines that never differ test nothing: {report}");
+    let choose = |k: u64| (1..=k).fold(1.0, |c, i| c * (total - k + i) as f64 / i as f64);
+    let tail: f64 = (first.max(second)..=total).map(choose).sum();
+    let expected = (2.0 * tail / 2_f64.powi(total as i32)).min(1.0);
+    let p_value = test["p_value"].as_f64().unwrap();
+    assert!((p_value - expected).abs() < 1e-12, "{p_value} and {expected}");
+    // The rows that only one machine gets right are the difference of their accuracies.
+    let accuracy = |k: usize| report["machines"][k]["accuracy"].as_f64().unwrap();
+    let difference = (first as f64 - second as f64) / 178.0;
+    assert!((accuracy(0) - accuracy(1) - difference).abs() < 0.01, "{report}");
     let best = &report["machines"][0];
-    let accuracy = best["accuracy"].as_f64().unwrap();
-    assert!(best["interval"][0].as_f64().unwrap() <= accuracy && accuracy > 0.9);
+    assert!(best["interval"][0].as_f64().unwrap() <= accuracy(0) && accuracy(0) > 0.9);
     let failed = folder.run("compare wine.csv --machines oracle");
     assert!(failed.exits(2).stderr.contains("one of"));
 }

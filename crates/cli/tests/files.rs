@@ -161,3 +161,213 @@ fn nothing_is_left_when_a_save_fails() {
     folder.run("train iris.libsvm -o /dev/full").exits(1);
     assert_eq!(folder.names(), ["iris.libsvm"]);
 }
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_the_data() {
+    let folder = Folder::new();
+    folder.write("plain", "1 1:2\n-1 1:3\n1 2:1\n");
+    folder.write("marked", "\u{feff}1 1:2\n-1 1:3\n1 2:1\n");
+    for threads in ["", "--threads 2"] {
+        folder.run(&format!("train plain -o plain.wm -q {threads}")).exits(0);
+        let marked = folder.run(&format!("train marked -o marked.wm --json {threads}")).exits(0);
+        assert_eq!(marked.json()["classes"], serde_json::json!([-1, 1]));
+        assert_eq!(folder.run("convert marked").exits(0).stdout, folder.read("plain"));
+        assert_eq!(folder.run("svm-scale marked").exits(0).stdout.lines().count(), 3);
+    }
+    folder.write("weights", "\u{feff}1\n2\n1\n");
+    folder.run("train plain --sample-weights weights -o m.wm -q").exits(0);
+    folder.write("table.csv", "\u{feff}a,class\n1,x\n2,y\n");
+    assert_eq!(folder.run("convert table.csv").exits(0).stdout, "x 1:1\ny 1:2\n");
+    folder.write("features.npy", std::fs::read(npy(&folder)).unwrap());
+    folder.write("labels", "\u{feff}7\n8\n9\n");
+    let run = folder.run("convert features.npy --labels labels").exits(0);
+    assert!(run.stdout.starts_with("7 "), "{}", run.stdout);
+    folder.run("convert plain.wm plain.model").exits(0);
+    folder.write("marked.model", format!("\u{feff}{}", folder.read("plain.model")));
+    let answers = |model: &str| folder.run(&format!("predict plain -m {model} -q")).exits(0).stdout;
+    assert_eq!(answers("marked.model"), answers("plain.wm"));
+}
+
+fn npy(folder: &Folder) -> std::path::PathBuf {
+    folder.run("convert plain plain.npy --output-labels plain.labels.npy").exits(0);
+    folder.file("plain.npy")
+}
+
+#[test]
+fn a_table_with_a_column_called_label_is_no_model() {
+    let folder = Folder::new();
+    for name in ["label", "gamma", "degree", "rho"] {
+        folder.write("table.txt", format!("{name} x1 x2\n1 2 3\n0 1 1\n"));
+        let run = folder.run("inspect table.txt").exits(1);
+        assert!(run.stderr.contains("index:value"), "{}", run.stderr);
+        let run = folder.run("predict table.txt -m table.txt").exits(1);
+        assert!(run.stderr.contains("LIBLINEAR model file, but it begins"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn labels_and_names_cannot_break_lines_or_command_the_terminal() {
+    let folder = Folder::new();
+    let table = "\"na\u{1b}[2Jme\",class\n1,\"two\nlines\"\n9,b\u{1b}[31m\n2,\"two\nlines\"\n8,b\u{1b}[31m\n";
+    folder.write("odd.csv", table);
+    let trained = folder.run("train odd.csv --probability --test odd.csv").exits(0);
+    let run = folder.run("predict odd.csv -m odd.wm -q").exits(0);
+    assert_eq!(run.lines(), ["two\\nlines", "b\\u001b[31m", "two\\nlines", "b\\u001b[31m"]);
+    folder.run("predict odd.csv -m odd.wm --probability -o p.txt").exits(0);
+    let lines = folder.read("p.txt");
+    assert_eq!(lines.lines().count(), 5, "{lines}");
+    assert_eq!(lines.lines().next().unwrap().split('\t').count(), 3, "{lines}");
+    folder.run("cross-validate odd.csv --folds 2 -o cv.txt").exits(0);
+    assert_eq!(folder.read("cv.txt").lines().count(), 4);
+    for command in
+        ["inspect odd.csv", "inspect odd.wm", "inspect odd.wm --json", "convert odd.csv -o x.txt"]
+    {
+        let run = folder.run(command);
+        assert!(!run.stdout.contains('\u{1b}') && !run.stderr.contains('\u{1b}'), "{command}");
+    }
+    assert!(!trained.stdout.contains('\u{1b}') && !trained.stderr.contains('\u{1b}'));
+    let run = folder.run_words(&["train", "\u{1b}[2Jnone"]).exits(1);
+    assert!(run.stderr.contains("\\u001b[2Jnone"), "{}", run.stderr);
+}
+
+#[test]
+fn an_output_that_is_an_input_is_refused_and_nothing_is_lost() {
+    let folder = Folder::new();
+    folder.copy("iris.csv");
+    folder.copy("iris.libsvm");
+    folder.run("train iris.csv -o iris.wm -q").exits(0);
+    folder.run("train iris.csv -o two.wm -q").exits(0);
+    folder.run("scale iris.csv --save ranges -o scaled.csv").exits(0);
+    folder.write("weights", "1\n".repeat(150));
+    folder.write("labels", "1\n".repeat(75) + &"2\n".repeat(75));
+    folder.run("svm-train iris.libsvm iris.model").exits(0);
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("iris.csv", folder.file("link.csv")).unwrap();
+    #[cfg(not(unix))]
+    folder.copy("iris.csv");
+    let before: Vec<(String, Vec<u8>)> = folder
+        .names()
+        .into_iter()
+        .map(|name| (name.clone(), std::fs::read(folder.file(&name)).unwrap()))
+        .collect();
+    let commands = [
+        "train iris.csv -o iris.csv",
+        "train link.csv -o iris.csv",
+        "train iris.csv -o link.csv",
+        "train iris.csv -o ./iris.csv",
+        "train iris.csv --sample-weights weights -o weights",
+        "train iris.csv --labels labels -o labels",
+        "train iris.csv --test scaled.csv -o scaled.csv",
+        "train iris.wm",
+        "predict iris.csv -m iris.wm -o iris.csv",
+        "predict iris.csv -m iris.wm -o iris.wm",
+        "cross-validate iris.csv -o iris.csv",
+        "tune iris.csv --grid c=1,2 -o iris.csv",
+        "tune iris.csv --grid c=1,2 --table iris.csv",
+        "tune iris.csv --grid c=1,2 --journal iris.csv",
+        "tune iris.csv --grid c=1,2 --table t.csv -o t.csv",
+        "scale iris.csv -o iris.csv",
+        "scale iris.csv --save iris.csv -o new.csv",
+        "scale iris.csv --load ranges -o ranges",
+        "scale iris.csv --save new -o new",
+        "convert iris.csv iris.csv",
+        "convert iris.wm -o iris.wm",
+        "compress iris.wm --ratio 0.5 -o iris.wm",
+        "compress iris.wm --max-loss 1% --data iris.csv -o iris.csv",
+        "threshold two.wm iris.csv --false-positives 0.1 -o two.wm",
+        "plot confusion scaled.csv --model iris.wm -o iris.svg -o scaled.csv",
+    ];
+    for command in commands {
+        let run = folder.run(command).exits(2);
+        let told = run.stderr.contains("would destroy it") || run.stderr.contains("same file");
+        assert!(told || command.starts_with("plot"), "{command}: {}", run.stderr);
+    }
+    for command in [
+        "svm-train iris.libsvm iris.libsvm",
+        "ll-train iris.libsvm iris.libsvm",
+        "svm-predict iris.libsvm iris.model iris.model",
+        "svm-scale -s iris.libsvm iris.libsvm",
+    ] {
+        let run = folder.run(command).exits(1);
+        assert!(run.stderr.contains("would destroy it"), "{command}: {}", run.stderr);
+    }
+    let input = std::fs::File::open(folder.file("iris.csv")).unwrap();
+    let mut command = folder.command(&["convert", "-", "-o", "/dev/stdin", "--to", "csv"]);
+    let run: common::Run = command.stdin(input).output().unwrap().into();
+    assert!(run.exits(2).stderr.contains("would destroy it"));
+    for (name, content) in before {
+        assert_eq!(std::fs::read(folder.file(&name)).unwrap(), content, "{name}");
+    }
+    folder.write("data.svg", std::fs::read(folder.file("iris.csv")).unwrap());
+    let run = folder.run("plot confusion data.svg --model iris.wm -o data.svg").exits(2);
+    assert!(run.stderr.contains("would destroy it"), "{}", run.stderr);
+}
+
+#[test]
+fn the_ending_of_a_name_decides_the_format_or_is_refused() {
+    let folder = Folder::new();
+    folder.copy("iris.csv");
+    folder.run("train iris.csv -q").exits(0);
+    for name in ["x.arff", "x.json", "x.parquet", "x.xlsx", "x.JSON", "x.wm"] {
+        for command in ["convert iris.csv", "scale iris.csv -o"] {
+            let run = folder.run(&format!("{command} {name}")).exits(2);
+            assert!(run.stderr.contains("LIBSVM text, .csv, .tsv or .npy"), "{}", run.stderr);
+        }
+    }
+    for name in ["x.arff", "x.json", "x.csv", "x.npy", "x.onnx"] {
+        let run = folder.run(&format!("convert iris.wm {name}")).exits(2);
+        assert!(run.stderr.contains("--to names"), "{}", run.stderr);
+    }
+    for name in ["c.png", "c.pdf", "c.jpg"] {
+        let run =
+            folder.run(&format!("plot confusion iris.csv --model iris.wm -o {name}")).exits(2);
+        assert!(run.stderr.contains("ends in .svg"), "{}", run.stderr);
+    }
+    assert_eq!(folder.names(), ["iris.csv", "iris.wm"]);
+    folder.run("convert iris.csv x.json --to csv").exits(0);
+    folder.run("convert iris.csv iris.tsv").exits(0);
+    assert_eq!(folder.read("x.json").replace(',', "\t"), folder.read("iris.tsv"));
+    folder.run("convert iris.tsv back.csv").exits(0);
+    assert_eq!(folder.read("back.csv"), folder.read("x.json"));
+    folder.run("convert iris.wm copy.wm").exits(0);
+    assert_eq!(
+        std::fs::read(folder.file("copy.wm")).unwrap(),
+        std::fs::read(folder.file("iris.wm")).unwrap()
+    );
+}
+
+#[test]
+fn an_archive_unpacks_to_no_more_than_allowed() {
+    let folder = Folder::new();
+    // Made with `printf '1 1:1\n2 1:2\n' | gzip -n`.
+    let packed = [
+        0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 0x33, 0x54, 0x30, 0xb4, 0x32, 0xe4, 0x32, 2, 0x92,
+        0x46, 0x5c, 0, 0x7b, 0x57, 0x41, 0x47, 12, 0, 0, 0,
+    ];
+    folder.write("data.gz", packed);
+    assert_eq!(folder.run("convert data.gz").exits(0).stdout, "1 1:1\n2 1:2\n");
+    folder.run("convert data.gz --max-unpacked 12").exits(0);
+    let run = folder.run("convert data.gz --max-unpacked 11").exits(1);
+    assert_eq!(
+        run.stderr,
+        "error: data.gz: the gzip archive unpacks to more than the limit of 11 bytes\n\
+         hint: --max-unpacked allows more\n"
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn two_rows_with_a_huge_index_are_scaled_in_little_memory() {
+    let folder = Folder::new();
+    folder.write("wide", "1 1:1 134217728:3\n2 1:2 134217728:5\n1 1:4\n");
+    let limited = |arguments: &str| {
+        let script = format!("ulimit -v 3500000; exec {PROGRAM} {arguments}");
+        let mut command = Command::new("sh");
+        let output = command.args(["-c", &script]).current_dir(folder.path()).output();
+        common::Run::from(output.unwrap())
+    };
+    let run = limited("scale wide --method minmax:0,1").exits(0);
+    assert_eq!(run.stdout, "1 134217728:0.6\n2 1:0.3333333333333333 134217728:1\n1 1:1\n");
+    limited("scale wide").exits(0);
+    limited("scale wide --method standard").exits(0);
+}

@@ -1,4 +1,4 @@
-//! Ctrl-C: once keeps the best model so far, twice quits.
+//! Ctrl-C: once keeps the best model so far, twice quits. A time limit has an exit code of its own.
 
 #![cfg(unix)]
 
@@ -93,4 +93,33 @@ fn twice_quits_and_leaves_no_file() {
     }
     assert_eq!(run.code, Some(130), "{}", run.stderr);
     assert_eq!(folder.names(), ["hard"]);
+}
+
+#[test]
+fn a_time_limit_keeps_the_best_model_so_far() {
+    let folder = Folder::new();
+    hard_data(&folder);
+    let started = Instant::now();
+    let run = folder
+        .run("train hard -o hard.wm --c 1e6 --gamma 0.01 --tol 1e-9 --cache-mb 1 --max-time 1")
+        .exits(124);
+    assert!(started.elapsed() < Duration::from_secs(30));
+    assert!(run.stderr.contains("warning: time limit reached"), "{}", run.stderr);
+    let model = folder.run("inspect hard.wm --json").exits(0).json();
+    assert_eq!(model["training"]["outcome"]["status"], "time-limit");
+}
+
+#[test]
+fn prediction_ends_at_its_time_limit() {
+    let folder = Folder::new();
+    hard_data(&folder);
+    folder.run("train hard -o hard.wm --machine knn --neighbours 5 -q").exits(0);
+    let many = folder.read("hard").repeat(10);
+    folder.write("many", many);
+    let whole = folder.run("predict hard --model hard.wm -q").exits(0);
+    let limited = folder.run("predict hard --model hard.wm -q --max-time 600").exits(0);
+    assert_eq!(whole.stdout, limited.stdout, "the same predictions in parts");
+    let run = folder.run("predict many --model hard.wm --max-time 0.01 -o p.txt").exits(124);
+    assert!(run.stderr.contains("the time limit was reached"), "{}", run.stderr);
+    assert!(!folder.names().contains(&"p.txt".to_owned()));
 }

@@ -119,6 +119,11 @@ fn file_cases(dir: &Folder) -> Vec<Case> {
     let crc = damaged.len() - 8;
     damaged[crc] ^= 1;
     cases.push(dir.read("a truncated `.gz`", &packed[..packed.len() - 9], &plain));
+    cases.push(dir.read(
+        "an archive that unpacks to 13 bytes where 12 are allowed",
+        &packed,
+        &ReadOptions::new().max_unpacked(12),
+    ));
     cases.push(dir.read("a `.gz` with a wrong checksum", &damaged, &plain));
     cases
 }

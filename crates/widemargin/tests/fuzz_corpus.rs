@@ -31,4 +31,7 @@ corpus! {
     range_file => readers::range_file;
     archive => readers::archive;
     any_file => readers::any_file;
+    parquet => readers::parquet;
+    label_file => readers::label_file;
+    weight_file => readers::weight_file;
 }

@@ -42,6 +42,20 @@ fn model_liblinear() {
 }
 
 #[test]
+fn model_structure() {
+    run_corpus("model_structure", models::model_structure);
+    // Single changes of every kind at every place of every model.
+    for model in 0..16 {
+        for part in 0..3 {
+            for place in 0..120 {
+                let operation = place % 6;
+                models::model_structure(&[model, part, place, operation, place / 6]);
+            }
+        }
+    }
+}
+
+#[test]
 #[ignore = "writes the seeds of the native loader from LIBSVM's models"]
 fn make_native_seeds() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/libsvm");

@@ -5,11 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use widemargin::data::read::{ReadOptions, read_dataset};
+use widemargin::data::read::{IndexBase, ReadOptions, read_dataset};
 use widemargin::machine::{
     LinearLoss, LinearOptions, LinearSolver, LinearSvc, LinearSvr, Machine, Model, Precision,
 };
-use widemargin::operation::out_of_core::{LEAST_MEMORY, OutOfCore, OutOfCoreMachine, train};
+use widemargin::operation::out_of_core::{
+    LEAST_MEMORY, OutOfCore, OutOfCoreMachine, convert, train,
+};
 use widemargin::solver::Status;
 use widemargin::{Context, Error};
 
@@ -237,4 +239,42 @@ fn mistakes_are_told() {
     fs::write(job.folder.join("chunk-000000.bin"), b"short").unwrap();
     let error = train(&machine, &job, &Context::new()).unwrap_err();
     assert!(error.to_string().contains("chunk"), "{error}");
+}
+
+#[test]
+fn chunks_serve_again_for_the_same_content_read_alike_and_only_then() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = folder.path().join("rows.txt");
+    let job = job(folder.path(), &text);
+    let context = Context::new();
+    let write = |content: &str| {
+        fs::write(&text, content).unwrap();
+        // As copies and archives do, the time says nothing about the content.
+        fs::File::open(&text).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+    };
+    let manifest = || fs::metadata(job.folder.join("chunks.json")).unwrap().modified().unwrap();
+    write("1 1:1 3:2\n-1 1:2\n");
+    let columns = |job: &OutOfCore| convert(job, false, &context).unwrap().columns();
+    assert_eq!(columns(&job), 3);
+    let made = manifest();
+    fs::File::open(&text).unwrap().set_modified(std::time::SystemTime::now()).unwrap();
+    assert_eq!(columns(&job), 3);
+    assert_eq!(manifest(), made, "the same content is not converted again");
+    write("1 1:1 7:2\n-1 1:2\n");
+    assert_eq!(columns(&job), 7, "other content of the same size and time");
+    let zero_based = OutOfCore { read: ReadOptions::new().index_base(IndexBase::Zero), ..job };
+    assert_eq!(columns(&zero_based), 8, "indices from 0");
+    fs::write(zero_based.folder.join("chunk-000009.bin"), b"of a larger table").unwrap();
+    write("1 1:1 2:2\n-1 1:2\n");
+    assert_eq!(columns(&zero_based), 3);
+    assert!(!zero_based.folder.join("chunk-000009.bin").exists());
+}
+
+#[test]
+fn a_line_that_memory_cannot_hold_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = folder.path().join("rows.txt");
+    fs::write(&text, format!("1 1:1\n2 1:{}\n", "0".repeat(LEAST_MEMORY / 4))).unwrap();
+    let error = convert(&job(folder.path(), &text), false, &Context::new()).unwrap_err();
+    assert!(error.to_string().contains("a line is longer than"), "{error}");
 }

@@ -69,7 +69,7 @@ proptest! {
     #[test]
     fn csv_text(data in data()) {
         let mut text = Vec::new();
-        write_csv(&mut text, &data).unwrap();
+        write_csv(&mut text, &data, b',').unwrap();
         let back = read_bytes(&text, &options(&data, Format::Csv)).unwrap().dataset;
         prop_assert_eq!(back.features(), data.features());
         prop_assert_eq!(back.labels(), data.labels());
@@ -108,7 +108,7 @@ fn files_are_recognised_when_they_come_back() {
     let data = Dataset::new(features, Labels::Int(vec![1, 0, 1])).unwrap();
     let path = |name: &str| folder.path().join(name);
     save_libsvm(path("a.txt"), &data, 1).unwrap();
-    save_csv(path("b.txt"), &data).unwrap();
+    save_csv(path("b.txt"), &data, b',').unwrap();
     save_npy(path("c.bin"), data.features()).unwrap();
     save_npy_labels(path("d.bin"), data.labels()).unwrap();
     let loaded = read(path("a.txt"), &ReadOptions::new()).unwrap();

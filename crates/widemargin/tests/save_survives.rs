@@ -95,6 +95,8 @@ fn killing_a_save_leaves_a_whole_model() {
         }
     }
     assert!(seen.iter().any(|&number| number > 0), "no child ever saved: {seen:?}");
+    model(7).save(&path).unwrap();
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "temporary files were left");
 }
 
 #[test]

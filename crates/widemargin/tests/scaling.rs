@@ -174,3 +174,28 @@ fn targets_come_back_from_their_scaled_images() {
     assert_eq!((target.scale(-1.0), target.scale(10.0)), (-1.0, 1.0));
     assert!((target.unscale(target.scale(3.5)) - 3.5).abs() < 1e-12);
 }
+
+#[test]
+fn a_few_values_far_apart_are_scaled_without_a_list_of_all_features() {
+    let wide = b"1 3:2 134217728:6\n2 3:4\n1 134217728:2\n";
+    let narrow = b"1 3:2 5:6\n2 3:4\n1 5:2\n";
+    let load = |text: &[u8]| {
+        let options = ReadOptions::new().layout(Layout::Sparse);
+        read_bytes(text, &options).unwrap().dataset.features().clone()
+    };
+    let values = |table: &Matrix| {
+        let mut all = Vec::new();
+        (0..table.rows()).for_each(|i| table.for_each_nonzero(i, |_, value| all.push((i, value))));
+        all
+    };
+    for (lower, upper) in [(0.0, 1.0), (-1.0, 1.0)] {
+        let of_wide = RangeScaling::fit(&load(wide), lower, upper).unwrap();
+        let of_narrow = RangeScaling::fit(&load(narrow), lower, upper).unwrap();
+        assert_eq!(of_wide.columns(), 1 << 27);
+        assert_eq!(of_wide.ranges()[0], of_narrow.ranges()[0]);
+        assert_eq!(of_wide.ranges()[1].1, of_narrow.ranges()[1].1);
+        let scaled = of_wide.transform(load(wide)).unwrap();
+        let expected = of_narrow.transform(load(narrow)).unwrap();
+        assert_eq!(values(&scaled), values(&expected), "{lower} to {upper}");
+    }
+}

@@ -8,6 +8,7 @@ use widemargin::data::read::{
     Column, Format, IndexBase, LabelColumn, Loaded, Missing, ReadOptions, read,
 };
 
+use super::linear::bytes;
 use crate::failure::CommandResult;
 
 /// Kinds of data file.
@@ -85,6 +86,10 @@ pub(crate) struct InputArguments {
     #[arg(long)]
     pub(crate) sparse: bool,
 
+    /// Refuse archives that unpack to more than this, such as 4GB [default: half of the free memory]
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub(crate) max_unpacked: Option<usize>,
+
     /// First feature index of LIBSVM text [default: 0 if it occurs, else 1]
     #[arg(long, value_name = "0|1", value_parser = index_base)]
     pub(crate) index_base: Option<IndexBase>,
@@ -160,6 +165,9 @@ impl InputArguments {
         }
         if let Some(base) = self.index_base {
             options = options.index_base(base);
+        }
+        if let Some(limit) = self.max_unpacked {
+            options = options.max_unpacked(limit as u64);
         }
         options
     }

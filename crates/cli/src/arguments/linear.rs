@@ -54,7 +54,7 @@ pub(crate) struct LinearArguments {
 }
 
 /// Reads a number of bytes with a unit.
-fn bytes(text: &str) -> Result<usize, String> {
+pub(super) fn bytes(text: &str) -> Result<usize, String> {
     let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let factor: usize = match text[number.len()..].to_ascii_uppercase().as_str() {
         "" | "B" => 1,

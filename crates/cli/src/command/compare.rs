@@ -11,6 +11,7 @@ use widemargin::operation::compare::{
 use widemargin::solver::Status;
 
 use crate::arguments::{InputArguments, ResourceArguments};
+use crate::data_file::{check_outputs, check_picture};
 use crate::failure::{CommandResult, Outcome};
 use crate::interrupt::Interrupt;
 use crate::picture::{self, Interval};
@@ -69,6 +70,11 @@ const BUDGET: Duration = Duration::from_secs(50);
 
 /// Compares, prints and draws.
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult {
+    check_picture(arguments.output.as_deref())?;
+    check_outputs(
+        &[("-o", arguments.output.as_deref())],
+        &[Some(&arguments.data), arguments.input.labels.as_deref()],
+    )?;
     let mut session = arguments.resources.session(interrupt)?;
     session.time_limit.get_or_insert(BUDGET);
     let data = session.read("reading", || Ok(arguments.input.read(&arguments.data)?.dataset))?;
@@ -91,7 +97,11 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     } else if !arguments.resources.quiet {
         terminal::print(&text(&result, spent, arguments.confidence))?;
     }
-    Ok(tell_status(&result))
+    Ok(match tell_status(&result) {
+        // Without --max-time the limit is part of the comparison.
+        Outcome::TimeLimit if arguments.resources.max_time.is_none() => Outcome::Done,
+        outcome => outcome,
+    })
 }
 
 fn interval(machine: &Compared) -> Interval {
@@ -187,5 +197,8 @@ fn tell_status(result: &Comparison) -> Outcome {
             result.folds, result.planned
         )),
     }
-    if result.status == Status::Interrupted { Outcome::Interrupted } else { Outcome::Done }
+    match result.status {
+        status @ (Status::Interrupted | Status::TimeLimit) => status.into(),
+        _ => Outcome::Done,
+    }
 }

@@ -14,6 +14,7 @@ use widemargin::operation::compress::{
 use widemargin::operation::cross_validate::Quality;
 
 use crate::arguments::{InputArguments, ResourceArguments};
+use crate::data_file::{check_outputs, check_picture};
 use crate::evaluation::Evaluation;
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -111,6 +112,11 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
 /// Compresses a model.
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult {
     let session = arguments.resources.session(interrupt)?;
+    check_picture(arguments.plot.as_deref())?;
+    check_outputs(
+        &[("-o", Some(&arguments.output)), ("--plot", arguments.plot.as_deref())],
+        &[Some(&arguments.model), arguments.data.as_deref(), arguments.input.labels.as_deref()],
+    )?;
     let (format, mut model) = match model_file::open(&arguments.model, &arguments.input)? {
         Content::Model(format, model) => (format, *model),
         Content::Data(_) => {

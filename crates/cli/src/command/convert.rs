@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use crate::arguments::{InputArguments, first_index};
-use crate::data_file::{OutputArguments, WrittenFormat};
+use crate::data_file::{OutputArguments, WrittenFormat, check_outputs, ending, is_other_format};
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::model_file::{self, Content, ModelFormatName};
@@ -18,6 +18,8 @@ enum AnyFormat {
     Libsvm,
     /// Data as comma-separated text with a header
     Csv,
+    /// Data as tab-separated text with a header
+    Tsv,
     /// Data as a NumPy array; labels go to --output-labels
     Npy,
     /// A model in widemargin's own format
@@ -46,8 +48,8 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "FILE", conflicts_with = "target")]
     output: Option<PathBuf>,
 
-    /// Its format [default: data by the name, .csv, .npy, else LIBSVM text; a native model becomes
-    /// LIBSVM's and the reverse]
+    /// Its format [default: data by the name, .csv, .tsv, .npy, else LIBSVM text; a model called .wm is
+    /// native, else a native model becomes LIBSVM's and the reverse]
     #[arg(long, value_enum, value_name = "FORMAT")]
     to: Option<AnyFormat>,
 
@@ -63,6 +65,10 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult {
     let target = arguments.target.as_ref().or(arguments.output.as_ref());
     let target = target.map_or(Path::new("-"), PathBuf::as_path);
+    check_outputs(
+        &[("OUTPUT", Some(target)), ("--output-labels", arguments.output_labels.as_deref())],
+        &[Some(&arguments.file), arguments.input.labels.as_deref()],
+    )?;
     match model_file::open(&arguments.file, &arguments.input)? {
         Content::Data(loaded) => {
             let output = OutputArguments {
@@ -74,7 +80,10 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
             interrupt.while_saving(|| output.save(&loaded.dataset, first))?;
         }
         Content::Model(format, model) => {
-            let format = arguments.to.map_or_else(|| Ok(format.other(&model)), model_format)?;
+            let format = match arguments.to {
+                Some(format) => model_format(format)?,
+                None => named_model_format(target)?.unwrap_or_else(|| format.other(&model)),
+            };
             interrupt.while_saving(|| model_file::save(&model, target, format))?;
         }
     }
@@ -85,10 +94,28 @@ fn data_format(format: AnyFormat) -> CommandResult<WrittenFormat> {
     match format {
         AnyFormat::Libsvm => Ok(WrittenFormat::Libsvm),
         AnyFormat::Csv => Ok(WrittenFormat::Csv),
+        AnyFormat::Tsv => Ok(WrittenFormat::Tsv),
         AnyFormat::Npy => Ok(WrittenFormat::Npy),
         AnyFormat::Native | AnyFormat::Liblinear => {
             Err(Failure::usage("--to native and liblinear are for models; this file is data"))
         }
+    }
+}
+
+/// The format of a model that its file's name tells, if any.
+fn named_model_format(path: &Path) -> CommandResult<Option<ModelFormatName>> {
+    match ending(path).as_deref() {
+        Some("wm") => Ok(Some(ModelFormatName::Native)),
+        Some("csv" | "tsv" | "tab" | "npy") => Err(Failure::usage(format!(
+            "{}: this is a name for data, and the input is a model; --to names a format of models",
+            path.display()
+        ))),
+        Some(other) if is_other_format(other) => Err(Failure::usage(format!(
+            "{}: models are written as .wm or as LIBSVM's or LIBLINEAR's text; --to names one of them \
+             for any file name",
+            path.display()
+        ))),
+        _ => Ok(None),
     }
 }
 
@@ -97,8 +124,8 @@ fn model_format(format: AnyFormat) -> CommandResult<ModelFormatName> {
         AnyFormat::Libsvm => Ok(ModelFormatName::Libsvm),
         AnyFormat::Native => Ok(ModelFormatName::Native),
         AnyFormat::Liblinear => Ok(ModelFormatName::Liblinear),
-        AnyFormat::Csv | AnyFormat::Npy => {
-            Err(Failure::usage("--to csv and --to npy are for data; this file is a model"))
+        AnyFormat::Csv | AnyFormat::Tsv | AnyFormat::Npy => {
+            Err(Failure::usage("--to csv, tsv and npy are for data; this file is a model"))
         }
     }
 }

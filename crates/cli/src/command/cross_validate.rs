@@ -5,12 +5,14 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
+use widemargin::data::read::read_weights;
 use widemargin::data::write::write_atomically;
 use widemargin::operation::cross_validate::{CrossValidation, FoldResult, Quality, cross_validate};
 use widemargin::operation::folds::Folds;
 use widemargin::solver::Status;
 
 use crate::arguments::{InputArguments, MachineArguments, ResourceArguments, ScaleArguments};
+use crate::data_file::check_outputs;
 use crate::evaluation::{quality_json, quality_text};
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -18,7 +20,6 @@ use crate::model_file;
 use crate::table::{duration, grid};
 use crate::terminal;
 use crate::usage::{Spent, Stopwatch};
-use crate::weights::read_weights;
 
 /// Estimate how good a machine is by k-fold cross-validation
 #[derive(Args, Debug)]
@@ -73,6 +74,14 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     if arguments.machine.probability.is_some() {
         return Err(Failure::usage("--probability goes with train, not with cross-validate"));
     }
+    check_outputs(
+        &[("-o", arguments.output.as_deref())],
+        &[
+            Some(&arguments.data),
+            arguments.input.labels.as_deref(),
+            arguments.sample_weights.as_deref(),
+        ],
+    )?;
     let session = arguments.resources.session(interrupt)?;
     let data = session.read("reading", || {
         let loaded = arguments.input.read(&arguments.data)?;
@@ -109,7 +118,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
 fn write_answers(out: &mut dyn Write, result: &CrossValidation) -> std::io::Result<()> {
     (0..result.answers.len())
         .filter_map(|i| result.answers.get(i))
-        .try_for_each(|label| writeln!(out, "{label}"))
+        .try_for_each(|label| writeln!(out, "{}", terminal::one_line(&label.to_string())))
 }
 
 /// One number that says how good a fold was.
@@ -181,5 +190,5 @@ fn tell_status(result: &CrossValidation) -> Outcome {
         }
         status => terminal::warn(&format!("{status} in at least one fold")),
     }
-    if result.status == Status::Interrupted { Outcome::Interrupted } else { Outcome::NotConverged }
+    result.status.into()
 }

@@ -23,7 +23,7 @@ use crate::interrupt::Interrupt;
 const EXAMPLES: &str = "\
 Examples:
   widemargin train heart.csv --c 10 --scale standard -o heart.wm
-  widemargin predict new.csv --model heart.wm -o answers.txt
+  widemargin predict new.csv --model heart.wm -o predictions.txt
   widemargin cross-validate heart.csv --kernel poly --degree 2 --folds 10
   widemargin tune heart.csv --scale standard --picture heat.svg -o heart.wm
   widemargin compare heart.csv -o heart.svg
@@ -36,6 +36,7 @@ Exit codes:
   1    the data, a file or the model is at fault
   2    the command line is at fault
   3    a model was written, but its tolerance was not reached
+  124  stopped by --max-time (what was reached is kept, such as train's best model so far)
   130  stopped by Ctrl-C (train: the best model so far was written)
 
 LIBSVM's own command lines work too: 'widemargin svm-train -c 10 -g 0.1 heart', or this binary

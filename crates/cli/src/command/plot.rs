@@ -10,6 +10,7 @@ use widemargin::machine::{Model, Scheme};
 use widemargin::operation::metrics::{Confusion, RocCurve};
 
 use crate::arguments::{InputArguments, ResourceArguments};
+use crate::data_file::{check_outputs, check_picture};
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::model_file;
@@ -86,6 +87,11 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         Picture::Regions(regions) => &regions.common,
         Picture::Confusion(common) | Picture::Roc(common) => common,
     };
+    check_picture(Some(&common.output))?;
+    check_outputs(
+        &[("-o", Some(&common.output))],
+        &[Some(&common.data), Some(&common.model), common.input.labels.as_deref()],
+    )?;
     let session = common.resources.session(interrupt)?;
     let mut model = Model::load(&common.model)?;
     let data = session

@@ -1,16 +1,18 @@
-//! `predict`: a model's answers for the rows of a data file.
+//! `predict`: a model's predictions for the rows of a data file.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use clap::Args;
-use widemargin::Context;
 use widemargin::data::read::source::is_standard_stream;
 use widemargin::data::write::write_atomically;
 use widemargin::data::{Dataset, Dense, Labels};
-use widemargin::machine::{Model, Scheme};
+use widemargin::machine::{Model, Predictor, Scheme};
+use widemargin::{Context, Error};
 
 use crate::arguments::{InputArguments, ResourceArguments};
+use crate::data_file::check_outputs;
 use crate::evaluation::Evaluation;
 use crate::failure::{CommandResult, Outcome};
 use crate::interrupt::Interrupt;
@@ -23,12 +25,13 @@ use crate::usage::Stopwatch;
 #[command(after_help = "\
 Examples:
   widemargin predict new.csv --model heart.wm
-  widemargin predict new.csv --model heart.wm --probability -o answers.txt
+  widemargin predict new.csv --model heart.wm --probability -o predictions.txt
   widemargin predict new.txt --model a9a.model --json        # LIBSVM's model files work too
   cut -d, -f1-13 new.csv | widemargin predict - --model heart.wm --label-column none
 
-Answers go to standard output, or to -o FILE; then standard output has how good they are, if the
-data has labels.")]
+Predictions go to standard output, or to -o FILE; then standard output has how good they are, if the
+data has labels. A line break, tab or other control character in a label is written as \\n, \\t or
+\\u001b, so that every row has one line.")]
 pub(crate) struct Arguments {
     /// Data file; '-': standard input
     data: PathBuf,
@@ -37,20 +40,20 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "FILE")]
     model: PathBuf,
 
-    /// Where to write the answers, one a line [default: standard output]
+    /// Where to write the predictions, one a line [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// Write the probability of every class after the answer (the model must be trained with
+    /// Write the probability of every class after the prediction (the model must be trained with
     /// --probability)
     #[arg(short, long)]
     probability: bool,
 
-    /// Write the value of every decision function after the answer
+    /// Write the value of every decision function after the prediction
     #[arg(short, long, conflicts_with = "probability")]
     decision_values: bool,
 
-    /// Print how it went as JSON on standard output; the answers are then only written to -o FILE
+    /// Print how it went as JSON on standard output; the predictions are then only written to -o FILE
     #[arg(long)]
     json: bool,
 
@@ -60,22 +63,26 @@ pub(crate) struct Arguments {
     resources: ResourceArguments,
 }
 
-/// Answers, written line by line.
+/// Predicts and writes, a line per row.
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult {
     let session = arguments.resources.session(interrupt)?;
+    check_outputs(
+        &[("-o", arguments.output.as_deref())],
+        &[Some(&arguments.data), Some(&arguments.model), arguments.input.labels.as_deref()],
+    )?;
     let mut model = Model::load(&arguments.model)?;
     let input = &arguments.input;
     let data =
         session.read("reading", || model_file::read_for(&mut model, input, &arguments.data))?;
     let watch = Stopwatch::start();
-    let answers =
-        session.ask("predicting", |context| answers(arguments, &model, &data, context))?;
+    let predictions =
+        session.ask("predicting", |context| predict(arguments, &model, &data, context))?;
     let spent = watch.stop();
-    let evaluation = Evaluation::new(&model, data.labels(), &answers.labels, spent)?;
+    let evaluation = Evaluation::new(&model, data.labels(), &predictions.labels, spent)?;
     let to_stdout = arguments.output.as_deref().is_none_or(is_standard_stream);
     if !arguments.json || !to_stdout {
         let path = arguments.output.as_deref().unwrap_or(Path::new("-"));
-        session.save(|| write_atomically(path, |out| answers.write(out)))?;
+        session.save(|| write_atomically(path, |out| predictions.write(out)))?;
     }
     if arguments.json {
         terminal::print_json(&evaluation.json())?;
@@ -88,28 +95,63 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
 }
 
 /// What a model says about rows.
-struct Answers {
+struct Predictions {
     labels: Labels,
-    /// Names and numbers to write after every answer.
+    /// Names and numbers to write after every label.
     numbers: Option<(Vec<String>, Dense<f64>)>,
 }
 
-fn answers(
+fn predict(
     arguments: &Arguments,
     model: &Model,
     data: &Dataset,
     context: &Context,
-) -> widemargin::Result<Answers> {
+) -> widemargin::Result<Predictions> {
     let predictor = model.predictor(context)?;
-    let values = predictor.decision_values(data.features())?;
+    let values = decision_values(&predictor, data, context)?;
     if arguments.probability {
         let probabilities = predictor.probabilities_of(&values)?;
         let labels = predictor.most_probable(&probabilities);
-        return Ok(Answers { labels, numbers: Some((class_names(model), probabilities)) });
+        return Ok(Predictions { labels, numbers: Some((class_names(model), probabilities)) });
     }
     let labels = predictor.answers(&values);
     let numbers = arguments.decision_values.then(|| (function_names(model), values));
-    Ok(Answers { labels, numbers })
+    Ok(Predictions { labels, numbers })
+}
+
+/// Rows predicted before the clock is looked at for the first time.
+const FIRST_ROWS: usize = 256;
+
+/// Time between two looks at the clock.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// The decision values of all rows, computed in runs of rows between which the time limit is looked at.
+fn decision_values(
+    predictor: &Predictor<'_>,
+    data: &Dataset,
+    context: &Context,
+) -> widemargin::Result<Dense<f64>> {
+    let features = data.features();
+    if context.time_left().is_none() || features.rows() <= FIRST_ROWS {
+        return predictor.decision_values(features);
+    }
+    features.validate()?;
+    let mut values = Vec::new();
+    let (mut start, mut count) = (0, FIRST_ROWS);
+    while start < features.rows() {
+        if context.stop_request().is_some() {
+            return Err(Error::Interrupted);
+        }
+        let begun = Instant::now();
+        let end = features.rows().min(start + count);
+        let rows: Vec<usize> = (start..end).collect();
+        values.extend_from_slice(predictor.decision_values_of(features, &rows)?.values());
+        if begun.elapsed() < PATIENCE {
+            count *= 2;
+        }
+        start = end;
+    }
+    Dense::new(features.rows(), values.len() / features.rows(), values)
 }
 
 fn class_names(model: &Model) -> Vec<String> {
@@ -143,15 +185,16 @@ fn function_names(model: &Model) -> Vec<String> {
     }
 }
 
-impl Answers {
-    /// One answer a line; numbers follow after tabs, under a line that names them.
+impl Predictions {
+    /// One prediction a line; numbers follow after tabs, under a line that names them.
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         if let Some((names, _)) = &self.numbers {
+            let names: Vec<_> = names.iter().map(|name| terminal::one_line(name)).collect();
             writeln!(out, "answer\t{}", names.join("\t"))?;
         }
         for i in 0..self.labels.len() {
             if let Some(label) = self.labels.get(i) {
-                write!(out, "{label}")?;
+                write!(out, "{}", terminal::one_line(&label.to_string()))?;
             }
             if let Some((_, numbers)) = &self.numbers {
                 for number in numbers.row(i) {

@@ -9,7 +9,7 @@ use widemargin::data::scaling::{RangeScaling, Scaler};
 use widemargin::data::write::write_atomically;
 
 use crate::arguments::{InputArguments, Scaling, first_index, scaling};
-use crate::data_file::OutputArguments;
+use crate::data_file::{OutputArguments, check_outputs};
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
 
@@ -47,7 +47,16 @@ pub(crate) struct Arguments {
 
 /// Scales a file.
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult {
-    arguments.output.check()?;
+    let output = &arguments.output;
+    output.check()?;
+    check_outputs(
+        &[
+            ("-o", Some(&output.output)),
+            ("--output-labels", output.output_labels.as_deref()),
+            ("--save", arguments.save.as_deref()),
+        ],
+        &[Some(&arguments.data), arguments.input.labels.as_deref(), arguments.load.as_deref()],
+    )?;
     let loaded = arguments.input.read(&arguments.data)?;
     let data = loaded.dataset;
     let scaler = match &arguments.load {
@@ -71,7 +80,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         if let Some(path) = &arguments.save {
             save(&scaler, path)?;
         }
-        arguments.output.save(&scaled, first_index(loaded.index_base))
+        output.save(&scaled, first_index(loaded.index_base))
     })?;
     Ok(Outcome::Done)
 }

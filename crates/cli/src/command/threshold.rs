@@ -10,6 +10,7 @@ use widemargin::operation::threshold::{ErrorLimit, move_threshold};
 
 use super::compress::share;
 use crate::arguments::{InputArguments, ResourceArguments};
+use crate::data_file::check_outputs;
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::model_file;
@@ -62,6 +63,10 @@ pub(crate) struct Arguments {
 /// Moves the boundary.
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult {
     let session = arguments.resources.session(interrupt)?;
+    check_outputs(
+        &[("-o", Some(&arguments.output))],
+        &[Some(&arguments.model), Some(&arguments.data), arguments.input.labels.as_deref()],
+    )?;
     let mut model = Model::load(&arguments.model)?;
     let data = session
         .read("reading", || model_file::read_for(&mut model, &arguments.input, &arguments.data))?;

@@ -7,6 +7,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use widemargin::Error;
 use widemargin::data::Dataset;
+use widemargin::data::read::read_weights;
 use widemargin::data::read::source::is_standard_stream;
 use widemargin::machine::{CalibrationMethod, Epochs, MachineKind, Model, Preparation};
 use widemargin::operation::calibrate::calibrate;
@@ -14,6 +15,7 @@ use widemargin::solver::Status;
 
 use super::{from_disk, inspect, stream};
 use crate::arguments::{InputArguments, MachineArguments, ResourceArguments, ScaleArguments};
+use crate::data_file::check_outputs;
 use crate::evaluation::Evaluation;
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -22,7 +24,6 @@ use crate::session::Session;
 use crate::table::{Summary, bytes, count, duration};
 use crate::terminal;
 use crate::usage::{Spent, Stopwatch, peak_memory_bytes};
-use crate::weights::read_weights;
 
 /// Train a machine on a data file
 #[derive(Args, Debug)]
@@ -86,6 +87,18 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     let session = arguments.resources.session(interrupt)?;
     let target = model_file::target(arguments.model.as_deref(), &arguments.data)?;
     model_file::check_writable(&target)?;
+    // Only --memory reads folders. A model that is resumed may be replaced by what it becomes.
+    let reads_data = arguments.machine.linear.memory.is_some() || !arguments.data.is_dir();
+    check_outputs(
+        &[("-o", Some(&target))],
+        &[
+            reads_data.then_some(&arguments.data),
+            arguments.input.labels.as_deref(),
+            arguments.sample_weights.as_deref(),
+            arguments.test.as_deref(),
+            arguments.test_labels.as_deref(),
+        ],
+    )?;
     check(arguments)?;
     let method: Option<CalibrationMethod> = arguments.machine.probability.map(Into::into);
     let (model, shape, spent) = match (stream::machine(arguments), arguments.machine.linear.memory)
@@ -215,7 +228,7 @@ fn tell_status(model: &Model, target: &Path) -> Outcome {
         "{status}: the optimality conditions hold only to {violation:.1e}; \
          the best model so far is in {target}"
     ));
-    if status == Status::Interrupted { Outcome::Interrupted } else { Outcome::NotConverged }
+    status.into()
 }
 
 fn test(
@@ -228,7 +241,7 @@ fn test(
     let data = session.read("reading", || model_file::read_for(&mut model, &input, path))?;
     let watch = Stopwatch::start();
     let answers =
-        session.run("testing", |context| model.predictor(context)?.predict(data.features()))?;
+        session.ask("testing", |context| model.predictor(context)?.predict(data.features()))?;
     Evaluation::new(&model, data.labels(), &answers, watch.stop())
 }
 

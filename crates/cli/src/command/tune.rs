@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use serde_json::{Value as Json, json};
 use widemargin::data::Dataset;
+use widemargin::data::read::read_weights;
 use widemargin::data::write::write_atomically;
 use widemargin::machine::{Machine, MachineKind, Preparation, Scaled};
 use widemargin::operation::folds::Folds;
@@ -13,12 +14,12 @@ use widemargin::operation::tune::{
     Axis, Criterion, Found, Judge, Metric, Plan, Point, Reuse, Space, Strategy, Trial, Value,
     repeated, search,
 };
-use widemargin::solver::Status;
 
 use crate::arguments::value::{value, whole};
 use crate::arguments::{
     ClassicArguments, InputArguments, MachineArguments, ResourceArguments, ScaleArguments, Scaling,
 };
+use crate::data_file::{check_outputs, check_picture};
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::model_file::{self, ModelFormatName};
@@ -26,7 +27,6 @@ use crate::picture::{Heat, heat};
 use crate::table::{Summary, duration, grid};
 use crate::terminal;
 use crate::usage::{Spent, Stopwatch};
-use crate::weights::read_weights;
 
 /// Values of C that are tried unless told otherwise.
 const USUAL_C: (f64, f64, usize) = (0.031_25, 32_768.0, 11);
@@ -173,6 +173,20 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     if let Some(target) = &arguments.model {
         model_file::check_writable(target)?;
     }
+    check_picture(arguments.picture.as_deref())?;
+    check_outputs(
+        &[
+            ("-o", arguments.model.as_deref()),
+            ("--table", arguments.table.as_deref()),
+            ("--picture", arguments.picture.as_deref()),
+            ("--journal", arguments.journal.as_deref()),
+        ],
+        &[
+            Some(&arguments.data),
+            arguments.input.labels.as_deref(),
+            arguments.sample_weights.as_deref(),
+        ],
+    )?;
     let (data, preparation) = session.read("reading", || {
         let loaded = arguments.input.read(&arguments.data)?;
         let preparation = Preparation::of_file(&loaded);
@@ -513,10 +527,7 @@ fn tell_status(found: &Found) -> Outcome {
             let done = found.trials.iter().filter(|trial| trial.mean().is_some()).count();
             let all = found.trials.len();
             terminal::warn(&format!("{status}: {done} of {all} points were finished"));
-            match status {
-                Status::Interrupted => Outcome::Interrupted,
-                _ => Outcome::NotConverged,
-            }
+            status.into()
         }
     }
 }

@@ -9,6 +9,7 @@ use widemargin::data::write::{general, write_atomically};
 use widemargin::machine::{MachineKind, Model};
 use widemargin::operation::metrics::{Confusion, RegressionErrors};
 
+use crate::data_file::check_outputs;
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::libsvm::{Words, read_data, session, switch, unknown, write_answers};
@@ -37,6 +38,10 @@ pub(crate) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
     let [data_path, model_path, output] = words.files() else {
         return Err(Failure::usage("expected a test file, a model file and an output file"));
     };
+    check_outputs(
+        &[("output_file", Some(Path::new(output)))],
+        &[Some(Path::new(data_path)), Some(Path::new(model_path))],
+    )?;
     let session = session(interrupt)?;
     let mut model = Model::load(model_path)?;
     if probability && model.kind != MachineKind::Logistic {

@@ -10,6 +10,7 @@ use widemargin::machine::{Bias, LinearOptions, MachineKind, Precision, Preparati
 use widemargin::operation::penalty_search::{PenaltySearch, search_classifier, search_regressor};
 
 use super::solver::{Settings, Solver};
+use crate::data_file::check_outputs;
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::libsvm::{
@@ -163,6 +164,7 @@ pub(crate) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
         [data, model, ..] => (Path::new(data), PathBuf::from(model)),
         [] => return Err(Failure::usage("a training file is missing")),
     };
+    check_outputs(&[("model_file", Some(&model_path))], &[Some(data_path)])?;
     let session = session(interrupt)?;
     let precision = match options.precision() {
         Precision::F32 => read::Precision::F32,

@@ -12,6 +12,7 @@ use widemargin::operation::metrics::{Confusion, RegressionErrors};
 
 use super::options::{Words, switch, unknown};
 use super::{read_data, session};
+use crate::data_file::check_outputs;
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::model_file;
@@ -39,6 +40,10 @@ pub(super) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
     let [data_path, model_path, output] = words.files() else {
         return Err(Failure::usage("expected a test file, a model file and an output file"));
     };
+    check_outputs(
+        &[("output_file", Some(Path::new(output)))],
+        &[Some(Path::new(data_path)), Some(Path::new(model_path))],
+    )?;
     let session = session(interrupt)?;
     let mut model = Model::load(model_path)?;
     let data = session.read("reading", || {
@@ -111,7 +116,7 @@ pub(crate) fn write(
     for i in 0..labels.len() {
         match labels.get(i) {
             Some(Label::Real(value)) => write!(out, "{}", general(value, 17))?,
-            Some(label) => write!(out, "{label}")?,
+            Some(label) => write!(out, "{}", terminal::one_line(&label.to_string()))?,
             None => {}
         }
         if let Some(shares) = shares {

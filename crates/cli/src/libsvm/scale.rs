@@ -9,6 +9,7 @@ use widemargin::data::scaling::{RangeScaling, Scaler};
 use widemargin::data::write::{write_atomically, write_svm_scale};
 
 use super::options::{Words, unknown};
+use crate::data_file::check_outputs;
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::terminal;
@@ -62,6 +63,7 @@ fn read_options(arguments: &[OsString]) -> CommandResult<(Options<'_>, &Path)> {
 /// Scales a file to standard output.
 pub(super) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResult {
     let (options, path) = read_options(arguments)?;
+    check_outputs(&[("-s", options.save)], &[Some(path), options.restore])?;
     let read_options = ReadOptions::new().format(Format::Libsvm);
     let loaded = read(path, &read_options)?;
     let data = loaded.dataset;

@@ -21,6 +21,7 @@ use widemargin::{Context, Event, SolvedFunction};
 
 use super::options::{Words, switch, unknown};
 use super::{read_data, threads};
+use crate::data_file::check_outputs;
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::model_file;
@@ -219,6 +220,7 @@ pub(super) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
         [data, model, ..] => (Path::new(data), PathBuf::from(model)),
         [] => return Err(Failure::usage("a training file is missing")),
     };
+    check_outputs(&[("model_file", Some(&model_path))], &[Some(data_path)])?;
     let session = Session {
         context: Context::new()
             .with_threads(threads())?

@@ -6,6 +6,7 @@ mod dataset;
 mod dense;
 mod labels;
 mod matrix;
+pub(crate) mod memory;
 pub(crate) mod pieces;
 pub mod read;
 pub mod scaling;

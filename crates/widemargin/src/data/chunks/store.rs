@@ -3,7 +3,6 @@
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
@@ -14,40 +13,59 @@ use crate::data::{Csr, Dataset, Layout, Matrix};
 use crate::error::{Error, Result};
 
 /// Version of the layout of the folder.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 const MANIFEST: &str = "chunks.json";
 
-/// A file the rows came from, as it was then.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The content of a file the rows came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
-    /// Its path.
-    pub path: PathBuf,
     /// Its size in bytes.
     pub bytes: u64,
-    /// When it was changed last, in nanoseconds since 1970.
-    pub changed: u64,
+    /// CRC-32 of them.
+    pub checksum: u32,
 }
 
 impl Source {
-    /// The file at `path` as it is now.
+    /// The file at `path`, which is read whole.
     ///
     /// # Errors
-    /// [`Error::Io`] when it is not there.
+    /// [`Error::Io`] when it cannot be read.
     pub fn of(path: &Path) -> Result<Self> {
-        let metadata = fs::metadata(path).map_err(|source| Error::io(path, source))?;
-        let changed = metadata.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-        let path = fs::canonicalize(path).map_err(|source| Error::io(path, source))?;
-        let changed = changed.map_or(0, |age| u64::try_from(age.as_nanos()).unwrap_or(u64::MAX));
-        Ok(Self { path, bytes: metadata.len(), changed })
+        let fail = |source| Error::io(path, source);
+        let mut file = fs::File::open(path).map_err(fail)?;
+        let mut checksum = crc32fast::Hasher::new();
+        let mut buffer = vec![0; 1 << 20];
+        let mut bytes = 0;
+        loop {
+            match file.read(&mut buffer) {
+                Ok(0) => return Ok(Self { bytes, checksum: checksum.finalize() }),
+                Ok(count) => {
+                    checksum.update(&buffer[..count]);
+                    bytes += count as u64;
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(fail(error)),
+            }
+        }
     }
+}
+
+/// What the chunks were made from, and how: the same origin gives the same chunks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Origin {
+    /// The files, in order.
+    pub sources: Vec<Source>,
+    /// How their text was read.
+    pub reading: String,
+    /// Whether values are stored in single precision.
+    pub single: bool,
 }
 
 /// What the manifest says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Manifest {
     version: u32,
-    sources: Vec<Source>,
-    single: bool,
+    origin: Origin,
     columns: usize,
     index_base: Option<IndexBase>,
     /// Rows and stored values of every chunk.
@@ -62,11 +80,11 @@ pub struct ChunkStore {
 }
 
 impl ChunkStore {
-    /// The table in `folder`, if there is one of exactly these sources.
+    /// The table in `folder`, if there is one of exactly this origin.
     ///
     /// # Errors
     /// [`Error::Io`] when the manifest is there but cannot be read.
-    pub fn open(folder: &Path, sources: &[Source], single: bool) -> Result<Option<Self>> {
+    pub fn open(folder: &Path, origin: &Origin) -> Result<Option<Self>> {
         let path = folder.join(MANIFEST);
         let text = match fs::read(&path) {
             Ok(text) => text,
@@ -74,8 +92,7 @@ impl ChunkStore {
             Err(error) => return Err(Error::io(path, error)),
         };
         let Ok(manifest) = serde_json::from_slice::<Manifest>(&text) else { return Ok(None) };
-        let same =
-            manifest.version == VERSION && manifest.sources == sources && manifest.single == single;
+        let same = manifest.version == VERSION && manifest.origin == *origin;
         Ok(same.then(|| Self { folder: folder.to_owned(), manifest }))
     }
 
@@ -168,6 +185,14 @@ fn chunk_path(folder: &Path, index: usize) -> PathBuf {
     folder.join(format!("chunk-{index:06}.bin"))
 }
 
+/// Removes a file that may not be there.
+fn remove(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(path, error)),
+        _ => Ok(()),
+    }
+}
+
 /// Writes a chunked table, batch by batch.
 pub struct ChunkWriter {
     folder: PathBuf,
@@ -175,27 +200,24 @@ pub struct ChunkWriter {
 }
 
 impl ChunkWriter {
-    /// Begins a table in `folder`, which is made if need be; one that is there is given up.
+    /// Begins a table in `folder`, which is made if need be; one that is there is removed.
     ///
     /// # Errors
     /// [`Error::Io`] when the disk refuses.
-    pub fn new(folder: &Path, sources: Vec<Source>, single: bool) -> Result<Self> {
+    pub fn new(folder: &Path, origin: Origin) -> Result<Self> {
         fs::create_dir_all(folder).map_err(|source| Error::io(folder, source))?;
-        let old = folder.join(MANIFEST);
-        match fs::remove_file(&old) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(Error::io(old, error));
+        remove(&folder.join(MANIFEST))?;
+        // Those of a larger table would stay on the disk for ever.
+        for entry in fs::read_dir(folder).map_err(|source| Error::io(folder, source))?.flatten() {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            let number = name.strip_prefix("chunk-").and_then(|name| name.strip_suffix(".bin"));
+            if number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit())) {
+                remove(&entry.path())?;
             }
-            _ => {}
         }
-        let manifest = Manifest {
-            version: VERSION,
-            sources,
-            single,
-            columns: 0,
-            index_base: None,
-            chunks: Vec::new(),
-        };
+        let manifest =
+            Manifest { version: VERSION, origin, columns: 0, index_base: None, chunks: Vec::new() };
         Ok(Self { folder: folder.to_owned(), manifest })
     }
 
@@ -217,7 +239,7 @@ impl ChunkWriter {
         self.manifest.columns = self.manifest.columns.max(table.columns());
         self.manifest.index_base = self.manifest.index_base.or(base);
         self.manifest.chunks.push((table.rows(), table.nonzeros()));
-        let chunk = Chunk { rows: Rows::new(table, self.manifest.single), labels };
+        let chunk = Chunk { rows: Rows::new(table, self.manifest.origin.single), labels };
         let path = chunk_path(&self.folder, self.manifest.chunks.len() - 1);
         fs::write(&path, chunk.encode()).map_err(|source| Error::io(path, source))
     }

@@ -9,12 +9,16 @@ use crate::data::{Label, Labels};
 use crate::error::{Error, Result};
 
 /// Reads IDX or NPY labels, or text with one label per line.
-pub(super) fn read(path: &Path) -> Result<Labels> {
-    let bytes = source::read_all(path)?;
-    let labels = match detect::format(&bytes, path) {
-        Format::Idx => idx::labels(&bytes, path)?,
-        Format::Npy => npy::labels(&bytes, path)?,
-        _ => text(&bytes, path)?,
+pub(super) fn read(path: &Path, max_unpacked: Option<u64>) -> Result<Labels> {
+    parse(&source::read_all_within(path, max_unpacked)?, path)
+}
+
+/// Reads the content of a file of labels that came from `path`.
+pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<Labels> {
+    let labels = match detect::format(bytes, path) {
+        Format::Idx => idx::labels(bytes, path)?,
+        Format::Npy => npy::labels(bytes, path)?,
+        _ => text(bytes, path)?,
     };
     if labels.is_empty() {
         let message = "expected at least one label, found none".into();

@@ -21,6 +21,7 @@ pub(crate) mod place;
 mod scaled;
 pub mod source;
 mod table;
+mod weights;
 
 use std::path::{Path, PathBuf};
 
@@ -29,6 +30,7 @@ pub use options::{
     UnknownCategory,
 };
 pub use table::TableEncoding;
+pub use weights::{parse_weights, read_weights};
 
 use crate::data::{Dataset, Labels, Matrix};
 use crate::error::{Error, Result};
@@ -61,7 +63,7 @@ pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Loaded> {
         let loaded = Loaded::text(text);
         return with_companion(loaded, path, options);
     }
-    let bytes = source::read_all(path)?;
+    let bytes = source::read_all_within(path, options.max_unpacked)?;
     read_named(&bytes, path, options)
 }
 
@@ -78,7 +80,7 @@ pub fn read_dataset(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Dat
 /// # Errors
 /// As [`read`].
 pub fn read_bytes(bytes: &[u8], options: &ReadOptions) -> Result<Loaded> {
-    read_named(bytes, Path::new("-"), options)
+    read_named(source::without_byte_order_mark(bytes), Path::new("-"), options)
 }
 
 fn read_named(bytes: &[u8], path: &Path, options: &ReadOptions) -> Result<Loaded> {
@@ -108,10 +110,18 @@ fn read_named(bytes: &[u8], path: &Path, options: &ReadOptions) -> Result<Loaded
     with_companion(loaded, path, options)
 }
 
+/// Reads uncompressed bytes as a file of labels: IDX, NPY, or text with one label per line.
+///
+/// # Errors
+/// [`Error::Format`] or [`Error::Parse`] (with line and column) when they are damaged.
+pub fn read_label_bytes(bytes: &[u8]) -> Result<Labels> {
+    companion::parse(source::without_byte_order_mark(bytes), Path::new("-"))
+}
+
 /// A table with the labels of a file beside it, if there is one.
 fn with_companion(mut loaded: Loaded, path: &Path, options: &ReadOptions) -> Result<Loaded> {
     if let Some(labels_path) = labels_path(loaded.format, path, options) {
-        let labels = companion::read(&labels_path)?;
+        let labels = companion::read(&labels_path, options.max_unpacked)?;
         let (rows, found) = (loaded.dataset.rows(), labels.len());
         if found != rows {
             let table = path.display();

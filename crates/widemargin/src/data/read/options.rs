@@ -123,6 +123,7 @@ pub struct ReadOptions {
     pub(super) index_base: IndexBase,
     pub(super) columns: Option<usize>,
     pub(super) max_columns: usize,
+    pub(super) max_unpacked: Option<u64>,
     pub(super) allow_non_finite: bool,
     pub(super) label_column: LabelColumn,
     pub(super) labels_path: Option<PathBuf>,
@@ -144,6 +145,7 @@ impl Default for ReadOptions {
             index_base: IndexBase::Auto,
             columns: None,
             max_columns: DEFAULT_MAX_COLUMNS,
+            max_unpacked: None,
             allow_non_finite: false,
             label_column: LabelColumn::Auto,
             labels_path: None,
@@ -198,6 +200,13 @@ impl ReadOptions {
     /// Refuses files with more columns than this ([`DEFAULT_MAX_COLUMNS`] unless called).
     pub fn max_columns(mut self, limit: usize) -> Self {
         self.max_columns = limit;
+        self
+    }
+
+    /// Refuses archives that unpack to more bytes than this
+    /// ([`default_max_unpacked`](super::source::default_max_unpacked) unless called).
+    pub fn max_unpacked(mut self, bytes: u64) -> Self {
+        self.max_unpacked = Some(bytes);
         self
     }
 

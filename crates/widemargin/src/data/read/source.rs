@@ -2,8 +2,9 @@
 //!
 //! Compression is recognised by the first bytes, never by the name: gzip (also of several members),
 //! xz, Zstandard (also of several frames) and bzip2.
-//! A damaged or truncated archive is an [`Error::Format`] that names the file, and memory grows with
-//! the bytes that actually come out, not with what a header promises.
+//! A damaged or truncated archive is an [`Error::Format`] that names the file; memory grows with the
+//! bytes that actually come out, not with what a header promises, and not beyond a limit.
+//! A UTF-8 byte order mark in front of text is dropped.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
@@ -12,7 +13,11 @@ use std::path::Path;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
+use crate::data::memory;
 use crate::error::{Error, Result};
+
+/// What some editors put in front of UTF-8 text; no binary format that is read begins with it.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Largest dictionary an xz stream may ask for, in KiB (`xz -9` uses 64 MiB).
 const XZ_MEMORY_KIB: u32 = 1 << 20;
@@ -64,28 +69,61 @@ pub fn is_standard_stream(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
+/// `bytes` without a UTF-8 byte order mark in front.
+pub fn without_byte_order_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes)
+}
+
+/// Bytes an archive may unpack to unless told otherwise: half of the memory there is, because a text
+/// and the table read from it are in memory together.
+pub fn default_max_unpacked() -> u64 {
+    memory::available() / 2
+}
+
 /// Opens `path` (`-`: standard input) as a stream of uncompressed bytes.
 ///
 /// # Errors
 /// [`Error::Io`] when the file cannot be opened or its first bytes cannot be read.
 pub fn open(path: &Path) -> Result<Box<dyn Read>> {
-    let mut raw: Box<dyn Read> = if is_standard_stream(path) {
+    let fail = |source| Error::io(path, source);
+    let raw: Box<dyn Read> = if is_standard_stream(path) {
         Box::new(io::stdin())
     } else {
-        Box::new(File::open(path).map_err(|e| Error::io(path, e))?)
+        Box::new(File::open(path).map_err(fail)?)
     };
-    let mut start = [0; Compression::SIGNATURE];
-    let filled = fill(&mut raw, &mut start).map_err(|e| Error::io(path, e))?;
-    let whole = Cursor::new(start[..filled].to_vec()).chain(raw);
+    let (start, whole) = peek::<{ Compression::SIGNATURE }>(raw).map_err(fail)?;
     let buffered = BufReader::with_capacity(1 << 16, whole);
-    Ok(decoder(Compression::detect(&start[..filled]), buffered))
+    let plain = decoder(Compression::detect(&start), buffered);
+    let (start, mut whole) = peek::<{ BYTE_ORDER_MARK.len() }>(plain).map_err(fail)?;
+    if start == BYTE_ORDER_MARK {
+        fill(&mut whole, &mut [0; BYTE_ORDER_MARK.len()]).map_err(fail)?;
+    }
+    Ok(Box::new(whole))
 }
 
-/// All uncompressed bytes of `path` (`-`: standard input).
+/// The first bytes of a stream, and all of it.
+fn peek<const N: usize>(mut stream: Box<dyn Read>) -> io::Result<(Vec<u8>, impl Read)> {
+    let mut start = [0; N];
+    let filled = fill(&mut stream, &mut start)?;
+    let start = start[..filled].to_vec();
+    Ok((start.clone(), Cursor::new(start).chain(stream)))
+}
+
+/// All uncompressed bytes of `path` (`-`: standard input), if an archive has at most
+/// [`default_max_unpacked`].
 ///
 /// # Errors
-/// [`Error::Io`] when the file cannot be read, [`Error::Format`] when it is a damaged archive.
+/// [`Error::Io`] when the file cannot be read, [`Error::Format`] when it is a damaged archive or one
+/// that unpacks to more.
 pub fn read_all(path: &Path) -> Result<Vec<u8>> {
+    read_all_within(path, None)
+}
+
+/// As [`read_all`] with another limit on what an archive unpacks to.
+///
+/// # Errors
+/// As [`read_all`].
+pub fn read_all_within(path: &Path, max_unpacked: Option<u64>) -> Result<Vec<u8>> {
     let mut raw = Vec::new();
     if is_standard_stream(path) {
         io::stdin().lock().read_to_end(&mut raw)
@@ -93,29 +131,42 @@ pub fn read_all(path: &Path) -> Result<Vec<u8>> {
         File::open(path).and_then(|mut file| file.read_to_end(&mut raw))
     }
     .map_err(|e| Error::io(path, e))?;
-    decompress(raw, path)
+    let mut plain = decompress(raw, path, max_unpacked)?;
+    if plain.starts_with(BYTE_ORDER_MARK) {
+        plain.drain(..BYTE_ORDER_MARK.len());
+    }
+    Ok(plain)
 }
 
-/// Undoes the compression of `bytes`, which came from `path`.
+/// Undoes the compression of `bytes`, which came from `path`, if they unpack to at most
+/// `max_unpacked` bytes ([`default_max_unpacked`] unless given).
 ///
 /// # Errors
-/// [`Error::Format`] when the archive is truncated or damaged.
-pub fn decompress(bytes: Vec<u8>, path: &Path) -> Result<Vec<u8>> {
+/// [`Error::Format`] when the archive is truncated, damaged or too large.
+pub fn decompress(bytes: Vec<u8>, path: &Path, max_unpacked: Option<u64>) -> Result<Vec<u8>> {
     let compression = Compression::detect(&bytes);
     if compression == Compression::None {
         return Ok(bytes);
     }
+    let name = compression.name();
+    let limit = max_unpacked.unwrap_or_else(default_max_unpacked);
     let mut plain = Vec::new();
-    decoder(compression, Cursor::new(bytes)).read_to_end(&mut plain).map_err(|e| {
-        let name = compression.name();
-        let message = if e.kind() == io::ErrorKind::UnexpectedEof {
-            format!("the {name} archive is truncated after {} unpacked bytes", plain.len())
-        } else {
-            format!("the {name} archive is damaged after {} unpacked bytes: {e}", plain.len())
-        };
-        Error::Format { path: path.to_owned(), message }
-    })?;
-    Ok(plain)
+    let mut unpacked = decoder(compression, Cursor::new(bytes)).take(limit.saturating_add(1));
+    let outcome = unpacked.read_to_end(&mut plain);
+    let refuse = |message| Err(Error::Format { path: path.to_owned(), message });
+    match outcome {
+        Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => {
+            refuse(format!("the {name} archive is truncated after {} unpacked bytes", plain.len()))
+        }
+        Err(e) => refuse(format!(
+            "the {name} archive is damaged after {} unpacked bytes: {e}",
+            plain.len()
+        )),
+        Ok(_) if plain.len() as u64 > limit => {
+            refuse(format!("the {name} archive unpacks to more than the limit of {limit} bytes"))
+        }
+        Ok(_) => Ok(plain),
+    }
 }
 
 fn decoder(compression: Compression, bytes: impl BufRead + 'static) -> Box<dyn Read> {
@@ -259,16 +310,16 @@ mod tests {
     fn every_compression_is_recognised_and_undone() {
         for (compression, archive) in archives() {
             assert_eq!(Compression::detect(&archive), compression);
-            assert_eq!(decompress(archive, Path::new("a")).unwrap(), TEXT, "{compression:?}");
+            assert_eq!(decompress(archive, Path::new("a"), None).unwrap(), TEXT, "{compression:?}");
         }
-        assert_eq!(decompress(TEXT.to_vec(), Path::new("a")).unwrap(), TEXT);
+        assert_eq!(decompress(TEXT.to_vec(), Path::new("a"), None).unwrap(), TEXT);
     }
 
     #[test]
     fn archives_written_one_after_the_other_are_read_as_one() {
         for (compression, archive) in archives() {
             let twice = [archive.as_slice(), archive.as_slice()].concat();
-            let plain = decompress(twice, Path::new("a")).unwrap();
+            let plain = decompress(twice, Path::new("a"), None).unwrap();
             assert_eq!(plain, [TEXT, TEXT].concat(), "{compression:?}");
         }
     }
@@ -277,7 +328,7 @@ mod tests {
     fn a_truncated_archive_is_an_error_that_names_the_file() {
         for (compression, archive) in archives() {
             for length in Compression::SIGNATURE..archive.len() {
-                let error = decompress(archive[..length].to_vec(), Path::new("data.bin"))
+                let error = decompress(archive[..length].to_vec(), Path::new("data.bin"), None)
                     .expect_err(&format!("{compression:?} cut to {length}"));
                 assert!(error.to_string().starts_with("data.bin: the "), "{error}");
             }
@@ -295,5 +346,38 @@ mod tests {
             assert_eq!(plain, TEXT);
             assert_eq!(read_all(&path).unwrap(), TEXT);
         }
+    }
+
+    #[test]
+    fn an_archive_that_unpacks_to_too_much_is_refused() {
+        for (compression, archive) in archives() {
+            let within = |limit| decompress(archive.clone(), Path::new("a"), Some(limit));
+            assert_eq!(within(TEXT.len() as u64).unwrap(), TEXT, "{compression:?}");
+            let error = within(TEXT.len() as u64 - 1).unwrap_err().to_string();
+            let expected = format!(
+                "a: the {} archive unpacks to more than the limit of 12 bytes",
+                compression.name()
+            );
+            assert_eq!(error, expected);
+        }
+        // Less than a megabyte that becomes 64.
+        let bomb = gzip(&vec![b' '; 1 << 26]);
+        assert!(bomb.len() < 1 << 20);
+        assert!(decompress(bomb, Path::new("a"), Some(1 << 20)).is_err());
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_dropped_in_plain_and_packed_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let marked = [BYTE_ORDER_MARK, TEXT].concat();
+        for (name, bytes) in [("plain", marked.clone()), ("packed", gzip(&marked))] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, bytes).unwrap();
+            let mut plain = Vec::new();
+            open(&path).unwrap().read_to_end(&mut plain).unwrap();
+            assert_eq!(plain, TEXT, "{name}");
+            assert_eq!(read_all(&path).unwrap(), TEXT, "{name}");
+        }
+        assert_eq!(without_byte_order_mark(&marked), TEXT);
     }
 }

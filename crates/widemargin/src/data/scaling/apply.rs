@@ -3,13 +3,16 @@
 use rayon::prelude::*;
 
 use crate::data::read::assemble::{DENSE_LIMIT_BYTES, Real};
-use crate::data::{Csr, Dense, Matrix, SPARSE_DENSITY};
+use crate::data::{Csr, Dense, Matrix, SPARSE_DENSITY, memory};
 use crate::error::{Error, Result};
 
 /// A function per feature.
 pub(super) trait FeatureMap: Sync {
     /// The image of `value` under the function of feature `j`.
     fn map(&self, j: usize, value: f64) -> f64;
+
+    /// The features, ascending, that may not map zero to zero.
+    fn moving_zero(&self) -> impl Iterator<Item = usize>;
 }
 
 /// Rows handed to a thread at a time.
@@ -49,21 +52,26 @@ fn dense<T: Real>(map: &impl FeatureMap, matrix: &Dense<T>) -> Result<Dense<T>> 
 
 fn sparse<T: Real>(map: &impl FeatureMap, matrix: &Csr<T>) -> Result<Matrix> {
     let columns = matrix.columns();
-    let image_of_zero: Vec<T> = (0..columns).map(|j| T::from_f64(map.map(j, 0.0))).collect();
-    let moved = image_of_zero.iter().filter(|z| **z != T::default()).count();
-    if moved == 0 {
-        return Ok(T::sparse(stored_only(map, matrix)));
-    }
-    if (moved as f64) < SPARSE_DENSITY * columns as f64 {
-        return Ok(T::sparse(by_row(map, matrix, &image_of_zero)));
+    let moved: Vec<(u32, T)> = map
+        .moving_zero()
+        .map(|j| (j as u32, T::from_f64(map.map(j, 0.0))))
+        .filter(|(_, image)| *image != T::default())
+        .collect();
+    if moved.is_empty() || (moved.len() as f64) < SPARSE_DENSITY * columns as f64 {
+        return Ok(T::sparse(by_row(map, matrix, &moved)));
     }
     let bytes = matrix.rows() as u128 * columns as u128 * size_of::<T>() as u128;
-    if bytes > DENSE_LIMIT_BYTES {
+    let limit = DENSE_LIMIT_BYTES.min(u128::from(memory::available()));
+    if bytes > limit {
         let what = format!(
             "scaling that moves zeros makes a dense table of {} rows and {columns} columns, which",
             matrix.rows()
         );
-        return Err(Error::TooLarge { what, bytes, limit: DENSE_LIMIT_BYTES });
+        return Err(Error::TooLarge { what, bytes, limit });
+    }
+    let mut image_of_zero = vec![T::default(); columns];
+    for &(j, image) in &moved {
+        image_of_zero[j as usize] = image;
     }
     let mut values = vec![T::default(); matrix.rows() * columns];
     for_each_chunk(&mut values, ROWS * columns, |block, chunk| {
@@ -82,30 +90,22 @@ fn scatter<T: Real>(map: &impl FeatureMap, matrix: &Csr<T>, i: usize, row: &mut 
     }
 }
 
-fn stored_only<T: Real>(map: &impl FeatureMap, matrix: &Csr<T>) -> Csr<T> {
-    let mut builder = Builder::new(matrix.rows(), matrix.nonzeros());
+/// The images of stored values and, between them, of the zeros that move.
+fn by_row<T: Real>(map: &impl FeatureMap, matrix: &Csr<T>, moved: &[(u32, T)]) -> Csr<T> {
+    let stored = matrix.nonzeros() + matrix.rows() * moved.len();
+    let mut builder = Builder::new(matrix.rows(), stored);
     for i in 0..matrix.rows() {
         let (indices, values) = matrix.row(i);
+        let mut zeros = moved.iter().peekable();
         for (&j, &value) in indices.iter().zip(values) {
+            while let Some((before, image)) = zeros.next_if(|(before, _)| *before < j) {
+                builder.push(*before, *image);
+            }
+            zeros.next_if(|(same, _)| *same == j);
             builder.push(j, T::from_f64(map.map(j as usize, value.to_f64())));
         }
+        zeros.for_each(|(after, image)| builder.push(*after, *image));
         builder.end_row();
-    }
-    builder.finish(matrix.columns())
-}
-
-fn by_row<T: Real>(map: &impl FeatureMap, matrix: &Csr<T>, image_of_zero: &[T]) -> Csr<T> {
-    let mut row = image_of_zero.to_vec();
-    let mut builder = Builder::new(matrix.rows(), matrix.nonzeros());
-    for i in 0..matrix.rows() {
-        scatter(map, matrix, i, &mut row);
-        for (j, &value) in row.iter().enumerate() {
-            builder.push(j as u32, value);
-        }
-        builder.end_row();
-        for &j in matrix.row(i).0 {
-            row[j as usize] = image_of_zero[j as usize];
-        }
     }
     builder.finish(matrix.columns())
 }

@@ -5,6 +5,7 @@
 //! range files included; [`StandardScaling`] is `x ↦ (x − mean)/deviation`.
 
 mod apply;
+mod columns;
 mod range;
 mod range_file;
 mod standard;

@@ -8,6 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::apply::{FeatureMap, apply};
+use super::columns::Occurring;
 use crate::data::{Labels, Matrix};
 use crate::error::{Error, Result};
 
@@ -93,7 +94,7 @@ impl RangeScaling {
         check_limits("lower/upper", lower, upper)?;
         features.validate()?;
         let columns = features.columns();
-        let ranges = (0..).zip(ranges(features)).filter(|(_, r)| r.min < r.max).collect();
+        let ranges = ranges(features);
         Ok(Self { lower, upper, columns, ranges, target: None })
     }
 
@@ -147,27 +148,49 @@ impl RangeScaling {
         if features.columns() != self.columns {
             return Err(Error::length("features to scale", self.columns, features.columns()));
         }
-        let mut table = vec![None; self.columns];
-        for &(j, range) in &self.ranges {
-            table[j as usize] = Some(range);
-        }
-        let map = RangeMap { lower: self.lower, upper: self.upper, table };
-        apply(&map, &features)
+        apply(&RangeMap::new(self), &features)
     }
 }
 
-struct RangeMap {
-    lower: f64,
-    upper: f64,
-    table: Vec<Option<Range>>,
+/// Ranges by feature: in a table, or found in the list where that is far shorter.
+struct RangeMap<'a> {
+    scaling: &'a RangeScaling,
+    table: Option<Vec<Option<Range>>>,
 }
 
-impl FeatureMap for RangeMap {
+impl<'a> RangeMap<'a> {
+    fn new(scaling: &'a RangeScaling) -> Self {
+        let table = (scaling.columns / 8 <= scaling.ranges.len()).then(|| {
+            let mut table = vec![None; scaling.columns];
+            for &(j, range) in &scaling.ranges {
+                table[j as usize] = Some(range);
+            }
+            table
+        });
+        Self { scaling, table }
+    }
+
+    fn range(&self, j: usize) -> Option<Range> {
+        match &self.table {
+            Some(table) => table[j],
+            None => {
+                let list = &self.scaling.ranges;
+                list.binary_search_by_key(&(j as u32), |(k, _)| *k).ok().map(|at| list[at].1)
+            }
+        }
+    }
+}
+
+impl FeatureMap for RangeMap<'_> {
     fn map(&self, j: usize, value: f64) -> f64 {
-        match self.table[j] {
-            Some(range) => scale(value, range, self.lower, self.upper),
+        match self.range(j) {
+            Some(range) => scale(value, range, self.scaling.lower, self.scaling.upper),
             None => 0.0,
         }
+    }
+
+    fn moving_zero(&self) -> impl Iterator<Item = usize> {
+        self.scaling.ranges.iter().map(|(j, _)| *j as usize)
     }
 }
 
@@ -192,17 +215,19 @@ impl TargetScaling {
     }
 }
 
-/// Range of every column, zeros that are not stored included.
-fn ranges(features: &Matrix) -> Vec<Range> {
+/// Range of every feature that is not constant, zeros that are not stored included.
+fn ranges(features: &Matrix) -> Vec<(u32, Range)> {
+    let occurring = Occurring::of(features);
     let empty = Range { min: f64::INFINITY, max: f64::NEG_INFINITY };
-    let mut ranges = vec![empty; features.columns()];
-    let mut stored = vec![0_usize; features.columns()];
+    let mut ranges = vec![empty; occurring.len()];
+    let mut stored = vec![0_usize; occurring.len()];
     for i in 0..features.rows() {
         features.for_each_nonzero(i, |j, value| {
-            let range = &mut ranges[j];
+            let place = occurring.place(j);
+            let range = &mut ranges[place];
             range.min = range.min.min(value);
             range.max = range.max.max(value);
-            stored[j] += 1;
+            stored[place] += 1;
         });
     }
     for (range, stored) in ranges.iter_mut().zip(stored) {
@@ -211,5 +236,6 @@ fn ranges(features: &Matrix) -> Vec<Range> {
             range.max = range.max.max(0.0);
         }
     }
-    ranges
+    let features = (0..ranges.len()).map(|place| occurring.feature(place) as u32);
+    features.zip(ranges).filter(|(_, range)| range.min < range.max).collect()
 }

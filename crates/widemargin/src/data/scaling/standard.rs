@@ -7,7 +7,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::apply::{FeatureMap, apply};
-use crate::data::Matrix;
+use super::columns::Occurring;
+use crate::data::{Matrix, memory};
 use crate::error::{Error, Result};
 
 /// Scaling of every feature by its mean and deviation.
@@ -42,14 +43,20 @@ impl StandardScaling {
     /// Learns mean and deviation of every feature.
     ///
     /// # Errors
-    /// [`Error::Empty`] or [`Error::NonFinite`].
+    /// [`Error::Empty`] or [`Error::NonFinite`]; [`Error::TooLarge`] when there is no memory for a
+    /// number per feature.
     pub fn fit(features: &Matrix) -> Result<Self> {
         features.validate()?;
-        let (means, variances) = moments(features);
-        let deviations = variances
-            .iter()
-            .map(|variance| if *variance > 0.0 { variance.sqrt() } else { 1.0 })
-            .collect();
+        let columns = features.columns();
+        memory::check(|| format!("the scaling of {columns} features"), columns as u128 * 8)?;
+        let occurring = Occurring::of(features);
+        let (means, variances) = moments(features, &occurring);
+        let mut deviations = vec![1.0; columns];
+        for (place, variance) in variances.iter().enumerate() {
+            if *variance > 0.0 {
+                deviations[occurring.feature(place)] = variance.sqrt();
+            }
+        }
         let means = (!features.is_sparse()).then_some(means);
         Ok(Self { means, deviations })
     }
@@ -86,29 +93,35 @@ impl FeatureMap for StandardScaling {
         let mean = self.means.as_ref().map_or(0.0, |means| means[j]);
         (value - mean) / self.deviations[j]
     }
+
+    fn moving_zero(&self) -> impl Iterator<Item = usize> {
+        0..self.means.as_ref().map_or(0, Vec::len)
+    }
 }
 
-/// Mean and variance of every column, in two passes: the second sums squares of differences, which
+/// Mean and variance of every feature that occurs, in two passes: the second sums squares of differences, which
 /// lose no digits when the mean is large.
-fn moments(features: &Matrix) -> (Vec<f64>, Vec<f64>) {
+fn moments(features: &Matrix, occurring: &Occurring) -> (Vec<f64>, Vec<f64>) {
     let rows = features.rows() as f64;
-    let mut means = vec![0.0; features.columns()];
-    let mut stored = vec![0_usize; features.columns()];
+    let mut means = vec![0.0; occurring.len()];
+    let mut stored = vec![0_usize; occurring.len()];
     for i in 0..features.rows() {
         features.for_each_nonzero(i, |j, value| {
-            means[j] += value;
-            stored[j] += 1;
+            let place = occurring.place(j);
+            means[place] += value;
+            stored[place] += 1;
         });
     }
     means.iter_mut().for_each(|mean| *mean /= rows);
-    let mut squares = vec![0.0; features.columns()];
+    let mut squares = vec![0.0; occurring.len()];
     // Σ(x − mean) is zero but for rounding; its square corrects the sum of squares.
-    let mut rests = vec![0.0; features.columns()];
+    let mut rests = vec![0.0; occurring.len()];
     for i in 0..features.rows() {
         features.for_each_nonzero(i, |j, value| {
-            let difference = value - means[j];
-            squares[j] += difference * difference;
-            rests[j] += difference;
+            let place = occurring.place(j);
+            let difference = value - means[place];
+            squares[place] += difference * difference;
+            rests[place] += difference;
         });
     }
     let variances = (0..means.len())

@@ -2,10 +2,15 @@
 //!
 //! The content goes to a temporary file in the same folder, is forced to the disk and then takes
 //! the place of the old file in one rename, which POSIX and Windows both make indivisible.
+//! A process that is killed leaves its temporary file; the next one that writes the same file removes
+//! it. Temporary files are locked while they are written, so that those in use are told apart.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
 
 use crate::error::{Error, Result};
 
@@ -61,16 +66,15 @@ fn replace(
         prefix.push(".");
     }
     let mut builder = tempfile::Builder::new();
-    builder.prefix(&prefix).suffix(".tmp");
+    builder.prefix(&prefix).rand_bytes(RANDOM).suffix(SUFFIX);
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     fs::metadata(&folder)?;
-    // The library's own text names the temporary file, which the user never asked for.
-    let mut temporary =
-        builder.tempfile_in(&folder).map_err(|error| io::Error::from(error.kind()))?;
+    remove_abandoned(&folder, &prefix);
+    let mut temporary = locked_file(&builder, &folder)?;
     write_through(temporary.as_file_mut(), write)?;
     if let Some(metadata) = existing {
         temporary.as_file().set_permissions(metadata.permissions())?;
@@ -79,6 +83,49 @@ fn replace(
     temporary.persist(target).map_err(|error| error.error)?;
     sync_folder(&folder);
     Ok(())
+}
+
+const SUFFIX: &str = ".tmp";
+
+/// Random characters of a temporary file's name.
+const RANDOM: usize = 6;
+
+/// A temporary file that nobody takes for an abandoned one.
+fn locked_file(builder: &tempfile::Builder<'_, '_>, folder: &Path) -> io::Result<NamedTempFile> {
+    loop {
+        // The library's own text names the temporary file, which the user never asked for.
+        let temporary =
+            builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))?;
+        // Some network file systems have no locks; nothing is removed there either.
+        let _ = temporary.as_file().lock();
+        // Another process may have removed it between the two.
+        if temporary.path().exists() {
+            return Ok(temporary);
+        }
+    }
+}
+
+/// Removes temporary files of killed processes, which the system has unlocked.
+fn remove_abandoned(folder: &Path, prefix: &OsStr) {
+    // Files with names too long for a prefix of their own share this one with any hidden file.
+    if prefix == "." {
+        return;
+    }
+    let ours = |name: &OsStr| {
+        let name = name.as_encoded_bytes();
+        name.starts_with(prefix.as_encoded_bytes())
+            && name.ends_with(SUFFIX.as_bytes())
+            && name.len() == prefix.len() + RANDOM + SUFFIX.len()
+    };
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if ours(&entry.file_name())
+            && let Ok(file) = File::open(entry.path())
+            && file.try_lock().is_ok()
+        {
+            // Whoever cannot remove it leaves it to the next.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 fn write_through(
@@ -126,6 +173,29 @@ mod tests {
         write_atomically(&path, |out| out.write_all(b"new")).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_eq!(names(folder.path()), ["model"]);
+    }
+
+    #[test]
+    fn temporary_files_of_killed_processes_are_removed_and_those_in_use_are_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model");
+        let write = |name: &str| fs::write(folder.path().join(name), b"half").unwrap();
+        for name in [".model.aB3dE9.tmp", ".model.other.aB3dE9.tmp", ".model.mine.tmp", "model.tmp"]
+        {
+            write(name);
+        }
+        write(".model.inUse0.tmp");
+        let in_use = File::open(folder.path().join(".model.inUse0.tmp")).unwrap();
+        in_use.lock().unwrap();
+        write_atomically(&path, |out| {
+            // While one is being written, another process writes the same file.
+            write_atomically(&path, |other| other.write_all(b"1")).map_err(io::Error::other)?;
+            out.write_all(b"2")
+        })
+        .unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"2");
+        let left = [".model.inUse0.tmp", ".model.mine.tmp", ".model.other.aB3dE9.tmp"];
+        assert_eq!(names(folder.path()), [&left[..], &["model", "model.tmp"]].concat());
     }
 
     #[test]

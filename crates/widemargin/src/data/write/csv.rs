@@ -1,4 +1,4 @@
-//! Comma-separated text from a data set: a header, one row per line, the label last.
+//! Delimited text from a data set: a header, one row per line, the label last.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -13,15 +13,15 @@ use crate::error::Result;
 ///
 /// # Errors
 /// What `out` says.
-pub fn write_csv(out: &mut dyn Write, data: &Dataset) -> io::Result<()> {
-    write_records(out, data).map_err(|error| match error.into_kind() {
+pub fn write_csv(out: &mut dyn Write, data: &Dataset, delimiter: u8) -> io::Result<()> {
+    write_records(out, data, delimiter).map_err(|error| match error.into_kind() {
         csv::ErrorKind::Io(source) => source,
         other => io::Error::other(format!("{other:?}")),
     })
 }
 
-fn write_records(out: &mut dyn Write, data: &Dataset) -> csv::Result<()> {
-    let mut writer = csv::Writer::from_writer(out);
+fn write_records(out: &mut dyn Write, data: &Dataset, delimiter: u8) -> csv::Result<()> {
+    let mut writer = csv::WriterBuilder::new().delimiter(delimiter).from_writer(out);
     let labelled = !matches!(data.labels(), Labels::None);
     let single = matches!(data.features(), Matrix::DenseF32(_) | Matrix::SparseF32(_));
     let mut header = match data.feature_names() {
@@ -53,10 +53,10 @@ fn write_records(out: &mut dyn Write, data: &Dataset) -> csv::Result<()> {
     Ok(writer.flush()?)
 }
 
-/// Saves comma-separated text, all of it or nothing; see [`write_csv`].
+/// Saves text with fields between commas or other delimiters, all of it or nothing; see [`write_csv`].
 ///
 /// # Errors
 /// [`Error::Io`](crate::Error::Io).
-pub fn save_csv(path: impl AsRef<Path>, data: &Dataset) -> Result<()> {
-    write_atomically(path.as_ref(), |out| write_csv(out, data))
+pub fn save_csv(path: impl AsRef<Path>, data: &Dataset, delimiter: u8) -> Result<()> {
+    write_atomically(path.as_ref(), |out| write_csv(out, data, delimiter))
 }

@@ -16,7 +16,7 @@ use crate::error::Result;
 ///
 /// # Errors
 /// What `out` says, or `InvalidInput` for a word that cannot be a label of this format because it is
-/// empty or has a blank, `:` or `#` in it.
+/// empty or has a blank, a control character, `:` or `#` in it.
 pub fn write_libsvm(out: &mut dyn Write, data: &Dataset, first_index: u32) -> io::Result<()> {
     let mut line = String::new();
     for i in 0..data.rows() {
@@ -70,10 +70,11 @@ fn push_label(line: &mut String, labels: &Labels, i: usize) -> io::Result<()> {
         Labels::Real(values) => push_shortest(line, values[i]),
         Labels::Text(words) => {
             let word = &words[i];
-            let unfit = |c: char| c.is_ascii_whitespace() || c == ':' || c == '#';
+            let unfit =
+                |c: char| c.is_ascii_whitespace() || c.is_ascii_control() || c == ':' || c == '#';
             if word.is_empty() || word.contains(unfit) {
                 let message =
-                    format!("row {}: the label '{word}' cannot be written in LIBSVM text", i + 1);
+                    format!("row {}: the label {word:?} cannot be written in LIBSVM text", i + 1);
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
             }
             line.push_str(word);

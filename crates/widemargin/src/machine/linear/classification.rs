@@ -15,7 +15,7 @@ use super::parameters::{
 use super::rows::{ATTENDING, FeatureOrder, RowTask, with_rows};
 use super::solve::{Algorithm, Plan};
 use crate::context::Context;
-use crate::data::{ClassOrder, Classes, Dataset, pieces};
+use crate::data::{ClassOrder, Classes, Dataset, memory, pieces};
 use crate::error::{Error, Result};
 use crate::machine::fit::{FitInput, Machine, WarmStart};
 use crate::machine::model::{MachineKind, Model, Training};
@@ -159,6 +159,9 @@ impl LinearSvc {
             (LinearMulticlass::OneVsRest, 2) => 1,
             (_, count) => count,
         };
+        // The weights of all functions, and of one problem at a time gradient, curvature, step and order.
+        let bytes = 8 * (functions as u128 + 6) * data.columns() as u128;
+        memory::check(|| format!("training on {} features", data.columns()), bytes)?;
         let start = start.filter(|model| {
             model.kind.is_linear()
                 && model.support.columns() == data.columns()

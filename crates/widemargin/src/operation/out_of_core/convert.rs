@@ -1,12 +1,12 @@
 //! From text to chunks.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use super::{LEAST_MEMORY, OutOfCore};
 use crate::context::{Context, Event};
 use crate::data::Layout;
-use crate::data::chunks::{ChunkStore, ChunkWriter, Source};
+use crate::data::chunks::{ChunkStore, ChunkWriter, Origin, Source};
 use crate::data::read::source::open;
 use crate::data::read::{Format, read_bytes};
 use crate::error::{Error, Result};
@@ -42,7 +42,8 @@ pub fn input_files(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The chunks of the inputs: those in the folder if they are of the same files, else made anew.
+/// The chunks of the inputs: those in the folder if they are of the same content, read alike, else made
+/// anew.
 ///
 /// # Errors
 /// [`Error::Parameter`] for too little memory; what the reader and the disk refuse.
@@ -53,14 +54,15 @@ pub fn convert(job: &OutOfCore, single: bool, context: &Context) -> Result<Chunk
     }
     let files = input_files(&job.inputs)?;
     let sources = files.iter().map(|path| Source::of(path)).collect::<Result<Vec<Source>>>()?;
-    if let Some(store) = ChunkStore::open(&job.folder, &sources, single)? {
+    let total: u64 = sources.iter().map(|source| source.bytes).sum();
+    let origin = Origin { sources, reading: format!("{:?}", job.read), single };
+    if let Some(store) = ChunkStore::open(&job.folder, &origin)? {
         return Ok(store);
     }
-    let total: u64 = sources.iter().map(|source| source.bytes).sum();
     let batch = (job.memory / MEMORY_PER_BYTE).min(LARGEST_BATCH);
     let name = "chunks";
     context.report(&Event::Stage { name, total: (total as usize).div_ceil(batch) });
-    let mut writer = ChunkWriter::new(&job.folder, sources, single)?;
+    let mut writer = ChunkWriter::new(&job.folder, origin)?;
     let mut base = None;
     for path in &files {
         let mut text = BufReader::with_capacity(1 << 20, open(path)?);
@@ -90,7 +92,7 @@ pub fn convert(job: &OutOfCore, single: bool, context: &Context) -> Result<Chunk
     writer.finish()
 }
 
-/// The next lines, at least `batch` bytes unless the text ends.
+/// The next lines, at least `batch` bytes unless the text ends; a single line may be as long as that.
 fn next_batch(text: &mut impl BufRead, batch: usize, path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(batch + (1 << 16));
     let fail = |source| Error::io(path, source);
@@ -103,7 +105,11 @@ fn next_batch(text: &mut impl BufRead, batch: usize, path: &Path) -> Result<Vec<
         bytes.extend_from_slice(&ready[..taken]);
         text.consume(taken);
     }
-    text.read_until(b'\n', &mut bytes).map_err(fail)?;
+    let rest = text.by_ref().take(batch as u64).read_until(b'\n', &mut bytes).map_err(fail)?;
+    if rest == batch && bytes.last() != Some(&b'\n') {
+        let message = format!("a line is longer than {batch} bytes; it needs more memory");
+        return Err(Error::Format { path: path.to_owned(), message });
+    }
     Ok(bytes)
 }
 

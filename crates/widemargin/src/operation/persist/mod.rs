@@ -20,6 +20,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use crate::data::read::source::without_byte_order_mark;
 use crate::data::write::write_atomically;
 use crate::error::{Error, Result};
 use crate::machine::Model;
@@ -41,6 +42,7 @@ pub enum ModelFormat {
 impl ModelFormat {
     /// The format that `bytes`, the beginning of a file or all of it, look like.
     pub fn detect(bytes: &[u8]) -> Option<Self> {
+        let bytes = without_byte_order_mark(bytes);
         if bytes.starts_with(&envelope::MAGIC) {
             Some(Self::Native)
         } else if libsvm::looks_like(bytes) {
@@ -143,6 +145,7 @@ impl Model {
 }
 
 fn decode(path: &Path, bytes: &[u8]) -> Result<Model> {
+    let bytes = without_byte_order_mark(bytes);
     match ModelFormat::detect(bytes) {
         Some(ModelFormat::Native) => native::decode(path, bytes),
         Some(ModelFormat::Libsvm) => libsvm::read(path, bytes),

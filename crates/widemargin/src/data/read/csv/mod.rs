@@ -21,9 +21,8 @@ pub(super) fn read(
     path: &Path,
     options: &ReadOptions,
 ) -> Result<(Dataset, TableEncoding)> {
-    let body = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let delimiter = options.delimiter.unwrap_or_else(|| sniff::delimiter(body));
-    let sample = Text { bytes: body, delimiter, path, skip_first: false };
+    let delimiter = options.delimiter.unwrap_or_else(|| sniff::delimiter(bytes));
+    let sample = Text { bytes, delimiter, path, skip_first: false };
     let records = sample.first_records()?;
     let Some(first) = records.first() else {
         let message = if bytes.is_empty() { "the file is empty" } else { "the file has no rows" };

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::super::assemble::Real;
 use super::super::options::{Precision, ReadOptions};
-use super::super::source::Compression;
+use super::super::source::{Compression, without_byte_order_mark};
 use super::line::{Parsed, parse_lines};
 use super::rules::Rules;
 use super::{Extent, LibsvmText, groups, join, labels};
@@ -64,10 +64,15 @@ fn parse_file<T: Real>(path: &Path, rules: &Rules, block: usize) -> io::Result<O
         if count > 0 && filled < Compression::SIGNATURE {
             continue;
         }
-        if !begun && Compression::detect(&text[..filled]) != Compression::None {
-            return Ok(None);
+        if !begun {
+            if Compression::detect(&text[..filled]) != Compression::None {
+                return Ok(None);
+            }
+            let marked = filled - without_byte_order_mark(&text[..filled]).len();
+            text.copy_within(marked..filled, 0);
+            filled -= marked;
+            begun = true;
         }
-        begun = true;
         let whole = match memchr::memrchr(b'\n', &text[..filled]) {
             _ if count == 0 => filled,
             Some(newline) => newline + 1,
@@ -106,13 +111,15 @@ mod tests {
             ),
             block in 6_usize..60,
             labelled in any::<bool>(),
+            marked in any::<bool>(),
         ) {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("file");
-            std::fs::write(&path, lines.join("\n")).unwrap();
+            let mark = if marked { "\u{feff}" } else { "" };
+            std::fs::write(&path, format!("{mark}{}", lines.join("\n"))).unwrap();
             let column = if labelled { LabelColumn::Auto } else { LabelColumn::Absent };
             let options = ReadOptions::new().label_column(column);
-            let bytes = std::fs::read(&path).unwrap();
+            let bytes = crate::data::read::source::read_all(&path).unwrap();
             let whole = read(&bytes, &path, &options);
             let rules = Rules::new(&options);
             let parsed = parse_file::<f64>(&path, &rules, block).unwrap();

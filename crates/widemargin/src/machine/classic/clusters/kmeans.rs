@@ -6,7 +6,7 @@ use super::super::rows::{self, Effort, check, check_number, named, table};
 use super::super::{Classic, ClassicPart};
 use super::lloyd::{Assignment, Lloyd, Seeds};
 use crate::context::Context;
-use crate::data::Dataset;
+use crate::data::{Dataset, memory};
 use crate::error::{Error, Result};
 use crate::machine::{FitInput, Machine, Model};
 use crate::numeric::random::Generator;
@@ -99,6 +99,10 @@ impl KMeans {
             let expected = self.clusters * data.columns();
             return Err(Error::length("values of starting centres", expected, centres.len()));
         }
+        // Centres of three rounds and the packed ones.
+        let bytes = 4 * 8 * self.clusters as u128 * data.columns() as u128;
+        let what = || format!("{} centres of {} features", self.clusters, data.columns());
+        memory::check(what, bytes)?;
         let lloyd = Lloyd::new(data.features(), context)?;
         let (centres, found) = self.cluster(&lloyd, context)?;
         if found.status == Status::IterationLimit {

@@ -37,8 +37,12 @@ pub(super) const LONGEST_PREAMBLE: usize = 4096;
 /// Whether a file that begins like this could be a LIBSVM model.
 pub(super) fn looks_like(bytes: &[u8]) -> bool {
     let beginning = &bytes[..bytes.len().min(LONGEST_PREAMBLE)];
-    let first = beginning.split(u8::is_ascii_whitespace).find(|word| !word.is_empty());
-    first.is_some_and(|word| KEYS.iter().any(|key| key.as_bytes() == word))
+    let mut words = beginning.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    let Some(first) = words.next() else { return false };
+    let is_key = KEYS.iter().any(|key| key.as_bytes() == first);
+    // `label` or `gamma` may also head a column of a table; only a model has these two.
+    let is_model = |word: &[u8]| word == b"svm_type" || word == b"kernel_type";
+    is_key && (is_model(first) || words.any(is_model))
 }
 
 /// Machines by their names in these files.
