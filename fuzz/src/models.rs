@@ -10,9 +10,13 @@ use widemargin::data::{Csr, Matrix};
 use widemargin::kernel::Kernel;
 use widemargin::machine::Model;
 
+/// Version of the format that this build writes.
+const VERSION: u8 = 2;
+
 /// A frame around a native document, with the checksum that lets it through.
-fn frame(document: &[u8]) -> Vec<u8> {
-    let mut bytes = b"\x8aWMODEL\n\x01\0\0\0\0\0\0\0".to_vec();
+fn frame(version: u8, document: &[u8]) -> Vec<u8> {
+    let mut bytes = b"\x8aWMODEL\n".to_vec();
+    bytes.extend_from_slice(&[version, 0, 0, 0, 0, 0, 0, 0]);
     bytes.extend_from_slice(&(24 + document.len() as u64).to_le_bytes());
     bytes.extend_from_slice(document);
     let mut sum = crc32fast::Hasher::new();
@@ -25,8 +29,11 @@ fn frame(document: &[u8]) -> Vec<u8> {
 /// The document inside a native model file, without the frame that would reject nearly all of them.
 pub(crate) fn model_native(document: &[u8]) {
     let _ = Model::load_from_bytes(document);
-    let Ok(model) = Model::load_from_bytes(&frame(document)) else { return };
-    check(&model);
+    for version in [1, VERSION] {
+        if let Ok(model) = Model::load_from_bytes(&frame(version, document)) {
+            check(&model);
+        }
+    }
 }
 
 /// Files of models of every family, to be changed.
@@ -54,8 +61,8 @@ const WHOLE: [&[u8]; 16] = [
 /// left to notice.
 pub(crate) fn model_structure(changes: &[u8]) {
     let Some((model, changes)) = changes.split_first() else { return };
-    let document = &WHOLE[usize::from(*model) % WHOLE.len()][24..];
-    let (length, rest) = document.split_at(8);
+    let whole = WHOLE[usize::from(*model) % WHOLE.len()];
+    let (length, rest) = whole[24..].split_at(8);
     let length = u64::from_le_bytes(length.try_into().expect("eight bytes")) as usize;
     let mut arrays: Value = serde_json::from_slice(&rest[..length]).expect("a list of arrays");
     let text = arrays["__metadata__"]["widemargin"].as_str().expect("a header");
@@ -77,7 +84,7 @@ pub(crate) fn model_structure(changes: &[u8]) {
     let mut document = (text.len() as u64).to_le_bytes().to_vec();
     document.extend_from_slice(&text);
     document.extend_from_slice(&data);
-    let Ok(model) = Model::load_from_bytes(&frame(&document)) else { return };
+    let Ok(model) = Model::load_from_bytes(&frame(whole[8], &document)) else { return };
     check(&model);
 }
 
@@ -176,7 +183,7 @@ fn check(model: &Model) {
     let again = Model::load_from_bytes(&bytes).expect("saved models can be loaded");
     assert_eq!(again.to_bytes().expect("memory"), bytes);
     // Few features and support vectors, so that the fuzzer stays fast.
-    if model.features() > 1000 || model.support_count() > 100 || deep(&model.kernel) {
+    if model.features() > 1000 || model.support_count() > 100 || model.kernel().is_some_and(deep) {
         return;
     }
     let query = Csr::new(model.features(), vec![0, 0], Vec::new(), Vec::new());

@@ -234,7 +234,7 @@ class BaseMachine(BaseTrained):
                 monitor if monitor.listens else None,
             )
         except ValueError as error:
-            if "norms are finite" in str(error):
+            if "expected values within" in str(error):
                 raise ValueError(f"{_NOT_FINITE} ({error})") from None
             raise
         monitor.end(model.training, model.support_count)

@@ -9,7 +9,6 @@ use widemargin::Error;
 use widemargin::data::Dataset;
 use widemargin::data::read::source::{is_standard_stream, read_all};
 use widemargin::data::read::{Format, IndexBase, Loaded, read, read_bytes};
-use widemargin::kernel::Kernel;
 use widemargin::machine::Model;
 use widemargin::operation::persist::ModelFormat;
 
@@ -41,7 +40,7 @@ impl ModelFormatName {
     /// the program that has such models.
     pub(crate) fn other(self, model: &Model) -> Self {
         match self {
-            Self::Native if model.kind.is_linear() => Self::Liblinear,
+            Self::Native if model.linear().is_some() => Self::Liblinear,
             Self::Native => Self::Libsvm,
             Self::Libsvm | Self::Liblinear => Self::Native,
         }
@@ -101,14 +100,14 @@ pub(crate) fn read_for(
 ) -> CommandResult<Dataset> {
     let loaded = read(path, &model.preparation.read_options(input.options()))?;
     let is_text = loaded.format == Format::Libsvm;
-    let data = kernel_values(&model.kernel, loaded)?;
+    let data = kernel_values(model.is_precomputed(), loaded)?;
     if is_text { align(model, data) } else { Ok(data) }
 }
 
 /// The rows of a file; of a precomputed kernel without the serial number LIBSVM puts in column 0.
-pub(crate) fn kernel_values(kernel: &Kernel, loaded: Loaded) -> CommandResult<Dataset> {
+pub(crate) fn kernel_values(precomputed: bool, loaded: Loaded) -> CommandResult<Dataset> {
     let data = loaded.dataset;
-    if *kernel != Kernel::Precomputed || loaded.index_base != Some(IndexBase::Zero) {
+    if !precomputed || loaded.index_base != Some(IndexBase::Zero) {
         return Ok(data);
     }
     let features = data.features().clone().without_first_column();
@@ -119,15 +118,7 @@ pub(crate) fn kernel_values(kernel: &Kernel, loaded: Loaded) -> CommandResult<Da
 /// never seen are zero in all its support vectors.
 pub(crate) fn align(model: &mut Model, data: Dataset) -> CommandResult<Dataset> {
     let (known, found) = (model.features(), data.columns());
-    let preparation = &model.preparation;
-    let widens =
-        preparation.scaler.is_none() && preparation.map.is_none() && model.classic.is_none();
-    if found > known && widens && model.kernel != Kernel::Precomputed {
-        model.support = model.support.clone().resized_columns(found);
-        model.feature_names = None;
-        return Ok(data);
-    }
-    if found == known {
+    if found == known || (found > known && model.widen(found)) {
         return Ok(data);
     }
     let features = data.features().clone().resized_columns(known);

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use crate::terminal::one_line;
+
 /// Lines of `name  value`, the names padded to one width.
 #[derive(Default)]
 pub(crate) struct Summary {
@@ -11,7 +13,7 @@ pub(crate) struct Summary {
 impl Summary {
     /// Adds a line.
     pub(crate) fn line(&mut self, name: &str, value: impl ToString) -> &mut Self {
-        self.lines.push((name.to_owned(), value.to_string()));
+        self.lines.push((name.to_owned(), one_line(&value.to_string()).into_owned()));
         self
     }
 
@@ -28,13 +30,17 @@ impl Summary {
 
 /// A table with the first column left- and the others right-aligned.
 pub(crate) fn grid(rows: &[Vec<String>]) -> String {
+    let rows: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| row.iter().map(|cell| one_line(cell).into_owned()).collect())
+        .collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|c| c.chars().count()).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..columns).map(width).collect();
     let mut text = String::new();
-    for row in rows {
+    for row in &rows {
         let mut line = String::new();
         for (column, cell) in row.iter().enumerate() {
             let width = widths[column];
@@ -102,6 +108,15 @@ mod tests {
         let rows: Vec<Vec<String>> =
             rows.iter().map(|r| r.iter().map(|c| (*c).to_owned()).collect()).collect();
         assert_eq!(grid(&rows), "      aa   b\nlong   1  22\n");
+    }
+
+    #[test]
+    fn terminals_are_given_nothing_to_obey() {
+        let mut summary = Summary::default();
+        summary.line("classes", "a\u{1b}[2Jb, c\nd, \u{9b}31m");
+        assert_eq!(summary.text(), "classes  a\\u001b[2Jb, c\\nd, \\u009b31m\n");
+        let rows = [vec!["\u{7}x\r".to_owned(), "ä".to_owned()]];
+        assert_eq!(grid(&rows), "\\u0007x\\r  ä\n");
     }
 
     #[test]

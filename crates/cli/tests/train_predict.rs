@@ -170,6 +170,58 @@ fn probabilities_add_up_to_1() {
 }
 
 #[test]
+fn roc_curves_and_thresholds_agree_on_the_positive_class() {
+    let folder = Folder::new();
+    folder.copy("ripley-train.csv");
+    // LIBSVM keeps classes as they come: 1 before 0.
+    folder.write("turned.txt", "1 1:0.2 2:1\n0 1:-0.1 2:0\n1 1:0.4 2:0.8\n0 1:0.3 2:0.1\n1 1:0\n");
+    folder.run("train ripley-train.csv -o native.wm").exits(0);
+    folder.run("svm-train turned.txt libsvm.model").exits(0);
+    for (data, model) in [("ripley-train.csv", "native.wm"), ("turned.txt", "libsvm.model")] {
+        let limit = "--false-positives 10% -o moved.wm --json";
+        let moved = folder.run(&format!("threshold {model} {data} {limit}")).exits(0).json();
+        assert_eq!(moved["positive"], "1", "{model}");
+        folder.run(&format!("plot roc {data} -m {model} -o roc.svg")).exits(0);
+        let area = moved["area"].as_f64().unwrap();
+        let name = format!("1 (area {area:.4})");
+        assert!(folder.read("roc.svg").contains(&name), "{model}: {name}");
+    }
+}
+
+#[test]
+fn pictures_are_what_their_names_say() {
+    let folder = Folder::new();
+    folder.copy("iris.csv");
+    folder.run("train iris.csv").exits(0);
+    for command in [
+        "plot confusion iris.csv -m iris.wm -o c.png",
+        "tune iris.csv --picture c.png",
+        "compare iris.csv -o c.pdf",
+        "compress iris.wm --vectors 3 --data iris.csv -o s.wm --plot c.jpg",
+    ] {
+        let run = folder.run(command).exits(2);
+        assert!(run.stderr.contains("a name that ends in .svg"), "{}", run.stderr);
+        assert!(!folder.file("c.png").exists());
+    }
+    folder.run("plot confusion iris.csv -m iris.wm -o c.SVG").exits(0);
+    assert!(folder.read("c.SVG").starts_with("<svg"));
+}
+
+#[test]
+fn names_with_terminal_escapes_are_spelled_out() {
+    let folder = Folder::new();
+    folder.write("a.csv", "x,y\n1,\u{1b}[31mred\n2,\u{1b}[31mred\n5,blue\n6,blue\n");
+    folder.run("train a.csv -o a.wm").exits(0);
+    for command in ["inspect a.wm", "inspect a.csv", "predict a.csv -m a.wm -o out.txt"] {
+        let run = folder.run(command).exits(0);
+        assert!(!run.stdout.contains('\u{1b}'), "{command}: {:?}", run.stdout);
+    }
+    assert!(folder.run("inspect a.wm").stdout.contains("\\u001b[31mred"));
+    let run = folder.run("inspect \u{1b}[31mnowhere").exits(1);
+    assert!(run.stderr.contains("\\u001b[31mnowhere"), "{:?}", run.stderr);
+}
+
+#[test]
 fn cross_validation_answers_every_row_once() {
     let folder = Folder::new();
     folder.copy("iris.csv");

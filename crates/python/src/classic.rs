@@ -8,9 +8,9 @@ use pyo3::types::PyDict;
 use std::str::FromStr;
 use widemargin::data::{Label, Matrix};
 use widemargin::machine::{
-    Affinity, Classic, ClassicPart, Fisher, Gamma, GaussianMixture, KMeans, KNearest,
-    KernelDefaults, KernelDensity, KernelExpression, KernelFisher, Machine, MixtureBayes,
-    MixtureStart, Model, NetworkInput, Parzen, Priors, ProbabilisticNetwork, Spectral, WindowWidth,
+    Affinity, Body, Classic, Fisher, Gamma, GaussianMixture, KMeans, KNearest, KernelDefaults,
+    KernelDensity, KernelExpression, KernelFisher, Machine, MixtureBayes, MixtureStart, Model,
+    NetworkInput, Parzen, Priors, ProbabilisticNetwork, Spectral, WindowWidth,
 };
 use widemargin::{CancelToken, Context};
 
@@ -218,16 +218,15 @@ pub(crate) fn fit_classic<'py>(
 pub(crate) fn describe<'py>(py: Python<'py>, model: &Model) -> PyResult<Bound<'py, PyDict>> {
     let items = PyDict::new(py);
     let array = |values: &[f64]| values.to_vec().into_pyarray(py);
-    match &model.classic {
-        None | Some(ClassicPart::Centres) => {}
-        Some(ClassicPart::Discriminant(part)) => {
+    match &model.body {
+        Body::Discriminant(part) => {
             items.set_item("ratios", array(&part.ratios))?;
             items.set_item("separability", part.separability)?;
             items.set_item("feature_scores", array(&part.feature_scores))?;
             items.set_item("regularisation", part.regularisation)?;
             items.set_item("directions", part.projections.len())?;
         }
-        Some(ClassicPart::Mixtures(part)) => {
+        Body::Mixtures(part) => {
             items.set_item("covariance", part.covariance.to_string())?;
             items.set_item("components", part.components.clone())?;
             items.set_item("weights", array(&part.weights))?;
@@ -244,17 +243,18 @@ pub(crate) fn describe<'py>(py: Python<'py>, model: &Model) -> PyResult<Bound<'p
                 .sum();
             items.set_item("parameters", parameters)?;
         }
-        Some(ClassicPart::Neighbours(part)) => {
+        Body::Neighbours(part) => {
             items.set_item("k", part.k)?;
             items.set_item("weights", part.weighting.to_string())?;
             items.set_item("targets", array(&part.targets))?;
         }
-        Some(ClassicPart::Windows(part)) => {
+        Body::Windows(part) => {
             items.set_item("window", part.window.to_string())?;
             items.set_item("input", part.input.to_string())?;
             items.set_item("widths", array(&part.widths))?;
             items.set_item("log_priors", array(&part.log_priors))?;
         }
+        _ => {}
     }
     Ok(items)
 }

@@ -210,7 +210,8 @@ impl Settings {
         classes: Vec<Label>,
     ) -> PyResult<OnlineLearner> {
         let machine: AllInOne = self.machine.parse().map_err(exception)?;
-        let svc = self.online(machine, model.kernel.clone())?;
+        let kernel = model.kernel().cloned().unwrap_or(Kernel::Linear);
+        let svc = self.online(machine, kernel)?;
         let context = self.context(CancelToken::new())?;
         OnlineSvc { classes: Some(classes), ..svc }.resume(model, &context).map_err(exception)
     }

@@ -168,7 +168,7 @@ impl Model {
     /// ``"single"`` or ``"double"``.
     #[getter]
     fn precision(&self) -> &'static str {
-        match self.model.precision {
+        match self.model.precision() {
             widemargin::machine::Precision::F32 => "single",
             widemargin::machine::Precision::F64 => "double",
         }
@@ -227,14 +227,14 @@ impl Model {
     /// Training row of every support vector; empty when not known.
     #[getter]
     fn support<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i32>> {
-        let rows: Vec<i32> = self.model.support_rows.iter().map(|&row| row as i32).collect();
+        let rows: Vec<i32> = self.model.support_rows().iter().map(|&row| row as i32).collect();
         rows.into_pyarray(py)
     }
 
     /// The support vectors: an array, or ``(indptr, indices, values, columns)``.
     #[getter]
     fn support_vectors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        to_python(py, &self.model.support)
+        to_python(py, self.model.vectors())
     }
 
     /// Number of support vectors, by class for classifiers.
@@ -251,7 +251,7 @@ impl Model {
     #[getter]
     fn intercepts<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         // Adding zero turns -0 into 0.
-        let values: Vec<f64> = self.model.functions.iter().map(|f| 0.0 - f.offset).collect();
+        let values: Vec<f64> = self.model.offsets().iter().map(|offset| 0.0 - offset).collect();
         values.into_pyarray(py)
     }
 
@@ -266,7 +266,7 @@ impl Model {
     /// Coefficients of the support vectors, one row per function.
     #[getter]
     fn function_coefficients<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let (functions, count) = (&self.model.functions, self.model.support_count());
+        let (functions, count) = (self.model.functions(), self.model.support_count());
         let mut values = vec![0.0; functions.len() * count];
         for (f, function) in functions.iter().enumerate() {
             for part in &function.parts {
@@ -308,7 +308,7 @@ impl Model {
     /// The kernel as a nested dictionary.
     #[getter]
     fn kernel<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        describe(py, &self.model.kernel)
+        describe(py, self.model.kernel().unwrap_or(&Kernel::Linear))
     }
 
     /// What is done to rows before the kernel sees them, if anything: ``(offset, factor)`` with

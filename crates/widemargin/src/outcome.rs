@@ -67,6 +67,20 @@ impl Outcome {
         self.primal - self.dual
     }
 
+    /// Whether its numbers can be trusted: objectives are numbers, and finite where it is solved.
+    pub fn is_finite(&self) -> bool {
+        let finite = self.primal.is_finite() && self.dual.is_finite() && self.violation.is_finite();
+        let numbers = !(self.primal.is_nan() || self.dual.is_nan() || self.violation.is_nan());
+        finite || (numbers && !matches!(self.status, Status::Solved | Status::AlmostSolved))
+    }
+
+    /// The same, which is not solved where a number is not finite.
+    #[must_use]
+    pub(crate) fn with_checked_status(self) -> Self {
+        let status = if self.is_finite() { self.status } else { Status::NumericalTrouble };
+        Self { status, ..self }
+    }
+
     /// Joins the outcome of another sub-problem.
     #[must_use]
     pub fn join(self, other: Self) -> Self {

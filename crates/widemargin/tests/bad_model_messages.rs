@@ -140,24 +140,26 @@ fn saving_cases(dir: &Folder) -> Vec<Case> {
     let as_libsvm = |input, model: Model| refused(input, model.save_libsvm(dir.path()));
     let custom = Kernel::Custom(CustomKernel::new("mine", |a, b| a[0] * b[0]));
     let with_scheme = |scheme| Svc { scheme, ..Svc::default() }.fit(&data(), &Context::new());
+    let with_kernel = |kernel| {
+        let mut model = model();
+        model.expansion_mut().unwrap().kernel = kernel;
+        model
+    };
     let mut named = model();
     named.classes.as_mut().unwrap().names[0] = Label::Text("setosa".into());
     let mut scaled = model();
     scaled.preparation.scaler = Some(Scaler::fit_standard(data().features()).unwrap());
     let isotonic = Calibration::Isotonic { knots: vec![vec![(0.0, 0.5)]] };
     let mut broken = model();
-    broken.functions[0].offset = f64::NAN;
+    broken.expansion_mut().unwrap().functions[0].offset = f64::NAN;
     vec![
-        refused(
-            "saving a model with a user's kernel",
-            Model { kernel: custom, ..model() }.save(dir.path()),
-        ),
+        refused("saving a model with a user's kernel", with_kernel(custom).save(dir.path())),
         refused("saving a model whose offset is NaN", broken.save(dir.path())),
         refused("saving into a folder that does not exist", model().save(dir.0.path().join("a/b"))),
         refused("saving onto a full disk", model().save("/dev/full")),
         as_libsvm(
             "as LIBSVM model: a Laplacian kernel",
-            Model { kernel: Kernel::Laplacian { gamma: 1.0 }, ..model() },
+            with_kernel(Kernel::Laplacian { gamma: 1.0 }),
         ),
         as_libsvm("as LIBSVM model: one-vs-rest", with_scheme(Scheme::OneVsRest).unwrap()),
         as_libsvm("as LIBSVM model: class names that are words", named),

@@ -7,10 +7,10 @@ use widemargin::data::read::{ReadOptions, read_dataset};
 use widemargin::data::{Dataset, Dense, Labels, Matrix};
 use widemargin::kernel::Kernel;
 use widemargin::machine::{
-    Affinity, ClassicPart, Covariance, Fisher, FisherThreshold, GaussianMixture, KMeans, KNearest,
-    KernelDensity, KernelFisher, KernelFisherThreshold, Machine, MixtureBayes, MixtureStop, Model,
-    NeighbourMetric, NeighbourSearch, NetworkInput, Parzen, ProbabilisticNetwork, Spectral,
-    Weighting, WindowWidth,
+    Affinity, Body, Centres, Covariance, Fisher, FisherThreshold, GaussianMixture, KMeans,
+    KNearest, KernelDensity, KernelFisher, KernelFisherThreshold, Machine, MixtureBayes,
+    MixtureStop, Model, NeighbourMetric, NeighbourSearch, NetworkInput, Parzen,
+    ProbabilisticNetwork, Spectral, Weighting, WindowWidth,
 };
 use widemargin::operation::cross_validate::{Quality, cross_validate};
 use widemargin::operation::folds::Folds;
@@ -45,8 +45,8 @@ fn fisher_on_two_irises_is_that_of_the_specification() {
     for (found, expected) in weights.row(0).iter().zip(expected) {
         assert!((-found - expected).abs() < 1e-6, "{found} and {expected}");
     }
-    assert!((model.functions[0].offset + 17.00314842).abs() < 1e-6);
-    let Some(ClassicPart::Discriminant(part)) = &model.classic else { panic!() };
+    assert!((model.functions()[0].offset + 17.00314842).abs() < 1e-6);
+    let Body::Discriminant(part) = &model.body else { panic!() };
     assert!((part.separability - 14.50906715).abs() < 1e-7);
     assert_eq!(errors(&model, &data), 3);
 }
@@ -111,7 +111,7 @@ fn landmarks_that_are_all_rows_change_nothing_and_few_do_little() {
     let context = Context::new().with_threads(2).unwrap();
     let whole = machine(None).fit(&data, &context).unwrap();
     let all = machine(Some(569)).fit(&data, &Context::new()).unwrap();
-    assert_eq!(whole.functions, all.functions);
+    assert_eq!(whole.functions(), all.functions());
     assert!(errors(&whole, &data) <= 5);
     let few = machine(Some(100)).fit(&data, &context).unwrap();
     assert_eq!(few.support_count(), 100);
@@ -201,19 +201,19 @@ fn parts_that_do_not_fit_are_refused() {
     let data = load("iris.csv");
     let knn = KNearest::default().fit(&data, &context).unwrap();
     let mut short = knn.clone();
-    if let Some(ClassicPart::Neighbours(part)) = &mut short.classic {
+    if let Body::Neighbours(part) = &mut short.body {
         part.targets.pop();
     }
     assert!(short.validate().unwrap_err().to_string().contains("targets"));
     let mut wild = knn.clone();
-    if let Some(ClassicPart::Neighbours(part)) = &mut wild.classic {
+    if let Body::Neighbours(part) = &mut wild.body {
         part.targets[0] = 3.0;
     }
     assert!(wild.validate().unwrap_err().to_string().contains("targets"));
-    let none = Model { classic: None, ..knn.clone() };
-    assert!(none.validate().is_err());
-    let other = Model { classic: Some(ClassicPart::Centres), ..knn };
-    assert!(other.validate().unwrap_err().to_string().contains("another machine's"));
+    let centres = Centres { centres: knn.vectors().clone() };
+    let other = Model { body: centres.into(), ..knn };
+    let error = other.validate().unwrap_err().to_string();
+    assert!(error.contains("expected the body of knn, found centres"), "{error}");
 }
 
 #[test]
@@ -223,8 +223,7 @@ fn threads_change_no_answer() {
         let data = load(file);
         let (a, b) =
             (machine.fit(&data, &Context::new()).unwrap(), machine.fit(&data, &two).unwrap());
-        assert_eq!(a.classic, b.classic, "{}", a.kind);
-        assert_eq!(a.functions, b.functions, "{}", a.kind);
+        assert_eq!(a.body, b.body, "{}", a.kind);
         let values = |context: &Context| {
             a.predictor(context).unwrap().decision_values(data.features()).unwrap()
         };
@@ -393,7 +392,7 @@ fn covariances_by_either_divisor_and_shrunk() {
     let context = Context::new();
     let covariances = |machine: &MixtureBayes| {
         let model = machine.fit(&data, &context).unwrap();
-        let Some(ClassicPart::Mixtures(part)) = model.classic else { panic!() };
+        let Body::Mixtures(part) = model.body else { panic!() };
         part.covariances
     };
     let mixture = GaussianMixture { floor: 0.0, ..GaussianMixture::default() };
@@ -431,9 +430,6 @@ fn parameters_that_stand_still_end_em_too() {
         machine(MixtureStop::Parameters, 1e-7).fit(&data, &Context::new()).unwrap(),
     );
     assert_eq!(b.training.as_ref().unwrap().outcome.status, widemargin::solver::Status::Solved);
-    let (Some(ClassicPart::Mixtures(a)), Some(ClassicPart::Mixtures(b))) = (a.classic, b.classic)
-    else {
-        panic!()
-    };
+    let (Body::Mixtures(a), Body::Mixtures(b)) = (a.body, b.body) else { panic!() };
     assert!((a.log_likelihood - b.log_likelihood).abs() < 1e-9);
 }

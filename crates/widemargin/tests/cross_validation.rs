@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use widemargin::data::{Dataset, Dense, Label, Labels, Matrix};
 use widemargin::kernel::Kernel;
 use widemargin::machine::{
-    DecisionFunction, FitInput, Machine, MachineKind, Model, Precision, Preparation, Svc, Svr,
+    DecisionFunction, FitInput, KernelExpansion, Machine, MachineKind, Model, Precision, Svc, Svr,
 };
 use widemargin::operation::cross_validate::{Quality, cross_validate};
 use widemargin::operation::folds::Folds;
@@ -31,21 +31,14 @@ impl Machine for Mean {
             token.cancel();
         }
         let mean = targets.iter().sum::<f64>() / targets.len() as f64;
-        Ok(Model {
-            kind: MachineKind::EpsilonSvr,
+        let body = KernelExpansion {
             kernel: Kernel::Linear,
             precision: Precision::F64,
             support: Matrix::DenseF64(Dense::new(1, data.columns(), vec![0.0; data.columns()])?),
             support_rows: Vec::new(),
             functions: vec![DecisionFunction { parts: Vec::new(), offset: -mean }],
-            self_weight: 0.0,
-            classes: None,
-            calibration: None,
-            classic: None,
-            preparation: Preparation::default(),
-            feature_names: None,
-            training: None,
-        })
+        };
+        Ok(Model::new(MachineKind::EpsilonSvr, body))
     }
 }
 

@@ -29,6 +29,18 @@ fn run_corpus(target: &str, check: fn(&[u8])) {
 #[test]
 fn model_native() {
     run_corpus("model_native", models::model_native);
+    // A model of every kind, as earlier builds wrote it and as this one does.
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/models");
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "wm") {
+            let bytes = fs::read(path).unwrap();
+            models::model_native(&bytes[24..]);
+            models::model_native(
+                &Model::load_from_bytes(&bytes).unwrap().to_bytes().unwrap()[24..],
+            );
+        }
+    }
 }
 
 #[test]
@@ -95,14 +107,15 @@ fn make_native_seeds() {
     });
     save("names", named);
     let mut kernels = load("epsilon_svr_no_vectors");
-    kernels.kernel = Kernel::Sum(vec![
+    kernels.expansion_mut().unwrap().kernel = Kernel::Sum(vec![
         (0.5, Kernel::Product(vec![Kernel::Cosine, Kernel::Laplacian { gamma: 1.0 }])),
         (2.0, Kernel::ChiSquared { gamma: 0.5 }),
     ]);
     save("kernels", kernels);
     let mut codes = load("c_svc_linear_binary");
     codes.classes.as_mut().unwrap().scheme = Scheme::ErrorCorrecting(vec![vec![1], vec![-1]]);
-    codes.support = codes.support.into_layout(Layout::Sparse);
+    let body = codes.expansion_mut().unwrap();
+    body.support = body.support.clone().into_layout(Layout::Sparse);
     codes.calibration = None;
     save("codes", codes);
     for (name, text, standard) in [

@@ -56,7 +56,7 @@ fn values_too_large_for_single_precision_are_computed_in_double() {
                 }
             });
         let model = machine.fit(&data, &context).unwrap();
-        assert_eq!(model.precision, Precision::F64, "{:?}", model.kind);
+        assert_eq!(model.precision(), Precision::F64, "{:?}", model.kind);
         let outcome = model.training.as_ref().unwrap().outcome;
         assert!(outcome.primal.is_finite() && outcome.dual.is_finite(), "{outcome:?}");
         let messages = messages.lock().unwrap();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use widemargin::data::{Dense, Label, Matrix};
 use widemargin::kernel::Kernel;
-use widemargin::machine::{Calibration, MachineKind, Model, Part, Scheme};
+use widemargin::machine::{Ball, Calibration, MachineKind, Model, Part, Scheme};
 
 const MODELS: [&str; 10] = [
     "c_svc_linear_binary",
@@ -52,18 +52,18 @@ fn queries(name: &str) -> Vec<Vec<f64>> {
 fn decision_values(model: &Model, x: &[f64]) -> Vec<f64> {
     let mut vector = vec![0.0; model.features()];
     let mut kernel = |s: usize| {
-        model.support.copy_row(s, &mut vector);
+        model.vectors().copy_row(s, &mut vector);
         let at = |j: usize| vector.get(j - 1).copied().unwrap_or(0.0);
         let product: f64 = (1..x.len()).map(|j| x[j] * at(j)).sum();
         let distance: f64 = (1..x.len()).map(|j| (x[j] - at(j)) * (x[j] - at(j))).sum();
-        match &model.kernel {
+        match model.kernel().unwrap() {
             Kernel::Linear => product,
             Kernel::Polynomial { gamma, coef0, degree } => {
                 (gamma * product + coef0).powi(*degree as i32)
             }
             Kernel::Gaussian { gamma } => (-gamma * distance).exp(),
             Kernel::Sigmoid { gamma, coef0 } => (gamma * product + coef0).tanh(),
-            Kernel::Precomputed => x[model.support_rows[s] + 1],
+            Kernel::Precomputed => x[model.support_rows()[s] + 1],
             other => panic!("LIBSVM has no {}", other.name()),
         }
     };
@@ -72,14 +72,14 @@ fn decision_values(model: &Model, x: &[f64]) -> Vec<f64> {
         let sum: f64 = (0..values.len()).map(|s| f.coefficient(s) * values[s]).sum();
         sum - f.offset
     };
-    model.functions.iter().map(function).collect()
+    model.functions().iter().map(function).collect()
 }
 
 #[test]
 fn loaded_models_decide_as_libsvm_does() {
     for name in MODELS {
         let model = load(name);
-        let rows = match model.kernel {
+        let rows = match model.kernel().unwrap() {
             Kernel::Precomputed => queries("queries_precomputed.txt"),
             _ => queries("queries.txt"),
         };
@@ -116,7 +116,7 @@ fn loaded_models_survive_the_native_format() {
 fn headers_keep_their_meaning() {
     let model = load("c_svc_rbf");
     assert_eq!(model.kind, MachineKind::CSvc);
-    assert_eq!(model.kernel, Kernel::Gaussian { gamma: 0.5 });
+    assert_eq!(model.kernel().unwrap(), &Kernel::Gaussian { gamma: 0.5 });
     let table = model.classes.as_ref().unwrap();
     assert_eq!(table.names, [Label::Int(3), Label::Int(-1), Label::Int(7)]);
     assert_eq!(table.support, [12, 9, 12]);
@@ -142,10 +142,10 @@ fn line_breaks_key_order_and_short_numbers_are_tolerated() {
     let model = Model::load_from_bytes(text.as_bytes()).unwrap();
     assert_eq!(model.features(), 7);
     let mut row = vec![0.0; 7];
-    model.support.copy_row(0, &mut row);
+    model.vectors().copy_row(0, &mut row);
     assert_eq!(row, [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2.0]);
-    assert_eq!(model.functions[0].coefficient(1), -1.0);
-    assert_eq!(model.functions[0].offset, 0.5);
+    assert_eq!(model.functions()[0].coefficient(1), -1.0);
+    assert_eq!(model.functions()[0].offset, 0.5);
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn indices_count_from_zero_when_the_file_does() {
                 0.5 0:3 2:4\n0.5 1:5\n";
     let model = Model::load_from_bytes(text.as_bytes()).unwrap();
     let mut row = vec![0.0; 3];
-    model.support.copy_row(0, &mut row);
+    model.vectors().copy_row(0, &mut row);
     assert_eq!(row, [3.0, 0.0, 4.0]);
     let written = String::from_utf8(model.to_libsvm_bytes().unwrap()).unwrap();
     assert!(written.ends_with("SV\n0.5 0:3 2:4 \n0.5 1:5 \n"), "{written}");
@@ -258,7 +258,7 @@ fn precomputed_vectors_need_their_serial_numbers() {
         )
     };
     let model = Model::load_from_bytes(text("0:4").as_bytes()).unwrap();
-    assert_eq!((model.support_rows, model.support.columns()), (vec![3], 4));
+    assert_eq!((model.support_rows(), model.vectors().columns()), (&[3][..], 4));
     for vector in ["", "0:0", "1:4", "0:4.5", "0:4 1:1", "0:-1"] {
         let error = Model::load_from_bytes(text(vector).as_bytes()).unwrap_err().to_string();
         assert!(error.starts_with("model:7:"), "{vector}: {error}");
@@ -278,22 +278,29 @@ fn models_libsvm_does_not_know_are_refused_with_advice() {
         model.classes.as_mut().unwrap().names[1] = label;
         model
     };
+    let with_kernel = |kernel| {
+        let mut model = model();
+        model.expansion_mut().unwrap().kernel = kernel;
+        model
+    };
+    let regressor = load("epsilon_svr_no_vectors");
     let curve = vec![(0.0, 0.0), (1.0, 1.0)];
     let mut strange = model();
     let rows = strange.support_count();
-    strange.functions[0].parts = vec![Part { support: 0..rows, coefficients: vec![1.0; rows] }];
+    strange.expansion_mut().unwrap().functions[0].parts =
+        vec![Part { support: 0..rows, coefficients: vec![1.0; rows] }];
     let native = "; save it in the native format instead";
     for (model, expected) in [
         (
-            Model { kernel: Kernel::Laplacian { gamma: 1.0 }, ..model() },
+            with_kernel(Kernel::Laplacian { gamma: 1.0 }),
             format!("LIBSVM has no laplacian kernel{native}"),
         ),
         (
-            Model { kernel: Kernel::Sum(vec![(1.0, Kernel::Linear)]), ..model() },
+            with_kernel(Kernel::Sum(vec![(1.0, Kernel::Linear)])),
             format!("LIBSVM has no sum kernel{native}"),
         ),
         (
-            Model { kind: MachineKind::Svdd, self_weight: 1.0, ..load("epsilon_svr_no_vectors") },
+            Model::new(MachineKind::Svdd, Ball(regressor.expansion().unwrap().clone())),
             format!("LIBSVM has no svdd machine{native}"),
         ),
         (
@@ -331,9 +338,9 @@ fn models_libsvm_does_not_know_are_refused_with_advice() {
 #[test]
 fn single_precision_values_are_written_exactly() {
     let mut model = load("epsilon_svr_no_vectors");
-    model.support = Matrix::DenseF32(Dense::new(1, 2, vec![0.1, 0.0]).unwrap());
-    model.functions[0].parts[0].support = 0..1;
-    model.functions[0].parts[0].coefficients = vec![1.0];
+    let body = model.expansion_mut().unwrap();
+    body.support = Matrix::DenseF32(Dense::new(1, 2, vec![0.1, 0.0]).unwrap());
+    body.functions[0].parts[0] = Part { support: 0..1, coefficients: vec![1.0] };
     let text = String::from_utf8(model.to_libsvm_bytes().unwrap()).unwrap();
     assert!(text.ends_with("SV\n1 1:0.10000000149011612 \n"), "{text}");
 }

@@ -170,12 +170,12 @@ fn spread(model: &Model, rows: usize) -> Vec<(Vec<f64>, f64)> {
         let mut all = vec![0.0; rows];
         for part in &function.parts {
             for (s, c) in part.support.clone().zip(&part.coefficients) {
-                all[model.support_rows[s]] += c;
+                all[model.support_rows()[s]] += c;
             }
         }
         (all, function.offset)
     };
-    model.functions.iter().map(spread_one).collect()
+    model.functions().iter().map(spread_one).collect()
 }
 
 fn check(configuration: &Configuration) {

@@ -27,7 +27,7 @@ fn svc(max_iterations: Option<u64>) -> Svc {
 /// Checks that the model is usable and its coefficients feasible: |c| ≤ C and Σc = 0.
 fn assert_feasible(model: &Model, c: f64) {
     let coefficients: Vec<f64> =
-        model.functions[0].parts.iter().flat_map(|part| part.coefficients.clone()).collect();
+        model.functions()[0].parts.iter().flat_map(|part| part.coefficients.clone()).collect();
     assert!(coefficients.iter().all(|v| v.abs() <= c));
     assert!(coefficients.iter().sum::<f64>().abs() <= 1e-9 * c * coefficients.len() as f64);
     let outcome = model.training.as_ref().unwrap().outcome;

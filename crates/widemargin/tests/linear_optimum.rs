@@ -227,8 +227,8 @@ fn objective(
     bias: Bias,
 ) -> f64 {
     let mut weights = vec![0.0; FEATURES];
-    model.support.copy_row(f, &mut weights);
-    let constant = -model.functions[f].offset;
+    model.vectors().copy_row(f, &mut weights);
+    let constant = -model.functions()[f].offset;
     let mut charged = weights.clone();
     if let Bias::Appended(value) = bias {
         charged.push(constant / value);
@@ -426,7 +426,7 @@ fn every_class_against_the_rest_is_at_its_optimum() {
     let data = case.data(Labels::Int(labels.iter().map(|&y| y as i64).collect()), Layout::Sparse);
     let svc = LinearSvc { loss: LinearLoss::Hinge, options: options(), ..LinearSvc::default() };
     let model = svc.fit(&data, &Context::new()).unwrap();
-    assert_eq!(model.functions.len(), 3);
+    assert_eq!(model.functions().len(), 3);
     let shape = Shape::Two(LinearLoss::Hinge);
     for f in 0..3 {
         let targets: Vec<f64> = labels.iter().map(|&y| if y == f { 1.0 } else { -1.0 }).collect();
@@ -458,7 +458,7 @@ fn crammer_and_singers_machine_reaches_the_optimum() {
             }
             let (mut found, mut weights) = (0.0, vec![[0.0; FEATURES]; classes]);
             for (m, own) in weights.iter_mut().enumerate() {
-                model.support.copy_row(m, own);
+                model.vectors().copy_row(m, own);
                 found += 0.5 * own.iter().map(|w| w * w).sum::<f64>();
             }
             for (i, row) in case.rows.iter().enumerate() {
@@ -498,8 +498,8 @@ fn the_one_class_machine_reaches_the_optimum() {
             }
             let rho = program.variable(0.0, -total);
             let mut weights = [0.0; FEATURES];
-            model.support.copy_row(0, &mut weights);
-            let offset = model.functions[0].offset;
+            model.vectors().copy_row(0, &mut weights);
+            let offset = model.functions()[0].offset;
             let mut found = 0.5 * weights.iter().map(|w| w * w).sum::<f64>() - total * offset;
             for (i, row) in case.rows.iter().enumerate() {
                 let slack = program.variable(0.0, case.weights[i]);

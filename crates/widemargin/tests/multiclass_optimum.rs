@@ -225,7 +225,7 @@ fn agrees(machine: AllInOne, bias: bool) {
         assert!((outcome.primal - best).abs() <= 1e-6 * scale, "{place}");
         if machine != AllInOne::OneVsAll {
             for s in 0..model.support_count() {
-                let sum: f64 = model.functions.iter().map(|f| f.coefficient(s)).sum();
+                let sum: f64 = model.functions().iter().map(|f| f.coefficient(s)).sum();
                 assert!(sum.abs() <= 1e-10 * case.c, "{place}: scores sum to zero");
             }
         }

@@ -98,6 +98,7 @@ fn a_start_from_another_c_saves_steps() {
         let start = svc.fit(&data, &Context::new()).unwrap();
         svc.c *= 1.2;
         let cold = svc.fit(&data, &Context::new()).unwrap();
+        assert_eq!(svc.warm_start().is_some(), machine != AllInOne::Atm);
         let warm =
             svc.fit_from(FitInput::new(&data), Start::of(&start, &svc), &Context::new()).unwrap();
         let (a, b) = (dual(&cold), dual(&warm));
@@ -166,5 +167,5 @@ fn an_online_pass_is_the_same_on_any_number_of_threads() {
     };
     let (one, two) = (fit(1), fit(2));
     assert!(one.support_count() > 400, "{}", one.support_count());
-    assert_eq!(one.functions, two.functions);
+    assert_eq!(one.functions(), two.functions());
 }

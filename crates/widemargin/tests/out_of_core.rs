@@ -80,7 +80,7 @@ fn disk_and_memory_agree() {
         let found = train(&OutOfCoreMachine::Classifier(svc), &job, &context).unwrap();
         let (a, b) = (primal(&found), expected.training.as_ref().unwrap().outcome.primal);
         assert!((a - b).abs() < 1e-2 * b, "{loss}: {a} and {b}");
-        assert_eq!(found.functions.len(), 3);
+        assert_eq!(found.functions().len(), 3);
         assert!(!job.folder.join("state.bin").exists());
     }
     let svr = LinearSvr { c: 0.05, options: options(1e-3), ..LinearSvr::default() };
@@ -183,8 +183,8 @@ fn an_interrupted_training_goes_on_where_it_was() {
     assert_eq!(partial.training.unwrap().outcome.status, Status::Interrupted);
     assert!(job.folder.join("state.bin").exists());
     let resumed = train(&machine, &job, &Context::new()).unwrap();
-    assert_eq!(resumed.functions, whole.functions);
-    assert_eq!(resumed.support, whole.support);
+    assert_eq!(resumed.functions(), whole.functions());
+    assert_eq!(resumed.body, whole.body);
     // Nothing is solved whose verification was left.
     let passes = whole.training.as_ref().unwrap().outcome.blocks as usize;
     let token = widemargin::CancelToken::new();
@@ -208,7 +208,7 @@ fn an_interrupted_training_goes_on_where_it_was() {
     // A damaged state is no state.
     train(&machine, &job, &stopping()).unwrap();
     fs::write(job.folder.join("state.bin"), b"nonsense").unwrap();
-    assert_eq!(train(&machine, &job, &Context::new()).unwrap().support, whole.support);
+    assert_eq!(train(&machine, &job, &Context::new()).unwrap().body, whole.body);
 }
 
 #[test]

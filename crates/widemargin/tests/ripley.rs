@@ -8,7 +8,7 @@ use widemargin::data::read::{ReadOptions, read_dataset};
 use widemargin::data::{Dataset, Label, Labels};
 use widemargin::kernel::Kernel;
 use widemargin::machine::{
-    ClassicPart, Fisher, FisherThreshold, GaussianMixture, KNearest, KernelAdatron, KernelFisher,
+    Body, Fisher, FisherThreshold, GaussianMixture, KNearest, KernelAdatron, KernelFisher,
     KernelFisherThreshold, Machine, MixtureBayes, Model, NeighbourMetric, NetworkInput, Parzen,
     Precision, ProbabilisticNetwork, SolverOptions, Svc, WindowWidth,
 };
@@ -53,7 +53,7 @@ fn fisher_s_weights_and_errors() {
     // Ours are positive for the first class.
     assert!((weights.row(0)[0] + 1.48306229).abs() < 1e-7);
     assert!((weights.row(0)[1] + 10.99671773).abs() < 1e-7);
-    assert!((model.functions[0].offset + 5.43842115).abs() < 1e-7);
+    assert!((model.functions()[0].offset + 5.43842115).abs() < 1e-7);
     assert_eq!(wrong(&model, &load("test")), 108);
 }
 
@@ -63,7 +63,7 @@ fn gaussians_and_mixtures_of_classes() {
     let likelihoods = [[-65.1024, -16.5980], [-5.6784, 16.6226], [-2.1309, 20.9097]];
     for (at, expected) in likelihoods.into_iter().enumerate() {
         let model = fitted(&bayes(at + 1));
-        let Some(ClassicPart::Mixtures(part)) = &model.classic else { panic!() };
+        let Body::Mixtures(part) = &model.body else { panic!() };
         let found = 250.0 * part.log_likelihood;
         // Half of the rows are in each class; the priors are not in it.
         let total = 0.5 * 2.0 * (expected[0] + expected[1]);
@@ -147,7 +147,7 @@ fn narrow_windows_ask_the_nearest_row_and_wide_ones_the_majority() {
 fn widths_by_cross_validation() {
     let widths = |machine: &dyn Machine| {
         let model = fitted(machine);
-        let Some(ClassicPart::Windows(part)) = &model.classic else { panic!() };
+        let Body::Windows(part) = &model.body else { panic!() };
         (part.widths.clone(), wrong(&model, &load("test")))
     };
     let (likeliest, _) = widths(&Parzen { width: WindowWidth::LeaveOneOut, ..Parzen::default() });
@@ -204,7 +204,11 @@ fn support_vector_machines() {
         let model = fitted(&Svc { c, kernel: gaussian(sigma), options, ..Svc::default() });
         assert_eq!(wrong(&model, &load("test")), errors);
         assert_eq!(model.support_count(), support);
-        assert!((model.functions[0].offset - offset).abs() < 1e-4, "{}", model.functions[0].offset);
+        assert!(
+            (model.functions()[0].offset - offset).abs() < 1e-4,
+            "{}",
+            model.functions()[0].offset
+        );
         let outcome = &model.training.as_ref().unwrap().outcome;
         assert!((outcome.dual.abs() / dual - 1.0).abs() < 1e-6, "{}", outcome.dual);
     }
@@ -243,7 +247,7 @@ fn rows_without_labels_are_learnt_from() {
     let mut before = f64::NEG_INFINITY;
     for iterations in 2..30 {
         let model = machine(1, iterations, 0.0).fit(&data, &context).unwrap();
-        let Some(ClassicPart::Mixtures(part)) = &model.classic else { panic!() };
+        let Body::Mixtures(part) = &model.body else { panic!() };
         let priors: f64 = part.log_priors.iter().map(|p| p.exp()).sum();
         assert!((priors - 1.0).abs() < 1e-12);
         assert!(part.log_likelihood >= before - 1e-9, "{before} then {}", part.log_likelihood);
@@ -265,7 +269,7 @@ fn rows_without_labels_are_learnt_from() {
     // Without rows of that label it is the plain machine.
     let plain = MixtureBayes { unlabelled: None, ..machine(50) }.fit(&load("train"), &context);
     let marked = machine(50).fit(&load("train"), &context).unwrap();
-    assert_eq!(plain.unwrap().classic, marked.classic);
+    assert_eq!(plain.unwrap().body, marked.body);
 }
 
 /// The optimum with a penalised offset, from a quadratic programming solver.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use widemargin::data::{Dense, Matrix};
 use widemargin::kernel::Kernel;
-use widemargin::machine::{DecisionFunction, MachineKind, Model, Part, Precision, Preparation};
+use widemargin::machine::{DecisionFunction, KernelExpansion, MachineKind, Model, Part, Precision};
 
 /// Where the child saves, and how often.
 const TARGET: &str = "WIDEMARGIN_TEST_TARGET";
@@ -21,8 +21,7 @@ const ROUNDS: &str = "WIDEMARGIN_TEST_ROUNDS";
 fn model(number: usize) -> Model {
     let (rows, columns) = (2000, 100);
     let values = (0..rows * columns).map(|i| (i * (number + 1)) as f64).collect();
-    Model {
-        kind: MachineKind::OneClass,
+    let body = KernelExpansion {
         kernel: Kernel::Linear,
         precision: Precision::F64,
         support: Matrix::DenseF64(Dense::new(rows, columns, values).unwrap()),
@@ -31,20 +30,14 @@ fn model(number: usize) -> Model {
             parts: vec![Part { support: 0..rows, coefficients: vec![number as f64; rows] }],
             offset: number as f64,
         }],
-        self_weight: 0.0,
-        classes: None,
-        calibration: None,
-        classic: None,
-        preparation: Preparation::default(),
-        feature_names: None,
-        training: None,
-    }
+    };
+    Model::new(MachineKind::OneClass, body)
 }
 
 /// The model in the file, which must be one that was saved completely.
 fn intact(path: &Path) -> usize {
     let found = Model::load(path).expect("the model file is damaged");
-    let number = found.functions[0].offset as usize;
+    let number = found.functions()[0].offset as usize;
     assert_eq!(found, model(number));
     number
 }

@@ -42,8 +42,8 @@ fn program(n: usize, rank: usize, ridge: bool, groups: bool) -> impl Strategy<Va
             groups: groups.then(|| (0..n).map(|i| u8::from(i % 3 == 0)).collect()),
             lower: shift,
             // Some of the variables, so that this start is compared with the optimum too.
-            settled: 0.0,
-            likely: (0..n as u32).filter(|&v| start[v as usize] > 0.7).collect(),
+            bound_tolerance: 0.0,
+            initial_working_set: (0..n as u32).filter(|&v| start[v as usize] > 0.7).collect(),
         };
         Program { matrix, problem }
     })
@@ -102,7 +102,7 @@ fn check(program: &Program, working_set: usize) -> Result<(), TestCaseError> {
 fn check_one(
     program: &Program,
     working_set: usize,
-    hold_up_to: usize,
+    in_memory_up_to: usize,
 ) -> Result<(), TestCaseError> {
     let n = program.matrix.len();
     let context = Context::new();
@@ -117,7 +117,7 @@ fn check_one(
     let rows = KernelRows::new(blocks, vec![0, n / 2, n], RowCaching::OwnSegment, 1 << 20);
     let view = rows.view(&[0, 1], &context);
     let options =
-        Options { tol: 1e-8, working_set, hold_up_to, shrink_from: 0, ..Options::default() };
+        Options { tol: 1e-8, working_set, in_memory_up_to, shrink_from: 0, ..Options::default() };
     let solution = solve(&view, &program.problem, &options, &context);
     prop_assert_eq!(solution.outcome.status, Status::Solved);
 

@@ -36,8 +36,8 @@ fn shipped(name: &str) -> Dataset {
 fn essence(model: &Model) -> impl PartialEq + use<> {
     let outcome = model.training.as_ref().unwrap().outcome;
     (
-        model.functions.clone(),
-        model.support_rows.clone(),
+        model.functions().to_vec(),
+        model.support_rows().to_vec(),
         (outcome.status, outcome.primal, outcome.dual, outcome.iterations, outcome.blocks),
     )
 }

@@ -226,7 +226,7 @@ fn a_bound_that_no_variable_reaches_may_grow() {
         let largest = paths
             .model(0, 1)
             .unwrap()
-            .functions
+            .functions()
             .iter()
             .flat_map(|f| &f.parts)
             .fold(0.0_f64, |largest, part| {

@@ -6,7 +6,7 @@ use widemargin::kernel::Kernel;
 use widemargin::machine::{
     AllInOne, CalibrationMethod, ClassWeights, Epochs, Gamma, KernelDefaults, KernelExpression,
     Lasvm, Loss, Machine, MachineKind, MulticlassSvc, NuSvc, NuSvr, OneClass, OnlineSvc, Precision,
-    Scaled, Scheme, SolverOptions, Strategy, Svc, Svdd, Svr, error_correcting_code,
+    Scaled, Scheme, SolverOptions, Svc, Svdd, Svr, WorkingSetStrategy, error_correcting_code,
 };
 use widemargin::operation::tune::Value;
 
@@ -112,8 +112,8 @@ pub(crate) struct MachineArguments {
     /// How --online chooses variables: blocks, all, random-all, random-pattern, whole-pattern or
     /// larank (cs)
     #[arg(long, value_name = "NAME", default_value = "blocks", requires = "online",
-          value_parser = value::<Strategy>)]
-    pub(crate) strategy: Strategy,
+          value_parser = value::<WorkingSetStrategy>)]
+    pub(crate) strategy: WorkingSetStrategy,
 
     /// Most support vectors that --online keeps
     #[arg(long, value_name = "NUM", requires = "online", value_parser = whole::<usize>)]
@@ -203,7 +203,7 @@ impl MachineArguments {
 
     /// The kernel for a table.
     pub(crate) fn kernel(&self, features: &Matrix) -> CommandResult<Kernel> {
-        if self.kind().is_linear() {
+        if MachineKind::LINEAR.contains(&self.kind()) {
             return Ok(Kernel::Linear);
         }
         let defaults = KernelDefaults { gamma: self.gamma, coef0: self.coef0, degree: self.degree };
@@ -317,7 +317,7 @@ impl MachineArguments {
         let options = self.options();
         let class_weights = self.class_weight.clone().unwrap_or_default();
         let kind = self.kind();
-        if kind.is_linear() {
+        if MachineKind::LINEAR.contains(&kind) {
             return self.linear.build(kind, self);
         }
         self.linear.refuse_without(kind)?;

@@ -7,6 +7,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use widemargin::data::read::read_weights;
 use widemargin::data::write::write_atomically;
+use widemargin::kernel::Kernel;
 use widemargin::operation::cross_validate::{CrossValidation, FoldResult, Quality, cross_validate};
 use widemargin::operation::folds::Folds;
 use widemargin::solver::Status;
@@ -86,7 +87,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     let data = session.read("reading", || {
         let loaded = arguments.input.read(&arguments.data)?;
         let kernel = arguments.machine.kernel(loaded.dataset.features())?;
-        let data = model_file::kernel_values(&kernel, loaded)?;
+        let data = model_file::kernel_values(kernel == Kernel::Precomputed, loaded)?;
         match &arguments.sample_weights {
             Some(path) => Ok(data.with_weights(read_weights(path)?)?),
             None => Ok(data),

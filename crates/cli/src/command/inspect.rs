@@ -7,7 +7,7 @@ use serde_json::json;
 use widemargin::data::read::Loaded;
 use widemargin::data::scaling::Scaler;
 use widemargin::data::{LabelSummary, Summary as DataSummary};
-use widemargin::machine::{Calibration, ClassicPart, Model, Scheme};
+use widemargin::machine::{Body, Calibration, Model, Scheme};
 
 use crate::arguments::InputArguments;
 use crate::failure::{CommandResult, Outcome};
@@ -89,20 +89,20 @@ fn scaling_name(model: &Model) -> &'static str {
 }
 
 fn model_text(format: ModelFormatName, model: &Model) -> String {
+    let (body, vectors) = (model.describe(), count(model.support_count() as u64));
     let mut summary = Summary::default();
-    summary
-        .line("file", format!("{} model", format.name()))
-        .line("machine", model.kind)
-        .line("kernel", &model.kernel)
-        .line("features", count(model.features() as u64));
-    if model.kind.is_linear() {
-        summary.line("weights", super::train::weights_text(model));
-    } else {
-        summary.line(rows_name(model), count(model.support_count() as u64));
+    summary.line("file", format!("{} model", format.name())).line("machine", model.kind);
+    if let Some(kernel) = &body.kernel {
+        summary.line("kernel", kernel);
     }
+    summary.line("features", count(model.features() as u64));
+    match &model.body {
+        Body::Linear(_) => summary.line(body.vectors, weights_text(model)),
+        _ => summary.line(body.vectors, vectors),
+    };
     summary
-        .line("functions", count(model.functions.len() as u64))
-        .line("precision", model.precision)
+        .line("functions", count(body.functions as u64))
+        .line("precision", body.precision)
         .line("scaling", scaling_name(model));
     if let Some(map) = &model.preparation.map {
         let (inputs, outputs) = (map.inputs() as u64, map.outputs() as u64);
@@ -117,27 +117,20 @@ fn model_text(format: ModelFormatName, model: &Model) -> String {
             .iter()
             .zip(&classes.support)
             .map(|(name, support)| match support {
-                _ if model.kind.is_linear() => name.to_string(),
+                _ if model.linear().is_some() => name.to_string(),
                 0 => name.to_string(),
-                _ => format!("{name} ({support} {})", rows_name(model)),
+                _ => format!("{name} ({support} {})", body.vectors),
             })
             .collect();
         summary.line("classes", names.join(", ")).line("scheme", scheme_name(&classes.scheme));
     }
-    if let Some(ClassicPart::Discriminant(part)) = &model.classic {
-        summary.line("separability", format!("{:.6}", part.separability));
-        if !part.feature_scores.is_empty() {
-            summary.line("feature ranking", ranking(model, &part.feature_scores));
-        }
-    }
-    if let Some(ClassicPart::Windows(part)) = &model.classic {
-        let widths: Vec<String> = part.widths.iter().map(|width| format!("{width:.6}")).collect();
-        summary.line("widths", widths.join(", "));
+    for (name, value) in &body.details {
+        summary.line(name, value);
     }
     let probabilities = model.calibration.as_ref().map_or("no", calibration_name);
     summary.line("probabilities", probabilities);
-    if let [function] = &model.functions[..] {
-        summary.line("offset", function.offset);
+    if let [offset] = model.offsets()[..] {
+        summary.line("offset", offset);
     }
     if let Some(training) = &model.training {
         let outcome = &training.outcome;
@@ -155,27 +148,11 @@ fn model_text(format: ModelFormatName, model: &Model) -> String {
     summary.text()
 }
 
-/// What the rows in a model are.
-pub(super) fn rows_name(model: &Model) -> &'static str {
-    match &model.classic {
-        None => "support vectors",
-        Some(ClassicPart::Discriminant(_)) => "vectors",
-        Some(ClassicPart::Mixtures(_)) => "components",
-        Some(ClassicPart::Neighbours(_) | ClassicPart::Windows(_)) => "rows",
-        Some(ClassicPart::Centres) => "centres",
-    }
-}
-
-/// The features by Fisher's ratio of each, the best first; at most ten.
-fn ranking(model: &Model, scores: &[f64]) -> String {
-    let mut order: Vec<usize> = (0..scores.len()).collect();
-    order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
-    let name = |j: usize| match &model.feature_names {
-        Some(names) => names[j].clone(),
-        None => format!("feature {}", j + 1),
-    };
-    let best = order.iter().take(10).map(|&j| format!("{} ({:.4})", name(j), scores[j]));
-    best.collect::<Vec<_>>().join(", ")
+/// How many weights a linear model has and uses.
+pub(super) fn weights_text(model: &Model) -> String {
+    let weights = model.vectors();
+    let all = weights.rows() * weights.columns();
+    format!("{} of {} not 0", count(weights.nonzeros() as u64), count(all as u64))
 }
 
 fn objective(outcome: &widemargin::solver::Outcome) -> String {
@@ -191,19 +168,20 @@ fn model_json(format: ModelFormatName, model: &Model) -> serde_json::Value {
             "scheme": scheme_name(&classes.scheme),
         })
     });
-    let offsets: Vec<f64> = model.functions.iter().map(|f| f.offset).collect();
+    let body = model.describe();
     json!({
         "kind": "model",
         "format": format.name(),
         "machine": model.kind,
-        "kernel": model.kernel.to_string(),
-        "precision": model.precision,
+        "body": model.body.name(),
+        "kernel": body.kernel.map(|kernel| kernel.to_string()),
+        "precision": body.precision,
         "scaling": scaling_name(model),
         "features": model.features(),
         "feature_names": model.feature_names,
         "support_vectors": model.support_count(),
-        "functions": model.functions.len(),
-        "offsets": offsets,
+        "functions": body.functions,
+        "offsets": model.offsets(),
         "classes": classes,
         "calibration": model.calibration.as_ref().map(calibration_name),
         "training": model.training,

@@ -145,8 +145,9 @@ fn roc(common: &Common, session: &Session<'_>, model: &Model, data: &Dataset) ->
     session.save(|| picture::roc(&common.output, &title, &curves))
 }
 
-/// A score for every class: decision values of two classes or of one-vs-rest, 1 for inside of
-/// novelty detectors, else probabilities.
+/// A score for every class that gets a curve: of two classes told apart by one function its values
+/// for the positive one, of one-vs-rest the decision values, 1 for inside of novelty detectors, else
+/// probabilities.
 fn scores(
     model: &Model,
     data: &Dataset,
@@ -156,8 +157,12 @@ fn scores(
     let values = predictor.decision_values(data.features())?;
     let fail = |message: &str| Err(widemargin::Error::Model { message: message.into() });
     match &model.classes {
-        Some(table) if table.names.len() == 2 && model.functions.len() == 1 => {
-            Ok(vec![(table.names[0].clone(), column(&values, 0))])
+        Some(table) if table.names.len() == 2 && model.offsets().len() == 1 => {
+            // Decision values are positive for the first class.
+            let positive = table.positive();
+            let sign = if positive == 0 { 1.0 } else { -1.0 };
+            let scores = column(&values, 0).into_iter().map(|value| sign * value).collect();
+            Ok(vec![(table.names[positive].clone(), scores)])
         }
         Some(table) if table.scheme == Scheme::OneVsRest => Ok(columns(&table.names, &values)),
         Some(table) if model.calibration.is_some() => {
@@ -216,7 +221,7 @@ fn regions(
     }
     let mut is_support = vec![false; data.rows()];
     if arguments.support {
-        for &row in &model.support_rows {
+        for &row in model.support_rows() {
             match is_support.get_mut(row) {
                 Some(mark) => *mark = true,
                 None => return Err(Failure::usage("--support: DATA is not the training file")),
@@ -232,9 +237,9 @@ fn regions(
         .collect();
     let name = |j: usize| features[j].name.clone().unwrap_or_else(|| format!("feature {}", j + 1));
     let picture = Regions {
-        title: title(&arguments.common, || match model.functions.is_empty() {
-            true => model.kind.to_string(),
-            false => format!("{}, {} kernel", model.kind, model.kernel.name()),
+        title: title(&arguments.common, || match model.describe().kernel {
+            Some(kernel) => format!("{}, {} kernel", model.kind, kernel.name()),
+            None => model.kind.to_string(),
         }),
         axes: axes.map(name),
         ranges,

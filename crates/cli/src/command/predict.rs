@@ -180,7 +180,7 @@ fn function_names(model: &Model) -> Vec<String> {
             .collect(),
         Scheme::OneVsRest => names.iter().map(|name| format!("{name}/rest")).collect(),
         Scheme::ErrorCorrecting(_) => {
-            (1..=model.functions.len()).map(|column| format!("code{column}")).collect()
+            (1..=model.outputs()).map(|column| format!("code{column}")).collect()
         }
     }
 }

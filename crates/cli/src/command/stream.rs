@@ -94,7 +94,8 @@ pub(super) fn resume(
 ) -> CommandResult<(Model, Shape, Spent)> {
     let path = arguments.resume.as_deref().unwrap_or(&arguments.data);
     let mut start = Model::load(path)?;
-    let MachineKind::AllInOne(machine) = start.kind else {
+    let (MachineKind::AllInOne(machine), Some(kernel)) = (start.kind, start.kernel().cloned())
+    else {
         return Err(Failure::usage("--resume is for models of ww, cs, llw, ..."));
     };
     if arguments.machine.epochs != Epochs::Times(1) || arguments.scale.scale.0.is_some() {
@@ -104,7 +105,7 @@ pub(super) fn resume(
         .read("reading", || model_file::read_for(&mut start, &arguments.input, &arguments.data))?;
     let watch = Stopwatch::start();
     let mut model = session.run("learning", |context| {
-        let online = arguments.machine.online_svc(machine, start.kernel.clone());
+        let online = arguments.machine.online_svc(machine, kernel.clone());
         let mut learner = online.resume(&start, context)?;
         learner.partial_fit(&data)?;
         learner.model()

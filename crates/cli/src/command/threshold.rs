@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         .read("reading", || model_file::read_for(&mut model, &arguments.input, &arguments.data))?;
     let positive = match (&arguments.positive, &model.classes) {
         (Some(label), _) => Label::Text(label.clone()),
-        (None, Some(table)) if table.names.len() == 2 => table.names[1].clone(),
+        (None, Some(table)) if table.names.len() == 2 => table.names[table.positive()].clone(),
         _ => return Err(Failure::usage("threshold needs a model of two classes")),
     };
     let limit = match (arguments.false_positives, arguments.false_negatives) {

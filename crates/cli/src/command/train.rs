@@ -9,6 +9,7 @@ use widemargin::Error;
 use widemargin::data::Dataset;
 use widemargin::data::read::read_weights;
 use widemargin::data::read::source::is_standard_stream;
+use widemargin::kernel::Kernel;
 use widemargin::machine::{CalibrationMethod, Epochs, MachineKind, Model, Preparation};
 use widemargin::operation::calibrate::calibrate;
 use widemargin::solver::Status;
@@ -198,7 +199,7 @@ fn prepare(arguments: &Arguments) -> CommandResult<(Dataset, Preparation)> {
     let loaded = arguments.input.read(&arguments.data)?;
     let preparation = Preparation::of_file(&loaded);
     let kernel = arguments.machine.kernel(loaded.dataset.features())?;
-    let mut data = model_file::kernel_values(&kernel, loaded)?;
+    let mut data = model_file::kernel_values(kernel == Kernel::Precomputed, loaded)?;
     if let Some(path) = &arguments.sample_weights {
         data = data.with_weights(read_weights(path)?)?;
     }
@@ -256,12 +257,12 @@ fn summary(data: &Shape, model: &Model, spent: Spent, target: &Path, threads: us
     if let Some(classes) = &model.classes {
         lines.line("classes", classes.names.len());
     }
-    let is_classic = model.classic.is_some();
-    if model.kind.is_linear() || (is_classic && model.functions.is_empty()) {
-        lines.line("machine", model.kind);
-    } else {
-        lines.line("machine", format!("{}, kernel {}", model.kind, model.kernel));
-    }
+    match model.kernel() {
+        Some(kernel) => lines.line("machine", format!("{}, kernel {kernel}", model.kind)),
+        None => lines.line("machine", model.kind),
+    };
+    let is_linear = model.linear().is_some();
+    let is_classic = matches!(model.kind, MachineKind::Classic(_));
     if let (Some(training), true) = (&model.training, is_classic) {
         lines.line("status", training.outcome.status);
         if training.outcome.iterations > 0 {
@@ -278,7 +279,7 @@ fn summary(data: &Shape, model: &Model, spent: Spent, target: &Path, threads: us
             .line("gap", format!("{:.3e}, violation {:.3e}", outcome.gap(), outcome.violation))
             .line(
                 "iterations",
-                match model.kind.is_linear() {
+                match is_linear {
                     true => {
                         format!("{} in {} passes", count(outcome.iterations), count(outcome.blocks))
                     }
@@ -292,9 +293,9 @@ fn summary(data: &Shape, model: &Model, spent: Spent, target: &Path, threads: us
             );
     }
     if is_classic {
-        lines.line(inspect::rows_name(model), count(support as u64));
-    } else if model.kind.is_linear() {
-        lines.line("weights", weights_text(model));
+        lines.line(model.describe().vectors, count(support as u64));
+    } else if is_linear {
+        lines.line("weights", inspect::weights_text(model));
     } else {
         lines.line("support vectors", format!("{} ({share:.1} %)", count(support as u64)));
     }
@@ -309,12 +310,6 @@ fn summary(data: &Shape, model: &Model, spent: Spent, target: &Path, threads: us
     lines.text()
 }
 
-/// How many weights a linear model has and uses.
-pub(super) fn weights_text(model: &Model) -> String {
-    let all = model.support.rows() * model.support.columns();
-    format!("{} of {} not 0", count(model.support.nonzeros() as u64), count(all as u64))
-}
-
 fn document(data: &Shape, model: &Model, spent: Spent, threads: usize, target: &Path) -> Value {
     let outcome = model.training.as_ref().map(|training| training.outcome);
     json!({
@@ -322,8 +317,8 @@ fn document(data: &Shape, model: &Model, spent: Spent, threads: usize, target: &
         "features": data.columns,
         "classes": model.classes.as_ref().map(|classes| &classes.names),
         "machine": model.kind,
-        "kernel": model.kernel.to_string(),
-        "precision": model.precision,
+        "kernel": model.describe().kernel.map(|kernel| kernel.to_string()),
+        "precision": model.precision(),
         "parameters": model.training.as_ref().map(|t| {
             t.parameters.iter().cloned().collect::<std::collections::BTreeMap<_, _>>()
         }),

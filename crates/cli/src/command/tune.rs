@@ -8,6 +8,7 @@ use serde_json::{Value as Json, json};
 use widemargin::data::Dataset;
 use widemargin::data::read::read_weights;
 use widemargin::data::write::write_atomically;
+use widemargin::kernel::Kernel;
 use widemargin::machine::{Machine, MachineKind, Preparation, Scaled};
 use widemargin::operation::folds::Folds;
 use widemargin::operation::tune::{
@@ -143,7 +144,7 @@ pub(crate) struct Arguments {
     journal: Option<PathBuf>,
 
     /// Draw the scores over the first two parameters with several numbers (SVG)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE.svg")]
     picture: Option<PathBuf>,
 
     /// Train every machine by itself, sharing nothing: the same scores, slower
@@ -191,7 +192,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         let loaded = arguments.input.read(&arguments.data)?;
         let preparation = Preparation::of_file(&loaded);
         let kernel = arguments.machine.kernel(loaded.dataset.features())?;
-        let data = model_file::kernel_values(&kernel, loaded)?;
+        let data = model_file::kernel_values(kernel == Kernel::Precomputed, loaded)?;
         Ok(match &arguments.sample_weights {
             Some(path) => (data.with_weights(read_weights(path)?)?, preparation),
             None => (data, preparation),

@@ -50,8 +50,7 @@ pub(crate) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
     }
     let data = session.read("reading", || {
         let base = model.preparation.index_base;
-        let loaded =
-            read_data(Path::new(data_path), &model.kernel, base, Layout::Sparse, Precision::Auto)?;
+        let loaded = read_data(Path::new(data_path), false, base, Layout::Sparse, Precision::Auto)?;
         model_file::align(&mut model, loaded.dataset)
     })?;
     let (labels, shares) = session.ask("predicting", |context| {

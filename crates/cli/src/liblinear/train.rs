@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use widemargin::data::write::general;
 use widemargin::data::{Dataset, Label, Layout, read};
-use widemargin::kernel::Kernel;
 use widemargin::machine::{Bias, LinearOptions, MachineKind, Precision, Preparation};
 use widemargin::operation::penalty_search::{PenaltySearch, search_classifier, search_regressor};
 
@@ -170,8 +169,8 @@ pub(crate) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
         Precision::F32 => read::Precision::F32,
         Precision::F64 => read::Precision::F64,
     };
-    let loaded = session
-        .read("reading", || read_data(data_path, &Kernel::Linear, None, Layout::Auto, precision))?;
+    let loaded =
+        session.read("reading", || read_data(data_path, false, None, Layout::Auto, precision))?;
     let preparation = Preparation::of_file(&loaded);
     let data = loaded.dataset;
     let settings = options.settings(&data)?;
@@ -194,8 +193,8 @@ pub(crate) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
         let mut text = format!("optimization finished, #iter = {}\n", outcome.blocks);
         text.push_str(&format!("Objective value = {objective:.6}\n"));
         if options.solver.kind() != MachineKind::LinearOneClass {
-            let width = model.support.columns() * model.functions.len();
-            let used = model.support.nonzeros();
+            let width = model.vectors().columns() * model.outputs();
+            let used = model.vectors().nonzeros();
             text.push_str(&format!("#nonzeros/#features = {used}/{width}\n"));
         }
         terminal::print(&text)?;

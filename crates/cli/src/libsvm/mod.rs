@@ -12,7 +12,6 @@ use std::process::ExitCode;
 use widemargin::Context;
 use widemargin::data::Layout;
 use widemargin::data::read::{Format, IndexBase, Loaded, Precision, ReadOptions, read};
-use widemargin::kernel::Kernel;
 
 pub(crate) use options::{Words, switch, unknown};
 pub(crate) use predict::write as write_answers;
@@ -116,13 +115,13 @@ pub(crate) fn session(interrupt: &Interrupt) -> CommandResult<Session<'_>> {
 /// Reads LIBSVM text for a kernel; `base` is that of the training file, if known.
 pub(crate) fn read_data(
     path: &Path,
-    kernel: &Kernel,
+    precomputed: bool,
     base: Option<IndexBase>,
     layout: Layout,
     precision: Precision,
 ) -> CommandResult<Loaded> {
     let mut options = ReadOptions::new().format(Format::Libsvm).layout(layout).precision(precision);
-    if *kernel == Kernel::Precomputed {
+    if precomputed {
         options = options.index_base(IndexBase::Zero);
     } else if let Some(base) = base {
         options = options.index_base(base);

@@ -48,9 +48,14 @@ pub(super) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
     let mut model = Model::load(model_path)?;
     let data = session.read("reading", || {
         let base = model.preparation.index_base;
-        let loaded =
-            read_data(Path::new(data_path), &model.kernel, base, Layout::Auto, Precision::Auto)?;
-        let data = model_file::kernel_values(&model.kernel, loaded)?;
+        let loaded = read_data(
+            Path::new(data_path),
+            model.is_precomputed(),
+            base,
+            Layout::Auto,
+            Precision::Auto,
+        )?;
+        let data = model_file::kernel_values(model.is_precomputed(), loaded)?;
         model_file::align(&mut model, data)
     })?;
     let noise = check_probability(&model, probability)?;

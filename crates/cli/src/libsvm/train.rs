@@ -232,9 +232,10 @@ pub(super) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
     };
     let (data, preparation) = session.read("reading", || {
         let kernel = options.kernel(1)?;
-        let loaded = read_data(data_path, &kernel, None, Layout::Auto, read::Precision::Auto)?;
+        let precomputed = kernel == Kernel::Precomputed;
+        let loaded = read_data(data_path, precomputed, None, Layout::Auto, read::Precision::Auto)?;
         let preparation = Preparation::of_file(&loaded);
-        Ok((model_file::kernel_values(&kernel, loaded)?, preparation))
+        Ok((model_file::kernel_values(precomputed, loaded)?, preparation))
     })?;
     // LIBSVM counts features by the largest index, which is one less when indices start at 0.
     let unused = usize::from(preparation.index_base == Some(IndexBase::Zero));

@@ -31,7 +31,7 @@ impl fmt::Display for Label {
 }
 
 impl Label {
-    fn order(&self, other: &Self) -> Ordering {
+    pub(crate) fn order(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Self::Int(a), Self::Int(b)) => a.cmp(b),
             (Self::Text(a), Self::Text(b)) => a.cmp(b),

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::fit::{FitInput, Machine};
 use super::model::Model;
-use super::training::in_precision;
+use super::training::{check_outcome, in_precision};
 use super::two_class::{TwoClass, two_classes};
 use super::{Precision, SolverOptions};
 use crate::context::Context;
@@ -105,6 +105,7 @@ impl KernelAdatron {
         let view = rows.view(&[0], context);
         let (alpha, outcome) = adatron::solve(&view, &signs, &upper, &options, context);
         rows.blocks().check_values()?;
+        check_outcome(&self.kernel, &outcome)?;
         let support: Vec<(usize, f64)> =
             alpha.iter().zip(&signs).map(|(a, y)| a * y).enumerate().collect();
         Ok(TwoClass {

@@ -46,7 +46,7 @@ impl Machine for Approximated {
         let map = self.rule.fit(data.features(), gamma, context)?;
         let mapped = map.transform(data.features(), context)?;
         let mut model = self.machine.fit(&data.clone().with_features(mapped)?, context)?;
-        if !model.kind.is_linear() {
+        if model.linear().is_none() {
             let message =
                 format!("{} cannot use approximate features; use a linear machine", model.kind);
             return Err(Error::Model { message });

@@ -3,14 +3,15 @@
 //! A function f of the pair (i, j) becomes −f when the pair turns round; support vectors move with
 //! their class.
 
-use super::model::{Calibration, ClassTable, DecisionFunction, Model, Part, Scheme};
+use super::model::{Calibration, ClassTable, Model, Scheme};
 use super::vote::pair_index;
 use crate::data::{ClassOrder, Labels};
 
 impl Model {
     /// The same model with ascending classes (LIBSVM keeps them as they come in the file).
     ///
-    /// Models without classes, and those whose classes ascend already, come back as they are.
+    /// Models without classes, those whose classes ascend already, and those of classical machines,
+    /// which put them in order when they train, come back as they are.
     #[must_use]
     pub fn with_sorted_classes(self) -> Self {
         let Some(table) = &self.classes else { return self };
@@ -25,7 +26,7 @@ impl Model {
     }
 
     /// `rank[old]` is the new place of class `old`.
-    fn with_class_order(self, rank: &[usize]) -> Self {
+    fn with_class_order(mut self, rank: &[usize]) -> Self {
         let Some(table) = &self.classes else { return self };
         let classes = rank.len();
         let mut old_of = vec![0; classes];
@@ -48,9 +49,8 @@ impl Model {
                 })
                 .collect(),
             Scheme::OneVsRest => old_of.iter().map(|&old| (old, 1.0)).collect(),
-            Scheme::ErrorCorrecting(_) => (0..self.functions.len()).map(|f| (f, 1.0)).collect(),
+            Scheme::ErrorCorrecting(_) => (0..self.outputs()).map(|f| (f, 1.0)).collect(),
         };
-        let functions = sources.iter().map(|&(f, sign)| moved(&self.functions[f], sign, &order));
         let scheme = match &table.scheme {
             Scheme::ErrorCorrecting(codes) => {
                 Scheme::ErrorCorrecting(old_of.iter().map(|&old| codes[old].clone()).collect())
@@ -62,37 +62,12 @@ impl Model {
             scheme,
             support: old_of.iter().map(|&old| table.support[old]).collect(),
         };
-        Self {
-            functions: functions.collect(),
-            support: self.support.select_rows(&order),
-            support_rows: match self.support_rows.is_empty() {
-                true => Vec::new(),
-                false => order.iter().map(|&s| self.support_rows[s]).collect(),
-            },
-            calibration: self.calibration.as_ref().map(|found| turned(found, &sources)),
-            classes: Some(classes),
-            ..self
+        if self.body.get_mut().reorder(&sources, &order) {
+            self.calibration = self.calibration.as_ref().map(|found| turned(found, &sources));
+            self.classes = Some(classes);
         }
+        self
     }
-}
-
-/// A function over support vectors in another order, with zeros left out at both ends.
-fn moved(function: &DecisionFunction, sign: f64, order: &[usize]) -> DecisionFunction {
-    let mut parts: Vec<Part> = Vec::new();
-    for (new, &old) in order.iter().enumerate() {
-        let Some(part) = function.parts.iter().find(|part| part.support.contains(&old)) else {
-            continue;
-        };
-        let coefficient = sign * part.coefficients[old - part.support.start];
-        match parts.last_mut() {
-            Some(last) if last.support.end == new => {
-                last.support.end += 1;
-                last.coefficients.push(coefficient);
-            }
-            _ => parts.push(Part { support: new..new + 1, coefficients: vec![coefficient] }),
-        }
-    }
-    DecisionFunction { parts, offset: sign * function.offset }
 }
 
 /// P(first | f) of a turned pair is 1 − P(first | −f).

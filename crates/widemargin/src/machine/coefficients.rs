@@ -23,7 +23,7 @@ impl Model {
                 let rows = classes.saturating_sub(1);
                 let mut values = vec![0.0; rows * count];
                 let pairs = (0..classes).flat_map(|i| (i + 1..classes).map(move |j| (i, j)));
-                for ((i, j), function) in pairs.zip(&self.functions) {
+                for ((i, j), function) in pairs.zip(self.functions()) {
                     for part in &function.parts {
                         for (s, &coefficient) in part.support.clone().zip(&part.coefficients) {
                             let row = if s < starts[i + 1] { j - 1 } else { i };
@@ -34,39 +34,45 @@ impl Model {
                 (rows, values)
             }
             _ => {
-                let mut values = vec![0.0; self.functions.len() * count];
-                for (f, function) in self.functions.iter().enumerate() {
+                let mut values = vec![0.0; self.functions().len() * count];
+                for (f, function) in self.functions().iter().enumerate() {
                     for part in &function.parts {
                         let start = f * count + part.support.start;
                         values[start..start + part.coefficients.len()]
                             .copy_from_slice(&part.coefficients);
                     }
                 }
-                (self.functions.len(), values)
+                (self.functions().len(), values)
             }
         }
     }
 
-    /// The weight of every feature in every function, w = Σ cₛ xₛ, one row per function.
+    /// The weight of every feature in every function, one row per function; for a linear kernel
+    /// w = Σ cₛ xₛ.
     ///
     /// # Errors
-    /// [`Error::Model`] unless the kernel is linear.
+    /// [`Error::Model`] unless the functions are linear.
     pub fn linear_weights(&self) -> Result<Dense<f64>> {
-        if self.kernel != Kernel::Linear {
-            return Err(Error::Model {
-                message: format!("only a linear kernel has weights, not {}", self.kernel.name()),
-            });
+        if let Some(linear) = self.linear() {
+            let weights = (0..self.outputs()).flat_map(|f| linear.function_weights(f)).collect();
+            return Dense::new(self.outputs(), linear.weights.columns(), weights);
         }
-        let width = self.features();
-        let mut weights = vec![0.0; self.functions.len() * width];
-        for (function, weights) in self.functions.iter().zip(weights.chunks_mut(width.max(1))) {
+        let Some(expansion) = self.expansion().filter(|e| e.kernel == Kernel::Linear) else {
+            let found = self.kernel().map_or(self.kind.to_string(), |kernel| kernel.name().into());
+            return Err(Error::Model {
+                message: format!("only a linear kernel has weights, not {found}"),
+            });
+        };
+        let (functions, width) = (&expansion.functions, expansion.support.columns());
+        let mut weights = vec![0.0; functions.len() * width];
+        for (function, weights) in functions.iter().zip(weights.chunks_mut(width.max(1))) {
             for part in &function.parts {
                 for (s, &coefficient) in part.support.clone().zip(&part.coefficients) {
-                    self.support.for_each_nonzero(s, |j, x| weights[j] += coefficient * x);
+                    expansion.support.for_each_nonzero(s, |j, x| weights[j] += coefficient * x);
                 }
             }
         }
-        Dense::new(self.functions.len(), width, weights)
+        Dense::new(functions.len(), width, weights)
     }
 }
 
@@ -98,7 +104,7 @@ mod tests {
             let mut row = [0.0; 3];
             for i in 0..data.rows() {
                 data.features().copy_row(i, &mut row);
-                for (f, function) in model.functions.iter().enumerate() {
+                for (f, function) in model.functions().iter().enumerate() {
                     let dot: f64 = weights.row(f).iter().zip(&row).map(|(w, x)| w * x).sum();
                     assert!((dot - function.offset - values.row(i)[f]).abs() < 1e-4);
                 }
@@ -120,7 +126,7 @@ mod tests {
                 let pair = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)];
                 let f = pair.iter().position(|&p| p == (i, j)).unwrap();
                 let row = if other > class_of[s] { other - 1 } else { other };
-                assert_eq!(values[row * count + s], model.functions[f].coefficient(s));
+                assert_eq!(values[row * count + s], model.functions()[f].coefficient(s));
             }
         }
     }

@@ -174,7 +174,7 @@ impl<'a> FitInput<'a> {
             data = data.with_features(square(self.data.features(), rows)?)?;
         }
         let mut model = fit(&data)?;
-        model.support_rows.iter_mut().for_each(|row| *row = rows[*row]);
+        model.body.get_mut().rename_rows(rows);
         Ok(model)
     }
 
@@ -231,11 +231,21 @@ pub(in crate::machine) trait KernelMachine:
         context: &Context,
     ) -> Result<Model>;
 
-    /// The kernel.
-    fn kernel_mut(&mut self) -> &mut Kernel;
-
     /// The kernel and the number format of its values.
     fn kernel_and_precision(&self) -> (&Kernel, Precision);
+
+    /// The same machine with another kernel.
+    fn replace_kernel(&self, kernel: Kernel) -> Self;
+
+    /// Whether an earlier solution can be a start; see [`Machine::warm_start`].
+    fn starts_warm(&self) -> bool {
+        true
+    }
+
+    /// Whether given kernel values are of use; see [`Machine::shared_kernel`].
+    fn shares_kernel(&self) -> bool {
+        true
+    }
 
     /// See [`Machine::penalty_path`].
     fn as_penalty_path(&self) -> Option<&dyn PenaltyPath> {
@@ -257,7 +267,7 @@ impl<M: KernelMachine> Machine for M {
     }
 
     fn warm_start(&self) -> Option<&dyn WarmStart> {
-        Some(self)
+        self.starts_warm().then_some(self as &dyn WarmStart)
     }
 
     fn penalty_path(&self) -> Option<&dyn PenaltyPath> {
@@ -265,7 +275,7 @@ impl<M: KernelMachine> Machine for M {
     }
 
     fn shared_kernel(&self) -> Option<&dyn SharedKernel> {
-        Some(self)
+        self.shares_kernel().then_some(self as &dyn SharedKernel)
     }
 }
 
@@ -277,8 +287,6 @@ impl<M: KernelMachine> WarmStart for M {
 
 impl<M: KernelMachine> SharedKernel for M {
     fn with_kernel(&self, kernel: Kernel) -> Box<dyn Machine> {
-        let mut machine = self.clone();
-        *machine.kernel_mut() = kernel;
-        Box::new(machine)
+        Box::new(self.replace_kernel(kernel))
     }
 }

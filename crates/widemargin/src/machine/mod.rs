@@ -28,9 +28,8 @@ mod warm_start;
 
 pub use adatron::KernelAdatron;
 pub use approximated::Approximated;
-pub(crate) use classic::ClassicForm;
 pub use classic::{
-    Affinity, Classic, ClassicPart, Covariance, Cut, Discriminant, Fisher, FisherThreshold,
+    Affinity, Centres, Classic, Covariance, Cut, Discriminant, Fisher, FisherThreshold,
     GaussianMixture, Initialisation, KMeans, KNearest, KernelDensity, KernelFisher,
     KernelFisherRidge, KernelFisherThreshold, MixtureBayes, MixtureCriterion, MixtureStart,
     MixtureStop, Mixtures, NeighbourMetric, NeighbourSearch, Neighbours, NetworkInput, Parzen,
@@ -46,11 +45,13 @@ pub use linear::{
     LinearSvr, PathStep, Penalty, linear_model,
 };
 pub use model::{
-    Calibration, ClassTable, DecisionFunction, MachineKind, Model, Part, Scheme, Training,
+    Ball, Body, Calibration, ClassTable, DecisionFunction, Description, KernelExpansion, Linear,
+    MAX_KERNEL_DEPTH, MachineKind, Model, Part, Scheme, Training,
 };
+pub(crate) use model::{PartsReader, PartsWriter, arranged, reason};
 pub use multiclass::{AllInOne, MulticlassSvc};
 pub use novelty::{OneClass, Svdd};
-pub use online::{Clock, Epochs, Lasvm, OnlineLearner, OnlineSvc, Schedule, Strategy};
+pub use online::{Clock, Epochs, Lasvm, OnlineLearner, OnlineSvc, Schedule, WorkingSetStrategy};
 pub use parameters::{CalibrationMethod, ClassWeights, Gamma, Loss, Precision, SolverOptions};
 pub use predictor::{PackedSupport, Predictor};
 pub use preparation::Preparation;

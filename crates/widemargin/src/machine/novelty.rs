@@ -7,10 +7,10 @@
 
 use super::classification::check_nu;
 use super::fit::{FitInput, KernelMachine};
-use super::model::{MachineKind, Model};
+use super::model::{Ball, Body, MachineKind, Model};
 use super::parameters::{Precision, SolverOptions};
 use super::training::{Expansion, TrainingRows, assemble, fill_up, in_precision, report_solved};
-use super::warm_start::{Earlier, Start};
+use super::warm_start::{Start, UsableStart};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
@@ -67,16 +67,16 @@ impl KernelMachine for OneClass {
             nu: self.nu,
             kernel: &self.kernel,
             options: &self.options,
-            earlier: Earlier::new(start),
+            earlier: UsableStart::new(start),
         }
         .fit(&input, context)
     }
-    fn kernel_mut(&mut self) -> &mut Kernel {
-        &mut self.kernel
-    }
-
     fn kernel_and_precision(&self) -> (&Kernel, Precision) {
         (&self.kernel, self.options.precision)
+    }
+
+    fn replace_kernel(&self, kernel: Kernel) -> Self {
+        Self { kernel, ..self.clone() }
     }
 }
 
@@ -92,16 +92,16 @@ impl KernelMachine for Svdd {
             nu: self.nu,
             kernel: &self.kernel,
             options: &self.options,
-            earlier: Earlier::new(start),
+            earlier: UsableStart::new(start),
         }
         .fit(&input, context)
     }
-    fn kernel_mut(&mut self) -> &mut Kernel {
-        &mut self.kernel
-    }
-
     fn kernel_and_precision(&self) -> (&Kernel, Precision) {
         (&self.kernel, self.options.precision)
+    }
+
+    fn replace_kernel(&self, kernel: Kernel) -> Self {
+        Self { kernel, ..self.clone() }
     }
 }
 
@@ -110,7 +110,7 @@ struct Describer<'a> {
     nu: f64,
     kernel: &'a Kernel,
     options: &'a SolverOptions,
-    earlier: Earlier<'a>,
+    earlier: UsableStart<'a>,
 }
 
 impl Describer<'_> {
@@ -148,8 +148,8 @@ impl Describer<'_> {
             upper,
             ridge: None,
             groups: None,
-            settled: 0.0,
-            likely: Vec::new(),
+            bound_tolerance: 0.0,
+            initial_working_set: Vec::new(),
         };
         self.earlier.apply(0, part.rows(), &mut problem);
         packed.start_on_backend(&[0], &mut problem, self.options.tol, context);
@@ -166,7 +166,7 @@ impl Describer<'_> {
         report_solved(context, 0, &expansion, largest, solution.outcome, None);
         let parameters =
             vec![("nu".into(), self.nu.to_string()), ("tol".into(), self.options.tol.to_string())];
-        let (mut model, _) = assemble(
+        let (model, _) = assemble(
             self.kind,
             self.kernel,
             Precision::of::<T>(),
@@ -177,7 +177,10 @@ impl Describer<'_> {
             packed.spent()?,
             parameters,
         )?;
-        model.self_weight = if is_ball { 1.0 } else { 0.0 };
-        Ok(model)
+        let body = match model.body {
+            Body::KernelExpansion(expansion) if is_ball => Ball(expansion).into(),
+            body => body,
+        };
+        Ok(Model { body, ..model })
     }
 }

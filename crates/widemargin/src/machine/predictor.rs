@@ -1,71 +1,36 @@
-//! Prediction: blocks of kernel values between rows and support vectors, times the coefficients of
-//! all functions at once.
+//! Prediction: decision values of many rows, and the labels, scores and densities that they mean.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::classic::{ClassicPart, Ready as ClassicReady};
-use super::linear::LinearScores;
-use super::model::{DecisionFunction, Model};
-use super::parameters::Precision;
+use super::model::{Body, Model, Prepared, Scratch, run_of};
 use super::probability::{log_sum, softmax};
 use super::vote::{elect, scores};
 use crate::context::Context;
 use crate::data::{Dense, Labels, Matrix};
 use crate::error::{Error, Result};
-use crate::kernel::{ExpansionTerm, Kernel, KernelBlocks, PreparedMap};
-use crate::numeric::simd::{Real, Weights, multiply};
+use crate::kernel::PreparedMap;
 
 /// Rows predicted by one task.
 const TASK_ROWS: usize = 256;
-
-/// Support vectors whose kernel values are held at a time.
-const BLOCK_COLUMNS: usize = 512;
 
 /// A model made ready to predict many rows.
 pub struct Predictor<'a> {
     model: &'a Model,
     context: &'a Context,
-    engine: Arc<Engine>,
+    packed: PackedSupport,
 }
 
-/// The support vectors of one model, packed for its kernel: what a [`Predictor`] spends its time on
-/// before the first row, kept for the next one.
+/// The body of one model made ready: what a [`Predictor`] spends its time on before the first row,
+/// kept for the next one.
 #[derive(Clone)]
 pub struct PackedSupport(Arc<Engine>);
 
-enum Engine {
-    Single(Ready<f32>),
-    Double(Ready<f64>),
-    /// A classical machine that has no decision functions.
-    Classic(Box<ClassicReady>),
-    /// The weights of a linear model.
-    Linear(LinearScores),
-    /// The same over features that approximate a kernel.
-    Mapped(PreparedMap, LinearScores),
-}
-
-/// Packed support vectors and the coefficients over each run of them.
-struct Ready<T: Real> {
-    blocks: KernelBlocks<T>,
-    runs: Vec<Run<T>>,
-}
-
-/// The coefficients of all functions that use one run of support vectors.
-struct Run<T> {
-    support: Range<usize>,
-    functions: Vec<usize>,
-    weights: Weights<T>,
-}
-
-/// Room that the tasks of one thread use again and again.
-#[derive(Default)]
-struct Scratch {
-    single: Vec<f32>,
-    double: Vec<f64>,
-    sums: Vec<f64>,
+struct Engine {
+    body: Box<dyn Prepared>,
+    /// Features that approximate a kernel, computed before the body sees a row.
+    map: Option<PreparedMap>,
 }
 
 impl Model {
@@ -82,23 +47,10 @@ impl Model {
     /// # Errors
     /// As [`predictor`](Self::predictor).
     pub fn pack(&self, context: &Context) -> Result<PackedSupport> {
-        if let Some(ready) = ClassicReady::new(self, context)? {
-            return Ok(PackedSupport(Arc::new(Engine::Classic(Box::new(ready)))));
-        }
-        Ok(PackedSupport(Arc::new(match self.precision {
-            _ if self.kind.is_linear() => {
-                let scores = LinearScores::new(self, context);
-                match &self.preparation.map {
-                    Some(map) => Engine::Mapped(map.prepare(context)?, scores),
-                    None => Engine::Linear(scores),
-                }
-            }
-            Precision::F32 => match Ready::new(self, context) {
-                Err(Error::Overflow { .. }) => Engine::Double(Ready::new(self, context)?),
-                single => Engine::Single(single?),
-            },
-            Precision::F64 => Engine::Double(Ready::new(self, context)?),
-        })))
+        let map = self.preparation.map.as_ref();
+        let map = map.map(|map| map.prepare(context)).transpose()?;
+        let body = self.body.get().prepare(self, context)?;
+        Ok(PackedSupport(Arc::new(Engine { body, map })))
     }
 
     /// A predictor that uses what [`pack`](Self::pack) of the same model made.
@@ -107,128 +59,8 @@ impl Model {
         packed: &PackedSupport,
         context: &'a Context,
     ) -> Predictor<'a> {
-        Predictor { model: self, context, engine: Arc::clone(&packed.0) }
+        Predictor { model: self, context, packed: packed.clone() }
     }
-}
-
-impl<T: Real> Ready<T> {
-    fn new(model: &Model, context: &Context) -> Result<Self> {
-        let blocks = if model.kernel == Kernel::Precomputed {
-            let width = model.support_rows.iter().max().map_or(0, |&row| row + 1);
-            KernelBlocks::precomputed_columns(width, &model.support_rows)?
-        } else {
-            KernelBlocks::new(&model.kernel, &model.support, None, context)?
-        };
-        Ok(Self { blocks, runs: runs(&model.functions) })
-    }
-
-    /// Adds the sums of all functions for the query rows `rows` to `out` on the backend, if it takes
-    /// them.
-    fn evaluate_on_backend(
-        &self,
-        functions: &[DecisionFunction],
-        queries: &Matrix,
-        rows: &[usize],
-        out: &mut [f64],
-    ) -> Option<Result<()>> {
-        let mut terms = Vec::new();
-        for (function, f) in functions.iter().enumerate() {
-            for part in &f.parts {
-                let (support, coefficients) = (part.support.clone(), &part.coefficients[..]);
-                terms.push(ExpansionTerm { function, support, coefficients });
-            }
-        }
-        self.blocks.evaluate(queries, rows, &terms, functions.len(), out)
-    }
-
-    /// Adds the sums of all functions for the query rows `rows` to `out`, `functions` values a row.
-    fn evaluate(
-        &self,
-        queries: &Matrix,
-        rows: &[usize],
-        self_weight: f64,
-        (out, functions): (&mut [f64], usize),
-        (block, sums): (&mut Vec<T>, &mut Vec<f64>),
-        context: &Context,
-    ) -> Result<()> {
-        let queries = self.blocks.prepare_rows(queries, rows)?;
-        let stride = self.blocks.len().min(BLOCK_COLUMNS);
-        block.resize(block.len().max(rows.len() * stride), T::ZERO);
-        for start in (0..self.blocks.len()).step_by(BLOCK_COLUMNS) {
-            let columns = start..(start + BLOCK_COLUMNS).min(self.blocks.len());
-            self.blocks.query_block(&queries, 0..rows.len(), columns.clone(), block, stride);
-            let from = self.runs.partition_point(|run| run.support.end <= columns.start);
-            for run in self.runs[from..].iter().take_while(|run| run.support.start < columns.end) {
-                let shared = run.support.start.max(columns.start)..run.support.end.min(columns.end);
-                let outputs = run.functions.len();
-                if outputs == functions {
-                    let first = shared.start - run.support.start;
-                    let block = &block[shared.start - columns.start..];
-                    let set = context.instruction_set();
-                    multiply(set, block, stride, &run.weights, first, shared.len(), out);
-                    continue;
-                }
-                sums.clear();
-                sums.resize(rows.len() * outputs, 0.0);
-                multiply(
-                    context.instruction_set(),
-                    &block[shared.start - columns.start..],
-                    stride,
-                    &run.weights,
-                    shared.start - run.support.start,
-                    shared.len(),
-                    sums,
-                );
-                for (out, sums) in out.chunks_exact_mut(functions).zip(sums.chunks_exact(outputs)) {
-                    for (&f, sum) in run.functions.iter().zip(sums) {
-                        out[f] += sum;
-                    }
-                }
-            }
-        }
-        if self_weight != 0.0 {
-            let own = queries.self_similarities()?;
-            for (out, own) in out.chunks_exact_mut(functions).zip(own) {
-                for value in out {
-                    *value -= self_weight * own.to_f64();
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Neighbouring rows as a range.
-fn run_of(rows: &[usize]) -> Range<usize> {
-    let first = rows.first().copied().unwrap_or(0);
-    first..first + rows.len()
-}
-
-/// Cuts the support vectors where a part of any function begins or ends, and stacks the
-/// coefficients on each run.
-fn runs<T: Real>(functions: &[DecisionFunction]) -> Vec<Run<T>> {
-    let parts = || functions.iter().flat_map(|f| &f.parts);
-    let mut cuts: Vec<usize> =
-        parts().flat_map(|part| [part.support.start, part.support.end]).collect();
-    cuts.sort_unstable();
-    cuts.dedup();
-    cuts.windows(2)
-        .map(|cut| {
-            let support = cut[0]..cut[1];
-            let (mut users, mut weights) = (Vec::new(), Vec::new());
-            for (f, function) in functions.iter().enumerate() {
-                let covers = |r: &Range<usize>| r.start <= cut[0] && cut[1] <= r.end;
-                if let Some(part) = function.parts.iter().find(|part| covers(&part.support)) {
-                    let offset = cut[0] - part.support.start;
-                    let coefficients = &part.coefficients[offset..offset + cut[1] - cut[0]];
-                    users.push(f);
-                    weights.extend(coefficients.iter().map(|&c| T::from_f64(c)));
-                }
-            }
-            Run { weights: Weights::new(support.len(), weights), support, functions: users }
-        })
-        .filter(|run| !run.functions.is_empty() && !run.support.is_empty())
-        .collect()
 }
 
 impl Predictor<'_> {
@@ -246,16 +78,11 @@ impl Predictor<'_> {
         if features.rows() == 0 {
             return Dense::new(0, self.model.outputs(), Vec::new());
         }
-        let refused_later = match &*self.engine {
-            Engine::Single(ready) => ready.blocks.refuses_non_finite(),
-            Engine::Double(ready) => ready.blocks.refuses_non_finite(),
-            _ => false,
-        };
-        if !refused_later || self.model.preparation.scaler.is_some() {
+        let body = &self.packed.0.body;
+        if !body.refuses_non_finite() || self.model.preparation.scaler.is_some() {
             features.validate()?;
         }
-        if matches!(*self.engine, Engine::Classic(_)) && features.columns() != self.model.features()
-        {
+        if !body.takes_any_rows() && features.columns() != self.model.features() {
             return Err(Error::length("features", self.model.features(), features.columns()));
         }
         let values = self.decision_values_of(features, &(0..features.rows()).collect::<Vec<_>>());
@@ -277,8 +104,7 @@ impl Predictor<'_> {
             return self.sums(&scaled, &(0..rows.len()).collect::<Vec<_>>());
         }
         let is_run = rows.windows(2).all(|pair| pair[0] + 1 == pair[1]);
-        let wants_runs = !matches!(*self.engine, Engine::Single(_) | Engine::Double(_));
-        if wants_runs && !is_run {
+        if !self.packed.0.body.takes_any_rows() && !is_run {
             let part = features.select_rows(rows);
             return self.sums(&part, &(0..rows.len()).collect::<Vec<_>>());
         }
@@ -286,53 +112,23 @@ impl Predictor<'_> {
     }
 
     fn sums(&self, features: &Matrix, rows: &[usize]) -> Result<Dense<f64>> {
-        let functions = self.model.outputs();
-        let mut values = vec![0.0; rows.len() * functions];
-        let weight = self.model.self_weight;
-        if weight != 0.0 && self.model.kernel == Kernel::Precomputed {
-            return Err(Error::Model {
-                message: "SVDD with a precomputed kernel cannot predict: K(x, x) is not given"
-                    .into(),
-            });
+        let outputs = self.model.outputs();
+        let mut values = vec![0.0; rows.len() * outputs];
+        let Engine { body, map } = &*self.packed.0;
+        if map.is_none()
+            && let Some(result) = body.evaluate_on_backend(self.model, features, rows, &mut values)
+        {
+            return result.and_then(|()| Dense::new(rows.len(), outputs, values));
         }
-        let on_backend = match &*self.engine {
-            _ if weight != 0.0 => None,
-            Engine::Single(ready) => {
-                ready.evaluate_on_backend(&self.model.functions, features, rows, &mut values)
+        let task = |scratch: &mut Scratch, (out, rows): (&mut [f64], &[usize])| match map {
+            Some(map) => {
+                let mapped = Matrix::DenseF32(map.transform(features, run_of(rows))?);
+                let all: Vec<usize> = (0..rows.len()).collect();
+                body.evaluate(&mapped, &all, out, scratch, self.context)
             }
-            Engine::Double(ready) => {
-                ready.evaluate_on_backend(&self.model.functions, features, rows, &mut values)
-            }
-            _ => None,
+            None => body.evaluate(features, rows, out, scratch, self.context),
         };
-        if let Some(result) = on_backend {
-            result?;
-            self.subtract_offsets(&mut values);
-            return Dense::new(rows.len(), functions, values);
-        }
-        let task = |scratch: &mut Scratch, (out, rows): (&mut [f64], &[usize])| {
-            let Scratch { single, double, sums } = scratch;
-            let to = (&mut *out, functions);
-            match &*self.engine {
-                Engine::Single(ready) => {
-                    ready.evaluate(features, rows, weight, to, (single, sums), self.context)?;
-                }
-                Engine::Double(ready) => {
-                    ready.evaluate(features, rows, weight, to, (double, sums), self.context)?;
-                }
-                Engine::Classic(ready) => {
-                    ready.evaluate(features, run_of(rows), out, self.context)?;
-                }
-                Engine::Linear(scores) => scores.add(features, run_of(rows), out)?,
-                Engine::Mapped(map, scores) => {
-                    let mapped = Matrix::DenseF32(map.transform(features, run_of(rows))?);
-                    scores.add(&mapped, 0..rows.len(), out)?;
-                }
-            }
-            self.subtract_offsets(out);
-            Ok(())
-        };
-        let chunk = TASK_ROWS * functions.max(1);
+        let chunk = TASK_ROWS * outputs.max(1);
         self.context.install(|| {
             if self.context.is_parallel() {
                 let rows = rows.par_chunks(TASK_ROWS);
@@ -343,15 +139,7 @@ impl Predictor<'_> {
                 tasks.try_for_each(|part| task(&mut scratch, part))
             }
         })?;
-        Dense::new(rows.len(), functions, values)
-    }
-
-    fn subtract_offsets(&self, values: &mut [f64]) {
-        for row in values.chunks_exact_mut(self.model.outputs().max(1)) {
-            for (value, function) in row.iter_mut().zip(&self.model.functions) {
-                *value -= function.offset;
-            }
-        }
+        Dense::new(rows.len(), outputs, values)
     }
 
     /// For models of neighbours: distances and training rows of the k nearest of every row.
@@ -372,11 +160,9 @@ impl Predictor<'_> {
             None => None,
         };
         let features = scaled.as_ref().unwrap_or(features);
-        let task = |start: usize| match &*self.engine {
-            Engine::Classic(ready) => {
-                ready.nearest(features, start..(start + TASK_ROWS).min(features.rows()), k)
-            }
-            _ => Ok(None),
+        let task = |start: usize| {
+            let rows = start..(start + TASK_ROWS).min(features.rows());
+            self.packed.0.body.nearest(features, rows, k)
         };
         let starts: Vec<usize> = (0..features.rows()).step_by(TASK_ROWS).collect();
         let found: Vec<Option<Vec<_>>> = self.context.install(|| {
@@ -406,8 +192,8 @@ impl Predictor<'_> {
     /// # Errors
     /// [`Error::Model`] for models without a density.
     pub fn log_densities_of(&self, values: &Dense<f64>) -> Result<Vec<f64>> {
-        match &self.model.classic {
-            Some(ClassicPart::Mixtures(_) | ClassicPart::Windows(_)) => {
+        match &self.model.body {
+            Body::Mixtures(_) | Body::Windows(_) => {
                 Ok((0..values.rows()).map(|i| log_sum(values.row(i))).collect())
             }
             _ => Err(Error::Model { message: format!("{} has no density", self.model.kind) }),
@@ -453,10 +239,10 @@ impl Predictor<'_> {
     /// elects; empty for a model without classes.
     pub fn class_indices(&self, values: &Dense<f64>) -> Vec<usize> {
         let Some(table) = &self.model.classes else { return Vec::new() };
-        if let Some(ClassicPart::Mixtures(part)) = &self.model.classic
-            && !part.loss.is_empty()
+        if let Body::Mixtures(body) = &self.model.body
+            && !body.loss.is_empty()
         {
-            return (0..values.rows()).map(|i| least_loss(values.row(i), &part.loss)).collect();
+            return (0..values.rows()).map(|i| least_loss(values.row(i), &body.loss)).collect();
         }
         let class = |i| elect(&table.scheme, table.names.len(), values.row(i));
         (0..values.rows()).map(class).collect()

@@ -12,7 +12,7 @@ use super::parameters::{Loss, Precision, SolverOptions};
 use super::training::{
     Expansion, TrainingRows, assemble, equivalent_nu, fill_up, in_precision, report_solved,
 };
-use super::warm_start::{Earlier, Start};
+use super::warm_start::{Start, UsableStart};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
@@ -76,13 +76,13 @@ struct Regressor<'a> {
     kernel: &'a Kernel,
     options: &'a SolverOptions,
     c: f64,
-    rule: Rule,
-    earlier: Earlier<'a>,
+    rule: Formulation,
+    earlier: UsableStart<'a>,
     parameters: Vec<(String, String)>,
 }
 
 #[derive(Clone, Copy)]
-enum Rule {
+enum Formulation {
     Tube { epsilon: f64, loss: Loss },
     Share { nu: f64 },
 }
@@ -102,18 +102,18 @@ impl KernelMachine for Svr {
             kernel: &self.kernel,
             options: &self.options,
             c: self.c,
-            earlier: Earlier::new(start).of_penalty(self.c),
-            rule: Rule::Tube { epsilon: self.epsilon, loss: self.loss },
+            earlier: UsableStart::new(start).of_penalty(self.c),
+            rule: Formulation::Tube { epsilon: self.epsilon, loss: self.loss },
             parameters: vec![("epsilon".into(), self.epsilon.to_string())],
         }
         .fit(&input, context)
     }
-    fn kernel_mut(&mut self) -> &mut Kernel {
-        &mut self.kernel
-    }
-
     fn kernel_and_precision(&self) -> (&Kernel, Precision) {
         (&self.kernel, self.options.precision)
+    }
+
+    fn replace_kernel(&self, kernel: Kernel) -> Self {
+        Self { kernel, ..self.clone() }
     }
 }
 
@@ -130,18 +130,18 @@ impl KernelMachine for NuSvr {
             kernel: &self.kernel,
             options: &self.options,
             c: self.c,
-            earlier: Earlier::new(start).of_penalty(self.c),
-            rule: Rule::Share { nu: self.nu },
+            earlier: UsableStart::new(start).of_penalty(self.c),
+            rule: Formulation::Share { nu: self.nu },
             parameters: vec![("nu".into(), self.nu.to_string())],
         }
         .fit(&input, context)
     }
-    fn kernel_mut(&mut self) -> &mut Kernel {
-        &mut self.kernel
-    }
-
     fn kernel_and_precision(&self) -> (&Kernel, Precision) {
         (&self.kernel, self.options.precision)
+    }
+
+    fn replace_kernel(&self, kernel: Kernel) -> Self {
+        Self { kernel, ..self.clone() }
     }
 }
 
@@ -172,8 +172,8 @@ impl Regressor<'_> {
         let n = targets.len();
         let bound: Vec<f64> = part.rows().map(|row| self.c * part.weight(row)).collect();
         let mut problem = match self.rule {
-            Rule::Tube { epsilon, loss } => tube_problem(targets, &bound, epsilon, loss),
-            Rule::Share { nu } => share_problem(targets, &bound, nu),
+            Formulation::Tube { epsilon, loss } => tube_problem(targets, &bound, epsilon, loss),
+            Formulation::Share { nu } => share_problem(targets, &bound, nu),
         };
         self.earlier.apply(0, part.rows().chain(part.rows()), &mut problem);
         packed.start_on_backend(&[0, 0], &mut problem, self.options.tol, context);
@@ -231,8 +231,8 @@ fn tube_problem(targets: &[f64], bound: &[f64], epsilon: f64, loss: Loss) -> smo
         ridge,
         groups: None,
         start: vec![0.0; 2 * n],
-        settled: 0.0,
-        likely: Vec::new(),
+        bound_tolerance: 0.0,
+        initial_working_set: Vec::new(),
     }
 }
 
@@ -248,7 +248,7 @@ fn share_problem(targets: &[f64], bound: &[f64], nu: f64) -> smo::Problem {
         ridge: None,
         groups: Some([vec![0; n], vec![1; n]].concat()),
         start: start.iter().copied().chain(start.iter().map(|b| -b)).collect(),
-        settled: 0.0,
-        likely: Vec::new(),
+        bound_tolerance: 0.0,
+        initial_working_set: Vec::new(),
     }
 }

@@ -123,7 +123,7 @@ mod tests {
                 .unwrap();
             let machine = Scaled { rule, machine: Box::new(svr) };
             let by_itself = machine.fit(&data, &context).unwrap();
-            assert_eq!(by_itself.functions, by_hand.functions);
+            assert_eq!(by_itself.functions(), by_hand.functions());
             assert_eq!(
                 by_itself.predictor(&context).unwrap().predict(&raw).unwrap(),
                 by_hand.predictor(&context).unwrap().predict(&scaled).unwrap(),

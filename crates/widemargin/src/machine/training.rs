@@ -5,9 +5,8 @@ use std::ops::Range;
 use std::time::Instant;
 
 use super::fit::FitInput;
-use super::model::{DecisionFunction, MachineKind, Model, Part, Training};
+use super::model::{DecisionFunction, KernelExpansion, MachineKind, Model, Part, Training};
 use super::parameters::{Precision, SolverOptions};
-use super::preparation::Preparation;
 use crate::context::{Context, Event, SolvedFunction};
 use crate::data::{Csr, Dataset, Matrix};
 use crate::error::{Error, Result};
@@ -184,7 +183,7 @@ impl<T: Real> TrainingRows<T> {
 /// Lets a problem start from a point that another solver found.
 pub(in crate::machine) fn start_from(problem: &mut smo::Problem, point: Vec<f64>) {
     problem.start = point;
-    problem.settled = smo::Problem::NEXT_TO_BOUND;
+    problem.bound_tolerance = smo::Problem::BOUND_TOLERANCE;
 }
 
 /// What a training cost.
@@ -253,18 +252,14 @@ pub(in crate::machine) fn assemble(
         .collect();
     let support_rows: Vec<usize> = support.iter().map(|&row| layout.order[row]).collect();
     let per_segment = bounds.windows(2).map(|b| b[1] - b[0]).collect();
-    let model = Model {
-        kind,
+    let body = KernelExpansion {
         kernel: kernel.clone(),
         precision,
         support: support_table(kernel, part.data().features(), &support_rows),
         support_rows,
         functions,
-        self_weight: 0.0,
-        classes: None,
-        calibration: None,
-        classic: None,
-        preparation: Preparation::default(),
+    };
+    let model = Model {
         feature_names: part.data().feature_names().map(<[String]>::to_vec),
         training: Some(Training {
             outcome: Outcome { kernel_rows: spent.kernel_rows, ..outcome },
@@ -272,25 +267,36 @@ pub(in crate::machine) fn assemble(
             seconds: spent.seconds,
             parameters,
         }),
+        ..Model::new(kind, body)
     };
     Ok((model, per_segment))
 }
 
 /// A solution is called solved only if it consists of finite numbers.
 fn check_solution(kernel: &Kernel, expansions: &[Expansion], outcome: &Outcome) -> Result<()> {
-    let numbers = expansions.iter().flat_map(|e| e.coefficients.iter().chain([&e.offset]));
-    let objectives = [outcome.primal, outcome.dual];
-    let undefined = objectives
-        .iter()
-        .find(|value| value.is_nan() || outcome.status.is_solved() && value.is_infinite());
-    match numbers.chain(undefined).find(|value| !value.is_finite()) {
+    check_outcome(kernel, outcome)?;
+    let mut numbers = expansions.iter().flat_map(|e| e.coefficients.iter().chain([&e.offset]));
+    match numbers.find(|value| !value.is_finite()) {
         None => Ok(()),
-        Some(value) => Err(Error::Kernel {
-            kernel: kernel.name().into(),
-            expected: "a solution of finite numbers; scale the data or choose other parameters"
-                .into(),
-            found: value.to_string(),
-        }),
+        Some(value) => Err(not_finite(kernel, value.to_string())),
+    }
+}
+
+/// The objectives of a training have to be numbers, and finite where it is solved.
+pub(in crate::machine) fn check_outcome(kernel: &Kernel, outcome: &Outcome) -> Result<()> {
+    if outcome.is_finite() {
+        return Ok(());
+    }
+    let (primal, dual) = (outcome.primal, outcome.dual);
+    Err(not_finite(kernel, format!("primal objective {primal} and dual objective {dual}")))
+}
+
+/// A training that left the range of its numbers.
+pub(in crate::machine) fn not_finite(kernel: &Kernel, found: String) -> Error {
+    Error::Kernel {
+        kernel: kernel.name().into(),
+        expected: "a solution of finite numbers; scale the data or choose other parameters".into(),
+        found,
     }
 }
 

@@ -3,9 +3,11 @@
 
 use std::time::Instant;
 
-use super::model::{ClassTable, DecisionFunction, MachineKind, Model, Part, Scheme, Training};
+use super::Precision;
+use super::model::{
+    ClassTable, DecisionFunction, KernelExpansion, MachineKind, Model, Part, Scheme, Training,
+};
 use super::training::support_table;
-use super::{Precision, Preparation};
 use crate::data::{ClassOrder, Classes, Dataset};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
@@ -46,22 +48,20 @@ impl TwoClass<'_> {
         let first = self.support.iter().filter(|&&(row, _)| code(row) == 0).count();
         let (rows, coefficients): (Vec<usize>, Vec<f64>) = self.support.iter().copied().unzip();
         let part = Part { support: 0..rows.len(), coefficients };
-        Model {
-            kind: MachineKind::CSvc,
+        let classes = ClassTable {
+            names: self.classes.names.clone(),
+            scheme: Scheme::OneVsOne,
+            support: vec![first, rows.len() - first],
+        };
+        let body = KernelExpansion {
             kernel: self.kernel.clone(),
             precision: self.precision,
             support: support_table(self.kernel, self.data.features(), &rows),
-            classes: Some(ClassTable {
-                names: self.classes.names.clone(),
-                scheme: Scheme::OneVsOne,
-                support: vec![first, rows.len() - first],
-            }),
             support_rows: rows,
             functions: vec![DecisionFunction { parts: vec![part], offset: self.offset }],
-            self_weight: 0.0,
-            calibration: None,
-            classic: None,
-            preparation: Preparation::default(),
+        };
+        Model {
+            classes: Some(classes),
             feature_names: self.data.feature_names().map(<[String]>::to_vec),
             training: Some(Training {
                 outcome: self.outcome,
@@ -69,6 +69,7 @@ impl TwoClass<'_> {
                 seconds: self.started.elapsed().as_secs_f64(),
                 parameters: self.parameters,
             }),
+            ..Model::new(MachineKind::CSvc, body)
         }
     }
 }

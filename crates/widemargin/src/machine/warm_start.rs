@@ -26,7 +26,7 @@ pub enum Start<'a> {
 
 /// The [`Start`] that a training can use, if there is one.
 #[derive(Clone, Copy)]
-pub(in crate::machine) struct Earlier<'a> {
+pub(in crate::machine) struct UsableStart<'a> {
     start: Option<Start<'a>>,
     /// Factor on the dual variables.
     factor: f64,
@@ -36,7 +36,7 @@ impl<'a> Start<'a> {
     /// All that a model can tell `machine`.
     pub fn of(model: &'a Model, machine: &dyn Machine) -> Self {
         match machine.kernel() {
-            Some(kernel) if *kernel != model.kernel => Self::Support(model),
+            Some(kernel) if model.kernel() != Some(kernel) => Self::Support(model),
             _ => Self::Values(model),
         }
     }
@@ -48,14 +48,14 @@ impl<'a> Start<'a> {
     }
 }
 
-impl<'a> Earlier<'a> {
+impl<'a> UsableStart<'a> {
     /// No solution: every problem keeps its own start.
     pub(in crate::machine) const NONE: Self = Self { start: None, factor: 1.0 };
 
     /// The model of a start whose support vectors remember their training rows.
     pub(in crate::machine) fn new(start: Option<Start<'a>>) -> Self {
         Self { start, factor: 1.0 }
-            .of_models(|model| model.support_rows.len() == model.support_count())
+            .of_models(|model| model.support_rows().len() == model.support_count())
     }
 
     fn of_models(self, accept: impl Fn(&Model) -> bool) -> Self {
@@ -88,13 +88,13 @@ impl<'a> Earlier<'a> {
         problem: &mut smo::Problem,
     ) {
         let Some(start) = self.start else { return };
-        let model = start.model();
-        let Some(function) = model.functions.get(index) else { return };
-        let last = model.support_rows.iter().max().map_or(0, |row| row + 1);
+        let Some(body) = start.model().expansion() else { return };
+        let Some(function) = body.functions.get(index) else { return };
+        let last = body.support_rows.iter().max().map_or(0, |row| row + 1);
         let mut by_row = vec![0.0; last];
         for part in &function.parts {
             for (s, coefficient) in part.support.clone().zip(&part.coefficients) {
-                by_row[model.support_rows[s]] = self.factor * *coefficient;
+                by_row[body.support_rows[s]] = self.factor * *coefficient;
             }
         }
         let candidate: Vec<f64> = rows
@@ -106,14 +106,14 @@ impl<'a> Earlier<'a> {
                 if fits { value } else { 0.0 }
             })
             .collect();
-        problem.likely =
+        problem.initial_working_set =
             (0..candidate.len() as u32).filter(|&v| candidate[v as usize] != 0.0).collect();
         if matches!(start, Start::Support(_)) {
             return;
         }
         if let Some(start) = feasible(problem, candidate, None) {
             problem.start = start;
-            problem.settled = smo::Problem::NEXT_TO_BOUND;
+            problem.bound_tolerance = smo::Problem::BOUND_TOLERANCE;
         }
     }
 }
@@ -129,7 +129,7 @@ pub(in crate::machine) fn feasible(
     let Some(groups) = &problem.groups else {
         let boxes = Boxes { lower: &problem.lower, upper: &problem.upper };
         let target = sum(&problem.start);
-        return settle(boxes, target, gradient, &mut values).then_some(values);
+        return reach_sum(boxes, target, gradient, &mut values).then_some(values);
     };
     for group in 0..2 {
         let members: Vec<usize> = (0..groups.len()).filter(|&v| groups[v] == group).collect();
@@ -138,7 +138,7 @@ pub(in crate::machine) fn feasible(
         let boxes = Boxes { lower: &lower, upper: &upper };
         let (target, gradient, mut moved) =
             (sum(&own(&problem.start)), gradient.map(own), own(&values));
-        if !settle(boxes, target, gradient.as_deref(), &mut moved) {
+        if !reach_sum(boxes, target, gradient.as_deref(), &mut moved) {
             return None;
         }
         members.iter().zip(moved).for_each(|(&v, value)| values[v] = value);
@@ -186,7 +186,7 @@ enum Among {
 
 /// Brings the sum of variables to `target`: by a factor where the target is not zero (models of some
 /// machines are multiples of their solution), then by moving more and more of them.
-fn settle(boxes: Boxes<'_>, target: f64, gradient: Option<&[f64]>, values: &mut [f64]) -> bool {
+fn reach_sum(boxes: Boxes<'_>, target: f64, gradient: Option<&[f64]>, values: &mut [f64]) -> bool {
     let before = sum(values);
     let same_side = target != 0.0 && before != 0.0 && before.signum() == target.signum();
     let is_multiple = same_side && (target - before).abs() > ROUNDING * target.abs();
@@ -206,7 +206,7 @@ fn settle(boxes: Boxes<'_>, target: f64, gradient: Option<&[f64]>, values: &mut 
             return true;
         }
         if let (Some(gradient), Among::Used) = (gradient, among) {
-            move_willing(boxes, missing, gradient, values);
+            move_by_gradient(boxes, missing, gradient, values);
             continue;
         }
         let takes = |v: usize, value: f64| match among {
@@ -228,7 +228,7 @@ fn settle(boxes: Boxes<'_>, target: f64, gradient: Option<&[f64]>, values: &mut 
 
 /// Moves variables all the way, those first whose gradient gains most by it, until nothing is
 /// missing.
-fn move_willing(boxes: Boxes<'_>, mut missing: f64, gradient: &[f64], values: &mut [f64]) {
+fn move_by_gradient(boxes: Boxes<'_>, mut missing: f64, gradient: &[f64], values: &mut [f64]) {
     let loss = |v: usize| if missing > 0.0 { gradient[v] } else { -gradient[v] };
     let mut order: Vec<(f64, usize)> = (0..values.len())
         .filter(|&v| boxes.room(v, values[v], missing) != 0.0)
@@ -260,8 +260,8 @@ mod tests {
             ridge: None,
             groups: None,
             start,
-            settled: 0.0,
-            likely: Vec::new(),
+            bound_tolerance: 0.0,
+            initial_working_set: Vec::new(),
         }
     }
 

@@ -65,7 +65,7 @@ pub fn move_threshold(
     context: &Context,
 ) -> Result<MovedThreshold> {
     let names = match &model.classes {
-        Some(table) if table.names.len() == 2 && model.functions.len() == 1 => &table.names,
+        Some(table) if table.names.len() == 2 && model.offsets().len() == 1 => &table.names,
         _ => {
             let message = format!("{} has no single boundary between two classes", model.kind);
             return Err(Error::Model { message });
@@ -100,7 +100,7 @@ pub fn move_threshold(
     let chosen = chosen.unwrap_or(0);
     let shift = between(&distinct, chosen);
     let mut moved = model.clone();
-    moved.functions[0].offset += sign * shift;
+    moved.move_offset(0, sign * shift);
     moved.calibration = None;
     let (false_positives, hits) = curve.points[chosen];
     Ok(MovedThreshold { model: moved, shift, false_positives, false_negatives: 1.0 - hits, curve })

@@ -8,23 +8,21 @@ mod distances;
 mod kind;
 mod mixture;
 mod neighbours;
-mod part;
-mod ready;
 mod rows;
 mod windows;
 
-pub use clusters::{Affinity, Cut, KMeans, Spectral};
+pub use clusters::{Affinity, Centres, Cut, KMeans, Spectral};
 pub use discriminant::{
-    Fisher, FisherThreshold, KernelFisher, KernelFisherRidge, KernelFisherThreshold, Shrinkage,
+    Discriminant, Fisher, FisherThreshold, KernelFisher, KernelFisherRidge, KernelFisherThreshold,
+    Shrinkage,
 };
 pub use kind::Classic;
 pub use mixture::{
     Covariance, GaussianMixture, Initialisation, MixtureBayes, MixtureCriterion, MixtureStart,
-    MixtureStop,
+    MixtureStop, Mixtures,
 };
-pub use neighbours::{KNearest, NeighbourMetric, NeighbourSearch, Weighting};
-pub(crate) use part::ClassicForm;
-pub use part::{ClassicPart, Discriminant, Mixtures, Neighbours, Windows};
-pub(super) use ready::Ready;
+pub use neighbours::{KNearest, NeighbourMetric, NeighbourSearch, Neighbours, Weighting};
 pub use rows::Priors;
-pub use windows::{KernelDensity, NetworkInput, Parzen, ProbabilisticNetwork, Window, WindowWidth};
+pub use windows::{
+    KernelDensity, NetworkInput, Parzen, ProbabilisticNetwork, Window, WindowWidth, Windows,
+};

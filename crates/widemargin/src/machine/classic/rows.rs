@@ -3,15 +3,11 @@
 
 use std::time::Instant;
 
-use super::{Classic, ClassicPart};
+use super::Classic;
 use crate::context::{Context, Event};
 use crate::data::{ClassOrder, Classes, Dataset, Dense, Matrix};
 use crate::error::{Error, Result};
-use crate::kernel::Kernel;
-use crate::machine::{
-    Calibration, ClassTable, DecisionFunction, MachineKind, Model, Precision, Preparation, Scheme,
-    Training,
-};
+use crate::machine::{Body, Calibration, ClassTable, MachineKind, Model, Scheme, Training};
 use crate::solver::{Outcome, Status};
 
 /// All rows, one after the other.
@@ -188,14 +184,8 @@ pub(super) fn class_table(classes: &Classes, support: Vec<usize>) -> ClassTable 
     ClassTable { names: classes.names.clone(), scheme: Scheme::OneVsRest, support }
 }
 
-/// A model without decision functions.
-pub(super) fn model(
-    kind: Classic,
-    data: &Dataset,
-    support: Matrix,
-    part: ClassicPart,
-    effort: Effort,
-) -> Model {
+/// A model of the given body.
+pub(super) fn model(kind: Classic, data: &Dataset, body: impl Into<Body>, effort: Effort) -> Model {
     let outcome = Outcome {
         status: effort.status,
         primal: effort.objective,
@@ -206,17 +196,7 @@ pub(super) fn model(
         kernel_rows: 0,
     };
     Model {
-        kind: MachineKind::Classic(kind),
-        kernel: Kernel::Linear,
-        precision: Precision::F64,
-        support,
-        support_rows: Vec::new(),
-        functions: Vec::new(),
-        self_weight: 0.0,
-        classes: None,
         calibration: kind.is_classifier().then_some(Calibration::Softmax),
-        classic: Some(part),
-        preparation: Preparation::default(),
         feature_names: data.feature_names().map(<[String]>::to_vec),
         training: Some(Training {
             outcome,
@@ -224,11 +204,6 @@ pub(super) fn model(
             seconds: effort.started.elapsed().as_secs_f64(),
             parameters: effort.parameters,
         }),
+        ..Model::new(MachineKind::Classic(kind), body)
     }
-}
-
-/// The function that is one support vector times a factor, less an offset.
-pub(super) fn single(place: usize, factor: f64, offset: f64) -> DecisionFunction {
-    let part = crate::machine::Part { support: place..place + 1, coefficients: vec![factor] };
-    DecisionFunction { parts: vec![part], offset }
 }

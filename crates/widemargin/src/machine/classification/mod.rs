@@ -24,7 +24,7 @@ use crate::machine::training::{
     Expansion, RowSegments, Spent, TrainingRows, assemble, equivalent_nu, fill_up, in_precision,
     report_solved, start_from,
 };
-use crate::machine::warm_start::{Earlier, Start};
+use crate::machine::warm_start::{Start, UsableStart};
 use crate::numeric::simd::Real;
 use crate::solver::{Outcome, smo};
 
@@ -116,14 +116,14 @@ struct Classifier<'a> {
     classes: Classes,
     /// Weight of every row, class weights included.
     weights: Vec<f64>,
-    rule: Rule,
-    earlier: Earlier<'a>,
+    rule: Formulation,
+    earlier: UsableStart<'a>,
     parameters: Vec<(String, String)>,
 }
 
 /// Which quadratic program a two-class problem becomes.
 #[derive(Clone, Copy)]
-enum Rule {
+enum Formulation {
     Penalty { c: f64, loss: Loss },
     Share { nu: f64 },
 }
@@ -135,7 +135,7 @@ impl Svc {
     fn classifier<'a>(
         &'a self,
         part: &FitInput<'_>,
-        earlier: Earlier<'a>,
+        earlier: UsableStart<'a>,
     ) -> Result<Classifier<'a>> {
         if !(self.c.is_finite() && self.c > 0.0) {
             return Err(Error::parameter("c", "a finite number above 0", self.c));
@@ -154,7 +154,7 @@ impl Svc {
             weights: row_weights(part, &classes, &self.class_weights)?,
             earlier: earlier.of_classes(&classes.names, &self.scheme).of_penalty(self.c),
             classes,
-            rule: Rule::Penalty { c: self.c, loss: self.loss },
+            rule: Formulation::Penalty { c: self.c, loss: self.loss },
             parameters: vec![("c".into(), self.c.to_string()), ("loss".into(), loss.into())],
         })
     }
@@ -167,15 +167,15 @@ impl KernelMachine for Svc {
         start: Option<Start<'_>>,
         context: &Context,
     ) -> Result<Model> {
-        self.classifier(&input, Earlier::new(start))?.fit(&input, context)
-    }
-
-    fn kernel_mut(&mut self) -> &mut Kernel {
-        &mut self.kernel
+        self.classifier(&input, UsableStart::new(start))?.fit(&input, context)
     }
 
     fn kernel_and_precision(&self) -> (&Kernel, Precision) {
         (&self.kernel, self.options.precision)
+    }
+
+    fn replace_kernel(&self, kernel: Kernel) -> Self {
+        Self { kernel, ..self.clone() }
     }
 
     fn as_penalty_path(&self) -> Option<&dyn PenaltyPath> {
@@ -199,19 +199,19 @@ impl KernelMachine for NuSvc {
             scheme: &self.scheme,
             options: &self.options,
             weights: row_weights(&input, &classes, &self.class_weights)?,
-            earlier: Earlier::new(start).of_classes(&classes.names, &self.scheme),
+            earlier: UsableStart::new(start).of_classes(&classes.names, &self.scheme),
             classes,
-            rule: Rule::Share { nu: self.nu },
+            rule: Formulation::Share { nu: self.nu },
             parameters: vec![("nu".into(), self.nu.to_string())],
         }
         .fit(&input, context)
     }
-    fn kernel_mut(&mut self) -> &mut Kernel {
-        &mut self.kernel
-    }
-
     fn kernel_and_precision(&self) -> (&Kernel, Precision) {
         (&self.kernel, self.options.precision)
+    }
+
+    fn replace_kernel(&self, kernel: Kernel) -> Self {
+        Self { kernel, ..self.clone() }
     }
 }
 
@@ -366,7 +366,7 @@ impl Classifier<'_> {
                 found: format!("none in class '{}'", self.classes.names[class]),
             });
         }
-        let Rule::Share { nu } = self.rule else { return Ok(()) };
+        let Formulation::Share { nu } = self.rule else { return Ok(()) };
         let total = |task: &Task, sign: f64| -> f64 {
             let segments = task.iter().filter(|(_, s)| *s == sign);
             segments.flat_map(|(s, _)| &rows[*s]).map(|&row| self.weights[row]).sum()
@@ -398,8 +398,8 @@ impl Classifier<'_> {
             signed_rows().map(|(row, _)| self.weights[packed.layout.order[row]]).collect();
         let signs: Vec<f64> = signed_rows().map(|(_, sign)| sign).collect();
         let mut problem = match self.rule {
-            Rule::Penalty { c, loss } => penalty_problem(&signs, &weights, c, loss),
-            Rule::Share { nu } => share_problem(&signs, &weights, nu),
+            Formulation::Penalty { c, loss } => penalty_problem(&signs, &weights, c, loss),
+            Formulation::Share { nu } => share_problem(&signs, &weights, nu),
         };
         let rows = signed_rows().map(|(row, _)| packed.layout.order[row]);
         self.earlier.apply(index, rows, &mut problem);
@@ -422,8 +422,8 @@ impl Classifier<'_> {
         let mut outcome = solution.outcome;
         let mut scale = 1.0;
         let (coefficients, offset) = match self.rule {
-            Rule::Penalty { .. } => (solution.beta, solution.multipliers[0]),
-            Rule::Share { .. } => {
+            Formulation::Penalty { .. } => (solution.beta, solution.multipliers[0]),
+            Formulation::Share { .. } => {
                 // Rescaled so that the margin is 1, as LIBSVM does.
                 let (up, down) = (solution.multipliers[0], solution.multipliers[1]);
                 let margin = 0.5 * (up - down);
@@ -438,11 +438,11 @@ impl Classifier<'_> {
         let expansion = Expansion { segments, coefficients, offset };
         let bound = |i: usize| scale * problem.upper[i].max(-problem.lower[i]);
         let determined = match self.rule {
-            Rule::Penalty { .. } => {
+            Formulation::Penalty { .. } => {
                 let bounds: Vec<f64> = (0..variables).map(bound).collect();
                 equivalent_nu(&expansion, &bounds)
             }
-            Rule::Share { .. } => Some(("C", scale)),
+            Formulation::Share { .. } => Some(("C", scale)),
         };
         report_solved(context, index, &expansion, bound, outcome, determined);
         (expansion, outcome)
@@ -467,8 +467,8 @@ fn penalty_problem(signs: &[f64], weights: &[f64], c: f64, loss: Loss) -> smo::P
         ridge,
         groups: None,
         start: vec![0.0; signs.len()],
-        settled: 0.0,
-        likely: Vec::new(),
+        bound_tolerance: 0.0,
+        initial_working_set: Vec::new(),
     }
 }
 
@@ -485,7 +485,7 @@ fn share_problem(signs: &[f64], weights: &[f64], nu: f64) -> smo::Problem {
         ridge: None,
         groups: Some(signs.iter().map(|&y| u8::from(y < 0.0)).collect()),
         start: positive.iter().zip(&negative).map(|(p, n)| p - n).collect(),
-        settled: 0.0,
-        likely: Vec::new(),
+        bound_tolerance: 0.0,
+        initial_working_set: Vec::new(),
     }
 }

@@ -21,7 +21,7 @@ use crate::machine::fit::{FitInput, PenaltyPath};
 use crate::machine::model::Model;
 use crate::machine::parameters::Precision;
 use crate::machine::training::{Expansion, RowSegments, Spent, in_precision};
-use crate::machine::warm_start::Earlier;
+use crate::machine::warm_start::UsableStart;
 use crate::numeric::simd::Real;
 use crate::solver::smo::{self, FetchedRows, PathRows, PathSolver, Solution, WholeMatrix};
 use crate::solver::{Outcome, Status};
@@ -132,7 +132,7 @@ impl PenaltyPath for Svc {
         if penalties < Paths::MANY_PENALTIES {
             return Some(0.0);
         }
-        let classifier = self.classifier(&FitInput::new(data), Earlier::NONE).ok()?;
+        let classifier = self.classifier(&FitInput::new(data), UsableStart::NONE).ok()?;
         let rows = classifier.class_rows(0..data.rows());
         let sizes = classifier
             .tasks()
@@ -155,7 +155,7 @@ impl PenaltyPath for Svc {
         let mut classifiers = Vec::with_capacity(parts.len());
         for rows in parts {
             let part = FitInput::with_rows(data, rows)?;
-            let classifier = self.classifier(&part, Earlier::NONE)?;
+            let classifier = self.classifier(&part, UsableStart::NONE)?;
             classifier.check()?;
             classifiers.push(classifier);
         }
@@ -331,7 +331,7 @@ impl Paths<'_> {
             for (part, weights) in weights.iter().enumerate() {
                 let started = Instant::now();
                 let mut problem = penalty_problem(&signs, weights, c, svc.loss);
-                problem.settled = smo::Problem::NEXT_TO_BOUND;
+                problem.bound_tolerance = smo::Problem::BOUND_TOLERANCE;
                 let solution = match known.unchanged(part, &problem, solver, &options) {
                     Some(solution) => solution,
                     None => {

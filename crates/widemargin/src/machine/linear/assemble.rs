@@ -2,9 +2,7 @@
 
 use crate::data::{ClassOrder, Dense, Label, Layout, Matrix};
 use crate::error::Result;
-use crate::kernel::Kernel;
-use crate::machine::model::{ClassTable, DecisionFunction, MachineKind, Model, Part, Scheme};
-use crate::machine::{Calibration, Precision, Preparation};
+use crate::machine::model::{Calibration, ClassTable, Linear, MachineKind, Model, Scheme};
 
 /// A model of the given weights, function after function, `width` each, and constants b.
 ///
@@ -21,15 +19,8 @@ pub fn linear_model(
     classes: Option<Vec<Label>>,
 ) -> Result<Model> {
     let count = constants.len();
-    let support = Matrix::DenseF64(Dense::new(count, width, weights)?).into_layout(Layout::Auto);
-    let functions = constants
-        .iter()
-        .enumerate()
-        .map(|(f, &constant)| DecisionFunction {
-            parts: vec![Part { support: f..f + 1, coefficients: vec![1.0] }],
-            offset: -constant,
-        })
-        .collect();
+    let weights = Matrix::DenseF64(Dense::new(count, width, weights)?).into_layout(Layout::Auto);
+    let offsets = constants.iter().map(|constant| -constant).collect();
     let calibration = (kind == MachineKind::Logistic)
         .then(|| Calibration::Sigmoid { a: vec![-1.0; count], b: vec![0.0; count] });
     let classes = classes.map(|names| {
@@ -38,30 +29,13 @@ pub fn linear_model(
         let support = (0..names.len()).map(|c| usize::from(c < count)).collect();
         ClassTable { names, scheme, support }
     });
-    Ok(Model {
-        kind,
-        kernel: Kernel::Linear,
-        precision: Precision::F64,
-        support,
-        support_rows: Vec::new(),
-        functions,
-        self_weight: 0.0,
-        classes,
-        classic: None,
-        calibration,
-        preparation: Preparation::default(),
-        feature_names: None,
-        training: None,
-    })
+    Ok(Model { classes, calibration, ..Model::new(kind, Linear { weights, offsets }) })
 }
 
 /// The weights of function `f` with its constant as the weight of a feature of value `bias`.
-pub(super) fn start_weights(model: &Model, f: usize, bias: Option<f64>) -> Vec<f64> {
-    let mut weights = vec![0.0; model.support.columns()];
-    model.support.copy_row(f, &mut weights);
-    if let Some(bias) = bias {
-        weights.push(-model.functions[f].offset / bias);
-    }
+pub(super) fn start_weights(start: &Linear, f: usize, bias: Option<f64>) -> Vec<f64> {
+    let mut weights = start.function_weights(f);
+    weights.extend(bias.map(|bias| -start.offsets[f] / bias));
     weights
 }
 

@@ -18,7 +18,7 @@ use crate::context::Context;
 use crate::data::{ClassOrder, Classes, Dataset, memory, pieces};
 use crate::error::{Error, Result};
 use crate::machine::fit::{FitInput, Machine, WarmStart};
-use crate::machine::model::{MachineKind, Model, Training};
+use crate::machine::model::{Linear, MachineKind, Model, Training};
 use crate::machine::parameters::ClassWeights;
 use crate::machine::warm_start::Start;
 use crate::solver::Outcome;
@@ -162,11 +162,11 @@ impl LinearSvc {
         // The weights of all functions, and of one problem at a time gradient, curvature, step and order.
         let bytes = 8 * (functions as u128 + 6) * data.columns() as u128;
         memory::check(|| format!("training on {} features", data.columns()), bytes)?;
-        let start = start.filter(|model| {
-            model.kind.is_linear()
-                && model.support.columns() == data.columns()
-                && model.functions.len() == functions
-                && model.classes.as_ref().is_some_and(|table| table.names == classes.names)
+        let same = |model: &&Model| {
+            model.classes.as_ref().is_some_and(|table| table.names == classes.names)
+        };
+        let start = start.filter(same).and_then(Model::linear).filter(|linear| {
+            linear.weights.columns() == data.columns() && linear.offsets.len() == functions
         });
         let task = Fit {
             svc: self,
@@ -212,7 +212,7 @@ pub(super) struct Fit<'a> {
     pub(super) functions: usize,
     /// Every C.
     pub(super) path: &'a [f64],
-    pub(super) start: Option<&'a Model>,
+    pub(super) start: Option<&'a Linear>,
     pub(super) context: &'a Context,
 }
 

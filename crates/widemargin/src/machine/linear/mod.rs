@@ -1,8 +1,8 @@
 //! Linear machines: weights instead of support vectors, for wide and sparse data.
 //!
 //! They minimise ½‖w‖² (or ‖w‖₁) + Σ Cᵢ ℓ(yᵢ, ⟨w, xᵢ⟩ + b) without ever forming a kernel value; the
-//! formulas and algorithms are LIBLINEAR's (Fan, Chang, Hsieh, Wang and Lin, 2008). A linear model
-//! is a [`Model`](super::Model) whose list of support vectors holds the weight vectors themselves.
+//! formulas and algorithms are LIBLINEAR's (Fan, Chang, Hsieh, Wang and Lin, 2008). The body of their
+//! models is [`Linear`](super::Linear).
 
 mod assemble;
 mod classification;
@@ -12,7 +12,6 @@ mod parameters;
 mod path;
 mod regression;
 mod rows;
-mod scores;
 mod solve;
 
 pub use assemble::linear_model;
@@ -21,5 +20,4 @@ pub use novelty::LinearOneClass;
 pub use parameters::{Bias, LinearLoss, LinearMulticlass, LinearOptions, LinearSolver, Penalty};
 pub use path::PathStep;
 pub use regression::LinearSvr;
-pub(super) use scores::LinearScores;
 pub(crate) use solve::newton_tolerance;

@@ -238,7 +238,7 @@ impl Fit<'_> {
     /// The weights of function `f` to begin with.
     fn given(&self, order: &FeatureOrder, f: usize) -> Option<Vec<f64>> {
         let bias = self.svc.bias.feature();
-        self.start.map(|model| order.arrange(&start_weights(model, f, bias)))
+        self.start.map(|start| order.arrange(&start_weights(start, f, bias)))
     }
 
     /// Dual variables for the C at a place of the path, from a solution for the one before.

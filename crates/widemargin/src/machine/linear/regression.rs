@@ -11,7 +11,7 @@ use crate::context::{Context, Event, SolvedFunction};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::machine::fit::{FitInput, Machine, WarmStart};
-use crate::machine::model::{MachineKind, Model, Training};
+use crate::machine::model::{Linear, MachineKind, Model, Training};
 use crate::solver::linear::rows::LinearRows;
 use crate::solver::linear::{Loss, Solution};
 
@@ -65,9 +65,10 @@ impl LinearSvr {
         self.options.validate()?;
         data.features().validate()?;
         let targets = data.labels().values()?;
-        let start = start.filter(|model| {
-            model.kind == MachineKind::LinearSvr && model.support.columns() == data.columns()
-        });
+        let start = start
+            .filter(|model| model.kind == MachineKind::LinearSvr)
+            .and_then(Model::linear)
+            .filter(|linear| linear.weights.columns() == data.columns());
         let task = Fit { svr: self, data, targets: &targets, path, start, context };
         let (set, precision) = (context.instruction_set(), self.options.precision);
         context.install(|| with_rows(data.features(), self.bias.feature(), precision, set, 1, task))
@@ -104,7 +105,7 @@ struct Fit<'a> {
     data: &'a Dataset,
     targets: &'a [f64],
     path: &'a [(f64, f64)],
-    start: Option<&'a Model>,
+    start: Option<&'a Linear>,
     context: &'a Context,
 }
 
@@ -115,7 +116,7 @@ impl RowTask for Fit<'_> {
         let mut models = Vec::new();
         let mut last: Option<(f64, Solution)> = None;
         let feature = self.svr.bias.feature();
-        let given = self.start.map(|model| order.arrange(&start_weights(model, 0, feature)));
+        let given = self.start.map(|start| order.arrange(&start_weights(start, 0, feature)));
         for &(c, epsilon) in self.path {
             let started = Instant::now();
             let plan = self.plan(epsilon);

@@ -7,13 +7,12 @@ use crate::context::Context;
 use crate::data::{ClassOrder, Classes, Dataset, Label, Labels, Matrix};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelBlocks, KernelRows, RowCaching};
-use crate::machine::fit::{FitInput, Machine, WarmStart};
+use crate::machine::fit::{FitInput, KernelMachine};
 use crate::machine::model::{
-    ClassTable, DecisionFunction, MachineKind, Model, Part, Scheme, Training,
+    ClassTable, DecisionFunction, KernelExpansion, MachineKind, Model, Part, Scheme, Training,
 };
 use crate::machine::parameters::{ClassWeights, Precision, SolverOptions};
-use crate::machine::preparation::Preparation;
-use crate::machine::training::{in_precision, support_table};
+use crate::machine::training::{check_outcome, in_precision, support_table};
 use crate::machine::warm_start::Start;
 use crate::numeric::simd::Real;
 use crate::solver::s2do;
@@ -71,35 +70,11 @@ impl Default for MulticlassSvc {
     }
 }
 
-impl Machine for MulticlassSvc {
-    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
-        self.learn(input, None, context)
-    }
-
-    fn kernel(&self) -> Option<&Kernel> {
-        Some(&self.kernel)
-    }
-
-    fn precision(&self) -> Precision {
-        self.options.precision
-    }
-
-    fn warm_start(&self) -> Option<&dyn WarmStart> {
-        Some(self)
-    }
-}
-
-impl WarmStart for MulticlassSvc {
-    fn fit_from(&self, input: FitInput<'_>, start: Start<'_>, context: &Context) -> Result<Model> {
-        self.learn(input, Some(start.model()), context)
-    }
-}
-
-impl MulticlassSvc {
+impl KernelMachine for MulticlassSvc {
     fn learn(
         &self,
         input: FitInput<'_>,
-        start: Option<&Model>,
+        start: Option<Start<'_>>,
         context: &Context,
     ) -> Result<Model> {
         if !(self.c.is_finite() && self.c > 0.0) {
@@ -114,9 +89,30 @@ impl MulticlassSvc {
             return Err(Error::OneClass { label });
         }
         let examples = self.examples(input, &classes)?;
+        let start = start.map(Start::model);
         context.install(|| self.train(input, &classes.names, &examples, start, context))
     }
 
+    fn kernel_and_precision(&self) -> (&Kernel, Precision) {
+        (&self.kernel, self.options.precision)
+    }
+
+    fn replace_kernel(&self, kernel: Kernel) -> Self {
+        Self { kernel, ..self.clone() }
+    }
+
+    /// The coefficients of `atm` leave its dual variables open within their common bound.
+    fn starts_warm(&self) -> bool {
+        self.machine != AllInOne::Atm
+    }
+
+    /// The linear kernel is solved with explicit weights, which need no kernel values.
+    fn shares_kernel(&self) -> bool {
+        self.kernel != Kernel::Linear
+    }
+}
+
+impl MulticlassSvc {
     /// The rows of positive weight, class by class.
     fn examples(&self, input: FitInput<'_>, classes: &Classes) -> Result<Examples> {
         let factors = self.class_weights.resolve(classes)?;
@@ -149,7 +145,7 @@ impl MulticlassSvc {
         let started = Instant::now();
         let data = input.data();
         let problem = s2do::Problem {
-            rule: self.machine.rule(names.len()),
+            loss: self.machine.loss(names.len()),
             classes: names.len(),
             start: start.and_then(|model| self.start(model, names.len(), examples)),
             codes: examples.codes.clone(),
@@ -174,6 +170,7 @@ impl MulticlassSvc {
                 Ok((solution?, precision))
             })?
         };
+        check_outcome(&self.kernel, &solution.outcome)?;
         let mut model = class_model(
             MachineKind::AllInOne(self.machine),
             &self.kernel,
@@ -230,33 +227,32 @@ impl MulticlassSvc {
         Ok(solution)
     }
 
-    /// The dual variables of a model of the same machine and classes, matched by training row; none
-    /// where coefficients leave them open within a common bound (`atm`).
+    /// The dual variables of a model of the same machine and classes, matched by training row.
     fn start(&self, model: &Model, classes: usize, examples: &Examples) -> Option<Vec<f64>> {
         let table = model.classes.as_ref()?;
         let same = model.kind == MachineKind::AllInOne(self.machine)
-            && self.machine != AllInOne::Atm
+            && self.starts_warm()
             && table.names.len() == classes
-            && model.support_rows.len() == model.support_count();
+            && model.support_rows().len() == model.support_count();
         if !same {
             return None;
         }
-        let rule = self.machine.rule(classes);
+        let loss = self.machine.loss(classes);
         let last = examples.rows.iter().max().map_or(0, |row| row + 1);
         let mut place = vec![None; last];
         examples.rows.iter().enumerate().for_each(|(i, &row)| place[row] = Some(i));
         let mut coefficients = vec![0.0; examples.rows.len() * classes];
-        for (c, function) in model.functions.iter().enumerate() {
+        for (c, function) in model.functions().iter().enumerate() {
             for part in &function.parts {
                 for (s, b) in part.support.clone().zip(&part.coefficients) {
-                    if let Some(&Some(i)) = place.get(model.support_rows[s]) {
+                    if let Some(&Some(i)) = place.get(model.support_rows()[s]) {
                         coefficients[i * classes + c] = *b;
                     }
                 }
             }
         }
         let own = |(i, b): (usize, &[f64])| {
-            rule.variables(examples.codes[i] as usize, b, examples.upper[i])
+            loss.variables(examples.codes[i] as usize, b, examples.upper[i])
         };
         Some(coefficients.chunks_exact(classes).enumerate().flat_map(own).collect())
     }
@@ -315,23 +311,19 @@ pub(in crate::machine) fn class_model(
         })
         .collect();
     let support_rows: Vec<usize> = support.iter().map(|&i| rows[i]).collect();
-    Model {
-        kind,
+    let body = KernelExpansion {
         kernel: kernel.clone(),
         precision,
         support: support_table(kernel, features, &support_rows),
         support_rows,
         functions,
-        self_weight: 0.0,
+    };
+    Model {
         classes: Some(ClassTable {
             names: names.to_vec(),
             scheme: Scheme::OneVsRest,
             support: per_class,
         }),
-        calibration: None,
-        classic: None,
-        preparation: Preparation::default(),
-        feature_names: None,
-        training: None,
+        ..Model::new(kind, body)
     }
 }

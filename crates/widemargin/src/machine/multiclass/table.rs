@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
-use crate::solver::s2do::{Aggregation, Components, Margin, Rule};
+use crate::solver::s2do::{Aggregation, Components, Margin, MulticlassLoss};
 
 /// A machine that learns the scores of all classes in one quadratic program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -106,11 +106,11 @@ impl AllInOne {
     ///
     /// ```
     /// use widemargin::machine::AllInOne;
-    /// assert_eq!(AllInOne::Reinforced.rule(5).own_target, 4.0);
+    /// assert_eq!(AllInOne::Reinforced.loss(5).own_target, 4.0);
     /// ```
-    pub fn rule(self, classes: usize) -> Rule {
+    pub fn loss(self, classes: usize) -> MulticlassLoss {
         let entry = self.entry();
-        Rule {
+        MulticlassLoss {
             margin: entry.margin,
             components: entry.components,
             aggregation: entry.aggregation,

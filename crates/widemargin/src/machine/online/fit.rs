@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::learner::{GROUP, OnlineLearner};
-use super::schedule::{Clock, Epochs, Schedule, Strategy};
+use super::schedule::{Clock, Epochs, Schedule, WorkingSetStrategy};
 use crate::context::{Context, Event};
 use crate::data::{ClassOrder, Dataset, Label};
 use crate::error::{Error, Result};
@@ -31,7 +31,7 @@ pub struct OnlineSvc {
     /// How often `fit` goes through the examples.
     pub epochs: Epochs,
     /// How working sets of old steps are chosen.
-    pub strategy: Strategy,
+    pub strategy: WorkingSetStrategy,
     /// How many old steps follow a fresh example.
     pub schedule: Schedule,
     /// What costs of steps are measured in.
@@ -55,7 +55,7 @@ impl Default for OnlineSvc {
             c: 1.0,
             kernel: Kernel::Gaussian { gamma: 1.0 },
             epochs: Epochs::Times(1),
-            strategy: Strategy::All,
+            strategy: WorkingSetStrategy::default(),
             schedule: Schedule::Adaptive,
             clock: Clock::Counted,
             multiplier: None,
@@ -88,7 +88,7 @@ impl OnlineSvc {
         if self.budget == Some(0) || self.multiplier == Some(0) {
             return Err(Error::parameter("budget and multiplier", "at least 1", 0));
         }
-        if self.strategy == Strategy::LaRank && self.machine != AllInOne::CrammerSinger {
+        if self.strategy == WorkingSetStrategy::LaRank && self.machine != AllInOne::CrammerSinger {
             return Err(Error::parameter("strategy", "larank with machine cs only", self.machine));
         }
         self.kernel.validate()?;

@@ -16,6 +16,7 @@ use crate::kernel::Kernel;
 use crate::machine::Precision;
 use crate::machine::fit::{FitInput, Machine};
 use crate::machine::model::Model;
+use crate::machine::training::{check_outcome, not_finite};
 use crate::machine::two_class::{TwoClass, two_classes};
 use crate::numeric::random::Generator;
 use crate::solver::{Outcome, Status};
@@ -133,6 +134,10 @@ impl State<'_> {
     fn process(&mut self, group: &mut Ahead<f64>, k: usize, row: usize) -> Result<()> {
         let (values, own) = (group.values(k, self.store.slots()), group.own(k));
         let sum: f64 = self.held.iter().map(|held| held.alpha * values[held.slot]).sum();
+        if !(sum.is_finite() && own.is_finite()) {
+            let found = format!("k(x, x) = {own} and a score of {sum} for row {}", row + 1);
+            return Err(not_finite(self.store.kernel(), found));
+        }
         let slot = self.store.insert(group, k, values);
         let (sign, bound) = (self.signs[row], self.bounds[row]);
         self.is_held[row] = true;
@@ -336,6 +341,16 @@ impl Lasvm {
         }
         let linear: f64 = state.held.iter().map(|h| h.alpha * h.sign).sum();
         let norm: f64 = state.held.iter().map(|h| h.alpha * (h.sign - h.gradient)).sum();
+        let outcome = Outcome {
+            status,
+            primal: 0.5 * norm + cost,
+            dual: linear - 0.5 * norm,
+            violation,
+            iterations: state.steps,
+            blocks: 0,
+            kernel_rows: state.store.computed() / data.rows().max(1) as u64,
+        };
+        check_outcome(&self.kernel, &outcome)?;
         Ok(TwoClass {
             data,
             classes: &classes,
@@ -343,15 +358,7 @@ impl Lasvm {
             precision: Precision::F64,
             support: state.held.iter().map(|held| (held.row, held.alpha)).collect(),
             offset: state.offset(),
-            outcome: Outcome {
-                status,
-                primal: 0.5 * norm + cost,
-                dual: linear - 0.5 * norm,
-                violation,
-                iterations: state.steps,
-                blocks: 0,
-                kernel_rows: state.store.computed() / data.rows().max(1) as u64,
-            },
+            outcome,
             started,
             parameters: vec![
                 ("c".into(), self.c.to_string()),

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::fit::OnlineSvc;
-use super::schedule::{Rates, Schedule, Step, Strategy};
+use super::schedule::{MOST_OLD_STEPS, Rates, Schedule, Step, WorkingSetStrategy};
 use super::state::{State, Value};
 use super::store::{Ahead, Store};
 use crate::context::Context;
@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::machine::MachineKind;
 use crate::machine::model::{Model, Training};
 use crate::machine::multiclass::{class_model, declared_classes};
+use crate::machine::training::check_outcome;
 use crate::numeric::InstructionSet;
 use crate::numeric::random::Generator;
 use crate::solver::s2do::{Patterns, Pool};
@@ -83,7 +84,7 @@ impl OnlineLearner {
         let d = self.names.len();
         let kernel = self.parameters.kernel.clone();
         self.state = Some(State {
-            patterns: Patterns::new(self.parameters.machine.rule(d), d),
+            patterns: Patterns::new(self.parameters.machine.loss(d), d),
             store: Store::new(kernel, self.set, self.cache_bytes, self.parallel),
             coefficients: Vec::new(),
             live: Vec::new(),
@@ -102,11 +103,13 @@ impl OnlineLearner {
     pub(super) fn take_up(&mut self, model: &Model) -> Result<()> {
         let kind = MachineKind::AllInOne(self.parameters.machine);
         let table = model.classes.as_ref().filter(|_| model.kind == kind);
-        let Some(table) = table.filter(|_| model.kernel == self.parameters.kernel) else {
+        let body = model.expansion().filter(|body| body.kernel == self.parameters.kernel);
+        let (Some(table), Some(body)) = (table, body) else {
+            let kernel = model.kernel().map_or_else(String::new, |k| format!(" with kernel {k}"));
             return Err(Error::parameter(
                 "model to go on from",
                 format!("{kind} with the same kernel"),
-                format!("{} with kernel {}", model.kind, model.kernel),
+                format!("{}{kernel}", model.kind),
             ));
         };
         if self.names.is_empty() {
@@ -123,10 +126,10 @@ impl OnlineLearner {
             })
         };
         let places = table.names.iter().map(place).collect::<Result<Vec<usize>>>()?;
-        self.columns = Some(model.support.columns());
+        self.columns = Some(body.support.columns());
         self.seen = model.training.as_ref().map_or(0, |training| training.rows);
         let d = self.names.len();
-        let rule = self.parameters.machine.rule(d);
+        let loss = self.parameters.machine.loss(d);
         let Some(state) = &mut self.state else { return Ok(()) };
         let classes: Vec<usize> = table
             .support
@@ -136,16 +139,16 @@ impl OnlineLearner {
             .collect();
         for start in (0..classes.len()).step_by(GROUP) {
             let rows: Vec<usize> = (start..(start + GROUP).min(classes.len())).collect();
-            let mut group = state.look_ahead(&model.support, &rows)?;
+            let mut group = state.look_ahead(&body.support, &rows)?;
             for (k, &s) in rows.iter().enumerate() {
                 let class = classes[s];
                 let mut b = vec![0.0; d];
-                for (c, function) in model.functions.iter().enumerate() {
+                for (c, function) in body.functions.iter().enumerate() {
                     let part = function.parts.iter().find(|part| part.support.contains(&s));
                     b[places[c]] =
                         part.map_or(0.0, |part| part.coefficients[s - part.support.start]);
                 }
-                let alpha = rule.variables(places[class], &b, self.parameters.c);
+                let alpha = loss.variables(places[class], &b, self.parameters.c);
                 let upper = alpha.iter().copied().fold(self.parameters.c, f64::max);
                 state.adopt(&mut group, k, places[class] as u32, upper, &alpha);
             }
@@ -230,7 +233,7 @@ impl OnlineLearner {
             self.names.push(name);
             let d = self.names.len();
             match &mut self.state {
-                Some(state) => state.grow(self.parameters.machine.rule(d), d),
+                Some(state) => state.grow(self.parameters.machine.loss(d), d),
                 None if d == 2 => self.begin(),
                 None => {}
             }
@@ -278,34 +281,39 @@ impl OnlineLearner {
                     }
                 }
             }
-            Schedule::Adaptive => loop {
-                let step = match parameters.strategy {
-                    Strategy::Blocks => state.rates.draw_by_time(&mut state.generator),
-                    _ => state.rates.draw(&mut state.generator),
-                };
-                let pool = match step {
-                    Step::New => break,
-                    Step::Old => Pool::Patterns,
-                    Step::Supports => Pool::Supports,
-                };
-                let tries = match parameters.strategy {
-                    Strategy::Blocks => 1,
-                    _ => state.patterns.classes(),
-                };
-                let tries = parameters.multiplier.unwrap_or(tries);
-                state.timed(parameters, step, |state| {
-                    let mut gain = 0.0;
-                    for _ in 0..tries {
-                        let more = state.old(parameters, pool)?;
-                        gain += more;
-                        let done = parameters.strategy == Strategy::All && more == 0.0;
-                        if done {
-                            break;
+            Schedule::Adaptive => {
+                for _ in 0..MOST_OLD_STEPS {
+                    let step = match parameters.strategy {
+                        WorkingSetStrategy::Blocks => {
+                            state.rates.draw_by_time(&mut state.generator)
                         }
-                    }
-                    Ok((None, gain))
-                })?;
-            },
+                        _ => state.rates.draw(&mut state.generator),
+                    };
+                    let pool = match step {
+                        Step::New => break,
+                        Step::Old => Pool::Patterns,
+                        Step::Supports => Pool::Supports,
+                    };
+                    let tries = match parameters.strategy {
+                        WorkingSetStrategy::Blocks => 1,
+                        _ => state.patterns.classes(),
+                    };
+                    let tries = parameters.multiplier.unwrap_or(tries);
+                    state.timed(parameters, step, |state| {
+                        let mut gain = 0.0;
+                        for _ in 0..tries {
+                            let more = state.old(parameters, pool)?;
+                            gain += more;
+                            let done =
+                                parameters.strategy == WorkingSetStrategy::All && more == 0.0;
+                            if done {
+                                break;
+                            }
+                        }
+                        Ok((None, gain))
+                    })?;
+                }
+            }
         }
         Ok(slot.filter(|&slot| state.patterns.is_support(slot)))
     }
@@ -320,8 +328,8 @@ impl OnlineLearner {
     /// `tol`, or a limit ends it.
     pub(super) fn finish(&mut self, context: &Context) -> Result<Option<Status>> {
         let mut parameters = self.parameters.clone();
-        if parameters.strategy != Strategy::LaRank {
-            parameters.strategy = Strategy::All;
+        if parameters.strategy != WorkingSetStrategy::LaRank {
+            parameters.strategy = WorkingSetStrategy::All;
         }
         let Some(state) = &mut self.state else { return Ok(None) };
         state.rescore()?;
@@ -329,7 +337,7 @@ impl OnlineLearner {
             if let Some(status) = context.stop_request() {
                 return Ok(Some(status));
             }
-            if parameters.strategy == Strategy::LaRank {
+            if parameters.strategy == WorkingSetStrategy::LaRank {
                 let worst = (0..state.patterns.len())
                     .map(|i| (state.patterns.violation_at(i), i))
                     .fold((0.0, 0), |a, b| if b.0 > a.0 { b } else { a });
@@ -368,15 +376,15 @@ impl OnlineLearner {
             let counts = |row: usize| held[row].is_none() && upper[row] > 0.0;
             for (row, values) in range.zip(&rows).filter(|(row, _)| counts(*row)) {
                 let score = state.score(values);
-                let (y, rule) = (codes[row] as usize, *state.patterns.rule());
+                let (y, loss) = (codes[row] as usize, *state.patterns.loss());
                 let (mut total, mut largest) = (0.0, 0.0_f64);
-                for p in (0..state.patterns.classes()).filter(|&p| rule.uses(y, p)) {
+                for p in (0..state.patterns.classes()).filter(|&p| loss.uses(y, p)) {
                     let g = state.patterns.gradient_of(y, p, &score);
                     total += g.max(0.0);
                     largest = largest.max(g);
                 }
                 worst = worst.max(largest);
-                let single = rule.slacks(state.patterns.classes()) == 1;
+                let single = loss.slacks(state.patterns.classes()) == 1;
                 cost += upper[row] * if single { largest } else { total };
             }
         }
@@ -434,6 +442,16 @@ impl OnlineLearner {
             }
             (dual, gap) = state.patterns.objective_and_gap();
         }
+        let state = self.state.as_ref();
+        let outcome = Outcome {
+            status,
+            primal: dual + gap + cost,
+            dual,
+            violation,
+            iterations: state.map_or(0, |state| state.steps),
+            blocks: self.seen as u64,
+            kernel_rows: self.kernel_values() / (self.seen.max(1) as u64),
+        };
         let vectors = match vectors {
             Some(vectors) => vectors,
             None => Matrix::DenseF64(Dense::new(0, columns, Vec::new())?),
@@ -443,6 +461,7 @@ impl OnlineLearner {
         let sorted: Vec<f64> =
             order.iter().flat_map(|&i| coefficients[i * d..(i + 1) * d].to_vec()).collect();
         let codes: Vec<u32> = order.iter().map(|&i| codes[i]).collect();
+        check_outcome(&parameters.kernel, &outcome)?;
         let mut model = class_model(
             MachineKind::AllInOne(parameters.machine),
             &parameters.kernel,
@@ -454,18 +473,11 @@ impl OnlineLearner {
             &sorted,
             &vec![0.0; d],
         );
-        model.support_rows = Vec::new();
-        let state = self.state.as_ref();
+        if let Some(expansion) = model.expansion_mut() {
+            expansion.support_rows = Vec::new();
+        }
         model.training = Some(Training {
-            outcome: Outcome {
-                status,
-                primal: dual + gap + cost,
-                dual,
-                violation,
-                iterations: state.map_or(0, |state| state.steps),
-                blocks: self.seen as u64,
-                kernel_rows: self.kernel_values() / (self.seen.max(1) as u64),
-            },
+            outcome,
             rows: self.seen,
             seconds: self.seconds,
             parameters: vec![

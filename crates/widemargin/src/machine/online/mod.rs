@@ -16,4 +16,4 @@ mod vectors;
 pub use fit::OnlineSvc;
 pub use lasvm::Lasvm;
 pub use learner::OnlineLearner;
-pub use schedule::{Clock, Epochs, Schedule, Strategy};
+pub use schedule::{Clock, Epochs, Schedule, WorkingSetStrategy};

@@ -18,9 +18,15 @@ const FLOOR: f64 = 0.05;
 /// Seconds added to every cost.
 const GUARD: f64 = 1e-5;
 
+/// Largest gain per cost, which keeps sums of rates finite.
+const LARGEST: f64 = 1e290;
+
+/// Old steps after one fresh example; the floor makes more than a hundred unlikely.
+pub(super) const MOST_OLD_STEPS: usize = 1000;
+
 /// How the working set of an old step is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Strategy {
+pub enum WorkingSetStrategy {
     /// Many patterns at once, those of a random stretch that violate most.
     #[default]
     Blocks,
@@ -36,7 +42,7 @@ pub enum Strategy {
     LaRank,
 }
 
-impl Strategy {
+impl WorkingSetStrategy {
     /// Every strategy.
     pub const ALL: [Self; 6] = [
         Self::Blocks,
@@ -60,13 +66,13 @@ impl Strategy {
     }
 }
 
-impl fmt::Display for Strategy {
+impl fmt::Display for WorkingSetStrategy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl FromStr for Strategy {
+impl FromStr for WorkingSetStrategy {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
@@ -150,7 +156,7 @@ impl Rates {
     /// Counts a step's gain and cost in seconds.
     pub(super) fn count(&mut self, step: Step, gain: f64, seconds: f64) {
         let rate = &mut self.rates[step as usize];
-        *rate = DECAY * gain / (GUARD + seconds) + (1.0 - DECAY) * *rate;
+        *rate = DECAY * (gain / (GUARD + seconds)).min(LARGEST) + (1.0 - DECAY) * *rate;
         let least = FLOOR * self.rates.iter().sum::<f64>();
         self.rates.iter_mut().for_each(|rate| *rate = rate.max(least));
         let cost = &mut self.costs[step as usize];

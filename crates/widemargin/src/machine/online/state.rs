@@ -3,13 +3,14 @@
 use std::time::Instant;
 
 use super::fit::OnlineSvc;
-use super::schedule::{Clock, Rates, Step, Strategy};
+use super::schedule::{Clock, Rates, Step, WorkingSetStrategy};
 use super::store::{Ahead, Store};
 use crate::data::Matrix;
 use crate::error::Result;
+use crate::machine::training::not_finite;
 use crate::numeric::random::Generator;
 use crate::numeric::simd::{PlainLoop, Real, run_plain};
-use crate::solver::s2do::{Changes, Patterns, Pool, Rule, WorkingSet};
+use crate::solver::s2do::{Changes, MulticlassLoss, Patterns, Pool, WorkingSet};
 
 /// Number format of kernel values; scores are summed in double precision.
 pub(super) type Value = f32;
@@ -66,6 +67,7 @@ impl State {
         let started = Instant::now();
         let before = (self.store.computed(), self.touched, self.patterns.gains());
         let (slot, gain) = work(self)?;
+        self.check("gain of a step", &[gain])?;
         let fresh = step == Step::New;
         let seconds = match parameters.clock {
             Clock::Wall => {
@@ -82,6 +84,14 @@ impl State {
         };
         self.rates.count(step, gain, seconds);
         Ok(slot)
+    }
+
+    /// Checks that numbers are finite.
+    fn check(&self, what: &str, numbers: &[f64]) -> Result<()> {
+        match numbers.iter().find(|number| !number.is_finite()) {
+            None => Ok(()),
+            Some(number) => Err(not_finite(self.store.kernel(), format!("{what} {number}"))),
+        }
     }
 
     /// Unprojected scores of a row with the given kernel values.
@@ -113,11 +123,13 @@ impl State {
         self.steps += 1;
         let (values, own) = (group.values(k, self.store.slots()), group.own(k));
         let score = self.score(&values);
+        self.check("k(x, x)", &[own.to_f64()])?;
+        self.check("score of a row", &score)?;
         self.touched += self.coefficients.len() as u64;
-        let (y, rule) = (code as usize, *self.patterns.rule());
+        let (y, loss) = (code as usize, *self.patterns.loss());
         let gradient = |p: usize| self.patterns.gradient_of(y, p, &score);
         let worst = (0..self.patterns.classes())
-            .filter(|&p| rule.uses(y, p))
+            .filter(|&p| loss.uses(y, p))
             .max_by(|&a, &b| gradient(a).total_cmp(&gradient(b)));
         let Some(p) = worst.filter(|&p| gradient(p) >= parameters.tol && upper > 0.0) else {
             return Ok((None, 0.0));
@@ -133,8 +145,12 @@ impl State {
         self.place[slot] = self.live.len();
         self.live.push(slot);
         let (gain, changes) = match parameters.strategy {
-            Strategy::Blocks | Strategy::WholePattern => self.patterns.solve_pattern(slot),
-            Strategy::LaRank => self.patterns.solve_labels(slot, Pool::Patterns, parameters.tol),
+            WorkingSetStrategy::Blocks | WorkingSetStrategy::WholePattern => {
+                self.patterns.solve_pattern(slot)
+            }
+            WorkingSetStrategy::LaRank => {
+                self.patterns.solve_labels(slot, Pool::Patterns, parameters.tol)
+            }
             _ => {
                 let set = self.patterns.fresh_pair(slot, p, self.store.instruction_set());
                 self.patterns.solve(set, own.to_f64())
@@ -173,14 +189,14 @@ impl State {
             i..i + 1
         };
         let (range, partners) = match parameters.strategy {
-            Strategy::All => (everyone, some(self)),
-            Strategy::RandomPatternAll => (drawn(self), some(self)),
-            Strategy::RandomPattern => {
+            WorkingSetStrategy::All => (everyone, some(self)),
+            WorkingSetStrategy::RandomPatternAll => (drawn(self), some(self)),
+            WorkingSetStrategy::RandomPattern => {
                 let own = drawn(self);
                 (own.clone(), own)
             }
-            Strategy::Blocks => return self.old_together(parameters.tol),
-            Strategy::WholePattern => {
+            WorkingSetStrategy::Blocks => return self.old_together(parameters.tol),
+            WorkingSetStrategy::WholePattern => {
                 let i = drawn(self).start;
                 self.touched += self.patterns.columns() as u64;
                 if self.patterns.violation_at(i) < parameters.tol {
@@ -190,7 +206,7 @@ impl State {
                 self.apply(changes)?;
                 return Ok(gain);
             }
-            Strategy::LaRank => {
+            WorkingSetStrategy::LaRank => {
                 let i = drawn(self).start;
                 self.touched += self.patterns.columns() as u64;
                 let (gain, changes) = self.patterns.solve_labels(i, pool, parameters.tol);
@@ -257,6 +273,7 @@ impl State {
             self.patterns.solve_together(&block, &values, target, max_steps, set);
         self.steps += steps;
         self.touched += steps * (block.len() * self.patterns.classes()) as u64;
+        self.check("change of a coefficient", &changes.amounts)?;
         Ok(self.apply_together(&changes))
     }
 
@@ -285,6 +302,7 @@ impl State {
     pub(super) fn apply(&mut self, changes: Vec<(usize, Vec<f64>)>) -> Result<()> {
         let (set, columns) = (self.store.instruction_set(), self.patterns.columns());
         for (slot, change) in &changes {
+            self.check("change of a coefficient", change)?;
             let row = self.store.row(*slot)?;
             self.patterns.update(row, change, set);
             let own = &mut self.coefficients[slot * columns..(slot + 1) * columns];
@@ -358,9 +376,9 @@ impl State {
         self.apply(vec![(least.1, change)])
     }
 
-    pub(super) fn grow(&mut self, rule: Rule, classes: usize) {
+    pub(super) fn grow(&mut self, loss: MulticlassLoss, classes: usize) {
         let old = self.patterns.columns();
-        self.patterns.grow(rule);
+        self.patterns.grow(loss);
         let columns = self.patterns.columns();
         let mut grown = Vec::with_capacity(self.patterns.len() * columns);
         for own in self.coefficients.chunks_exact(old) {

@@ -99,6 +99,11 @@ impl<T: Real> Store<T> {
         self.computed
     }
 
+    /// The kernel.
+    pub(super) fn kernel(&self) -> &Kernel {
+        self.vectors.kernel()
+    }
+
     /// The SIMD path in force.
     pub(super) fn instruction_set(&self) -> InstructionSet {
         self.vectors.instruction_set()

@@ -48,6 +48,11 @@ impl<T: Real> Vectors<T> {
         self.set
     }
 
+    /// The kernel.
+    pub(super) fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
     /// About how many feature products a kernel value costs.
     pub(super) fn products(&self) -> f64 {
         self.products

@@ -2,8 +2,20 @@
 
 use super::pool::{Expansion, VectorPool};
 use crate::data::{Dense, Matrix};
-use crate::error::Result;
-use crate::machine::{DecisionFunction, Model, Part, Precision, Scheme};
+use crate::error::{Error, Result};
+use crate::machine::{
+    Ball, Body, DecisionFunction, KernelExpansion, Model, Part, Precision, Scheme,
+};
+
+/// The support vectors of a model that has such, and nothing that belongs to them.
+pub(super) fn expansion_of(model: &Model) -> Result<&KernelExpansion> {
+    match &model.body {
+        Body::KernelExpansion(expansion) | Body::Ball(Ball(expansion)) => Ok(expansion),
+        _ => {
+            Err(Error::Model { message: format!("{} has no support vectors to merge", model.kind) })
+        }
+    }
+}
 
 /// The vectors of every decision function by itself, those of weight 0 left out.
 pub(super) fn separate(model: &Model) -> Vec<VectorPool> {
@@ -13,7 +25,7 @@ pub(super) fn separate(model: &Model) -> Vec<VectorPool> {
         for part in &function.parts {
             for (s, &weight) in part.support.clone().zip(&part.coefficients) {
                 if weight != 0.0 {
-                    model.support.copy_row(s, &mut vector);
+                    model.vectors().copy_row(s, &mut vector);
                     expansion.vectors.push(vector.clone());
                     expansion.weights.push(weight);
                 }
@@ -21,14 +33,14 @@ pub(super) fn separate(model: &Model) -> Vec<VectorPool> {
         }
         VectorPool::single(expansion)
     };
-    model.functions.iter().map(of).collect()
+    model.functions().iter().map(of).collect()
 }
 
 /// The vectors of all decision functions together, grouped by class; those of a model with one
 /// function are grouped by sign.
 pub(super) fn together(model: &Model) -> VectorPool {
     let table = match &model.classes {
-        Some(table) if model.functions.len() > 1 => table,
+        Some(table) if model.functions().len() > 1 => table,
         _ => return separate(model).swap_remove(0),
     };
     let classes = table.names.len();
@@ -39,7 +51,7 @@ pub(super) fn together(model: &Model) -> VectorPool {
     groups.resize(model.support_count(), classes - 1);
     let row = |s: usize| {
         let mut vector = vec![0.0; model.features()];
-        model.support.copy_row(s, &mut vector);
+        model.vectors().copy_row(s, &mut vector);
         vector
     };
     let weights = |function: &DecisionFunction| {
@@ -54,8 +66,8 @@ pub(super) fn together(model: &Model) -> VectorPool {
     VectorPool {
         vectors: (0..model.support_count()).map(row).collect(),
         groups,
-        weights: model.functions.iter().map(weights).collect(),
-        uses: (0..model.functions.len()).map(uses).collect(),
+        weights: model.functions().iter().map(weights).collect(),
+        uses: (0..model.functions().len()).map(uses).collect(),
     }
 }
 
@@ -153,16 +165,19 @@ fn finish(
 ) -> Result<Model> {
     let mut smaller = model.clone();
     let (rows, columns) = (vectors.len(), model.features());
-    smaller.support = match model.precision {
+    let support = match model.precision() {
         Precision::F64 => Matrix::DenseF64(Dense::new(rows, columns, vectors.concat())?),
         Precision::F32 => {
             let values = vectors.iter().flat_map(|v| v.iter().map(|&v| v as f32)).collect();
             Matrix::DenseF32(Dense::new(rows, columns, values)?)
         }
     };
-    smaller.support_rows = Vec::new();
-    for (function, parts) in smaller.functions.iter_mut().zip(parts) {
-        function.parts = parts;
+    if let Some(expansion) = smaller.expansion_mut() {
+        expansion.support = support;
+        expansion.support_rows = Vec::new();
+        for (function, parts) in expansion.functions.iter_mut().zip(parts) {
+            function.parts = parts;
+        }
     }
     if let Some(table) = &mut smaller.classes {
         table.support = counts;

@@ -29,7 +29,7 @@ mod top_down;
 pub use method::CompressionMethod;
 pub use search::{Waypoint, accuracy_by_size, smallest_within};
 
-use self::assemble::{assemble_separate, assemble_together, separate, together};
+use self::assemble::{assemble_separate, assemble_together, expansion_of, separate, together};
 use self::bottom_up::{MergeStop, merge};
 use self::element::Element;
 use self::merge_kernel::MergeKernel;
@@ -136,15 +136,10 @@ impl ModelCompression {
     ///
     /// # Errors
     /// [`Error::Parameter`] for a target out of range; [`Error::Kernel`] for kernels whose vectors
-    /// cannot be merged; [`Error::Model`] for classical machines, which are not sums over vectors.
+    /// cannot be merged; [`Error::Model`] for models that are not sums over support vectors.
     pub fn apply(&self, model: &Model, context: &Context) -> Result<Compressed> {
         self.validate()?;
-        if model.classic.is_some() {
-            return Err(Error::Model {
-                message: format!("{} has no support vectors to merge", model.kind),
-            });
-        }
-        match model.precision {
+        match expansion_of(model)?.precision {
             Precision::F32 => self.apply_in::<f32>(model, context),
             Precision::F64 => self.apply_in::<f64>(model, context),
         }
@@ -166,7 +161,7 @@ impl ModelCompression {
 
     /// The pools of a model that are compressed: one for all functions, or one for each.
     fn originals(&self, model: &Model) -> Vec<VectorPool> {
-        let shared = self.shared && model.functions.len() > 1;
+        let shared = self.shared && model.functions().len() > 1;
         if shared { vec![together(model)] } else { separate(model) }
     }
 
@@ -182,10 +177,15 @@ impl ModelCompression {
         let mut functions = Vec::new();
         for (original, reduced) in originals.iter().zip(&mut reduced) {
             self.finish::<T>(model, original, reduced, context)?;
-            functions.extend(compare::<T>(&model.kernel, original, reduced, context)?);
+            functions.extend(compare::<T>(
+                &expansion_of(model)?.kernel,
+                original,
+                reduced,
+                context,
+            )?);
             context.report(&Event::StageStep { name: "compression" });
         }
-        let model = match reduced.len() == model.functions.len() {
+        let model = match reduced.len() == model.functions().len() {
             true => assemble_separate(model, &reduced)?,
             false => assemble_together(model, &reduced[0])?,
         };
@@ -227,7 +227,7 @@ impl ModelCompression {
         budgets: &[usize],
         context: &Context,
     ) -> Result<Vec<Vec<VectorPool>>> {
-        let kernel = &model.kernel;
+        let kernel = &expansion_of(model)?.kernel;
         let total: usize = originals.iter().map(VectorPool::len).sum();
         let every =
             |reduce: &dyn Fn(&VectorPool) -> Result<VectorPool>| -> Result<Vec<Vec<VectorPool>>> {
@@ -294,10 +294,10 @@ impl ModelCompression {
         let usual = if self.method.selects() { 0 } else { usual };
         let steps = self.refinement.unwrap_or(usual);
         if steps == 0 {
-            reweigh::<f64>(&model.kernel, reduced, original, context)?;
+            reweigh::<f64>(&expansion_of(model)?.kernel, reduced, original, context)?;
         } else {
-            reweigh::<T>(&model.kernel, reduced, original, context)?;
-            let rule = MergeKernel::of(&model.kernel)?;
+            reweigh::<T>(&expansion_of(model)?.kernel, reduced, original, context)?;
+            let rule = MergeKernel::of(&expansion_of(model)?.kernel)?;
             refine::refine::<T>(&rule, reduced, original, steps, context)?;
         }
         Ok(())

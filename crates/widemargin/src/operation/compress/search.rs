@@ -115,7 +115,7 @@ impl<'a> Way<'a> {
         let sizes = sizes.map(|size| size.round() as usize).take_while(|&size| size >= fewest);
         let mut sizes: Vec<usize> = sizes.take(most.min(200)).collect();
         sizes.dedup();
-        let starts = match model.precision {
+        let starts = match model.precision() {
             Precision::F32 => compression.starts::<f32>(model, &originals, &sizes, context)?,
             Precision::F64 => compression.starts::<f64>(model, &originals, &sizes, context)?,
         };
@@ -123,7 +123,7 @@ impl<'a> Way<'a> {
     }
 
     fn complete(&self, rung: usize, context: &Context) -> Result<Compressed> {
-        match self.model.precision {
+        match self.model.precision() {
             Precision::F32 => self.complete_in::<f32>(rung, context),
             Precision::F64 => self.complete_in::<f64>(rung, context),
         }

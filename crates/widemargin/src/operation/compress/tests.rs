@@ -98,7 +98,7 @@ fn no_value_changes_by_more_than_the_residual() {
     let values =
         |m: &Model| m.predictor(&context).unwrap().decision_values(probes.features()).unwrap();
     let (old, new) = (values(&model), values(&compressed.model));
-    let norms = norms(&model.kernel, &together(&model), &context);
+    let norms = norms(model.kernel().unwrap(), &together(&model), &context);
     for (f, norm) in norms.into_iter().enumerate() {
         let bound = (compressed.functions[f].relative_residual * norm).sqrt();
         for i in 0..probes.rows() {
@@ -118,11 +118,12 @@ fn merging_alone_keeps_to_the_difference_asked_for() {
         ..Svc::default()
     };
     let model = svc.fit(&train, &context).unwrap();
-    let rule = MergeKernel::of(&model.kernel).unwrap();
+    let rule = MergeKernel::of(model.kernel().unwrap()).unwrap();
     for pool in separate(&model) {
         let original = pool.function(0);
         let merging = merge(&original, &rule, MergeStop::Difference(0.4), &context).unwrap();
-        let lost = &compare::<f64>(&model.kernel, &pool, &all(&merging), &context).unwrap()[0];
+        let lost =
+            &compare::<f64>(model.kernel().unwrap(), &pool, &all(&merging), &context).unwrap()[0];
         assert!(lost.largest_difference <= 0.4 + 1e-8, "{lost:?}");
         assert!(all(&merging).len() < pool.len());
     }

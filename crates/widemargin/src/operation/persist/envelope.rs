@@ -11,8 +11,8 @@ use crate::error::{Error, Result};
 /// First bytes of every native model file; the first is no text, the last catches newline mangling.
 pub(super) const MAGIC: [u8; 8] = *b"\x8aWMODEL\n";
 
-/// Version of the format this program writes, and the newest it reads.
-pub(super) const VERSION: u32 = 1;
+/// Version of the format this program writes; it reads this and all earlier ones.
+pub(super) const VERSION: u32 = 2;
 
 const LENGTH_AT: usize = 16;
 const CHECKSUM_AT: usize = 12;
@@ -33,8 +33,8 @@ pub(super) fn seal(document: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The document inside an intact frame.
-pub(super) fn open<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a [u8]> {
+/// The version of the format, and the document inside an intact frame.
+pub(super) fn open<'a>(path: &Path, bytes: &'a [u8]) -> Result<(u32, &'a [u8])> {
     let fail = |message: String| Err(Error::Format { path: path.into(), message });
     if bytes.len() < FRAME {
         return fail(format!(
@@ -45,8 +45,8 @@ pub(super) fn open<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a [u8]> {
     let version = u32_at(bytes, MAGIC.len());
     if version == 0 || version > VERSION {
         return fail(format!(
-            "expected model format version {VERSION}, found {version}: \
-             the file is damaged or needs a newer widemargin"
+            "expected a model format version from 1 to {VERSION}, found {version}: \
+             a newer widemargin wrote the file, or it is damaged"
         ));
     }
     match announced_length(bytes) {
@@ -66,7 +66,7 @@ pub(super) fn open<'a>(path: &Path, bytes: &'a [u8]) -> Result<&'a [u8]> {
             "expected checksum {expected:08x}, found {found:08x}: the file is damaged"
         ));
     }
-    Ok(&bytes[FRAME..])
+    Ok((version, &bytes[FRAME..]))
 }
 
 /// The length of the file according to its frame, if that is there.

@@ -4,26 +4,23 @@
 //! does not silently change the files.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::MAX_KERNEL_DEPTH;
 use crate::data::Label;
-use crate::kernel::Kernel;
-use crate::machine::{ClassicForm, MachineKind, Precision, Preparation, Scheme, Training};
+use crate::machine::{ClassTable, Preparation, Scheme, Training};
 use crate::solver::{Outcome, Status};
 
 /// Everything of a model but its arrays.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Header {
-    pub(super) machine: MachineKind,
-    pub(super) kernel: KernelHeader,
-    pub(super) precision: Precision,
-    pub(super) features: usize,
-    pub(super) self_weight: f64,
+    pub(super) machine: String,
+    /// Name of the body.
+    pub(super) body: String,
+    /// What the body keeps beside its arrays.
+    pub(super) parts: Value,
     pub(super) classes: Option<ClassHeader>,
     pub(super) calibration: Option<CalibrationHeader>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) classic: Option<ClassicForm>,
     #[serde(default, skip_serializing_if = "Preparation::is_empty")]
     pub(super) preparation: Preparation,
     pub(super) feature_names: Option<Vec<String>>,
@@ -37,6 +34,26 @@ pub(super) struct ClassHeader {
     pub(super) names: Vec<LabelHeader>,
     pub(super) scheme: Scheme,
     pub(super) support: Vec<usize>,
+}
+
+impl From<&ClassTable> for ClassHeader {
+    fn from(table: &ClassTable) -> Self {
+        Self {
+            names: table.names.iter().map(Into::into).collect(),
+            scheme: table.scheme.clone(),
+            support: table.support.clone(),
+        }
+    }
+}
+
+impl From<ClassHeader> for ClassTable {
+    fn from(header: ClassHeader) -> Self {
+        Self {
+            names: header.names.into_iter().map(Into::into).collect(),
+            scheme: header.scheme,
+            support: header.support,
+        }
+    }
 }
 
 /// Which calibration the arrays hold.
@@ -121,97 +138,6 @@ impl From<LabelHeader> for Label {
             LabelHeader::Text(text) => Self::Text(text),
         }
     }
-}
-
-/// A kernel without user functions.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(super) enum KernelHeader {
-    Linear,
-    Polynomial { gamma: f64, coef0: f64, degree: u32 },
-    Rbf { gamma: f64 },
-    Sigmoid { gamma: f64, coef0: f64 },
-    Laplacian { gamma: f64 },
-    Chi2 { gamma: f64 },
-    Cosine,
-    Precomputed,
-    Sum(Vec<(f64, KernelHeader)>),
-    Product(Vec<KernelHeader>),
-}
-
-impl KernelHeader {
-    /// The file's form of a kernel.
-    pub(super) fn new(kernel: &Kernel) -> Result<Self, String> {
-        Self::nested(kernel, MAX_KERNEL_DEPTH)
-    }
-
-    fn nested(kernel: &Kernel, depth: usize) -> Result<Self, String> {
-        let inner = |kernel: &Kernel| match depth.checked_sub(1) {
-            Some(depth) => Self::nested(kernel, depth),
-            None => Err(too_deep()),
-        };
-        Ok(match kernel {
-            Kernel::Linear => Self::Linear,
-            &Kernel::Polynomial { gamma, coef0, degree } => {
-                Self::Polynomial { gamma, coef0, degree }
-            }
-            &Kernel::Gaussian { gamma } => Self::Rbf { gamma },
-            &Kernel::Sigmoid { gamma, coef0 } => Self::Sigmoid { gamma, coef0 },
-            &Kernel::Laplacian { gamma } => Self::Laplacian { gamma },
-            &Kernel::ChiSquared { gamma } => Self::Chi2 { gamma },
-            Kernel::Cosine => Self::Cosine,
-            Kernel::Precomputed => Self::Precomputed,
-            Kernel::Custom(custom) => {
-                return Err(format!(
-                    "kernel '{}' is a function of the user's program and cannot be saved; \
-                     train with kernel values computed beforehand (precomputed) instead",
-                    custom.name()
-                ));
-            }
-            Kernel::Sum(terms) => {
-                let terms = terms.iter().map(|(weight, kernel)| Ok((*weight, inner(kernel)?)));
-                Self::Sum(terms.collect::<Result<_, String>>()?)
-            }
-            Kernel::Product(factors) => {
-                Self::Product(factors.iter().map(inner).collect::<Result<_, String>>()?)
-            }
-        })
-    }
-
-    /// The kernel, its parameters still to be validated.
-    pub(super) fn into_kernel(self) -> Result<Kernel, String> {
-        self.unnest(MAX_KERNEL_DEPTH)
-    }
-
-    fn unnest(self, depth: usize) -> Result<Kernel, String> {
-        let inner = |kernel: Self| match depth.checked_sub(1) {
-            Some(depth) => kernel.unnest(depth),
-            None => Err(too_deep()),
-        };
-        Ok(match self {
-            Self::Linear => Kernel::Linear,
-            Self::Polynomial { gamma, coef0, degree } => {
-                Kernel::Polynomial { gamma, coef0, degree }
-            }
-            Self::Rbf { gamma } => Kernel::Gaussian { gamma },
-            Self::Sigmoid { gamma, coef0 } => Kernel::Sigmoid { gamma, coef0 },
-            Self::Laplacian { gamma } => Kernel::Laplacian { gamma },
-            Self::Chi2 { gamma } => Kernel::ChiSquared { gamma },
-            Self::Cosine => Kernel::Cosine,
-            Self::Precomputed => Kernel::Precomputed,
-            Self::Sum(terms) => {
-                let terms = terms.into_iter().map(|(weight, kernel)| Ok((weight, inner(kernel)?)));
-                Kernel::Sum(terms.collect::<Result<_, String>>()?)
-            }
-            Self::Product(factors) => {
-                Kernel::Product(factors.into_iter().map(inner).collect::<Result<_, String>>()?)
-            }
-        })
-    }
-}
-
-fn too_deep() -> String {
-    format!("expected kernels nested at most {MAX_KERNEL_DEPTH} deep, found more")
 }
 
 /// How the model was trained.

@@ -5,8 +5,6 @@
 //! their content, allocates no more than the file accounts for, checks every invariant of the model
 //! and never panics.
 
-mod arrays;
-mod classic;
 mod envelope;
 mod header;
 mod liblinear;
@@ -14,7 +12,7 @@ mod libsvm;
 mod native;
 mod number;
 mod tokens;
-mod validate;
+mod version1;
 
 use std::fs::File;
 use std::io::Read;
@@ -23,10 +21,8 @@ use std::path::Path;
 use crate::data::read::source::without_byte_order_mark;
 use crate::data::write::write_atomically;
 use crate::error::{Error, Result};
+pub use crate::machine::MAX_KERNEL_DEPTH;
 use crate::machine::Model;
-
-/// Deepest nesting of kernel sums and products in a model file.
-pub const MAX_KERNEL_DEPTH: usize = 16;
 
 /// The kinds of model file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

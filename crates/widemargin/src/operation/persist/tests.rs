@@ -7,8 +7,8 @@ use crate::data::scaling::Scaler;
 use crate::data::{Csr, Dense, Label, Matrix};
 use crate::kernel::{CustomKernel, Kernel};
 use crate::machine::{
-    Calibration, ClassTable, DecisionFunction, MachineKind, Model, Part, Precision, Preparation,
-    Scheme, Training,
+    Ball, Calibration, ClassTable, DecisionFunction, KernelExpansion, MachineKind, Model, Part,
+    Precision, Preparation, Scheme, Training,
 };
 use crate::solver::{Outcome, Status};
 
@@ -19,8 +19,7 @@ fn small_classifier() -> Model {
         coefficients: coefficients.to_vec(),
     };
     let function = |parts, offset| DecisionFunction { parts, offset };
-    Model {
-        kind: MachineKind::CSvc,
+    let body = KernelExpansion {
         kernel: Kernel::Gaussian { gamma: 0.1 },
         precision: Precision::F32,
         support: Matrix::DenseF32(
@@ -32,15 +31,14 @@ fn small_classifier() -> Model {
             function(vec![part(0, &[0.4, 0.5]), part(3, &[-0.9])], -1.0 / 3.0),
             function(vec![part(2, &[1.0]), part(3, &[-1.0])], 5e-324),
         ],
-        self_weight: 0.0,
+    };
+    Model {
         classes: Some(ClassTable {
             names: vec![Label::Text("ä \"1\"".into()), Label::Int(-7), Label::Real(0.1)],
             scheme: Scheme::OneVsOne,
             support: vec![2, 1, 1],
         }),
         calibration: Some(Calibration::Sigmoid { a: vec![-1.0, -2.0, 0.1], b: vec![0.0; 3] }),
-        classic: None,
-        preparation: Preparation::default(),
         feature_names: Some(vec!["length".into(), "width\n".into()]),
         training: Some(Training {
             outcome: Outcome {
@@ -56,20 +54,29 @@ fn small_classifier() -> Model {
             seconds: 0.1,
             parameters: vec![("c".into(), "1".into())],
         }),
+        ..Model::new(MachineKind::CSvc, body)
     }
 }
 
 fn small_regressor() -> Model {
-    Model {
+    let model = Model {
         kind: MachineKind::EpsilonSvr,
-        functions: vec![DecisionFunction {
-            parts: vec![Part { support: 0..4, coefficients: vec![1.0, -1.0, 0.5, -0.5] }],
-            offset: 0.25,
-        }],
         classes: None,
         calibration: Some(Calibration::Laplace { scale: 0.1 }),
         ..small_classifier()
-    }
+    };
+    with_body(model, |body| {
+        body.functions = vec![DecisionFunction {
+            parts: vec![Part { support: 0..4, coefficients: vec![1.0, -1.0, 0.5, -0.5] }],
+            offset: 0.25,
+        }];
+    })
+}
+
+/// The model with something of its expansion changed.
+fn with_body(mut model: Model, change: impl FnOnce(&mut KernelExpansion)) -> Model {
+    change(model.expansion_mut().unwrap());
+    model
 }
 
 fn message(bytes: &[u8]) -> String {
@@ -104,9 +111,9 @@ fn every_missing_or_added_byte_is_noticed() {
 #[test]
 fn a_newer_version_says_so() {
     let mut bytes = small_classifier().to_bytes().unwrap();
-    bytes[8] = 2;
-    let expected = "model: expected model format version 1, found 2: the file is damaged or needs a newer \
-         widemargin";
+    bytes[8] = 3;
+    let expected = "model: expected a model format version from 1 to 2, found 3: a newer widemargin wrote \
+         the file, or it is damaged";
     assert_eq!(message(&bytes), expected);
 }
 
@@ -119,7 +126,8 @@ fn the_same_model_gives_the_same_bytes() {
 fn user_kernels_are_refused_by_name() {
     let custom = Kernel::Custom(CustomKernel::new("my-kernel", |a, b| a[0] * b[0]));
     for kernel in [custom.clone(), Kernel::Sum(vec![(1.0, Kernel::Linear), (2.0, custom)])] {
-        let error = Model { kernel, ..small_classifier() }.to_bytes().unwrap_err().to_string();
+        let model = with_body(small_classifier(), |body| body.kernel = kernel);
+        let error = model.to_bytes().unwrap_err().to_string();
         assert!(
             error.contains("kernel 'my-kernel' is a function of the user's program"),
             "{error}"
@@ -135,7 +143,7 @@ fn kernels_nest_to_the_limit_and_no_deeper() {
             _ => Kernel::Product(vec![kernel]),
         })
     };
-    let model = |depth| Model { kernel: nested(depth), ..small_classifier() };
+    let model = |depth| with_body(small_classifier(), |body| body.kernel = nested(depth));
     let deepest = model(super::MAX_KERNEL_DEPTH);
     assert_eq!(Model::load_from_bytes(&deepest.to_bytes().unwrap()).unwrap(), deepest);
     assert!(model(super::MAX_KERNEL_DEPTH + 1).to_bytes().is_err());
@@ -145,9 +153,8 @@ fn kernels_nest_to_the_limit_and_no_deeper() {
 fn broken_models() -> Vec<(Model, &'static str)> {
     let base = small_classifier;
     let with_part = |support: std::ops::Range<usize>, count: usize| {
-        let mut model = base();
-        model.functions[0].parts[1] = Part { support, coefficients: vec![1.0; count] };
-        model
+        let part = Part { support, coefficients: vec![1.0; count] };
+        with_body(base(), |body| body.functions[0].parts[1] = part)
     };
     let with_table = |change: fn(&mut ClassTable)| {
         let mut model = base();
@@ -155,12 +162,12 @@ fn broken_models() -> Vec<(Model, &'static str)> {
         model
     };
     let with_calibration = |calibration| Model { calibration: Some(calibration), ..base() };
-    let mut infinite = base();
-    infinite.functions[1].offset = f64::INFINITY;
-    let mut not_a_number = base();
-    not_a_number.functions[1].parts[0].coefficients[1] = f64::NAN;
-    let mut missing_function = base();
-    missing_function.functions.pop();
+    let infinite = with_body(base(), |body| body.functions[1].offset = f64::INFINITY);
+    let not_a_number =
+        with_body(base(), |body| body.functions[1].parts[0].coefficients[1] = f64::NAN);
+    let missing_function = with_body(base(), |body| drop(body.functions.pop()));
+    let with_rows = |rows: Vec<usize>| with_body(base(), |body| body.support_rows = rows);
+    let with_kernel = |kernel: Kernel| with_body(base(), |body| body.kernel = kernel);
     let nan = Matrix::DenseF64(
         Dense::new(4, 2, vec![0.0, 0.0, 0.0, 0.0, 0.0, f64::NAN, 0.0, 0.0]).unwrap(),
     );
@@ -176,20 +183,20 @@ fn broken_models() -> Vec<(Model, &'static str)> {
         (infinite, "function 2: expected a finite offset, found inf"),
         (not_a_number, "function 2: expected finite coefficients, found NaN"),
         (missing_function, "decision functions: expected 3, found 2"),
-        (Model { support: nan, ..base() }, "row 3, feature 2: expected a finite number, found NaN"),
         (
-            Model { kernel: Kernel::Gaussian { gamma: -1.0 }, ..base() },
+            with_body(base(), |body| body.support = nan),
+            "row 3, feature 2: expected a finite number, found NaN",
+        ),
+        (
+            with_kernel(Kernel::Gaussian { gamma: -1.0 }),
             "parameter gamma: expected a finite number of at least 0, found -1",
         ),
-        (Model { self_weight: 1.0, ..base() }, "expected self weight 0, found 1"),
         (
-            Model { support_rows: vec![1], ..base() },
-            "training rows of support vectors: expected 4, found 1",
+            Model { kind: MachineKind::Svdd, classes: None, ..base() },
+            "expected the body of svdd, found kernel-expansion",
         ),
-        (
-            Model { support_rows: vec![1, 2, 3, 10], ..base() },
-            "expected training rows below 10, found 10",
-        ),
+        (with_rows(vec![1]), "training rows of support vectors: expected 4, found 1"),
+        (with_rows(vec![1, 2, 3, 10]), "expected training rows below 10, found 10"),
         (Model { classes: None, ..base() }, "expected classes for c-svc, found none"),
         (
             Model { kind: MachineKind::NuSvr, ..base() },
@@ -230,7 +237,7 @@ fn broken_models() -> Vec<(Model, &'static str)> {
             "feature names: expected 2, found 1",
         ),
         (
-            Model { kernel: Kernel::Precomputed, support_rows: vec![], ..base() },
+            with_body(with_kernel(Kernel::Precomputed), |body| body.support_rows.clear()),
             "a precomputed kernel needs the training row of every support vector, found none",
         ),
     ]
@@ -262,7 +269,16 @@ fn with_text(model: &Model, old: &str, new: &str) -> Vec<u8> {
 fn wrong_headers_are_told_apart() {
     let model = small_classifier();
     for (old, new, expected) in [
-        (r#"\"machine\":\"c-svc\""#, r#"\"machine\":\"d-svc\""#, "found d-svc"),
+        (
+            r#"\"machine\":\"c-svc\""#,
+            r#"\"machine\":\"d-svc\""#,
+            "found 'd-svc': a newer widemargin wrote this file",
+        ),
+        (
+            r#"\"body\":\"kernel-expansion\""#,
+            r#"\"body\":\"kernel-decimation\""#,
+            "found 'kernel-decimation': a newer widemargin wrote this file",
+        ),
         (r#"\"features\":2"#, r#"\"features\":3"#, "expected 3 features, found 2"),
         (r#"\"precision\""#, r#"\"prezision\""#, "unknown field 'prezision'"),
         (r#""functions.offsets""#, r#""functions.ofsets""#, "array 'functions.offsets' is missing"),
@@ -276,6 +292,36 @@ fn wrong_headers_are_told_apart() {
     ] {
         let found = message(&with_text(&model, old, new));
         assert!(found.contains(expected), "{old} -> {new}: {found}");
+    }
+}
+
+/// A file of an earlier build with some text replaced and a checksum that fits again.
+fn earlier(name: &str, old: &str, new: &str) -> Vec<u8> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/models/");
+    let mut bytes = std::fs::read(format!("{folder}{name}.wm")).unwrap();
+    assert_eq!((bytes[8], old.len()), (1, new.len()));
+    let at = bytes.windows(old.len()).position(|window| window == old.as_bytes()).expect(old);
+    bytes[at..at + old.len()].copy_from_slice(new.as_bytes());
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(&bytes[..12]);
+    sum.update(&bytes[16..]);
+    bytes[12..16].copy_from_slice(&sum.finalize().to_le_bytes());
+    bytes
+}
+
+#[test]
+fn mistakes_in_files_of_version_1_are_told_apart() {
+    let weight = r#"\"self_weight\":"#;
+    let [zero, one] = ["0.0", "1.0"].map(|value| format!("{weight}{value}"));
+    for (name, old, new, expected) in [
+        ("c-svc-ovo", &zero[..], &one[..], "expected self weight 0, found 1"),
+        ("svdd", &one, &zero, "expected self weight 1, found 0"),
+        ("knn", r#"\"knn\""#, r#"\"gmm\""#, "expected the body of gmm, found neighbours"),
+        ("c-svc-f64", "c-svc", "d-svc", "found d-svc"),
+        ("kmeans", "centres", "midways", "unknown variant 'midways'"),
+    ] {
+        let found = message(&earlier(name, old, new));
+        assert!(found.contains(expected), "{name}: {found}");
     }
 }
 
@@ -424,17 +470,15 @@ fn classifiers() -> impl Strategy<Value = Model> {
         .prop_flat_map(|(names, scheme, kernel, support, counts)| {
             let (rows, count) = (support.rows(), scheme.functions(names.len()));
             let table = ClassTable { names, scheme, support: counts };
-            let model = Model {
-                kernel,
-                support,
-                support_rows: Vec::new(),
-                classes: Some(table),
-                feature_names: None,
-                ..small_classifier()
-            };
+            let model = Model { classes: Some(table), feature_names: None, ..small_classifier() };
+            let model = with_body(model, |body| {
+                (body.kernel, body.support, body.support_rows) = (kernel, support, Vec::new());
+            });
             (Just(model), functions(count, rows), calibrations(count))
         })
-        .prop_map(|(model, functions, calibration)| Model { functions, calibration, ..model })
+        .prop_map(|(model, functions, calibration)| {
+            with_body(Model { calibration, ..model }, |body| body.functions = functions)
+        })
 }
 
 proptest! {
@@ -478,24 +522,26 @@ fn other_machines_survive_a_file() {
         kind: MachineKind::OneClass,
         calibration: Some(Calibration::Density { marks: vec![-1.0, 0.0, 0.0, 2.0] }),
         training: None,
-        support_rows: vec![],
         ..small_regressor()
     };
-    let svdd =
-        Model { kind: MachineKind::Svdd, self_weight: 1.0, calibration: None, ..small_regressor() };
-    let precomputed = Model {
-        kernel: Kernel::Precomputed,
-        support: Matrix::SparseF64(Csr::new(10, vec![0; 5], vec![], vec![]).unwrap()),
-        feature_names: None,
+    let one_class = with_body(one_class, |body| body.support_rows.clear());
+    let ball = Ball(small_regressor().expansion().unwrap().clone());
+    let svdd = Model {
+        kind: MachineKind::Svdd,
+        body: ball.into(),
+        calibration: None,
         ..small_regressor()
     };
-    let empty = Model {
-        support: Matrix::DenseF64(Dense::new(0, 0, vec![]).unwrap()),
-        support_rows: vec![],
-        feature_names: None,
-        functions: vec![DecisionFunction { parts: vec![], offset: 1.0 }],
-        ..small_regressor()
-    };
+    let nameless = || Model { feature_names: None, ..small_regressor() };
+    let precomputed = with_body(nameless(), |body| {
+        body.kernel = Kernel::Precomputed;
+        body.support = Matrix::SparseF64(Csr::new(10, vec![0; 5], vec![], vec![]).unwrap());
+    });
+    let empty = with_body(nameless(), |body| {
+        body.support = Matrix::DenseF64(Dense::new(0, 0, vec![]).unwrap());
+        body.support_rows.clear();
+        body.functions = vec![DecisionFunction { parts: vec![], offset: 1.0 }];
+    });
     for model in [small_regressor(), one_class, svdd, precomputed, empty] {
         assert_eq!(Model::load_from_bytes(&model.to_bytes().unwrap()).unwrap(), model);
     }

@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::data::{ClassOrder, Dataset};
 use crate::error::{Error, Result};
 use crate::kernel::KernelBlocks;
-use crate::machine::{ClassTable, Model, PenaltyPath, Scheme};
+use crate::machine::{ClassTable, KernelExpansion, Model, PenaltyPath, Scheme};
 use crate::numeric::algebra::Cholesky;
 
 /// Share of the mean diagonal added to it, so that repeated rows do no harm.
@@ -82,7 +82,10 @@ pub fn criterion(
     if matches!(table.scheme, Scheme::ErrorCorrecting(_)) {
         return Err(unsuited("leave-one-out estimates exist for one-vs-one and one-vs-rest"));
     }
-    if model.support_rows.len() != model.support_count() {
+    let Some(body) = model.expansion() else {
+        return Err(unsuited("estimates need support vectors"));
+    };
+    if body.support_rows.len() != body.support.rows() {
         return Err(unsuited("the model does not remember its training rows"));
     }
     let classes = data.labels().classes(ClassOrder::Sorted)?;
@@ -91,9 +94,9 @@ pub fn criterion(
         classes.codes.iter().filter_map(|&code| place(&classes.names[code as usize])).collect();
     let predictor = model.predictor(context)?;
     let mut values = predictor.decision_values(data.features())?.into_values();
-    let functions = model.functions.len();
+    let functions = body.functions.len();
     for f in 0..functions {
-        let estimate = Function::new(which, svc, model, f, context)?;
+        let estimate = Function::new(which, svc, body, f, context)?;
         for (row, value) in estimate.flipped(table, &class_of, &values, functions)? {
             values[row * functions + f] = value;
         }
@@ -108,7 +111,7 @@ pub fn criterion(
 struct Function<'a> {
     which: Criterion,
     svc: &'a dyn PenaltyPath,
-    model: &'a Model,
+    body: &'a KernelExpansion,
     index: usize,
     /// Support vectors with their coefficients.
     support: Vec<(usize, f64)>,
@@ -120,18 +123,18 @@ impl<'a> Function<'a> {
     fn new(
         which: Criterion,
         svc: &'a dyn PenaltyPath,
-        model: &'a Model,
+        body: &'a KernelExpansion,
         index: usize,
         context: &'a Context,
     ) -> Result<Self> {
-        let parts = model.functions[index].parts.iter();
+        let parts = body.functions[index].parts.iter();
         let support: Vec<(usize, f64)> = parts
             .flat_map(|part| part.support.clone().zip(part.coefficients.iter().copied()))
             .filter(|(_, coefficient)| *coefficient != 0.0)
             .collect();
         let order: Vec<usize> = support.iter().map(|(s, _)| *s).collect();
-        let blocks = KernelBlocks::new(&model.kernel, &model.support, Some(&order), context)?;
-        Ok(Self { which, svc, model, index, support, blocks, context })
+        let blocks = KernelBlocks::new(&body.kernel, &body.support, Some(&order), context)?;
+        Ok(Self { which, svc, body, index, support, blocks, context })
     }
 
     /// The rows whose decision value changes its sign, with the value they then have.
@@ -142,9 +145,9 @@ impl<'a> Function<'a> {
         values: &[f64],
         functions: usize,
     ) -> Result<Vec<(usize, f64)>> {
-        let value = |s: usize| values[self.model.support_rows[s] * functions + self.index];
+        let value = |s: usize| values[self.body.support_rows[s] * functions + self.index];
         let sign = |s: usize| {
-            let class = class_of[self.model.support_rows[s]];
+            let class = class_of[self.body.support_rows[s]];
             side(table, self.index, class).unwrap_or(1.0)
         };
         let margins: Vec<f64> = self.support.iter().map(|&(s, _)| sign(s) * value(s)).collect();
@@ -165,7 +168,7 @@ impl<'a> Function<'a> {
                 Criterion::ApproximateLeaveOneOut => margin - alpha * spans[i],
             };
             if without <= 0.0 {
-                let row = self.model.support_rows[s];
+                let row = self.body.support_rows[s];
                 flipped.push((row, sign(s) * without.min(-f64::MIN_POSITIVE)));
             }
         }

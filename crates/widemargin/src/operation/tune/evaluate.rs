@@ -175,7 +175,7 @@ struct EarlierKernel {
     /// The last model of every split.
     models: Vec<Option<Model>>,
     /// The solutions of every list of classifiers that differ in their penalty alone.
-    ladders: Vec<Option<PathStarts>>,
+    c_paths: Vec<Option<PathStarts>>,
 }
 
 /// A machine with its place among all.
@@ -246,7 +246,7 @@ where
             }
         }
         let mut earlier =
-            EarlierKernel { models: vec![None; self.splits.len()], ladders: Vec::new() };
+            EarlierKernel { models: vec![None; self.splits.len()], c_paths: Vec::new() };
         for group in groups {
             if self.context.stop_request().is_some() {
                 return Err(Error::Interrupted);
@@ -274,9 +274,9 @@ where
         let rows = self.data.rows();
         let bytes = rows.checked_mul(rows).and_then(|n| n.checked_mul(size_of::<T>()));
         let fits = bytes.is_some_and(|bytes| bytes <= self.context.cache_bytes());
-        let computed: Option<f64> = ladders(group)
+        let computed: Option<f64> = c_paths(group)
             .iter()
-            .map(|ladder| ladder[0].1.penalty_path()?.values_computed(ladder.len(), &self.data))
+            .map(|c_path| c_path[0].1.penalty_path()?.values_computed(c_path.len(), &self.data))
             .sum();
         let few = computed == Some(0.0);
         let kernel = group[0].1.kernel().filter(|kernel| **kernel != Kernel::Precomputed);
@@ -320,11 +320,11 @@ where
             });
         }
         let mut chain: Vec<Placed<'_>> = Vec::new();
-        let ladders = ladders(group);
-        earlier.ladders.resize_with(ladders.len(), || None);
-        for (ladder, earlier) in ladders.into_iter().zip(&mut earlier.ladders) {
-            if !self.ladder(data, &ladder, earlier)? {
-                chain.extend(ladder);
+        let c_paths = c_paths(group);
+        earlier.c_paths.resize_with(c_paths.len(), || None);
+        for (c_path, earlier) in c_paths.into_iter().zip(&mut earlier.c_paths) {
+            if !self.c_path(data, &c_path, earlier)? {
+                chain.extend(c_path);
             }
         }
         let models = earlier.models.iter_mut();
@@ -399,15 +399,15 @@ where
 
     /// Trains machines that differ in their penalty alone together; false when that cannot be done.
     /// They start from the solutions in `earlier`, which theirs replace.
-    fn ladder(
+    fn c_path(
         &self,
         data: &Dataset,
-        ladder: &[Placed<'_>],
+        c_path: &[Placed<'_>],
         earlier: &mut Option<PathStarts>,
     ) -> Result<bool> {
-        let Some(path) = ladder[0].1.penalty_path() else { return Ok(false) };
-        let penalties: Vec<f64> = ladder.iter().map(|(_, machine)| penalty(*machine)).collect();
-        let asked = |place: usize| ladder.iter().any(|(m, _)| (self.wanted)(*m, place));
+        let Some(path) = c_path[0].1.penalty_path() else { return Ok(false) };
+        let penalties: Vec<f64> = c_path.iter().map(|(_, machine)| penalty(*machine)).collect();
+        let asked = |place: usize| c_path.iter().any(|(m, _)| (self.wanted)(*m, place));
         let splits: Vec<&(usize, Split)> =
             self.splits.iter().filter(|(place, _)| asked(*place)).collect();
         let parts: Vec<Vec<usize>> = splits.iter().map(|(_, split)| split.train.clone()).collect();
@@ -421,8 +421,8 @@ where
         };
         let work = |part: usize| {
             let (place, split) = splits[part];
-            let wanted: Vec<(usize, usize)> = (0..ladder.len())
-                .map(|penalty| (ladder[penalty].0, penalty))
+            let wanted: Vec<(usize, usize)> = (0..c_path.len())
+                .map(|penalty| (c_path[penalty].0, penalty))
                 .filter(|(m, _)| (self.wanted)(*m, *place))
                 .collect();
             self.answers(data, *place, split, &paths, part, &wanted)
@@ -451,24 +451,24 @@ fn penalty(machine: &dyn Machine) -> f64 {
 
 /// Machines of one kernel in lists of those that differ in their penalty alone, ascending, and of all
 /// others.
-fn ladders<'a>(group: &[Placed<'a>]) -> Vec<Vec<Placed<'a>>> {
+fn c_paths<'a>(group: &[Placed<'a>]) -> Vec<Vec<Placed<'a>>> {
     let same_path =
         |one: &dyn Machine, other: &dyn Machine| match (one.penalty_path(), other.penalty_path()) {
             (Some(one), Some(other)) => one.differs_in_penalty_alone(other),
             (None, None) => true,
             _ => false,
         };
-    let mut ladders: Vec<Vec<Placed<'a>>> = Vec::new();
+    let mut c_paths: Vec<Vec<Placed<'a>>> = Vec::new();
     for &(m, machine) in group {
-        match ladders.iter_mut().find(|ladder| same_path(ladder[0].1, machine)) {
-            Some(ladder) => ladder.push((m, machine)),
-            None => ladders.push(vec![(m, machine)]),
+        match c_paths.iter_mut().find(|c_path| same_path(c_path[0].1, machine)) {
+            Some(c_path) => c_path.push((m, machine)),
+            None => c_paths.push(vec![(m, machine)]),
         }
     }
-    for ladder in &mut ladders {
-        ladder.sort_by(|a, b| penalty(a.1).total_cmp(&penalty(b.1)));
+    for c_path in &mut c_paths {
+        c_path.sort_by(|a, b| penalty(a.1).total_cmp(&penalty(b.1)));
     }
-    ladders
+    c_paths
 }
 
 /// Precisions that tables of kernel values come in.

@@ -3,29 +3,16 @@
 //! Promises the maximum of `Σ γ α − ½ Σ M_{yᵢ,p,yⱼ,q} kᵢⱼ α_{i,p} α_{j,q}` over boxes 0 ≤ α ≤ U or
 //! simplices α ≥ 0, Σ_p α_{i,p} ≤ Uᵢ, with kernel rows shared by all classes of an example. The
 //! problem is the unified one of Doğan, Glasmachers and Igel (JMLR 17(45), 2016); the steps of two
-//! variables are those of Trinh (2012), corrected where the document misprints them.
+//! variables are those of Trinh (2012), corrected where that thesis misprints them.
 
-mod block;
-mod block_rows;
-mod blocks;
-mod choice;
-mod example;
-mod linear;
-mod offset;
-mod pair;
-mod patterns;
-mod problem;
-mod rule;
-mod scores;
-mod solve;
-mod steps;
-mod table;
-mod together;
+mod batch;
+mod online;
+mod shared;
 
-pub use choice::WorkingSet;
-pub use pair::{Pair, gain_one, solve_one};
-pub use patterns::{Patterns, Pool, Variable};
-pub use problem::{Options, Problem, Solution};
-pub use rule::{Aggregation, Components, Margin, Rule};
-pub use solve::{solve, solve_linear};
-pub use together::Changes;
+pub use batch::problem::{Options, Problem, Solution};
+pub use batch::solve::{solve, solve_linear};
+pub use online::block_step::Changes;
+pub use online::pair::{Pair, gain_one, solve_one};
+pub use online::patterns::{Patterns, Pool, Variable};
+pub use online::working_set::WorkingSet;
+pub use shared::multiclass_loss::{Aggregation, Components, Margin, MulticlassLoss};

@@ -2,11 +2,11 @@
 
 use rayon::prelude::*;
 
-use super::gather::{Earlier, Gathered};
-use super::held::{Held, hold, product};
+use super::gather::{Gathered, LastWorkingSet};
+use super::in_memory::{InMemory, load, product};
 use super::inner::{Brought, Inner, InnerMatrix, InnerRows, Masks, padded};
 use super::problem::{Options, Problem, Solution};
-use super::select::{Selector, unsettled};
+use super::select::{Selector, active_variables};
 use super::state::{Extremes, State};
 use crate::context::{Context, Event};
 use crate::kernel::{MatrixRows, Row, RowCaching};
@@ -20,14 +20,14 @@ const UPDATE_CHUNK: usize = 4096;
 pub(super) const INNER_STEPS: u64 = 20_000;
 
 /// Rows that join a problem that holds its rows at a time.
-const HELD_BATCH: usize = 64;
+const LOAD_BATCH: usize = 64;
 
-/// A working set has settled when its violation is this share of that of all variables; solving it
+/// A working set is solved until its violation is this share of that of all variables; solving it
 /// further would be undone by the next one.
-pub(super) const SETTLED: f64 = 0.5;
+pub(super) const SUBPROBLEM_SHARE: f64 = 0.5;
 
 /// The same for a working set of nearly all violating variables, which little is left to undo.
-const SETTLED_ALL: f64 = 0.1;
+const SUBPROBLEM_SHARE_ALL: f64 = 0.1;
 
 /// Part of the variables that a working set may be when its rows are not kept.
 const STREAMED_SHARE: usize = 12;
@@ -35,7 +35,7 @@ const STREAMED_SHARE: usize = 12;
 /// Working set below which a small cache does not push.
 const SMALLEST_WORKING_SET: usize = 64;
 
-/// Working sets between two looks at what could be set aside.
+/// Working sets between two attempts at shrinking.
 const SHRINK_EVERY: usize = 8;
 
 /// Fresh gradients that may contradict the running one before the answer is called almost solved.
@@ -63,30 +63,30 @@ pub fn solve<R: MatrixRows>(
     let diagonal = (0..n)
         .map(|v| rows.diagonal(v) + problem.ridge.as_ref().map_or(0.0, |ridge| ridge[v]))
         .collect();
-    let mut held = InnerRows::new();
+    let mut in_memory = InnerRows::new();
     let gradient = fresh_gradient(problem, &problem.start, |beta| {
-        if n > options.hold_up_to || problem.likely.is_empty() {
+        if n > options.in_memory_up_to || problem.initial_working_set.is_empty() {
             return rows.product(beta);
         }
-        held.resize_with(n, || None);
-        hold(rows, &problem.likely, &mut held);
-        product(rows, &mut held, beta, context.instruction_set())
+        in_memory.resize_with(n, || None);
+        load(rows, &problem.initial_working_set, &mut in_memory);
+        product(rows, &mut in_memory, beta, context.instruction_set())
     });
     let mut state = State::new(problem, gradient, diagonal);
     let mut run = Run { linear: &problem.linear, options, context, steps: 0, blocks: 0 };
     let mut confirmations = 0;
-    if n <= options.hold_up_to {
-        held.resize_with(n, || None);
-        hold(rows, &problem.likely, &mut held);
+    if n <= options.in_memory_up_to {
+        in_memory.resize_with(n, || None);
+        load(rows, &problem.initial_working_set, &mut in_memory);
     } else {
-        run.descend_likely(rows, &mut state, &problem.likely);
+        run.descend_initial(rows, &mut state, &problem.initial_working_set);
     }
     let (status, violation) = loop {
         let ended;
-        state.gradient = if n <= options.hold_up_to {
-            ended = run.descend_held(rows, &mut state, &mut held, options.tol);
+        state.gradient = if n <= options.in_memory_up_to {
+            ended = run.descend_in_memory(rows, &mut state, &mut in_memory, options.tol);
             let set = context.instruction_set();
-            fresh_gradient(problem, &state.beta, |beta| product(rows, &mut held, beta, set))
+            fresh_gradient(problem, &state.beta, |beta| product(rows, &mut in_memory, beta, set))
         } else {
             ended = if rows.is_cheap() {
                 run.descend_streamed(rows, &mut state, options.tol)
@@ -140,7 +140,7 @@ pub(super) struct Effort {
 
 /// The solution that a state with a fresh gradient stands for; takes its point and gradient.
 pub(super) fn finish(problem: &Problem, state: &mut State, effort: Effort) -> Solution {
-    let multipliers = state.multipliers(problem.settled);
+    let multipliers = state.multipliers(problem.bound_tolerance);
     let objective = state.objective(&problem.linear);
     let outcome = Outcome {
         status: effort.status,
@@ -150,7 +150,8 @@ pub(super) fn finish(problem: &Problem, state: &mut State, effort: Effort) -> So
         iterations: effort.steps,
         blocks: effort.blocks,
         kernel_rows: effort.entries,
-    };
+    }
+    .with_checked_status();
     let (beta, gradient) = (std::mem::take(&mut state.beta), std::mem::take(&mut state.gradient));
     Solution { beta, gradient, multipliers, outcome }
 }
@@ -195,30 +196,31 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// As [`descend`](Self::descend), holding the row of every variable that takes part; puts the
-    /// rows into `held`.
-    fn descend_held<R: MatrixRows>(
+    /// rows into `in_memory`.
+    fn descend_in_memory<R: MatrixRows>(
         &mut self,
         rows: &R,
         state: &mut State,
-        held: &mut InnerRows<R::Value>,
+        in_memory: &mut InnerRows<R::Value>,
         tol: f64,
     ) -> Option<Status> {
         let context = self.context;
         let mut selector = Selector::new(state.len(), state.len());
-        held.resize_with(state.len(), || None);
+        in_memory.resize_with(state.len(), || None);
         let there: Vec<u32> =
-            (0..state.len() as u32).filter(|&v| held[v as usize].is_some()).collect();
+            (0..state.len() as u32).filter(|&v| in_memory[v as usize].is_some()).collect();
         selector.count_at_hand(&there);
         loop {
             let (extremes, violation) = match self.look(state, tol) {
                 Look::GoOn(extremes, violation) => (extremes, violation),
                 Look::End(ended) => return ended,
             };
-            let fresh = selector.select_fresh(state, &extremes, HELD_BATCH, self.context);
-            hold(rows, &fresh, held);
-            let inner_tol = if fresh.is_empty() { tol } else { (SETTLED * violation).max(tol) };
-            let there: Vec<bool> = held.iter().map(Option::is_some).collect();
-            let matrix = Brought { rows: held, source: Held };
+            let fresh = selector.select_fresh(state, &extremes, LOAD_BATCH, self.context);
+            load(rows, &fresh, in_memory);
+            let inner_tol =
+                if fresh.is_empty() { tol } else { (SUBPROBLEM_SHARE * violation).max(tol) };
+            let there: Vec<bool> = in_memory.iter().map(Option::is_some).collect();
+            let matrix = Brought { rows: in_memory, source: InMemory };
             let steps = self.steps_left();
             self.steps += descend_inner(state, matrix, |v| there[v], inner_tol, steps, context);
             self.blocks += 1;
@@ -232,6 +234,9 @@ impl Run<'_> {
         self.report(state, violation);
         if violation <= tol {
             return Look::End(None);
+        }
+        if !violation.is_finite() {
+            return Look::End(Some(Status::NumericalTrouble));
         }
         match self.limit() {
             Some(status) => Look::End(Some(status)),
@@ -268,7 +273,7 @@ impl Run<'_> {
         let capacity = rows.capacity();
         let mut selector = Selector::new(state.len(), capacity);
         let size = self.options.working_set.min(capacity.max(SMALLEST_WORKING_SET));
-        let mut earlier = Earlier::default();
+        let mut earlier = LastWorkingSet::default();
         let mut until_shrink = SHRINK_EVERY;
         loop {
             let (extremes, violation) = match self.look(state, tol) {
@@ -279,7 +284,7 @@ impl Run<'_> {
                 until_shrink -= 1;
                 if until_shrink == 0 {
                     until_shrink = SHRINK_EVERY;
-                    let keep = unsettled(state, &extremes);
+                    let keep = active_variables(state, &extremes);
                     if keep.len() < state.len() / 2 && capacity < state.len() / 2 {
                         let target = (0.1 * violation).max(tol);
                         let ended = self.descend_part(rows, state, &keep, target);
@@ -291,7 +296,7 @@ impl Run<'_> {
                 }
             }
             let set = selector.select(state, &extremes, size, size / 8);
-            let inner_tol = (SETTLED * violation).max(0.5 * tol);
+            let inner_tol = (SUBPROBLEM_SHARE * violation).max(0.5 * tol);
             let steps = self.steps_left();
             self.steps += improve(rows, state, set, &mut earlier, inner_tol, steps, self.context);
             self.blocks += 1;
@@ -307,7 +312,7 @@ impl Run<'_> {
         state: &mut State,
         tol: f64,
     ) -> Option<Status> {
-        let largest = self.options.hold_up_to.max(SMALLEST_WORKING_SET);
+        let largest = self.options.in_memory_up_to.max(SMALLEST_WORKING_SET);
         let size = (state.len() / STREAMED_SHARE).max(self.options.working_set).min(largest);
         let mut selector = Selector::new(state.len(), state.len());
         loop {
@@ -317,7 +322,7 @@ impl Run<'_> {
             };
             let set = selector.select_worst(state, &extremes, size, self.context);
             let crowded = set.len() >= size - size / 32;
-            let settled = if crowded { SETTLED } else { SETTLED_ALL };
+            let settled = if crowded { SUBPROBLEM_SHARE } else { SUBPROBLEM_SHARE_ALL };
             let target = (settled * violation).max(0.5 * tol);
             let ended = self.descend_part(rows, state, &set, target);
             if ended.is_some() {
@@ -326,13 +331,13 @@ impl Run<'_> {
         }
     }
 
-    /// Settles as many of the variables `likely` as a working set has room for among themselves.
-    fn descend_likely<R: MatrixRows>(&mut self, rows: &R, state: &mut State, likely: &[u32]) {
-        let room = self.options.hold_up_to.max(SMALLEST_WORKING_SET);
-        let set = &likely[..likely.len().min(room)];
+    /// Solves the sub-problem of the first variables of `initial`, as many as a working set has room for.
+    fn descend_initial<R: MatrixRows>(&mut self, rows: &R, state: &mut State, initial: &[u32]) {
+        let room = self.options.in_memory_up_to.max(SMALLEST_WORKING_SET);
+        let set = &initial[..initial.len().min(room)];
         if !set.is_empty() && self.limit().is_none() {
             let violation = worst(&state.extremes());
-            let target = (SETTLED_ALL * violation).max(self.options.tol);
+            let target = (SUBPROBLEM_SHARE_ALL * violation).max(self.options.tol);
             self.descend_part(rows, state, set, target);
         }
     }
@@ -346,9 +351,9 @@ impl Run<'_> {
         tol: f64,
     ) -> Option<Status> {
         let mut part = state.select(keep);
-        let ended = if keep.len() <= self.options.hold_up_to {
+        let ended = if keep.len() <= self.options.in_memory_up_to {
             let compact = rows.compact(keep, RowCaching::Off);
-            self.descend_held(&compact, &mut part, &mut InnerRows::new(), tol)
+            self.descend_in_memory(&compact, &mut part, &mut InnerRows::new(), tol)
         } else {
             self.descend(&rows.compact(keep, RowCaching::All), &mut part, tol)
         };
@@ -373,7 +378,7 @@ fn improve<R: MatrixRows>(
     rows: &R,
     state: &mut State,
     set: Vec<u32>,
-    earlier: &mut Earlier<R::Value>,
+    earlier: &mut LastWorkingSet<R::Value>,
     tol: f64,
     max_steps: u64,
     context: &Context,
@@ -381,8 +386,8 @@ fn improve<R: MatrixRows>(
     let fetched = rows.fetch(&set);
     let mut part = state.select(&set);
     let source = Gathered::new(rows, &fetched, &set, earlier);
-    let mut held = (0..set.len()).map(|_| None).collect();
-    let matrix = Brought { rows: &mut held, source };
+    let mut in_memory = (0..set.len()).map(|_| None).collect();
+    let matrix = Brought { rows: &mut in_memory, source };
     let steps = descend_inner(&mut part, matrix, |_| true, tol, max_steps, context);
     let mut changes = Vec::with_capacity(set.len());
     let mut changed_rows = Vec::with_capacity(set.len());
@@ -399,7 +404,7 @@ fn improve<R: MatrixRows>(
         }
     }
     update_gradient(&mut state.gradient, rows.pieces(), &changed_rows, &changes, context);
-    *earlier = Earlier { set, rows: held };
+    *earlier = LastWorkingSet { set, rows: in_memory };
     steps
 }
 

@@ -1,6 +1,6 @@
 //! The minimum over the variables strictly inside their boxes, all others held fixed.
 //!
-//! Pair steps need many rounds to settle variables that depend on each other; where few are inside,
+//! Pair steps need many rounds for variables that depend on each other; where few are inside,
 //! Newton's step is cheaper. It minimises ½dᵀ(K + εI)d + fᵀd over Σd = 0 and goes as far along d as
 //! the boxes let it, which never raises the objective.
 
@@ -108,8 +108,8 @@ mod tests {
                 ridge: None,
                 groups: None,
                 start: start.clone(),
-                settled: 0.0,
-                likely: Vec::new(),
+                bound_tolerance: 0.0,
+                initial_working_set: Vec::new(),
             };
             let gradient = (0..n).map(|i| dot(&matrix[i], &start) + problem.linear[i]).collect();
             let diagonal = (0..n).map(|i| matrix[i][i]).collect();

@@ -8,12 +8,12 @@ use crate::kernel::{MatrixRows, Row};
 use crate::numeric::simd::Real;
 
 /// The working set before, and the rows of its matrix that were needed.
-pub(super) struct Earlier<T: Real> {
+pub(super) struct LastWorkingSet<T: Real> {
     pub(super) set: Vec<u32>,
     pub(super) rows: InnerRows<T>,
 }
 
-impl<T: Real> Default for Earlier<T> {
+impl<T: Real> Default for LastWorkingSet<T> {
     fn default() -> Self {
         Self { set: Vec::new(), rows: Vec::new() }
     }
@@ -24,7 +24,7 @@ pub(super) struct Gathered<'a, R: MatrixRows> {
     rows: &'a R,
     fetched: &'a [Row<R::Value>],
     set: &'a [u32],
-    earlier: &'a Earlier<R::Value>,
+    earlier: &'a LastWorkingSet<R::Value>,
     /// Position of each variable in the working set before, if it was there.
     earlier_positions: Vec<Option<u32>>,
     /// Positions (now, before) of the variables in both sets.
@@ -39,7 +39,7 @@ impl<'a, R: MatrixRows> Gathered<'a, R> {
         rows: &'a R,
         fetched: &'a [Row<R::Value>],
         set: &'a [u32],
-        earlier: &'a Earlier<R::Value>,
+        earlier: &'a LastWorkingSet<R::Value>,
     ) -> Self {
         let before = |v: u32| earlier.set.binary_search(&v).ok().map(|p| p as u32);
         let earlier_positions: Vec<Option<u32>> = set.iter().map(|&v| before(v)).collect();

@@ -15,7 +15,7 @@
 mod decompose;
 mod face;
 mod gather;
-mod held;
+mod in_memory;
 mod inner;
 mod path;
 mod path_rows;

@@ -7,13 +7,13 @@
 //! replaced by one of Newton on the variables inside their boxes, where those are few.
 
 use super::decompose::{
-    Effort, INNER_STEPS, SETTLED, descend_inner, finish, fresh_gradient, verdict, worst,
+    Effort, INNER_STEPS, SUBPROBLEM_SHARE, descend_inner, finish, fresh_gradient, verdict, worst,
 };
 use super::face::descend_face;
 use super::inner::{InnerMatrix, padded};
 use super::path_rows::{PathRows, nonzero_places};
 use super::problem::{Options, Problem, Solution};
-use super::select::{is_unsettled, worst_violators};
+use super::select::{is_active, worst_violators};
 use super::state::{Extremes, State, extremes_of};
 use crate::context::Context;
 use crate::numeric::simd::{Real, mirror};
@@ -25,7 +25,7 @@ const JOIN: usize = 64;
 /// One of so many of all variables may join at a time where that is more.
 const JOIN_SHARE: usize = 512;
 
-/// Active variables from which on settled ones are left out where those are many, of a problem so
+/// Active variables from which on shrinking pays where many can be left out, of a problem so
 /// many times as large.
 const MANY_ACTIVE: usize = 512;
 const TIMES_LARGER: usize = 8;
@@ -36,7 +36,7 @@ const DRIFT: f64 = 0.1;
 /// Share of the active variables below which those in use are gathered anew.
 const SPARSE: f64 = 0.7;
 
-/// Violation to which the active variables settle before a look at those outside, where the point to
+/// KKT violation to which the active variables are solved before those outside are checked, where the point to
 /// start from is one of another problem.
 const ROUGH: f64 = 0.1;
 
@@ -199,13 +199,13 @@ impl<M: PathRows> PathSolver<M> {
                 let count = self.active.len() + fresh.len();
                 let slows = count > MANY_ACTIVE && count < n / TIMES_LARGER;
                 if slows || padded(count) > self.stride {
-                    self.keep(|v| is_unsettled(&state, &extremes, v));
+                    self.keep(|v| is_active(&state, &extremes, v));
                 }
                 self.join(&fresh)?;
                 // Violators outside are news, and what a loose tolerance left was expected: neither
                 // contradicts the running gradient.
                 expected = inner_tol > options.tol || !fresh.is_empty();
-                let wanted = if fresh.is_empty() { 0.0 } else { SETTLED * violation };
+                let wanted = if fresh.is_empty() { 0.0 } else { SUBPROBLEM_SHARE * violation };
                 let rough = if inner_tol.is_infinite() && !is_new { ROUGH } else { wanted };
                 inner_tol = rough.max(options.tol);
             }

@@ -18,32 +18,33 @@ pub struct Problem {
     /// A feasible point to start from; it fixes the sums.
     pub start: Vec<f64>,
     /// Share of its box within which a variable counts as at the bound when multipliers are read off;
-    /// [`NEXT_TO_BOUND`](Self::NEXT_TO_BOUND) where the start is the solution of another problem.
-    pub settled: f64,
-    /// Variables (ascending) that are thought not to end at zero and so begin as the working set.
-    pub likely: Vec<u32>,
+    /// [`BOUND_TOLERANCE`](Self::BOUND_TOLERANCE) where the start is the solution of another problem.
+    pub bound_tolerance: f64,
+    /// Variables (ascending) expected to be non-zero at the optimum: the first working set.
+    pub initial_working_set: Vec<u32>,
 }
 
 impl Problem {
-    /// A foreign start leaves variables this near to their bounds that pair steps from a start of its
-    /// own would have put on them; where none is inside, those must not decide the multiplier.
-    pub const NEXT_TO_BOUND: f64 = 1e-6;
+    /// A warm start leaves variables this close to bounds that pair steps from a cold start would have
+    /// reached exactly; where no variable is inside its box, those must not decide the multiplier.
+    pub const BOUND_TOLERANCE: f64 = 1e-6;
 }
 
 /// Accuracy and effort of a solve.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Largest violation m − M accepted.
+    /// Largest KKT violation m − M accepted.
     pub tol: f64,
-    /// Whether variables that seem settled are set aside.
+    /// Whether shrinking is used: variables that seem to stay at their bounds are left out.
     pub shrinking: bool,
     /// Limit on pair steps.
     pub max_iterations: u64,
     /// Largest working set.
     pub working_set: usize,
-    /// Most variables of a problem that holds all the rows it needs instead of taking working sets.
-    pub hold_up_to: usize,
-    /// Fewest variables for which setting some aside pays for packing the rest anew.
+    /// Most variables of a problem that keeps all the rows it needs in memory instead of taking
+    /// working sets.
+    pub in_memory_up_to: usize,
+    /// Fewest variables for which shrinking pays for packing the rest again.
     pub shrink_from: usize,
 }
 
@@ -54,7 +55,7 @@ impl Default for Options {
             shrinking: true,
             max_iterations: u64::MAX,
             working_set: 2048,
-            hold_up_to: 4096,
+            in_memory_up_to: 4096,
             shrink_from: 4000,
         }
     }

@@ -1,4 +1,4 @@
-//! Which variables enter the next working set, and which may be set aside.
+//! Which variables enter the next working set, and which may be shrunk.
 //!
 //! Half of a working set is taken from the variables that most want to rise, half from those that
 //! most want to fall. A row that is not in the cache costs a computation, so only the worst few of
@@ -277,13 +277,13 @@ fn keep_worst(candidates: &mut Vec<Candidate>, count: usize) {
 }
 
 /// The variables that may still move.
-pub(super) fn unsettled(state: &State, extremes: &[Extremes; 2]) -> Vec<u32> {
-    (0..state.len()).filter(|&v| is_unsettled(state, extremes, v)).map(|v| v as u32).collect()
+pub(super) fn active_variables(state: &State, extremes: &[Extremes; 2]) -> Vec<u32> {
+    (0..state.len()).filter(|&v| is_active(state, extremes, v)).map(|v| v as u32).collect()
 }
 
 /// Whether a variable may still move: it is not at a bound that the optimality conditions hold it at
 /// with room to spare.
-pub(super) fn is_unsettled(state: &State, extremes: &[Extremes; 2], v: usize) -> bool {
+pub(super) fn is_active(state: &State, extremes: &[Extremes; 2], v: usize) -> bool {
     let value = -state.gradient[v];
     let e = extremes[state.group(v)];
     match (state.can_rise(v), state.can_fall(v)) {

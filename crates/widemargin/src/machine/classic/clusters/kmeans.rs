@@ -2,8 +2,9 @@
 
 use std::time::Instant;
 
+use super::super::Classic;
 use super::super::rows::{self, Effort, check, check_number, named, table};
-use super::super::{Classic, ClassicPart};
+use super::Centres;
 use super::lloyd::{Assignment, Lloyd, Seeds};
 use crate::context::Context;
 use crate::data::{Dataset, memory};
@@ -119,7 +120,7 @@ impl KMeans {
                 ("starts", self.starts.to_string()),
             ]),
         };
-        let support = table(centres, data.columns())?;
-        Ok(rows::model(Classic::KMeans, data, support, ClassicPart::Centres, effort))
+        let body = Centres { centres: table(centres, data.columns())? };
+        Ok(rows::model(Classic::KMeans, data, body, effort))
     }
 }

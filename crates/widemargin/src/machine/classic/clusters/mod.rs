@@ -1,5 +1,6 @@
 //! Clustering: k-means, and spectral clustering by the eigenvectors of a graph.
 
+mod body;
 mod graph;
 mod kmeans;
 mod lloyd;
@@ -7,6 +8,7 @@ mod spectral;
 #[cfg(test)]
 mod tests;
 
+pub use body::Centres;
 pub use kmeans::KMeans;
 pub(super) use lloyd::{Lloyd, Seeds};
 pub use spectral::{Affinity, Cut, Spectral};

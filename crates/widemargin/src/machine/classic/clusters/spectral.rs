@@ -8,7 +8,7 @@
 use std::time::Instant;
 
 use super::super::rows::{self, Effort, check, named, table};
-use super::super::{Classic, ClassicPart, NeighbourSearch, Neighbours, Weighting};
+use super::super::{Classic, NeighbourSearch, Neighbours, Weighting};
 use super::graph::{Graph, inverse_root};
 use super::kmeans::KMeans;
 use super::lloyd::Lloyd;
@@ -134,16 +134,16 @@ impl Spectral {
             parameters,
             ..Effort::closed_form(started, &[])
         };
-        let part = ClassicPart::Neighbours(Neighbours {
+        let body = Neighbours {
+            // A copy: the rows may be the caller's memory.
+            rows: data.features().select_rows(&(0..data.rows()).collect::<Vec<_>>()),
             k: 1,
             weighting: Weighting::Uniform,
             search: NeighbourSearch::Auto,
             targets: labels,
             whitening: Vec::new(),
-        });
-        // A copy: the rows may be the caller's memory.
-        let support = data.features().select_rows(&(0..data.rows()).collect::<Vec<_>>());
-        Ok(rows::model(Classic::Spectral, data, support, part, effort))
+        };
+        Ok(rows::model(Classic::Spectral, data, body, effort))
     }
 }
 

@@ -3,7 +3,7 @@ use super::*;
 use crate::Context;
 use crate::data::{Dataset, Labels};
 use crate::error::Error;
-use crate::machine::{ClassicPart, Machine, Model};
+use crate::machine::{Body, Machine, Model};
 use crate::numeric::random::Generator;
 use crate::solver::Status;
 
@@ -66,7 +66,7 @@ fn lloyd_ends_where_no_row_and_no_centre_moves() {
             (0..2).for_each(|j| sums[j] += row[j]);
             size += 1.0;
         }
-        model.support.copy_row(c as usize, &mut centre);
+        model.vectors().copy_row(c as usize, &mut centre);
         (0..2).for_each(|j| assert!((sums[j] / size - centre[j]).abs() < 1e-12));
     }
 }
@@ -155,7 +155,7 @@ fn spectral_clusters_keep_their_training_labels() {
     let data = clouds(120, 3);
     let model =
         Spectral { clusters: 3, ..Spectral::default() }.fit(&data, &Context::new()).unwrap();
-    let Some(ClassicPart::Neighbours(part)) = &model.classic else { panic!() };
+    let Body::Neighbours(part) = &model.body else { panic!() };
     let kept: Vec<i64> = part.targets.iter().map(|&t| t as i64).collect();
     assert_eq!(kept, answers(&model, &data));
 }

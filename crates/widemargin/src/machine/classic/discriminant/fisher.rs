@@ -8,13 +8,16 @@
 use std::time::Instant;
 
 use super::super::rows::{self, Effort, Priors, check_labelled, dense_rows, means, table};
-use super::super::{Classic, ClassicPart, Discriminant};
+use super::super::{Classic, Discriminant};
 use super::scatter::{Shrinkage, factor};
 use crate::context::Context;
 use crate::data::{Classes, Dataset};
 use crate::error::{Error, Result};
+use crate::kernel::Kernel;
 use crate::machine::names::names;
-use crate::machine::{ClassTable, DecisionFunction, FitInput, Machine, Model, Scheme};
+use crate::machine::{
+    ClassTable, DecisionFunction, FitInput, KernelExpansion, Machine, Model, Precision, Scheme,
+};
 use crate::numeric::algebra::{Cholesky, add, add_products, dot, eigen_interruptible};
 
 /// Where the boundary of two classes lies along the direction.
@@ -106,7 +109,9 @@ impl Fisher {
             (slope, vec![function], Scheme::OneVsOne)
         } else {
             let slopes = scores.iter().flat_map(|(slope, _)| slope).copied().collect();
-            let function = |(c, (_, constant)): (usize, &(_, f64))| rows::single(c, 1.0, -constant);
+            let function = |(c, (_, constant)): (usize, &(_, f64))| {
+                DecisionFunction::single(c, 1.0, -constant)
+            };
             (slopes, scores.iter().enumerate().map(function).collect(), Scheme::OneVsRest)
         };
         let first = support.len() / columns;
@@ -114,22 +119,27 @@ impl Fisher {
         let centre = means(rows.chunks_exact(columns), columns);
         let mut projections = Vec::with_capacity(kept);
         for (place, direction) in spread.directions[..kept].iter().enumerate() {
-            projections.push(rows::single(first + place, 1.0, dot(direction, &centre)));
+            projections.push(DecisionFunction::single(first + place, 1.0, dot(direction, &centre)));
             support.extend_from_slice(direction);
         }
-        let part = ClassicPart::Discriminant(Discriminant {
+        let body = Discriminant {
+            expansion: KernelExpansion {
+                kernel: Kernel::Linear,
+                precision: Precision::F64,
+                support: table(support, columns)?,
+                support_rows: Vec::new(),
+                functions,
+            },
             projections,
             ratios: spread.ratios,
             separability: spread.separability,
             feature_scores: spread.feature_scores,
             regularisation: share,
-        });
+        };
         let parameters =
             [("threshold", self.threshold.to_string()), ("shrinkage", self.shrinkage.to_string())];
         let effort = Effort::closed_form(started, &parameters);
-        let support = table(support, columns)?;
-        let mut model = rows::model(Classic::Fisher, data, support, part, effort);
-        model.functions = functions;
+        let mut model = rows::model(Classic::Fisher, data, body, effort);
         model.classes = Some(ClassTable { names: classes.names, scheme, support: vec![0; count] });
         Ok(model)
     }
@@ -192,7 +202,7 @@ impl Fisher {
                 rows.chunks_exact(slope.len()).map(|row| dot(row, &slope)).collect();
             constant = -least_errors(&values, classes);
         }
-        (slope, rows::single(0, -1.0, constant))
+        (slope, DecisionFunction::single(0, -1.0, constant))
     }
 }
 

@@ -9,7 +9,7 @@
 use std::time::Instant;
 
 use super::super::rows::{self, Effort, Priors, check_labelled, class_table, warn};
-use super::super::{Classic, ClassicPart, Discriminant};
+use super::super::{Classic, Discriminant};
 use super::expansion::Expansion;
 use super::fisher::deviations;
 use crate::context::Context;
@@ -19,8 +19,8 @@ use crate::kernel::{Kernel, KernelBlocks};
 use crate::machine::names::names;
 use crate::machine::training::support_table;
 use crate::machine::{
-    Calibration, DecisionFunction, FitInput, Machine, Model, Part, Precision, Scheme,
-    SolverOptions, Svc,
+    Calibration, DecisionFunction, FitInput, KernelExpansion, Machine, Model, Part, Precision,
+    Scheme, SolverOptions, Svc,
 };
 use crate::numeric::algebra::{Cholesky, add, dot, eigen_symmetric};
 use crate::numeric::random::Generator;
@@ -144,16 +144,21 @@ impl KernelFisher {
             [first, second] => self.two_classes(&expansion, &factor, first, second)?,
             _ => several_classes(&means, &log_priors, &factor, data.rows(), context),
         };
-        let part = ClassicPart::Discriminant(Discriminant {
+        let body = Discriminant {
+            expansion: KernelExpansion {
+                kernel: self.kernel.clone(),
+                precision: Precision::F64,
+                support: support_table(&self.kernel, data.features(), &landmarks),
+                support_rows: landmarks,
+                functions: solved.functions.into_iter().map(|(a, b)| whole(a, b)).collect(),
+            },
             projections: solved.directions.into_iter().map(|(a, b)| whole(a, b)).collect(),
             separability: solved.separability,
             ratios: solved.ratios,
             feature_scores: Vec::new(),
             regularisation: mu,
-        });
-        let support = support_table(&self.kernel, data.features(), &landmarks);
-        let mut model = rows::model(Classic::KernelFisher, data, support, part, effort);
-        model.kernel = self.kernel.clone();
+        };
+        let mut model = rows::model(Classic::KernelFisher, data, body, effort);
         let class_of = |place: usize| starts.partition_point(|&start| start <= place) - 1;
         let mut support_counts = vec![0; counts.len()];
         chosen.iter().for_each(|&place| support_counts[class_of(place)] += 1);
@@ -162,9 +167,7 @@ impl KernelFisher {
             table.scheme = Scheme::OneVsOne;
         }
         model.classes = Some(table);
-        model.support_rows = landmarks;
         model.calibration = (counts.len() > 2).then_some(Calibration::Softmax);
-        model.functions = solved.functions.into_iter().map(|(a, b)| whole(a, b)).collect();
         Ok(model)
     }
 }
@@ -278,7 +281,7 @@ fn svm_threshold(expansion: &Expansion<'_>, alpha: &[f64]) -> Result<(f64, f64)>
     let model = svm.fit(&data, expansion.context)?;
     // The machine is positive for the first class.
     let slope = -model.linear_weights()?.row(0)[0] / deviation;
-    let constant = model.functions[0].offset - slope * mean;
+    let constant = model.offsets()[0] - slope * mean;
     Ok((slope.max(0.0), constant))
 }
 

@@ -1,5 +1,6 @@
 //! Fisher's discriminants: directions along which classes lie far apart for their width.
 
+mod body;
 mod expansion;
 mod fisher;
 mod kernel_fisher;
@@ -7,6 +8,7 @@ mod scatter;
 #[cfg(test)]
 mod tests;
 
+pub use body::Discriminant;
 pub use fisher::{Fisher, FisherThreshold};
 pub use kernel_fisher::{KernelFisher, KernelFisherRidge, KernelFisherThreshold};
 pub use scatter::Shrinkage;

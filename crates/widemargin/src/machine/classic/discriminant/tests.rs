@@ -4,7 +4,7 @@ use super::*;
 use crate::Context;
 use crate::data::{Dataset, Dense, Labels, Matrix};
 use crate::kernel::Kernel;
-use crate::machine::{ClassicPart, Machine, Model};
+use crate::machine::{Body, Machine, Model};
 
 fn fixture() -> Dataset {
     let rows = vec![0., 0., 1., 0., 0., 1., 1., 1., 3., 2., 4., 2., 3., 3., 5., 4.];
@@ -20,8 +20,8 @@ fn value(model: &Model) -> f64 {
 }
 
 fn part(model: &Model) -> crate::machine::Discriminant {
-    match &model.classic {
-        Some(ClassicPart::Discriminant(part)) => part.clone(),
+    match &model.body {
+        Body::Discriminant(part) => part.clone(),
         other => panic!("{other:?}"),
     }
 }
@@ -32,9 +32,9 @@ fn the_linear_example_is_exact() {
         let model =
             Fisher { threshold, ..Fisher::default() }.fit(&fixture(), &Context::new()).unwrap();
         let mut weights = vec![0.0; 2];
-        model.support.copy_row(0, &mut weights);
+        model.vectors().copy_row(0, &mut weights);
         assert!((weights[0] - 6.0).abs() < 1e-12 && (weights[1] - 2.0).abs() < 1e-12);
-        assert!((model.functions[0].offset + 16.0).abs() < 1e-12);
+        assert!((model.functions()[0].offset + 16.0).abs() < 1e-12);
         assert!((part(&model).separability - 24.0).abs() < 1e-12);
         assert!((value(&model) + 2.0).abs() < 1e-12);
     }
@@ -80,7 +80,7 @@ fn the_kernel_example_is_exact() {
         assert!((found - expected).abs() < 1e-8, "{found} and {expected}");
     }
     assert!((part.separability - 23.047909413).abs() < 1e-8);
-    assert!((model.functions[0].offset - 4.820565813).abs() < 1e-8);
+    assert!((model.functions()[0].offset - 4.820565813).abs() < 1e-8);
     assert!((value(&model) + 1.121844034).abs() < 1e-8);
 }
 
@@ -163,7 +163,7 @@ fn more_classes_than_features_give_the_eigenvectors_of_the_between_class_scatter
     assert_eq!(part.ratios.len(), 2);
     for (ratio, projection) in part.ratios.iter().zip(&part.projections) {
         let mut w = [0.0; 2];
-        model.support.copy_row(projection.parts[0].support.start, &mut w);
+        model.vectors().copy_row(projection.parts[0].support.start, &mut w);
         for j in 0..2 {
             let left = between[j][0] * w[0] + between[j][1] * w[1];
             let right = ratio * (within[j][0] * w[0] + within[j][1] * w[1]);

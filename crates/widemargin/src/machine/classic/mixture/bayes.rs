@@ -6,7 +6,7 @@
 use std::time::Instant;
 
 use super::super::rows::{self, Effort, Priors, check_labelled, dense_rows, table};
-use super::super::{Classic, ClassicPart, Mixtures};
+use super::super::{Classic, Mixtures};
 use super::fit::GaussianMixture;
 use super::semi::{Rows, improve};
 use crate::context::Context;
@@ -86,6 +86,7 @@ impl MixtureBayes {
         }
         let columns = data.columns();
         let mut parts = Mixtures {
+            means: table(Vec::new(), columns)?,
             covariance: self.mixture.covariance,
             components: Vec::new(),
             weights: Vec::new(),
@@ -132,12 +133,11 @@ impl MixtureBayes {
             effort.iterations += climb.iterations;
         }
         effort.objective = -parts.log_likelihood;
-        let support = table(means, columns)?;
-        let support_counts = parts.components.clone();
-        let table = ClassTable { names, scheme: Scheme::OneVsRest, support: support_counts };
-        let part = ClassicPart::Mixtures(parts);
-        let mut model = rows::model(Classic::MixtureBayes, data, support, part, effort);
-        model.classes = Some(table);
+        parts.means = table(means, columns)?;
+        let support = parts.components.clone();
+        let classes = ClassTable { names, scheme: Scheme::OneVsRest, support };
+        let mut model = rows::model(Classic::MixtureBayes, data, parts, effort);
+        model.classes = Some(classes);
         Ok(model)
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::super::rows::{self, Effort, check, check_number, dense_rows, named, table};
-use super::super::{Classic, ClassicPart, Mixtures};
+use super::super::{Classic, Mixtures};
 use super::covariance::Covariance;
 use super::em::{self, Fitted};
 use crate::context::Context;
@@ -195,7 +195,8 @@ impl GaussianMixture {
             iterations: fitted.iterations,
             parameters: self.parameters(),
         };
-        let part = ClassicPart::Mixtures(Mixtures {
+        let body = Mixtures {
+            means: table(fitted.means, columns)?,
             covariance: self.covariance,
             components: vec![fitted.weights.len()],
             weights: fitted.weights,
@@ -203,9 +204,8 @@ impl GaussianMixture {
             log_priors: vec![0.0],
             loss: Vec::new(),
             log_likelihood: fitted.log_likelihood,
-        });
-        let support = table(fitted.means, columns)?;
-        let mut model = rows::model(Classic::Mixture, data, support, part, effort);
+        };
+        let mut model = rows::model(Classic::Mixture, data, body, effort);
         model.calibration = Some(Calibration::Softmax);
         Ok(model)
     }

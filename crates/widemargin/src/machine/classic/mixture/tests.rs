@@ -3,7 +3,7 @@ use super::super::rows::table;
 use super::*;
 use crate::Context;
 use crate::data::{Dataset, Labels};
-use crate::machine::{ClassicPart, Machine, Mixtures, Model};
+use crate::machine::{Body, Machine, Mixtures, Model};
 use crate::numeric::random::Generator;
 
 /// Three ellipses that differ in size and direction.
@@ -22,8 +22,8 @@ fn ellipses(rows: usize) -> Dataset {
 }
 
 fn part(model: &Model) -> &Mixtures {
-    match &model.classic {
-        Some(ClassicPart::Mixtures(part)) => part,
+    match &model.body {
+        Body::Mixtures(part) => part,
         other => panic!("{other:?}"),
     }
 }
@@ -88,7 +88,7 @@ fn one_component_is_the_mean_and_the_covariance() {
         })
         .collect();
     let mean: Vec<f64> = (0..2).map(|j| rows.iter().map(|r| r[j]).sum::<f64>() / 200.0).collect();
-    model.support.copy_row(0, &mut row);
+    model.vectors().copy_row(0, &mut row);
     for i in 0..2 {
         assert!((row[i] - mean[i]).abs() < 1e-12);
         for j in 0..2 {
@@ -104,7 +104,7 @@ fn threads_change_no_bit_and_far_offsets_lose_no_digits() {
     let machine = GaussianMixture { components: 3, ..GaussianMixture::default() };
     let alone = machine.fit(&data, &Context::new()).unwrap();
     let together = machine.fit(&data, &Context::new().with_threads(2).unwrap()).unwrap();
-    assert_eq!(alone.classic, together.classic);
+    assert_eq!(alone.body, together.body);
     let mut row = vec![0.0; 2];
     let moved = (0..6000).flat_map(|i| {
         data.features().copy_row(i, &mut row);

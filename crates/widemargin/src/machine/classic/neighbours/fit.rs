@@ -11,8 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::super::rows::{
     self, Effort, check, check_labelled, class_table, column_means, column_scatters,
 };
-use super::super::{Classic, ClassicPart, Neighbours};
-use super::ready::Ready;
+use super::super::{Classic, Neighbours};
 use crate::context::Context;
 use crate::data::{Classes, Dataset};
 use crate::error::{Error, Result};
@@ -147,7 +146,9 @@ impl KNearest {
         self.warn(data, classes.as_ref().map_or(0, Classes::count), context);
         let kind =
             if self.regression { Classic::NeighboursRegression } else { Classic::Neighbours };
-        let mut part = Neighbours {
+        let mut body = Neighbours {
+            // A copy: the rows may be the caller's memory.
+            rows: data.features().select_rows(&(0..data.rows()).collect::<Vec<_>>()),
             k: self.k,
             weighting: self.weighting,
             search: self.search,
@@ -155,18 +156,15 @@ impl KNearest {
             whitening,
         };
         if self.search == NeighbourSearch::Auto {
-            part.search = Ready::new(data.features(), &part, 0, context)?.search();
+            body.search = body.finder(context)?.search();
         }
-        let part = ClassicPart::Neighbours(part);
         let parameters = [
             ("k", self.k.to_string()),
             ("weights", self.weighting.to_string()),
             ("metric", self.metric.to_string()),
         ];
         let effort = Effort::closed_form(started, &parameters);
-        // A copy: the rows may be the caller's memory.
-        let support = data.features().select_rows(&(0..data.rows()).collect::<Vec<_>>());
-        let mut model = rows::model(kind, data, support, part, effort);
+        let mut model = rows::model(kind, data, body, effort);
         if let Some(classes) = classes {
             model.classes = Some(class_table(&classes, vec![0; classes.count()]));
             model.calibration = Some(Calibration::Shares);

@@ -4,7 +4,7 @@ use super::super::rows::table;
 use super::*;
 use crate::Context;
 use crate::data::{Dataset, Labels, Matrix};
-use crate::machine::Machine;
+use crate::machine::{Body, Machine};
 use crate::numeric::algebra::squared_distance;
 
 fn plain(rows: &[f64], columns: usize, query: &[f64], k: usize) -> Vec<(f64, usize)> {
@@ -133,7 +133,7 @@ fn the_search_follows_how_rows_lie() {
     for (rows, expected) in [(curve, NeighbourSearch::Tree), (cloud, NeighbourSearch::Brute)] {
         let data = Dataset::new(table(rows, 12).unwrap(), labels.clone()).unwrap();
         let model = KNearest::default().fit(&data, &Context::new()).unwrap();
-        let Some(crate::machine::ClassicPart::Neighbours(part)) = &model.classic else { panic!() };
+        let Body::Neighbours(part) = &model.body else { panic!() };
         assert_eq!(part.search, expected);
     }
 }

@@ -8,7 +8,7 @@
 use std::time::Instant;
 
 use super::super::rows::{self, Effort, Priors, check, check_labelled, class_table};
-use super::super::{Classic, ClassicPart, Windows};
+use super::super::{Classic, Windows};
 use super::{NetworkInput, Window, WindowWidth};
 use crate::context::Context;
 use crate::data::{Classes, Dataset, Matrix};
@@ -171,9 +171,10 @@ impl Shape {
             ("input", input.to_string()),
         ];
         let effort = Effort::closed_form(started, &parameters);
-        let part = ClassicPart::Windows(Windows { window: self.window, input, widths, log_priors });
-        let mut model = rows::model(kind, data, support, part, effort);
-        model.support_rows = order;
+        let window = self.window;
+        let body =
+            Windows { rows: support, training_rows: order, window, input, widths, log_priors };
+        let mut model = rows::model(kind, data, body, effort);
         model.classes = labelled.map(|(classes, _)| class_table(classes, counts));
         Ok(model)
     }

@@ -3,7 +3,7 @@ use super::super::rows::table;
 use super::*;
 use crate::Context;
 use crate::data::{Dataset, Dense, Labels};
-use crate::machine::{ClassicPart, Machine, Model};
+use crate::machine::{Body, Machine, Model};
 use crate::numeric::random::Generator;
 
 fn fixture() -> Dataset {
@@ -101,7 +101,7 @@ fn the_left_out_width_is_that_of_a_grid() {
     let data = Dataset::new(table(rows.clone(), 2).unwrap(), Labels::None).unwrap();
     let machine = KernelDensity { width: WindowWidth::LeaveOneOut, ..KernelDensity::default() };
     let model = machine.fit(&data, &Context::new()).unwrap();
-    let Some(ClassicPart::Windows(part)) = &model.classic else { panic!() };
+    let Body::Windows(part) = &model.body else { panic!() };
     let likelihood = |width: f64| -> f64 {
         let gamma = 0.5 / (width * width);
         let row = |i: usize| &rows[2 * i..2 * i + 2];

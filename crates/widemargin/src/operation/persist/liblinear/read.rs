@@ -3,12 +3,11 @@
 use std::path::Path;
 
 use super::super::tokens::{Token, Tokens};
-use super::super::validate;
 use super::{CRAMMER_SINGER, SOLVERS};
 use crate::data::Label;
 use crate::data::read::IndexBase;
 use crate::error::{Error, Result};
-use crate::machine::{MachineKind, Model, Preparation, linear_model};
+use crate::machine::{MachineKind, Model, Preparation, linear_model, reason};
 
 /// The model in a file's bytes.
 pub(in super::super) fn read(path: &Path, bytes: &[u8]) -> Result<Model> {
@@ -53,11 +52,11 @@ pub(in super::super) fn read(path: &Path, bytes: &[u8]) -> Result<Model> {
         (true, None) => return Err(tokens.missing("'label' in the header of a classifier")),
         (false, _) => None,
     };
-    let fail = |error| Error::Format { path: path.into(), message: validate::reason(error) };
+    let fail = |error| Error::Format { path: path.into(), message: reason(error) };
     let mut model =
         linear_model(kind, header.features, weights, &constants, classes).map_err(fail)?;
     model.preparation = Preparation { index_base: Some(IndexBase::One), ..Preparation::default() };
-    validate::check(&model).map(|()| model).map_err(fail)
+    model.validate().map(|()| model).map_err(fail)
 }
 
 struct Header {

@@ -41,9 +41,9 @@ impl Text {
 
 /// The text of a valid model's file.
 pub(in super::super) fn text(model: &Model) -> Result<Text> {
-    if !model.kind.is_linear() {
+    let Some(linear) = model.linear() else {
         return refuse(format!("LIBLINEAR has no {} machine", model.kind));
-    }
+    };
     if model.preparation.scaler.is_some() {
         return refuse("LIBLINEAR's format has no place for the scaling of the features".into());
     }
@@ -66,7 +66,7 @@ pub(in super::super) fn text(model: &Model) -> Result<Text> {
     }
     let _ = writeln!(head, "nr_feature {}", model.features());
     let novelty = model.kind == MachineKind::LinearOneClass;
-    let offsets: Vec<f64> = model.functions.iter().map(|f| f.offset).collect();
+    let offsets = &linear.offsets;
     let biased = !novelty && offsets.iter().any(|offset| *offset != 0.0);
     let _ = writeln!(head, "bias {}", if biased { 1 } else { -1 });
     if novelty {
@@ -75,11 +75,10 @@ pub(in super::super) fn text(model: &Model) -> Result<Text> {
         head.push('\n');
     }
     head.push_str("w\n");
-    let functions = model.functions.len();
+    let functions = offsets.len();
     let mut weights = vec![0.0; model.features() * functions];
-    for (f, function) in model.functions.iter().enumerate() {
-        let sign = function.coefficient(f);
-        model.support.for_each_nonzero(f, |j, weight| weights[j * functions + f] = sign * weight);
+    for f in 0..functions {
+        linear.weights.for_each_nonzero(f, |j, weight| weights[j * functions + f] = weight);
     }
     if biased {
         weights.extend(offsets.iter().map(|offset| -offset));
@@ -103,7 +102,7 @@ fn solver(model: &Model) -> &'static str {
         return name;
     }
     let sparse = parameter("penalty") == "l1";
-    let two_functions = model.functions.len() == 2;
+    let two_functions = model.outputs() == 2;
     match model.kind {
         MachineKind::Logistic if sparse => "L1R_LR",
         MachineKind::Logistic => "L2R_LR",

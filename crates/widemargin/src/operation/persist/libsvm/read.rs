@@ -7,15 +7,14 @@
 use std::path::Path;
 
 use super::super::tokens::{Token, Tokens};
-use super::super::validate;
 use super::{KERNELS, KEYS, MACHINES};
 use crate::data::read::{DEFAULT_MAX_COLUMNS, IndexBase};
 use crate::data::{Csr, Label, Layout, Matrix};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::machine::{
-    Calibration, ClassTable, DecisionFunction, MachineKind, Model, Part, Precision, Preparation,
-    Scheme,
+    Calibration, ClassTable, DecisionFunction, KernelExpansion, MachineKind, Model, Part,
+    Precision, Preparation, Scheme, reason,
 };
 
 /// The model in a file's bytes.
@@ -29,24 +28,17 @@ pub(in super::super) fn read(path: &Path, bytes: &[u8]) -> Result<Model> {
     let functions = header.functions(&classes, &vectors);
     let index_base = (kernel != Kernel::Precomputed).then(|| vectors.index_base());
     let (support, support_rows) = vectors.into_matrix(index_base)?;
+    let precision = Precision::F64;
+    let body = KernelExpansion { kernel, precision, support, support_rows, functions };
     let model = Model {
-        kind,
-        kernel,
-        precision: Precision::F64,
-        support,
-        support_rows,
-        functions,
-        self_weight: 0.0,
         calibration: header.calibration(&tokens, kind)?,
-        classic: None,
         classes,
         preparation: Preparation { index_base, ..Preparation::default() },
-        feature_names: None,
-        training: None,
+        ..Model::new(kind, body)
     };
-    match validate::check(&model) {
+    match model.validate() {
         Ok(()) => Ok(model),
-        Err(error) => Err(Error::Format { path: path.into(), message: validate::reason(error) }),
+        Err(error) => Err(Error::Format { path: path.into(), message: reason(error) }),
     }
 }
 

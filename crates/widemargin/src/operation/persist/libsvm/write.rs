@@ -8,23 +8,23 @@ use crate::data::Label;
 use crate::data::read::IndexBase;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
-use crate::machine::{Calibration, ClassTable, Model, Scheme};
+use crate::machine::{Calibration, ClassTable, KernelExpansion, Model, Scheme};
 
 /// The text of a valid model's file.
 pub(in super::super) fn write(model: &Model) -> Result<Vec<u8>> {
     let mut text = String::new();
     let machine = MACHINES.iter().find(|(_, kind)| *kind == model.kind).map(|(name, _)| name);
-    let Some(machine) = machine else {
+    let (Some(machine), Some(body)) = (machine, model.expansion()) else {
         return refuse(format!("LIBSVM has no {} machine", model.kind));
     };
     if model.preparation.scaler.is_some() {
         return refuse("LIBSVM's format has no place for the scaling of the features".into());
     }
     line(&mut text, "svm_type", [machine]);
-    put_kernel(&mut text, &model.kernel)?;
+    put_kernel(&mut text, &body.kernel)?;
     line(&mut text, "nr_class", [model.classes.as_ref().map_or(2, |table| table.names.len())]);
     line(&mut text, "total_sv", [model.support_count()]);
-    numbers(&mut text, "rho", model.functions.iter().map(|function| function.offset));
+    numbers(&mut text, "rho", model.offsets());
     if let Some(table) = &model.classes {
         let labels: Result<Vec<i32>> = table.names.iter().map(whole_label).collect();
         line(&mut text, "label", labels?);
@@ -35,10 +35,11 @@ pub(in super::super) fn write(model: &Model) -> Result<Vec<u8>> {
     }
     text.push_str("SV\n");
     let coefficients = match &model.classes {
-        Some(table) => class_coefficients(model, table)?,
-        None => vec![all_coefficients(model)],
+        Some(table) => class_coefficients(body, table)?,
+        None => vec![all_coefficients(body)],
     };
-    put_vectors(&mut text, model, &coefficients);
+    let first = usize::from(model.preparation.index_base != Some(IndexBase::Zero));
+    put_vectors(&mut text, body, first, &coefficients);
     Ok(text.into_bytes())
 }
 
@@ -126,7 +127,7 @@ pub(in super::super) fn whole_label(label: &Label) -> Result<i32> {
 }
 
 /// Column `place` of the list of coefficients for every place, by LIBSVM's placement.
-fn class_coefficients(model: &Model, table: &ClassTable) -> Result<Vec<Vec<f64>>> {
+fn class_coefficients(body: &KernelExpansion, table: &ClassTable) -> Result<Vec<Vec<f64>>> {
     if table.scheme != Scheme::OneVsOne {
         let reason = "LIBSVM has only one-vs-one classifiers: train with scheme one-vs-one";
         return Err(Error::Model {
@@ -138,9 +139,9 @@ fn class_coefficients(model: &Model, table: &ClassTable) -> Result<Vec<Vec<f64>>
     for count in &table.support {
         starts.push(starts[starts.len() - 1] + count);
     }
-    let mut places = vec![vec![0.0; model.support_count()]; classes.saturating_sub(1)];
+    let mut places = vec![vec![0.0; body.support.rows()]; classes.saturating_sub(1)];
     let pairs = (0..classes).flat_map(|i| (i + 1..classes).map(move |j| (i, j)));
-    for (function, (i, j)) in model.functions.iter().zip(pairs) {
+    for (function, (i, j)) in body.functions.iter().zip(pairs) {
         let (first, second) = (starts[i]..starts[i + 1], starts[j]..starts[j + 1]);
         for part in &function.parts {
             for (row, &coefficient) in part.support.clone().zip(&part.coefficients) {
@@ -158,25 +159,25 @@ fn class_coefficients(model: &Model, table: &ClassTable) -> Result<Vec<Vec<f64>>
 }
 
 /// Coefficients of the only function on all support vectors.
-fn all_coefficients(model: &Model) -> Vec<f64> {
-    let mut all = vec![0.0; model.support_count()];
-    for part in model.functions.iter().flat_map(|function| &function.parts) {
+fn all_coefficients(body: &KernelExpansion) -> Vec<f64> {
+    let mut all = vec![0.0; body.support.rows()];
+    for part in body.functions.iter().flat_map(|function| &function.parts) {
         all[part.support.clone()].copy_from_slice(&part.coefficients);
     }
     all
 }
 
-fn put_vectors(text: &mut String, model: &Model, coefficients: &[Vec<f64>]) {
-    let first = usize::from(model.preparation.index_base != Some(IndexBase::Zero));
-    for row in 0..model.support_count() {
+/// One line per support vector, its features counted from `first`.
+fn put_vectors(text: &mut String, body: &KernelExpansion, first: usize, coefficients: &[Vec<f64>]) {
+    for row in 0..body.support.rows() {
         for place in coefficients {
             push_number(text, place[row]);
             text.push(' ');
         }
-        if model.kernel == Kernel::Precomputed {
-            let _ = write!(text, "0:{} ", model.support_rows[row] + 1);
+        if body.kernel == Kernel::Precomputed {
+            let _ = write!(text, "0:{} ", body.support_rows[row] + 1);
         } else {
-            model.support.for_each_nonzero(row, |column, value| {
+            body.support.for_each_nonzero(row, |column, value| {
                 let _ = write!(text, "{}:", column + first);
                 push_feature(text, value);
                 text.push(' ');

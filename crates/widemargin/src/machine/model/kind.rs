@@ -1,0 +1,142 @@
+//! The kinds of machines, by their names on the command line and in files.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::machine::{AllInOne, Classic};
+
+/// Which machine a model comes from.
+///
+/// In files it is its [`name`](Self::name).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum MachineKind {
+    /// Classification with penalty C.
+    CSvc,
+    /// Classification with ν, the share of margin errors.
+    NuSvc,
+    /// Regression with an ε-wide tube.
+    EpsilonSvr,
+    /// Regression with ν, the share of rows outside the tube.
+    NuSvr,
+    /// Support of a distribution: a half-space away from the origin.
+    OneClass,
+    /// Support of a distribution: the smallest ball.
+    Svdd,
+    /// Classification with the scores of all classes learnt together.
+    AllInOne(AllInOne),
+    /// A classical machine beside the support vector machines.
+    Classic(Classic),
+    /// Linear classification with hinge losses, or by Crammer and Singer's linear machine.
+    LinearSvc,
+    /// Logistic regression.
+    Logistic,
+    /// Linear regression with an ε-wide tube.
+    LinearSvr,
+    /// Support of a distribution: a half-space of the features themselves.
+    LinearOneClass,
+}
+
+impl MachineKind {
+    /// The kinds that LIBSVM has, in its order (`-s 0` …).
+    pub const LIBSVM: [Self; 5] =
+        [Self::CSvc, Self::NuSvc, Self::OneClass, Self::EpsilonSvr, Self::NuSvr];
+
+    /// The linear kinds.
+    pub const LINEAR: [Self; 4] =
+        [Self::LinearSvc, Self::Logistic, Self::LinearSvr, Self::LinearOneClass];
+
+    /// Every kind, LIBSVM's first.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let all_in_one = AllInOne::ALL.into_iter().map(Self::AllInOne);
+        let classic = Classic::ALL.iter().copied().map(Self::Classic);
+        let plain = Self::LIBSVM.into_iter().chain([Self::Svdd]).chain(all_in_one);
+        plain.chain(Self::LINEAR).chain(classic)
+    }
+
+    /// Name on the command line and in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::CSvc => "c-svc",
+            Self::NuSvc => "nu-svc",
+            Self::EpsilonSvr => "epsilon-svr",
+            Self::NuSvr => "nu-svr",
+            Self::OneClass => "one-class",
+            Self::Svdd => "svdd",
+            Self::AllInOne(machine) => machine.name(),
+            Self::Classic(machine) => machine.name(),
+            Self::LinearSvc => "linear-svc",
+            Self::Logistic => "logistic",
+            Self::LinearSvr => "linear-svr",
+            Self::LinearOneClass => "linear-one-class",
+        }
+    }
+
+    /// Whether it answers with a class label.
+    pub fn is_classifier(self) -> bool {
+        match self {
+            Self::CSvc | Self::NuSvc | Self::AllInOne(_) => true,
+            Self::LinearSvc | Self::Logistic => true,
+            Self::Classic(machine) => machine.is_classifier(),
+            _ => false,
+        }
+    }
+
+    /// Whether it answers with a number.
+    pub fn is_regressor(self) -> bool {
+        let neighbours = Self::Classic(Classic::NeighboursRegression);
+        matches!(self, Self::EpsilonSvr | Self::NuSvr | Self::LinearSvr) || self == neighbours
+    }
+
+    /// Whether it answers with the number of a cluster.
+    pub fn is_clusterer(self) -> bool {
+        matches!(self, Self::Classic(machine) if machine.is_clusterer())
+    }
+
+    /// Whether its answers can be right or wrong; densities cannot.
+    pub fn has_true_answers(self) -> bool {
+        self != Self::Classic(Classic::Density)
+    }
+
+    /// Whether it answers with 1 (inside) or −1 (outside).
+    pub fn is_novelty_detector(self) -> bool {
+        matches!(self, Self::OneClass | Self::Svdd | Self::LinearOneClass)
+    }
+}
+
+impl fmt::Display for MachineKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for MachineKind {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        if let Ok(machine) = text.parse() {
+            return Ok(Self::AllInOne(machine));
+        }
+        Self::all().find(|kind| kind.name() == text).ok_or_else(|| {
+            let names: Vec<&str> = Self::all().map(Self::name).collect();
+            Error::parameter("machine", format!("one of {}", names.join(", ")), text)
+        })
+    }
+}
+
+impl TryFrom<String> for MachineKind {
+    type Error = Error;
+
+    fn try_from(name: String) -> Result<Self> {
+        name.parse()
+    }
+}
+
+impl From<MachineKind> for String {
+    fn from(kind: MachineKind) -> Self {
+        kind.name().to_owned()
+    }
+}
