@@ -52,7 +52,7 @@ fn small_classifier() -> Model {
             },
             rows: 10,
             seconds: 0.1,
-            parameters: vec![("c".into(), "1".into())],
+            parameters: vec![("c".into(), 1.0.into())],
             specification: None,
         }),
         ..Model::new(MachineKind::CSvc, body)
