@@ -7,7 +7,7 @@ PYTHON = bench/.venv/bin/python
 PYTHON3 ?= python3
 TEST_BIN = .venv-test/bin
 
-.PHONY: help demo test test-rust test-python lint bench bench-setup exactness dropin fuzz clean-demo
+.PHONY: help demo test test-rust test-python test-sdist lint bench bench-setup exactness dropin fuzz clean-demo
 
 help:
 	@echo 'make demo       build the program, train on real data, draw a picture (in demo/)'
@@ -26,17 +26,29 @@ demo:
 test: test-rust test-python
 
 test-rust:
-	cargo test --workspace --locked
+	cargo test --workspace --locked --features widemargin-cli/parquet
 
 # The tests of the package, its examples in the documentation, its types, the scripts in examples/ and
 # scikit-learn's own tests of the estimators.
 test-python: .venv-test/ready
-	VIRTUAL_ENV='$(CURDIR)/.venv-test' $(TEST_BIN)/maturin develop --quiet
+	VIRTUAL_ENV='$(CURDIR)/.venv-test' $(TEST_BIN)/maturin develop --quiet --locked
 	$(TEST_BIN)/python -m pytest -q
 	MPLBACKEND=agg $(TEST_BIN)/python -m pytest -q --doctest-modules --doctest-glob='*.md' \
 		python/widemargin docs/coming-from-scikit-learn.md
 	$(TEST_BIN)/python python/sklearn_suite/run.py
 	$(TEST_BIN)/mypy
+
+# The source distribution, installed as `pip install widemargin` does where there is no wheel: in an
+# environment of its own, from the archive alone. The workspace inside it lacks the other crates, so that
+# Cargo.lock is not the one of the repository. Unoptimised, because only the packaging is tested.
+test-sdist: .venv-test/ready
+	rm -rf target/sdist
+	$(TEST_BIN)/maturin sdist --out target/sdist
+	$(PYTHON3) -m venv target/sdist/venv
+	CARGO_TARGET_DIR='$(CURDIR)/target' CARGO_PROFILE_DEV_OPT_LEVEL=0 \
+		MATURIN_PEP517_ARGS='--profile dev' target/sdist/venv/bin/pip install --quiet \
+		--disable-pip-version-check target/sdist/*.tar.gz
+	cd target/sdist && venv/bin/python ../../scripts/check_install.py
 
 .venv-test/ready: python/requirements-test.txt
 	$(PYTHON3) -m venv .venv-test
@@ -47,7 +59,7 @@ lint: .venv-test/ready
 	cargo fmt --all --check
 	$(TEST_BIN)/ruff format --check
 	$(TEST_BIN)/ruff check
-	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy --workspace --all-targets --all-features --locked -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked
 
 bench-setup:

@@ -135,7 +135,7 @@ class Runner:
         """
         small = self.scratch / "small.wm"
         report = self("compress", model, "--data", *test, "-o", small, *options)
-        counted = "vectors" if "--mmd" in options or "--separate" in options else "distinct"
+        counted = "vectors" if "--max-difference" in options or "--separate" in options else "distinct"
         wrong = [100 * (1 - report[side]["accuracy"]) for side in ("before", "after")]
         return report["vectors_before"], report[f"{counted}_after"], wrong, report
 
@@ -165,7 +165,7 @@ def usps(run, name, kernel, table):
     """Print Table 3.2 for one kernel."""
     train, test = run.file("usps", "train"), [run.file("usps", "test")]
     model = run.train(train, "--multiclass", "ovr", *kernel)
-    before, _, wrong, _ = run.compress(model, test, "--mmd", 0, "--refine", 0)
+    before, _, wrong, _ = run.compress(model, test, "--max-difference", 0, "--refine", 0)
 
     def errors(percent):
         return round(percent * 2007 / 100)
@@ -185,8 +185,8 @@ def usps(run, name, kernel, table):
         "at the document's size, shared",
     )
     for theta, vectors, first, second in table:
-        _, size, one, _ = run.compress(model, test, "--mmd", theta, "--refine", 0)
-        _, _, two, _ = run.compress(model, test, "--mmd", theta, "--refine", 30)
+        _, size, one, _ = run.compress(model, test, "--max-difference", theta, "--refine", 0)
+        _, _, two, _ = run.compress(model, test, "--max-difference", theta, "--refine", 30)
         same = ("--vectors", vectors, "--refine", 30)
         _, _, apart, _ = run.compress(model, test, *same, "--separate")
         _, _, shared, _ = run.compress(model, test, *same)
@@ -256,12 +256,12 @@ def other(run, name):
     head("", "vectors", "error %")
     row("document, original", original, error)
     row("document, θ = 1", reduced, reduced_error)
-    before, size, wrong, _ = run.compress(model, test, "--mmd", 1, "--refine", 0)
+    before, size, wrong, _ = run.compress(model, test, "--max-difference", 1, "--refine", 0)
     row("ours, original", before, f"{wrong[0]:.2f}")
     row("ours, θ = 1, phase 1", size, f"{wrong[1]:.2f}")
     own = wrong[0] + reduced_error - error
     if name != "mnist":
-        _, _, wrong, _ = run.compress(model, test, "--mmd", 1, "--refine", steps)
+        _, _, wrong, _ = run.compress(model, test, "--max-difference", 1, "--refine", steps)
         row("ours, θ = 1, phase 2", size, f"{wrong[1]:.2f}")
     same = ("--vectors", reduced, "--refine")
     _, size, wrong, _ = run.compress(
@@ -306,7 +306,7 @@ def pairs(run):
         model = run.scratch / "best.wm"
         model.write_bytes(best[1])
         count = sum(1 for _ in files["test"].open())
-        before, after, wrong, _ = run.compress(model, [files["test"]], "--mmd", 0.5, "--refine", 0)
+        before, after, wrong, _ = run.compress(model, [files["test"]], "--max-difference", 0.5, "--refine", 0)
         wrong = [round(w * count / 100) for w in wrong]
         same = ("--vectors", v1, "--refine", 30)
         _, _, refined, _ = run.compress(model, [files["test"]], *same)

@@ -231,3 +231,93 @@ def test_saving_needs_a_fit_and_a_kernel_of_our_own(tmp_path):
         SVC(kernel=lambda a, b: a @ b.T).fit(X, y).save(tmp_path / "model.wm")
     with pytest.raises(OSError, match="No such file"):
         SVC().fit(X, y).save(tmp_path / "missing" / "model.wm")
+
+
+@pytest.mark.parametrize("scale", ["standard", "minmax"])
+@pytest.mark.parametrize("machine", ["linear-svc", "logistic", "linear-svr"])
+def test_scaled_linear_models_of_the_command_line(program, machine, scale, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    data, model = tmp_path / "iris.txt", tmp_path / "iris.wm"
+    dump_svmlight_file(X, y, str(data), zero_based=False)
+    run(program, "train", data, "-s", machine, "--scale", scale, "-o", model, "--quiet", "--dense")
+    told = run(
+        program, "predict", data, "--model", model, "--decision-values", "--quiet", "--dense"
+    )
+    table = [line.split("\t") for line in told.stdout.splitlines()[1:]]
+    again = widemargin.load(model)
+    if machine == "linear-svr":
+        np.testing.assert_allclose(again.predict(X), [float(row[1]) for row in table], rtol=1e-6)
+        return
+    assert (again.predict(X) == [int(row[0]) for row in table]).all()
+    expected = np.array([[float(value) for value in row[1:]] for row in table])
+    np.testing.assert_allclose(again.decision_function(X), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_two_classes_of_a_scaled_linear_model(program, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[y < 2] + 5, y[y < 2]
+    data, model = tmp_path / "iris.txt", tmp_path / "iris.wm"
+    dump_svmlight_file(X, y, str(data), zero_based=False)
+    run(
+        program, "train", data, "--linear", "--scale", "standard", "-o", model, "--quiet", "--dense"
+    )
+    again = widemargin.load(model)
+    assert again.coef_.shape == (1, 4)
+    assert (again.predict(X) == y).all()
+
+
+@pytest.mark.parametrize("name", ["words", "words-linear"])
+def test_models_with_word_columns(program, name, tmp_path):
+    fixtures = ROOT / "crates" / "widemargin" / "tests" / "fixtures" / "models"
+    told = run(program, "predict", fixtures / "words.csv", "--model", fixtures / f"{name}.wm", "-q")
+    again = widemargin.load(fixtures / f"{name}.wm")
+    names = again.feature_names_in_.tolist()
+    lines = [line.split(",") for line in (fixtures / "words.csv").read_text().splitlines()]
+    rows = [dict(zip(lines[0], line, strict=True)) for line in lines[1:]]
+
+    def value(row, name):
+        column, _, word = name.partition("=")
+        return float(row[column] == word) if word else float(row[column])
+
+    X = np.array([[value(row, name) for name in names] for row in rows])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        assert [str(label) for label in again.predict(X)] == told.stdout.split()
+
+
+@pytest.mark.parametrize("strategy", ["blocks", "random-all"])
+def test_online_machines_come_back_as_such_and_learn_on(strategy, tmp_path):
+    X, y = scaled(load_iris)
+    model = widemargin.OnlineSVC(machine="cs", strategy=strategy, random_state=0).fit(X, y)
+    model.save(tmp_path / "online.wm")
+    again = widemargin.load(tmp_path / "online.wm")
+    assert type(again) is widemargin.OnlineSVC
+    assert (again.machine, again.strategy) == ("cs", strategy)
+    np.testing.assert_array_equal(values(again, X), values(model, X))
+    again.partial_fit(X, y)
+    assert (again.predict(X) == y).mean() > 0.9
+    batch = widemargin.MulticlassSVC(machine="cs").fit(X, y)
+    batch.save(tmp_path / "batch.wm")
+    assert type(widemargin.load(tmp_path / "batch.wm")) is widemargin.MulticlassSVC
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        SVC(),
+        SVR(),
+        widemargin.LinearSVC(),
+        widemargin.OnlineSVC(random_state=0),
+        widemargin.KNeighborsClassifier(),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_skops_keeps_fitted_estimators(model, tmp_path):
+    skops = pytest.importorskip("skops.io")
+    X, y = scaled(load_iris)
+    model.fit(X, y)
+    skops.dump(model, tmp_path / "model.skops")
+    trusted = skops.get_untrusted_types(file=tmp_path / "model.skops")
+    assert all(name.startswith("widemargin.") for name in trusted), trusted
+    again = skops.load(tmp_path / "model.skops", trusted=trusted)
+    np.testing.assert_array_equal(values(again, X), values(model, X))

@@ -119,3 +119,35 @@ def test_a_compressed_model_is_exported_like_any_other(scheme):
     small = machine.compress(ratio=0.3, refine=10)
     assert small.n_support_.sum() < machine.n_support_.sum() / 2
     assert_exported(small, X)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("name", ["MulticlassSVC", "OnlineSVC"])
+def test_all_in_one_machines(name, classes):
+    X, y = data()
+    machine = getattr(widemargin, name)(machine="cs", gamma=0.5, random_state=0)
+    assert_exported(machine.fit(X[y < classes], y[y < classes]), X)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("name", ["LinearSVC", "LogisticRegression"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_linear_classifiers(name, classes, dtype):
+    X, y = data()
+    words = np.array(["a", "b", "c"])[y]
+    machine = getattr(widemargin, name)(random_state=0).fit(X[y < classes], words[y < classes])
+    assert_exported(machine, X, dtype)
+    machine.fit_intercept = False
+    assert_exported(machine.fit(X, y), X, dtype)
+    assert_exported(machine.sparsify(), X, dtype)
+
+
+def test_linear_regression():
+    X, y = data(load_diabetes)
+    assert_exported(widemargin.LinearSVR(random_state=0).fit(X, y), X)
+
+
+@pytest.mark.parametrize("name", ["KMeans", "FisherDiscriminant", "KNeighborsClassifier"])
+def test_classical_machines_say_that_they_have_no_export(name):
+    with pytest.raises(NotImplementedError, match=f"{name} has no ONNX export"):
+        getattr(widemargin, name)().to_onnx()

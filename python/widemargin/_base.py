@@ -57,6 +57,18 @@ def count_threads(n_jobs: int | None) -> int:
     return threads
 
 
+def with_bytes(state: dict[str, Any]) -> dict[str, Any]:
+    """Return the state of an estimator with its model as the bytes of a model file."""
+    model = state.get("_model")
+    return state if model is None else {**state, "_model": model.to_bytes()}
+
+
+def with_model(state: dict[str, Any]) -> dict[str, Any]:
+    """Return the state of an estimator with the model that its bytes are."""
+    model = state.get("_model")
+    return {**state, "_model": _core.Model.from_bytes(model)} if isinstance(model, bytes) else state
+
+
 class BaseTrained(BaseEstimator):
     """What every estimator has that the compiled half trained."""
 
@@ -153,6 +165,14 @@ class BaseTrained(BaseEstimator):
     def _check_kept(self, where: str) -> None:
         """Raise when the model cannot be kept in that place."""
         check_is_fitted(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Keep the model as bytes, which pickle and skops both know."""
+        return with_bytes(super().__getstate__())
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Make the model again from its bytes."""
+        super().__setstate__(with_model(state))
 
 
 class BaseMachine(BaseTrained):

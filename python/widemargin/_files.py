@@ -20,7 +20,7 @@ from widemargin._classic.windows import (
     ProbabilisticNeuralNetwork,
 )
 from widemargin._linear import LINEAR, fitted
-from widemargin._multiclass import MulticlassSVC
+from widemargin._multiclass import MulticlassSVC, OnlineSVC
 from widemargin._novelty import SVDD, OneClassSVM
 from widemargin._parameters import MACHINES
 from widemargin._svc import SVC, BaseSVC, NuSVC
@@ -86,7 +86,11 @@ def load(path: str | os.PathLike[str]) -> Any:
             f"{os.fspath(path)}: the machine '{model.kind}' has no estimator in Python yet; use "
             "the command line"
         )
-    estimator = _ESTIMATORS[model.kind](**_parameters(model))
+    known = dict(model.training.get("parameters", []))
+    kind = _ESTIMATORS[model.kind]
+    if kind is MulticlassSVC and "online" in known:
+        kind = OnlineSVC
+    estimator = kind(**_parameters(model, kind, known))
     return _fitted(estimator, model)
 
 
@@ -108,16 +112,19 @@ def _fitted(estimator: BaseMachine, model: _core.Model) -> BaseMachine:
     return estimator
 
 
-def _parameters(model: _core.Model) -> dict[str, Any]:
+def _parameters(
+    model: _core.Model, kind: type[BaseMachine], known: dict[str, str]
+) -> dict[str, Any]:
     """Return what the file tells about the parameters of the estimator."""
-    known = dict(model.training.get("parameters", []))
     kernel = model.kernel
-    parameters: dict[str, Any] = {"precision": model.precision, "kernel": expression(kernel)}
+    parameters: dict[str, Any] = {"kernel": expression(kernel)}
     parameters.update({k: v for k, v in kernel.items() if k in ("gamma", "coef0", "degree")})
     if "name" in kernel and "parts" not in kernel:
         parameters["kernel"] = _NAMES.get(kernel["name"], kernel["name"])
     names = {"c": "C", "nu": "nu", "epsilon": "epsilon", "tol": "tol"}
-    takes = _ESTIMATORS[model.kind]._parameter_constraints
+    takes = kind._parameter_constraints
+    if "precision" in takes:
+        parameters["precision"] = model.precision
     for name, ours in names.items():
         if name in known and ours in takes:
             parameters[ours] = float(known[name])
@@ -125,7 +132,10 @@ def _parameters(model: _core.Model) -> dict[str, Any]:
         parameters["loss"] = "squared_hinge"
     if "machine" in takes:
         parameters["machine"] = model.kind
+    if "bias" in takes:
         parameters["bias"] = known.get("bias") == "true"
+    if "strategy" in takes:
+        parameters["strategy"] = known["online"]
     if "multi_class" in takes:
         parameters["multi_class"] = model.scheme
         calibration = model.calibration

@@ -248,10 +248,10 @@ LINEAR: dict[str, type[LinearSVC | LogisticRegression | LinearSVR]] = {
 
 def fitted(model: _core.Model) -> LinearSVC | LogisticRegression | LinearSVR:
     """Return the estimator of a linear model from a file."""
-    if model.scaling is not None or model.is_mapped:
+    if model.is_mapped:
         raise ValueError(
-            "a linear model with scaling or approximate features has no estimator; use the command "
-            "line, or a pipeline"
+            "a linear model with approximate features has no estimator; use the command line, or a "
+            "pipeline"
         )
     known = dict(model.training.get("parameters", []))
     kind = LINEAR[model.kind]
@@ -271,4 +271,11 @@ def fitted(model: _core.Model) -> LinearSVC | LogisticRegression | LinearSVR:
     if isinstance(estimator, BaseLinearClassifier):
         estimator.classes_ = np.array(model.classes)
     estimator._adopt(model)
+    if model.scaling is not None:
+        # w(fx + o) + b = (wf)x + (wo + b): weights of the features as they come.
+        offset, factor = model.scaling
+        weights = np.atleast_2d(estimator.coef_)
+        moved = estimator.intercept_ + weights @ offset
+        estimator.coef_ = (weights * factor).reshape(estimator.coef_.shape)
+        estimator.intercept_ = moved
     return estimator

@@ -149,6 +149,25 @@ class BaseLinear(BaseTrained):
         self._check_kept("a LIBLINEAR model file")
         return self._model.to_liblinear().decode()
 
+    def to_onnx(self, *, dtype: Any = np.float64) -> Any:
+        """Return every prediction function as one ONNX model; needs the package ``onnx``.
+
+        Parameters
+        ----------
+        dtype : {float64, float32}, default=float64
+            Number format of the input ``X`` and of all computations.
+
+        Returns
+        -------
+        model : onnx.ModelProto
+            With the output ``predict``, and where the estimator has them ``decision_function`` and
+            ``predict_proba``.
+        """
+        from widemargin._onnx import export_linear
+
+        self._check_kept("ONNX")
+        return export_linear(self, np.dtype(dtype))
+
 
 class BaseLinearClassifier(LinearClassifierMixin, SparseCoefMixin, BaseLinear):
     """What the linear classifiers share."""

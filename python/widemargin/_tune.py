@@ -14,7 +14,7 @@ from widemargin._space import Space, is_range
 from widemargin._svc import NuSVC
 
 #: How points are chosen.
-Method = Literal["grid", "refine", "random", "halving", "race", "model"]
+Method = Literal["grid", "refine", "random", "halving", "race", "surrogate", "model"]
 
 
 def tune(
@@ -98,6 +98,8 @@ def tune(
     if method not in get_args(Method):
         expected = ", ".join(map(repr, get_args(Method)))
         raise ValueError(f"method has to be one of {expected}, not {method!r}")
+    if method == "surrogate":
+        method = "model"
     grid = _default_grid(estimator) if param_grid is None else param_grid
     if method == "refine":
         return _refined(estimator, X, y, grid, rounds, options)

@@ -70,7 +70,8 @@ impl Failure {
 
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
-            Self::Usage(_) | Self::Library(Error::Parameter { .. }) => ExitCode::from(2),
+            Self::Library(Error::Parameter { .. } | Error::UnknownParameter { .. })
+            | Self::Usage(_) => ExitCode::from(2),
             Self::Library(Error::Interrupted) => ExitCode::from(EXIT_INTERRUPTED),
             Self::TimeLimit => ExitCode::from(EXIT_TIME_LIMIT),
             Self::BrokenPipe => ExitCode::SUCCESS,
@@ -95,6 +96,11 @@ impl Failure {
                 "--machine epsilon-svr needs numbers, --machine c-svc classes; \
                       --label-column names the label of a table, --labels a file of labels",
             ),
+            Error::UnknownParameter { parameter, .. } => match parameter.as_str() {
+                "epochs" | "strategy" | "budget" | "shuffle" => Some("it goes with --online"),
+                "penalty" | "solver" | "intercept" | "approximate" => Some("it goes with --linear"),
+                _ => None,
+            },
             Error::Format { message, .. } if message.contains("archive unpacks to more") => {
                 Some("--max-unpacked allows more")
             }

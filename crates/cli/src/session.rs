@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use widemargin::{Context, Error, Event, Observer};
+use widemargin::{CancelToken, Context, Error, Event, Observer};
 
 use crate::failure::{CommandResult, Failure};
 use crate::interrupt::Interrupt;
@@ -52,6 +52,22 @@ impl Session<'_> {
             observer.observe(event);
         });
         let result = self.interrupt.during(|| compute(&context));
+        progress.finish();
+        result.map_err(|error| self.failure(error))
+    }
+
+    /// Runs a computation that neither the time limit nor an earlier Ctrl-C ends: what is done with the
+    /// result of one that they ended.
+    pub(crate) fn run_unlimited<R>(
+        &self,
+        message: &str,
+        compute: impl FnOnce(&Context) -> widemargin::Result<R>,
+    ) -> CommandResult<R> {
+        let progress = Progress::new(message, self.quiet);
+        let bar = progress.clone();
+        let context = self.context.clone().with_cancel_token(CancelToken::new());
+        let context = context.with_observer(move |event: &Event| bar.observe(event));
+        let result = compute(&context);
         progress.finish();
         result.map_err(|error| self.failure(error))
     }

@@ -31,7 +31,12 @@ fn every_machine_trains_predicts_and_is_inspected() {
     folder.run("train iris.csv --machine density -o d.wm -q").exits(0);
     assert_eq!(folder.run("predict iris.csv --model d.wm -q").exits(0).lines().len(), 150);
     let failed = folder.run("train iris.csv --machine knn --neighbours 0 -o m.wm -q");
-    assert!(failed.exits(2).stderr.contains("parameter k"));
+    assert!(
+        failed
+            .exits(2)
+            .stderr
+            .contains("parameter neighbours: expected a whole number of at least 1")
+    );
 }
 
 #[test]
@@ -81,7 +86,11 @@ fn mistakes_with_the_classical_machines_are_told() {
         ("iris.csv --machine parzen --window tophat", 2, "gaussian window"),
         ("iris.csv --machine density --width cv-errors", 2, "where there are no classes"),
         ("iris.csv --machine gmm --components 151", 2, "at most the 150 rows"),
-        ("iris.csv --machine gmm-bayes --shrinkage auto", 2, "mixtures take a share"),
+        (
+            "iris.csv --machine gmm-bayes --shrinkage auto",
+            2,
+            "parameter shrinkage: expected none or a number from 0 to 1",
+        ),
         ("iris.csv --machine gmm-bayes --unbiased --components 2", 2, "one component a class"),
         ("iris.csv --machine gmm-bayes --losses 0,1,1,0", 1, "losses: expected 9, found 4"),
         ("iris.csv --machine gmm-bayes --priors 0.5,0.5", 1, "priors: expected 3, found 2"),

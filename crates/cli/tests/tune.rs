@@ -11,7 +11,7 @@ fn a_search_writes_its_model_table_journal_and_picture() {
     let folder = Folder::new();
     let iris = shipped("iris.csv").display().to_string();
     let mut words = vec!["tune", &iris, "--scale", "standard", "--json", "-o", "best.wm"];
-    words.extend(["--table", "all.csv", "--journal", "j.jsonl", "--picture", "heat.svg"]);
+    words.extend(["--table", "all.csv", "--journal", "j.jsonl", "--plot", "heat.svg"]);
     words.extend(GRID);
     let first = folder.run_words(&words);
     assert_eq!(first.code, Some(0), "{}", first.stderr);
@@ -52,10 +52,11 @@ fn mistakes_are_told_before_anything_is_computed() {
     let folder = Folder::new();
     let iris = shipped("iris.csv").display().to_string();
     for (words, part) in [
-        (vec!["--grid", "depth=1,2"], "expected one of c, nu, epsilon"),
+        (vec!["--grid", "depth=1,2"], "c-svc has no parameter 'depth'; it has c, "),
         (vec!["--grid", "c=2:1:5"], "0 < low < high"),
         (vec!["--grid", "c"], "expected NAME="),
-        (vec!["--grid", "c=a,b"], "expected a number"),
+        (vec!["--grid", "c=a,b"], "parameter c: expected a finite number above 0, found a"),
+        (vec!["--linear", "--grid", "gamma=1,2"], "gamma"),
         (vec!["--score", "speed"], "accuracy"),
         (vec!["--estimate", "xi-alpha", "--scale", "standard"], "scaled already"),
     ] {
@@ -65,4 +66,124 @@ fn mistakes_are_told_before_anything_is_computed() {
         assert_eq!(result.code, Some(2), "{words:?} {}", result.stderr);
         assert!(result.stderr.contains(part), "{words:?}: {}", result.stderr);
     }
+}
+
+/// The share of rows that a model of `tune` answers as a model of `train` with the parameters that were
+/// found.
+fn tuned_equals_trained(folder: &Folder, data: &str, options: &str, grid: &str) {
+    let tuned =
+        folder.run(&format!("tune {data} {options} --grid {grid} --folds 3 -o tuned.wm --json"));
+    assert_eq!(tuned.code, Some(0), "{data} {options}: {}", tuned.stderr);
+    let found: serde_json::Value = serde_json::from_str(&tuned.stdout).unwrap();
+    let best = found["best"].as_object().unwrap();
+    let words: Vec<String> = best
+        .iter()
+        .map(|(name, value)| match value {
+            serde_json::Value::String(text) => format!("--{name} {text}"),
+            number => format!("--{name} {number}"),
+        })
+        .collect();
+    let words = words.join(" ");
+    folder.run(&format!("train {data} {options} {words} -o trained.wm --quiet")).exits(0);
+    for model in ["tuned", "trained"] {
+        folder.run(&format!("predict {data} --model {model}.wm -o {model}.txt --quiet")).exits(0);
+    }
+    assert_eq!(folder.read("tuned.txt"), folder.read("trained.txt"), "{data} {options} {words}");
+}
+
+#[test]
+fn a_tuned_model_is_the_model_of_its_parameters() {
+    let folder = Folder::new();
+    folder.copy("iris.csv");
+    folder.copy("iris.libsvm");
+    let machines = [
+        ("-s c-svc", "c=1,10"),
+        ("-s nu-svc", "nu=0.1,0.3"),
+        ("-s ww", "c=1,10"),
+        ("--linear", "c=1,10"),
+        ("--linear --approximate rff:40", "c=1,10"),
+        ("--linear --loss logistic --approximate nystroem:20", "gamma=0.1,0.5"),
+        ("-s epsilon-svr", "epsilon=0.1,0.2"),
+        ("-s linear-svr", "c=1,10"),
+        ("-s fisher", "shrinkage=none,0.5"),
+        ("-s kernel-fisher", "mu=0.001,0.1"),
+        ("-s gmm-bayes", "components=1,2"),
+        ("-s knn", "neighbours=3,7"),
+        ("-s parzen", "width=cv,scott"),
+        ("-s pnn", "width=cv,scott"),
+    ];
+    for (machine, grid) in machines {
+        for scale in ["none", "standard", "minmax"] {
+            let options = format!("{machine} --scale {scale}");
+            let regression = machine.contains("svr");
+            for data in ["iris.libsvm", "iris.csv"] {
+                if !(regression && data == "iris.csv") {
+                    tuned_equals_trained(&folder, data, &options, grid);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn whole_numbers_are_searched_as_whole_numbers() {
+    let folder = Folder::new();
+    folder.copy("iris.libsvm");
+    let searched = [
+        ("--kernel poly", "degree=1,2,3,5"),
+        ("-s knn", "neighbours=1,3,9,25"),
+        ("-s gmm-bayes", "components=1,2,5"),
+    ];
+    let methods = ["grid", "refine", "random", "halving", "race", "surrogate", "model"];
+    for (machine, grid) in searched {
+        for method in methods {
+            let more = "--points 7 --folds 3 --min-rows 40 --json";
+            let run = folder
+                .run(&format!("tune iris.libsvm {machine} --grid {grid} --method {method} {more}"));
+            let found: serde_json::Value = run.exits(0).json();
+            let name = grid.split_once('=').unwrap().0;
+            for trial in found["trials"].as_array().unwrap() {
+                assert!(trial["parameters"][name].is_u64(), "{method}: {trial}");
+                assert!(trial["failure"].is_null(), "{method}: {trial}");
+            }
+        }
+    }
+}
+
+#[test]
+fn default_grids_are_those_of_the_machine() {
+    let folder = Folder::new();
+    folder.copy("iris.libsvm");
+    for (machine, names) in [
+        ("--linear", vec!["c"]),
+        ("-s linear-svc --approximate rff:20", vec!["gamma", "c"]),
+        ("--kernel linear", vec!["c"]),
+        ("-s knn", vec!["neighbours", "weights"]),
+        ("-s nu-svc", vec!["gamma", "nu"]),
+    ] {
+        let run = folder.run(&format!(
+            "tune iris.libsvm {machine} --method random --points 2 --folds 2 --json"
+        ));
+        let found: serde_json::Value = run.exits(0).json();
+        let mut expected = names.clone();
+        let best = found["best"].as_object().unwrap();
+        let mut searched: Vec<&str> = best.keys().map(String::as_str).collect();
+        expected.sort_unstable();
+        searched.sort_unstable();
+        assert_eq!(searched, expected, "{machine}");
+    }
+}
+
+#[test]
+fn a_search_that_runs_out_of_time_reports_and_writes_its_best() {
+    let folder = Folder::new();
+    let data = shipped("digits.libsvm.xz").display().to_string();
+    let run = folder.run(&format!(
+        "tune {data} -s knn --grid neighbours=1:400:300 --max-time 1 --json -o best.wm"
+    ));
+    let run = run.exits(124);
+    let found = run.json();
+    assert!(found["best"].is_object() && found["score"].as_f64().unwrap() > 0.5);
+    assert!(found["scored_splits"].as_u64().unwrap() >= 1);
+    folder.run(&format!("predict {data} --model best.wm -o answers.txt")).exits(0);
 }

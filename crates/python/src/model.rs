@@ -300,7 +300,9 @@ impl Model {
             items.set_item("passes", outcome.blocks)?;
             items.set_item("rows", training.rows)?;
             items.set_item("seconds", training.seconds)?;
-            items.set_item("parameters", training.parameters.clone())?;
+            let parameters = training.parameters.iter();
+            let parameters = parameters.map(|(name, value)| (name.clone(), value.to_string()));
+            items.set_item("parameters", parameters.collect::<Vec<_>>())?;
         }
         Ok(items)
     }

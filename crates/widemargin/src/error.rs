@@ -92,6 +92,17 @@ pub enum Error {
         found: String,
     },
 
+    /// A machine was given a parameter that it does not have.
+    #[error("{machine} has no parameter '{parameter}'; it has {known}")]
+    UnknownParameter {
+        /// The machine.
+        machine: String,
+        /// The parameter.
+        parameter: String,
+        /// The parameters that it has.
+        known: String,
+    },
+
     /// The labels do not suit the machine.
     #[error("labels: expected {expected}, found {found}")]
     Labels {

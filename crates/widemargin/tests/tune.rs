@@ -32,7 +32,7 @@ fn tight() -> SolverOptions {
 
 fn number(point: &Point, name: &str) -> f64 {
     match point.get(name) {
-        Some(Value::Number(number)) => *number,
+        Some(Value::Real(number)) => *number,
         _ => panic!("no number {name}"),
     }
 }
@@ -288,7 +288,7 @@ fn every_strategy_finds_a_good_point() {
         Strategy::Random { points: 12 },
         Strategy::Halving { factor: 3, smallest: 20 },
         Strategy::Race,
-        Strategy::ModelBased { points: 12 },
+        Strategy::Surrogate { points: 12 },
     ] {
         let found = search(
             &family,
@@ -391,8 +391,7 @@ fn machines_that_refuse_are_passed_over() {
         let nu = number(point, "nu");
         Ok(Box::new(NuSvc { nu, options: tight(), ..NuSvc::default() }))
     };
-    let space =
-        Space { axes: vec![Axis::list("nu", vec![Value::Number(0.2), Value::Number(1.5)])] };
+    let space = Space { axes: vec![Axis::list("nu", vec![Value::Real(0.2), Value::Real(1.5)])] };
     let plan = plan(&data, Strategy::Grid, Metric::Accuracy);
     let found = search(&family, &space, &data, &plan, None, &Context::new()).unwrap();
     assert_eq!(found.best, Some(0));

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from widemargin import _core
-from widemargin._base import checks_parameters, count_threads
+from widemargin._base import checks_parameters, count_threads, with_bytes, with_model
 from widemargin._svc import class_name
 from widemargin._tables import to_core
 
@@ -105,6 +105,27 @@ class ClassicMachine(BaseEstimator):
         """
         check_is_fitted(self)
         self._model.save(os.fspath(path))
+
+    def to_onnx(self, *, dtype: Any = np.float64) -> Any:
+        """Raise an error: classical machines have no ONNX export.
+
+        Parameters
+        ----------
+        dtype : {float64, float32}, default=float64
+            Number format, as of the machines that have an export.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} has no ONNX export; support vector and linear machines "
+            "have one. save() keeps the model for Python and the command line."
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Keep the model as bytes, which pickle and skops both know."""
+        return with_bytes(super().__getstate__())
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Make the model again from its bytes."""
+        super().__setstate__(with_model(state))
 
     @classmethod
     def _of(cls, model: _core.Model) -> Self:

@@ -7,9 +7,24 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from widemargin._onnx.answers import classifier, novelty
+from widemargin._onnx.answers import classifier, linear_classifier, novelty
 from widemargin._onnx.graph import Graph
 from widemargin._onnx.kernels import block, own
+
+
+def export_linear(estimator: Any, dtype: np.dtype[Any]) -> Any:
+    """Return the ONNX model of a fitted linear estimator."""
+    graph = Graph(dtype)
+    rows = graph.input("X", estimator.n_features_in_)
+    weights = estimator.coef_
+    weights = np.atleast_2d(weights.toarray() if sp.issparse(weights) else weights)
+    values = graph.node("MatMul", rows, graph.constant(weights.T))
+    values = values + graph.constant(np.atleast_1d(estimator.intercept_))
+    if hasattr(estimator, "classes_"):
+        linear_classifier(graph, estimator, values)
+    else:
+        graph.output("predict", graph.flat(values))
+    return graph.finish(f"widemargin {type(estimator).__name__}")
 
 
 def export(estimator: Any, dtype: np.dtype[Any]) -> Any:

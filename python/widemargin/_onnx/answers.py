@@ -23,7 +23,10 @@ def classifier(graph: Graph, estimator: Any, values: Value) -> None:
     """Add the outputs of a classifier."""
     model, count = estimator._model, len(estimator.classes_)
     scores = _scores(graph, model, values, count)
-    if count == 2:
+    if count == 2 and len(model.intercepts) == 2:
+        # All-in-one machines have a function per class, also of two.
+        decision, width = graph.flat(graph.column(values, 1) - graph.column(values, 0)), None
+    elif count == 2:
         decision, width = graph.flat(0.0 - values), None
     elif estimator.decision_function_shape == "ovr":
         decision, width = scores, count
@@ -39,6 +42,27 @@ def classifier(graph: Graph, estimator: Any, values: Value) -> None:
     graph.output("decision_function", decision, width)
     if model.calibration is not None:
         graph.output("predict_proba", probabilities(graph, model, values, count), count)
+
+
+def linear_classifier(graph: Graph, estimator: Any, values: Value) -> None:
+    """Add the outputs of a linear classifier; the formulas are scikit-learn's."""
+    count = len(estimator.classes_)
+    if count == 2:
+        places = graph.node("Cast", graph.flat(values) > 0.0, to=7)
+        decision, width = graph.flat(values), None
+    else:
+        places, decision, width = graph.largest(values), values, count
+    labels = graph.labels(estimator.classes_)
+    kind = graph.kind_of_labels(estimator.classes_)
+    graph.output("predict", graph.node("Gather", labels, places, axis=0), kind=kind)
+    graph.output("decision_function", decision, width)
+    if hasattr(estimator, "predict_proba"):
+        shares = graph.node("Sigmoid", values)
+        if count == 2:
+            shares = graph.node("Concat", 1.0 - shares, shares, axis=1)
+        else:
+            shares = shares / graph.sum(shares, 1)
+        graph.output("predict_proba", shares, count)
 
 
 def _pairs(count: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:

@@ -8,7 +8,7 @@ use widemargin::data::read::{
     Column, Format, IndexBase, LabelColumn, Loaded, Missing, ReadOptions, read,
 };
 
-use super::linear::bytes;
+use super::value::bytes;
 use crate::failure::CommandResult;
 
 /// Kinds of data file.

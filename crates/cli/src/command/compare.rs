@@ -24,7 +24,7 @@ use crate::usage::{Spent, Stopwatch};
 #[command(after_help = "\
 Examples:
   widemargin compare heart.csv
-  widemargin compare heart.csv --repeats 5 --folds 10 --max-time 300 -o heart.svg
+  widemargin compare heart.csv --repeats 5 --folds 10 --max-time 300 --plot heart.svg
   widemargin compare heart.csv --machines svm-rbf,knn        # also McNemar's test
 
 Every machine is tuned inside each training part (features standardised, a few settings, at most 800
@@ -51,9 +51,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NUM", default_value_t = 0.95)]
     confidence: f64,
 
-    /// Where to draw the picture
-    #[arg(short, long, value_name = "FILE.svg")]
-    output: Option<PathBuf>,
+    /// Draw the intervals (SVG)
+    #[arg(short = 'o', long, alias = "output", value_name = "FILE.svg")]
+    plot: Option<PathBuf>,
 
     /// Print the result as JSON
     #[arg(long)]
@@ -70,9 +70,9 @@ const BUDGET: Duration = Duration::from_secs(50);
 
 /// Compares, prints and draws.
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult {
-    check_picture(arguments.output.as_deref())?;
+    check_picture(arguments.plot.as_deref())?;
     check_outputs(
-        &[("-o", arguments.output.as_deref())],
+        &[("--plot", arguments.plot.as_deref())],
         &[Some(&arguments.data), arguments.input.labels.as_deref()],
     )?;
     let mut session = arguments.resources.session(interrupt)?;
@@ -87,7 +87,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     let watch = Stopwatch::start();
     let result = session.run("comparing", |context| compare(&data, &options, context))?;
     let spent = watch.stop();
-    if let Some(path) = &arguments.output {
+    if let Some(path) = &arguments.plot {
         let title = format!("{}: {} folds", arguments.data.display(), result.folds);
         let lines: Vec<Interval> = result.machines.iter().map(interval).collect();
         session.save(|| picture::intervals(path, &title, &lines))?;

@@ -32,7 +32,7 @@ use crate::usage::{Spent, Stopwatch};
 Examples:
   widemargin compress heart.wm --ratio 0.1 -o small.wm
   widemargin compress heart.wm --max-loss 0.2% --data held-out.csv -o small.wm
-  widemargin compress usps.wm --mmd 1.0 --refine 0 -o small.wm    # merging alone
+  widemargin compress usps.wm --max-difference 1.0 --refine 0 -o small.wm    # merging alone
   widemargin compress other.wm --ratio 0.5 --method prune -o small.wm
   widemargin compress linear.wm --lossless -o small.wm
 
@@ -62,8 +62,8 @@ pub(crate) struct Arguments {
 
     /// Merge while no decision value of a support vector moves by more than this; the refinement
     /// may then move it a little further
-    #[arg(long, value_name = "DIFFERENCE", group = "target")]
-    mmd: Option<f64>,
+    #[arg(long, alias = "mmd", value_name = "DIFFERENCE", group = "target")]
+    max_difference: Option<f64>,
 
     /// As few vectors as answer exactly the same
     #[arg(long, group = "target")]
@@ -168,7 +168,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
 
 /// What the arguments ask for.
 fn compression(arguments: &Arguments) -> ModelCompression {
-    let target = match (arguments.vectors, arguments.ratio, arguments.mmd) {
+    let target = match (arguments.vectors, arguments.ratio, arguments.max_difference) {
         _ if arguments.lossless => CompressionTarget::Lossless,
         (Some(count), _, _) => CompressionTarget::Vectors(count),
         (_, Some(ratio), _) => CompressionTarget::Ratio(ratio),

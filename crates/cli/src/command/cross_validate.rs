@@ -5,19 +5,17 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
-use widemargin::data::read::read_weights;
 use widemargin::data::write::write_atomically;
-use widemargin::kernel::Kernel;
 use widemargin::operation::cross_validate::{CrossValidation, FoldResult, Quality, cross_validate};
 use widemargin::operation::folds::Folds;
 use widemargin::solver::Status;
 
-use crate::arguments::{InputArguments, MachineArguments, ResourceArguments, ScaleArguments};
+use super::prepare::training_rows;
+use crate::arguments::{InputArguments, MachineArguments, ResourceArguments};
 use crate::data_file::check_outputs;
 use crate::evaluation::{quality_json, quality_text};
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
-use crate::model_file;
 use crate::table::{duration, grid};
 use crate::terminal;
 use crate::usage::{Spent, Stopwatch};
@@ -63,8 +61,6 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     machine: MachineArguments,
     #[command(flatten)]
-    scale: ScaleArguments,
-    #[command(flatten)]
     input: InputArguments,
     #[command(flatten)]
     resources: ResourceArguments,
@@ -72,9 +68,13 @@ pub(crate) struct Arguments {
 
 /// Cross-validates.
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult {
-    if arguments.machine.probability.is_some() {
+    if arguments.machine.choice.probability.is_some() {
         return Err(Failure::usage("--probability goes with train, not with cross-validate"));
     }
+    if arguments.machine.choice.memory.is_some() {
+        return Err(Failure::usage("--memory goes with train, not with cross-validate"));
+    }
+    let specification = arguments.machine.checked_specification()?;
     check_outputs(
         &[("-o", arguments.output.as_deref())],
         &[
@@ -84,21 +84,15 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         ],
     )?;
     let session = arguments.resources.session(interrupt)?;
-    let data = session.read("reading", || {
-        let loaded = arguments.input.read(&arguments.data)?;
-        let kernel = arguments.machine.kernel(loaded.dataset.features())?;
-        let data = model_file::kernel_values(kernel == Kernel::Precomputed, loaded)?;
-        match &arguments.sample_weights {
-            Some(path) => Ok(data.with_weights(read_weights(path)?)?),
-            None => Ok(data),
-        }
+    let weights = arguments.sample_weights.as_deref();
+    let (data, _) = session.read("reading", || {
+        training_rows(&arguments.input, &arguments.data, weights, &specification)
     })?;
-    let machine =
-        arguments.machine.build(&data, arguments.scale.scale, arguments.resources.seed)?;
+    let machine = specification.build(&data, arguments.resources.seed)?;
     let folds = match (arguments.leave_one_out, arguments.grouped) {
         (true, _) => Folds::LeaveOneOut,
         (_, true) => Folds::Grouped(arguments.folds),
-        _ => Folds::usual(arguments.machine.kind(), arguments.folds),
+        _ => Folds::usual(specification.kind(), arguments.folds),
     };
     let watch = Stopwatch::start();
     let result = session.run("cross-validating", |context| {

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use widemargin::machine::Model;
-use widemargin::operation::out_of_core::{OutOfCore, train as train_out_of_core};
+use widemargin::machine::{MachineKind, Model, Specification};
+use widemargin::operation::out_of_core::{OutOfCore, OutOfCoreMachine, train as train_out_of_core};
 
 use super::train::{Arguments, Shape};
 use crate::failure::{CommandResult, Failure};
@@ -14,20 +14,30 @@ use crate::usage::{Spent, Stopwatch};
 /// Converts the data to chunks on disk, once, and trains from them.
 pub(super) fn train(
     arguments: &Arguments,
+    specification: &Specification,
     memory: usize,
     session: &Session<'_>,
 ) -> CommandResult<(Model, Shape, Spent)> {
     let told = [
-        (arguments.scale.scale.0.is_some(), "--scale"),
+        (specification.scaling()?.is_some(), "--scale"),
         (arguments.sample_weights.is_some(), "--sample-weights"),
-        (arguments.machine.probability.is_some(), "--probability"),
+        (arguments.machine.choice.probability.is_some(), "--probability"),
     ];
     if let Some((_, option)) = told.iter().find(|(given, _)| *given) {
         return Err(Failure::usage(format!("{option} needs the rows in memory, not --memory")));
     }
-    let linear = &arguments.machine.linear;
-    let machine = linear.out_of_core(&arguments.machine)?;
-    let folder = match &linear.work {
+    let machine = match specification.kind() {
+        MachineKind::LinearSvc | MachineKind::Logistic => {
+            OutOfCoreMachine::Classifier(specification.linear_svc()?)
+        }
+        MachineKind::LinearSvr => OutOfCoreMachine::Regressor(specification.linear_svr()?),
+        other => {
+            return Err(Failure::usage(format!(
+                "--memory is for linear-svc and linear-svr, not for {other}: add --linear"
+            )));
+        }
+    };
+    let folder = match &arguments.machine.choice.work {
         Some(folder) => folder.clone(),
         None => default_folder(arguments)?,
     };
@@ -38,7 +48,9 @@ pub(super) fn train(
         read: arguments.input.options(),
     };
     let watch = Stopwatch::start();
-    let model = session.run("training", |context| train_out_of_core(&machine, &job, context))?;
+    let mut model =
+        session.run("training", |context| train_out_of_core(&machine, &job, context))?;
+    specification.record(&mut model);
     let rows = model.training.as_ref().map_or(0, |training| training.rows);
     let shape = Shape { rows, columns: model.features(), is_sparse: true };
     Ok((model, shape, watch.stop()))

@@ -9,6 +9,7 @@ mod from_disk;
 mod inspect;
 mod plot;
 mod predict;
+mod prepare;
 mod scale;
 mod stream;
 mod threshold;
@@ -25,7 +26,7 @@ Examples:
   widemargin train heart.csv --c 10 --scale standard -o heart.wm
   widemargin predict new.csv --model heart.wm -o predictions.txt
   widemargin cross-validate heart.csv --kernel poly --degree 2 --folds 10
-  widemargin tune heart.csv --scale standard --picture heat.svg -o heart.wm
+  widemargin tune heart.csv --scale standard --plot heat.svg -o heart.wm
   widemargin compare heart.csv -o heart.svg
   widemargin inspect heart.wm
   widemargin compress heart.wm --max-loss 0.2% --data held-out.csv -o small.wm

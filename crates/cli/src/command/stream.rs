@@ -5,7 +5,11 @@ use std::io::{BufRead, stdin};
 use widemargin::data::Layout;
 use widemargin::data::read::source::is_standard_stream;
 use widemargin::data::read::{IndexBase, read_bytes};
-use widemargin::machine::{AllInOne, Epochs, MachineKind, Model, OnlineLearner, Preparation};
+use widemargin::kernel::Kernel;
+use widemargin::machine::specification::Value;
+use widemargin::machine::{
+    MachineKind, Model, OnlineLearner, OnlineSvc, Preparation, Specification,
+};
 
 use super::train::{Arguments, Shape};
 use crate::arguments::FormatName;
@@ -17,28 +21,29 @@ use crate::usage::{Spent, Stopwatch};
 /// Bytes of text learnt at once.
 const BATCH: usize = 1 << 18;
 
-/// The machine to train on a stream, if that is what the arguments ask for: one pass of an all-in-one
-/// machine over LIBSVM text on standard input.
-pub(super) fn machine(arguments: &Arguments) -> Option<AllInOne> {
-    let (machine, input) = (&arguments.machine, &arguments.input);
-    let streams = machine.online
-        && machine.epochs == Epochs::Times(1)
+/// Whether the arguments ask for training on a stream: one pass of an all-in-one machine over LIBSVM
+/// text on standard input.
+pub(super) fn is_streamed(arguments: &Arguments, specification: &Specification) -> bool {
+    let input = &arguments.input;
+    specification.is_online()
+        && matches!(specification.kind(), MachineKind::AllInOne(_))
+        && is_one_pass(specification)
         && is_standard_stream(&arguments.data)
         && input.format.is_some_and(|format| matches!(format, FormatName::Libsvm))
-        && arguments.scale.scale.0.is_none()
         && arguments.sample_weights.is_none()
-        && machine.probability.is_none();
-    match machine.machine {
-        MachineKind::AllInOne(machine) if streams => Some(machine),
-        _ => None,
-    }
+        && arguments.machine.choice.probability.is_none()
+}
+
+fn is_one_pass(specification: &Specification) -> bool {
+    specification.value("epochs") == Some(Value::Integer(1))
+        && matches!(specification.scaling(), Ok(None))
 }
 
 /// Learns from standard input; the kernel's width, if it depends on the data, is that of the first
 /// batch.
 pub(super) fn train(
     arguments: &Arguments,
-    machine: AllInOne,
+    specification: &Specification,
     session: &Session<'_>,
 ) -> CommandResult<(Model, Shape, Spent)> {
     let watch = Stopwatch::start();
@@ -64,17 +69,10 @@ pub(super) fn train(
         let loaded = read_bytes(&text, &options)?;
         base = loaded.index_base.unwrap_or(base);
         rows += loaded.dataset.rows();
-        let kernel = match &learner {
-            None => Some(arguments.machine.kernel(loaded.dataset.features())?),
-            Some(_) => None,
-        };
         learner = Some(session.run("learning", |context| {
-            let mut learner = match (learner.take(), kernel) {
-                (Some(learner), _) => learner,
-                (None, kernel) => {
-                    let kernel = kernel.unwrap_or(widemargin::kernel::Kernel::Linear);
-                    arguments.machine.online_svc(machine, kernel).learner(context)?
-                }
+            let mut learner = match learner.take() {
+                Some(learner) => learner,
+                None => specification.online_svc(loaded.dataset.features())?.learner(context)?,
             };
             learner.partial_fit(&loaded.dataset)?;
             Ok(learner)
@@ -83,6 +81,7 @@ pub(super) fn train(
     let learner = learner.ok_or(widemargin::Error::Empty { what: "row" })?;
     let mut model = learner.model()?;
     model.preparation = Preparation { index_base: Some(base), ..Preparation::default() };
+    specification.record(&mut model);
     let shape = Shape { rows, columns: model.features(), is_sparse: true };
     Ok((model, shape, watch.stop()))
 }
@@ -90,26 +89,36 @@ pub(super) fn train(
 /// Goes on from the model of --resume with the rows of the data file, each once.
 pub(super) fn resume(
     arguments: &Arguments,
+    specification: &Specification,
+    mut start: Model,
     session: &Session<'_>,
 ) -> CommandResult<(Model, Shape, Spent)> {
-    let path = arguments.resume.as_deref().unwrap_or(&arguments.data);
-    let mut start = Model::load(path)?;
-    let (MachineKind::AllInOne(machine), Some(kernel)) = (start.kind, start.kernel().cloned())
-    else {
-        return Err(Failure::usage("--resume is for models of ww, cs, llw, ..."));
-    };
-    if arguments.machine.epochs != Epochs::Times(1) || arguments.scale.scale.0.is_some() {
+    let kernel = start.kernel().cloned().unwrap_or(Kernel::Linear);
+    if !is_one_pass(specification) {
         return Err(Failure::usage("--resume goes through the rows once and takes no --scale"));
+    }
+    let ignored = [
+        (arguments.sample_weights.is_some(), "--sample-weights"),
+        (arguments.machine.choice.probability.is_some(), "--probability"),
+        (specification.is_given("kernel"), "--kernel"),
+        (specification.is_given("gamma"), "--gamma"),
+        (specification.is_given("degree"), "--degree"),
+        (specification.is_given("coef0"), "--coef0"),
+    ];
+    if let Some((_, option)) = ignored.iter().find(|(given, _)| *given) {
+        return Err(Failure::usage(format!("--resume takes no {option}")));
     }
     let data = session
         .read("reading", || model_file::read_for(&mut start, &arguments.input, &arguments.data))?;
     let watch = Stopwatch::start();
     let mut model = session.run("learning", |context| {
-        let online = arguments.machine.online_svc(machine, kernel.clone());
+        let online = specification.online_svc(data.features())?;
+        let online = OnlineSvc { kernel: kernel.clone(), ..online };
         let mut learner = online.resume(&start, context)?;
         learner.partial_fit(&data)?;
         learner.model()
     })?;
     model.preparation = start.preparation;
+    specification.record(&mut model);
     Ok((model, Shape::of(&data), watch.stop()))
 }

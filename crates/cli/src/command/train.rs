@@ -7,15 +7,15 @@ use clap::Args;
 use serde_json::{Value, json};
 use widemargin::Error;
 use widemargin::data::Dataset;
-use widemargin::data::read::read_weights;
 use widemargin::data::read::source::is_standard_stream;
-use widemargin::kernel::Kernel;
-use widemargin::machine::{CalibrationMethod, Epochs, MachineKind, Model, Preparation};
+use widemargin::machine::specification::Value as Setting;
+use widemargin::machine::{CalibrationMethod, MachineKind, Model, Specification};
 use widemargin::operation::calibrate::calibrate;
 use widemargin::solver::Status;
 
+use super::prepare::{complete, training_rows};
 use super::{from_disk, inspect, stream};
-use crate::arguments::{InputArguments, MachineArguments, ResourceArguments, ScaleArguments};
+use crate::arguments::{InputArguments, MachineArguments, ResourceArguments};
 use crate::data_file::check_outputs;
 use crate::evaluation::Evaluation;
 use crate::failure::{CommandResult, Failure, Outcome};
@@ -46,8 +46,8 @@ pub(crate) struct Arguments {
     pub(super) data: PathBuf,
 
     /// Where to write the model; '-': standard output [default: DATA's name with .wm, here]
-    #[arg(short = 'o', long, visible_alias = "output", value_name = "FILE")]
-    model: Option<PathBuf>,
+    #[arg(short = 'o', long, alias = "model", value_name = "FILE")]
+    output: Option<PathBuf>,
 
     /// Format of the model file
     #[arg(long, value_enum, default_value = "native")]
@@ -76,8 +76,6 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(super) machine: MachineArguments,
     #[command(flatten)]
-    pub(super) scale: ScaleArguments,
-    #[command(flatten)]
     pub(super) input: InputArguments,
     #[command(flatten)]
     pub(super) resources: ResourceArguments,
@@ -86,10 +84,10 @@ pub(crate) struct Arguments {
 /// Trains, saves and tells.
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult {
     let session = arguments.resources.session(interrupt)?;
-    let target = model_file::target(arguments.model.as_deref(), &arguments.data)?;
+    let target = model_file::target(arguments.output.as_deref(), &arguments.data)?;
     model_file::check_writable(&target)?;
     // Only --memory reads folders. A model that is resumed may be replaced by what it becomes.
-    let reads_data = arguments.machine.linear.memory.is_some() || !arguments.data.is_dir();
+    let reads_data = arguments.machine.choice.memory.is_some() || !arguments.data.is_dir();
     check_outputs(
         &[("-o", Some(&target))],
         &[
@@ -100,17 +98,23 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
             arguments.test_labels.as_deref(),
         ],
     )?;
-    check(arguments)?;
-    let method: Option<CalibrationMethod> = arguments.machine.probability.map(Into::into);
-    let (model, shape, spent) = match (stream::machine(arguments), arguments.machine.linear.memory)
-    {
-        (_, Some(memory)) => from_disk::train(arguments, memory, &session)?,
-        _ if arguments.resume.is_some() => stream::resume(arguments, &session)?,
-        (Some(machine), None) => stream::train(arguments, machine, &session)?,
-        (None, None) => train(arguments, method, &session)?,
+    let start = arguments.resume.as_ref().map(Model::load).transpose()?;
+    let specification = match &start {
+        Some(start) => arguments.machine.resumed_specification(start.kind)?,
+        None => arguments.machine.checked_specification()?,
+    };
+    check(arguments, &specification)?;
+    let method: Option<CalibrationMethod> = arguments.machine.choice.probability.map(Into::into);
+    let (model, shape, spent) = match (arguments.machine.choice.memory, start) {
+        (Some(memory), _) => from_disk::train(arguments, &specification, memory, &session)?,
+        (None, Some(start)) => stream::resume(arguments, &specification, start, &session)?,
+        (None, None) if stream::is_streamed(arguments, &specification) => {
+            stream::train(arguments, &specification, &session)?
+        }
+        (None, None) => train(arguments, &specification, method, &session)?,
     };
     session.save(|| model_file::save(&model, &target, arguments.model_format))?;
-    let limited = matches!(arguments.machine.epochs, Epochs::Times(_)) && arguments.machine.online;
+    let limited = matches!(specification.value("epochs"), Some(Setting::Integer(_)));
     let ended = model.training.as_ref().map(|training| training.outcome.status);
     let as_asked = limited && ended == Some(Status::IterationLimit);
     let outcome = match if as_asked { Outcome::Done } else { tell_status(&model, &target) } {
@@ -141,12 +145,15 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
 /// Reads all rows, then trains.
 fn train(
     arguments: &Arguments,
+    specification: &Specification,
     method: Option<CalibrationMethod>,
     session: &Session<'_>,
 ) -> CommandResult<(Model, Shape, Spent)> {
-    let (data, preparation) = session.read("reading", || prepare(arguments))?;
-    let machine =
-        arguments.machine.build(&data, arguments.scale.scale, arguments.resources.seed)?;
+    let weights = arguments.sample_weights.as_deref();
+    let (data, preparation) = session.read("reading", || {
+        training_rows(&arguments.input, &arguments.data, weights, specification)
+    })?;
+    let machine = specification.build(&data, arguments.resources.seed)?;
     let watch = Stopwatch::start();
     let mut model = session.run("training", |context| {
         let model = machine.fit(&data, context)?;
@@ -156,8 +163,7 @@ fn train(
         }
     })?;
     let spent = watch.stop();
-    let own = std::mem::take(&mut model.preparation);
-    model.preparation = Preparation { scaler: own.scaler, map: own.map, ..preparation };
+    complete(&mut model, preparation, specification);
     Ok((model, Shape::of(&data), spent))
 }
 
@@ -176,14 +182,14 @@ impl Shape {
 }
 
 /// Fails now rather than after the training.
-fn check(arguments: &Arguments) -> CommandResult<()> {
-    if arguments.scale.scale.0.is_some() && arguments.model_format != ModelFormatName::Native {
+fn check(arguments: &Arguments, specification: &Specification) -> CommandResult<()> {
+    if specification.scaling()?.is_some() && arguments.model_format != ModelFormatName::Native {
         return Err(Failure::usage(
             "LIBSVM's and LIBLINEAR's model files have no place for --scale; scale the data with 'scale' first",
         ));
     }
-    let machine = &arguments.machine;
-    if machine.probability.is_some() && machine.machine == MachineKind::Svdd {
+    let probability = arguments.machine.choice.probability.is_some();
+    if probability && specification.kind() == MachineKind::Svdd {
         return Err(Failure::usage("svdd has no probabilities; use --machine one-class"));
     }
     for path in arguments.test.iter().chain(&arguments.test_labels) {
@@ -192,18 +198,6 @@ fn check(arguments: &Arguments) -> CommandResult<()> {
         }
     }
     Ok(())
-}
-
-/// Reads and weighs the training rows.
-fn prepare(arguments: &Arguments) -> CommandResult<(Dataset, Preparation)> {
-    let loaded = arguments.input.read(&arguments.data)?;
-    let preparation = Preparation::of_file(&loaded);
-    let kernel = arguments.machine.kernel(loaded.dataset.features())?;
-    let mut data = model_file::kernel_values(kernel == Kernel::Precomputed, loaded)?;
-    if let Some(path) = &arguments.sample_weights {
-        data = data.with_weights(read_weights(path)?)?;
-    }
-    Ok((data, preparation))
 }
 
 /// Standard output unless the model went there.

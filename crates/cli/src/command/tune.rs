@@ -6,20 +6,18 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use serde_json::{Value as Json, json};
 use widemargin::data::Dataset;
-use widemargin::data::read::read_weights;
 use widemargin::data::write::write_atomically;
-use widemargin::kernel::Kernel;
-use widemargin::machine::{Machine, MachineKind, Preparation, Scaled};
+use widemargin::machine::specification::Value;
+use widemargin::machine::{MachineKind, Specification};
 use widemargin::operation::folds::Folds;
 use widemargin::operation::tune::{
-    Axis, Criterion, Found, Judge, Metric, Plan, Point, Reuse, Space, Strategy, Trial, Value,
-    repeated, search,
+    Axis, Criterion, Found, Judge, Metric, Plan, Point, Reuse, Space, SpecifiedFamily, Strategy,
+    Trial, repeated, search,
 };
 
+use super::prepare::{complete, training_rows};
 use crate::arguments::value::{value, whole};
-use crate::arguments::{
-    ClassicArguments, InputArguments, MachineArguments, ResourceArguments, ScaleArguments, Scaling,
-};
+use crate::arguments::{InputArguments, MachineArguments, ResourceArguments};
 use crate::data_file::{check_outputs, check_picture};
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -28,12 +26,6 @@ use crate::picture::{Heat, heat};
 use crate::table::{Summary, duration, grid};
 use crate::terminal;
 use crate::usage::{Spent, Stopwatch};
-
-/// Values of C that are tried unless told otherwise.
-const USUAL_C: (f64, f64, usize) = (0.031_25, 32_768.0, 11);
-
-/// Values of gamma that are tried unless told otherwise.
-const USUAL_GAMMA: (f64, f64, usize) = (0.000_030_517_578_125, 8.0, 10);
 
 /// Rows of the table that is printed.
 const SHOWN: usize = 12;
@@ -51,8 +43,9 @@ enum StrategyName {
     Halving,
     /// The grid, taking out points that are clearly behind
     Race,
-    /// --points points, chosen by a model of the scores so far
-    Model,
+    /// --points points, chosen by a surrogate of the scores so far (a Gaussian process)
+    #[value(alias = "model")]
+    Surrogate,
 }
 
 /// Find good parameters by cross-validation
@@ -60,31 +53,30 @@ enum StrategyName {
 #[command(after_help = "\
 Examples:
   widemargin tune heart.csv --scale standard -o heart.wm
-  widemargin tune heart.csv --grid c=0.1:1000:9 --grid gamma=0.001:10:9 --picture heat.svg
+  widemargin tune heart.csv --grid c=0.1:1000:9 --grid gamma=0.001:10:9 --plot heat.svg
   widemargin tune heart.csv --grid kernel=rbf,poly --grid c=1:100:5 --method refine
   widemargin tune prices.csv -s epsilon-svr --grid c=1:1000:7 --grid epsilon=0.01,0.1 --score mae
   widemargin tune heart.csv -s knn --grid neighbours=1,5,9,15 --scale standard
-  widemargin tune big.csv --method model --points 40 --max-time 600 --journal big.jsonl
+  widemargin tune big.csv --method surrogate --points 40 --max-time 600 --journal big.jsonl
 
-A grid is LOW:HIGH:COUNT, numbers at equal ratios, or a list. Without --grid, C and (for kernels
-that have it) gamma are searched over the ranges of LIBSVM's grid.py. Kernel values and solutions
+A grid is LOW:HIGH:COUNT, numbers at equal ratios (2^-5:2^15:11), or a list. Without --grid, C and
+(for kernels that have it) gamma are searched over the ranges of LIBSVM's grid.py. Kernel values and solutions
 are shared between points and folds; the scores are those of training every machine by itself.
 With --journal, the same command goes on where an interrupted one was.")]
 pub(crate) struct Arguments {
     /// Data file; '-': standard input
     data: PathBuf,
 
-    /// Values of a parameter: c, nu, epsilon, gamma, degree, coef0, kernel or class-weight; of
-    /// classical machines neighbours, weights, components, covariance, width, shrinkage, mu or
-    /// landmarks
-    #[arg(long, value_name = "NAME=VALUES", value_parser = axis)]
-    grid: Vec<Axis>,
+    /// Values of a parameter of the machine, by the name of its option: c, nu, gamma, kernel,
+    /// class-weight, neighbours, components, ...
+    #[arg(long, value_name = "NAME=VALUES")]
+    grid: Vec<String>,
 
     /// How points are chosen
     #[arg(long, value_enum, default_value = "grid")]
     method: StrategyName,
 
-    /// Points that --method random and model try
+    /// Points that --method random and surrogate try
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = whole::<usize>)]
     points: usize,
 
@@ -132,8 +124,8 @@ pub(crate) struct Arguments {
     sample_weights: Option<PathBuf>,
 
     /// Train the best machine on all rows and write its model
-    #[arg(short = 'o', long, value_name = "FILE")]
-    model: Option<PathBuf>,
+    #[arg(short = 'o', long, alias = "model", value_name = "FILE")]
+    output: Option<PathBuf>,
 
     /// Write everything that was tried as CSV
     #[arg(long, value_name = "FILE")]
@@ -144,8 +136,8 @@ pub(crate) struct Arguments {
     journal: Option<PathBuf>,
 
     /// Draw the scores over the first two parameters with several numbers (SVG)
-    #[arg(long, value_name = "FILE.svg")]
-    picture: Option<PathBuf>,
+    #[arg(long, alias = "picture", value_name = "FILE.svg")]
+    plot: Option<PathBuf>,
 
     /// Train every machine by itself, sharing nothing: the same scores, slower
     #[arg(long)]
@@ -158,8 +150,6 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     machine: MachineArguments,
     #[command(flatten)]
-    scale: ScaleArguments,
-    #[command(flatten)]
     input: InputArguments,
     #[command(flatten)]
     resources: ResourceArguments,
@@ -167,19 +157,23 @@ pub(crate) struct Arguments {
 
 /// Searches, tells, and trains the best machine.
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult {
-    if arguments.machine.probability.is_some() || arguments.machine.online {
-        return Err(Failure::usage("--probability and --online go with train, not with tune"));
+    let choice = &arguments.machine.choice;
+    if choice.probability.is_some() || choice.online || choice.memory.is_some() {
+        let message = "--probability, --online and --memory go with train, not with tune";
+        return Err(Failure::usage(message));
     }
+    let specification = arguments.machine.specification()?;
+    let space = space(&specification, &arguments.grid)?;
     let session = arguments.resources.session(interrupt)?;
-    if let Some(target) = &arguments.model {
+    if let Some(target) = &arguments.output {
         model_file::check_writable(target)?;
     }
-    check_picture(arguments.picture.as_deref())?;
+    check_picture(arguments.plot.as_deref())?;
     check_outputs(
         &[
-            ("-o", arguments.model.as_deref()),
+            ("-o", arguments.output.as_deref()),
             ("--table", arguments.table.as_deref()),
-            ("--picture", arguments.picture.as_deref()),
+            ("--plot", arguments.plot.as_deref()),
             ("--journal", arguments.journal.as_deref()),
         ],
         &[
@@ -188,34 +182,12 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
             arguments.sample_weights.as_deref(),
         ],
     )?;
+    let weights = arguments.sample_weights.as_deref();
     let (data, preparation) = session.read("reading", || {
-        let loaded = arguments.input.read(&arguments.data)?;
-        let preparation = Preparation::of_file(&loaded);
-        let kernel = arguments.machine.kernel(loaded.dataset.features())?;
-        let data = model_file::kernel_values(kernel == Kernel::Precomputed, loaded)?;
-        Ok(match &arguments.sample_weights {
-            Some(path) => (data.with_weights(read_weights(path)?)?, preparation),
-            None => (data, preparation),
-        })
+        training_rows(&arguments.input, &arguments.data, weights, &specification)
     })?;
-    let space = space(arguments)?;
-    let plan = plan(arguments, &data)?;
-    // What gamma = scale means is decided on scaled rows.
-    let reference = match plan.scaling {
-        Some(rule) => {
-            let scaled = rule.fit(data.features())?.transform(data.features().clone())?;
-            data.clone().with_features(scaled)?
-        }
-        None => data.clone(),
-    };
-    let build = |point: &Point| machine_at(arguments, &reference, point);
-    // A parameter that does not exist is told before anything is computed.
-    for point in space.grid().iter().take(1) {
-        build(point)?;
-    }
-    let family = |point: &Point| -> widemargin::Result<Box<dyn Machine>> {
-        build(point).map_err(|failure| widemargin::Error::Model { message: failure.to_string() })
-    };
+    let family = SpecifiedFamily::new(specification, &data, arguments.resources.seed)?;
+    let plan = plan(arguments, &family, &data)?;
     let watch = Stopwatch::start();
     let found = session.run("tuning", |context| {
         search(&family, &space, &data, &plan, arguments.journal.as_deref(), context)
@@ -224,18 +196,16 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     if let Some(path) = &arguments.table {
         session.save(|| write_atomically(path, |out| write_table(out, &found)))?;
     }
-    if let Some(path) = &arguments.picture {
+    if let Some(path) = &arguments.plot {
         draw(path, &space, &found, name_of(&plan))?;
     }
     let best = found.best().ok_or(widemargin::Error::Interrupted)?;
-    if let (Some(target), None) = (&arguments.model, found.stopped) {
-        let machine = build(&best.point)?;
-        let machine: Box<dyn Machine> = match plan.scaling {
-            Some(rule) => Box::new(Scaled { rule, machine }),
-            None => machine,
-        };
-        let mut model = session.run("training", |context| machine.fit(&data, context))?;
-        model.preparation = Preparation { scaler: model.preparation.scaler.take(), ..preparation };
+    if let Some(target) = &arguments.output {
+        let specification = family.specification_at(&best.point)?;
+        let machine = specification.build(&data, arguments.resources.seed)?;
+        // The limit was for the search; its best point is trained to the end.
+        let mut model = session.run_unlimited("training", |context| machine.fit(&data, context))?;
+        complete(&mut model, preparation, &specification);
         session.save(|| model_file::save(&model, target, ModelFormatName::Native))?;
     }
     if arguments.json {
@@ -246,58 +216,27 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     Ok(tell_status(&found))
 }
 
-/// Reads `NAME=LOW:HIGH:COUNT` or `NAME=VALUE,VALUE,...`.
-fn axis(text: &str) -> Result<Axis, String> {
-    let (name, values) =
-        text.split_once('=').ok_or("expected NAME=LOW:HIGH:COUNT or NAME=VALUE,VALUE,...")?;
-    let parts: Vec<&str> = values.split(':').collect();
-    if let [low, high, count] = parts[..] {
-        let range = (low.parse(), high.parse(), count.parse());
-        let (Ok(low), Ok(high), Ok(count)) = range else {
-            return Err(format!("expected numbers LOW:HIGH:COUNT, found '{values}'"));
-        };
-        return Axis::logarithmic(name, low, high, count).map_err(|error| error.to_string());
-    }
-    let one = |text: &str| match text.parse::<f64>() {
-        Ok(number) if number.is_finite() => Value::Number(number),
-        _ => Value::Text(text.to_owned()),
-    };
-    Ok(Axis::list(name, values.split(',').map(one).collect()))
-}
-
 /// The parameters to search: those asked for, or the usual ones of the machine.
-fn space(arguments: &Arguments) -> CommandResult<Space> {
-    if !arguments.grid.is_empty() {
-        return Ok(Space { axes: arguments.grid.clone() });
-    }
-    if let MachineKind::Classic(kind) = arguments.machine.machine {
-        let lists = ClassicArguments::usual_grid(kind);
-        if lists.is_empty() {
-            let message =
-                format!("{kind} has no answers to judge; tune what has classes or numbers");
-            return Err(Failure::usage(message));
-        }
-        let axes = lists.iter().map(|text| axis(text).map_err(Failure::usage));
-        return Ok(Space { axes: axes.collect::<CommandResult<_>>()? });
-    }
-    let usual = |name: &str, (low, high, count): (f64, f64, usize)| {
-        Axis::logarithmic(name, low, high, count).expect("a range")
+fn space(specification: &Specification, grid: &[String]) -> CommandResult<Space> {
+    let texts: Vec<&str> = match grid {
+        [] => specification.default_grid(),
+        given => given.iter().map(String::as_str).collect(),
     };
-    let mut axes = Vec::new();
-    if matches!(arguments.machine.kernel.as_str(), "rbf" | "laplacian" | "chi2" | "sigmoid") {
-        axes.push(usual("gamma", USUAL_GAMMA));
+    if texts.is_empty() {
+        let name = specification.name();
+        let message = format!("{name} has no answers to judge; tune what has classes or numbers");
+        return Err(Failure::usage(message));
     }
-    axes.push(match arguments.machine.machine {
-        MachineKind::NuSvc | MachineKind::OneClass | MachineKind::Svdd => {
-            usual("nu", (0.01, 0.8, 8))
-        }
-        _ => usual("c", USUAL_C),
-    });
-    Ok(Space { axes })
+    let axes = texts.into_iter().map(|text| Axis::parse(specification, text));
+    Ok(Space { axes: axes.collect::<widemargin::Result<_>>()? })
 }
 
-fn plan(arguments: &Arguments, data: &Dataset) -> CommandResult<Plan> {
-    let kind = arguments.machine.machine;
+fn plan(
+    arguments: &Arguments,
+    family: &SpecifiedFamily<'_>,
+    data: &Dataset,
+) -> CommandResult<Plan> {
+    let kind = family.specification().kind();
     let judge = match arguments.estimate {
         Some(which) => Judge::Estimate(which),
         None => {
@@ -311,7 +250,7 @@ fn plan(arguments: &Arguments, data: &Dataset) -> CommandResult<Plan> {
             Judge::Splits { splits: repeated(&folds, arguments.repeats, data, seed)?, metric }
         }
     };
-    let Scaling(scaling) = arguments.scale.scale;
+    let scaling = family.scaling();
     if scaling.is_some() && arguments.estimate.is_some() {
         return Err(Failure::usage("--estimate needs rows that are scaled already: see 'scale'"));
     }
@@ -324,23 +263,10 @@ fn plan(arguments: &Arguments, data: &Dataset) -> CommandResult<Plan> {
             Strategy::Halving { factor: arguments.factor, smallest: arguments.min_rows }
         }
         StrategyName::Race => Strategy::Race,
-        StrategyName::Model => Strategy::ModelBased { points },
+        StrategyName::Surrogate => Strategy::Surrogate { points },
     };
     let reuse = if arguments.cold { Reuse::Nothing } else { Reuse::Everything };
     Ok(Plan { strategy, judge, scaling, reuse })
-}
-
-/// The machine of the command line with the parameters of a point.
-fn machine_at(
-    arguments: &Arguments,
-    data: &Dataset,
-    point: &Point,
-) -> CommandResult<Box<dyn Machine>> {
-    let mut machine = arguments.machine.clone();
-    for (name, value) in &point.0 {
-        machine.set(name, value)?;
-    }
-    machine.build(data, Scaling(None), arguments.resources.seed)
 }
 
 fn name_of(plan: &Plan) -> &'static str {
@@ -361,11 +287,11 @@ fn shown(score: f64, plan: &Plan) -> String {
 }
 
 fn text(arguments: &Arguments, space: &Space, found: &Found, plan: &Plan, spent: Spent) -> String {
-    let mut order: Vec<&Trial> = found.trials.iter().filter(|t| t.mean().is_some()).collect();
-    let rows = found.best().map_or(0, |best| best.rows);
-    order.retain(|trial| trial.rows == rows);
+    let seen = |trial: &Trial| (trial.rows, trial.scored_splits());
+    let best = found.best().map_or((0, 0), seen);
+    let mut order: Vec<&Trial> = found.trials.iter().filter(|trial| seen(trial) == best).collect();
     order.sort_by(|a, b| {
-        let mean = |trial: &Trial| trial.mean().unwrap_or(f64::NEG_INFINITY);
+        let mean = |trial: &Trial| trial.partial_mean().unwrap_or(f64::NEG_INFINITY);
         mean(b).total_cmp(&mean(a))
     });
     let names = space.axes.iter().map(|axis| axis.name.clone());
@@ -373,7 +299,7 @@ fn text(arguments: &Arguments, space: &Space, found: &Found, plan: &Plan, spent:
         vec![names.chain([name_of(plan).into(), "+/-".into(), "time".into()]).collect()];
     for trial in order.iter().take(SHOWN) {
         let values = trial.point.0.iter().map(|(_, value)| short(value));
-        let mean = trial.mean().map_or_else(String::new, |mean| shown(mean, plan));
+        let mean = trial.partial_mean().map_or_else(String::new, |mean| shown(mean, plan));
         let spread = trial.deviation().map_or_else(String::new, |d| match plan.judge {
             Judge::Splits { metric, .. } if metric == Metric::usual(MachineKind::CSvc) => {
                 format!("{:.2}", 100.0 * d)
@@ -390,7 +316,12 @@ fn text(arguments: &Arguments, space: &Space, found: &Found, plan: &Plan, spent:
         summary.line("failed", format!("{failed} points (see --table)"));
     }
     if let Some(best) = found.best() {
-        summary.line("best", &best.point);
+        let words = best.point.0.iter().map(|(name, value)| format!("{name} = {}", short(value)));
+        summary.line("best", words.collect::<Vec<_>>().join(", "));
+        let (scored, splits) = (best.scored_splits(), best.records.len());
+        if scored < splits {
+            summary.line("judged by", format!("{scored} of {splits} splits: no point has more"));
+        }
         summary.line(
             "as good",
             format!("{} points within one standard error", found.near_best().len()),
@@ -403,7 +334,7 @@ fn text(arguments: &Arguments, space: &Space, found: &Found, plan: &Plan, spent:
             );
         }
     }
-    if let (Some(path), None) = (&arguments.model, found.stopped) {
+    if let Some(path) = &arguments.output {
         summary.line("model", path.display());
     }
     summary.line("time", duration(spent.seconds));
@@ -412,28 +343,24 @@ fn text(arguments: &Arguments, space: &Space, found: &Found, plan: &Plan, spent:
     text
 }
 
+/// A value for people: powers of two with many digits as such.
 fn short(value: &Value) -> String {
-    match value {
-        Value::Number(number) => {
-            let rounded = format!("{number:.6}");
-            let plain = rounded.trim_end_matches('0').trim_end_matches('.');
-            if *number != 0.0 && number.abs() < 1e-3 {
-                format!("{number:.3e}")
-            } else {
-                plain.to_owned()
-            }
-        }
-        Value::Text(text) => text.clone(),
+    let Value::Real(number) = value else { return value.to_string() };
+    let plain = format!("{number:.6}");
+    let plain = plain.trim_end_matches('0').trim_end_matches('.');
+    let exponent = number.log2();
+    if *number > 0.0 && exponent.fract() == 0.0 && plain.parse() != Ok(*number) {
+        format!("2^{exponent}")
+    } else if *number != 0.0 && number.abs() < 1e-3 {
+        format!("{number:.3e}")
+    } else {
+        plain.to_owned()
     }
 }
 
 fn document(found: &Found, plan: &Plan, spent: Spent) -> Json {
     let point = |point: &Point| -> Json {
-        let value = |value: &Value| match value {
-            Value::Number(number) => json!(number),
-            Value::Text(text) => json!(text),
-        };
-        Json::Object(point.0.iter().map(|(name, v)| (name.clone(), value(v))).collect())
+        Json::Object(point.0.iter().map(|(name, value)| (name.clone(), json!(value))).collect())
     };
     let trial = |trial: &Trial| {
         json!({
@@ -448,7 +375,8 @@ fn document(found: &Found, plan: &Plan, spent: Spent) -> Json {
     json!({
         "metric": name_of(plan),
         "best": found.best().map(|best| point(&best.point)),
-        "score": found.best().and_then(Trial::mean),
+        "score": found.best().and_then(Trial::partial_mean),
+        "scored_splits": found.best().map(Trial::scored_splits),
         "within_one_standard_error": found.near_best(),
         "trials": found.trials.iter().map(trial).collect::<Vec<_>>(),
         "stopped": found.stopped,
@@ -485,7 +413,7 @@ fn write_table(out: &mut dyn Write, found: &Found) -> std::io::Result<()> {
 fn draw(path: &Path, space: &Space, found: &Found, metric: &str) -> CommandResult<()> {
     let mut names = space.axes.iter().filter(|axis| axis.values.len() > 1).map(|axis| &axis.name);
     let (Some(y), x) = (names.next(), names.next()) else {
-        return Err(Failure::usage("--picture needs a parameter with several values"));
+        return Err(Failure::usage("--plot needs a parameter with several values"));
     };
     let x = x.unwrap_or(y);
     let distinct = |name: &str| {
@@ -496,8 +424,8 @@ fn draw(path: &Path, space: &Space, found: &Found, metric: &str) -> CommandResul
                 distinct.push(value);
             }
         }
-        distinct.sort_by(|a, b| match (a, b) {
-            (Value::Number(a), Value::Number(b)) => a.total_cmp(b),
+        distinct.sort_by(|a, b| match (a.number(), b.number()) {
+            (Some(a), Some(b)) => a.total_cmp(&b),
             _ => a.to_string().cmp(&b.to_string()),
         });
         distinct

@@ -1,26 +1,12 @@
 //! LIBLINEAR's numbers for what it solves and how.
 
-use widemargin::data::ClassOrder;
-use widemargin::machine::{
-    Bias, ClassWeights, LinearLoss, LinearMulticlass, LinearOneClass, LinearOptions, LinearSolver,
-    LinearSvc, LinearSvr, Machine, MachineKind, Penalty,
-};
+use widemargin::machine::{MachineKind, Specification};
 
 use crate::failure::{CommandResult, Failure};
 
 /// One of LIBLINEAR's solvers (`-s`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Solver(u32);
-
-/// What a machine is built from.
-pub(super) struct Settings {
-    pub(super) cost: f64,
-    pub(super) tube: f64,
-    pub(super) nu: f64,
-    pub(super) bias: Bias,
-    pub(super) options: LinearOptions,
-    pub(super) class_weights: ClassWeights,
-}
 
 impl Solver {
     /// The solver of that number.
@@ -68,56 +54,32 @@ impl Solver {
         matches!(self.0, 0 | 2 | 11)
     }
 
-    /// The algorithm of the number; where it is the dual one and no tolerance is given, that would
-    /// have to mean the same, whichever is quickest on the data.
-    fn algorithm(self, settings: &Settings) -> LinearSolver {
-        match (self.0, settings.options.tol) {
-            (0 | 2 | 11, _) => LinearSolver::Newton,
-            (5 | 6, _) | (_, None) => LinearSolver::Auto,
-            _ => LinearSolver::Dual,
+    /// The machine that solves the same problem; where the algorithm is the dual one and no tolerance
+    /// is given, that would have to mean the same, whichever is quickest on the data.
+    pub(super) fn specification(self, tolerance: Option<f64>) -> widemargin::Result<Specification> {
+        let algorithm = match (self.0, tolerance) {
+            (0 | 2 | 11, _) => "newton",
+            (4..=6, _) | (_, None) => "auto",
+            _ => "dual",
+        };
+        let mut specification = Specification::new(self.kind());
+        match tolerance {
+            Some(tolerance) => specification.set("tol", tolerance)?,
+            None => specification.set("tol", "auto")?,
         }
-    }
-
-    pub(super) fn classifier(self, settings: &Settings) -> LinearSvc {
-        LinearSvc {
-            c: settings.cost,
-            loss: match self.0 {
-                3 => LinearLoss::Hinge,
-                0 | 6 | 7 => LinearLoss::Logistic,
-                _ => LinearLoss::SquaredHinge,
-            },
-            penalty: if matches!(self.0, 5 | 6) { Penalty::L1 } else { Penalty::L2 },
-            multiclass: match self.0 {
-                4 => LinearMulticlass::CrammerSinger,
-                _ => LinearMulticlass::OneVsRest,
-            },
-            bias: settings.bias,
-            solver: self.algorithm(settings),
-            class_weights: settings.class_weights.clone(),
-            class_order: ClassOrder::FirstSeen,
-            options: settings.options,
+        if self.0 != 21 {
+            specification.set("solver", algorithm)?;
         }
-    }
-
-    pub(super) fn regressor(self, settings: &Settings) -> LinearSvr {
-        LinearSvr {
-            c: settings.cost,
-            epsilon: settings.tube,
-            squared: self.0 != 13,
-            bias: settings.bias,
-            solver: self.algorithm(settings),
-            options: settings.options,
+        match self.0 {
+            3 => specification.set("loss", "hinge")?,
+            4 => specification.set("multiclass", "crammer-singer")?,
+            5 | 6 => specification.set("penalty", "l1")?,
+            11 | 12 => specification.set("loss", "squared-hinge")?,
+            _ => {}
         }
-    }
-
-    /// The machine that solves the same problem.
-    pub(super) fn machine(self, settings: &Settings) -> Box<dyn Machine> {
-        match self.kind() {
-            MachineKind::LinearSvr => Box::new(self.regressor(settings)),
-            MachineKind::LinearOneClass => {
-                Box::new(LinearOneClass { nu: settings.nu, options: settings.options })
-            }
-            _ => Box::new(self.classifier(settings)),
+        if self.kind().is_classifier() {
+            specification.set("class-order", "first-seen")?;
         }
+        Ok(specification)
     }
 }

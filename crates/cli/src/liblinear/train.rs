@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use widemargin::data::write::general;
 use widemargin::data::{Dataset, Label, Layout, read};
-use widemargin::machine::{Bias, LinearOptions, MachineKind, Precision, Preparation};
+use widemargin::machine::specification::Value;
+use widemargin::machine::{MachineKind, Precision, Preparation, Specification};
 use widemargin::operation::penalty_search::{PenaltySearch, search_classifier, search_regressor};
 
-use super::solver::{Settings, Solver};
+use super::solver::Solver;
 use crate::data_file::check_outputs;
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -134,24 +135,30 @@ impl Options {
         }
     }
 
-    fn settings(&self, data: &Dataset) -> CommandResult<Settings> {
-        let classifies = self.solver.kind().is_classifier();
-        Ok(Settings {
-            cost: self.cost,
-            tube: self.tube,
-            nu: self.nu,
-            bias: match self.bias {
-                _ if self.free_bias => Bias::Free,
-                bias if bias < 0.0 => Bias::None,
-                bias => Bias::Appended(bias),
-            },
-            options: LinearOptions {
-                tol: self.tolerance,
-                precision: self.precision(),
-                ..LinearOptions::default()
-            },
-            class_weights: class_weights(&self.weights, classifies, data)?,
-        })
+    /// The machine; as in LIBLINEAR, options that it does not have are without effect.
+    fn specification(&self, data: &Dataset) -> CommandResult<Specification> {
+        let mut specification = self.solver.specification(self.tolerance)?;
+        let bias = match self.bias {
+            _ if self.free_bias => "free".into(),
+            bias if bias < 0.0 => "none".into(),
+            bias => Value::Real(bias),
+        };
+        let values = [
+            ("c", self.cost.into()),
+            ("epsilon", self.tube.into()),
+            ("nu", self.nu.into()),
+            ("intercept", bias),
+            ("precision", self.precision().to_string().into()),
+        ];
+        for (name, value) in values {
+            if specification.parameter(name).is_ok() {
+                specification.set(name, value)?;
+            }
+        }
+        if self.solver.kind().is_classifier() && !self.weights.is_empty() {
+            specification.set("class-weight", class_weights(&self.weights, data)?)?;
+        }
+        Ok(specification)
     }
 }
 
@@ -173,11 +180,11 @@ pub(crate) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
         session.read("reading", || read_data(data_path, false, None, Layout::Auto, precision))?;
     let preparation = Preparation::of_file(&loaded);
     let data = loaded.dataset;
-    let settings = options.settings(&data)?;
+    let specification = options.specification(&data)?;
     if options.search {
-        return search(&options, &settings, &data, &session);
+        return search(&options, &specification, &data, &session);
     }
-    let machine = options.solver.machine(&settings);
+    let machine = specification.build(&data, 0)?;
     if let Some(folds) = options.folds {
         return validate(&session, machine.as_ref(), &data, options.solver.kind(), folds);
     }
@@ -205,7 +212,7 @@ pub(crate) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
 /// Prints the best C (and p), as LIBLINEAR's `-C`.
 fn search(
     options: &Options,
-    settings: &Settings,
+    specification: &Specification,
     data: &Dataset,
     session: &Session<'_>,
 ) -> CommandResult {
@@ -217,9 +224,9 @@ fn search(
     };
     let found = session.run("searching", |context| match options.solver.kind() {
         MachineKind::LinearSvr => {
-            search_regressor(&options.solver.regressor(settings), &plan, data, context)
+            search_regressor(&specification.linear_svr()?, &plan, data, context)
         }
-        _ => search_classifier(&options.solver.classifier(settings), &plan, data, context),
+        _ => search_classifier(&specification.linear_svc()?, &plan, data, context),
     })?;
     if !options.quiet {
         for tried in &found.tried {

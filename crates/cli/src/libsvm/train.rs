@@ -8,10 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use widemargin::data::read::IndexBase;
 use widemargin::data::write::general;
 use widemargin::data::{ClassOrder, Dataset, Label, Layout, read};
-use widemargin::kernel::Kernel;
+use widemargin::machine::specification::Value;
 use widemargin::machine::{
-    CalibrationMethod, ClassWeights, Loss, Machine, MachineKind, Model, NuSvc, NuSvr, OneClass,
-    Precision, Preparation, Scheme, SolverOptions, Svc, Svr,
+    CalibrationMethod, Machine, MachineKind, Model, Preparation, Specification,
 };
 use widemargin::operation::calibrate::calibrate;
 use widemargin::operation::cross_validate::{Quality, cross_validate};
@@ -58,9 +57,6 @@ options:
 -v n : n-fold cross-validation instead of a model
 -q : print nothing
 ";
-
-/// Below this tolerance kernel values are computed in double precision.
-const SMALLEST_SINGLE_TOLERANCE: f64 = 1e-5;
 
 struct Options {
     machine: MachineKind,
@@ -132,62 +128,41 @@ impl Options {
         Ok((options, words.files()))
     }
 
-    fn kernel(&self, features: usize) -> CommandResult<Kernel> {
-        let (coef0, degree) = (self.coef0, self.degree);
-        // LIBSVM takes 0 for "not given".
-        let gamma = if self.gamma == 0.0 { 1.0 / features.max(1) as f64 } else { self.gamma };
-        Ok(match self.kernel {
-            0 => Kernel::Linear,
-            1 => Kernel::Polynomial { gamma, coef0, degree },
-            2 => Kernel::Gaussian { gamma },
-            3 => Kernel::Sigmoid { gamma, coef0 },
-            4 => Kernel::Precomputed,
+    /// The machine; as in LIBSVM, options that it does not have are without effect.
+    fn specification(&self) -> CommandResult<Specification> {
+        let kernel = match self.kernel {
+            0 => "linear",
+            1 => "poly",
+            2 => "rbf",
+            3 => "sigmoid",
+            4 => "precomputed",
             _ => return Err(Failure::Message("unknown kernel type".into())),
-        })
-    }
-
-    fn machine(&self, data: &Dataset, features: usize) -> CommandResult<Box<dyn Machine>> {
-        let kernel = self.kernel(features)?;
-        let precision = if self.tolerance < SMALLEST_SINGLE_TOLERANCE {
-            Precision::F64
-        } else {
-            Precision::F32
         };
-        let options = SolverOptions {
-            tol: self.tolerance,
-            precision,
-            shrinking: self.shrinking,
-            max_iterations: None,
-        };
-        let (c, nu, loss) = (self.cost, self.nu, Loss::Hinge);
-        let (scheme, class_order) = (Scheme::OneVsOne, ClassOrder::FirstSeen);
-        let class_weights = class_weights(&self.weights, self.machine.is_classifier(), data)?;
-        Ok(match self.machine {
-            MachineKind::CSvc => {
-                Box::new(Svc { c, kernel, loss, class_weights, scheme, class_order, options })
+        let mut specification = Specification::new(self.machine);
+        let values: [(&str, Value); 10] = [
+            ("c", self.cost.into()),
+            ("nu", self.nu.into()),
+            ("epsilon", self.tube.into()),
+            ("tol", self.tolerance.into()),
+            ("shrinking", self.shrinking.into()),
+            ("kernel", kernel.into()),
+            // LIBSVM takes 0 for "not given".
+            ("gamma", if self.gamma == 0.0 { "auto".into() } else { self.gamma.into() }),
+            ("degree", u64::from(self.degree).into()),
+            ("coef0", self.coef0.into()),
+            ("class-order", "first-seen".into()),
+        ];
+        for (name, value) in values {
+            if specification.parameter(name).is_ok() {
+                specification.set(name, value)?;
             }
-            MachineKind::NuSvc => {
-                let class_weights = ClassWeights::Uniform;
-                Box::new(NuSvc { nu, kernel, class_weights, scheme, class_order, options })
-            }
-            MachineKind::EpsilonSvr => {
-                Box::new(Svr { c, epsilon: self.tube, loss, kernel, options })
-            }
-            MachineKind::NuSvr => Box::new(NuSvr { c, nu, kernel, options }),
-            _ => Box::new(OneClass { nu, kernel, options }),
-        })
+        }
+        Ok(specification)
     }
 }
 
 /// Weights of classes that occur; others are told as LIBSVM does.
-pub(crate) fn class_weights(
-    weights: &[(Label, f64)],
-    classifies: bool,
-    data: &Dataset,
-) -> CommandResult<ClassWeights> {
-    if weights.is_empty() || !classifies {
-        return Ok(ClassWeights::Uniform);
-    }
+pub(crate) fn class_weights(weights: &[(Label, f64)], data: &Dataset) -> CommandResult<Value> {
     let classes = data.labels().classes(ClassOrder::FirstSeen)?;
     let names: Vec<String> = classes.names.iter().map(ToString::to_string).collect();
     let known = |(label, _): &&(Label, f64)| names.contains(&label.to_string());
@@ -195,7 +170,7 @@ pub(crate) fn class_weights(
         let message = format!("WARNING: class label {label} specified in weight is not found");
         terminal::note(&message);
     }
-    Ok(ClassWeights::Given(weights.iter().filter(known).cloned().collect()))
+    Ok(Value::Weights(weights.iter().filter(known).cloned().collect()))
 }
 
 fn machine(number: i64) -> CommandResult<MachineKind> {
@@ -230,16 +205,22 @@ pub(super) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
         time_limit: None,
         quiet: true,
     };
+    let mut specification = options.specification()?;
     let (data, preparation) = session.read("reading", || {
-        let kernel = options.kernel(1)?;
-        let precomputed = kernel == Kernel::Precomputed;
+        let precomputed = options.kernel == 4;
         let loaded = read_data(data_path, precomputed, None, Layout::Auto, read::Precision::Auto)?;
         let preparation = Preparation::of_file(&loaded);
         Ok((model_file::kernel_values(precomputed, loaded)?, preparation))
     })?;
     // LIBSVM counts features by the largest index, which is one less when indices start at 0.
-    let unused = usize::from(preparation.index_base == Some(IndexBase::Zero));
-    let machine = options.machine(&data, data.columns().saturating_sub(unused))?;
+    if preparation.index_base == Some(IndexBase::Zero) && options.gamma == 0.0 {
+        let features = data.columns().saturating_sub(1).max(1);
+        specification.set("gamma", 1.0 / features as f64)?;
+    }
+    if options.machine == MachineKind::CSvc && !options.weights.is_empty() {
+        specification.set("class-weight", class_weights(&options.weights, &data)?)?;
+    }
+    let machine = specification.build(&data, 0)?;
     if let Some(folds) = options.folds {
         return validate(&session, machine.as_ref(), &data, options.machine, folds);
     }

@@ -1,12 +1,11 @@
-//! Long lists, looked at piece by piece on the threads of the pool this is called from, if
-//! any.
+//! Long lists processed in pieces, on the threads of the current rayon pool if there is one.
 
 use rayon::prelude::*;
 
-/// Elements that are worth being handed to a thread.
+/// Elements below which a thread costs more than it saves.
 const PIECE: usize = 1 << 13;
 
-/// Whether there are threads to share lists of this length with.
+/// Whether a list of this length is divided among threads.
 fn is_shared(length: usize) -> bool {
     length > PIECE && rayon::current_thread_index().is_some() && rayon::current_num_threads() > 1
 }
@@ -42,7 +41,7 @@ pub(crate) fn map<T: Sync, U: Send>(list: &[T], each: impl Fn(&T) -> U + Sync) -
     }
 }
 
-/// Two computations, side by side where both are over lists of such a length.
+/// Two computations, in parallel where both are over lists of such a length.
 pub(crate) fn join<A: Send, B: Send>(
     length: usize,
     first: impl FnOnce() -> A + Send,

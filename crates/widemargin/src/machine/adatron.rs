@@ -118,9 +118,9 @@ impl KernelAdatron {
             outcome,
             started,
             parameters: vec![
-                ("c".into(), self.c.to_string()),
-                ("tol".into(), self.options.tol.to_string()),
-                ("rate".into(), self.rate.to_string()),
+                ("c".into(), self.c.into()),
+                ("tol".into(), self.options.tol.into()),
+                ("rate".into(), self.rate.into()),
             ],
         }
         .model())

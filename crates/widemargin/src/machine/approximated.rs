@@ -53,8 +53,8 @@ impl Machine for Approximated {
         }
         model.feature_names = data.feature_names().map(<[String]>::to_vec);
         if let Some(training) = &mut model.training {
-            training.parameters.push(("approximate".into(), self.rule.to_string()));
-            training.parameters.push(("gamma".into(), gamma.to_string()));
+            training.parameters.push(("approximate".into(), self.rule.to_string().into()));
+            training.parameters.push(("gamma".into(), gamma.into()));
         }
         model.preparation.map = Some(map);
         Ok(model)

@@ -165,7 +165,7 @@ impl Describer<'_> {
         let largest = |i: usize| scale * problem.upper[i];
         report_solved(context, 0, &expansion, largest, solution.outcome, None);
         let parameters =
-            vec![("nu".into(), self.nu.to_string()), ("tol".into(), self.options.tol.to_string())];
+            vec![("nu".into(), self.nu.into()), ("tol".into(), self.options.tol.into())];
         let (model, _) = assemble(
             self.kind,
             self.kernel,

@@ -9,6 +9,7 @@ use super::classification::check_nu;
 use super::fit::{FitInput, KernelMachine};
 use super::model::{MachineKind, Model};
 use super::parameters::{Loss, Precision, SolverOptions};
+use super::specification::Value;
 use super::training::{
     Expansion, TrainingRows, assemble, equivalent_nu, fill_up, in_precision, report_solved,
 };
@@ -78,7 +79,7 @@ struct Regressor<'a> {
     c: f64,
     rule: Formulation,
     earlier: UsableStart<'a>,
-    parameters: Vec<(String, String)>,
+    parameters: Vec<(String, Value)>,
 }
 
 #[derive(Clone, Copy)]
@@ -104,7 +105,7 @@ impl KernelMachine for Svr {
             c: self.c,
             earlier: UsableStart::new(start).of_penalty(self.c),
             rule: Formulation::Tube { epsilon: self.epsilon, loss: self.loss },
-            parameters: vec![("epsilon".into(), self.epsilon.to_string())],
+            parameters: vec![("epsilon".into(), self.epsilon.into())],
         }
         .fit(&input, context)
     }
@@ -132,7 +133,7 @@ impl KernelMachine for NuSvr {
             c: self.c,
             earlier: UsableStart::new(start).of_penalty(self.c),
             rule: Formulation::Share { nu: self.nu },
-            parameters: vec![("nu".into(), self.nu.to_string())],
+            parameters: vec![("nu".into(), self.nu.into())],
         }
         .fit(&input, context)
     }
@@ -154,8 +155,8 @@ impl Regressor<'_> {
         self.options.validate()?;
         part.validate()?;
         let targets = part.labels().values()?;
-        self.parameters.push(("c".into(), self.c.to_string()));
-        self.parameters.push(("tol".into(), self.options.tol.to_string()));
+        self.parameters.push(("c".into(), self.c.into()));
+        self.parameters.push(("tol".into(), self.options.tol.into()));
         in_precision(self.options.precision, context, |precision| match precision {
             Precision::F32 => self.fit_in::<f32>(part, &targets, context),
             Precision::F64 => self.fit_in::<f64>(part, &targets, context),
@@ -188,7 +189,7 @@ impl Regressor<'_> {
         let determined = match solution.multipliers[..] {
             [up, down] => {
                 let epsilon = 0.5 * (down - up);
-                parameters.push(("epsilon".into(), epsilon.to_string()));
+                parameters.push(("epsilon".into(), epsilon.into()));
                 Some(("epsilon", epsilon))
             }
             _ => equivalent_nu(&expansion, &problem.upper[..n]),

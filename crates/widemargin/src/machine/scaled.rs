@@ -9,7 +9,7 @@ use super::warm_start::Start;
 use crate::context::Context;
 use crate::data::scaling::Scaler;
 use crate::data::{Dataset, Matrix};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 
 /// How a scaling is learnt.
@@ -27,6 +27,29 @@ pub enum ScalingRule {
 }
 
 impl ScalingRule {
+    /// Reads `none`, `standard`, `minmax` (to [−1, 1]) or `minmax:LOWER,UPPER`.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for anything else.
+    pub fn parse(text: &str) -> Result<Option<Self>> {
+        let range = |lower, upper| Ok(Some(Self::Range { lower, upper }));
+        match text {
+            "none" => return Ok(None),
+            "standard" => return Ok(Some(Self::Standard)),
+            "minmax" => return range(-1.0, 1.0),
+            _ => {}
+        }
+        let limits = text.strip_prefix("minmax:").and_then(|limits| limits.split_once(','));
+        let parse = |limit: &str| limit.trim().parse::<f64>().ok().filter(|v| v.is_finite());
+        match limits.map(|(lower, upper)| (parse(lower), parse(upper))) {
+            Some((Some(lower), Some(upper))) if lower < upper => range(lower, upper),
+            _ => {
+                let expected = "none, standard, minmax or minmax:LOWER,UPPER with LOWER < UPPER";
+                Err(Error::parameter("scale", expected, text))
+            }
+        }
+    }
+
     /// Learns the scaling of a table.
     ///
     /// # Errors
@@ -108,6 +131,18 @@ mod tests {
     use super::*;
     use crate::data::{Dense, Labels};
     use crate::machine::Svr;
+
+    #[test]
+    fn ranges_are_read_with_their_limits() {
+        let range = |lower, upper| Some(ScalingRule::Range { lower, upper });
+        assert_eq!(ScalingRule::parse("minmax").unwrap(), range(-1.0, 1.0));
+        assert_eq!(ScalingRule::parse("minmax:0, 2.5").unwrap(), range(0.0, 2.5));
+        assert_eq!(ScalingRule::parse("standard").unwrap(), Some(ScalingRule::Standard));
+        assert_eq!(ScalingRule::parse("none").unwrap(), None);
+        for bad in ["", "minmax:1,0", "minmax:1", "minmax:a,b", "maxmin", "minmax:0,inf"] {
+            assert!(ScalingRule::parse(bad).is_err(), "{bad}");
+        }
+    }
 
     #[test]
     fn training_on_raw_rows_equals_training_on_scaled_ones() {

@@ -7,6 +7,7 @@ use std::time::Instant;
 use super::fit::FitInput;
 use super::model::{DecisionFunction, KernelExpansion, MachineKind, Model, Part, Training};
 use super::parameters::{Precision, SolverOptions};
+use super::specification::Value;
 use crate::context::{Context, Event, SolvedFunction};
 use crate::data::{Csr, Dataset, Matrix};
 use crate::error::{Error, Result};
@@ -210,7 +211,7 @@ pub(in crate::machine) fn assemble(
     expansions: &[Expansion],
     outcome: Outcome,
     spent: Spent,
-    parameters: Vec<(String, String)>,
+    parameters: Vec<(String, Value)>,
 ) -> Result<(Model, Vec<usize>)> {
     check_solution(kernel, expansions, &outcome)?;
     let mut used = vec![false; layout.order.len()];
@@ -266,6 +267,7 @@ pub(in crate::machine) fn assemble(
             rows: part.rows().count(),
             seconds: spent.seconds,
             parameters,
+            specification: None,
         }),
         ..Model::new(kind, body)
     };

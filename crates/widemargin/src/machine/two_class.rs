@@ -7,6 +7,7 @@ use super::Precision;
 use super::model::{
     ClassTable, DecisionFunction, KernelExpansion, MachineKind, Model, Part, Scheme, Training,
 };
+use super::specification::Value;
 use super::training::support_table;
 use crate::data::{ClassOrder, Classes, Dataset};
 use crate::error::{Error, Result};
@@ -36,7 +37,7 @@ pub(super) struct TwoClass<'a> {
     pub(super) offset: f64,
     pub(super) outcome: Outcome,
     pub(super) started: Instant,
-    pub(super) parameters: Vec<(String, String)>,
+    pub(super) parameters: Vec<(String, Value)>,
 }
 
 impl TwoClass<'_> {
@@ -68,6 +69,7 @@ impl TwoClass<'_> {
                 rows: self.data.rows(),
                 seconds: self.started.elapsed().as_secs_f64(),
                 parameters: self.parameters,
+                specification: None,
             }),
             ..Model::new(MachineKind::CSvc, body)
         }

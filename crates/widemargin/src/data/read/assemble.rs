@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use crate::data::{Csr, Dense, Layout, Matrix, SPARSE_DENSITY};
 use crate::error::{Error, Result};
 
-/// Bytes a dense table may take when it was asked for although most of it is zero.
+/// Largest dense table in bytes, also where dense storage was requested for mostly zeros.
 pub(crate) const DENSE_LIMIT_BYTES: u128 = 1 << 36;
 
 /// Numbers a matrix can store.

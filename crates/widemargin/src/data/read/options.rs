@@ -18,7 +18,7 @@ pub const DEFAULT_MAX_COLUMNS: usize = 1 << 27;
 pub enum Format {
     /// LIBSVM / SVMlight text: `label index:value ...`.
     Libsvm,
-    /// Delimited text: CSV, TSV and their kin.
+    /// Delimited text: CSV, TSV and other separators.
     Csv,
     /// IDX, the format of MNIST.
     Idx,

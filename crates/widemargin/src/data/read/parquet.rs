@@ -186,7 +186,7 @@ impl<R: ChunkReader + 'static> Table<'_, R> {
                 if let Some(row) = column.iter().position(|v| v.is_infinite()) {
                     let what = if is_label { "label" } else { "number" };
                     let expected = format!("a finite {what} in column '{name}'");
-                    return Err(self.complain(row, j, expected, column[row].to_string()));
+                    return Err(self.error_at(row, j, expected, column[row].to_string()));
                 }
                 Ok(RawColumn::Numbers(column))
             }
@@ -209,7 +209,7 @@ impl<R: ChunkReader + 'static> Table<'_, R> {
                 continue;
             };
             let Some(word) = spell(value) else {
-                return Err(self.complain(
+                return Err(self.error_at(
                     row,
                     column,
                     "text in UTF-8".into(),
@@ -231,7 +231,7 @@ impl<R: ChunkReader + 'static> TableSource for Table<'_, R> {
         Error::Format { path: self.path.to_owned(), message }
     }
 
-    fn complain(&self, row: usize, _column: usize, expected: String, found: String) -> Error {
+    fn error_at(&self, row: usize, _column: usize, expected: String, found: String) -> Error {
         self.refuse(format!("row {}: expected {expected}, found {found}", row + 1))
     }
 

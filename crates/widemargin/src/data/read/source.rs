@@ -74,8 +74,8 @@ pub fn without_byte_order_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes)
 }
 
-/// Bytes an archive may unpack to unless told otherwise: half of the memory there is, because a text
-/// and the table read from it are in memory together.
+/// Bytes an archive may unpack to by default: half of the available memory, because a text and the
+/// table read from it are in memory at the same time.
 pub fn default_max_unpacked() -> u64 {
     memory::available() / 2
 }

@@ -60,7 +60,7 @@ impl Scaler {
     /// # Errors
     /// [`Error::Length`](crate::Error::Length) when the number of features differs;
     /// [`Error::TooLarge`](crate::Error::TooLarge) when zeros would move and the table that then is
-    /// no longer sparse cannot be held.
+    /// no longer sparse does not fit in memory.
     pub fn transform(&self, features: Matrix) -> Result<Matrix> {
         match self {
             Self::Range(scaling) => scaling.transform(features),

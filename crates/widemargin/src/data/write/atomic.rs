@@ -3,7 +3,7 @@
 //! The content goes to a temporary file in the same folder, is forced to the disk and then takes
 //! the place of the old file in one rename, which POSIX and Windows both make indivisible.
 //! A process that is killed leaves its temporary file; the next one that writes the same file removes
-//! it. Temporary files are locked while they are written, so that those in use are told apart.
+//! it. Temporary files are locked while they are written, so that those in use are not removed.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
@@ -90,10 +90,10 @@ const SUFFIX: &str = ".tmp";
 /// Random characters of a temporary file's name.
 const RANDOM: usize = 6;
 
-/// A temporary file that nobody takes for an abandoned one.
+/// A temporary file that is locked, so that no process removes it as abandoned.
 fn locked_file(builder: &tempfile::Builder<'_, '_>, folder: &Path) -> io::Result<NamedTempFile> {
     loop {
-        // The library's own text names the temporary file, which the user never asked for.
+        // Only the kind of error: its text names the temporary file, which means nothing to the user.
         let temporary =
             builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))?;
         // Some network file systems have no locks; nothing is removed there either.
@@ -122,7 +122,7 @@ fn remove_abandoned(folder: &Path, prefix: &OsStr) {
             && let Ok(file) = File::open(entry.path())
             && file.try_lock().is_ok()
         {
-            // Whoever cannot remove it leaves it to the next.
+            // If it cannot be removed now, the next save tries again.
             let _ = fs::remove_file(entry.path());
         }
     }

@@ -1,4 +1,4 @@
-//! Which columns of the data the engine keeps, and where it places the origin.
+//! Which columns of the data are packed, and the origin they are seen from.
 
 use crate::data::Matrix;
 use crate::numeric::simd::Real;

@@ -7,6 +7,7 @@ use super::Classic;
 use crate::context::{Context, Event};
 use crate::data::{ClassOrder, Classes, Dataset, Dense, Matrix};
 use crate::error::{Error, Result};
+use crate::machine::specification::Value;
 use crate::machine::{Body, Calibration, ClassTable, MachineKind, Model, Scheme, Training};
 use crate::solver::{Outcome, Status};
 
@@ -157,12 +158,12 @@ pub(super) struct Effort {
     /// Its last change.
     pub(super) change: f64,
     pub(super) iterations: usize,
-    pub(super) parameters: Vec<(String, String)>,
+    pub(super) parameters: Vec<(String, Value)>,
 }
 
 impl Effort {
     /// A closed form, which needs no steps.
-    pub(super) fn closed_form(started: Instant, parameters: &[(&str, String)]) -> Self {
+    pub(super) fn closed_form(started: Instant, parameters: &[(&str, Value)]) -> Self {
         Self {
             started,
             status: Status::Solved,
@@ -175,7 +176,7 @@ impl Effort {
 }
 
 /// Parameters as a model keeps them.
-pub(super) fn named(parameters: &[(&str, String)]) -> Vec<(String, String)> {
+pub(super) fn named(parameters: &[(&str, Value)]) -> Vec<(String, Value)> {
     parameters.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
 }
 
@@ -203,6 +204,7 @@ pub(super) fn model(kind: Classic, data: &Dataset, body: impl Into<Body>, effort
             rows: data.rows(),
             seconds: effort.started.elapsed().as_secs_f64(),
             parameters: effort.parameters,
+            specification: None,
         }),
         ..Model::new(MachineKind::Classic(kind), body)
     }

@@ -20,6 +20,7 @@ use crate::kernel::{Kernel, RowCaching};
 use crate::machine::fit::{FitInput, KernelMachine, PenaltyPath};
 use crate::machine::model::{ClassTable, MachineKind, Model, Scheme};
 use crate::machine::parameters::{ClassWeights, Loss, Precision, SolverOptions};
+use crate::machine::specification::Value;
 use crate::machine::training::{
     Expansion, RowSegments, Spent, TrainingRows, assemble, equivalent_nu, fill_up, in_precision,
     report_solved, start_from,
@@ -118,7 +119,7 @@ struct Classifier<'a> {
     weights: Vec<f64>,
     rule: Formulation,
     earlier: UsableStart<'a>,
-    parameters: Vec<(String, String)>,
+    parameters: Vec<(String, Value)>,
 }
 
 /// Which quadratic program a two-class problem becomes.
@@ -155,7 +156,7 @@ impl Svc {
             earlier: earlier.of_classes(&classes.names, &self.scheme).of_penalty(self.c),
             classes,
             rule: Formulation::Penalty { c: self.c, loss: self.loss },
-            parameters: vec![("c".into(), self.c.to_string()), ("loss".into(), loss.into())],
+            parameters: vec![("c".into(), self.c.into()), ("loss".into(), loss.into())],
         })
     }
 }
@@ -202,7 +203,7 @@ impl KernelMachine for NuSvc {
             earlier: UsableStart::new(start).of_classes(&classes.names, &self.scheme),
             classes,
             rule: Formulation::Share { nu: self.nu },
-            parameters: vec![("nu".into(), self.nu.to_string())],
+            parameters: vec![("nu".into(), self.nu.into())],
         }
         .fit(&input, context)
     }
@@ -319,7 +320,7 @@ impl Classifier<'_> {
         spent: Spent,
     ) -> Result<Model> {
         let mut parameters = self.parameters.clone();
-        parameters.push(("tol".into(), self.options.tol.to_string()));
+        parameters.push(("tol".into(), self.options.tol.into()));
         let (mut model, support) = assemble(
             self.kind,
             self.kernel,

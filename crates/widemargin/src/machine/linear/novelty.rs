@@ -66,7 +66,8 @@ impl Machine for LinearOneClass {
             outcome: solution.outcome,
             rows: data.rows(),
             seconds: started.elapsed().as_secs_f64(),
-            parameters: vec![("nu".into(), self.nu.to_string()), ("tol".into(), tol.to_string())],
+            parameters: vec![("nu".into(), self.nu.into()), ("tol".into(), tol.into())],
+            specification: None,
         });
         Ok(model)
     }

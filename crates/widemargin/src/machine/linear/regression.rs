@@ -187,12 +187,13 @@ impl Fit<'_> {
             rows: self.data.rows(),
             seconds: started.elapsed().as_secs_f64(),
             parameters: vec![
-                ("c".into(), c.to_string()),
-                ("epsilon".into(), epsilon.to_string()),
+                ("c".into(), c.into()),
+                ("epsilon".into(), epsilon.into()),
                 ("loss".into(), loss.into()),
-                ("bias".into(), self.svr.bias.to_string()),
-                ("tol".into(), tol.to_string()),
+                ("bias".into(), self.svr.bias.into()),
+                ("tol".into(), tol.into()),
             ],
+            specification: None,
         });
         Ok(model)
     }

@@ -16,6 +16,7 @@ mod validate;
 
 use serde::{Deserialize, Serialize};
 
+use super::specification::{Specification, Value};
 use super::{Precision, Preparation};
 use crate::data::{Label, Matrix};
 use crate::kernel::{FeatureMap, Kernel};
@@ -131,21 +132,23 @@ pub struct Training {
     pub rows: usize,
     /// Wall time of the fit in seconds.
     pub seconds: f64,
-    /// Parameters by name, as text, for people.
-    pub parameters: Vec<(String, String)>,
+    /// Parameters by name, and what was learnt beside the functions, such as the ε of ν-SVR.
+    pub parameters: Vec<(String, Value)>,
+    /// The specification it was trained from, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub specification: Option<Specification>,
 }
 
 impl Training {
     /// The penalty C, for machines that have one.
     pub fn penalty(&self) -> Option<f64> {
-        let (_, text) = self.parameters.iter().find(|(name, _)| name == "c")?;
-        text.parse().ok()
+        self.parameters.iter().find(|(name, _)| name == "c")?.1.number()
     }
 
     /// Replaces the penalty C, for machines that have one.
     pub(super) fn set_penalty(&mut self, c: f64) {
-        if let Some((_, text)) = self.parameters.iter_mut().find(|(name, _)| name == "c") {
-            *text = c.to_string();
+        if let Some((_, value)) = self.parameters.iter_mut().find(|(name, _)| name == "c") {
+            *value = c.into();
         }
     }
 }

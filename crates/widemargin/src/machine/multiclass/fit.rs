@@ -188,10 +188,11 @@ impl MulticlassSvc {
             rows: input.rows().count(),
             seconds: started.elapsed().as_secs_f64(),
             parameters: vec![
-                ("c".into(), self.c.to_string()),
-                ("tol".into(), self.options.tol.to_string()),
-                ("bias".into(), self.bias.to_string()),
+                ("c".into(), self.c.into()),
+                ("tol".into(), self.options.tol.into()),
+                ("bias".into(), self.bias.into()),
             ],
+            specification: None,
         });
         Ok(model)
     }

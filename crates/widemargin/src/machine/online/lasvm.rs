@@ -361,8 +361,8 @@ impl Lasvm {
             outcome,
             started,
             parameters: vec![
-                ("c".into(), self.c.to_string()),
-                ("tol".into(), self.tol.to_string()),
+                ("c".into(), self.c.into()),
+                ("tol".into(), self.tol.into()),
                 ("online".into(), "lasvm".into()),
             ],
         }

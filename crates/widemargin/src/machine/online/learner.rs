@@ -481,11 +481,12 @@ impl OnlineLearner {
             rows: self.seen,
             seconds: self.seconds,
             parameters: vec![
-                ("c".into(), parameters.c.to_string()),
-                ("tol".into(), parameters.tol.to_string()),
-                ("online".into(), parameters.strategy.to_string()),
-                ("removed for the budget".into(), state.map_or(0, |s| s.removed).to_string()),
+                ("c".into(), parameters.c.into()),
+                ("tol".into(), parameters.tol.into()),
+                ("online".into(), parameters.strategy.to_string().into()),
+                ("removed for the budget".into(), state.map_or(0, |s| s.removed).into()),
             ],
+            specification: None,
         });
         Ok(model)
     }

@@ -4,14 +4,9 @@
 
 use crate::data::Dataset;
 use crate::error::{Error, Result};
-use crate::kernel::Kernel;
-use crate::machine::{
-    Covariance, Fisher, GaussianMixture, KNearest, KernelFisher, Machine, MixtureBayes,
-    NetworkInput, Parzen, ProbabilisticNetwork, Scaled, ScalingRule, Shrinkage, Svc, WindowWidth,
-};
-
-/// Rows beyond which the kernel discriminant expands in landmarks.
-const MOST_LANDMARKS: usize = 500;
+use crate::machine::specification::Value;
+use crate::machine::{Machine, Specification};
+use crate::operation::tune::{Axis, Space};
 
 /// A machine and its settings.
 pub(super) struct Contender {
@@ -20,102 +15,80 @@ pub(super) struct Contender {
     pub(super) candidates: Vec<(String, Box<dyn Machine>)>,
 }
 
-const NAMES: [&str; 8] =
-    ["svm-rbf", "svm-linear", "fisher", "kernel-fisher", "gmm-bayes", "knn", "parzen", "pnn"];
+/// A machine to compare: what is fixed and what is chosen from, γ in units of 1 / features.
+struct Entry {
+    name: &'static str,
+    machine: &'static str,
+    fixed: &'static [(&'static str, &'static str)],
+    grid: &'static [&'static str],
+}
+
+const WIDTHS: &str = "gamma=0.25,1,4";
+
+const ENTRIES: [Entry; 8] = [
+    Entry { name: "svm-rbf", machine: "c-svc", fixed: &[], grid: &["c=1,10,100", WIDTHS] },
+    Entry {
+        name: "svm-linear",
+        machine: "c-svc",
+        fixed: &[("kernel", "linear")],
+        grid: &["c=0.1,1"],
+    },
+    Entry { name: "fisher", machine: "fisher", fixed: &[], grid: &["shrinkage=none,auto"] },
+    Entry {
+        name: "kernel-fisher",
+        machine: "kernel-fisher",
+        fixed: &[("landmarks", "500")],
+        grid: &["mu=0.001,0.1", WIDTHS],
+    },
+    Entry {
+        name: "gmm-bayes",
+        machine: "gmm-bayes",
+        fixed: &[("floor", "1e-3"), ("tol", "1e-3")],
+        grid: &["covariance=full,diag", "components=1,2,4"],
+    },
+    Entry { name: "knn", machine: "knn", fixed: &[], grid: &["neighbours=1,5,15,31"] },
+    Entry { name: "parzen", machine: "parzen", fixed: &[], grid: &["width=cv,silverman"] },
+    Entry { name: "pnn", machine: "pnn", fixed: &[], grid: &["input=distance,lifted"] },
+];
 
 /// The names of the machines that can be compared.
-pub fn contender_names() -> &'static [&'static str] {
-    &NAMES
+pub fn contender_names() -> [&'static str; ENTRIES.len()] {
+    ENTRIES.map(|entry| entry.name)
 }
 
 /// The named machines, or all.
 pub(super) fn chosen(names: &[String], data: &Dataset) -> Result<Vec<Contender>> {
-    if let Some(name) = names.iter().find(|name| !NAMES.contains(&name.as_str())) {
-        return Err(Error::parameter("machines", format!("one of {}", NAMES.join(", ")), name));
+    let known = contender_names();
+    if let Some(name) = names.iter().find(|name| !known.contains(&name.as_str())) {
+        return Err(Error::parameter("machines", format!("one of {}", known.join(", ")), name));
     }
-    let wanted = |name: &&str| names.is_empty() || names.iter().any(|other| other == name);
-    Ok(NAMES.into_iter().filter(wanted).map(|name| contender(name, data)).collect())
+    let wanted = |entry: &&Entry| names.is_empty() || names.iter().any(|name| name == entry.name);
+    ENTRIES.iter().filter(wanted).map(|entry| contender(entry, data)).collect()
 }
 
-fn scaled(machine: impl Machine + 'static) -> Box<dyn Machine> {
-    Box::new(Scaled { rule: ScalingRule::Standard, machine: Box::new(machine) })
-}
-
-fn contender(name: &'static str, data: &Dataset) -> Contender {
+fn contender(entry: &Entry, data: &Dataset) -> Result<Contender> {
+    let mut base = Specification::new(entry.machine.parse()?);
+    base.set("scale", "standard")?;
+    for (name, text) in entry.fixed {
+        base.parse(name, text)?;
+    }
+    let axes = entry.grid.iter().map(|text| Axis::parse(&base, text)).collect::<Result<_>>()?;
     let unit = 1.0 / data.columns().max(1) as f64;
-    let widths = [0.25, 1.0, 4.0];
-    let mut candidates: Vec<(String, Box<dyn Machine>)> = Vec::new();
-    match name {
-        "svm-rbf" => {
-            for c in [1.0, 10.0, 100.0] {
-                for width in widths {
-                    let kernel = Kernel::Gaussian { gamma: width * unit };
-                    let words = format!("C={c}, gamma={width}/features");
-                    candidates.push((words, scaled(Svc { c, kernel, ..Svc::default() })));
+    let mut candidates = Vec::new();
+    for point in (Space { axes }).grid() {
+        let mut specification = base.clone();
+        let mut words = Vec::new();
+        for (name, value) in &point.0 {
+            let (value, word) = match (name.as_str(), value) {
+                ("gamma", Value::Real(width)) => {
+                    (Value::Real(width * unit), format!("gamma={width}/features"))
                 }
-            }
+                _ => (value.clone(), format!("{name}={value}")),
+            };
+            specification.set(name, value)?;
+            words.push(word);
         }
-        "svm-linear" => {
-            for c in [0.1, 1.0] {
-                let machine = Svc { c, kernel: Kernel::Linear, ..Svc::default() };
-                candidates.push((format!("C={c}"), scaled(machine)));
-            }
-        }
-        "fisher" => {
-            for shrinkage in [Shrinkage::None, Shrinkage::Auto] {
-                let machine = Fisher { shrinkage, ..Fisher::default() };
-                candidates.push((format!("shrinkage={shrinkage}"), scaled(machine)));
-            }
-        }
-        "kernel-fisher" => {
-            for mu in [1e-3, 1e-1] {
-                for width in widths {
-                    let machine = KernelFisher {
-                        kernel: Kernel::Gaussian { gamma: width * unit },
-                        mu,
-                        landmarks: Some(MOST_LANDMARKS),
-                        ..KernelFisher::default()
-                    };
-                    let words = format!("mu={mu}, gamma={width}/features");
-                    candidates.push((words, scaled(machine)));
-                }
-            }
-        }
-        "gmm-bayes" => {
-            for covariance in [Covariance::Full, Covariance::Diagonal] {
-                for components in [1, 2, 4] {
-                    let floor = 1e-3;
-                    let mixture = GaussianMixture {
-                        components,
-                        covariance,
-                        floor,
-                        tol: 1e-3,
-                        ..GaussianMixture::default()
-                    };
-                    let words = format!("components={components}, covariance={covariance}");
-                    let machine = MixtureBayes { mixture, ..MixtureBayes::default() };
-                    candidates.push((words, scaled(machine)));
-                }
-            }
-        }
-        "knn" => {
-            for k in [1, 5, 15, 31] {
-                let machine = KNearest { k, ..KNearest::default() };
-                candidates.push((format!("k={k}"), scaled(machine)));
-            }
-        }
-        "parzen" => {
-            for width in [WindowWidth::LeaveOneOut, WindowWidth::Silverman] {
-                let machine = Parzen { width, ..Parzen::default() };
-                candidates.push((format!("width={width}"), scaled(machine)));
-            }
-        }
-        _ => {
-            for input in [NetworkInput::Distance, NetworkInput::Lifted { radius: 0.0 }] {
-                let machine = ProbabilisticNetwork { input, ..ProbabilisticNetwork::default() };
-                candidates.push((format!("input={input}"), scaled(machine)));
-            }
-        }
+        candidates.push((words.join(", "), specification.build(data, 0)?));
     }
-    Contender { name, candidates }
+    Ok(Contender { name: entry.name, candidates })
 }

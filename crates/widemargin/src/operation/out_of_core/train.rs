@@ -9,6 +9,7 @@ use crate::context::Context;
 use crate::data::chunks::ChunkStore;
 use crate::data::{Classes, Labels};
 use crate::error::{Error, Result};
+use crate::machine::specification::Value;
 use crate::machine::{
     Bias, ClassWeights, LinearLoss, LinearMulticlass, LinearOptions, LinearSolver, MachineKind,
     Model, Penalty, Precision, Preparation, Training, linear_model,
@@ -27,7 +28,7 @@ pub(super) struct Task {
     classes: Option<(Classes, Vec<f64>)>,
     pub(super) targets: Vec<f64>,
     functions: usize,
-    parameters: Vec<(String, String)>,
+    parameters: Vec<(String, Value)>,
 }
 
 /// Trains on files of any size; goes on where a run of the same machine on the same files ended.
@@ -71,6 +72,7 @@ pub fn train(machine: &OutOfCoreMachine, job: &OutOfCore, context: &Context) -> 
         rows: store.rows(),
         seconds: started.elapsed().as_secs_f64(),
         parameters: task.parameters,
+        specification: None,
     });
     Ok(model)
 }
@@ -149,9 +151,9 @@ impl Task {
                     targets: Vec::new(),
                     functions,
                     parameters: vec![
-                        ("c".into(), svc.c.to_string()),
-                        ("loss".into(), svc.loss.to_string()),
-                        ("bias".into(), svc.bias.to_string()),
+                        ("c".into(), svc.c.into()),
+                        ("loss".into(), svc.loss.to_string().into()),
+                        ("bias".into(), svc.bias.into()),
                     ],
                 })
             }
@@ -169,9 +171,9 @@ impl Task {
                 targets: labels,
                 functions: 1,
                 parameters: vec![
-                    ("c".into(), svr.c.to_string()),
-                    ("epsilon".into(), svr.epsilon.to_string()),
-                    ("bias".into(), svr.bias.to_string()),
+                    ("c".into(), svr.c.into()),
+                    ("epsilon".into(), svr.epsilon.into()),
+                    ("bias".into(), svr.bias.into()),
                 ],
             }),
         }

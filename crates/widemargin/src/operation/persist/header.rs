@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::data::Label;
+use crate::machine::specification::{Specification, Value as Setting};
 use crate::machine::{ClassTable, Preparation, Scheme, Training};
 use crate::solver::{Outcome, Status};
 
@@ -153,7 +154,9 @@ pub(super) struct TrainingHeader {
     kernel_rows: u64,
     rows: usize,
     seconds: Number,
-    parameters: Vec<(String, String)>,
+    parameters: Vec<(String, Setting)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    specification: Option<Specification>,
 }
 
 impl From<&Training> for TrainingHeader {
@@ -169,7 +172,8 @@ impl From<&Training> for TrainingHeader {
             kernel_rows: outcome.kernel_rows,
             rows: training.rows,
             seconds: training.seconds.into(),
-            parameters: training.parameters.clone(),
+            parameters: training.parameters.iter().map(written).collect(),
+            specification: training.specification.clone(),
         }
     }
 }
@@ -188,7 +192,26 @@ impl From<TrainingHeader> for Training {
             },
             rows: header.rows,
             seconds: header.seconds.into(),
-            parameters: header.parameters,
+            parameters: header.parameters.into_iter().map(read).collect(),
+            specification: header.specification,
         }
     }
+}
+
+/// JSON has no numbers that are not finite: they are written as text.
+fn written((name, value): &(String, Setting)) -> (String, Setting) {
+    let value = match value {
+        Setting::Real(number) if !number.is_finite() => Setting::Text(number.to_string()),
+        other => other.clone(),
+    };
+    (name.clone(), value)
+}
+
+/// Files of before held all values as text.
+fn read((name, value): (String, Setting)) -> (String, Setting) {
+    let number = match &value {
+        Setting::Text(text) => text.parse().ok().map(Setting::Real),
+        _ => None,
+    };
+    (name, number.unwrap_or(value))
 }

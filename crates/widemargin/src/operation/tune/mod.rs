@@ -10,6 +10,7 @@
 mod bounds;
 mod elimination;
 mod evaluate;
+mod family;
 mod journal;
 mod metric;
 mod search;
@@ -20,9 +21,12 @@ mod surrogate;
 pub use bounds::{Criterion, criterion};
 pub use elimination::{behind, halve, thinned};
 pub use evaluate::{Answer, Asked, Job, Reuse, Said, evaluate};
+pub use family::SpecifiedFamily;
 pub use journal::Record;
 pub use metric::Metric;
 pub use search::{Found, Judge, Plan, Strategy, Trial, search};
-pub use space::{Axis, Family, Point, Space, Value};
+pub use space::{Axis, Family, Point, Space};
 pub use splits::{Split, repeated};
 pub use surrogate::promising;
+
+pub use crate::machine::specification::Value;

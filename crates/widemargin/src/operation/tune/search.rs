@@ -42,8 +42,9 @@ pub enum Strategy {
     /// The points of the grid, taking out those that are clearly behind after some splits
     /// (Maron and Moore 1997, with a paired t-statistic in the place of Hoeffding's bound).
     Race,
-    /// Points at random, then points that a model of the scores thinks most of.
-    ModelBased {
+    /// Points at random, then points where a surrogate of the scores (a Gaussian process) expects the
+    /// largest improvement.
+    Surrogate {
         /// How many in all.
         points: usize,
     },
@@ -102,6 +103,18 @@ impl Trial {
             .filter(|mean| !mean.is_nan())
     }
 
+    /// Mean score over the splits that have one.
+    pub fn partial_mean(&self) -> Option<f64> {
+        let count = self.scores().count();
+        let mean = self.scores().sum::<f64>() / count as f64;
+        (count > 0 && !mean.is_nan()).then_some(mean)
+    }
+
+    /// How many splits have a score.
+    pub fn scored_splits(&self) -> usize {
+        self.scores().count()
+    }
+
     /// Standard deviation of the scores over the splits.
     pub fn deviation(&self) -> Option<f64> {
         let (mean, count) = (self.mean()?, self.records.len() as f64);
@@ -125,7 +138,8 @@ impl Trial {
 pub struct Found {
     /// Everything that was tried, in order.
     pub trials: Vec<Trial>,
-    /// The trial with the best mean on the most rows that any was finished on, the first of equals.
+    /// The trial with the best mean on the most rows that any was finished on, the first of equals;
+    /// where a stopped search finished none, of those with the most splits.
     pub best: Option<usize>,
     /// Why trials are missing, if so.
     pub stopped: Option<Status>,
@@ -171,8 +185,8 @@ impl Found {
 /// let data = Dataset::new(Matrix::DenseF64(rows), Labels::Int(vec![0, 0, 1, 1, 1, 1, 0, 0]))?;
 /// let space = Space { axes: vec![Axis::logarithmic("gamma", 1e-4, 1.0, 3)?] };
 /// let family = |point: &Point| -> widemargin::Result<Box<dyn Machine>> {
-///     let Some(Value::Number(gamma)) = point.get("gamma") else { unreachable!() };
-///     Ok(Box::new(Svc { kernel: Kernel::Gaussian { gamma: *gamma }, ..Svc::default() }))
+///     let gamma = point.get("gamma").and_then(Value::number).unwrap_or(1.0);
+///     Ok(Box::new(Svc { kernel: Kernel::Gaussian { gamma }, ..Svc::default() }))
 /// };
 /// let context = Context::new();
 /// let plan = Plan {
@@ -186,7 +200,7 @@ impl Found {
 /// };
 /// let found = search(&family, &space, &data, &plan, None, &context)?;
 /// assert_eq!(found.trials.len(), 3);
-/// assert_eq!(found.best().unwrap().point.get("gamma"), Some(&Value::Number(1.0)));
+/// assert_eq!(found.best().unwrap().point.get("gamma"), Some(&Value::Real(1.0)));
 /// # Ok::<(), widemargin::Error>(())
 /// ```
 ///
@@ -222,7 +236,7 @@ pub fn search(
         }
         Strategy::Halving { factor, smallest } => run.halve(space.grid(), factor, smallest)?,
         Strategy::Race => run.race(space.grid())?,
-        Strategy::ModelBased { points } => run.model(space, points)?,
+        Strategy::Surrogate { points } => run.surrogate(space, points)?,
     }
     run.finish()
 }
@@ -239,11 +253,18 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn finish(self) -> Result<Found> {
+        // A search that was stopped early may have no point with all splits: then those with the most.
+        let seen = |trial: &Trial| (trial.scores().count(), trial.rows);
         let finished = self.trials.iter().filter(|trial| trial.mean().is_some());
-        let rows = finished.map(|trial| trial.rows).max().unwrap_or(0);
+        let most = match finished.map(seen).max_by_key(|&(_, rows)| rows) {
+            Some(most) => Some(most),
+            None if self.stopped.is_some() => self.trials.iter().map(seen).max(),
+            None => None,
+        };
         let mut best: Option<(usize, f64)> = None;
-        for (t, trial) in self.trials.iter().enumerate().filter(|(_, trial)| trial.rows == rows) {
-            if let Some(mean) = trial.mean()
+        for (t, trial) in self.trials.iter().enumerate() {
+            if let Some(mean) = trial.partial_mean()
+                && Some(seen(trial)) == most
                 && best.is_none_or(|(_, other)| mean > other)
             {
                 best = Some((t, mean));
@@ -436,7 +457,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn model(&mut self, space: &Space, points: usize) -> Result<()> {
+    fn surrogate(&mut self, space: &Space, points: usize) -> Result<()> {
         let mut generator = Generator::new(self.context.seed());
         while self.trials.len() < points && self.stopped.is_none() {
             let known = self

@@ -1,28 +1,14 @@
 //! What is searched: named parameters with the values they may take.
+//!
+//! Numbers are searched between the ends of their values, at equal ratios; whole numbers stay whole.
 
 use std::fmt;
 
 use crate::error::{Error, Result};
 use crate::machine::Machine;
+use crate::machine::Specification;
+use crate::machine::specification::{Domain, Value, number};
 use crate::numeric::random::Generator;
-
-/// A value of a parameter.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Value {
-    /// A number.
-    Number(f64),
-    /// A name, such as that of a kernel.
-    Text(String),
-}
-
-impl fmt::Display for Value {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Number(number) => write!(f, "{number}"),
-            Self::Text(text) => f.write_str(text),
-        }
-    }
-}
 
 /// Parameters with one value each, in the order of the axes.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,12 +53,14 @@ pub struct Axis {
     pub name: String,
     /// The values of a grid; numbers ascending.
     pub values: Vec<Value>,
+    /// The smallest and largest number that the parameter can be.
+    limits: (f64, f64),
 }
 
 impl Axis {
-    /// Any values.
+    /// Any values; where all are [`Value::Integer`], what is tried between them is whole too.
     pub fn list(name: impl Into<String>, values: Vec<Value>) -> Self {
-        Self { name: name.into(), values }
+        Self { name: name.into(), values, limits: (f64::MIN, f64::MAX) }
     }
 
     /// `count` numbers from `low` to `high`, their logarithms equally far apart.
@@ -85,29 +73,70 @@ impl Axis {
             let found = format!("{low}:{high}:{count} for {name}");
             return Err(Error::parameter("range", "0 < low < high and at least 2 values", found));
         }
-        let step = (high / low).ln() / (count - 1) as f64;
+        // Powers of two stay powers of two.
+        let (first, step) = (low.log2(), (high.log2() - low.log2()) / (count - 1) as f64);
         let value = |i: usize| match i {
             0 => low,
             i if i + 1 == count => high,
-            i => low * (step * i as f64).exp(),
+            i => (first + step * i as f64).exp2(),
         };
-        Ok(Self { name, values: (0..count).map(|i| Value::Number(value(i))).collect() })
+        Ok(Self::list(name, (0..count).map(|i| Value::Real(value(i))).collect()))
     }
 
-    /// Its numbers, if it has nothing else.
-    fn numbers(&self) -> Option<Vec<f64>> {
-        let number = |value: &Value| match value {
-            Value::Number(number) => Some(*number),
-            Value::Text(_) => None,
+    /// Reads `NAME=LOW:HIGH:COUNT` or `NAME=VALUE,VALUE,...` for a parameter of a machine.
+    ///
+    /// # Errors
+    /// [`Error::UnknownParameter`] when the machine does not have it, [`Error::Parameter`] for values
+    /// that it cannot have.
+    pub fn parse(specification: &Specification, text: &str) -> Result<Self> {
+        let Some((name, values)) = text.split_once('=') else {
+            let expected = "NAME=LOW:HIGH:COUNT or NAME=VALUE,VALUE,...";
+            return Err(Error::parameter("grid", expected, text));
         };
-        self.values.iter().map(number).collect()
+        let parameter = specification.parameter(name)?;
+        let limits = parameter.domain.limits().unwrap_or((f64::MIN, f64::MAX));
+        let parts: Vec<&str> = values.split(':').collect();
+        let axis = match (parts.as_slice(), parameter.domain) {
+            ([low, high, count], Domain::Real { .. } | Domain::Integer { .. }) => {
+                let real = |text: &str| number(text).and_then(|value| value.number());
+                let (Some(low), Some(high), Ok(count)) = (real(low), real(high), count.parse())
+                else {
+                    return Err(Error::parameter("grid", "numbers LOW:HIGH:COUNT", values));
+                };
+                Self::logarithmic(name, low, high, count)?
+            }
+            _ => {
+                let values = values.split(',').map(|text| parameter.parse(text));
+                Self::list(name, values.collect::<Result<_>>()?)
+            }
+        };
+        let whole = matches!(parameter.domain, Domain::Integer { .. });
+        let typed = |value: Value| match value.number() {
+            Some(number) if whole => parameter.check(Value::Real(number.round())),
+            _ => parameter.check(value),
+        };
+        let mut values = axis.values.into_iter().map(typed).collect::<Result<Vec<_>>>()?;
+        values.dedup();
+        Ok(Self { name: axis.name, values, limits })
     }
 
-    /// Where it is a range of positive numbers: its ends, as logarithms.
+    /// Whether it has whole numbers only.
+    fn is_whole(&self) -> bool {
+        self.values.iter().all(|value| matches!(value, Value::Integer(_)))
+    }
+
+    /// The value of a number, whole where the axis is.
+    fn typed(&self, number: f64) -> Value {
+        if self.is_whole() { Value::Integer(number.round() as u64) } else { Value::Real(number) }
+    }
+
+    /// Where it is a range of positive numbers: its ends, as logarithms of base 2.
     pub(super) fn log_range(&self) -> Option<(f64, f64)> {
-        let numbers = self.numbers()?;
-        let (low, high) = (*numbers.first()?, *numbers.last()?);
-        (low > 0.0 && high > low).then(|| (low.ln(), high.ln()))
+        let numbers: Option<Vec<f64>> = self.values.iter().map(Value::number).collect();
+        let numbers = numbers?;
+        let low = numbers.iter().copied().reduce(f64::min)?;
+        let high = numbers.iter().copied().reduce(f64::max)?;
+        (low > 0.0 && high > low).then(|| (low.log2(), high.log2()))
     }
 
     /// Mean distance of neighbours, of logarithms where all numbers are positive.
@@ -119,7 +148,7 @@ impl Axis {
     /// A value by a number from 0 to 1: anywhere in a range, one of the values otherwise.
     pub(super) fn at(&self, share: f64) -> Value {
         match self.log_range() {
-            Some((low, high)) => Value::Number((low + share * (high - low)).exp()),
+            Some((low, high)) => self.typed((low + share * (high - low)).exp2()),
             None => {
                 let last = self.values.len() - 1;
                 self.values[((share * self.values.len() as f64) as usize).min(last)].clone()
@@ -129,8 +158,8 @@ impl Axis {
 
     /// Where a value lies, from 0 to 1.
     pub(super) fn share(&self, value: &Value) -> f64 {
-        match (self.log_range(), value) {
-            (Some((low, high)), Value::Number(number)) => (number.ln() - low) / (high - low),
+        match (self.log_range(), value.number()) {
+            (Some((low, high)), Some(number)) => (number.log2() - low) / (high - low),
             _ => {
                 let at = self.values.iter().position(|own| own == value).unwrap_or(0);
                 (at as f64 + 0.5) / self.values.len() as f64
@@ -186,18 +215,29 @@ impl Space {
     }
 
     /// The same space around `best` with half the distance between neighbours: axes of numbers are
-    /// narrowed to the cells beside it (and continue beyond an end that it lies on), others keep
-    /// its value.
+    /// narrowed to the cells beside it (and continue beyond an end that it lies on, as far as the
+    /// parameter can go), others keep its value.
     pub(super) fn refined(&self, best: &Point) -> Self {
         let refined = |(axis, (_, value)): (&Axis, &(String, Value))| {
-            let values = match (axis.step(), value) {
-                (Some(step), Value::Number(centre)) => {
+            let values = match (axis.step(), value.number()) {
+                (Some(step), Some(centre)) => {
                     let offsets = [-1.0, -0.5, 0.0, 0.5, 1.0];
-                    offsets.map(|o: f64| Value::Number((centre.ln() + o * step).exp())).to_vec()
+                    let near = offsets.map(|o: f64| match o {
+                        0.0 => value.clone(),
+                        o => axis.typed((centre.log2() + o * step).exp2()),
+                    });
+                    let (low, high) = axis.limits;
+                    let least = if axis.is_whole() { low.max(1.0) } else { low };
+                    let inside = |value: &Value| {
+                        value.number().is_some_and(|number| number >= least && number <= high)
+                    };
+                    let mut near: Vec<Value> = near.into_iter().filter(inside).collect();
+                    near.dedup();
+                    near
                 }
                 _ => vec![value.clone()],
             };
-            Axis { name: axis.name.clone(), values }
+            Axis { name: axis.name.clone(), values, limits: axis.limits }
         };
         Self { axes: self.axes.iter().zip(&best.0).map(refined).collect() }
     }
@@ -239,9 +279,8 @@ mod tests {
         let space = space();
         for point in space.grid() {
             let again = space.at(&space.shares(&point));
-            let Some(Value::Number(c)) = point.get("c") else { panic!() };
-            let Some(Value::Number(found)) = again.get("c") else { panic!() };
-            assert!((c / found - 1.0).abs() < 1e-12);
+            let c = |point: &Point| point.get("c").and_then(Value::number).unwrap();
+            assert!((c(&point) / c(&again) - 1.0).abs() < 1e-12);
             assert_eq!(point.get("kernel"), again.get("kernel"));
         }
     }
@@ -253,10 +292,56 @@ mod tests {
         assert_eq!(space.ends(&best), ["c"]);
         let refined = space.refined(&best);
         assert_eq!(refined.axes[0].values, [Value::Text("poly".into())]);
-        let numbers = refined.axes[1].numbers().unwrap();
+        let numbers: Vec<f64> = refined.axes[1].values.iter().filter_map(Value::number).collect();
         for (found, expected) in numbers.iter().zip([16.0, 32.0, 64.0, 128.0, 256.0]) {
             assert!((found / expected - 1.0).abs() < 1e-12, "{numbers:?}");
         }
+    }
+
+    #[test]
+    fn whole_numbers_stay_whole_in_every_search() {
+        let mut svc = Specification::new(crate::machine::MachineKind::CSvc);
+        svc.set("kernel", "poly").unwrap();
+        let knn = Specification::new("knn".parse().unwrap());
+        let mixture = Specification::new("gmm-bayes".parse().unwrap());
+        for (specification, text) in [
+            (&svc, "degree=2,3,4"),
+            (&svc, "degree=1:8:5"),
+            (&knn, "neighbours=1,3,5,9,15,25"),
+            (&mixture, "components=1,2,3,5"),
+        ] {
+            let space = Space { axes: vec![Axis::parse(specification, text).unwrap()] };
+            let mut points = space.grid();
+            points.extend(space.random(50, &mut Generator::new(1)));
+            for best in space.grid() {
+                points.extend(space.refined(&best).grid());
+            }
+            for point in points {
+                let (name, value) = &point.0[0];
+                assert!(matches!(value, Value::Integer(1..)), "{text}: {value:?}");
+                specification.clone().set(name, value.clone()).unwrap();
+            }
+        }
+        let refused = Axis::parse(&svc, "degree=1.5,2").unwrap_err().to_string();
+        assert!(refused.contains("whole number"), "{refused}");
+        assert!(Axis::parse(&svc, "neighbours=1,2").is_err());
+    }
+
+    #[test]
+    fn refining_stays_inside_what_the_parameter_can_be() {
+        let nu = Specification::new(crate::machine::MachineKind::NuSvc);
+        let space = Space { axes: vec![Axis::parse(&nu, "nu=0.1:1:4").unwrap()] };
+        for point in space.refined(&space.grid().pop().unwrap()).grid() {
+            nu.clone().set("nu", point.0[0].1.clone()).unwrap();
+        }
+    }
+
+    #[test]
+    fn powers_of_two_are_exact() {
+        let svc = Specification::new(crate::machine::MachineKind::CSvc);
+        let axis = Axis::parse(&svc, "c=2^-5:2^15:11").unwrap();
+        let expected = (0..11).map(|i| Value::Real(2f64.powi(2 * i - 5))).collect::<Vec<_>>();
+        assert_eq!(axis.values, expected);
     }
 
     #[test]

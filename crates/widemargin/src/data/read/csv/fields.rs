@@ -214,7 +214,7 @@ impl TableSource for Text<'_> {
         Error::Format { path: self.path.to_owned(), message }
     }
 
-    fn complain(&self, row: usize, column: usize, expected: String, found: String) -> Error {
+    fn error_at(&self, row: usize, column: usize, expected: String, found: String) -> Error {
         self.error_at(row, column, expected, found)
     }
 

@@ -1,4 +1,4 @@
-//! Delimited text: CSV, TSV and their kin, quoted as in RFC 4180.
+//! Delimited text: CSV, TSV and other separators, quoted as in RFC 4180.
 //!
 //! The separator and the header are found by looking unless given; the label column is the one named
 //! `label`, `class`, `target` or `y`, otherwise the last, unless given; columns of words become one

@@ -79,7 +79,7 @@ fn read_as<T: Real>(
         };
     }
     let groups = groups(&parts).map_err(|f| f.in_text(path, bytes))?;
-    let labels = labels(&parts, options).unwrap_or_else(|| spelt_labels(&parts, bytes));
+    let labels = labels(&parts, options).unwrap_or_else(|| text_or_large_labels(&parts, bytes));
     join(parts, &extent, labels, groups, options)
 }
 
@@ -188,7 +188,7 @@ fn labels<T>(parts: &[Parsed<T>], options: &ReadOptions) -> Option<Labels> {
 }
 
 /// Labels that are words, or whole numbers too large for a double.
-fn spelt_labels<T>(parts: &[Parsed<T>], bytes: &[u8]) -> Labels {
+fn text_or_large_labels<T>(parts: &[Parsed<T>], bytes: &[u8]) -> Labels {
     let words = text_labels(bytes);
     if !parts.iter().all(|p| p.labels_are_numbers) {
         return Labels::Text(words);

@@ -1,9 +1,9 @@
-//! What is admissible in the file at hand, and what is said when it is not.
+//! Which indices are valid in a file, and the error for those that are not.
 
 use super::super::options::{IndexBase, LabelColumn, ReadOptions};
 use super::super::place::{Fault, quoted};
 
-/// What is admissible in the file at hand.
+/// Which indices and values are valid in a file.
 #[derive(Clone)]
 pub(super) struct Rules {
     pub(super) labelled: bool,

@@ -113,7 +113,7 @@ fn no_value(table: &RawTable<'_>, row: usize, column: usize) -> Error {
         "a value in column '{}' (the training data had no gaps there to learn from)",
         table.names[column]
     );
-    (table.complain)(row, column, expected, "none".into())
+    (table.error_at)(row, column, expected, "none".into())
 }
 
 #[cold]
@@ -124,14 +124,14 @@ fn unknown_word(table: &RawTable<'_>, row: usize, column: usize) -> Error {
     };
     let name = &table.names[column];
     let expected = format!("a word the training data had in column '{name}'");
-    (table.complain)(row, column, expected, found)
+    (table.error_at)(row, column, expected, found)
 }
 
 /// The labels of a column: whole numbers if all are, else real numbers, else words.
 fn labels_of(table: &RawTable<'_>, column: usize) -> Result<Labels> {
     let gap = |row: usize| {
         let expected = format!("a label in column '{}'", table.names[column]);
-        Err((table.complain)(row, column, expected, "none".into()))
+        Err((table.error_at)(row, column, expected, "none".into()))
     };
     match &table.columns[column] {
         RawColumn::Skipped => Ok(Labels::None),

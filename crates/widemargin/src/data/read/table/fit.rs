@@ -20,13 +20,13 @@ pub(in crate::data::read) fn fit(
             RawColumn::Numbers(values) => {
                 let first = values.iter().position(|v| v.is_nan());
                 let fill = first.and_then(|_| number_fill(values, missing));
-                complain_unless_filled(table, first, fill.is_some(), j, missing)?;
+                require_filled(table, first, fill.is_some(), j, missing)?;
                 Role::Number { fill }
             }
             RawColumn::Words { codes, words } => {
                 let first = codes.iter().position(|code| *code == MISSING);
                 let fill = first.and_then(|_| word_fill(codes, words, missing));
-                complain_unless_filled(table, first, fill.is_some(), j, missing)?;
+                require_filled(table, first, fill.is_some(), j, missing)?;
                 let mut known: Vec<String> = words.clone();
                 known.extend(fill.iter().filter(|word| !words.contains(word)).cloned());
                 known.sort_unstable();
@@ -38,7 +38,7 @@ pub(in crate::data::read) fn fit(
     Ok(TableEncoding { named: table.named, columns })
 }
 
-fn complain_unless_filled(
+fn require_filled(
     table: &RawTable<'_>,
     first_missing: Option<usize>,
     filled: bool,
@@ -53,7 +53,7 @@ fn complain_unless_filled(
             } else {
                 (format!("some value in column '{name}' to fill gaps from"), "none at all")
             };
-            Err((table.complain)(row, column, expected, found.into()))
+            Err((table.error_at)(row, column, expected, found.into()))
         }
         _ => Ok(()),
     }

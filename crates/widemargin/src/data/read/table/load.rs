@@ -14,7 +14,7 @@ pub(in crate::data::read) trait TableSource {
     fn refuse(&self, message: String) -> Error;
 
     /// An error about the field of that row and column (both from 0).
-    fn complain(&self, row: usize, column: usize, expected: String, found: String) -> Error;
+    fn error_at(&self, row: usize, column: usize, expected: String, found: String) -> Error;
 
     /// The number of rows and, for each column, what `readings` asks for.
     fn columns(
@@ -73,8 +73,8 @@ fn learn(
         return Err(source.refuse(message));
     }
     let (rows, columns) = source.columns(&readings, &names, label)?;
-    let complain = |row, column, expected, found| source.complain(row, column, expected, found);
-    let table = RawTable { rows, names, named, columns, complain: &complain };
+    let error_at = |row, column, expected, found| source.error_at(row, column, expected, found);
+    let table = RawTable { rows, names, named, columns, error_at: &error_at };
     let encoding = fit(&table, label, options.missing)?;
     check_width(&encoding, source, options)?;
     let places: Vec<Option<usize>> = (0..table.columns.len()).map(Some).collect();
@@ -107,8 +107,8 @@ fn apply(
         };
     }
     let (rows, columns) = source.columns(&readings, &names, label)?;
-    let complain = |row, column, expected, found| source.complain(row, column, expected, found);
-    let table = RawTable { rows, names, named, columns, complain: &complain };
+    let error_at = |row, column, expected, found| source.error_at(row, column, expected, found);
+    let table = RawTable { rows, names, named, columns, error_at: &error_at };
     let dataset = encode(&table, encoding, &places, options)?;
     Ok((dataset, encoding.clone()))
 }
@@ -170,7 +170,7 @@ fn usual_label(names: &[String], header: bool) -> usize {
     }
 }
 
-/// The place of a column, or what was asked for.
+/// The index of a column, or the column that was requested.
 fn find(column: &Column, names: &[String], header: bool) -> std::result::Result<usize, String> {
     let count = names.len() as i64;
     match column {

@@ -36,7 +36,7 @@ pub(in crate::data::read) struct RawTable<'a> {
     pub(in crate::data::read) named: bool,
     pub(in crate::data::read) columns: Vec<RawColumn>,
     /// Makes an error about row and column (both from 0): expected, found.
-    pub(in crate::data::read) complain: &'a dyn Fn(usize, usize, String, String) -> Error,
+    pub(in crate::data::read) error_at: &'a dyn Fn(usize, usize, String, String) -> Error,
 }
 
 /// Whether a field stands for a missing value.

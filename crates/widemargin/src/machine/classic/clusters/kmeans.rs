@@ -116,8 +116,8 @@ impl KMeans {
             change: 0.0,
             iterations: found.rounds,
             parameters: named(&[
-                ("clusters", self.clusters.to_string()),
-                ("starts", self.starts.to_string()),
+                ("clusters", self.clusters.into()),
+                ("starts", self.starts.into()),
             ]),
         };
         let body = Centres { centres: table(centres, data.columns())? };

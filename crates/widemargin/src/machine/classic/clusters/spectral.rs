@@ -123,9 +123,9 @@ impl Spectral {
             rows::warn(context, format!("the eigenvectors are accurate only to {residual:.1e}"));
         }
         let parameters = named(&[
-            ("clusters", self.clusters.to_string()),
-            ("affinity", format!("{:?}", self.affinity).to_lowercase()),
-            ("cut", self.cut.to_string()),
+            ("clusters", self.clusters.into()),
+            ("affinity", format!("{:?}", self.affinity).to_lowercase().into()),
+            ("cut", self.cut.to_string().into()),
         ]);
         let effort = Effort {
             status: if solved { Status::Solved } else { Status::AlmostSolved },

@@ -136,8 +136,10 @@ impl Fisher {
             feature_scores: spread.feature_scores,
             regularisation: share,
         };
-        let parameters =
-            [("threshold", self.threshold.to_string()), ("shrinkage", self.shrinkage.to_string())];
+        let parameters = [
+            ("threshold", self.threshold.to_string().into()),
+            ("shrinkage", self.shrinkage.to_string().into()),
+        ];
         let effort = Effort::closed_form(started, &parameters);
         let mut model = rows::model(Classic::Fisher, data, body, effort);
         model.classes = Some(ClassTable { names: classes.names, scheme, support: vec![0; count] });

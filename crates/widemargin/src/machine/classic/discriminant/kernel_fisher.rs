@@ -135,9 +135,9 @@ impl KernelFisher {
         let means = expansion.class_means()?;
         let (factor, mu) = self.factor(&expansion, &means, context)?;
         let parameters = [
-            ("mu", self.mu.to_string()),
-            ("landmarks", landmarks.len().to_string()),
-            ("threshold", self.threshold.to_string()),
+            ("mu", self.mu.into()),
+            ("landmarks", landmarks.len().into()),
+            ("threshold", self.threshold.to_string().into()),
         ];
         let effort = Effort::closed_form(started, &parameters);
         let solved = match means.as_slice() {

@@ -10,6 +10,7 @@ use crate::context::Context;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::machine::names::names;
+use crate::machine::specification::Value;
 use crate::machine::{Calibration, FitInput, Machine, Model};
 
 /// Where EM starts.
@@ -158,14 +159,14 @@ impl GaussianMixture {
         best.map(|(_, fitted)| fitted).ok_or(Error::Interrupted)
     }
 
-    pub(super) fn parameters(&self) -> Vec<(String, String)> {
+    pub(super) fn parameters(&self) -> Vec<(String, Value)> {
         named(&[
-            ("components", self.components.to_string()),
-            ("covariance", self.covariance.to_string()),
-            ("floor", self.floor.to_string()),
-            ("tol", self.tol.to_string()),
-            ("init", self.initialisation.to_string()),
-            ("starts", self.starts.to_string()),
+            ("components", self.components.into()),
+            ("covariance", self.covariance.to_string().into()),
+            ("floor", self.floor.into()),
+            ("tol", self.tol.into()),
+            ("init", self.initialisation.to_string().into()),
+            ("starts", self.starts.into()),
         ])
     }
 }

@@ -159,9 +159,9 @@ impl KNearest {
             body.search = body.finder(context)?.search();
         }
         let parameters = [
-            ("k", self.k.to_string()),
-            ("weights", self.weighting.to_string()),
-            ("metric", self.metric.to_string()),
+            ("k", self.k.into()),
+            ("weights", self.weighting.to_string().into()),
+            ("metric", self.metric.to_string().into()),
         ];
         let effort = Effort::closed_form(started, &parameters);
         let mut model = rows::model(kind, data, body, effort);

@@ -166,9 +166,9 @@ impl Shape {
             .collect();
         let widths = self.width.resolve_all(&parts, &prepared, &log_priors, context)?;
         let parameters = [
-            ("window", self.window.to_string()),
-            ("width", self.width.to_string()),
-            ("input", input.to_string()),
+            ("window", self.window.to_string().into()),
+            ("width", self.width.to_string().into()),
+            ("input", input.to_string().into()),
         ];
         let effort = Effort::closed_form(started, &parameters);
         let window = self.window;

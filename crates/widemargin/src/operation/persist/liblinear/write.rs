@@ -8,6 +8,7 @@ use super::{CRAMMER_SINGER, FIRST_KEY, SOLVERS};
 use crate::data::read::IndexBase;
 use crate::data::write::push_shortest;
 use crate::error::{Error, Result};
+use crate::machine::specification::Value;
 use crate::machine::{MachineKind, Model};
 
 /// The text of a model's file, the numbers still to be printed.
@@ -95,7 +96,10 @@ fn solver(model: &Model) -> &'static str {
     let parameter = |name: &str| {
         let parameters = model.training.as_ref().map(|training| &training.parameters);
         let found = parameters.and_then(|list| list.iter().find(|(key, _)| key == name));
-        found.map_or("", |(_, value)| value.as_str())
+        match found {
+            Some((_, Value::Text(text))) => text.as_str(),
+            _ => "",
+        }
     };
     let asked = parameter(FIRST_KEY);
     if let Some((name, _)) = SOLVERS.iter().find(|(name, _)| *name == asked) {

@@ -1,0 +1,123 @@
+//! The support vector machines with a kernel.
+
+use super::entries::Entry;
+use super::parameter::{Domain, Fallback, Parameter};
+use super::shared::{
+    C, CLASS_ORDER, CLASS_WEIGHT, EPSILON, KERNEL, LOSS, MULTICLASS, NU, SCALE, SOLVER,
+};
+use crate::machine::{MachineKind, MulticlassSvc, NuSvc, NuSvr, OneClass, Svc, Svdd, Svr};
+
+/// LIBSVM's `grid.py`.
+const C_AND_GAMMA: &[&str] = &["gamma=2^-15:2^3:10", "c=2^-5:2^15:11"];
+const NU_AND_GAMMA: &[&str] = &["gamma=2^-15:2^3:10", "nu=0.01:0.8:8"];
+
+const BIAS: Parameter = Parameter {
+    name: "bias",
+    domain: Domain::Flag,
+    default: Fallback::Flag(false),
+    about: "Give the score of every class an offset",
+};
+
+pub(super) static C_SVC: Entry = Entry {
+    summary: "classification with penalty C",
+    groups: &[&[C, LOSS, MULTICLASS, CLASS_WEIGHT, CLASS_ORDER], KERNEL, SOLVER, &[SCALE]],
+    grid: C_AND_GAMMA,
+    build: |values| {
+        Ok(Box::new(Svc {
+            c: values.real("c")?,
+            kernel: values.kernel()?,
+            loss: values.loss(),
+            class_weights: values.class_weights()?,
+            scheme: values.scheme()?,
+            class_order: values.class_order(),
+            options: values.options()?,
+        }))
+    },
+};
+
+pub(super) static NU_SVC: Entry = Entry {
+    summary: "classification with a bound on the share of margin errors",
+    groups: &[&[NU, MULTICLASS, CLASS_WEIGHT, CLASS_ORDER], KERNEL, SOLVER, &[SCALE]],
+    grid: NU_AND_GAMMA,
+    build: |values| {
+        Ok(Box::new(NuSvc {
+            nu: values.real("nu")?,
+            kernel: values.kernel()?,
+            class_weights: values.class_weights()?,
+            scheme: values.scheme()?,
+            class_order: values.class_order(),
+            options: values.options()?,
+        }))
+    },
+};
+
+pub(super) static EPSILON_SVR: Entry = Entry {
+    summary: "regression with a tube of given width",
+    groups: &[&[C, EPSILON, LOSS], KERNEL, SOLVER, &[SCALE]],
+    grid: C_AND_GAMMA,
+    build: |values| {
+        Ok(Box::new(Svr {
+            c: values.real("c")?,
+            epsilon: values.real("epsilon")?,
+            loss: values.loss(),
+            kernel: values.kernel()?,
+            options: values.options()?,
+        }))
+    },
+};
+
+pub(super) static NU_SVR: Entry = Entry {
+    summary: "regression with a bound on the share of rows outside the tube",
+    groups: &[&[C, NU], KERNEL, SOLVER, &[SCALE]],
+    grid: C_AND_GAMMA,
+    build: |values| {
+        Ok(Box::new(NuSvr {
+            c: values.real("c")?,
+            nu: values.real("nu")?,
+            kernel: values.kernel()?,
+            options: values.options()?,
+        }))
+    },
+};
+
+pub(super) static ONE_CLASS: Entry = Entry {
+    summary: "novelty detection: a half-space away from the origin",
+    groups: &[&[NU], KERNEL, SOLVER, &[SCALE]],
+    grid: NU_AND_GAMMA,
+    build: |values| {
+        let (nu, kernel, options) = (values.real("nu")?, values.kernel()?, values.options()?);
+        Ok(Box::new(OneClass { nu, kernel, options }))
+    },
+};
+
+pub(super) static SVDD: Entry = Entry {
+    summary: "novelty detection: the smallest ball",
+    groups: &[&[NU], KERNEL, SOLVER, &[SCALE]],
+    grid: NU_AND_GAMMA,
+    build: |values| {
+        let (nu, kernel, options) = (values.real("nu")?, values.kernel()?, values.options()?);
+        Ok(Box::new(Svdd { nu, kernel, options }))
+    },
+};
+
+pub(super) static ALL_IN_ONE: Entry = Entry {
+    summary: "classification with all classes in one problem",
+    groups: &[&[C, BIAS, CLASS_WEIGHT, CLASS_ORDER], KERNEL, SOLVER, &[SCALE]],
+    grid: C_AND_GAMMA,
+    build: |values| {
+        let machine = match values.specification.kind() {
+            MachineKind::AllInOne(machine) => machine,
+            _ => Default::default(),
+        };
+        Ok(Box::new(MulticlassSvc {
+            machine,
+            c: values.real("c")?,
+            kernel: values.kernel()?,
+            bias: values.flag("bias")?,
+            class_weights: values.class_weights()?,
+            classes: None,
+            class_order: values.class_order(),
+            options: values.options()?,
+        }))
+    },
+};

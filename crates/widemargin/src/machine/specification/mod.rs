@@ -1,0 +1,353 @@
+//! What a machine is, before it has seen data: its name and its parameters, typed and checked.
+//!
+//! The command line, Python, searches and comparisons translate what they are told into a
+//! [`Specification`], and only that builds machines. Which parameters a machine has, with their
+//! ranges, defaults and default search grids, stands in one table ([`Entry`]); a parameter that the
+//! machine does not have is refused by name.
+//!
+//! ```
+//! use widemargin::machine::{MachineKind, Specification};
+//!
+//! let mut specification = Specification::new(MachineKind::CSvc);
+//! specification.set("c", 10.0)?;
+//! specification.parse("gamma", "2^-3")?;
+//! assert_eq!(specification.to_string(), "c-svc c=10 gamma=0.125");
+//! let error = specification.set("bias", true).unwrap_err();
+//! assert!(error.to_string().starts_with("c-svc has no parameter 'bias'; it has c, loss, "));
+//! # Ok::<(), widemargin::Error>(())
+//! ```
+
+mod classic;
+mod entries;
+mod kernel_machines;
+mod linear;
+mod online;
+mod parameter;
+mod resolver;
+mod shared;
+#[cfg(test)]
+mod tests;
+mod value;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+pub use entries::Entry;
+pub use parameter::{Domain, Fallback, Parameter, number};
+use resolver::{Resolver, kernel_expression, kernel_reads};
+pub use value::Value;
+
+use super::{
+    Approximated, LinearSvc, LinearSvr, Machine, MachineKind, Model, OnlineSvc, Scaled, ScalingRule,
+};
+use crate::data::{Dataset, Dense, Labels, Matrix};
+use crate::error::{Error, Result};
+use crate::kernel::Kernel;
+
+/// A machine by name with the parameters that were given; all others have their defaults.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Stored", into = "Stored")]
+pub struct Specification {
+    kind: MachineKind,
+    online: bool,
+    given: BTreeMap<&'static str, Value>,
+}
+
+/// A specification in a file.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    machine: MachineKind,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    online: bool,
+    #[serde(default)]
+    parameters: BTreeMap<String, Value>,
+}
+
+impl From<Specification> for Stored {
+    fn from(specification: Specification) -> Self {
+        let Specification { kind, online, given } = specification;
+        let parameters = given.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        Self { machine: kind, online, parameters }
+    }
+}
+
+impl TryFrom<Stored> for Specification {
+    type Error = Error;
+
+    fn try_from(stored: Stored) -> Result<Self> {
+        let mut specification = match stored.online {
+            true => Self::online(stored.machine)?,
+            false => Self::new(stored.machine),
+        };
+        for (name, value) in stored.parameters {
+            specification.set(&name, value)?;
+        }
+        Ok(specification)
+    }
+}
+
+impl Specification {
+    /// A machine with its defaults, trained on all rows at once.
+    pub fn new(kind: MachineKind) -> Self {
+        Self { kind, online: false, given: BTreeMap::new() }
+    }
+
+    /// A machine with its defaults, trained online.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for a machine that cannot be trained online.
+    pub fn online(kind: MachineKind) -> Result<Self> {
+        entries::entry(kind, true)?;
+        Ok(Self { kind, online: true, given: BTreeMap::new() })
+    }
+
+    /// Every machine with its defaults, online ones last.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let online = MachineKind::all().filter_map(|kind| Self::online(kind).ok());
+        MachineKind::all().map(Self::new).chain(online)
+    }
+
+    /// The machine.
+    pub fn kind(&self) -> MachineKind {
+        self.kind
+    }
+
+    /// Whether it is trained online.
+    pub fn is_online(&self) -> bool {
+        self.online
+    }
+
+    /// Its line of the table of machines.
+    pub fn entry(&self) -> &'static Entry {
+        match entries::entry(self.kind, self.online) {
+            Ok(entry) => entry,
+            // `online` has looked.
+            Err(_) => unreachable!("{} was made online", self.kind),
+        }
+    }
+
+    /// A parameter of the machine.
+    ///
+    /// # Errors
+    /// [`Error::UnknownParameter`] when the machine does not have it.
+    pub fn parameter(&self, name: &str) -> Result<&'static Parameter> {
+        let entry = self.entry();
+        entry.parameters().find(|parameter| parameter.name == name).ok_or_else(|| {
+            let known: Vec<&str> = entry.parameters().map(|parameter| parameter.name).collect();
+            Error::UnknownParameter {
+                machine: self.name(),
+                parameter: name.to_owned(),
+                known: known.join(", "),
+            }
+        })
+    }
+
+    /// Sets a parameter.
+    ///
+    /// # Errors
+    /// [`Error::UnknownParameter`] when the machine does not have it, [`Error::Parameter`] for a
+    /// value of another type or out of range.
+    pub fn set(&mut self, name: &str, value: impl Into<Value>) -> Result<()> {
+        let parameter = self.parameter(name)?;
+        self.given.insert(parameter.name, parameter.check(value.into())?);
+        Ok(())
+    }
+
+    /// Sets a parameter to the value that a text stands for.
+    ///
+    /// # Errors
+    /// As [`set`](Self::set).
+    pub fn parse(&mut self, name: &str, text: &str) -> Result<()> {
+        let parameter = self.parameter(name)?;
+        self.given.insert(parameter.name, parameter.parse(text)?);
+        Ok(())
+    }
+
+    /// The value of a parameter: the one given, or the default.
+    pub fn value(&self, name: &str) -> Option<Value> {
+        #[cfg(test)]
+        tests::note_read(name);
+        match self.given.get(name) {
+            Some(value) => Some(value.clone()),
+            None => self.parameter(name).ok()?.default.value(),
+        }
+    }
+
+    /// Whether a parameter was given.
+    pub fn is_given(&self, name: &str) -> bool {
+        self.given.contains_key(name)
+    }
+
+    /// Whether a parameter has a value, given or by default.
+    pub fn has(&self, name: &str) -> bool {
+        self.value(name).is_some()
+    }
+
+    /// The parameters that were given.
+    pub fn given(&self) -> impl Iterator<Item = (&'static str, &Value)> {
+        self.given.iter().map(|(name, value)| (*name, value))
+    }
+
+    /// The name of the machine in messages.
+    pub fn name(&self) -> String {
+        if self.online { format!("online {}", self.kind) } else { self.kind.to_string() }
+    }
+
+    /// The kernel for a table, `gamma=scale` and `gamma=auto` resolved; linear without one.
+    ///
+    /// # Errors
+    /// Kernel parameters out of range.
+    pub fn kernel(&self, features: &Matrix) -> Result<Kernel> {
+        kernel_expression(self)?.resolve(features)
+    }
+
+    /// Refuses a `gamma`, `degree` or `coef0` that was given and that the kernel does not have.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] naming it.
+    pub fn check_kernel_parameters(&self) -> Result<()> {
+        if !self.has("kernel") {
+            return Ok(());
+        }
+        for name in ["gamma", "degree", "coef0"] {
+            if self.is_given(name) && !kernel_reads(self, name)? {
+                let kernel = self.value("kernel").map_or_else(String::new, |k| k.to_string());
+                let parameter = self.parameter(name)?;
+                let expected = format!("a kernel with {name}");
+                return Err(Error::parameter(parameter.name, expected, format!("kernel {kernel}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// How the features are scaled.
+    ///
+    /// # Errors
+    /// None for a specification that was checked.
+    pub fn scaling(&self) -> Result<Option<ScalingRule>> {
+        match self.value("scale") {
+            Some(Value::Text(text)) => ScalingRule::parse(&text),
+            _ => Ok(None),
+        }
+    }
+
+    /// The machine for a data set; `seed` decides the code of `multiclass=ecoc`.
+    ///
+    /// # Errors
+    /// Parameters that do not go together, or labels that do not suit them.
+    pub fn build(&self, data: &Dataset, seed: u64) -> Result<Box<dyn Machine>> {
+        let Some(rule) = self.scaling()? else {
+            return self.build_scaled(data.features(), data.labels(), seed);
+        };
+        let machine = match self.looks_at_features() {
+            true => {
+                let scaled = rule.fit(data.features())?.transform(data.features().clone())?;
+                self.build_scaled(&scaled, data.labels(), seed)?
+            }
+            false => self.build_scaled(data.features(), data.labels(), seed)?,
+        };
+        Ok(Box::new(Scaled { rule, machine }))
+    }
+
+    /// Whether building the machine looks at the features: for a γ that is not given as a number.
+    fn looks_at_features(&self) -> bool {
+        let kernel = self.value("kernel").map_or_else(String::new, |kernel| kernel.to_string());
+        let rule = !matches!(self.value("gamma"), None | Some(Value::Real(_)));
+        let own_rule = kernel.contains("scale") || kernel.contains("auto");
+        !MachineKind::LINEAR.contains(&self.kind) && (rule || own_rule)
+    }
+
+    /// The machine for features that were scaled already, without the scaling.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    pub fn build_scaled(
+        &self,
+        features: &Matrix,
+        labels: &Labels,
+        seed: u64,
+    ) -> Result<Box<dyn Machine>> {
+        let values = Resolver { specification: self, features, labels, seed };
+        let machine = (self.entry().build)(&values)?;
+        match self.value("approximate") {
+            Some(Value::Text(rule)) => {
+                let gamma = values.gamma()?;
+                Ok(Box::new(Approximated { rule: rule.parse()?, gamma, machine }))
+            }
+            _ => Ok(machine),
+        }
+    }
+
+    /// Writes itself into the training record of a model that its machine learnt.
+    pub fn record(&self, model: &mut Model) {
+        if let Some(training) = &mut model.training {
+            training.specification = Some(self.clone());
+        }
+    }
+
+    /// The linear classifier itself, for operations that need more of it than [`Machine`] has.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for another machine.
+    pub fn linear_svc(&self) -> Result<LinearSvc> {
+        self.check_kind(&[MachineKind::LinearSvc, MachineKind::Logistic])?;
+        self.without_data(linear::classifier)
+    }
+
+    /// The linear regressor itself.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for another machine.
+    pub fn linear_svr(&self) -> Result<LinearSvr> {
+        self.check_kind(&[MachineKind::LinearSvr])?;
+        self.without_data(linear::regressor)
+    }
+
+    /// The online machine itself, its kernel resolved on a table.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for another machine.
+    pub fn online_svc(&self, features: &Matrix) -> Result<OnlineSvc> {
+        if !(self.online && matches!(self.kind, MachineKind::AllInOne(_))) {
+            return Err(Error::parameter("machine", "ww, cs, llw, ... online", self.name()));
+        }
+        let labels = &Labels::None;
+        online::online_svc(&Resolver { specification: self, features, labels, seed: 0 })
+    }
+
+    fn check_kind(&self, kinds: &[MachineKind]) -> Result<()> {
+        if kinds.contains(&self.kind) {
+            return Ok(());
+        }
+        let names: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+        Err(Error::parameter("machine", names.join(" or "), self.name()))
+    }
+
+    fn without_data<T>(&self, build: impl Fn(&Resolver<'_>) -> Result<T>) -> Result<T> {
+        let features = Matrix::DenseF64(Dense::new(0, 0, Vec::new())?);
+        let labels = &Labels::None;
+        build(&Resolver { specification: self, features: &features, labels, seed: 0 })
+    }
+
+    /// What is searched unless told otherwise, as `NAME=VALUES`: nothing where no answer can be
+    /// judged.
+    pub fn default_grid(&self) -> Vec<&'static str> {
+        let varies = |axis: &&&'static str| match axis.split_once('=') {
+            Some(("gamma", _)) if MachineKind::LINEAR.contains(&self.kind) => {
+                self.has("approximate")
+            }
+            Some(("gamma", _)) => kernel_reads(self, "gamma").unwrap_or(false),
+            _ => true,
+        };
+        self.entry().grid.iter().filter(varies).copied().collect()
+    }
+}
+
+impl fmt::Display for Specification {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name())?;
+        self.given.iter().try_for_each(|(name, value)| write!(f, " {name}={value}"))
+    }
+}

@@ -1,0 +1,190 @@
+//! The values of a specification as its machine needs them: defaults filled in, rules resolved on data.
+
+use std::str::FromStr;
+
+use super::Specification;
+use super::value::Value;
+use crate::data::{ClassOrder, Labels, Matrix};
+use crate::error::{Error, Result};
+use crate::kernel::Kernel;
+use crate::machine::{
+    ClassWeights, Epochs, Gamma, KernelDefaults, KernelExpression, Loss, Precision, Scheme,
+    SolverOptions, error_correcting_code,
+};
+
+/// Below this tolerance single precision no longer carries enough digits.
+const SMALLEST_SINGLE_TOLERANCE: f64 = 1e-5;
+
+/// A specification with the data that rules such as `gamma=scale` look at.
+pub(super) struct Resolver<'a> {
+    pub(super) specification: &'a Specification,
+    /// The features, scaled.
+    pub(super) features: &'a Matrix,
+    pub(super) labels: &'a Labels,
+    pub(super) seed: u64,
+}
+
+impl Resolver<'_> {
+    /// A value, or its default.
+    fn value(&self, name: &str) -> Option<Value> {
+        self.specification.value(name)
+    }
+
+    fn some(&self, name: &'static str) -> Result<Value> {
+        self.value(name).ok_or_else(|| Error::parameter(name, "a value", "none"))
+    }
+
+    pub(super) fn real(&self, name: &'static str) -> Result<f64> {
+        self.some(name)?.number().ok_or_else(|| Error::parameter(name, "a number", "a name"))
+    }
+
+    /// A whole number, if it is set.
+    pub(super) fn optional_whole(&self, name: &'static str) -> Option<usize> {
+        match self.value(name) {
+            Some(Value::Integer(number)) => usize::try_from(number).ok(),
+            _ => None,
+        }
+    }
+
+    pub(super) fn whole(&self, name: &'static str) -> Result<usize> {
+        self.optional_whole(name).ok_or_else(|| Error::parameter(name, "a whole number", "none"))
+    }
+
+    pub(super) fn flag(&self, name: &'static str) -> Result<bool> {
+        Ok(self.some(name)? == Value::Flag(true))
+    }
+
+    /// A choice by name.
+    pub(super) fn choice<T: FromStr<Err = Error>>(&self, name: &'static str) -> Result<T> {
+        self.some(name)?.to_string().parse()
+    }
+
+    /// A number, or a rule by name.
+    pub(super) fn number_or<T: FromStr<Err = Error>>(
+        &self,
+        name: &'static str,
+        number: impl Fn(f64) -> T,
+    ) -> Result<T> {
+        match self.some(name)? {
+            Value::Real(value) => Ok(number(value)),
+            other => other.to_string().parse(),
+        }
+    }
+
+    /// Several numbers, if they are set.
+    pub(super) fn reals(&self, name: &'static str) -> Option<Vec<f64>> {
+        match self.value(name) {
+            Some(Value::Reals(numbers)) => Some(numbers),
+            _ => None,
+        }
+    }
+
+    /// Whether a parameter is one of some names.
+    pub(super) fn is(&self, name: &'static str, text: &str) -> bool {
+        matches!(self.value(name), Some(Value::Text(own)) if own == text)
+    }
+
+    pub(super) fn gamma(&self) -> Result<Gamma> {
+        self.number_or("gamma", Gamma::Value)
+    }
+
+    /// The kernel, its γ resolved.
+    pub(super) fn kernel(&self) -> Result<Kernel> {
+        kernel_expression(self.specification)?.resolve(self.features)
+    }
+
+    pub(super) fn class_weights(&self) -> Result<ClassWeights> {
+        Ok(match self.some("class-weight")? {
+            Value::Weights(weights) => ClassWeights::Given(weights),
+            Value::Text(text) if text == "balanced" => ClassWeights::Balanced,
+            _ => ClassWeights::Uniform,
+        })
+    }
+
+    pub(super) fn class_order(&self) -> ClassOrder {
+        match self.is("class-order", "first-seen") {
+            true => ClassOrder::FirstSeen,
+            false => ClassOrder::Sorted,
+        }
+    }
+
+    pub(super) fn loss(&self) -> Loss {
+        if self.is("loss", "squared-hinge") { Loss::SquaredHinge } else { Loss::Hinge }
+    }
+
+    pub(super) fn scheme(&self) -> Result<Scheme> {
+        Ok(match self.some("multiclass")?.to_string().as_str() {
+            "ovr" => Scheme::OneVsRest,
+            "dag" => Scheme::Dag,
+            "ecoc" => {
+                let classes = self.labels.classes(ClassOrder::Sorted)?.count();
+                Scheme::ErrorCorrecting(error_correcting_code(classes, self.seed))
+            }
+            _ => Scheme::OneVsOne,
+        })
+    }
+
+    pub(super) fn epochs(&self) -> Result<Epochs> {
+        Ok(match self.some("epochs")? {
+            Value::Integer(times) => Epochs::Times(times as usize),
+            _ => Epochs::UntilOptimal,
+        })
+    }
+
+    /// The number format asked for, or the one that the tolerance needs.
+    pub(super) fn precision(&self) -> Result<Precision> {
+        let tol = self.some("tol")?.number();
+        match self.some("precision")?.to_string().as_str() {
+            "auto" if tol.is_some_and(|tol| tol < SMALLEST_SINGLE_TOLERANCE) => Ok(Precision::F64),
+            "auto" => Ok(Precision::F32),
+            other => other.parse(),
+        }
+    }
+
+    pub(super) fn max_iterations(&self) -> Option<u64> {
+        self.optional_whole("max-iter").map(|most| most as u64)
+    }
+
+    pub(super) fn options(&self) -> Result<SolverOptions> {
+        Ok(SolverOptions {
+            tol: self.real("tol")?,
+            precision: self.precision()?,
+            shrinking: self.flag("shrinking")?,
+            max_iterations: self.max_iterations(),
+        })
+    }
+}
+
+/// The kernel expression of a specification with its `gamma`, `coef0` and `degree` as defaults.
+pub(super) fn kernel_expression(specification: &Specification) -> Result<KernelExpression> {
+    let text = match specification.value("kernel") {
+        Some(text) => text.to_string(),
+        None => "linear".to_owned(),
+    };
+    let gamma = match specification.value("gamma") {
+        Some(Value::Real(gamma)) => Gamma::Value(gamma),
+        Some(rule) => rule.to_string().parse()?,
+        None => Gamma::Scale,
+    };
+    let coef0 = specification.value("coef0").and_then(|value| value.number()).unwrap_or(0.0);
+    let degree = match specification.value("degree") {
+        Some(Value::Integer(degree)) => u32::try_from(degree)
+            .map_err(|_| Error::parameter("degree", "a smaller exponent", degree))?,
+        _ => 3,
+    };
+    KernelExpression::parse(&text, KernelDefaults { gamma, coef0, degree })
+}
+
+/// Whether the kernel of a specification depends on its `gamma`, `degree` or `coef0`.
+pub(super) fn kernel_reads(specification: &Specification, name: &str) -> Result<bool> {
+    let text = specification.value("kernel").map_or_else(String::new, |text| text.to_string());
+    let one = KernelDefaults { gamma: Gamma::Value(1.0), coef0: 1.0, degree: 1 };
+    let other = match name {
+        "gamma" => KernelDefaults { gamma: Gamma::Value(2.0), ..one },
+        "coef0" => KernelDefaults { coef0: 2.0, ..one },
+        _ => KernelDefaults { degree: 2, ..one },
+    };
+    let nothing = Matrix::DenseF64(crate::data::Dense::new(0, 0, Vec::new())?);
+    let kernel = |defaults| KernelExpression::parse(&text, defaults)?.resolve(&nothing);
+    Ok(kernel(one)? != kernel(other)?)
+}

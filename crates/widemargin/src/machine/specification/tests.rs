@@ -1,0 +1,184 @@
+use super::*;
+use crate::context::Context;
+use crate::machine::{AllInOne, LinearSvc, Svc};
+
+thread_local! {
+    static READ: std::cell::RefCell<Vec<String>> = const { std::cell::RefCell::new(Vec::new()) };
+}
+
+/// Keeps the names of parameters whose values were asked for on this thread.
+pub(super) fn note_read(name: &str) {
+    READ.with_borrow_mut(|read| read.push(name.to_owned()));
+}
+
+fn data() -> Dataset {
+    let rows = Dense::new(6, 2, vec![0.0, 1.0, 1.0, 0.0, 2.0, 1.0, 0.5, 3.0, 1.5, 2.0, 3.0, 3.0]);
+    Dataset::new(Matrix::DenseF64(rows.unwrap()), Labels::Int(vec![0, 0, 0, 1, 1, 1])).unwrap()
+}
+
+#[test]
+fn every_default_is_a_value_of_its_parameter() {
+    for specification in Specification::all() {
+        let mut names: Vec<&str> = Vec::new();
+        for parameter in specification.entry().parameters() {
+            assert!(!names.contains(&parameter.name), "{specification} {}", parameter.name);
+            names.push(parameter.name);
+            if let Some(value) = parameter.default.value() {
+                assert_eq!(parameter.check(value.clone()).unwrap(), value, "{}", parameter.name);
+                assert_eq!(parameter.parse(&value.to_string()).unwrap(), value);
+            }
+        }
+        specification.build(&data(), 0).unwrap();
+    }
+}
+
+#[test]
+fn every_parameter_is_read_when_its_machine_is_built() {
+    for mut specification in Specification::all() {
+        if MachineKind::LINEAR.contains(&specification.kind()) {
+            specification.set("approximate", "rff:4").unwrap();
+        }
+        READ.with_borrow_mut(Vec::clear);
+        specification.build(&data(), 0).unwrap();
+        let read = READ.with_borrow(Clone::clone);
+        for parameter in specification.entry().parameters() {
+            // Logistic regression has one loss.
+            let single = matches!(parameter.domain, Domain::Choice([_]));
+            let name = parameter.name;
+            assert!(single || read.iter().any(|own| own == name), "{specification}: {name}");
+        }
+    }
+}
+
+#[test]
+fn every_name_of_a_choice_builds() {
+    for specification in Specification::all() {
+        for parameter in specification.entry().parameters() {
+            let names = match parameter.domain {
+                Domain::Choice(names) => names,
+                Domain::Real { names, .. } | Domain::Integer { names, .. } => names,
+                Domain::Reals(names) => names,
+                _ => &[],
+            };
+            for name in names {
+                let mut one = specification.clone();
+                one.parse(parameter.name, name).unwrap();
+                if parameter.name == "gamma" && MachineKind::LINEAR.contains(&one.kind()) {
+                    one.parse("approximate", "rff:4").unwrap();
+                }
+                one.build(&data(), 0).unwrap_or_else(|error| panic!("{one}: {error}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn defaults_are_those_of_the_machines() {
+    let features = data().into_features();
+    let kernel = Kernel::Gaussian { gamma: crate::machine::Gamma::Scale.resolve(&features) };
+    let built = Specification::new(MachineKind::CSvc).build(&data(), 0).unwrap();
+    let built: &dyn std::any::Any = built.penalty_path().unwrap();
+    assert_eq!(built.downcast_ref(), Some(&Svc { kernel, ..Svc::default() }));
+    let mut linear = Specification::new(MachineKind::LinearSvc);
+    linear.parse("tol", "auto").unwrap();
+    assert_eq!(linear.linear_svc().unwrap(), LinearSvc::default());
+}
+
+#[test]
+fn what_a_machine_does_not_have_is_refused_by_name() {
+    let weston = MachineKind::AllInOne(AllInOne::WestonWatkins);
+    let online = |kind| Specification::online(kind).unwrap();
+    for (specification, name) in [
+        (online(weston), "class-weight"),
+        (online(weston), "max-iter"),
+        (online(weston), "loss"),
+        (online(MachineKind::CSvc), "strategy"),
+        (online(MachineKind::CSvc), "loss"),
+        (Specification::new(MachineKind::CSvc), "bias"),
+        (Specification::new(MachineKind::LinearSvr), "penalty"),
+        (Specification::new(weston), "loss"),
+        (Specification::new(MachineKind::LinearSvc), "kernel"),
+    ] {
+        let mut specification = specification;
+        let message = specification.set(name, "none").unwrap_err().to_string();
+        let start = format!("{} has no parameter '{name}'; it has ", specification.name());
+        assert!(message.starts_with(&start), "{message}");
+    }
+}
+
+#[test]
+fn values_are_checked_and_typed() {
+    let mut svc = Specification::new(MachineKind::CSvc);
+    svc.set("degree", 2.0).unwrap();
+    assert_eq!(svc.value("degree"), Some(Value::Integer(2)));
+    assert!(svc.set("degree", 1.41).is_err());
+    svc.set("c", 4_u64).unwrap();
+    assert_eq!(svc.value("c"), Some(Value::Real(4.0)));
+    for bad in ["0", "-1", "nan", "inf", "much"] {
+        assert!(svc.parse("c", bad).is_err(), "{bad}");
+    }
+    svc.parse("c", "2^-15").unwrap();
+    assert_eq!(svc.value("c"), Some(Value::Real(0.000_030_517_578_125)));
+    assert!(svc.parse("kernel", "rfb").is_err());
+    svc.parse("class-weight", "1=2,x=0.5").unwrap();
+    let Some(Value::Weights(found)) = svc.value("class-weight") else { panic!() };
+    assert_eq!(found[0], (crate::data::Label::Text("1".into()), 2.0));
+}
+
+#[test]
+fn a_kernel_without_the_parameter_is_told() {
+    let mut svc = Specification::new(MachineKind::CSvc);
+    svc.set("degree", 2_u64).unwrap();
+    assert!(svc.check_kernel_parameters().is_err());
+    svc.set("kernel", "0.5*rbf + poly(gamma=1)").unwrap();
+    svc.check_kernel_parameters().unwrap();
+    svc.set("kernel", "poly(degree=4)").unwrap();
+    assert!(svc.check_kernel_parameters().is_err());
+}
+
+#[test]
+fn a_specification_is_the_same_after_a_file() {
+    let mut linear = Specification::new(MachineKind::LinearSvc);
+    linear.set("c", 1.0).unwrap();
+    linear.set("scale", "minmax:0,1").unwrap();
+    linear.set("approximate", "rff:100").unwrap();
+    linear.set("gamma", 0.25).unwrap();
+    linear.set("max-iter", 7_u64).unwrap();
+    linear.set("shrinking", false).unwrap();
+    linear.parse("class-weight", "a=2,b=1").unwrap();
+    let mut mixture = Specification::new("gmm".parse().unwrap());
+    mixture.set("start-weights", vec![1.0, 2.0]).unwrap();
+    let online = Specification::online(MachineKind::CSvc).unwrap();
+    for specification in [linear, mixture, online] {
+        let text = serde_json::to_string(&specification).unwrap();
+        assert_eq!(serde_json::from_str::<Specification>(&text).unwrap(), specification, "{text}");
+    }
+    let unknown = r#"{"machine": "c-svc", "parameters": {"bias": true}}"#;
+    assert!(serde_json::from_str::<Specification>(unknown).is_err());
+}
+
+#[test]
+fn default_grids_vary_what_the_machine_has() {
+    let grid = |text: &str| Specification::new(text.parse().unwrap()).default_grid();
+    assert_eq!(grid("linear-svc"), ["c=2^-5:2^15:11"]);
+    assert_eq!(grid("knn").len(), 2);
+    let mut svc = Specification::new(MachineKind::CSvc);
+    assert_eq!(svc.default_grid().len(), 2);
+    svc.set("kernel", "linear").unwrap();
+    assert_eq!(svc.default_grid(), ["c=2^-5:2^15:11"]);
+    let mut approximated = Specification::new(MachineKind::Logistic);
+    approximated.set("approximate", "rff:10").unwrap();
+    assert_eq!(approximated.default_grid().len(), 2);
+}
+
+#[test]
+fn scaling_and_feature_map_are_part_of_the_machine() {
+    let mut logistic = Specification::new(MachineKind::Logistic);
+    logistic.set("gamma", 1.0).unwrap();
+    assert!(logistic.build(&data(), 0).is_err(), "gamma without approximate");
+    logistic.set("approximate", "nystroem:4").unwrap();
+    logistic.set("scale", "standard").unwrap();
+    let context = Context::new();
+    let model = logistic.build(&data(), 0).unwrap().fit(&data(), &context).unwrap();
+    assert!(model.preparation.scaler.is_some() && model.preparation.map.is_some());
+}
