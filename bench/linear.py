@@ -312,7 +312,7 @@ def threads(names):
         X, y = table(name)
         own = Ours(name, X, y)
         # Threads take a class each where there are several.
-        dual = "dual" if len(np.unique(y)) > 2 else "buckets"
+        dual = "dual" if len(np.unique(y)) > 2 else "blocks"
         for solver, options in (
             (3, f"--loss hinge --solver {dual}"),
             (1, f"--loss squared-hinge --solver {dual}"),

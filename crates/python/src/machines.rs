@@ -157,6 +157,7 @@ impl Settings {
             precision: if self.single_precision { Precision::F32 } else { Precision::F64 },
             shrinking: self.shrinking,
             max_iterations: self.max_iterations,
+            ..LinearOptions::default()
         };
         let bias = linear.intercept.map_or(Bias::None, Bias::Appended);
         let (c, solver) = (self.c, linear.solver.parse().map_err(exception)?);

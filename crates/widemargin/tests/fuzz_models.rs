@@ -103,7 +103,7 @@ fn make_native_seeds() {
         },
         rows: 40,
         seconds: 0.5,
-        parameters: vec![("c".into(), "1".into())],
+        parameters: vec![("c".into(), 1.0.into())],
         specification: None,
     });
     save("names", named);

@@ -47,11 +47,11 @@ fn every_machine(max_iterations: Option<u64>) -> Vec<Box<dyn Machine>> {
     let svc = LinearSvc { options, ..LinearSvc::default() };
     let mut machines: Vec<Box<dyn Machine>> = Vec::new();
     for loss in [LinearLoss::Hinge, LinearLoss::SquaredHinge, LinearLoss::Logistic] {
-        for solver in [LinearSolver::Dual, LinearSolver::Buckets, LinearSolver::Newton] {
+        for solver in [LinearSolver::Dual, LinearSolver::Blocks, LinearSolver::Newton] {
             let suits = match loss {
                 LinearLoss::Hinge => solver != LinearSolver::Newton,
                 LinearLoss::SquaredHinge => true,
-                LinearLoss::Logistic => solver != LinearSolver::Buckets,
+                LinearLoss::Logistic => solver != LinearSolver::Blocks,
             };
             if suits {
                 machines.push(Box::new(LinearSvc { loss, solver, ..svc.clone() }));
@@ -67,7 +67,7 @@ fn every_machine(max_iterations: Option<u64>) -> Vec<Box<dyn Machine>> {
     }
     let multiclass = LinearMulticlass::CrammerSinger;
     machines.push(Box::new(LinearSvc { multiclass, ..svc.clone() }));
-    for (squared, solver) in [(false, LinearSolver::Buckets), (true, LinearSolver::Newton)] {
+    for (squared, solver) in [(false, LinearSolver::Blocks), (true, LinearSolver::Newton)] {
         machines.push(Box::new(LinearSvr { squared, solver, options, ..LinearSvr::default() }));
     }
     machines.push(Box::new(LinearOneClass { nu: 0.2, options }));
@@ -106,7 +106,7 @@ fn algorithms_agree() {
         let first = objective(LinearSolver::Dual);
         let other = match loss {
             LinearLoss::Logistic => LinearSolver::Newton,
-            _ => LinearSolver::Buckets,
+            _ => LinearSolver::Blocks,
         };
         let second = objective(other);
         assert!((first - second).abs() < 1e-6 * first, "{loss}: {first} and {second}");
@@ -336,7 +336,7 @@ fn mistakes_are_told() {
     assert!(said.starts_with("parameter penalty: expected l2 with a hinge"), "{said}");
     let solver = LinearSolver::Newton;
     let said = message(LinearSvc { loss: LinearLoss::Hinge, solver, ..svc.clone() });
-    assert!(said.starts_with("parameter solver: expected dual or buckets"), "{said}");
+    assert!(said.starts_with("parameter solver: expected dual or blocks"), "{said}");
     let options = LinearOptions { tol: Some(f64::NAN), ..LinearOptions::default() };
     let said = message(LinearSvc { options, ..svc });
     assert!(said.starts_with("parameter tol"), "{said}");

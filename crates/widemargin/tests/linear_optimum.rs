@@ -228,7 +228,7 @@ fn objective(
 ) -> f64 {
     let mut weights = vec![0.0; FEATURES];
     model.vectors().copy_row(f, &mut weights);
-    let constant = -model.functions()[f].offset;
+    let constant = -model.offsets()[f];
     let mut charged = weights.clone();
     if let Bias::Appended(value) = bias {
         charged.push(constant / value);
@@ -288,10 +288,10 @@ fn classifiers_reach_the_optimum() {
                     if penalty == Penalty::L2 {
                         let free = bias == Bias::Free;
                         match loss {
-                            LinearLoss::Hinge => solvers.push(LinearSolver::Buckets),
+                            LinearLoss::Hinge => solvers.push(LinearSolver::Blocks),
                             _ if free => {}
                             LinearLoss::SquaredHinge => {
-                                solvers.extend([LinearSolver::Dual, LinearSolver::Buckets]);
+                                solvers.extend([LinearSolver::Dual, LinearSolver::Blocks]);
                             }
                             LinearLoss::Logistic => solvers.push(LinearSolver::Dual),
                         }
@@ -349,8 +349,8 @@ fn regressors_reach_the_optimum() {
                 let best = optimum(case, shape, &targets, &costs, Penalty::L2, bias);
                 let solvers: &[LinearSolver] = match (squared, bias) {
                     (true, Bias::Free) => &[LinearSolver::Newton],
-                    (true, _) => &[LinearSolver::Newton, LinearSolver::Dual, LinearSolver::Buckets],
-                    (false, _) => &[LinearSolver::Dual, LinearSolver::Buckets],
+                    (true, _) => &[LinearSolver::Newton, LinearSolver::Dual, LinearSolver::Blocks],
+                    (false, _) => &[LinearSolver::Dual, LinearSolver::Blocks],
                 };
                 for &solver in solvers {
                     let svr =
@@ -426,7 +426,7 @@ fn every_class_against_the_rest_is_at_its_optimum() {
     let data = case.data(Labels::Int(labels.iter().map(|&y| y as i64).collect()), Layout::Sparse);
     let svc = LinearSvc { loss: LinearLoss::Hinge, options: options(), ..LinearSvc::default() };
     let model = svc.fit(&data, &Context::new()).unwrap();
-    assert_eq!(model.functions().len(), 3);
+    assert_eq!(model.offsets().len(), 3);
     let shape = Shape::Two(LinearLoss::Hinge);
     for f in 0..3 {
         let targets: Vec<f64> = labels.iter().map(|&y| if y == f { 1.0 } else { -1.0 }).collect();
@@ -499,7 +499,7 @@ fn the_one_class_machine_reaches_the_optimum() {
             let rho = program.variable(0.0, -total);
             let mut weights = [0.0; FEATURES];
             model.vectors().copy_row(0, &mut weights);
-            let offset = model.functions()[0].offset;
+            let offset = model.offsets()[0];
             let mut found = 0.5 * weights.iter().map(|w| w * w).sum::<f64>() - total * offset;
             for (i, row) in case.rows.iter().enumerate() {
                 let slack = program.variable(0.0, case.weights[i]);

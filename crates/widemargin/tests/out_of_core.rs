@@ -222,7 +222,7 @@ fn mistakes_are_told() {
     assert!(matches!(error, Error::Parse { line: 2, .. }), "{error}");
     let hinge = LinearSvc { loss: LinearLoss::Hinge, ..LinearSvc::default() };
     for (solver, expected) in
-        [(LinearSolver::Newton, "dual or auto"), (LinearSolver::Buckets, "auto")]
+        [(LinearSolver::Newton, "dual or auto"), (LinearSolver::Blocks, "auto")]
     {
         let machine = OutOfCoreMachine::Classifier(LinearSvc { solver, ..hinge.clone() });
         let error = train(&machine, &job, &Context::new()).unwrap_err().to_string();

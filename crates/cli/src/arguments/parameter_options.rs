@@ -144,7 +144,7 @@ fn heading(name: &str) -> &'static str {
         }
         "bias" | "epochs" | "strategy" | "budget" | "shuffle" => "Machine",
         "kernel" | "gamma" | "degree" | "coef0" => "Kernel",
-        "tol" | "precision" | "shrinking" | "max-iter" => "Solver",
+        "tol" | "gap" | "precision" | "shrinking" | "max-iter" => "Solver",
         "penalty" | "solver" | "intercept" | "approximate" => "Linear machines",
         "scale" => "Scaling",
         _ => "Classical machines",

@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use super::KernelBlocks;
 use crate::context::Context;
+use crate::error::{Error, Result};
 use crate::numeric::simd::Real;
 
 /// Rows of the table that one task computes.
@@ -12,6 +13,9 @@ const TASK_ROWS: usize = 96;
 /// Writes K(i, j) of all packed rows i and j into `values`, row by row, each followed by zeros up to
 /// `stride`, in memory that is kept from table to table.
 ///
+/// # Errors
+/// [`Error::Interrupted`] at a time limit or a request to stop, which it looks for between tasks.
+///
 /// # Panics
 /// When a row has no room in `stride`.
 pub(crate) fn fill_table<T: Real>(
@@ -19,11 +23,14 @@ pub(crate) fn fill_table<T: Real>(
     stride: usize,
     values: &mut Vec<T>,
     context: &Context,
-) {
+) -> Result<()> {
     let rows = blocks.len();
     assert!(rows <= stride, "room for every row");
     values.resize(rows * stride, T::ZERO);
     let task = |(t, out): (usize, &mut [T])| {
+        if context.stop_request().is_some() {
+            return;
+        }
         let start = t * TASK_ROWS;
         let left: Vec<usize> = (start..start + out.len() / stride).collect();
         let mut slices = Vec::with_capacity(left.len());
@@ -42,4 +49,8 @@ pub(crate) fn fill_table<T: Real>(
             values.chunks_mut(chunk).enumerate().for_each(task);
         }
     });
+    match context.stop_request() {
+        Some(_) => Err(Error::Interrupted),
+        None => Ok(()),
+    }
 }

@@ -2,6 +2,9 @@
 
 use crate::data::Matrix;
 
+/// Columns above which those of sparse tables are listed, since a few rows could claim any number.
+pub(super) const MANY_COLUMNS: usize = 1 << 22;
+
 /// The outcome of one pass over the rows.
 pub(super) struct ColumnStatistics {
     /// Number of rows.
@@ -19,21 +22,40 @@ pub(super) struct ColumnStatistics {
 impl ColumnStatistics {
     /// Of the rows of `matrix` named by `order`.
     pub(super) fn of(matrix: &Matrix, order: &[usize]) -> Self {
-        let mut counts = vec![0_usize; matrix.columns()];
-        let mut sums = vec![0.0; matrix.columns()];
+        let mut used = Vec::new();
+        let columns = if matrix.is_sparse() && matrix.columns() > MANY_COLUMNS {
+            for &row in order {
+                matrix.for_each_nonzero(row, |column, _| used.push(column as u32));
+            }
+            used.sort_unstable();
+            used.dedup();
+            used.len()
+        } else {
+            matrix.columns()
+        };
+        let listed = !used.is_empty() || columns < matrix.columns();
+        let place = |column: usize| match listed {
+            true => used.partition_point(|&other| (other as usize) < column),
+            false => column,
+        };
+        let mut counts = vec![0_usize; columns];
+        let mut sums = vec![0.0; columns];
         let mut negative = None;
         for &row in order {
             matrix.for_each_nonzero(row, |column, value| {
-                counts[column] += 1;
-                sums[column] += value;
+                let at = place(column);
+                counts[at] += 1;
+                sums[at] += value;
                 if value < 0.0 && negative.is_none() {
                     negative = Some((row, column, value));
                 }
             });
         }
-        let used: Vec<u32> =
-            (0..matrix.columns() as u32).filter(|&k| counts[k as usize] > 0).collect();
-        let means = used.iter().map(|&k| sums[k as usize] / order.len() as f64).collect();
+        if !listed {
+            used = (0..columns).filter(|&k| counts[k] > 0).map(|k| k as u32).collect();
+            sums = used.iter().map(|&k| sums[k as usize]).collect();
+        }
+        let means = sums.into_iter().map(|sum| sum / order.len() as f64).collect();
         let nonzeros = counts.iter().sum();
         Self { rows: order.len(), used, nonzeros, means, negative }
     }

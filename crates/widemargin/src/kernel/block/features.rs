@@ -1,5 +1,6 @@
-//! Which columns of the data the engine keeps, and where it places the origin.
+//! Which columns of the data are packed, and the origin they are seen from.
 
+use super::column_statistics::MANY_COLUMNS;
 use crate::data::Matrix;
 use crate::numeric::simd::Real;
 
@@ -9,7 +10,10 @@ const ABSENT: u32 = u32::MAX;
 /// The columns kept: those that are not zero in every packed row.
 #[derive(Clone, Debug)]
 pub(super) struct Features {
-    /// Place of every original column among the kept ones.
+    /// Number of columns a row has to have.
+    columns: usize,
+    /// Place of every original column among the kept ones; empty where there are so many columns
+    /// that places are looked up.
     place: Vec<u32>,
     /// The columns kept, ascending.
     kept: Vec<u32>,
@@ -29,16 +33,19 @@ pub(super) struct Dropped {
 impl Features {
     /// Keeps the columns `used` of `columns`, ascending.
     pub(super) fn new(columns: usize, used: &[u32], origin: Option<Vec<f64>>) -> Self {
-        let mut place = vec![ABSENT; columns];
-        for (at, &column) in used.iter().enumerate() {
-            place[column as usize] = at as u32;
+        let mut place = Vec::new();
+        if columns <= MANY_COLUMNS || columns / 16 <= used.len() {
+            place.resize(columns, ABSENT);
+            for (at, &column) in used.iter().enumerate() {
+                place[column as usize] = at as u32;
+            }
         }
-        Self { place, kept: used.to_vec(), origin }
+        Self { columns, place, kept: used.to_vec(), origin }
     }
 
     /// Number of columns a row has to have.
     pub(super) fn columns(&self) -> usize {
-        self.place.len()
+        self.columns
     }
 
     /// What is subtracted from every kept column.
@@ -51,6 +58,16 @@ impl Features {
         self.kept.len()
     }
 
+    /// Place of a column among the kept ones.
+    #[inline(always)]
+    fn place_of(&self, column: usize) -> u32 {
+        if self.place.is_empty() {
+            self.kept.binary_search(&(column as u32)).map_or(ABSENT, |at| at as u32)
+        } else {
+            self.place[column]
+        }
+    }
+
     /// Calls `visit(place, value)` for the non-zero values of a row in kept columns, ascending.
     #[inline(always)]
     pub(super) fn for_each(
@@ -60,7 +77,7 @@ impl Features {
         mut visit: impl FnMut(u32, f64),
     ) -> Dropped {
         let mut dropped = Dropped::default();
-        matrix.for_each_nonzero(row, |column, value| match self.place[column] {
+        matrix.for_each_nonzero(row, |column, value| match self.place_of(column) {
             ABSENT => {
                 dropped.squares += value * value;
                 dropped.absolute += value.abs();
@@ -99,7 +116,10 @@ impl Features {
             return dropped;
         }
         self.shift(self.kept.iter().map(|&column| row[column as usize].into()), out);
-        for (&value, _) in row.iter().zip(&self.place).filter(|(_, place)| **place == ABSENT) {
+        for (column, &value) in row.iter().enumerate() {
+            if self.place_of(column) != ABSENT {
+                continue;
+            }
             let value: f64 = value.into();
             dropped.squares += value * value;
             dropped.absolute += value.abs();

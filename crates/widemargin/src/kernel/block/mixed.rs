@@ -58,7 +58,7 @@ impl<T: Real> Task for MixedProduct<'_, '_, T> {
             let right_statistics = &self.right_statistics[p * panel..(p + 1) * panel];
             for (row, out) in self.rows.clone().zip(self.out.chunks_exact_mut(1)) {
                 let (features, products) = self.left.row(row);
-                // SAFETY: features are those of the engine, of which every panel has a vector each;
+                // SAFETY: features are those of the packed rows, of which every panel has a vector each;
                 // sums, beginnings and statistics have room for a panel.
                 unsafe {
                     let mut total: [_; VECTORS] = std::array::from_fn(|v| {

@@ -293,7 +293,7 @@ impl Paths<'_> {
         let places: Vec<usize> = segments.iter().flat_map(|&s| self.layout.segment(s)).collect();
         let blocks = rows.blocks().subset(&places);
         let Memory { matrix, solver: kept } = memory;
-        fill_table(&blocks, WholeMatrix::<T>::stride(size), matrix, context);
+        fill_table(&blocks, WholeMatrix::<T>::stride(size), matrix, context)?;
         let mut solver =
             PathSolver::new(WholeMatrix::new(matrix, size), size, std::mem::take(kept));
         let solved = self.follow(svc, task, earlier, &view, &mut solver, context);

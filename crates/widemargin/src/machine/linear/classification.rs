@@ -13,7 +13,7 @@ use super::parameters::{
     Bias, LinearLoss, LinearMulticlass, LinearOptions, LinearSolver, Penalty, check_c,
 };
 use super::rows::{ATTENDING, FeatureOrder, RowTask, with_rows};
-use super::solve::{Algorithm, Plan};
+use super::solve::{Algorithm, Plan, check_finite};
 use crate::context::Context;
 use crate::data::{ClassOrder, Classes, Dataset, memory, pieces};
 use crate::error::{Error, Result};
@@ -50,7 +50,7 @@ pub struct LinearSvc {
     pub loss: LinearLoss,
     /// What weights cost.
     pub penalty: Penalty,
-    /// How more than two classes are learnt.
+    /// How more than two classes are learned.
     pub multiclass: LinearMulticlass,
     /// The constant of the functions.
     pub bias: Bias,
@@ -229,7 +229,7 @@ impl RowTask for Fit<'_> {
         let width = self.data.columns();
         let algorithm = plan.algorithm(rows.rows(), width, rows.nonzeros())?;
         let columns =
-            (algorithm == Algorithm::Sparse && needs_columns(rows)).then(|| Columns::new(rows));
+            (algorithm == Algorithm::NewtonL1 && needs_columns(rows)).then(|| Columns::new(rows));
         let solved = self.one_vs_rest(rows, order, columns.as_ref(), &plan, algorithm)?;
         (0..self.path.len())
             .map(|at| {
@@ -308,6 +308,7 @@ impl Fit<'_> {
         tol: f64,
         started: Instant,
     ) -> Result<Model> {
+        check_finite(&outcome, &weights, self.data.features())?;
         let names = Some(self.classes.names.clone());
         let width = self.data.columns();
         let mut model = linear_model(self.svc.kind(), width, weights, constants, names)?;

@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::assemble::linear_model;
 use super::parameters::{LinearOptions, LinearSolver, Penalty};
 use super::rows::{FeatureOrder, RowTask, with_rows};
-use super::solve::{Algorithm, Plan};
+use super::solve::{Algorithm, Plan, check_finite};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::machine::Bias;
@@ -58,6 +58,7 @@ impl Machine for LinearOneClass {
         let (set, precision) = (context.instruction_set(), self.options.precision);
         let half = context.install(|| with_rows(data.features(), None, precision, set, 1, task));
         let solution = half.solution;
+        check_finite(&solution.outcome, &solution.weights, data.features())?;
         let kind = MachineKind::LinearOneClass;
         let mut model =
             linear_model(kind, data.columns(), solution.weights, &[-half.offset], None)?;

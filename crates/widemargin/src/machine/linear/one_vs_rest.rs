@@ -1,5 +1,5 @@
-//! The functions of a classifier, each class against the rest: which are learnt together, and from
-//! where.
+//! The functions of a classifier, each class against the rest: which are solved as a batch, and from which
+//! start.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -15,23 +15,23 @@ use crate::data::pieces;
 use crate::error::Result;
 use crate::solver::linear::rows::{LinearRows, RowLists};
 use crate::solver::linear::{
-    Columns, Loss, Options, Rivals, Solution, is_coarse, solve_abreast, solve_abreast_coarsely,
-    solve_logistic_abreast,
+    Columns, Loss, OneVsRestProblems, Options, Solution, is_coarse, solve_batch,
+    solve_batch_in_singles, solve_logistic_batch,
 };
 
-/// Solves some functions side by side.
+/// Solves a batch of functions.
 type Solver<R> = fn(
     &R,
     &RowLists<'_>,
-    &Rivals<'_>,
+    &OneVsRestProblems<'_>,
     Range<usize>,
     &Options,
     &[Option<&[f64]>],
     &Context,
 ) -> Vec<Solution>;
 
-/// How many functions are learnt side by side.
-struct Company<R> {
+/// How many functions make a batch.
+struct BatchSize<R> {
     /// As many as cost about the same as fewer.
     least: usize,
     /// The most, on one thread and on every one of several.
@@ -42,28 +42,28 @@ struct Company<R> {
     wide: Solver<R>,
 }
 
-impl<R: LinearRows> Company<R> {
+impl<R: LinearRows> BatchSize<R> {
     fn new(plan: &Plan, algorithm: Algorithm, rows: usize) -> Self {
         let options = plan.options(plan.tolerance(algorithm));
         match plan.loss {
             Loss::Logistic => Self {
                 least: 1,
-                // Its steps cost more than the reading that wide groups save.
+                // Its steps cost more than the reading that large batches save.
                 most: [8, 4],
-                narrow: (4, solve_logistic_abreast::<4, R>),
-                wide: solve_logistic_abreast::<8, R>,
+                narrow: (4, solve_logistic_batch::<4, R>),
+                wide: solve_logistic_batch::<8, R>,
             },
             _ if is_coarse(&options, rows) => Self {
                 least: 4,
                 most: [16, 16],
-                narrow: (8, solve_abreast_coarsely::<8, R>),
-                wide: solve_abreast_coarsely::<16, R>,
+                narrow: (8, solve_batch_in_singles::<8, R>),
+                wide: solve_batch_in_singles::<16, R>,
             },
             _ => Self {
                 least: 1,
                 most: [8, 8],
-                narrow: (4, solve_abreast::<f64, 4, R>),
-                wide: solve_abreast::<f64, 8, R>,
+                narrow: (4, solve_batch::<4, R>),
+                wide: solve_batch::<8, R>,
             },
         }
     }
@@ -81,9 +81,9 @@ impl<R: LinearRows> Company<R> {
     }
 }
 
-/// What all functions are learnt from, and how.
+/// What all functions are solved from, and how.
 #[derive(Clone, Copy)]
-struct Lesson<'a, R> {
+struct FitInputs<'a, R> {
     rows: &'a R,
     order: &'a FeatureOrder,
     columns: Option<&'a Columns>,
@@ -105,27 +105,25 @@ impl Fit<'_> {
         let name = "two-class problems";
         self.context.report(&Event::Stage { name, total: self.functions });
         let parallel = self.context.is_parallel() && self.functions > 1;
-        // Threads that have a function each have none to spare for its buckets.
+        // Threads that have a function each have none to spare for its blocks.
         let context = match algorithm {
-            Algorithm::Buckets if parallel => &self.context.clone().with_threads(1)?,
+            Algorithm::Blocks if parallel => &self.context.clone().with_threads(1)?,
             _ => self.context,
         };
-        let lesson = Lesson { rows, order, columns, plan, algorithm, context };
-        let lists = rows.lists().filter(|_| self.functions > 1 && plan.is_abreast(algorithm));
-        let company = Company::new(plan, algorithm, rows.rows());
-        // A function's bits do not depend on those it is learnt with.
+        let inputs = FitInputs { rows, order, columns, plan, algorithm, context };
+        let lists = rows.lists().filter(|_| self.functions > 1 && plan.is_batched(algorithm));
+        let sizes = BatchSize::new(plan, algorithm, rows.rows());
+        // A function's bits do not depend on the others of its batch.
         let groups = match &lists {
             None => self.functions,
-            Some(_) => company.groups(self.functions, self.context.threads()),
+            Some(_) => sizes.groups(self.functions, self.context.threads()),
         };
         let first = |g: usize| g * self.functions / groups;
         let group = |g: usize| {
             let functions = first(g)..first(g + 1);
             let solutions = match &lists {
-                None => self.function(&lesson, first(g)),
-                Some(lists) => {
-                    self.abreast(&lesson, lists, company.solver(functions.len()), functions)
-                }
+                None => self.function(&inputs, first(g)),
+                Some(lists) => self.batch(&inputs, lists, sizes.solver(functions.len()), functions),
             };
             (first(g)..first(g + 1)).for_each(|_| self.context.report(&Event::StageStep { name }));
             solutions
@@ -138,8 +136,8 @@ impl Fit<'_> {
     }
 
     /// Solves function `f` for every C.
-    fn function<R: LinearRows>(&self, lesson: &Lesson<'_, R>, f: usize) -> Vec<Vec<Solution>> {
-        let Lesson { rows, order, columns, plan, algorithm, context } = *lesson;
+    fn function<R: LinearRows>(&self, inputs: &FitInputs<'_, R>, f: usize) -> Vec<Vec<Solution>> {
+        let FitInputs { rows, order, columns, plan, algorithm, context } = *inputs;
         let targets = self.by_side(f, 1.0, -1.0);
         let given = self.given(order, f);
         let mut solved: Vec<Vec<Solution>> = Vec::new();
@@ -147,7 +145,7 @@ impl Fit<'_> {
             let costs = self.costs(c, f);
             let scaled;
             let start = match (solved.last(), &given, algorithm) {
-                (Some(last), _, Algorithm::Newton | Algorithm::Sparse) => {
+                (Some(last), _, Algorithm::Newton | Algorithm::NewtonL1) => {
                     Start::Weights(&last[0].weights)
                 }
                 (Some(last), _, _) => {
@@ -167,15 +165,15 @@ impl Fit<'_> {
         solved
     }
 
-    /// Solves some functions side by side for every C.
-    fn abreast<R: LinearRows>(
+    /// Solves a batch of functions for every C.
+    fn batch<R: LinearRows>(
         &self,
-        lesson: &Lesson<'_, R>,
+        inputs: &FitInputs<'_, R>,
         lists: &RowLists<'_>,
         solve: Solver<R>,
         functions: Range<usize>,
     ) -> Vec<Vec<Solution>> {
-        let Lesson { rows, order, plan, algorithm, context, .. } = *lesson;
+        let FitInputs { rows, order, plan, algorithm, context, .. } = *inputs;
         let codes = &self.classes.codes;
         let mut solved: Vec<Vec<Solution>> = Vec::new();
         for (at, &c) in self.path.iter().enumerate() {
@@ -184,12 +182,12 @@ impl Fit<'_> {
                 (0..rows.rows()).map(|row| c * self.weight(row, class(row))).collect()
             };
             let (rest_costs, own_costs) = (costs(false), costs(true));
-            let rivals =
-                Rivals { loss: plan.loss, codes, rest_costs: &rest_costs, own_costs: &own_costs };
+            let (loss, rest_costs, own_costs) = (plan.loss, &rest_costs[..], &own_costs[..]);
+            let problems = OneVsRestProblems { loss, codes, rest_costs, own_costs };
             let start = |f: usize| match (solved.last(), self.given(order, f)) {
                 (Some(last), _) => Some(self.scaled_dual(&last[f - functions.start], at)),
                 (None, Some(weights)) => {
-                    let (targets, costs) = rivals.sides(f);
+                    let (targets, costs) = problems.targets_and_costs(f);
                     let problem = plan.problem(&targets, &costs);
                     Start::Weights(&weights).dual(rows, &problem).map(Cow::into_owned)
                 }
@@ -199,10 +197,10 @@ impl Fit<'_> {
             let starts: Vec<Option<&[f64]>> = starts.iter().map(Option::as_deref).collect();
             let options = plan.options(plan.tolerance(algorithm));
             let solutions =
-                solve(rows, lists, &rivals, functions.clone(), &options, &starts, context);
+                solve(rows, lists, &problems, functions.clone(), &options, &starts, context);
             if self.context.is_observed() {
                 for (f, solution) in functions.clone().zip(&solutions) {
-                    self.report(f, solution, &rivals.sides(f).1);
+                    self.report(f, solution, &problems.targets_and_costs(f).1);
                 }
             }
             solved.push(solutions);

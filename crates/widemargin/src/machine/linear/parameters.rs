@@ -5,12 +5,13 @@ use std::str::FromStr;
 
 use crate::error::{Error, Result};
 use crate::machine::parameters::Precision;
+use crate::solver::linear::DEFAULT_GAP;
 
 /// Declares an enum with a name for every value, read and written on the command line.
 macro_rules! named {
     (
         $(#[$doc:meta])* $type:ident, $parameter:literal;
-        $($(#[$value_doc:meta])* $value:ident = $name:literal,)*
+        $($(#[$value_doc:meta])* $value:ident = $name:literal $(| $alias:literal)*,)*
     ) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,7 +35,7 @@ macro_rules! named {
 
             fn from_str(text: &str) -> Result<Self> {
                 match text {
-                    $($name => Ok(Self::$value),)*
+                    $($name $(| $alias)* => Ok(Self::$value),)*
                     _ => {
                         let names = [$($name),*].join(", ");
                         Err(Error::parameter($parameter, format!("one of {names}"), text))
@@ -68,9 +69,9 @@ named! {
 }
 
 named! {
-    /// How more than two classes are learnt.
+    /// How more than two classes are learned.
     LinearMulticlass, "multiclass";
-    /// A function per class, learnt against all other rows.
+    /// A function per class, learned against all other rows.
     #[default]
     OneVsRest = "ovr",
     /// One problem for all classes (Crammer and Singer, 2001); loss and penalty are its own.
@@ -85,9 +86,9 @@ named! {
     Auto = "auto",
     /// Dual coordinate descent, one row after another.
     Dual = "dual",
-    /// Dual coordinate descent in buckets of rows, on two threads.
-    Buckets = "buckets",
-    /// Trust-region Newton, for smooth losses.
+    /// Block-partitioned dual coordinate descent, a thread for every block of rows.
+    Blocks = "blocks" | "buckets",
+    /// Newton's method, for smooth losses.
     Newton = "newton",
 }
 
@@ -96,9 +97,9 @@ named! {
 pub enum Bias {
     /// b = 0
     None,
-    /// LIBLINEAR's `-B`: a feature that has this value in every row, its weight charged as the others.
+    /// LIBLINEAR's `-B`: a feature that has this value in every row, its weight penalised as the others.
     Appended(f64),
-    /// Free of charge.
+    /// Without a penalty.
     Free,
 }
 
@@ -162,9 +163,12 @@ pub struct LinearOptions {
     /// Where to stop, by LIBLINEAR's rule for the algorithm (its `-e`); `None` is LIBLINEAR's default
     /// for it.
     pub tol: Option<f64>,
+    /// The largest duality gap, relative to the objective, of a solution (ℓ1: of what is predicted to be
+    /// left to gain); held beside `tol`.
+    pub gap: f64,
     /// Number format that sparse values are read in; sums and weights are always double.
     pub precision: Precision,
-    /// Whether variables that seem settled are set aside.
+    /// Whether variables that stay at their bound become inactive.
     pub shrinking: bool,
     /// Limit on passes over the rows (Newton: steps).
     pub max_iterations: Option<u64>,
@@ -172,12 +176,16 @@ pub struct LinearOptions {
 
 impl Default for LinearOptions {
     fn default() -> Self {
-        Self { tol: None, precision: Precision::F32, shrinking: true, max_iterations: None }
+        let (tol, gap, max_iterations) = (None, DEFAULT_GAP, None);
+        Self { tol, gap, precision: Precision::F32, shrinking: true, max_iterations }
     }
 }
 
 impl LinearOptions {
     pub(super) fn validate(&self) -> Result<()> {
+        if self.gap.is_nan() || self.gap <= 0.0 {
+            return Err(Error::parameter("gap", "a number above 0", self.gap));
+        }
         match self.tol {
             Some(tol) if !(tol.is_finite() && tol > 0.0) => {
                 Err(Error::parameter("tol", "a finite number above 0", tol))

@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::assemble::{linear_model, start_weights};
 use super::parameters::{Bias, LinearOptions, LinearSolver, Penalty, check_c};
 use super::rows::{FeatureOrder, RowTask, with_rows};
-use super::solve::{Algorithm, Plan, Start};
+use super::solve::{Algorithm, Plan, Start, check_finite};
 use crate::context::{Context, Event, SolvedFunction};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
@@ -22,7 +22,7 @@ pub struct LinearSvr {
     pub c: f64,
     /// Half width ε of the tube.
     pub epsilon: f64,
-    /// Whether the excess is charged squared.
+    /// Whether the excess is squared.
     pub squared: bool,
     /// The constant of the function.
     pub bias: Bias,
@@ -167,6 +167,7 @@ impl Fit<'_> {
 
     fn model(&self, solution: &Solution, order: &FeatureOrder, proof: Proof<'_>) -> Result<Model> {
         let Proof { costs, c, epsilon, tol, started } = proof;
+        check_finite(&solution.outcome, &solution.weights, self.data.features())?;
         let width = self.data.columns();
         let constant = self.svr.bias.feature().map_or(0.0, |bias| bias * solution.weights[width]);
         let pairs = || solution.dual.iter().zip(costs).filter(|(b, _)| **b != 0.0);

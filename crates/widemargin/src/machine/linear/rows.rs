@@ -88,7 +88,7 @@ fn places(counts: &[u32]) -> Vec<u32> {
 ///
 /// Sparse values that are all 1 are not read at all; others are read as singles when they are
 /// singles or `precision` says so. With many features the frequent ones get the first weights,
-/// at once or when several `functions` are to be learnt.
+/// at once or when several `functions` are to be learned.
 pub(super) fn with_rows<T: RowTask>(
     features: &Matrix,
     bias: Option<f64>,
@@ -106,9 +106,13 @@ pub(super) fn with_rows<T: RowTask>(
         Matrix::SparseF64(table) if all_one(table) => ones(table, bias, most, task),
         Matrix::SparseF32(table) => sparse(table, || table.values(), bias, most, task),
         Matrix::SparseF64(table) => {
-            let single = |all: bool, &v: &f64| all & (f64::from(v as f32) == v);
-            let lossless = |piece: &[f64]| piece.iter().fold(true, single);
-            if precision == Precision::F32 || pieces::all(table.values(), lossless) {
+            // Singles where they are asked for and none overflows, or where they lose nothing.
+            let asked = precision == Precision::F32;
+            let single = |all: bool, &v: &f64| {
+                let single = v as f32;
+                all & (asked & single.is_finite() | (f64::from(single) == v))
+            };
+            if pieces::all(table.values(), |piece| piece.iter().fold(true, single)) {
                 let values = || table.values().iter().map(|&v| v as f32).collect::<Vec<f32>>();
                 sparse(table, values, bias, most, task)
             } else {

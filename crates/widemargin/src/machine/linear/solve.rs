@@ -4,36 +4,34 @@ use std::borrow::Cow;
 
 use super::parameters::{Bias, LinearOptions, LinearSolver, Penalty};
 use crate::context::Context;
+use crate::data::Matrix;
 use crate::error::{Error, Result};
 use crate::machine::parameters::Precision;
-use crate::solver::Outcome;
 use crate::solver::linear::rows::LinearRows;
 use crate::solver::linear::{
-    Columns, Loss, Options, Problem, Solution, solve_buckets, solve_dual, solve_logistic_dual,
-    solve_newton, solve_sparse,
+    Columns, Loss, MOST_PASSES, Norm, Options, Problem, Solution, solve_blocks, solve_dual,
+    solve_logistic_dual, solve_newton,
 };
+use crate::solver::{Outcome, Status};
 
-/// Stored values, in all and for every feature, from which a single problem is worth buckets.
+/// Stored values, in all and for every feature, from which a single problem is worth blocks.
 const LARGE: usize = 1 << 22;
 const LARGE_BY_FEATURE: usize = 256;
 
 /// Problems over the same rows from which on none is shared by threads.
 const MANY_FUNCTIONS: usize = 8;
 
-/// Passes allowed unless the user sets a limit.
-const MOST_PASSES: u64 = 100_000;
-
-/// Proximal steps for a bias that is free of charge, and how closely it has to settle.
+/// Proximal steps for a bias without a penalty, and how closely it has to converge.
 const MOST_PROXIMAL: usize = 200;
-const SETTLED: f64 = 1e-9;
+const CONVERGED: f64 = 1e-9;
 
 /// An algorithm that suits a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Algorithm {
     Dual,
-    Buckets,
+    Blocks,
     Newton,
-    Sparse,
+    NewtonL1,
 }
 
 /// What decides about the algorithm beside the rows.
@@ -62,7 +60,7 @@ impl Plan {
         };
         let free = self.bias == Bias::Free;
         match (self.penalty, self.solver) {
-            (Penalty::L1, LinearSolver::Auto) if self.loss.is_smooth() => Ok(Algorithm::Sparse),
+            (Penalty::L1, LinearSolver::Auto) if self.loss.is_smooth() => Ok(Algorithm::NewtonL1),
             (Penalty::L1, LinearSolver::Auto) => Err(Error::parameter(
                 "penalty",
                 "l2 with a hinge or tube loss (l1 goes with squared-hinge and logistic)",
@@ -70,17 +68,17 @@ impl Plan {
             )),
             (Penalty::L1, _) => refuse("auto with penalty l1, which has its own"),
             (_, LinearSolver::Newton) if !self.loss.is_smooth() => {
-                Err(Error::parameter("solver", "dual or buckets with this loss", "newton"))
+                Err(Error::parameter("solver", "dual or blocks with this loss", "newton"))
             }
             (_, LinearSolver::Newton) => Ok(Algorithm::Newton),
-            (_, LinearSolver::Dual | LinearSolver::Buckets) if free && self.loss.is_smooth() => {
+            (_, LinearSolver::Dual | LinearSolver::Blocks) if free && self.loss.is_smooth() => {
                 Err(Error::parameter("solver", "newton or auto with a free bias", self.solver))
             }
-            (_, LinearSolver::Buckets) if self.loss == Loss::Logistic => {
-                Err(Error::parameter("solver", "dual or newton with the logistic loss", "buckets"))
+            (_, LinearSolver::Blocks) if self.loss == Loss::Logistic => {
+                Err(Error::parameter("solver", "dual or newton with the logistic loss", "blocks"))
             }
             (_, LinearSolver::Dual) => Ok(Algorithm::Dual),
-            (_, LinearSolver::Buckets) => Ok(Algorithm::Buckets),
+            (_, LinearSolver::Blocks) => Ok(Algorithm::Blocks),
             (_, LinearSolver::Auto) if self.loss.is_smooth() && (free || rows > columns) => {
                 Ok(Algorithm::Newton)
             }
@@ -90,7 +88,7 @@ impl Plan {
                     && nonzeros >= LARGE
                     && nonzeros >= LARGE_BY_FEATURE.saturating_mul(columns) =>
             {
-                Ok(Algorithm::Buckets)
+                Ok(Algorithm::Blocks)
             }
             (_, LinearSolver::Auto) => Ok(Algorithm::Dual),
         }
@@ -100,7 +98,7 @@ impl Plan {
     pub(super) fn tolerance(&self, algorithm: Algorithm) -> f64 {
         self.options.tol.unwrap_or(match algorithm {
             Algorithm::Newton => default_newton(self.loss),
-            Algorithm::Sparse => 1e-2,
+            Algorithm::NewtonL1 => 1e-2,
             _ => 0.1,
         })
     }
@@ -109,6 +107,7 @@ impl Plan {
     pub(super) fn options(&self, tol: f64) -> Options {
         Options {
             tol,
+            gap: self.options.gap,
             max_passes: self.options.max_iterations.unwrap_or(MOST_PASSES),
             shrinking: self.options.shrinking,
             alone: self.functions < MANY_FUNCTIONS,
@@ -121,8 +120,8 @@ impl Plan {
         Problem { loss: self.loss, targets, costs, shift: 0.0 }
     }
 
-    /// Whether the algorithm can solve several problems side by side.
-    pub(super) fn is_abreast(&self, algorithm: Algorithm) -> bool {
+    /// Whether the algorithm can solve several problems in a batch.
+    pub(super) fn is_batched(&self, algorithm: Algorithm) -> bool {
         algorithm == Algorithm::Dual
             && self.bias != Bias::Free
             && matches!(self.loss, Loss::Hinge | Loss::SquaredHinge | Loss::Logistic)
@@ -141,27 +140,27 @@ impl Plan {
         let free = self.bias == Bias::Free;
         let tol = self.tolerance(algorithm);
         let dual = match algorithm {
-            Algorithm::Newton | Algorithm::Sparse => None,
+            Algorithm::Newton | Algorithm::NewtonL1 => None,
             _ => start.dual(rows, &problem),
         };
         let dual = dual.as_deref();
         let weights = if let Start::Weights(weights) = start { Some(weights) } else { None };
         let scaled = self.options(tol * balance(&problem));
         match algorithm {
-            Algorithm::Newton => solve_newton(rows, &problem, &scaled, weights, free, context),
-            Algorithm::Sparse => {
-                solve_sparse(rows, columns, &problem, &scaled, weights, free, context)
+            Algorithm::Newton | Algorithm::NewtonL1 => {
+                let norm = if algorithm == Algorithm::Newton { Norm::L2 } else { Norm::L1 };
+                solve_newton(rows, columns, &problem, norm, &scaled, weights, free, context)
             }
             Algorithm::Dual if self.loss == Loss::Logistic => {
                 solve_logistic_dual(rows, &problem, &self.options(tol), dual, context)
             }
             _ if free => self.solve_free(algorithm, rows, problem, tol, dual, context),
             Algorithm::Dual => solve_dual(rows, &problem, &self.options(tol), dual, context),
-            Algorithm::Buckets => solve_buckets(rows, &problem, &self.options(tol), dual, context),
+            Algorithm::Blocks => solve_blocks(rows, &problem, &self.options(tol), dual, context),
         }
     }
 
-    /// A bias free of charge by proximal steps: `min ½‖w‖² + ½(b − bₖ)² + Σ Cᵢ ℓ`, bₖ₊₁ = b, until b
+    /// A bias without a penalty by proximal steps: `min ½‖w‖² + ½(b − bₖ)² + Σ Cᵢ ℓ`, bₖ₊₁ = b, until b
     /// stays (Rockafellar, 1976).
     fn solve_free<R: LinearRows>(
         &self,
@@ -173,7 +172,7 @@ impl Plan {
         context: &Context,
     ) -> Solution {
         let options = self.options(tol);
-        let solve = if algorithm == Algorithm::Buckets { solve_buckets } else { solve_dual };
+        let solve = if algorithm == Algorithm::Blocks { solve_blocks } else { solve_dual };
         let mut solution = solve(rows, &problem, &options, start, context);
         let mut before: Option<Outcome> = None;
         for _ in 0..MOST_PROXIMAL {
@@ -183,7 +182,7 @@ impl Plan {
             let size = problem.shift.abs().max(1.0);
             let steps = before.map_or(0, |outcome| outcome.iterations);
             solution.outcome.iterations += steps;
-            if moved.abs() <= (SETTLED * size).max(1e-3 * tol * size).min(1e-3 * size)
+            if moved.abs() <= (CONVERGED * size).max(1e-3 * tol * size).min(1e-3 * size)
                 || !solution.outcome.status.is_solved()
             {
                 break;
@@ -198,6 +197,32 @@ impl Plan {
         }
         solution
     }
+}
+
+/// Refuses a solution that is not finite.
+///
+/// # Errors
+/// [`Error::Parameter`] that names the largest feature and the remedy.
+pub(super) fn check_finite(outcome: &Outcome, weights: &[f64], features: &Matrix) -> Result<()> {
+    let unfinished = matches!(outcome.status, Status::TimeLimit | Status::Interrupted);
+    let proven = unfinished || outcome.primal.is_finite() && outcome.dual.is_finite();
+    if proven && weights.iter().all(|weight| weight.is_finite()) {
+        return Ok(());
+    }
+    let (mut row, mut largest) = (vec![0.0; features.columns()], (0.0, 0));
+    for i in 0..features.rows() {
+        features.copy_row(i, &mut row);
+        let size = row.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
+        if size > largest.0 {
+            largest = (size, i);
+        }
+    }
+    let (size, row) = largest;
+    let expected = "features and C whose objective is a finite number: scale the features \
+                    (for instance to mean 0 and deviation 1) or choose a smaller C";
+    let found =
+        format!("objective {}, largest feature {size:e} in row {}", outcome.primal, row + 1);
+    Err(Error::parameter("scale", expected, found))
 }
 
 /// Where a solver may begin.

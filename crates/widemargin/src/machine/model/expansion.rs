@@ -371,3 +371,39 @@ fn runs<T: Real>(functions: &[DecisionFunction]) -> Vec<Run<T>> {
         .filter(|run| !run.functions.is_empty() && !run.support.is_empty())
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Part;
+    use super::*;
+    use crate::data::Csr;
+
+    #[test]
+    fn many_features_cost_what_is_stored() {
+        let features = u32::MAX as usize;
+        let rows = |starts: Vec<usize>, indices: Vec<u32>, values: Vec<f64>| {
+            Matrix::SparseF64(Csr::new(features, starts, indices, values).unwrap())
+        };
+        let context = Context::new();
+        for (kernel, expected) in [
+            (Kernel::Linear, [2.0 * 2.0 - 3.0 * 4.0 - 0.5, -0.5]),
+            (Kernel::Gaussian { gamma: 0.0 }, [2.0 - 0.5, 2.0 - 0.5]),
+        ] {
+            let body = KernelExpansion {
+                kernel,
+                precision: Precision::F64,
+                support: rows(vec![0, 1, 2], vec![5, features as u32 - 1], vec![2.0, -3.0]),
+                support_rows: Vec::new(),
+                functions: vec![DecisionFunction {
+                    parts: vec![Part { support: 0..2, coefficients: vec![1.0, 1.0] }],
+                    offset: 0.5,
+                }],
+            };
+            let model = Model::new(MachineKind::OneClass, body);
+            let queries =
+                rows(vec![0, 2, 3], vec![5, features as u32 - 1, 77], vec![2.0, 4.0, 1.0]);
+            let values = model.predictor(&context).unwrap().decision_values(&queries).unwrap();
+            assert_eq!(values.values(), expected);
+        }
+    }
+}

@@ -79,27 +79,25 @@ impl OnlineSvc {
     }
 
     fn validate(&self) -> Result<()> {
-        if !(self.c.is_finite() && self.c > 0.0) {
-            return Err(Error::parameter("c", "a finite number above 0", self.c));
-        }
-        if !(self.tol.is_finite() && self.tol > 0.0) {
-            return Err(Error::parameter("tol", "a finite number above 0", self.tol));
-        }
+        check_parameters(self.c, self.tol, &self.kernel)?;
         if self.budget == Some(0) || self.multiplier == Some(0) {
             return Err(Error::parameter("budget and multiplier", "at least 1", 0));
         }
         if self.strategy == WorkingSetStrategy::LaRank && self.machine != AllInOne::CrammerSinger {
             return Err(Error::parameter("strategy", "larank with machine cs only", self.machine));
         }
-        self.kernel.validate()?;
-        if self.kernel == Kernel::Precomputed {
-            return Err(Error::Kernel {
-                kernel: "precomputed".into(),
-                expected: "a kernel of vectors, for online training".into(),
-                found: "a table of kernel values".into(),
-            });
-        }
         Ok(())
+    }
+
+    /// The classes: those declared, or those of the data; at least two.
+    fn class_names(&self, data: &Dataset) -> Result<Vec<Label>> {
+        let found = data.labels().classes(ClassOrder::Sorted)?.names;
+        let names = self.classes.clone().unwrap_or(found);
+        if names.len() < 2 {
+            let label = names.first().map_or_else(String::new, ToString::to_string);
+            return Err(Error::OneClass { label });
+        }
+        Ok(names)
     }
 
     /// A machine that goes on where `model` ended: its support vectors are the examples kept.
@@ -133,15 +131,7 @@ impl Machine for OnlineSvc {
 impl OnlineSvc {
     fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {
         let started = Instant::now();
-        let mut names = data.labels().classes(ClassOrder::Sorted)?.names;
-        if let Some(declared) = &self.classes {
-            names.clone_from(declared);
-        }
-        if names.len() < 2 {
-            let label = names.first().map_or_else(String::new, ToString::to_string);
-            return Err(Error::OneClass { label });
-        }
-        let parameters = Self { classes: Some(names), ..self.clone() };
+        let parameters = Self { classes: Some(self.class_names(data)?), ..self.clone() };
         let mut learner = OnlineLearner::new(parameters, context, context.is_parallel());
         let codes = learner.codes(data)?;
         let upper = learner.upper(data);
@@ -215,6 +205,24 @@ impl OnlineSvc {
         model.feature_names = data.feature_names().map(<[String]>::to_vec);
         Ok(model)
     }
+}
+
+/// Checks what all online machines have: C, a tolerance and a kernel of vectors.
+pub(super) fn check_parameters(c: f64, tol: f64, kernel: &Kernel) -> Result<()> {
+    if !(c.is_finite() && c > 0.0) {
+        return Err(Error::parameter("c", "a finite number above 0", c));
+    }
+    if !(tol.is_finite() && tol > 0.0) {
+        return Err(Error::parameter("tol", "a finite number above 0", tol));
+    }
+    if *kernel == Kernel::Precomputed {
+        return Err(Error::Kernel {
+            kernel: "precomputed".into(),
+            expected: "a kernel of vectors, for online training".into(),
+            found: "a table of kernel values".into(),
+        });
+    }
+    kernel.validate()
 }
 
 /// Clears the examples whose slots were given up.

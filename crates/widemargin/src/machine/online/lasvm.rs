@@ -6,12 +6,13 @@
 
 use std::time::Instant;
 
+use super::fit::check_parameters;
 use super::learner::GROUP;
 use super::schedule::Epochs;
 use super::store::{Ahead, Store};
 use crate::context::Context;
 use crate::data::Dataset;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::kernel::Kernel;
 use crate::machine::Precision;
 use crate::machine::fit::{FitInput, Machine};
@@ -246,21 +247,8 @@ impl Machine for Lasvm {
 
 impl Lasvm {
     fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {
-        if !(self.c.is_finite() && self.c > 0.0) {
-            return Err(Error::parameter("c", "a finite number above 0", self.c));
-        }
-        if !(self.tol.is_finite() && self.tol > 0.0) {
-            return Err(Error::parameter("tol", "a finite number above 0", self.tol));
-        }
-        if self.kernel == Kernel::Precomputed {
-            return Err(Error::Kernel {
-                kernel: "precomputed".into(),
-                expected: "a kernel of vectors, for online training".into(),
-                found: "a table of kernel values".into(),
-            });
-        }
+        check_parameters(self.c, self.tol, &self.kernel)?;
         data.features().validate()?;
-        self.kernel.validate()?;
         let classes = two_classes(data, "lasvm")?;
         let started = Instant::now();
         let signs: Vec<f64> =
@@ -294,40 +282,8 @@ impl Lasvm {
                 state.process(&mut group, k, row)?;
             }
         }
-        let (most, until_optimal) = match self.epochs {
-            Epochs::Times(times) => (times, false),
-            Epochs::UntilOptimal => (MOST_EPOCHS, true),
-        };
-        let mut status = Status::IterationLimit;
-        let mut found = None;
-        'epochs: for _ in 0..most {
-            for rows in order.chunks(GROUP) {
-                let (rows, mut group) = state.look_ahead(rows)?;
-                for (k, &row) in rows.iter().enumerate() {
-                    state.process(&mut group, k, row)?;
-                    state.reprocess()?;
-                    if let Some(stopped) = context.stop_request() {
-                        status = stopped;
-                        break 'epochs;
-                    }
-                }
-            }
-            if until_optimal {
-                if let Some(stopped) = state.finish(context)? {
-                    status = stopped;
-                    break;
-                }
-                let (cost, violation) = state.sweep()?;
-                found = Some((cost, violation));
-                if violation <= self.tol {
-                    status = Status::Solved;
-                    break;
-                }
-            }
-            if self.shuffle {
-                generator.shuffle(&mut order);
-            }
-        }
+        let (mut status, mut found) =
+            self.run_epochs(&mut state, &mut order, &mut generator, context)?;
         if self.finishing && status == Status::IterationLimit {
             state.finish(context)?;
             found = None;
@@ -367,5 +323,46 @@ impl Lasvm {
             ],
         }
         .model())
+    }
+
+    /// Goes through the examples; how that ended, and cost and violation where a sweep found them.
+    fn run_epochs(
+        &self,
+        state: &mut State<'_>,
+        order: &mut [usize],
+        generator: &mut Generator,
+        context: &Context,
+    ) -> Result<(Status, Option<(f64, f64)>)> {
+        let (most, until_optimal) = match self.epochs {
+            Epochs::Times(times) => (times, false),
+            Epochs::UntilOptimal => (MOST_EPOCHS, true),
+        };
+        let mut found = None;
+        for _ in 0..most {
+            for rows in order.chunks(GROUP) {
+                let (rows, mut group) = state.look_ahead(rows)?;
+                for (k, &row) in rows.iter().enumerate() {
+                    state.process(&mut group, k, row)?;
+                    state.reprocess()?;
+                    if let Some(stopped) = context.stop_request() {
+                        return Ok((stopped, found));
+                    }
+                }
+            }
+            if until_optimal {
+                if let Some(stopped) = state.finish(context)? {
+                    return Ok((stopped, found));
+                }
+                let (cost, violation) = state.sweep()?;
+                found = Some((cost, violation));
+                if violation <= self.tol {
+                    return Ok((Status::Solved, found));
+                }
+            }
+            if self.shuffle {
+                generator.shuffle(order);
+            }
+        }
+        Ok((Status::IterationLimit, found))
     }
 }

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::machine::{
     LinearLoss, LinearOneClass, LinearOptions, LinearSvc, LinearSvr, MachineKind,
 };
+use crate::solver::linear::DEFAULT_GAP;
 
 const PENALTY: Parameter = Parameter {
     name: "penalty",
@@ -21,16 +22,23 @@ const PENALTY: Parameter = Parameter {
 
 const ALGORITHM: Parameter = Parameter {
     name: "solver",
-    domain: Domain::Choice(&["auto", "dual", "buckets", "newton"]),
+    domain: Domain::Choice(&["auto", "dual", "blocks", "newton", "buckets"]),
     default: Fallback::Text("auto"),
     about: "The algorithm; the optimum is the same",
+};
+
+const GAP: Parameter = Parameter {
+    name: "gap",
+    domain: Domain::POSITIVE,
+    default: Fallback::Real(DEFAULT_GAP),
+    about: "Largest duality gap of a solution, relative to its objective; held beside tol",
 };
 
 const INTERCEPT: Parameter = Parameter {
     name: "intercept",
     domain: Domain::Real { low: 0.0, above: true, high: f64::MAX, names: &["none", "free"] },
     default: Fallback::Real(1.0),
-    about: "The constant of linear functions: none, free of charge, or the value of an appended feature",
+    about: "The constant of linear functions: none, free (without a penalty), or the value of an appended feature",
 };
 
 const APPROXIMATE: Parameter = Parameter {
@@ -47,7 +55,7 @@ const LINEAR_LOSS: Parameter = LOSS.or(Fallback::Text("squared-hinge"));
 
 /// What the solvers take, the feature map and the scaling.
 const COMMON: &[Parameter] =
-    &[LINEAR_TOL, PRECISION, SHRINKING, MAX_ITER, APPROXIMATE, GAMMA, SCALE];
+    &[LINEAR_TOL, GAP, PRECISION, SHRINKING, MAX_ITER, APPROXIMATE, GAMMA, SCALE];
 
 const GRID: &[&str] = &["gamma=2^-15:2^3:10", "c=2^-5:2^15:11"];
 
@@ -110,6 +118,7 @@ fn options(values: &Resolver<'_>) -> Result<LinearOptions> {
     let tol = if values.is("tol", "auto") { None } else { Some(values.real("tol")?) };
     Ok(LinearOptions {
         tol,
+        gap: values.real("gap")?,
         precision: values.precision()?,
         shrinking: values.flag("shrinking")?,
         max_iterations: values.max_iterations(),

@@ -11,9 +11,10 @@ use super::train::Task;
 use crate::context::{Context, Event};
 use crate::data::chunks::{Chunk, ChunkStore};
 use crate::error::Result;
+use crate::numeric::InstructionSet;
 use crate::numeric::random::Generator;
 use crate::solver::linear::rows::LinearRows;
-use crate::solver::linear::{BlockReport, Descent, LogisticDescent, Loss, Problem, conjugate};
+use crate::solver::linear::{Descent, LogisticDescent, Loss, Problem, Violation, conjugate};
 use crate::solver::{Outcome, Status};
 
 /// Passes over the rows of a chunk while it is in memory.
@@ -61,7 +62,7 @@ impl Blocks<'_> {
             let report = state.report;
             state.pass += 1;
             state.position = 0;
-            state.report = BlockReport::default();
+            state.report = Violation::default();
             self.context.report(&Event::Iteration {
                 iteration: state.pass as usize,
                 violation: report.range(),
@@ -73,7 +74,9 @@ impl Blocks<'_> {
             if is_last || self.is_done(&report) {
                 match self.examine(state)? {
                     Err(status) => break (status, None),
-                    Ok(seen) if self.is_done(&seen.0) => break (Status::Solved, Some(seen)),
+                    Ok(seen) if self.is_done(&seen.0) && self.gap_is_met(state, seen.1) => {
+                        break (Status::Solved, Some(seen));
+                    }
                     Ok(seen) if is_last => break (Status::IterationLimit, Some(seen)),
                     Ok(_) => {}
                 }
@@ -85,15 +88,11 @@ impl Blocks<'_> {
             state.save(&job.folder)?;
         }
         let (report, loss) = seen.unwrap_or((last.unwrap_or(state.report), f64::NAN));
-        let (mut norm, mut separable) = (0.0, 0.0);
-        for (f, function) in state.functions.iter().enumerate() {
-            norm += 0.5 * function.weights.iter().map(|w| w * w).sum::<f64>();
-            separable += self.separable_cost(f, function);
-        }
+        let (primal, dual) = self.objectives(state, loss);
         let outcome = Outcome {
             status,
-            primal: norm + loss,
-            dual: -norm - separable,
+            primal,
+            dual,
             violation: report.range(),
             iterations: state.steps,
             blocks: state.pass,
@@ -102,11 +101,26 @@ impl Blocks<'_> {
         Ok((outcome, whole))
     }
 
+    /// Primal and dual objective of all functions together.
+    fn objectives(&self, state: &State, loss: f64) -> (f64, f64) {
+        let (mut norm, mut separable) = (0.0, 0.0);
+        for (f, function) in state.functions.iter().enumerate() {
+            norm += 0.5 * function.weights.iter().map(|w| w * w).sum::<f64>();
+            separable += self.separable_cost(f, function);
+        }
+        (norm + loss, -norm - separable)
+    }
+
+    fn gap_is_met(&self, state: &State, loss: f64) -> bool {
+        let (primal, dual) = self.objectives(state, loss);
+        primal - dual <= self.task.options.gap * primal.abs()
+    }
+
     fn tolerance(&self) -> f64 {
         self.task.options.tol.unwrap_or(TOLERANCE)
     }
 
-    fn is_done(&self, report: &BlockReport) -> bool {
+    fn is_done(&self, report: &Violation) -> bool {
         let tol = self.tolerance();
         match self.task.loss {
             Loss::Tube(epsilon) | Loss::SquaredTube(epsilon) => {
@@ -126,7 +140,7 @@ impl Blocks<'_> {
     }
 
     /// Some passes over the rows of a chunk, for every function.
-    fn descend(&self, state: &mut State, index: usize, chunk: &Chunk) -> BlockReport {
+    fn descend(&self, state: &mut State, index: usize, chunk: &Chunk) -> Violation {
         let range = self.store.range(index);
         let seed = self.context.seed() ^ (state.pass << 20) ^ index as u64;
         let work = |(f, function): (usize, &mut Function)| {
@@ -135,25 +149,22 @@ impl Blocks<'_> {
                 Problem { loss: self.task.loss, targets: &targets, costs: &costs, shift: 0.0 };
             let dual = &mut function.dual[range.clone()];
             let (weights, tol) = (&mut function.weights[..], self.tolerance());
-            let visit = Descend { problem, dual, weights, seed, tol };
+            let set = self.context.instruction_set();
+            let visit = Descend { problem, dual, weights, seed, tol, set };
             with_chunk(&chunk.rows, self.task.bias, visit)
         };
         let functions = &mut state.functions;
         if self.context.is_parallel() && functions.len() > 1 {
-            let all: Vec<BlockReport> = functions.par_iter_mut().enumerate().map(work).collect();
-            all.into_iter().fold(BlockReport::default(), BlockReport::join)
+            let all: Vec<Violation> = functions.par_iter_mut().enumerate().map(work).collect();
+            all.into_iter().fold(Violation::default(), Violation::join)
         } else {
-            functions
-                .iter_mut()
-                .enumerate()
-                .map(work)
-                .fold(BlockReport::default(), BlockReport::join)
+            functions.iter_mut().enumerate().map(work).fold(Violation::default(), Violation::join)
         }
     }
 
     /// Violation and total loss at the weights as they are, or why it was left early.
-    fn examine(&self, state: &State) -> Result<std::result::Result<(BlockReport, f64), Status>> {
-        let (mut report, mut loss) = (BlockReport::default(), 0.0);
+    fn examine(&self, state: &State) -> Result<std::result::Result<(Violation, f64), Status>> {
+        let (mut report, mut loss) = (Violation::default(), 0.0);
         let order: Vec<usize> = (0..self.store.chunks()).collect();
         let stopped = each_chunk(self.store, &order, self.context, |index, chunk| {
             let range = self.store.range(index);
@@ -186,17 +197,19 @@ struct Descend<'a> {
     weights: &'a mut [f64],
     seed: u64,
     tol: f64,
+    set: InstructionSet,
 }
 
 impl ChunkTask for Descend<'_> {
-    type Output = BlockReport;
+    type Output = Violation;
 
-    fn run<R: LinearRows>(self, rows: &R) -> BlockReport {
+    fn run<R: LinearRows>(self, rows: &R) -> Violation {
         if self.problem.loss == Loss::Logistic {
             let mut descent = LogisticDescent::new(rows, &self.problem, Some(self.dual), self.tol);
             descent.add_new(rows, self.dual, self.weights);
-            let report = descent.descend_block(rows, self.weights, INNER_PASSES, self.seed);
-            self.dual.copy_from_slice(&descent.dual());
+            let report =
+                descent.descend_block(rows, self.weights, INNER_PASSES, self.seed, self.set);
+            self.dual.copy_from_slice(&descent.dual(0));
             return report;
         }
         let mut descent = Descent::new(rows, &self.problem, Some(self.dual));
@@ -213,16 +226,16 @@ struct Examine<'a> {
 }
 
 impl ChunkTask for Examine<'_> {
-    type Output = (BlockReport, f64);
+    type Output = (Violation, f64);
 
-    fn run<R: LinearRows>(self, rows: &R) -> (BlockReport, f64) {
+    fn run<R: LinearRows>(self, rows: &R) -> (Violation, f64) {
         let values: Vec<f64> = (0..rows.rows()).map(|i| rows.dot(i, self.weights)).collect();
         let start = Some(self.dual);
         let report = match self.problem.loss {
             Loss::Logistic => {
-                LogisticDescent::new(rows, &self.problem, start, TOLERANCE).examine_block(&values)
+                LogisticDescent::new(rows, &self.problem, start, TOLERANCE).examine(0, &values)
             }
-            _ => Descent::new(rows, &self.problem, start).examine_block(&values),
+            _ => Descent::new(rows, &self.problem, start).examine(&values),
         };
         (report, self.problem.total_loss(values.into_iter()))
     }

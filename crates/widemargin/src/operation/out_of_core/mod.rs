@@ -3,7 +3,7 @@
 //! The text is converted once into compressed chunks on disk; then either block minimisation (Yu,
 //! Hsieh, Chang and Lin, 2010) loads chunk after chunk, in random order, and makes some passes of
 //! dual coordinate descent over its rows, the weights following, or Newton's method makes a pass for
-//! each of its products. Where the method stands is kept on disk at intervals, so that a run that
+//! each of its products. The state of the method is kept on disk at intervals, so that a run that
 //! was killed goes on from there, to the same optimum.
 
 mod blocks;

@@ -53,10 +53,9 @@ pub(super) fn run(
         let problem = Problem { loss: task.loss, targets: &targets, costs: &costs, shift: 0.0 };
         let options = Options {
             tol: newton_tolerance(&problem, task.options.tol),
+            gap: task.options.gap,
             max_passes: limit.saturating_sub(made),
-            shrinking: false,
-            alone: true,
-            singles: false,
+            ..Options::default()
         };
         let table = OnDisk { store, bias: task.bias, context, broken: Mutex::new(None) };
         let start = state.functions[f].weights.clone();
@@ -186,6 +185,27 @@ impl Table for OnDisk<'_> {
         });
     }
 
+    fn may_be_factored(&self) -> bool {
+        false
+    }
+
+    fn differentiate(
+        &self,
+        problem: &Problem<'_>,
+        weights: &[f64],
+        slopes: &mut [f64],
+    ) -> (f64, Vec<f64>) {
+        let (mut loss, mut gradient) = (0.0, vec![0.0; self.width()]);
+        self.pass(|range, chunk| {
+            let (problem, slopes) = (problem.part(range.clone()), &mut slopes[range]);
+            let task = Differentiate { problem, weights, slopes, context: self.context };
+            let (more, part) = with_chunk(&chunk.rows, self.bias, task);
+            loss += more;
+            gradient.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
+        });
+        (loss, gradient)
+    }
+
     fn transposed(&self, list: &Listed) -> Vec<f64> {
         self.sum(self.width(), list, Product::Transposed)
     }
@@ -208,6 +228,23 @@ impl Table for OnDisk<'_> {
             Some(Broken::Failed(_)) => Some(Status::Interrupted),
             None => None,
         }
+    }
+}
+
+/// The loss of a chunk and its derivatives.
+struct Differentiate<'a> {
+    problem: Problem<'a>,
+    weights: &'a [f64],
+    slopes: &'a mut [f64],
+    context: &'a Context,
+}
+
+impl ChunkTask for Differentiate<'_> {
+    type Output = (f64, Vec<f64>);
+
+    fn run<R: LinearRows>(self, rows: &R) -> (f64, Vec<f64>) {
+        let products = Products::new(rows, true, self.context);
+        products.differentiate(&self.problem, self.weights, self.slopes)
     }
 }
 

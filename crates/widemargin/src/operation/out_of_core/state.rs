@@ -1,11 +1,11 @@
-//! Where a training on chunks stands, on disk: CRC-32, fingerprint of the problem, place in the
+//! The state of a training on chunks, on disk: CRC-32, fingerprint of the problem, place in the
 //! passes, weights and dual variables, all little-endian.
 
 use std::path::{Path, PathBuf};
 
 use crate::data::write::write_atomically;
 use crate::error::{Error, Result};
-use crate::solver::linear::BlockReport;
+use crate::solver::linear::Violation;
 
 /// One decision function under way.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,7 +22,7 @@ pub(super) struct State {
     pub(super) pass: u64,
     pub(super) position: u64,
     /// What the pass under way has met.
-    pub(super) report: BlockReport,
+    pub(super) report: Violation,
     pub(super) steps: u64,
     pub(super) functions: Vec<Function>,
 }
@@ -36,7 +36,7 @@ impl State {
             fingerprint,
             pass: 0,
             position: 0,
-            report: BlockReport::default(),
+            report: Violation::default(),
             steps: 0,
             functions: vec![function; functions],
         }
@@ -81,7 +81,7 @@ impl State {
             pass: count(0),
             position: count(1),
             steps: count(2),
-            report: BlockReport {
+            report: Violation {
                 steps: count(3),
                 highest: number(4),
                 lowest: number(5),

@@ -33,7 +33,7 @@ pub(super) struct Task {
 
 /// Trains on files of any size; goes on where a run of the same machine on the same files ended.
 ///
-/// Classifiers are one-vs-rest with an ℓ2 penalty; a bias is charged. Labels are numbers. At a deadline or an interruption the state is kept and the model reached is returned.
+/// Classifiers are one-vs-rest with an ℓ2 penalty; a bias is penalised. Labels are numbers. At a deadline or an interruption the state is kept and the model reached is returned.
 ///
 /// # Errors
 /// [`Error::Parameter`] for what only training in memory offers, what the reader refuses, and
@@ -96,7 +96,7 @@ fn check(machine: &OutOfCoreMachine) -> Result<()> {
         LinearSolver::Newton if !smooth => {
             return Err(Error::parameter("solver", "dual or auto with this loss", solver));
         }
-        LinearSolver::Buckets => {
+        LinearSolver::Blocks => {
             return Err(Error::parameter("solver", "auto, dual or newton from disk", solver));
         }
         _ => {}

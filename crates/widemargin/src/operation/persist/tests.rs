@@ -52,7 +52,7 @@ fn small_classifier() -> Model {
             },
             rows: 10,
             seconds: 0.1,
-            parameters: vec![("c".into(), "1".into())],
+            parameters: vec![("c".into(), 1.0.into())],
             specification: None,
         }),
         ..Model::new(MachineKind::CSvc, body)
@@ -277,8 +277,8 @@ fn wrong_headers_are_told_apart() {
         ),
         (
             r#"\"body\":\"kernel-expansion\""#,
-            r#"\"body\":\"kernel-decimation\""#,
-            "found 'kernel-decimation': a newer widemargin wrote this file",
+            r#"\"body\":\"kernel-evolution\""#,
+            "found 'kernel-evolution': a newer widemargin wrote this file",
         ),
         (r#"\"features\":2"#, r#"\"features\":3"#, "expected 3 features, found 2"),
         (r#"\"precision\""#, r#"\"prezision\""#, "unknown field 'prezision'"),

@@ -294,7 +294,7 @@ where
         {
             return self.train(&self.data, group, earlier);
         }
-        fill_table(&blocks, rows, memory, self.context);
+        fill_table(&blocks, rows, memory, self.context)?;
         let table = Dense::new(rows, rows, std::mem::take(memory))?;
         let data = self.data.clone().with_features(T::matrix(table))?;
         let places = group.iter().map(|(m, _)| *m);
@@ -420,6 +420,9 @@ where
             Ok(None) | Err(_) => return Ok(false),
         };
         let work = |part: usize| {
+            if self.context.stop_request().is_some() {
+                return Err(Error::Interrupted);
+            }
             let (place, split) = splits[part];
             let wanted: Vec<(usize, usize)> = (0..c_path.len())
                 .map(|penalty| (c_path[penalty].0, penalty))

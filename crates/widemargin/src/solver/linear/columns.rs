@@ -7,7 +7,6 @@ pub struct Columns {
     starts: Vec<usize>,
     rows: Vec<u32>,
     values: Values,
-    height: usize,
 }
 
 /// Values in as little memory as they need.
@@ -58,17 +57,7 @@ impl Columns {
             place(&mut |at, value| values[at] = value);
             Values::Double(values)
         };
-        Self { starts, rows, values, height: table.rows() }
-    }
-
-    /// Number of columns.
-    pub fn width(&self) -> usize {
-        self.starts.len() - 1
-    }
-
-    /// Number of rows.
-    pub(super) fn height(&self) -> usize {
-        self.height
+        Self { starts, rows, values }
     }
 
     /// Calls `visit(row, value)` for the stored values of column `j`.

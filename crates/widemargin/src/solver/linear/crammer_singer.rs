@@ -2,12 +2,14 @@
 //!
 //! `min ½ Σₘ‖wₘ‖² + Σ Cᵢ max(0, maxₘ≠c 1 + ⟨wₘ − w_c, xᵢ⟩)` with c the choice of row i; dual variables
 //! αᵢᵐ ≤ Cᵢ[m = c], Σₘ αᵢᵐ = 0, wₘ = Σ αᵢᵐxᵢ. All variables of one row are minimised together and
-//! go somewhat beyond the minimum, and both rows and alternatives that seem settled are set aside.
+//! go somewhat beyond the minimum, and both rows and alternatives that stay at their bound become inactive (shrinking).
 //! Keerthi, Sundararajan, Chang, Hsieh and Lin (2008). To a coarse tolerance the weights are kept in
 //! single precision, half the memory, at first.
 
-use super::abreast::{COARSE_PASSES, is_coarse};
+use super::batch::is_coarse;
 use super::problem::{Loss, Options, Passes, Problem, Solution, squared_norm};
+use super::tuning::batch::SINGLE_PASSES;
+use super::tuning::dual::{MOST_TIGHTENED, TIGHTER};
 use crate::context::Context;
 use crate::numeric::random::Generator;
 use crate::numeric::simd::{PlainLoop, Real, run_plain};
@@ -38,7 +40,7 @@ pub struct Choices<'a> {
     pub costs: &'a [f64],
 }
 
-/// Alternatives that are added up side by side.
+/// Alternatives that are added up as one vector.
 const LANES: usize = 8;
 
 struct Descent<'a, R, T> {
@@ -81,9 +83,17 @@ pub fn solve<R: LinearRows>(
     }
     let mut passes = Passes::new(options, context);
     let mut alpha = vec![0.0; rows.rows() * choices.count];
+    for (i, own) in alpha.chunks_exact_mut(choices.count).enumerate() {
+        // A row of zeros loses its cost whatever the weights are, and its variables are at once optimal.
+        if rows.squared_norm(i) == 0.0 {
+            let right = choices.right[i] as usize;
+            own[right] = choices.costs[i];
+            own[(right + 1) % choices.count] = -choices.costs[i];
+        }
+    }
     if is_coarse(options, rows.rows()) {
         let mut descent = Descent::<R, f32>::new(rows, choices, alpha);
-        if let Some(status) = descent.run(options, &mut passes, COARSE_PASSES) {
+        if let Some(status) = descent.run(options, &mut passes, SINGLE_PASSES) {
             return descent.solution(status, &passes);
         }
         alpha = descent.alpha;
@@ -114,7 +124,7 @@ fn solve_two<R: LinearRows>(
     Solution { weights: [first, second].concat(), dual, outcome }
 }
 
-/// A pass over the rows of a list, which loses those that are set aside; the largest violation met.
+/// A pass over the rows of a list, which loses those that become inactive; the largest KKT violation met.
 struct Pass<'b, 'a, R, T> {
     descent: &'b mut Descent<'a, R, T>,
     list: &'b mut Vec<u32>,
@@ -191,22 +201,30 @@ impl<'a, R: LinearRows, T: Real> Descent<'a, R, T> {
         let mut generator = Generator::new(context.seed());
         let mut slack = (10.0 * options.tol).max(1.0);
         let mut from_all = true;
+        let (mut tol, mut tightened) = (options.tol, 0);
         while passes.done < most {
             generator.shuffle(&mut active);
             let looked_at = active.len();
             let shrinking = options.shrinking;
-            let last = from_all && slack <= options.tol;
+            let last = from_all && slack <= tol;
             self.relaxation = if last { SETTLING } else { RELAXATION };
             let pass = Pass { descent: &mut *self, list: &mut active, slack, shrinking };
             let worst = run_plain(context.instruction_set(), pass);
             let stop = passes.finish(looked_at, worst, || self.objective());
             if worst < slack {
-                if worst < options.tol && from_all {
-                    return Some(Status::Solved);
+                if worst < tol && from_all {
+                    if self.gap_is_met(options.gap) {
+                        return Some(Status::Solved);
+                    } else if size_of::<T>() == size_of::<f32>() {
+                        return None;
+                    } else if tightened == MOST_TIGHTENED {
+                        return Some(Status::AlmostSolved);
+                    }
+                    (tol, tightened) = (TIGHTER * tol, tightened + 1);
                 }
                 active.clone_from(&all);
                 self.active.fill(k);
-                slack = (0.5 * slack).max(options.tol);
+                slack = (0.5 * slack).max(tol);
                 from_all = true;
             } else {
                 from_all = false;
@@ -288,7 +306,7 @@ impl<'a, R: LinearRows, T: Real> Descent<'a, R, T> {
         self.differentiate(i);
         let (low, high) = self.range(i);
         if shrinking {
-            self.set_aside(i, low);
+            self.shrink(i, low);
         }
         let active = self.active[i] as usize;
         if active <= 1 {
@@ -336,16 +354,16 @@ impl<'a, R: LinearRows, T: Real> Descent<'a, R, T> {
         });
     }
 
-    /// Sets alternatives aside that sit at their bound with a gradient below `low`.
+    /// Makes alternatives inactive that are at their bound with a gradient below `low`.
     #[inline(always)]
-    fn set_aside(&mut self, i: usize, low: f64) {
+    fn shrink(&mut self, i: usize, low: f64) {
         let k = self.choices.count;
         let mut active = self.active[i] as usize;
         let mut at = 0;
         while at < active {
             let m = self.order[i * k + at];
-            let settled = self.alpha[i * k + m as usize] >= self.bound(i, m);
-            if settled && self.scratch.gradient[at] < low {
+            let at_bound = self.alpha[i * k + m as usize] >= self.bound(i, m);
+            if at_bound && self.scratch.gradient[at] < low {
                 active -= 1;
                 self.order.swap(i * k + at, i * k + active);
                 self.scratch.gradient.swap(at, active);
@@ -374,6 +392,13 @@ impl<'a, R: LinearRows, T: Real> Descent<'a, R, T> {
             loss += self.choices.costs[i] * (high - own);
         }
         (loss, worst)
+    }
+
+    /// Whether the duality gap, relative to the primal objective, is at most this.
+    fn gap_is_met(&mut self, most: f64) -> bool {
+        let squares = self.weights.as_flattened().iter().map(|w| w.to_f64() * w.to_f64());
+        let primal = 0.5 * squares.sum::<f64>() + self.look().0;
+        primal - self.objective() <= most * primal.abs()
     }
 
     fn objective(&self) -> f64 {
@@ -412,16 +437,15 @@ fn level(terms: &mut [f64], budget: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::abreast::tests::Contest;
+    use super::super::batch::tests::RandomProblems;
     use super::*;
     use crate::solver::linear::rows::SparseRows;
 
-    fn solved(contest: &Contest, tol: f64) -> Solution {
-        let rows = SparseRows::new(&contest.table, contest.table.values(), Some(1.0));
-        let rivals = contest.rivals(Loss::Hinge);
-        let choices = Choices { count: 5, right: rivals.codes, costs: rivals.rest_costs };
-        let options =
-            Options { tol, max_passes: 100_000, shrinking: true, alone: true, singles: true };
+    fn solved(random: &RandomProblems, tol: f64) -> Solution {
+        let rows = SparseRows::new(&random.table, random.table.values(), Some(1.0));
+        let problems = random.problems(Loss::Hinge);
+        let choices = Choices { count: 5, right: problems.codes, costs: problems.rest_costs };
+        let options = Options { tol, ..Options::default() };
         let solution = solve(&rows, choices, &options, &Context::new());
         assert_eq!(solution.outcome.status, Status::Solved);
         solution
@@ -429,17 +453,17 @@ mod tests {
 
     #[test]
     fn coarse_weights_are_good_for_a_coarse_tolerance() {
-        let contest = Contest::new(150, 1.0);
-        let best = solved(&contest, 1e-9).outcome;
+        let random = RandomProblems::new(150, 1.0);
+        let best = solved(&random, 1e-9).outcome;
         assert!((best.primal - best.dual).abs() < 1e-9 * best.primal, "{best:?}");
-        let coarse = solved(&contest, 1e-2).outcome;
+        let coarse = solved(&random, 1e-2).outcome;
         assert!(coarse.primal > best.primal && coarse.primal < 1.01 * best.primal, "{coarse:?}");
     }
 
     #[test]
     fn what_single_precision_cannot_solve_is_solved_in_double() {
-        let outcome = solved(&Contest::new(12, 10.0), 1e-2).outcome;
-        assert!(outcome.blocks > COARSE_PASSES, "{outcome:?}");
+        let outcome = solved(&RandomProblems::new(12, 10.0), 1e-2).outcome;
+        assert!(outcome.blocks > SINGLE_PASSES, "{outcome:?}");
         assert!(outcome.violation < 2e-2, "{outcome:?}");
     }
 }

@@ -1,40 +1,32 @@
 //! Dual coordinate descent for hinge, squared hinge and tube losses.
 //!
-//! With w = Σ βᵢxᵢ it minimises `½‖w‖² + Σ ½rᵢβᵢ² − tᵢβᵢ + ε|βᵢ|` within `lᵢ ≤ βᵢ ≤ uᵢ`, one βᵢ at a
-//! time in random order, setting aside those that sit at a bound (or at 0) with room to spare; the
-//! status is `Solved` only when a last pass over all rows, without steps, finds the tolerance kept.
-//! Where passes over a narrow table have cost as much as an interior-point method would, that goes on;
-//! with a squared loss Newton's method does, after many passes over any table.
+//! With w = Σ βᵢxᵢ it minimises `½‖w‖² + Σ ½rᵢβᵢ² − tᵢβᵢ + ε|βᵢ|` within `lᵢ ≤ βᵢ ≤ uᵢ`, one βᵢ at a time in
+//! random order, with shrinking; the status is `Solved` only when a last pass over all rows, without
+//! steps, finds the tolerance and the duality gap kept. Where passes have cost as much as a second-order
+//! method would, that goes on: an interior-point method over narrow tables, Newton's with a squared loss.
 //! Hsieh, Chang, Lin, Keerthi and Sundararajan (2008); Ho and Lin (2012) for tubes.
 
+use super::active_set::ActiveSet;
 use super::interior;
-use super::newton;
+use super::newton::{self, Norm};
 use super::problem::{Loss, Options, Passes, Problem, Solution, primal, squared_norm};
 use super::products::Products;
-use super::roster::Roster;
 use super::sweep::sweep;
 use super::table::Table;
-use super::variable::{Band, BlockReport, Goal, OwnVariables, Variable, Violation};
+use super::tuning::dual::{
+    LOOK, LOOKS_BEFORE_NEWTON, MOST_RETURNS, MOST_TIGHTENED, NEWTON_GAP, NEWTON_STEPS,
+    NEWTON_TOLERANCE,
+};
+use super::variable::{Band, Goal, Variable, Violation};
 use crate::context::Context;
 use crate::numeric::random::Generator;
 use crate::solver::Status;
 use crate::solver::linear::rows::LinearRows;
 
-/// How often a descent that believed to be done is sent back by the last pass.
-pub(super) const MOST_RETURNS: u32 = 20;
-
-/// What a look at a variable costs beside its stored values, in theirs.
-const LOOK: usize = 16;
-
-/// Looks at every variable of a squared loss before Newton's method goes on, and what is asked of that.
-const MOST_LOOKS: u64 = 150;
-const NEWTON_TOLERANCE: f64 = 1e-6;
-const NEWTON_STEPS: u64 = 100;
-
 /// The dual of a problem, to be descended in one go or block by block.
 #[derive(Clone, Debug)]
 pub struct Descent {
-    variables: OwnVariables,
+    variables: Vec<Variable>,
     epsilon: f64,
     loss: Loss,
 }
@@ -42,102 +34,72 @@ pub struct Descent {
 impl Descent {
     /// The dual of `problem` over `rows`, from β = `start` (cut to its bounds) or 0.
     pub fn new<R: LinearRows>(rows: &R, problem: &Problem<'_>, start: Option<&[f64]>) -> Self {
-        let variable = variable(rows, problem, start);
-        let variables = OwnVariables::new((0..rows.rows()).map(variable).collect());
+        let variables = (0..rows.rows()).map(variable(rows, problem, start)).collect();
         Self { variables, epsilon: problem.loss.tube(), loss: problem.loss }
-    }
-
-    /// Σ βᵢxᵢ
-    pub fn weights<R: LinearRows>(&self, rows: &R) -> Vec<f64> {
-        weights(rows, self.list())
-    }
-
-    fn list(&self) -> impl Iterator<Item = Variable> {
-        self.variables.list.iter().copied()
-    }
-
-    /// Adds Σ βᵢxᵢ to weights.
-    pub fn add_to<R: LinearRows>(&self, rows: &R, weights: &mut [f64]) {
-        add_rows(rows, self.list(), weights);
-    }
-
-    /// Takes other values of the variables; the weights with them.
-    fn move_to<R: LinearRows>(&mut self, rows: &R, dual: &[f64]) -> Vec<f64> {
-        for (v, beta) in self.variables.list.iter_mut().zip(dual) {
-            v.beta = beta.clamp(v.lower, v.upper);
-        }
-        self.weights(rows)
     }
 
     /// β of every row.
     pub fn dual(&self) -> Vec<f64> {
-        self.list().map(|variable| variable.beta).collect()
+        self.variables.iter().map(|variable| variable.beta).collect()
     }
 
-    /// The variables that can move at all.
-    fn movable(&self) -> Vec<u32> {
-        movable(self.list())
-    }
-
-    /// What the variables add to the dual objective, beside ½‖w‖².
-    pub fn separable_cost(&self) -> f64 {
-        separable_cost(self.list(), self.epsilon)
+    /// Gives every variable another value, cut to its bounds.
+    fn move_to(&mut self, dual: &[f64]) {
+        for (v, beta) in self.variables.iter_mut().zip(dual) {
+            v.beta = beta.clamp(v.lower, v.upper);
+        }
     }
 
     /// Dual objective, as a maximum.
     fn objective(&self, weights: &[f64]) -> f64 {
-        -0.5 * squared_norm(weights) - self.separable_cost()
+        -0.5 * squared_norm(weights) - separable_cost(self.variables.iter(), self.epsilon)
     }
 
-    /// Passes over the rows of a block, w following, at most `passes` of them.
+    /// Passes over the rows of a block, w following.
     pub fn descend_block<R: LinearRows>(
         &mut self,
         rows: &R,
         weights: &mut [f64],
         passes: usize,
         seed: u64,
-    ) -> BlockReport {
+    ) -> Violation {
         let mut generator = Generator::new(seed);
-        let mut roster = Roster::new(self.movable(), false);
-        let mut band = Band::OPEN;
-        let mut report = BlockReport::default();
+        let mut set = ActiveSet::new(movable(&self.variables), false);
+        let (mut band, mut seen) = (Band::OPEN, Violation::default());
         for pass in 0..passes {
-            generator.shuffle(&mut roster.active);
-            report.steps += roster.active.len() as u64;
-            let violation = self.sweep(rows, &mut roster, weights, band);
-            if pass == 0 {
-                report.see(&violation);
-            }
+            generator.shuffle(&mut set.active);
+            let violation = self.sweep(rows, &mut set, weights, band);
+            let steps = seen.steps + violation.steps;
+            seen = Violation { steps, ..if pass == 0 { violation } else { seen } };
             band = Band::after(&violation, true);
         }
-        report
+        seen
     }
 
-    /// How far the conditions are violated where the rows have these values ⟨w, x⟩.
-    pub fn examine_block(&self, values: &[f64]) -> BlockReport {
-        let mut report = BlockReport::default();
-        report.see(&self.look(values));
-        report
+    /// The violation where all rows have these values ⟨w, x⟩.
+    pub fn examine(&self, values: &[f64]) -> Violation {
+        Violation::of(self.variables.iter(), values, self.epsilon)
     }
 
-    /// One pass over those whose turn it is.
+    /// One pass over the active variables.
     #[inline]
     fn sweep<R: LinearRows>(
         &mut self,
         rows: &R,
-        roster: &mut Roster,
+        set: &mut ActiveSet,
         weights: &mut [f64],
         band: Band,
     ) -> Violation {
-        let Roster { active, rests } = roster;
+        let ActiveSet { active, skipped } = set;
+        let (variables, loss) = (&mut self.variables[..], self.loss);
         let (kept, violation) =
-            sweep(rows, &mut self.variables, active, rests, weights, band, self.loss);
-        roster.end_pass(kept);
+            sweep(rows, variables, active, skipped, weights, band, loss, |_, _, _| ());
+        set.end_pass(kept);
         violation
     }
 
-    /// The dual variables that another method finds, from these weights on.
-    fn finish_otherwise<R: LinearRows>(
+    /// The dual variables that a second-order method finds, from these weights on.
+    fn finish_by_second_order<R: LinearRows>(
         &self,
         rows: &R,
         problem: &Problem<'_>,
@@ -145,17 +107,15 @@ impl Descent {
         weights: &[f64],
         context: &Context,
     ) -> Option<Vec<f64>> {
-        if !self.loss.is_squared() {
-            let list = &self.variables.list;
-            return interior::solve(rows, list, self.epsilon, options.alone, context);
-        }
-        let options = Options { tol: NEWTON_TOLERANCE, max_passes: NEWTON_STEPS, ..*options };
-        Some(newton::solve(rows, problem, &options, Some(weights), false, context).dual)
-    }
-
-    /// The violation where all rows have these values ⟨w, x⟩.
-    fn look(&self, values: &[f64]) -> Violation {
-        Violation::of(self.list(), values, self.epsilon)
+        let found = if self.loss.is_squared() {
+            let (tol, gap) = (NEWTON_TOLERANCE, NEWTON_GAP * options.gap);
+            let options = Options { tol, gap, max_passes: NEWTON_STEPS, ..*options };
+            let start = Some(weights);
+            newton::solve(rows, None, problem, Norm::L2, &options, start, false, context).dual
+        } else {
+            interior::solve(rows, &self.variables, self.epsilon, options, context)?
+        };
+        found.iter().all(|beta| beta.is_finite()).then_some(found)
     }
 }
 
@@ -171,57 +131,85 @@ pub fn solve<R: LinearRows>(
     context: &Context,
 ) -> Solution {
     let mut descent = Descent::new(rows, problem, start);
-    let mut weights = descent.weights(rows);
+    let mut weights = weights(rows, descent.variables.iter());
     let mut generator = Generator::new(context.seed());
     let mut goal = goal(problem, options, start.is_some());
     let mut passes = Passes::new(options, context);
-    let all = descent.movable();
-    let mut roster = Roster::new(all.clone(), options.shrinking);
+    let all = movable(&descent.variables);
+    let mut set = ActiveSet::new(all.clone(), options.shrinking);
     let mut band = Band::OPEN;
-    let mut returns = 0;
+    let (mut returns, mut tightened) = (0, 0);
     let products = Products::new(rows, options.alone, context);
     let mut values = vec![0.0; rows.rows()];
-    let mut patience = patience(rows, problem.loss);
+    let mut patience = looks_before_second_order(rows, problem.loss);
+    // A point within the gap, which is the solution if descent from it has not met the tolerance by then.
+    let mut certified: Option<(Vec<f64>, u64)> = None;
     let status = loop {
-        generator.shuffle(&mut roster.active);
-        let looked_at = roster.active.len();
-        let violation = descent.sweep(rows, &mut roster, &mut weights, band);
+        generator.shuffle(&mut set.active);
+        let looked_at = set.active.len();
+        let violation = descent.sweep(rows, &mut set, &mut weights, band);
         let stop = passes.finish(looked_at, violation.range(), || f64::NAN);
         goal = goal.after_first(&violation);
+        band = Band::after(&violation, options.shrinking);
         if goal.is_met(&violation) {
             if looked_at == all.len() {
                 products.write_values(&weights, &mut values);
-                returns += 1;
-                if goal.is_met(&descent.look(&values)) {
+                if !goal.is_met(&descent.examine(&values)) {
+                    returns += 1;
+                } else if gap_is_met(problem, options, &weights, &values, &descent) {
                     break Status::Solved;
-                } else if returns > MOST_RETURNS {
+                } else {
+                    (goal, tightened) = (goal.tightened(), tightened + 1);
+                }
+                if returns > MOST_RETURNS || tightened > MOST_TIGHTENED {
                     break Status::AlmostSolved;
                 }
             }
-            roster.call(all.iter().copied());
+            set.reactivate(&all);
             band = Band::OPEN;
-        } else {
-            band = Band::after(&violation, options.shrinking);
-        }
-        if stop.is_none() && passes.steps >= patience {
-            patience = u64::MAX;
-            if let Some(dual) = descent.finish_otherwise(rows, problem, options, &weights, context)
-            {
-                weights = descent.move_to(rows, &dual);
-                roster.call(all.iter().copied());
-                band = Band::OPEN;
-            }
         }
         if let Some(status) = stop {
             products.write_values(&weights, &mut values);
             break status;
         }
+        if let Some((dual, _)) = certified.as_ref().filter(|(_, steps)| passes.steps >= *steps) {
+            descent.move_to(dual);
+            weights = self::weights(rows, descent.variables.iter());
+            products.write_values(&weights, &mut values);
+            break Status::Solved;
+        }
+        if patience > 0 && passes.steps >= patience {
+            patience = 0;
+            let found = descent.finish_by_second_order(rows, problem, options, &weights, context);
+            if let Some(dual) = found {
+                descent.move_to(&dual);
+                weights = self::weights(rows, descent.variables.iter());
+                products.write_values(&weights, &mut values);
+                if gap_is_met(problem, options, &weights, &values, &descent) {
+                    certified = Some((descent.dual(), 3 * passes.steps));
+                }
+                set.reactivate(&all);
+                band = Band::OPEN;
+            }
+        }
     };
-    let violation = descent.look(&values);
+    let violation = descent.examine(&values);
     let dual = descent.objective(&weights);
     let primal = primal(problem, &weights, &values);
     let outcome = passes.outcome(status, primal, dual, violation.range());
     Solution { weights, dual: descent.dual(), outcome }
+}
+
+/// Whether the duality gap is small enough where the rows have these values.
+fn gap_is_met(
+    problem: &Problem<'_>,
+    options: &Options,
+    weights: &[f64],
+    values: &[f64],
+    descent: &Descent,
+) -> bool {
+    let primal = primal(problem, weights, values);
+    primal - descent.objective(weights) <= options.gap * primal.abs()
 }
 
 /// The variable of every row in the dual of `problem`, at its `start` (cut to its bounds) or 0.
@@ -245,50 +233,43 @@ pub(super) fn variable<R: LinearRows>(
         };
         let beta = start.map_or(0.0, |s| s[i].clamp(lower, upper));
         let curvature = rows.squared_norm(i) + ridge;
-        let reach = if curvature > 0.0 { 1.0 / curvature } else { 0.0 };
-        let target = target - problem.shift;
-        Variable { beta, lower, upper, target, ridge, reach }
+        let inverse_curvature = if curvature > 0.0 { 1.0 / curvature } else { 0.0 };
+        let (target, row) = (target - problem.shift, i as u32);
+        Variable { beta, lower, upper, target, ridge, inverse_curvature, row, skip_passes: 0 }
     }
 }
 
 /// Σ βᵢxᵢ
-pub(super) fn weights<R: LinearRows>(
+pub(super) fn weights<'a, R: LinearRows>(
     rows: &R,
-    variables: impl Iterator<Item = Variable>,
+    variables: impl Iterator<Item = &'a Variable>,
 ) -> Vec<f64> {
     let mut weights = vec![0.0; rows.width()];
-    add_rows(rows, variables, &mut weights);
+    for variable in variables.filter(|variable| variable.beta != 0.0) {
+        rows.add(variable.row as usize, variable.beta, &mut weights);
+    }
     weights
 }
 
-fn add_rows<R: LinearRows>(
-    rows: &R,
-    variables: impl Iterator<Item = Variable>,
-    weights: &mut [f64],
-) {
-    for (i, variable) in variables.enumerate() {
-        if variable.beta != 0.0 {
-            rows.add(i, variable.beta, weights);
-        }
-    }
-}
-
 /// The variables that can move at all.
-pub(super) fn movable(variables: impl Iterator<Item = Variable>) -> Vec<u32> {
-    let moves = |(_, variable): &(u32, Variable)| variable.lower < variable.upper;
+pub(super) fn movable(variables: &[Variable]) -> Vec<u32> {
+    let moves = |(_, variable): &(u32, &Variable)| variable.lower < variable.upper;
     (0..).zip(variables).filter(moves).map(|(i, _)| i).collect()
 }
 
 /// Σ ½rᵢβᵢ² − tᵢβᵢ + ε|βᵢ|
-pub(super) fn separable_cost(variables: impl Iterator<Item = Variable>, epsilon: f64) -> f64 {
-    let cost = |v: Variable| (0.5 * v.ridge * v.beta - v.target) * v.beta + epsilon * v.beta.abs();
+pub(super) fn separable_cost<'a>(
+    variables: impl Iterator<Item = &'a Variable>,
+    epsilon: f64,
+) -> f64 {
+    let cost = |v: &Variable| (0.5 * v.ridge * v.beta - v.target) * v.beta + epsilon * v.beta.abs();
     variables.map(cost).sum()
 }
 
-/// Looks at variables that cost as much as another method.
-fn patience<R: LinearRows>(rows: &R, loss: Loss) -> u64 {
+/// Looks at variables that cost as much as a second-order method.
+fn looks_before_second_order<R: LinearRows>(rows: &R, loss: Loss) -> u64 {
     if loss.is_squared() {
-        return MOST_LOOKS.saturating_mul(rows.rows() as u64);
+        return LOOKS_BEFORE_NEWTON.saturating_mul(rows.rows() as u64);
     }
     let look = 2 * rows.nonzeros() / rows.rows().max(1) + LOOK;
     interior::work(rows).map_or(u64::MAX, |work| work / look as u64)
@@ -311,29 +292,24 @@ pub(super) fn goal(problem: &Problem<'_>, options: &Options, started: bool) -> G
 
 #[cfg(test)]
 mod tests {
-    use super::super::abreast::tests::Contest;
+    use super::super::batch::tests::RandomProblems;
     use super::*;
     use crate::solver::linear::rows::SparseRows;
 
     #[test]
     fn a_squared_loss_that_descent_does_not_end_is_ended_by_newton_s_method() {
-        let contest = Contest::new(12, 1000.0);
-        let rows = SparseRows::new(&contest.table, contest.table.values(), Some(1.0));
-        let (targets, costs) = contest.rivals(Loss::SquaredHinge).sides(1);
+        let random = RandomProblems::new(12, 1000.0);
+        let rows = SparseRows::new(&random.table, random.table.values(), Some(1.0));
+        let (targets, costs) = random.problems(Loss::SquaredHinge).targets_and_costs(1);
         let context = Context::new();
-        let options = Options {
-            tol: 1e-3,
-            max_passes: 100_000,
-            shrinking: true,
-            alone: true,
-            singles: false,
-        };
+        let options = Options { tol: 1e-3, singles: false, ..Options::default() };
         for loss in [Loss::SquaredHinge, Loss::SquaredTube(0.1)] {
             let problem = Problem { loss, targets: &targets, costs: &costs, shift: 0.0 };
             let found = solve(&rows, &problem, &options, None, &context).outcome;
             let exact = Options { tol: 1e-12, ..options };
-            let best = newton::solve(&rows, &problem, &exact, None, false, &context).outcome;
-            let looks = MOST_LOOKS * rows.rows() as u64;
+            let norm = Norm::L2;
+            let best = newton::solve(&rows, None, &problem, norm, &exact, None, false, &context);
+            let (best, looks) = (best.outcome, LOOKS_BEFORE_NEWTON * rows.rows() as u64);
             let case = format!("{loss:?}: {found:?} for {best:?}");
             assert!(found.status.is_solved() && found.violation <= options.tol, "{case}");
             assert!(found.iterations > looks && found.iterations < 2 * looks, "{case}");

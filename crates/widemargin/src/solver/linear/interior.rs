@@ -5,7 +5,7 @@
 //! each, θ = 1 / (z/a + y/(u − a)), and there are a few dozen of them whatever the data. Mehrotra
 //! (1992); Ferris and Munson (2003).
 
-use super::problem::squared_norm;
+use super::problem::{Options, squared_norm};
 use super::products::Products;
 use super::table::{Listed, Table};
 use super::variable::Variable;
@@ -17,7 +17,7 @@ use crate::solver::linear::rows::LinearRows;
 const MOST_STEPS: usize = 100;
 
 /// The duality gap, relative to the objective, at which there is nothing left to gain.
-const SETTLED: f64 = 1e-13;
+const CONVERGED: f64 = 1e-13;
 
 /// That from which on a gap that grows is one of rounding.
 const NEAR: f64 = 1e-6;
@@ -126,10 +126,26 @@ pub(super) fn solve<R: LinearRows>(
     rows: &R,
     variables: &[Variable],
     epsilon: f64,
-    alone: bool,
+    options: &Options,
     context: &Context,
 ) -> Option<Vec<f64>> {
-    let mut path = Path::new(rows, variables, epsilon, alone, context);
+    let sum: f64 = variables.iter().map(|v| v.beta.abs()).sum();
+    let usual = sum / variables.len().max(1) as f64;
+    // Bounds far beyond the size of the variables say little about where to begin.
+    let from = |scale: f64| follow(rows, variables, epsilon, scale, options, context);
+    from(f64::INFINITY).or_else(|| if usual > 0.0 { from(usual) } else { None })
+}
+
+/// The same from variables that are at least a share of `scale` inside their bounds.
+fn follow<R: LinearRows>(
+    rows: &R,
+    variables: &[Variable],
+    epsilon: f64,
+    scale: f64,
+    options: &Options,
+    context: &Context,
+) -> Option<Vec<f64>> {
+    let mut path = Path::new(rows, variables, epsilon, scale, options.alone, context);
     let mut least = path.look();
     path.choose_multipliers();
     let mut best = path.pieces.clone();
@@ -137,7 +153,7 @@ pub(super) fn solve<R: LinearRows>(
         if context.stop_request().is_some() {
             return None;
         }
-        if least <= SETTLED || !path.step() {
+        if least <= CONVERGED || !path.step() {
             break;
         }
         let gap = path.look();
@@ -149,7 +165,7 @@ pub(super) fn solve<R: LinearRows>(
         }
     }
     path.pieces = best;
-    (least <= NEAR).then(|| path.settle(rows, least))
+    (least <= NEAR.max(0.1 * options.gap)).then(|| path.settle(rows, least))
 }
 
 /// The way to the solution.
@@ -171,6 +187,7 @@ impl<'a, R: LinearRows> Path<'a, R> {
         rows: &'a R,
         variables: &[Variable],
         epsilon: f64,
+        scale: f64,
         alone: bool,
         context: &'a Context,
     ) -> Self {
@@ -178,7 +195,8 @@ impl<'a, R: LinearRows> Path<'a, R> {
         for (row, v) in variables.iter().enumerate() {
             for (side, upper) in [(1.0, v.upper), (-1.0, -v.lower)] {
                 if upper > 0.0 {
-                    let at = (side * v.beta).clamp(INSIDE * upper, (1.0 - INSIDE) * upper);
+                    let inside = INSIDE * upper.min(scale);
+                    let at = (side * v.beta).clamp(inside, upper - inside);
                     let (row, slope, room) = (row as u32, epsilon - side * v.target, upper - at);
                     let (low, high, gradient) = (0.0, 0.0, 0.0);
                     pieces.push(Piece { row, side, slope, upper, at, room, low, high, gradient });
@@ -296,7 +314,7 @@ impl<'a, R: LinearRows> Path<'a, R> {
                     (inside.at, inside.room)
                 };
             }
-            if self.look() <= (KEPT * gap).max(SETTLED) {
+            if self.look() <= (KEPT * gap).max(CONVERGED) {
                 break;
             }
         }

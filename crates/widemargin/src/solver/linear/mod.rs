@@ -5,47 +5,46 @@
 //! with shrinking, Newton's method, and coordinate descent for sparse weights; each file names
 //! its own source.
 
-mod abreast;
-mod bends;
-mod buckets;
+mod active_set;
+mod batch;
+mod blocks;
+mod column_descent;
 mod columns;
 mod crammer_singer;
 mod dual;
+mod hessian_products;
 mod interior;
 mod logistic;
-mod logistic_abreast;
-mod meeting;
-mod model;
+mod loss_derivatives;
 mod newton;
 mod one_class;
-mod pace;
 mod preconditioner;
 mod problem;
 mod products;
-mod roster;
 pub mod rows;
 mod sample;
-mod slots;
-mod sparse_weights;
+mod sampled_hessian;
+mod spin_barrier;
 mod sweep;
 mod table;
-mod tall;
+mod thread_tuner;
+mod tuning;
 mod variable;
 
-pub use abreast::{
-    Rivals, is_coarse, solve as solve_abreast, solve_coarsely as solve_abreast_coarsely,
+pub use batch::{
+    OneVsRestProblems, is_coarse, solve as solve_batch, solve_in_singles as solve_batch_in_singles,
 };
-pub use buckets::solve as solve_buckets;
+pub use blocks::solve as solve_blocks;
 pub use columns::Columns;
 pub use crammer_singer::{Choices, solve as solve_crammer_singer};
 pub use dual::{Descent, solve as solve_dual};
-pub use logistic::{LogisticDescent, solve as solve_logistic_dual};
-pub use logistic_abreast::solve as solve_logistic_abreast;
-pub use newton::{conjugate, over as newton_over, solve as solve_newton};
+pub use logistic::{
+    LogisticDescent, solve as solve_logistic_dual, solve_batch as solve_logistic_batch,
+};
+pub use newton::{Norm, needs_columns, over as newton_over, solve as solve_newton};
 pub use one_class::{Half, solve as solve_one_class};
 pub use preconditioner::factor_bytes;
-pub use problem::{Loss, Options, Problem, Solution};
+pub use problem::{DEFAULT_GAP, Loss, MOST_PASSES, Options, Problem, Solution, conjugate};
 pub use products::Products;
-pub use sparse_weights::{needs_columns, solve as solve_sparse};
 pub use table::{Listed, Table};
-pub use variable::BlockReport;
+pub use variable::Violation;

@@ -1,393 +1,539 @@
-//! Newton's method for the smooth losses.
+//! Proximal Newton's method for the smooth losses, with the ℓ2 or the ℓ1 norm of the weights.
 //!
-//! Steps minimise the quadratic model of `½‖w‖² + Σ Cᵢ ℓ(⟨w, xᵢ⟩, tᵢ)` by preconditioned conjugate
-//! gradients and are as long as a line search allows; Hessian products are Xᵀ(D(Xd)), one pass over
-//! the rows each, and because X times the step is kept, the objective along it costs no pass at
-//! all. Galli and Lin (2021); Hsia, Chiang and Lin (2018) for the preconditioner.
+//! A step minimises ⟨g, d⟩ + ½dᵀMd plus the penalty of w + d, where M approximates the Hessian of
+//! `Σ Cᵢ ℓ(⟨w, xᵢ⟩, tᵢ)`, and is halved until the objective falls enough. One pass over the rows gives the
+//! loss and the gradient of the next point. M is one of three [`QuadraticModel`]s: the Hessian of sampled
+//! rows ([`SampledHessian`], many more rows than weights), products with the Hessian for conjugate
+//! gradients ([`HessianProducts`], ℓ2), or coordinate descent over columns ([`ColumnDescent`], ℓ1).
+//! Lee, Sun and Saunders (2014); Galli and Lin (2021).
 
-use std::ops::Range;
-
-use super::preconditioner::Preconditioner;
-use super::problem::{Loss, Options, Passes, Problem, Solution, add_scaled, inner, squared_norm};
+use super::column_descent::{ColumnDescent, violation};
+use super::columns::Columns;
+use super::hessian_products::HessianProducts;
+use super::problem::{Loss, Options, Passes, Problem, Solution, conjugate, inner};
 use super::products::{PARTS, Products};
-use super::sample::{COARSE, STRIDE, Sample, is_worthwhile};
-use super::table::{Listed, Table};
-use super::tall::{Penalty, suits};
+use super::sample::{Sample, is_worthwhile};
+use super::sampled_hessian::{HessianSum, SampledHessian};
+use super::table::Table;
+use super::tuning::newton::{
+    FACTOR_WORK, GUESS_PASSES, MODEL_WORK, MOST_HALVINGS, MOST_STALLS, NOISE, ROUNDED_TO_ZERO,
+    ROWS_PER_WEIGHT, SLOW, START_TOLERANCE, STRIDE, SUFFICIENT,
+};
 use crate::context::Context;
-use crate::data::pieces;
 use crate::solver::Status;
 use crate::solver::linear::rows::LinearRows;
 
-/// A conjugate-gradient step that adds less than this share of the average step is the last.
-const LAST_STEP: f64 = 0.5;
+/// The penalty of the weights.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Norm {
+    /// ½‖w‖²
+    L2,
+    /// ‖w‖₁
+    L1,
+}
 
-/// What is left of the gradient where steps are to be exact.
-const EXACT: f64 = 1e-3;
+/// Weights and what one pass over the rows tells about them.
+pub(super) struct Point {
+    pub(super) weights: Vec<f64>,
+    objective: f64,
+    /// Of the loss alone.
+    pub(super) gradient: Vec<f64>,
+    loss: f64,
+    /// Cᵢℓ′ of every row.
+    pub(super) slopes: Vec<f64>,
+}
 
-/// Steps of conjugate gradients.
-const MOST_INNER: usize = 1000;
+/// What a quadratic model is minimised for.
+pub(super) struct Subproblem<'a> {
+    pub(super) problem: &'a Problem<'a>,
+    pub(super) point: &'a Point,
+    /// 1, or 0 for a weight without a penalty.
+    pub(super) penalty_weights: &'a [f64],
+    /// KKT violation at the point.
+    pub(super) violation: f64,
+    /// Whether a model made at an earlier point is good enough.
+    pub(super) old_model: bool,
+}
 
-/// Conjugate-gradient steps of a model whose preconditioner is good.
-const WELL_SHAPED: usize = 5;
+/// The minimum of a model.
+pub(super) struct Step {
+    pub(super) direction: Vec<f64>,
+    /// Whether the model was made at this point.
+    pub(super) fresh: bool,
+    /// Inner iterations.
+    pub(super) work: usize,
+}
 
-/// Passes of dual descent that make a guess where weights outnumber rows.
-const GUESS_PASSES: u64 = 6;
+/// A quadratic model of the loss.
+pub(super) trait QuadraticModel {
+    /// Minimises the model plus the penalty; nothing if the model is not positive definite.
+    ///
+    /// # Errors
+    /// Why it has to stop.
+    fn minimise(&mut self, subproblem: &Subproblem<'_>) -> Result<Option<Step>, Status>;
 
-/// A step that lowers the objective by less than this share of it is lost in rounding.
-const ROUNDING: f64 = 1e-14;
+    /// Told after every step that left much of the violation, or `failed` altogether; whether the next
+    /// model will be a better one.
+    fn improve(&mut self, failed: bool) -> bool;
 
-/// Predicted gains below this share of the objective cannot be seen in it.
-const NOISE: f64 = 1e-11;
+    /// Whether the minimum is cheap enough to estimate what is left to gain.
+    fn is_cheap(&self) -> bool {
+        false
+    }
+}
 
-/// Rows whose derivatives are computed before those of factor 0 are left out.
-const BLOCK: usize = 256;
+/// Whether the Hessian of sampled rows is worth being formed.
+pub(super) fn suits_sampling<R: LinearRows>(rows: &R, norm: Norm) -> bool {
+    let (width, stored) = (rows.width(), rows.nonzeros());
+    let per_row = stored / rows.rows().max(1) + 1;
+    let model = (ROWS_PER_WEIGHT * width).saturating_mul(per_row * per_row) / 2;
+    let factor = if norm == Norm::L2 { width.saturating_pow(3) / 3 } else { 0 };
+    is_worthwhile(rows.rows(), width)
+        && width.saturating_pow(2) <= MODEL_WORK * stored
+        && model <= MODEL_WORK * stored
+        && factor <= FACTOR_WORK * stored
+}
 
-/// Solves a problem with a smooth loss, from `start` or a guess; the last weight is free of charge
-/// when `free_bias` is set.
+/// Whether the ℓ1 penalty is solved by coordinate descent over [`Columns`] of these rows.
+pub fn needs_columns<R: LinearRows>(rows: &R) -> bool {
+    !suits_sampling(rows, Norm::L1)
+}
+
+/// Solves a problem with a smooth loss, from `start` or a guess; the last weight has no penalty when
+/// `free_bias` is set. `columns` are those of the rows, made where they are needed and not given.
 ///
-/// The tolerance bounds the norm of the gradient relative to that at 0.
+/// The tolerance bounds the KKT violation relative to that at 0: the norm of the gradient for ℓ2, the
+/// sum over all weights for ℓ1. With ℓ2 the duality gap is bounded too; with ℓ1, whose dual bound is
+/// loose, what the Hessian of sampled rows predicts is left to gain.
 pub fn solve<R: LinearRows>(
     rows: &R,
+    columns: Option<&Columns>,
     problem: &Problem<'_>,
+    norm: Norm,
     options: &Options,
     start: Option<&[f64]>,
     free_bias: bool,
     context: &Context,
 ) -> Solution {
-    if suits(rows, Penalty::Squares) {
-        let penalty = Penalty::Squares;
-        return super::tall::solve(rows, problem, penalty, options, start, free_bias, context);
-    }
     let work = || {
-        let guessed = match start {
-            Some(_) => None,
-            None => guess(rows, problem, options, free_bias, context),
+        let weights = penalty_weights(rows.width(), free_bias);
+        let products = Products::new(rows, options.alone, context);
+        let newton = |table, problem| Newton {
+            table,
+            problem,
+            norm,
+            penalty_weights: &weights,
+            options,
+            context,
         };
-        descend(rows, problem, options, start.or(guessed.as_deref()), free_bias, context)
+        let newton_all = newton(&products, problem);
+        if suits_sampling(rows, norm) {
+            let (start, hessian) = match start {
+                Some(start) => (start.to_vec(), None),
+                None => sampled_start(rows, &products, problem, norm, options, &weights, context),
+            };
+            let mut model = SampledHessian::new(rows, norm, problem.loss, hessian, context);
+            return newton_all.descend(&mut model, start, true, |_, _| ());
+        }
+        if norm == Norm::L1 {
+            let own;
+            let columns = match columns {
+                Some(columns) => columns,
+                None => {
+                    own = Columns::new(rows);
+                    &own
+                }
+            };
+            let start = start.map_or_else(|| vec![0.0; rows.width()], <[f64]>::to_vec);
+            let mut model = ColumnDescent::new(columns, problem.loss, context);
+            return newton_all.descend(&mut model, start, true, |_, _| ());
+        }
+        let start = match start {
+            Some(start) => start.to_vec(),
+            None => guess(rows, &products, problem, options, &weights, context),
+        };
+        let mut model = HessianProducts::new(&products, context);
+        newton_all.descend(&mut model, start, true, |_, _| ())
     };
     if options.alone { context.with_spinning_threads(PARTS, work) } else { work() }
 }
 
-/// Newton's steps from `start` or 0.
-pub(super) fn descend<R: LinearRows>(
-    rows: &R,
-    problem: &Problem<'_>,
-    options: &Options,
-    start: Option<&[f64]>,
-    free_bias: bool,
-    context: &Context,
-) -> Solution {
-    let products = Products::new(rows, options.alone, context);
-    over(&products, problem, options, start, free_bias, |_, _| (), context)
-}
-
-/// Newton's steps over any table, from `start` or 0; `reached` is told the weights after each and
-/// the steps of conjugate gradients it took.
+/// Solves a problem with a smooth loss and the ℓ2 penalty over any table, from `start` or 0; `reached`
+/// is told the weights after each step and its conjugate-gradient iterations.
 pub fn over<T: Table>(
     table: &T,
     problem: &Problem<'_>,
     options: &Options,
     start: Option<&[f64]>,
     free_bias: bool,
-    mut reached: impl FnMut(&[f64], usize),
+    reached: impl FnMut(&[f64], usize),
     context: &Context,
 ) -> Solution {
-    let mut charge = vec![1.0; table.width()];
-    if let (true, Some(last)) = (free_bias, charge.last_mut()) {
+    let weights = penalty_weights(table.width(), free_bias);
+    let newton =
+        Newton { table, problem, norm: Norm::L2, penalty_weights: &weights, options, context };
+    let start = start.map_or_else(|| vec![0.0; table.width()], <[f64]>::to_vec);
+    newton.descend(&mut HessianProducts::new(table, context), start, true, reached)
+}
+
+fn penalty_weights(width: usize, free_bias: bool) -> Vec<f64> {
+    let mut weights = vec![1.0; width];
+    if let (true, Some(last)) = (free_bias, weights.last_mut()) {
         *last = 0.0;
     }
-    let mut state = Newton {
-        problem,
-        values: vec![0.0; table.rows()],
-        weights: vec![0.0; table.width()],
-        charge,
-        table,
-        context,
-    };
-    let (mut gradient, mut curvatures) = state.gradient();
-    let at_zero = squared_norm(&gradient).sqrt();
-    if let Some(start) = start {
-        state.weights.copy_from_slice(start);
-        table.write_values(start, &mut state.values);
-        (gradient, curvatures) = state.gradient();
-    }
-    let mut passes = Passes::new(options, context);
-    let mut objective = state.objective();
-    let mut shape = None;
-    let (mut stalls, mut exact) = (0, false);
-    let status = loop {
-        if let Some(status) = table.broken() {
-            break status;
-        }
-        let size = squared_norm(&gradient).sqrt();
-        if size <= options.tol * at_zero {
-            break Status::Solved;
-        }
-        let fresh = || Preconditioner::new(table, &curvatures, &state.charge, context);
-        let current = shape.take().unwrap_or_else(fresh);
-        let Step { step, residual, inner_steps } =
-            match state.model_step(&gradient, &curvatures, &current, exact) {
-                Ok(step) => step,
-                Err(status) => break status,
-            };
-        // A factor is dear: it stays as long as it serves.
-        if matches!(current, Preconditioner::Factor(_)) && inner_steps <= WELL_SHAPED {
-            shape = Some(current);
-        }
-        let along = table.values(&step);
-        if let Some(status) = table.broken() {
-            break status;
-        }
-        let slope = inner(&gradient, &step);
-        let predicted = -0.5 * (slope - inner(&step, &residual));
-        if predicted <= NOISE * objective.abs() {
-            // Differences of the objective are rounding now; the gradient decides.
-            let before = (state.weights.clone(), state.values.clone());
-            add_scaled(&mut state.weights, 1.0, &step);
-            add_scaled(&mut state.values, 1.0, &along);
-            let next = state.gradient();
-            if let Some(status) = table.broken() {
-                break status;
-            }
-            if squared_norm(&next.0).sqrt() < size {
-                (gradient, curvatures) = next;
-                objective = state.objective();
-                reached(&state.weights, inner_steps);
-            } else {
-                (state.weights, state.values) = before;
-                if exact {
-                    break Status::AlmostSolved;
-                }
-                // A rough minimum of the model may have a larger gradient than its start.
-                exact = true;
-            }
-            if let Some(status) = passes.finish(inner_steps, size / at_zero, || f64::NAN) {
-                break status;
-            }
-            continue;
-        }
-        let (mut share, mut found) = (1.0, state.objective_along(&step, &along, 1.0));
-        while objective - found < -1e-4 * share * slope && share > 1e-10 {
-            share *= 0.5;
-            found = state.objective_along(&step, &along, share);
-        }
-        let gained = objective - found;
-        if gained > 0.0 {
-            add_scaled(&mut state.weights, share, &step);
-            add_scaled(&mut state.values, share, &along);
-            objective = found;
-            let next = state.gradient();
-            if let Some(status) = table.broken() {
-                break status;
-            }
-            (gradient, curvatures) = next;
-            reached(&state.weights, inner_steps);
-        }
-        let stop = passes.finish(inner_steps, size / at_zero, || f64::NAN);
-        stalls = if gained <= ROUNDING * objective.abs() { stalls + 1 } else { 0 };
-        if stalls >= 3 {
-            break Status::AlmostSolved;
-        }
-        if let Some(status) = stop {
-            break status;
-        }
-    };
-    let violation = squared_norm(&gradient).sqrt() / at_zero.max(f64::MIN_POSITIVE);
-    let (dual_variables, dual) = state.dual(&gradient);
-    let outcome = passes.outcome(status, objective, dual, violation);
-    Solution { weights: state.weights, dual: dual_variables, outcome }
+    weights
 }
 
-/// Weights near the optimum: those of a sample where rows abound, those of a few passes of dual
-/// descent where they do not.
+/// The weights of sampled rows and the Hessian there.
+fn sampled_start<R: LinearRows>(
+    rows: &R,
+    products: &Products<'_, R>,
+    problem: &Problem<'_>,
+    norm: Norm,
+    options: &Options,
+    penalty_weights: &[f64],
+    context: &Context,
+) -> (Vec<f64>, Option<HessianSum>) {
+    let sample = Sample::new(rows, products, problem, STRIDE, context.seed());
+    let problem = &sample.problem(problem.loss);
+    let options = &Options { tol: START_TOLERANCE, ..*options };
+    let table = &Products::new(&sample, options.alone, context);
+    let newton = Newton { table, problem, norm, penalty_weights, options, context };
+    let mut model = SampledHessian::new(&sample, norm, problem.loss, None, context);
+    let start = newton.descend(&mut model, vec![0.0; rows.width()], false, |_, _| ());
+    (start.weights, model.into_sum())
+}
+
+/// Weights near the optimum: those of sampled rows where there are many, those of a few passes of dual
+/// coordinate descent where weights outnumber the rows, else 0.
 fn guess<R: LinearRows>(
     rows: &R,
+    products: &Products<'_, R>,
     problem: &Problem<'_>,
     options: &Options,
-    free_bias: bool,
+    penalty_weights: &[f64],
     context: &Context,
-) -> Option<Vec<f64>> {
+) -> Vec<f64> {
     if is_worthwhile(rows.rows(), rows.width()) {
-        let products = Products::new(rows, options.alone, context);
-        let sample = Sample::new(rows, &products, problem, STRIDE, context.seed());
-        let problem = sample.problem(problem.loss);
-        let options = Options { tol: options.tol.max(COARSE), ..*options };
-        return Some(descend(&sample, &problem, &options, None, free_bias, context).weights);
+        let sample = Sample::new(rows, products, problem, STRIDE, context.seed());
+        let problem = &sample.problem(problem.loss);
+        let options = &Options { tol: options.tol.max(START_TOLERANCE), ..*options };
+        let table = &Products::new(&sample, options.alone, context);
+        let newton = Newton { table, problem, norm: Norm::L2, penalty_weights, options, context };
+        let mut model = HessianProducts::new(table, context);
+        return newton.descend(&mut model, vec![0.0; rows.width()], false, |_, _| ()).weights;
     }
     if rows.rows() > rows.width() {
-        return None;
+        return vec![0.0; rows.width()];
     }
     let options = Options { tol: 1e-9, max_passes: GUESS_PASSES, shrinking: true, ..*options };
-    let solution = match problem.loss {
-        Loss::Logistic => super::logistic::solve(rows, problem, &options, None, context),
-        _ => super::dual::solve(rows, problem, &options, None, context),
-    };
-    Some(solution.weights)
+    match problem.loss {
+        Loss::Logistic => super::logistic::solve(rows, problem, &options, None, context).weights,
+        _ => super::dual::solve(rows, problem, &options, None, context).weights,
+    }
 }
 
+/// A problem with a penalty.
 struct Newton<'a, T> {
-    problem: &'a Problem<'a>,
     table: &'a T,
+    problem: &'a Problem<'a>,
+    norm: Norm,
+    penalty_weights: &'a [f64],
+    options: &'a Options,
     context: &'a Context,
-    weights: Vec<f64>,
-    /// Xw
-    values: Vec<f64>,
-    /// 1, or 0 for a weight that is free of charge.
-    charge: Vec<f64>,
-}
-
-/// A minimiser of the model.
-struct Step {
-    step: Vec<f64>,
-    /// −g − Hs
-    residual: Vec<f64>,
-    inner_steps: usize,
 }
 
 impl<T: Table> Newton<'_, T> {
-    fn objective(&self) -> f64 {
-        let charged = self.weights.iter().zip(&self.charge).map(|(w, c)| c * w * w);
-        0.5 * charged.sum::<f64>() + self.total_loss(|i| self.values[i])
-    }
-
-    /// The loss of all rows, given their values.
-    fn total_loss(&self, value: impl Fn(usize) -> f64 + Sync) -> f64 {
-        let part =
-            |rows: Range<usize>| self.problem.part(rows.clone()).total_loss(rows.map(&value));
-        self.table.of_parts(part).iter().sum()
-    }
-
-    /// The objective at w + share · step.
-    fn objective_along(&self, step: &[f64], along: &[f64], share: f64) -> f64 {
-        let mut norm = 0.0;
-        for j in 0..step.len() {
-            let w = self.weights[j] + share * step[j];
-            norm += self.charge[j] * w * w;
-        }
-        0.5 * norm + self.total_loss(|i| self.values[i] + share * along[i])
-    }
-
-    /// The gradient, and the rows with a second derivative.
-    fn gradient(&self) -> (Vec<f64>, Listed) {
-        let Problem { loss, targets, costs, .. } = *self.problem;
-        let part = |rows: Range<usize>| {
-            let (mut slopes, mut curvatures) = (Listed::default(), Listed::default());
-            let mut block = [[0.0; BLOCK]; 2];
-            for start in rows.clone().step_by(BLOCK) {
-                let length = BLOCK.min(rows.end - start);
-                for (k, i) in (start..start + length).enumerate() {
-                    let (slope, curvature) = loss.derivatives(self.values[i], targets[i]);
-                    (block[0][k], block[1][k]) = (costs[i] * slope, costs[i] * curvature);
-                }
-                slopes.extend(start, &block[0][..length]);
-                curvatures.extend(start, &block[1][..length]);
-            }
-            (slopes, curvatures)
-        };
-        let (slopes, curvatures): (Vec<_>, Vec<_>) = self.table.of_parts(part).into_iter().unzip();
-        let (slopes, curvatures) = pieces::join(
-            self.table.rows(),
-            || Listed::joined(slopes),
-            || Listed::joined(curvatures),
-        );
-        let mut gradient = self.table.transposed(&slopes);
-        for j in 0..gradient.len() {
-            gradient[j] += self.charge[j] * self.weights[j];
-        }
-        (gradient, curvatures)
-    }
-
-    /// Conjugate gradients on the model, until steps gain little or, if they are to be exact, until
-    /// little is left of the gradient; why they were left, if they were.
-    fn model_step(
+    /// Steps from weights until the tolerance and, if `certified`, the gap are met.
+    fn descend(
         &self,
-        gradient: &[f64],
-        curvatures: &Listed,
-        shape: &Preconditioner,
-        exact: bool,
-    ) -> Result<Step, Status> {
-        let width = gradient.len();
-        let mut step = vec![0.0; width];
-        let mut residual: Vec<f64> = gradient.iter().map(|g| -g).collect();
-        let mut shaped = shape.solve(&residual);
-        let mut direction = shaped.clone();
-        let mut product = inner(&shaped, &residual);
-        let (mut model, mut inner_steps) = (0.0, 0);
-        let tiny = 1e-24 * product;
-        loop {
-            let mut image = self.table.weighted_normal(curvatures, &direction);
-            for j in 0..width {
-                image[j] += self.charge[j] * direction[j];
-            }
-            if let Some(status) = self.table.broken().or_else(|| self.context.stop_request()) {
-                return Err(status);
-            }
-            inner_steps += 1;
-            let bend = inner(&direction, &image);
-            if bend <= 0.0 {
-                return Ok(Step { step, residual, inner_steps });
-            }
-            let length = product / bend;
-            add_scaled(&mut step, length, &direction);
-            add_scaled(&mut residual, -length, &image);
-            self.table.take_back(image);
-            // Q(s) = gᵀs + ½sᵀHs = −½ sᵀ(r − g)
-            let reached = -0.5 * (inner(&step, &residual) - inner(&step, gradient));
-            let gained = reached - model;
-            let average = reached / inner_steps as f64;
-            model = reached;
-            shaped = shape.solve(&residual);
-            let next = inner(&shaped, &residual);
-            let enough = match exact {
-                true => squared_norm(&residual) <= EXACT * EXACT * squared_norm(gradient),
-                false => gained >= LAST_STEP * average,
-            };
-            if enough || next <= tiny || inner_steps >= MOST_INNER {
-                return Ok(Step { step, residual, inner_steps });
-            }
-            let keep = next / product;
-            product = next;
-            for j in 0..width {
-                direction[j] = shaped[j] + keep * direction[j];
-            }
+        model: &mut impl QuadraticModel,
+        start: Vec<f64>,
+        certified: bool,
+        mut reached: impl FnMut(&[f64], usize),
+    ) -> Solution {
+        let mut point = self.point(vec![0.0; self.table.rows()], vec![0.0; self.table.width()]);
+        let at_zero = self.violation(&point);
+        if start.iter().any(|w| *w != 0.0) {
+            point = self.point(point.slopes, start);
         }
+        let mut passes = Passes::new(self.options, self.context);
+        let share = |violation: f64| match at_zero > 0.0 {
+            true => violation / at_zero,
+            false => violation,
+        };
+        let mut stalls = 0;
+        let status = loop {
+            if let Some(status) = self.table.broken() {
+                break status;
+            }
+            let violation = self.violation(&point);
+            let met = violation <= self.options.tol * at_zero;
+            let estimate = certified && self.norm == Norm::L1 && model.is_cheap();
+            if violation == 0.0 || met && !estimate && (!certified || self.gap_is_met(&point)) {
+                break Status::Solved;
+            }
+            let step = match model.minimise(&self.subproblem(&point, violation, met && estimate)) {
+                Ok(step) => step,
+                Err(status) => break status,
+            };
+            if met && estimate && step.as_ref().is_none_or(|s| self.gains_little(&point, s)) {
+                break Status::Solved;
+            }
+            let work = step.as_ref().map_or(1, |step| step.work);
+            let next = step.and_then(|step| self.advance(&point, &step, violation));
+            if let Some(status) = self.table.broken() {
+                break status;
+            }
+            let stop = passes.finish(work, share(violation), || point.objective);
+            let left = next.as_ref().map_or(f64::INFINITY, |next| self.violation(next));
+            let slow = left > SLOW * violation;
+            let improves = !slow || model.improve(next.is_none());
+            let gained = next.as_ref().map_or(0.0, |next| point.objective - next.objective);
+            let stalled = slow && gained <= 1e-15 * point.objective.abs();
+            stalls = if stalled { stalls + 1 } else { 0 };
+            if let Some(next) = next {
+                point = next;
+                reached(&point.weights, work);
+            } else if !improves {
+                break Status::AlmostSolved;
+            }
+            if stalls >= MOST_STALLS {
+                break Status::AlmostSolved;
+            }
+            if let Some(status) = stop {
+                break status;
+            }
+        };
+        self.solution(point, status, at_zero, &passes)
     }
 
-    /// The dual point −Cᵢℓ′ and its objective; w = Σ βᵢxᵢ holds up to the gradient.
-    fn dual(&self, gradient: &[f64]) -> (Vec<f64>, f64) {
-        let Problem { loss, targets, costs, .. } = *self.problem;
-        let parts = self.table.of_parts(|rows| {
-            let beta = |i: usize| -costs[i] * loss.derivatives(self.values[i], targets[i]).0;
-            let own: Vec<f64> = rows.clone().map(beta).collect();
-            let both = own.iter().zip(rows);
-            let sum: f64 = both.map(|(&b, i)| conjugate(loss, b, targets[i], costs[i])).sum();
-            (own, sum)
+    fn subproblem<'b>(
+        &'b self,
+        point: &'b Point,
+        violation: f64,
+        old_model: bool,
+    ) -> Subproblem<'b> {
+        let Self { problem, penalty_weights, .. } = *self;
+        Subproblem { problem, point, penalty_weights, violation, old_model }
+    }
+
+    /// The point of weights, in the memory of another point's slopes.
+    fn point(&self, mut slopes: Vec<f64>, weights: Vec<f64>) -> Point {
+        let (loss, gradient) = self.table.differentiate(self.problem, &weights, &mut slopes);
+        let penalty = |(w, c): (&f64, &f64)| match self.norm {
+            Norm::L2 => 0.5 * c * w * w,
+            Norm::L1 => c * w.abs(),
+        };
+        let penalties: f64 = weights.iter().zip(self.penalty_weights).map(penalty).sum();
+        Point { weights, objective: loss + penalties, gradient, loss, slopes }
+    }
+
+    fn violation(&self, point: &Point) -> f64 {
+        let each = (0..self.penalty_weights.len()).map(|j| {
+            let (gradient, weight) = (point.gradient[j], point.weights[j]);
+            match self.norm {
+                Norm::L2 => (gradient + self.penalty_weights[j] * weight).powi(2),
+                Norm::L1 => violation(gradient, weight, self.penalty_weights[j]),
+            }
         });
-        let separable: f64 = parts.iter().map(|(_, sum)| sum).sum();
-        let beta = parts.into_iter().map(|(own, _)| own).collect::<Vec<_>>().concat();
-        let mut norm = 0.0;
-        for j in 0..gradient.len() {
-            let w = self.weights[j] - gradient[j];
-            norm += self.charge[j] * w * w;
+        let sum: f64 = each.sum();
+        if self.norm == Norm::L2 { sum.sqrt() } else { sum }
+    }
+
+    /// Whether the duality gap, ½‖gradient‖² for the dual point −Cᵢℓ′, is small enough; always with ℓ1.
+    fn gap_is_met(&self, point: &Point) -> bool {
+        self.norm == Norm::L1
+            || 0.5 * self.violation(point).powi(2) <= self.options.gap * point.objective.abs()
+    }
+
+    /// The slope of the objective along a step, for ℓ1 over its whole length.
+    fn slope(&self, point: &Point, direction: &[f64]) -> f64 {
+        let each = (0..direction.len()).map(|j| {
+            let (weight, penalty) = (point.weights[j], self.penalty_weights[j]);
+            match self.norm {
+                Norm::L2 => penalty * weight * direction[j],
+                Norm::L1 => penalty * ((weight + direction[j]).abs() - weight.abs()),
+            }
+        });
+        inner(&point.gradient, direction) + each.sum::<f64>()
+    }
+
+    /// Whether the model predicts a gain of less than the gap asked for.
+    fn gains_little(&self, point: &Point, step: &Step) -> bool {
+        -0.5 * self.slope(point, &step.direction) <= self.options.gap * point.objective
+    }
+
+    /// The point as far along a step as it helps; none where it does not, or not all the way along the
+    /// step of a model that was made elsewhere.
+    fn advance(&self, point: &Point, step: &Step, violation: f64) -> Option<Point> {
+        let moved = |share: f64| -> Vec<f64> {
+            let both = point.weights.iter().zip(&step.direction).map(|(w, d)| (w, share * d));
+            let is_zero = |w: f64, d: f64| {
+                self.norm == Norm::L1 && (w + d).abs() <= ROUNDED_TO_ZERO * (w.abs() + d.abs())
+            };
+            both.map(|(&w, d)| if is_zero(w, d) { 0.0 } else { w + d }).collect()
+        };
+        let slope = self.slope(point, &step.direction);
+        let mut next = self.point(vec![0.0; point.slopes.len()], moved(1.0));
+        if -slope <= NOISE * point.objective.abs() {
+            // Differences of the objective are rounding now; the violation decides.
+            return (self.violation(&next) < violation).then_some(next);
         }
-        (beta, -0.5 * norm - separable)
+        let mut share = 1.0;
+        let enough = |next: &Point, share: f64| {
+            next.objective - point.objective <= SUFFICIENT * share * slope
+        };
+        for _ in 0..if step.fresh { MOST_HALVINGS } else { 0 } {
+            if enough(&next, share) || self.table.broken().is_some() {
+                break;
+            }
+            share *= 0.5;
+            next = self.point(next.slopes, moved(share));
+        }
+        enough(&next, share).then_some(next)
+    }
+
+    fn solution(
+        &self,
+        point: Point,
+        status: Status,
+        at_zero: f64,
+        passes: &Passes<'_>,
+    ) -> Solution {
+        let left = self.violation(&point);
+        let met = left <= self.options.tol * at_zero && self.gap_is_met(&point);
+        let status = match status {
+            Status::AlmostSolved | Status::IterationLimit if met => Status::Solved,
+            other => other,
+        };
+        // sup over z of −βz − Cℓ(z) is reached at the z whose slope −β is.
+        let separable = inner(&point.weights, &point.gradient) - point.loss;
+        let mut dual: Vec<f64> = point.slopes.iter().map(|slope| -slope).collect();
+        let penalised =
+            || point.gradient.iter().zip(self.penalty_weights).filter(|(_, c)| **c > 0.0);
+        let bound = match self.norm {
+            Norm::L2 => -0.5 * penalised().map(|(g, _)| g * g).sum::<f64>() - separable,
+            Norm::L1 => {
+                // Scaled until |Σ βᵢxᵢⱼ| ≤ 1.
+                let largest = penalised().map(|(g, _)| g.abs()).fold(1.0, f64::max);
+                dual.iter_mut().for_each(|beta| *beta /= largest);
+                let Problem { loss, targets, costs, .. } = *self.problem;
+                let terms = (0..dual.len()).map(|i| conjugate(loss, dual[i], targets[i], costs[i]));
+                -terms.sum::<f64>()
+            }
+        };
+        let violation = left / at_zero.max(f64::MIN_POSITIVE);
+        let outcome = passes.outcome(status, point.objective, bound, violation);
+        Solution { weights: point.weights, dual, outcome }
     }
 }
 
-/// sup over z of −βz − Cℓ(z, t): what β adds to the dual, as a minimum.
-pub fn conjugate(loss: Loss, beta: f64, target: f64, cost: f64) -> f64 {
-    if cost <= 0.0 {
-        return 0.0;
-    }
-    match loss {
-        Loss::Logistic => {
-            let share = (beta * target / cost).clamp(0.0, 1.0);
-            let part = |p: f64| if p > 0.0 { p * p.ln() } else { 0.0 };
-            cost * (part(share) + part(1.0 - share))
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::Csr;
+    use crate::numeric::random::Generator;
+    use crate::solver::linear::rows::SparseRows;
+
+    /// Rows of a few features each, and a side or a value for every one.
+    fn table(height: usize, width: usize) -> (Csr<f64>, Vec<f64>) {
+        let mut generator = Generator::new(7);
+        let (mut starts, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        let mut targets = Vec::new();
+        for _ in 0..height {
+            let mut sum = 0.5 * generator.normal();
+            for j in 0..width {
+                if generator.unit() < 0.4 {
+                    indices.push(j as u32);
+                    values.push(generator.normal());
+                    sum += values[values.len() - 1] * (j as f64 - 3.0) / 4.0;
+                }
+            }
+            starts.push(indices.len());
+            targets.push(sum - 1.0);
         }
-        _ => {
-            let ridge = if loss.is_squared() { 0.5 / cost } else { 0.0 };
-            (0.5 * ridge * beta - target) * beta + loss.tube() * beta.abs()
+        (Csr::new(width, starts, indices, values).unwrap(), targets)
+    }
+
+    #[test]
+    fn all_quadratic_models_lead_to_the_same_optimum() {
+        let (csr, values) = table(3000, 9);
+        let sides: Vec<f64> = values.iter().map(|v| v.signum()).collect();
+        let costs: Vec<f64> = (0..values.len()).map(|i| 0.02 * (1 + i % 3) as f64).collect();
+        let rows = SparseRows::new(&csr, csr.values(), Some(1.0));
+        let options = Options { tol: 1e-8, max_passes: 1000, ..Options::default() };
+        let (one, two) = (Context::new(), Context::new().with_threads(2).unwrap());
+        for (loss, targets) in [
+            (Loss::Logistic, &sides),
+            (Loss::SquaredHinge, &sides),
+            (Loss::SquaredTube(0.1), &values),
+        ] {
+            let problem = Problem { loss, targets, costs: &costs, shift: 0.0 };
+            for norm in [Norm::L2, Norm::L1] {
+                assert!(suits_sampling(&rows, norm));
+                for free in [false, true] {
+                    let found = solve(&rows, None, &problem, norm, &options, None, free, &one);
+                    let other = without_sampling(&rows, &problem, norm, &options, free, &one);
+                    let (own, expected) = (found.outcome, other.outcome);
+                    let case = format!("{loss:?} {norm:?} {free}: {own:?} for {expected:?}");
+                    assert!(own.status.is_solved(), "{case}");
+                    assert!((own.primal - expected.primal).abs() < 1e-9 * own.primal, "{case}");
+                    assert!((own.dual - expected.dual).abs() < 1e-4 * own.primal, "{case}");
+                    let again = two.install(|| {
+                        solve(&rows, None, &problem, norm, &options, None, free, &two).weights
+                    });
+                    assert_eq!(found.weights, again, "{case}");
+                }
+            }
+        }
+    }
+
+    /// The solution by the models that do not sample rows, from 0.
+    fn without_sampling<R: LinearRows>(
+        rows: &R,
+        problem: &Problem<'_>,
+        norm: Norm,
+        options: &Options,
+        free: bool,
+        context: &Context,
+    ) -> Solution {
+        let table = &Products::new(rows, true, context);
+        let penalty_weights = &penalty_weights(rows.width(), free);
+        let newton = Newton { table, problem, norm, penalty_weights, options, context };
+        let start = vec![0.0; rows.width()];
+        match norm {
+            Norm::L2 => {
+                newton.descend(&mut HessianProducts::new(table, context), start, true, |_, _| ())
+            }
+            Norm::L1 => {
+                let columns = Columns::new(rows);
+                let mut model = ColumnDescent::new(&columns, problem.loss, context);
+                newton.descend(&mut model, start, true, |_, _| ())
+            }
+        }
+    }
+
+    #[test]
+    fn a_sample_of_two_sides_keeps_their_total_costs() {
+        let (csr, _) = table(4000, 3);
+        let rows = SparseRows::new(&csr, csr.values(), None);
+        let targets: Vec<f64> = (0..4000).map(|i| if i % 9 == 4 { 1.0 } else { -1.0 }).collect();
+        let costs = vec![2.0; targets.len()];
+        let problem =
+            Problem { loss: Loss::Logistic, targets: &targets, costs: &costs, shift: 0.0 };
+        let context = Context::new();
+        let products = Products::new(&rows, true, &context);
+        let sample = Sample::new(&rows, &products, &problem, STRIDE, 3);
+        assert!(sample.rows().abs_diff(rows.rows() / STRIDE) < 60, "{}", sample.rows());
+        let part = sample.problem(problem.loss);
+        for side in [-1.0, 1.0] {
+            let total = |problem: &Problem<'_>| -> f64 {
+                let own = problem.targets.iter().zip(problem.costs).filter(|(t, _)| **t == side);
+                own.map(|(_, cost)| cost).sum()
+            };
+            let (all, picked) = (total(&problem), total(&part));
+            assert!((all - picked).abs() < 0.1 * all, "{side}: {picked} for {all}");
         }
     }
 }

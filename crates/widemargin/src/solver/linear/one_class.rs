@@ -1,7 +1,7 @@
 //! The linear one-class machine: a half-space ⟨w, x⟩ ≥ ρ away from the origin.
 //!
 //! `min ½‖Σ αᵢxᵢ‖²` with 0 ≤ αᵢ ≤ uᵢ and Σα = ν Σu. A pass computes the gradients of all
-//! variables that do not seem settled, then moves pairs of the worst violators against each other
+//! active variables, then moves pairs of the worst violators against each other
 //! with fresh ones, so that the sum stays. Chou, Lin and Lin (2020). Variables begin at their bounds
 //! for the rows that are least like the mean.
 
@@ -69,7 +69,7 @@ pub fn solve<R: LinearRows>(
     let Search { alpha, weights, gradient, .. } = search;
     let offset = offset(&active, &alpha, upper, &gradient);
     let half = 0.5 * squared_norm(&weights);
-    // Σ α(g − ρ) + u(ρ − g)₊, to which variables that are set aside add nothing.
+    // Σ α(g − ρ) + u(ρ − g)₊, to which inactive variables add nothing.
     let gap = |i: usize| {
         let over = gradient[i] - offset;
         alpha[i] * over + upper[i] * (-over).max(0.0)
@@ -155,7 +155,7 @@ impl<R: LinearRows> Search<'_, R> {
         tol: f64,
         passes: &mut Passes<'_>,
     ) -> (Status, f64) {
-        let mut aside = Aside::default();
+        let mut inactive = Inactive::default();
         let mut before = self.weights.clone();
         loop {
             let (low, high) = range(active, &self.alpha, self.upper, &self.gradient);
@@ -163,35 +163,41 @@ impl<R: LinearRows> Search<'_, R> {
             let stop = passes.stop();
             if violation <= tol || stop.is_some() {
                 let certain = active.len();
-                aside.call(active, low, high, self);
+                inactive.reactivate(active, low, high, self);
                 if active.len() > certain {
                     self.look(&active[certain..]);
                     continue;
                 }
                 return (stop.unwrap_or(Status::Solved), violation);
             }
-            let pairs = self.choose(active, low, high, &mut aside);
+            let pairs = self.choose(active, low, high, &mut inactive);
             for at in 0..pairs {
                 self.exchange(self.rising[at] as usize, self.falling[at] as usize);
             }
             self.look(active);
             let moved = self.weights.iter().zip(&before).map(|(w, b)| (w - b) * (w - b));
-            aside.travel(moved.sum::<f64>().sqrt(), &self.weights);
+            inactive.travel(moved.sum::<f64>().sqrt(), &self.weights);
             before.copy_from_slice(&self.weights);
             passes.finish(pairs, violation, || -0.5 * squared_norm(&self.weights));
         }
     }
 
-    /// Sets those aside that seem settled and finds the worst violators among the others: how many
+    /// Makes those inactive that stay at their bound and finds the worst violators among the others: how many
     /// are to rise and to fall.
-    fn choose(&mut self, active: &mut Vec<u32>, low: f64, high: f64, aside: &mut Aside) -> usize {
+    fn choose(
+        &mut self,
+        active: &mut Vec<u32>,
+        low: f64,
+        high: f64,
+        inactive: &mut Inactive,
+    ) -> usize {
         let Self { alpha, upper, gradient, rising, falling, .. } = self;
-        let (count, before) = (active.len(), aside.rows.len());
+        let (count, before) = (active.len(), inactive.rows.len());
         rising.resize(count, 0);
         falling.resize(count, 0);
-        aside.rows.resize(before + count, 0);
+        inactive.rows.resize(before + count, 0);
         let (mut rises, mut falls, mut kept, mut left) = (0, 0, 0, before);
-        // Nobody could foresee which way a branch goes, so that there is none.
+        // A branch would be unpredictable, so there is none.
         for s in 0..count {
             let i = active[s];
             let at = i as usize;
@@ -202,15 +208,15 @@ impl<R: LinearRows> Search<'_, R> {
             (rising[rises], falling[falls]) = (i, i);
             rises += usize::from(can_rise & (slope < high));
             falls += usize::from(can_fall & (slope > low));
-            (active[kept], aside.rows[left]) = (i, i);
+            (active[kept], inactive.rows[left]) = (i, i);
             kept += usize::from(stays);
             left += usize::from(!stays);
         }
         rising.truncate(rises);
         falling.truncate(falls);
         active.truncate(kept);
-        aside.rows.truncate(left);
-        aside.end_pass();
+        inactive.rows.truncate(left);
+        inactive.end_pass();
         let pairs =
             (active.len() / MOVED_SHARE).max(LEAST_PAIRS).min(rising.len()).min(falling.len());
         keep_first(rising, pairs, |i| gradient[i as usize]);
@@ -246,14 +252,14 @@ impl<R: LinearRows> Search<'_, R> {
 /// ⟨w, xᵢ⟩ has changed since by at most ‖xᵢ‖ times the way that w has gone, so that most of them are
 /// known to be still in their place without a look.
 #[derive(Default)]
-struct Aside {
+struct Inactive {
     rows: Vec<u32>,
     /// Where the rows of each pass end, and how far w had gone.
     passes: Vec<(usize, f64)>,
     way: f64,
 }
 
-impl Aside {
+impl Inactive {
     /// Notes that the rows that were not there before have gradients of the present weights.
     fn end_pass(&mut self) {
         if self.rows.len() > self.passes.last().map_or(0, |last| last.0) {
@@ -268,7 +274,13 @@ impl Aside {
 
     /// Makes those active that may have left their place: outside the gradients from `low`, of one
     /// that can rise, to `high`, of one that can fall.
-    fn call<R>(&mut self, active: &mut Vec<u32>, low: f64, high: f64, search: &Search<'_, R>) {
+    fn reactivate<R>(
+        &mut self,
+        active: &mut Vec<u32>,
+        low: f64,
+        high: f64,
+        search: &Search<'_, R>,
+    ) {
         // With no violation the offset is anywhere between the two, which then stand the other way round.
         let (low, high) = (low.min(high), low.max(high));
         let (mut kept, mut start) = (0, 0);
@@ -277,11 +289,11 @@ impl Aside {
             for at in start..pass.0 {
                 let i = self.rows[at] as usize;
                 let (change, gradient) = (way * search.squares[i].sqrt(), search.gradient[i]);
-                let settled = match search.alpha[i] > 0.0 {
+                let inactive = match search.alpha[i] > 0.0 {
                     true => gradient + change <= low,
                     false => gradient - change >= high,
                 };
-                if settled {
+                if inactive {
                     self.rows[kept] = i as u32;
                     kept += 1;
                 } else {
@@ -352,8 +364,7 @@ mod tests {
         let rows = DenseRows::new(&table, None, InstructionSet::detect());
         let upper: Vec<f64> = (0..count).map(|i| 0.5 + (i % 3) as f64).collect();
         let total = 0.3 * upper.iter().sum::<f64>();
-        let options =
-            Options { tol: 1e-6, max_passes: 10_000, shrinking: true, alone: true, singles: true };
+        let options = Options { tol: 1e-6, max_passes: 10_000, ..Options::default() };
         let half = solve(&rows, &upper, total, &options, &Context::new());
         let Solution { weights, dual, outcome } = half.solution;
         assert_eq!(outcome.status, Status::Solved);

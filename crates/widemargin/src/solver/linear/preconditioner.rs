@@ -3,23 +3,12 @@
 //! Where a sample of the rows determines all weights, the Hessian of the sample, factored; where it
 //! does not, a mixture of the identity and the diagonal (Hsia, Chiang and Lin, 2018).
 
-use super::model::{LEAST_CHARGE, PARTS};
+use super::sampled_hessian::{LEAST_PENALTY, PARTS};
 use super::table::{Listed, Table};
+use super::tuning::preconditioner::{DIAGONAL_SHARE, FACTOR_WORK, ROWS_PER_WEIGHT, SAMPLE_WORK};
 use crate::context::Context;
 use crate::numeric::algebra::Cholesky;
 use crate::numeric::random::Generator;
-
-/// Weight of the diagonal of the Hessian; the rest is the identity.
-const DIAGONAL_SHARE: f64 = 0.01;
-
-/// Rows of the sample for every weight.
-const ROWS_PER_WEIGHT: usize = 40;
-
-/// Work of a factor, for every stored value of the table.
-const FACTOR_WORK: usize = 8;
-
-/// Work of the sample's Hessian, for every stored value of the table.
-const SAMPLE_WORK: usize = 4;
 
 /// M ≈ H
 pub(super) enum Preconditioner {
@@ -28,23 +17,30 @@ pub(super) enum Preconditioner {
 }
 
 impl Preconditioner {
-    /// That of the Hessian diag(`charge`) + Σ `curvatures`ᵢ xᵢxᵢᵀ.
+    /// That of the Hessian diag(`penalty_weights`) + Σ `curvatures`ᵢ xᵢxᵢᵀ; the factor of the `whole`
+    /// Hessian, of some rows' where that is cheap, or its diagonal.
     pub(super) fn new(
         table: &impl Table,
         curvatures: &Listed,
-        charge: &[f64],
+        penalty_weights: &[f64],
+        whole: bool,
         context: &Context,
     ) -> Self {
-        let factor = stride(table, curvatures.len())
-            .and_then(|stride| sampled(table, stride, curvatures, charge, context));
+        let stride = if whole { Some(1) } else { stride(table, curvatures.len()) };
+        let factor =
+            stride.and_then(|stride| sampled(table, stride, curvatures, penalty_weights, context));
         if let Some(factor) = factor {
             return Self::Factor(factor);
         }
         let mut diagonal = table.transposed_squares(curvatures);
-        for (value, charge) in diagonal.iter_mut().zip(charge) {
-            *value = (1.0 - DIAGONAL_SHARE) + DIAGONAL_SHARE * (*value + charge);
+        for (value, penalty) in diagonal.iter_mut().zip(penalty_weights) {
+            *value = (1.0 - DIAGONAL_SHARE) + DIAGONAL_SHARE * (*value + penalty);
         }
         Self::Diagonal(diagonal)
+    }
+
+    pub(super) fn is_factor(&self) -> bool {
+        matches!(self, Self::Factor(_))
     }
 
     /// M⁻¹r
@@ -67,21 +63,21 @@ pub fn factor_bytes(table: &impl Table) -> usize {
 }
 
 /// One row in how many is worth being in the sample, if a sample pays at all.
-fn stride(table: &impl Table, bent: usize) -> Option<usize> {
+fn stride(table: &impl Table, curved: usize) -> Option<usize> {
     let (width, stored) = (table.width(), table.nonzeros());
     let sample = ROWS_PER_WEIGHT * width;
     let per_row = stored / table.rows().max(1) + 1;
     let cheap = width.saturating_pow(3) / 3 <= FACTOR_WORK * stored
         && sample.saturating_mul(per_row * per_row) / 2 <= SAMPLE_WORK * stored;
-    cheap.then(|| (bent / sample).max(1))
+    cheap.then(|| (curved / sample).max(1))
 }
 
-/// The factor of diag(`charge`) + stride · Σ `curvatures`ᵢ xᵢxᵢᵀ over one row in `stride`.
+/// The factor of diag(`penalty_weights`) + stride · Σ `curvatures`ᵢ xᵢxᵢᵀ over one row in `stride`.
 fn sampled(
     table: &impl Table,
     stride: usize,
     curvatures: &Listed,
-    charge: &[f64],
+    penalty_weights: &[f64],
     context: &Context,
 ) -> Option<Cholesky> {
     let width = table.width();
@@ -93,8 +89,8 @@ fn sampled(
         }
     }
     let mut matrix = table.weighted_gram(&picked);
-    for (j, charge) in charge.iter().enumerate() {
-        matrix[j * width + j] += charge.max(LEAST_CHARGE);
+    for (j, penalty) in penalty_weights.iter().enumerate() {
+        matrix[j * width + j] += penalty.max(LEAST_PENALTY);
     }
     Cholesky::new(matrix, width, context)
 }

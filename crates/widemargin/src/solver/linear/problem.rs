@@ -1,4 +1,4 @@
-//! What linear solvers are asked, and what they answer.
+//! Problems, options and solutions of the linear solvers.
 //!
 //! The problem is `min ½‖w‖² + Σ Cᵢ ℓ(⟨w, xᵢ⟩, tᵢ)` (‖w‖₁ in the place of ½‖w‖² for sparse weights);
 //! for the losses of two sides tᵢ is ±1, for tubes it is any number.
@@ -69,7 +69,7 @@ impl Loss {
         matches!(self, Self::SquaredHinge | Self::Logistic | Self::SquaredTube(_))
     }
 
-    /// Whether it is charged squared.
+    /// Whether it is a square.
     pub fn is_squared(self) -> bool {
         matches!(self, Self::SquaredHinge | Self::SquaredTube(_))
     }
@@ -92,83 +92,52 @@ pub struct Problem<'a> {
     pub targets: &'a [f64],
     /// Cᵢ of every row; a row of cost 0 is not there.
     pub costs: &'a [f64],
-    /// A constant added to every ⟨w, xᵢ⟩, free of charge; 0 for all but hinge and tube losses.
+    /// A constant added to every ⟨w, xᵢ⟩, without a penalty; 0 for all but hinge and tube losses.
     pub shift: f64,
 }
 
 impl Problem<'_> {
     /// That of some rows alone.
-    pub(super) fn part(&self, rows: Range<usize>) -> Self {
+    pub fn part(&self, rows: Range<usize>) -> Self {
         Self { targets: &self.targets[rows.clone()], costs: &self.costs[rows], ..*self }
     }
 
     /// Σ Cᵢ ℓ(zᵢ, tᵢ)
     pub fn total_loss(&self, values: impl Iterator<Item = f64>) -> f64 {
         let rows = values.zip(self.targets).zip(self.costs);
-        if self.loss == Loss::Logistic {
-            let mut sum = LogisticSum::default();
-            rows.for_each(|((z, &t), &c)| sum.add(t * (z + self.shift), c));
-            return sum.total();
-        }
         let loss = |z: f64, target| self.loss.value(z + self.shift, target);
         rows.map(|((z, &t), &c)| if c > 0.0 { c * loss(z, t) } else { 0.0 }).sum()
     }
 }
 
-/// Σ Cᵢ log(1 + exp(−mᵢ)) with one logarithm for many rows of one cost: that of the product of
-/// 1 + exp(−|mᵢ|), none of which exceeds 2.
-#[derive(Default)]
-struct LogisticSum {
-    sum: f64,
-    /// The cost of the rows in the product, the product less 1 and how many they are.
-    cost: f64,
-    product: f64,
-    rows: u32,
-}
+/// The relative duality gap that is asked for unless the user sets one.
+pub const DEFAULT_GAP: f64 = 1e-3;
 
-impl LogisticSum {
-    /// Factors whose product is a number for certain.
-    const MOST: u32 = 1000;
-
-    #[inline]
-    fn add(&mut self, margin: f64, cost: f64) {
-        if cost != self.cost || self.rows == Self::MOST {
-            self.close();
-            self.cost = cost;
-        }
-        self.rows += 1;
-        let small = (-margin.abs()).exp();
-        // (1 + p)(1 + s) − 1, so that small factors keep their digits.
-        self.product += small + self.product * small;
-        self.sum -= cost * margin.min(0.0);
-    }
-
-    fn close(&mut self) {
-        if self.cost > 0.0 {
-            self.sum += self.cost * self.product.ln_1p();
-        }
-        (self.product, self.rows) = (0.0, 0);
-    }
-
-    fn total(mut self) -> f64 {
-        self.close();
-        self.sum
-    }
-}
+/// Passes allowed unless the user sets a limit.
+pub const MOST_PASSES: u64 = 100_000;
 
 /// What is asked of a solver.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
     /// Where to stop; what it bounds is LIBLINEAR's measure for each algorithm.
     pub tol: f64,
+    /// The duality gap, relative to the objective, that has to be reached as well.
+    pub gap: f64,
     /// Limit on passes over the rows (Newton: steps).
     pub max_passes: u64,
-    /// Whether variables that seem settled are set aside.
+    /// Whether variables that stay at their bound become inactive.
     pub shrinking: bool,
     /// Whether the problem has the threads for itself; one of many over the same rows has one thread.
     pub alone: bool,
     /// Whether a coarse solution may be found in single precision.
     pub singles: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let (tol, gap, max_passes) = (0.1, DEFAULT_GAP, MOST_PASSES);
+        Self { tol, gap, max_passes, shrinking: true, alone: true, singles: true }
+    }
 }
 
 /// Weights and what proves them.
@@ -209,6 +178,9 @@ impl<'a> Passes<'a> {
     ) -> Option<Status> {
         self.done += 1;
         self.steps += steps as u64;
+        if !violation.is_finite() {
+            return Some(Status::NumericalTrouble);
+        }
         if self.context.is_observed() {
             self.context.report(&Event::Iteration {
                 iteration: self.done as usize,
@@ -246,6 +218,24 @@ impl<'a> Passes<'a> {
     }
 }
 
+/// sup over z of −βz − Cℓ(z, t): what β adds to the dual, as a minimum.
+pub fn conjugate(loss: Loss, beta: f64, target: f64, cost: f64) -> f64 {
+    if cost <= 0.0 {
+        return 0.0;
+    }
+    match loss {
+        Loss::Logistic => {
+            let share = (beta * target / cost).clamp(0.0, 1.0);
+            let part = |p: f64| if p > 0.0 { p * p.ln() } else { 0.0 };
+            cost * (part(share) + part(1.0 - share))
+        }
+        _ => {
+            let ridge = if loss.is_squared() { 0.5 / cost } else { 0.0 };
+            (0.5 * ridge * beta - target) * beta + loss.tube() * beta.abs()
+        }
+    }
+}
+
 /// ½‖w‖² + Σ Cᵢ ℓ(⟨w, xᵢ⟩, tᵢ) at the values ⟨w, xᵢ⟩.
 pub(super) fn primal(problem: &Problem<'_>, weights: &[f64], values: &[f64]) -> f64 {
     0.5 * squared_norm(weights) + problem.total_loss(values.iter().copied())
@@ -256,7 +246,7 @@ pub(super) fn squared_norm(vector: &[f64]) -> f64 {
     inner(vector, vector)
 }
 
-/// Sums that are added up side by side.
+/// Sums that are added up as one vector.
 const LANES: usize = 8;
 
 /// ⟨a, b⟩

@@ -7,10 +7,12 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use super::model::gram;
-use super::problem::add_scaled;
+use super::loss_derivatives::{BLOCK, slopes};
+use super::problem::{Problem, add_scaled};
+use super::sampled_hessian::gram;
 use super::table::{Listed, Table};
 use crate::context::Context;
+use crate::numeric::simd::{PlainLoop, run_plain};
 use crate::solver::linear::rows::LinearRows;
 
 /// Stored values below which one part is enough.
@@ -142,6 +144,21 @@ impl<R: LinearRows> Table for Products<'_, R> {
         }
     }
 
+    fn differentiate(
+        &self,
+        problem: &Problem<'_>,
+        weights: &[f64],
+        slopes: &mut [f64],
+    ) -> (f64, Vec<f64>) {
+        let set = self.context.instruction_set();
+        let parts = self.of_parts_mut(slopes, |first, slopes| {
+            let (rows, gradient) = (self.rows, self.zeros());
+            run_plain(set, Differentiate { rows, problem, weights, first, slopes, gradient })
+        });
+        let (losses, gradients): (Vec<f64>, Vec<_>) = parts.into_iter().unzip();
+        (losses.iter().sum(), self.total(gradients.into_iter()))
+    }
+
     fn transposed(&self, list: &Listed) -> Vec<f64> {
         self.sum_over_parts(list, |i, factor, sum| self.rows.add(i, factor, sum))
     }
@@ -165,5 +182,39 @@ impl<R: LinearRows> Table for Products<'_, R> {
     fn weighted_gram(&self, list: &Listed) -> Vec<f64> {
         let picked: Vec<(usize, f64)> = list.iter().collect();
         gram(self.rows, &picked, self.context)
+    }
+}
+
+/// A pass over some rows: their slopes, their loss and its gradient.
+struct Differentiate<'a, R> {
+    rows: &'a R,
+    problem: &'a Problem<'a>,
+    weights: &'a [f64],
+    first: usize,
+    slopes: &'a mut [f64],
+    gradient: Vec<f64>,
+}
+
+impl<R: LinearRows> PlainLoop for Differentiate<'_, R> {
+    type Output = (f64, Vec<f64>);
+
+    #[inline(always)]
+    fn run(self) -> (f64, Vec<f64>) {
+        let Self { rows, problem, weights, mut first, slopes: all, mut gradient } = self;
+        let zero = weights.iter().all(|w| *w == 0.0);
+        let mut loss = 0.0;
+        for block in all.chunks_mut(BLOCK) {
+            for (k, value) in block.iter_mut().enumerate() {
+                *value = if zero { 0.0 } else { rows.dot(first + k, weights) };
+            }
+            loss += slopes(problem, first, block);
+            for (k, &slope) in block.iter().enumerate() {
+                if slope != 0.0 {
+                    rows.add(first + k, slope, &mut gradient);
+                }
+            }
+            first += block.len();
+        }
+        (loss, gradient)
     }
 }

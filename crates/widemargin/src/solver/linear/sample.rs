@@ -4,21 +4,13 @@ use std::ops::Range;
 
 use super::problem::{Loss, Problem};
 use super::table::Table;
+use super::tuning::newton::{SAMPLE_ROWS_PER_WEIGHT, STRIDE};
 use crate::numeric::random::Generator;
 use crate::solver::linear::rows::LinearRows;
 
-/// One in so many rows stands for all.
-pub(super) const STRIDE: usize = 8;
-
-/// What is asked of a guess.
-pub(super) const COARSE: f64 = 1e-2;
-
-/// Rows of a sample for every weight that it determines.
-const ROWS_PER_WEIGHT: usize = 10;
-
 /// Whether a sample of the rows determines the weights well.
 pub(super) fn is_worthwhile(rows: usize, width: usize) -> bool {
-    rows >= STRIDE * ROWS_PER_WEIGHT * width
+    rows >= STRIDE * SAMPLE_ROWS_PER_WEIGHT * width
 }
 
 /// One row out of every so many, both sides of two as equal in number as they allow, with costs

@@ -1,42 +1,37 @@
 //! One pass of dual coordinate descent.
 
+use super::active_set::Skipped;
 use super::problem::Loss;
-use super::roster::Rests;
-use super::variable::{Band, Variable, Variables, Violation, projected};
-use crate::solver::linear::rows::LinearRows;
+use super::tuning::dual::{NEGLIGIBLE, ROWS_AHEAD, VARIABLES_AHEAD};
+use super::variable::{Band, Variable, Violation, projected};
+use crate::solver::linear::rows::{LinearRows, fetch};
 
-/// Gradients closer to 0 than this move nothing.
-const NEGLIGIBLE: f64 = 1e-12;
-
-/// Rows ahead of the current one that are fetched, and variables, which may come from another
-/// processor.
-const AHEAD: usize = 4;
-const VARIABLES_AHEAD: usize = 12;
-
-/// A pass over the variables of a list, the first of which, as many as it says, stay active; those
-/// at a bound that they have no reason to leave are sent to rest.
+/// A pass over the active variables of a list, the first of which, as many as it says, stay active;
+/// those that their gradient holds at a bound are skipped. `on_step` is told each that moves, as it was
+/// before, and its new β.
 pub(super) fn sweep<R: LinearRows>(
     rows: &R,
-    variables: &mut impl Variables,
+    variables: &mut [Variable],
     active: &mut [u32],
-    rests: &mut Rests,
+    skipped: &mut Skipped,
     weights: &mut [f64],
     band: Band,
     loss: Loss,
+    on_step: impl FnMut(u32, &Variable, f64),
 ) -> (usize, Violation) {
     match loss {
         Loss::Tube(epsilon) | Loss::SquaredTube(epsilon) => {
-            sweep_shape(rows, variables, active, rests, weights, band, Tube(epsilon))
+            sweep_shape(rows, variables, active, skipped, weights, band, Tube(epsilon), on_step)
         }
-        _ => sweep_shape(rows, variables, active, rests, weights, band, Side),
+        _ => sweep_shape(rows, variables, active, skipped, weights, band, Side, on_step),
     }
 }
 
 /// What a variable's piece of the dual looks like beside its quadratic part.
 trait Shape: Copy {
-    /// The part of the gradient that the variable can follow, or nothing when it is to be set aside.
+    /// The part of the gradient that the variable can follow, or nothing when it becomes inactive.
     fn follow(self, variable: &Variable, gradient: f64, band: Band) -> Option<f64>;
-    /// Where its piece is least.
+    /// The minimum of its piece.
     fn least(self, variable: &Variable, gradient: f64) -> f64;
 }
 
@@ -60,7 +55,11 @@ impl Shape for Side {
 
     #[inline(always)]
     fn least(self, v: &Variable, gradient: f64) -> f64 {
-        if v.reach > 0.0 { v.beta - gradient * v.reach } else { edge(v, gradient) }
+        if v.inverse_curvature > 0.0 {
+            v.beta - gradient * v.inverse_curvature
+        } else {
+            edge(v, gradient)
+        }
     }
 }
 
@@ -72,26 +71,26 @@ impl Shape for Tube {
     #[inline(always)]
     fn follow(self, v: &Variable, gradient: f64, band: Band) -> Option<f64> {
         let (up, down) = (gradient + self.0, gradient - self.0);
-        let settled = if v.beta == 0.0 {
+        let inactive = if v.beta == 0.0 {
             up > band.above && down < band.below
         } else if v.beta >= v.upper {
             up < band.below
         } else {
             v.beta <= v.lower && down > band.above
         };
-        (!settled).then(|| projected(v, gradient, self.0))
+        (!inactive).then(|| projected(v, gradient, self.0))
     }
 
     #[inline(always)]
     fn least(self, v: &Variable, gradient: f64) -> f64 {
         let (up, down) = (gradient + self.0, gradient - self.0);
-        if v.reach == 0.0 {
+        if v.inverse_curvature == 0.0 {
             let idle = up >= 0.0 && down <= 0.0;
             if idle { 0.0 } else { edge(v, gradient) }
-        } else if up * v.reach < v.beta {
-            v.beta - up * v.reach
-        } else if down * v.reach > v.beta {
-            v.beta - down * v.reach
+        } else if up * v.inverse_curvature < v.beta {
+            v.beta - up * v.inverse_curvature
+        } else if down * v.inverse_curvature > v.beta {
+            v.beta - down * v.inverse_curvature
         } else {
             0.0
         }
@@ -101,41 +100,43 @@ impl Shape for Tube {
 #[inline(always)]
 fn sweep_shape<R: LinearRows>(
     rows: &R,
-    variables: &mut impl Variables,
+    variables: &mut [Variable],
     active: &mut [u32],
-    rests: &mut Rests,
+    skipped: &mut Skipped,
     weights: &mut [f64],
     band: Band,
     shape: impl Shape,
+    mut on_step: impl FnMut(u32, &Variable, f64),
 ) -> (usize, Violation) {
-    let mut violation = Violation::NONE;
+    let mut violation = Violation { steps: active.len() as u64, ..Violation::default() };
     let mut kept = 0;
     for s in 0..active.len() {
         if let Some(&next) = active.get(s + VARIABLES_AHEAD) {
-            variables.fetch(next as usize);
+            fetch(variables, next as usize);
         }
-        if let Some(&next) = active.get(s + AHEAD) {
-            rows.prefetch(next as usize);
+        if let Some(&next) = active.get(s + ROWS_AHEAD) {
+            rows.prefetch(variables[next as usize].row as usize);
         }
-        let i = active[s] as usize;
-        let v = variables.get(i);
-        let gradient = rows.dot(i, weights) + v.ridge * v.beta - v.target;
+        let i = active[s];
+        let v = variables[i as usize];
+        let row = v.row as usize;
+        let gradient = rows.dot(row, weights) + v.ridge * v.beta - v.target;
         let Some(followed) = shape.follow(&v, gradient, band) else { continue };
         violation.see(followed);
         if followed == 0.0 {
-            let nap = rests.send(i as u32, variables.nap(i));
-            variables.set_nap(i, nap);
+            variables[i as usize].skip_passes = skipped.skip(i, v.skip_passes);
             continue;
         }
-        if variables.nap(i) > 0 {
-            variables.set_nap(i, 0);
+        if v.skip_passes > 0 {
+            variables[i as usize].skip_passes = 0;
         }
-        active[kept] = i as u32;
+        active[kept] = i;
         kept += 1;
         if followed.abs() > NEGLIGIBLE {
-            let target = shape.least(&v, gradient).clamp(v.lower, v.upper);
-            variables.set(i, target);
-            rows.add(i, target - v.beta, weights);
+            let beta = shape.least(&v, gradient).clamp(v.lower, v.upper);
+            on_step(i, &v, beta);
+            variables[i as usize].beta = beta;
+            rows.add(row, beta - v.beta, weights);
         }
     }
     (kept, violation)

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::problem::Problem;
 use crate::solver::Status;
 
 /// A table X of rows.
@@ -20,6 +21,19 @@ pub trait Table: Sync {
 
     /// Xw, into memory that is there.
     fn write_values(&self, weights: &[f64], values: &mut [f64]);
+
+    /// The loss at weights and its gradient, with Cᵢℓ′ of every row written to `slopes`, in one pass.
+    fn differentiate(
+        &self,
+        problem: &Problem<'_>,
+        weights: &[f64],
+        slopes: &mut [f64],
+    ) -> (f64, Vec<f64>);
+
+    /// Whether there is memory for a square matrix of the weights.
+    fn may_be_factored(&self) -> bool {
+        true
+    }
 
     /// Σ fᵢxᵢ over the rows of a list.
     fn transposed(&self, list: &Listed) -> Vec<f64>;

@@ -1,6 +1,6 @@
 //! The variables of a dual, how far they are from optimal, and when that is near enough.
 
-use crate::solver::linear::rows::fetch;
+use super::tuning::dual::TIGHTER;
 
 /// One variable of the dual and its piece of the problem.
 #[derive(Clone, Copy, Debug)]
@@ -11,7 +11,10 @@ pub(super) struct Variable {
     pub(super) target: f64,
     pub(super) ridge: f64,
     /// 1 / (‖x‖² + r), or 0 for a row of zeros without a ridge.
-    pub(super) reach: f64,
+    pub(super) inverse_curvature: f64,
+    pub(super) row: u32,
+    /// For how many passes it was skipped last, 0 since it could move.
+    pub(super) skip_passes: u8,
 }
 
 impl Variable {
@@ -22,71 +25,20 @@ impl Variable {
     }
 }
 
-/// Variables that a pass reads and moves, one for every row.
-pub(super) trait Variables {
-    fn get(&self, i: usize) -> Variable;
-    fn set(&mut self, i: usize, beta: f64);
-    /// For how many passes it rested last, 0 since it was not idle.
-    fn nap(&self, i: usize) -> u8;
-    fn set_nap(&mut self, i: usize, nap: u8);
-    /// Asks the processor to fetch one.
-    fn fetch(&self, i: usize);
-}
-
-/// Variables of one thread.
-#[derive(Clone, Debug)]
-pub(super) struct OwnVariables {
-    pub(super) list: Vec<Variable>,
-    naps: Vec<u8>,
-}
-
-impl OwnVariables {
-    pub(super) fn new(list: Vec<Variable>) -> Self {
-        Self { naps: vec![0; list.len()], list }
-    }
-}
-
-impl Variables for OwnVariables {
-    #[inline(always)]
-    fn get(&self, i: usize) -> Variable {
-        self.list[i]
-    }
-
-    #[inline(always)]
-    fn set(&mut self, i: usize, beta: f64) {
-        self.list[i].beta = beta;
-    }
-
-    #[inline(always)]
-    fn nap(&self, i: usize) -> u8 {
-        self.naps[i]
-    }
-
-    #[inline(always)]
-    fn set_nap(&mut self, i: usize, nap: u8) {
-        self.naps[i] = nap;
-    }
-
-    #[inline(always)]
-    fn fetch(&self, i: usize) {
-        fetch(&self.list, i);
-    }
-}
-
-/// How far a pass found the optimality conditions violated.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Violation {
-    /// Largest projected gradient, at least 0 once anything was seen.
-    pub(super) highest: f64,
-    /// Smallest projected gradient.
-    pub(super) lowest: f64,
+/// How far a pass found the optimality conditions violated, before it moved the variables.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Violation {
+    /// Largest projected gradient, at least 0.
+    pub highest: f64,
+    /// Smallest projected gradient, at most 0.
+    pub lowest: f64,
     /// Sum of absolute projected gradients.
-    pub(super) sum: f64,
+    pub sum: f64,
+    /// Variables looked at.
+    pub steps: u64,
 }
 
 impl Violation {
-    pub(super) const NONE: Self = Self { highest: 0.0, lowest: 0.0, sum: 0.0 };
-
     #[inline(always)]
     pub(super) fn see(&mut self, gradient: f64) {
         self.highest = self.highest.max(gradient);
@@ -94,33 +46,34 @@ impl Violation {
         self.sum += gradient.abs();
     }
 
-    /// That of `variables` whose rows have these values ⟨w, x⟩.
-    pub(super) fn of(
-        variables: impl Iterator<Item = Variable>,
+    /// That of `variables` where the rows have these values ⟨w, x⟩.
+    pub(super) fn of<'a>(
+        variables: impl Iterator<Item = &'a Variable>,
         values: &[f64],
         epsilon: f64,
     ) -> Self {
-        let mut violation = Self::NONE;
-        for (v, value) in variables.zip(values) {
-            if v.lower < v.upper {
-                let gradient = value + v.ridge * v.beta - v.target;
-                violation.see(projected(&v, gradient, epsilon));
-            }
+        let mut violation = Self::default();
+        for v in variables.filter(|v| v.lower < v.upper) {
+            let gradient = values[v.row as usize] + v.ridge * v.beta - v.target;
+            violation.see(projected(v, gradient, epsilon));
         }
         violation
     }
 
-    pub(super) fn join(self, other: Self) -> Self {
+    /// That of two lists of variables together.
+    #[must_use]
+    pub fn join(self, other: Self) -> Self {
         Self {
             highest: self.highest.max(other.highest),
             lowest: self.lowest.min(other.lowest),
             sum: self.sum + other.sum,
+            steps: self.steps + other.steps,
         }
     }
 
-    /// The range of projected gradients.
-    pub(super) fn range(&self) -> f64 {
-        self.highest - self.lowest
+    /// The range of projected gradients, not a number if one of them was not.
+    pub fn range(&self) -> f64 {
+        if self.sum.is_nan() { f64::NAN } else { self.highest - self.lowest }
     }
 }
 
@@ -144,6 +97,15 @@ impl Goal {
         }
     }
 
+    /// A goal of a smaller tolerance.
+    pub(super) fn tightened(self) -> Self {
+        match self {
+            Self::Range(tol) => Self::Range(TIGHTER * tol),
+            Self::Share(tol) => Self::Share(TIGHTER * tol),
+            Self::Sum(tol) => Self::Sum(TIGHTER * tol),
+        }
+    }
+
     pub(super) fn is_met(self, violation: &Violation) -> bool {
         match self {
             Self::Range(tol) => violation.range() <= tol,
@@ -153,7 +115,7 @@ impl Goal {
     }
 }
 
-/// Gradients beyond which a variable at its bound is set aside.
+/// Gradients beyond which a variable at its bound becomes inactive (shrinking).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Band {
     pub(super) above: f64,
@@ -170,42 +132,6 @@ impl Band {
         }
         let size = |v: f64| if v > 0.0 { v } else { f64::INFINITY };
         Self { above: size(violation.highest), below: -size(-violation.lowest) }
-    }
-}
-
-/// What a pass over a block of rows met, before it moved them.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct BlockReport {
-    /// Largest projected gradient.
-    pub highest: f64,
-    /// Smallest projected gradient.
-    pub lowest: f64,
-    /// Sum of absolute projected gradients.
-    pub sum: f64,
-    /// Steps made.
-    pub steps: u64,
-}
-
-impl BlockReport {
-    pub(super) fn see(&mut self, violation: &Violation) {
-        (self.highest, self.lowest, self.sum) =
-            (violation.highest, violation.lowest, violation.sum);
-    }
-
-    /// That of two blocks together.
-    #[must_use]
-    pub fn join(self, other: Self) -> Self {
-        Self {
-            highest: self.highest.max(other.highest),
-            lowest: self.lowest.min(other.lowest),
-            sum: self.sum + other.sum,
-            steps: self.steps + other.steps,
-        }
-    }
-
-    /// The range of projected gradients.
-    pub fn range(&self) -> f64 {
-        self.highest - self.lowest
     }
 }
 

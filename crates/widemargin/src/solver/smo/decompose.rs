@@ -54,12 +54,7 @@ pub fn solve<R: MatrixRows>(
     context: &Context,
 ) -> Solution {
     let n = rows.len();
-    assert!(
-        [&problem.linear, &problem.lower, &problem.upper, &problem.start]
-            .iter()
-            .all(|array| array.len() == n),
-        "one entry of every array per variable"
-    );
+    problem.assert_lengths(n);
     let diagonal = (0..n)
         .map(|v| rows.diagonal(v) + problem.ridge.as_ref().map_or(0.0, |ridge| ridge[v]))
         .collect();

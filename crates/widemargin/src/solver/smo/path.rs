@@ -176,12 +176,8 @@ impl<M: PathRows> PathSolver<M> {
         context: &Context,
     ) -> Option<Solution> {
         let n = self.matrix.len();
-        assert!(
-            [&problem.linear, &problem.lower, &problem.upper, &start.beta, &start.gradient]
-                .iter()
-                .all(|array| array.len() == n),
-            "one entry of every array per variable"
-        );
+        problem.assert_lengths(n);
+        assert!(start.beta.len() == n && start.gradient.len() == n, "one entry per variable");
         let at_once = JOIN.max(n / JOIN_SHARE);
         let is_new = start.beta.iter().all(|&beta| beta == 0.0);
         let mut state = self.state(problem, start);
@@ -192,6 +188,9 @@ impl<M: PathRows> PathSolver<M> {
         let (status, violation) = loop {
             let extremes = state.extremes();
             let violation = worst(&extremes);
+            if !violation.is_finite() {
+                break (Status::NumericalTrouble, violation);
+            }
             let mut expected = false;
             if ended.is_none() && violation > options.tol {
                 let fresh =
@@ -241,12 +240,8 @@ impl<M: PathRows> PathSolver<M> {
                 let spent = steps >= options.max_iterations;
                 ended = context.stop_request().or(spent.then_some(Status::IterationLimit));
             }
-            let mut change = Change::default();
-            for (&v, &beta) in self.active.iter().zip(&part.beta) {
-                change.push(v, beta - state.beta[v as usize]);
-                state.beta[v as usize] = beta;
-            }
-            self.shift(problem, &change, &mut state.gradient, context);
+            ended = ended.or_else(|| context.stop_request());
+            self.take_over(problem, &part, &mut state, context);
         };
         for v in state.inside() {
             self.inside[v as usize] = true;
@@ -255,6 +250,16 @@ impl<M: PathRows> PathSolver<M> {
         let solution = finish(problem, &mut state, effort);
         (self.whole, self.part) = (state, part);
         Some(solution)
+    }
+
+    /// Moves the active variables to where they are in `part`.
+    fn take_over(&self, problem: &Problem, part: &State, state: &mut State, context: &Context) {
+        let mut change = Change::default();
+        for (&v, &beta) in self.active.iter().zip(&part.beta) {
+            change.push(v, beta - state.beta[v as usize]);
+            state.beta[v as usize] = beta;
+        }
+        self.shift(problem, &change, &mut state.gradient, context);
     }
 
     /// An earlier solution as that of `problem`, if its gradient shows it to be one.

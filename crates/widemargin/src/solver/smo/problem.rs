@@ -25,6 +25,15 @@ pub struct Problem {
 }
 
 impl Problem {
+    /// Panics unless every array has one entry for each of `n` variables.
+    pub(super) fn assert_lengths(&self, n: usize) {
+        let arrays = [&self.linear, &self.lower, &self.upper, &self.start];
+        assert!(
+            arrays.iter().all(|array| array.len() == n),
+            "one entry of every array per variable"
+        );
+    }
+
     /// A warm start leaves variables this close to bounds that pair steps from a cold start would have
     /// reached exactly; where no variable is inside its box, those must not decide the multiplier.
     pub const BOUND_TOLERANCE: f64 = 1e-6;

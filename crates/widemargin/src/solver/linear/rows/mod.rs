@@ -10,4 +10,4 @@ mod row_sweep;
 
 pub use linear_rows::{DenseRows, LinearRows, One, SparseRows, Stored, fetch};
 pub use row_lists::{RowLists, Values, WeightTable};
-pub use row_sweep::{Look, Seat, Seen, row_values, sweep};
+pub use row_sweep::{BatchDuals, SweepBounds, SweepViolation, row_values, sweep};

@@ -1,7 +1,7 @@
-//! Sparse rows against the weights of several problems, those of a feature side by side.
+//! Sparse rows against the weights of several problems, those of a feature adjacent.
 //!
-//! Sums are in an order that depends on the row alone, and a lane never influences another, so
-//! that a problem's numbers do not depend on its company.
+//! Sums are in an order that depends on the row alone, and problems do not influence each
+//! other, so that a problem's numbers do not depend on its batch.
 
 use std::ops::{Deref, DerefMut};
 
@@ -17,7 +17,7 @@ pub(super) type Wide<T, F> = [Vector<T, F>; MOST_VECTORS];
 /// Bytes of a line of the cache.
 const LINE: usize = 64;
 
-/// The weights of several problems, those of a feature side by side and within a line of the cache.
+/// The weights of several problems, those of a feature adjacent and within a line of the cache.
 #[derive(Debug)]
 pub struct WeightTable<T, const L: usize> {
     numbers: Vec<T>,

@@ -1,8 +1,9 @@
 //! One pass of dual coordinate descent over sparse rows for several problems, each a class against
 //! the rest.
 //!
-//! A row is read once for all problems that look at it. Whoever is idle, at a bound and held there,
-//! rests for one pass, then three, then seven; whoever is beyond its band rests until called.
+//! A row is read once for all problems that look at it. A variable at a bound, held there by its gradient, is
+//! skipped for one pass, then three, then seven; one beyond the shrinking bounds is skipped until it is
+//! reactivated.
 
 use super::linear_rows::{Stored, fetch};
 use super::row_lists::{InDouble, MOST_VECTORS, RowLists, Values, Wide};
@@ -15,19 +16,19 @@ const AHEAD: usize = 4;
 /// Slopes closer to 0 than this move nothing.
 const NEGLIGIBLE: f64 = 1e-12;
 
-/// A rest is the number of the pass that ends it plus an eighth of its length in passes.
+/// `skip_until` is the number of the pass that looks again plus an eighth of the passes skipped.
 const EIGHTH: f64 = 0.125;
 
-/// One row's variables, 0 ≤ α ≤ bound, those of all problems side by side.
+/// One row's variables, 0 ≤ α ≤ bound, those of all problems.
 ///
 /// The pairs are for the other classes' problems and for the one of the row's own class.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-pub struct Seat<T, const L: usize> {
+pub struct BatchDuals<T, const L: usize> {
     /// α
     pub alpha: [T; L],
-    /// When a problem looks again.
-    pub rest: [T; L],
+    /// The pass in which a problem looks again.
+    pub skip_until: [T; L],
     /// The problem of the row's own class, `L` if it is none of these.
     pub own: usize,
     /// Largest α.
@@ -35,10 +36,10 @@ pub struct Seat<T, const L: usize> {
     /// r, where a variable costs ½rα².
     pub ridge: [T; 2],
     /// 1 / (‖x‖² + r)
-    pub reach: [T; 2],
+    pub inverse_curvature: [T; 2],
 }
 
-impl<T: Real, const L: usize> Seat<T, L> {
+impl<T: Real, const L: usize> BatchDuals<T, L> {
     /// The problem's entry of a pair.
     pub fn of(&self, pair: [T; 2], k: usize) -> f64 {
         pair[usize::from(k == self.own)].to_f64()
@@ -58,29 +59,29 @@ impl<T: Real, const L: usize> Seat<T, L> {
     }
 
     /// Makes problem `k` look in pass 0.
-    pub fn call(&mut self, k: usize) {
+    pub fn reactivate(&mut self, k: usize) {
         if self.of(self.bound, k) > 0.0 {
-            self.rest[k] = T::ZERO;
+            self.skip_until[k] = T::ZERO;
         }
     }
 }
 
-/// How the problems look.
+/// What a pass is told about each problem.
 #[derive(Clone, Copy, Debug)]
-pub struct Look<T, const L: usize> {
+pub struct SweepBounds<T, const L: usize> {
     /// The number of the pass.
     pub pass: usize,
-    /// Slopes beyond which variables at 0 are set aside.
+    /// Slopes beyond which variables at 0 become inactive.
     pub above: [T; L],
-    /// Slopes below which variables at their bound are set aside.
+    /// Slopes below which variables at their bound become inactive.
     pub below: [T; L],
-    /// The longest rest of the idle, at most 7.
-    pub longest: u8,
+    /// Passes that a variable is skipped for, at most 7.
+    pub most_skipped: u8,
 }
 
-/// What the problems met.
+/// KKT violations that a pass met.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen<T, const L: usize> {
+pub struct SweepViolation<T, const L: usize> {
     /// Largest projected slope, at least 0.
     pub highest: [T; L],
     /// Smallest projected slope, at most 0.
@@ -92,25 +93,25 @@ pub struct Seen<T, const L: usize> {
 /// One pass over the rows in an order, weights following.
 ///
 /// # Panics
-/// When there are too few seats or weights.
+/// When there are too few duals or weights.
 pub fn sweep<T: Real, const L: usize>(
     set: InstructionSet,
     rows: &RowLists<'_>,
-    seats: &mut [Seat<T, L>],
+    duals: &mut [BatchDuals<T, L>],
     order: &[u32],
     weights: &mut [[T; L]],
-    look: &Look<T, L>,
-) -> Seen<T, L> {
+    bounds: &SweepBounds<T, L>,
+) -> SweepViolation<T, L> {
     assert!(weights.len() >= rows.width(), "weights for every feature");
     match rows.values {
         Values::Single(values) => {
-            dispatch(fitting::<T, L>(set), Sweep { rows, values, seats, order, weights, look })
+            dispatch(fitting::<T, L>(set), Sweep { rows, values, duals, order, weights, bounds })
         }
         Values::Double(values) => {
-            dispatch(fitting::<T, L>(set), Sweep { rows, values, seats, order, weights, look })
+            dispatch(fitting::<T, L>(set), Sweep { rows, values, duals, order, weights, bounds })
         }
         Values::Ones(values) => {
-            dispatch(fitting::<T, L>(set), Sweep { rows, values, seats, order, weights, look })
+            dispatch(fitting::<T, L>(set), Sweep { rows, values, duals, order, weights, bounds })
         }
     }
 }
@@ -171,40 +172,42 @@ impl<T: Real, V: Stored, const L: usize> Task for Products<'_, T, V, L> {
 struct Sweep<'a, T, V, const L: usize> {
     rows: &'a RowLists<'a>,
     values: &'a [V],
-    seats: &'a mut [Seat<T, L>],
+    duals: &'a mut [BatchDuals<T, L>],
     order: &'a [u32],
     weights: &'a mut [[T; L]],
-    look: &'a Look<T, L>,
+    bounds: &'a SweepBounds<T, L>,
 }
 
 impl<T: Real, V: Stored, const L: usize> Task for Sweep<'_, T, V, L> {
-    type Output = Seen<T, L>;
+    type Output = SweepViolation<T, L>;
 
     #[inline(always)]
-    unsafe fn run<F: Family>(self) -> Seen<T, L> {
-        let Self { rows, values, seats, order, weights, look } = self;
+    unsafe fn run<F: Family>(self) -> SweepViolation<T, L> {
+        let Self { rows, values, duals, order, weights, bounds } = self;
         let width = Vector::<T, F>::WIDTH;
         let mut owners = vec![[-T::ONE; L]; L + 1];
         (0..L).for_each(|k| owners[k][k] = T::ONE);
-        let mut seen = Seen { highest: [T::ZERO; L], lowest: [T::ZERO; L], looks: [T::ZERO; L] };
+        let mut seen =
+            SweepViolation { highest: [T::ZERO; L], lowest: [T::ZERO; L], looks: [T::ZERO; L] };
         // SAFETY: arrays hold `L` numbers, a multiple of the vectors' width; `sweep` counted the
         // weights, and the caller has the instructions.
         unsafe {
-            let next = Vector::<T, F>::splat(T::from_f64((look.pass + 1) as f64));
+            let next = Vector::<T, F>::splat(T::from_f64((bounds.pass + 1) as f64));
             let (zero, one) = (Vector::<T, F>::splat(T::ZERO), Vector::<T, F>::splat(T::ONE));
             for (s, &i) in order.iter().enumerate() {
                 if let Some(&ahead) = order.get(s + AHEAD) {
                     rows.prefetch(ahead as usize, values);
-                    let seat = &seats[ahead as usize];
-                    fetch(&seat.alpha, 0);
-                    fetch(&seat.rest, 0);
-                    fetch(&seat.reach, 0);
+                    let row_duals = &duals[ahead as usize];
+                    fetch(&row_duals.alpha, 0);
+                    fetch(&row_duals.skip_until, 0);
+                    fetch(&row_duals.inverse_curvature, 0);
                 }
-                let seat = &mut seats[i as usize];
+                let row_duals = &mut duals[i as usize];
                 let mut looks = zero;
                 for v in 0..L / width {
-                    let rest = Vector::<T, F>::load(seat.rest.as_ptr().add(v * width));
-                    looks = looks.add(rest.select_ge(next, zero, one));
+                    let skip_until =
+                        Vector::<T, F>::load(row_duals.skip_until.as_ptr().add(v * width));
+                    looks = looks.add(skip_until.select_ge(next, zero, one));
                 }
                 if looks.sum() == 0.0 {
                     continue;
@@ -213,9 +216,15 @@ impl<T: Real, V: Stored, const L: usize> Task for Sweep<'_, T, V, L> {
                 let mut steps: Wide<T, F> = [zero; MOST_VECTORS];
                 let mut moved = zero;
                 for v in 0..L / width {
-                    let sides = Vector::<T, F>::load(owners[seat.own].as_ptr().add(v * width));
-                    steps[v] =
-                        visit::<F, T, L>(seat, v * width, products[v], sides, look, &mut seen);
+                    let sides = Vector::<T, F>::load(owners[row_duals.own].as_ptr().add(v * width));
+                    steps[v] = visit::<F, T, L>(
+                        row_duals,
+                        v * width,
+                        products[v],
+                        sides,
+                        bounds,
+                        &mut seen,
+                    );
                     moved = moved.add(steps[v].abs());
                 }
                 if moved.sum() != 0.0 {
@@ -233,51 +242,53 @@ impl<T: Real, V: Stored, const L: usize> Task for Sweep<'_, T, V, L> {
 /// The processor has the instructions of `F`, and there are that many problems from `at` on.
 #[inline(always)]
 unsafe fn visit<F: Family, T: Real, const L: usize>(
-    seat: &mut Seat<T, L>,
+    row_duals: &mut BatchDuals<T, L>,
     at: usize,
     value: Vector<T, F>,
     side: Vector<T, F>,
-    look: &Look<T, L>,
-    seen: &mut Seen<T, L>,
+    bounds: &SweepBounds<T, L>,
+    seen: &mut SweepViolation<T, L>,
 ) -> Vector<T, F> {
     // SAFETY: the arrays reach as far as promised.
     unsafe {
         let zero = Vector::<T, F>::splat(T::ZERO);
         let positive = zero.fill(T::MIN_POSITIVE);
-        let now = all::<F, T>(zero, look.pass as f64);
+        let now = all::<F, T>(zero, bounds.pass as f64);
         let next = now.add(all::<F, T>(zero, 1.0));
-        let alpha = load::<F, T, L>(&seat.alpha, at);
-        let rest = load::<F, T, L>(&seat.rest, at);
-        let bound = pair::<F, T>(seat.bound, side);
-        let ridge = pair::<F, T>(seat.ridge, side);
-        let reach = pair::<F, T>(seat.reach, side);
+        let alpha = load::<F, T, L>(&row_duals.alpha, at);
+        let skip_until = load::<F, T, L>(&row_duals.skip_until, at);
+        let bound = pair::<F, T>(row_duals.bound, side);
+        let ridge = pair::<F, T>(row_duals.ridge, side);
+        let inverse_curvature = pair::<F, T>(row_duals.inverse_curvature, side);
         let slope = side.mul_add(value, ridge.mul_add(alpha, all::<F, T>(zero, -1.0)));
         let low = alpha.select_ge(positive, slope, slope.min(zero));
         let followed = alpha.select_ge(bound, low.max(zero), low);
         // How far beyond the band a variable at 0 or at its bound is.
-        let at_bound = load::<F, T, L>(&look.below, at).sub(slope);
+        let at_bound = load::<F, T, L>(&bounds.below, at).sub(slope);
         let at_bound = alpha.select_ge(bound, at_bound, all::<F, T>(zero, -1.0));
-        let at_zero = slope.sub(load::<F, T, L>(&look.above, at));
+        let at_zero = slope.sub(load::<F, T, L>(&bounds.above, at));
         let beyond = alpha.select_ge(positive, at_bound, at_zero);
         let followed = beyond.select_ge(positive, zero, followed);
-        let followed = rest.select_ge(next, zero, followed);
-        seen.note::<F>(at, followed, rest.select_ge(next, zero, all::<F, T>(zero, 1.0)));
-        let least = slope.neg_mul_add(reach, alpha).max(zero).min(bound);
+        let followed = skip_until.select_ge(next, zero, followed);
+        seen.note::<F>(at, followed, skip_until.select_ge(next, zero, all::<F, T>(zero, 1.0)));
+        let least = slope.neg_mul_add(inverse_curvature, alpha).max(zero).min(bound);
         let moved = followed.abs().select_ge(all::<F, T>(zero, NEGLIGIBLE), least, alpha);
-        moved.store(seat.alpha.as_mut_ptr().add(at));
-        let nap = rest.sub(now);
-        let longest = all::<F, T>(zero, EIGHTH * f64::from(look.longest));
-        let nap = nap.add(nap).add(all::<F, T>(zero, EIGHTH)).min(longest);
-        let idle = nap.mul_add(all::<F, T>(zero, 1.0 + 1.0 / EIGHTH), next);
+        moved.store(row_duals.alpha.as_mut_ptr().add(at));
+        let skipped = skip_until.sub(now);
+        let most_skipped = all::<F, T>(zero, EIGHTH * f64::from(bounds.most_skipped));
+        let skipped = skipped.add(skipped).add(all::<F, T>(zero, EIGHTH)).min(most_skipped);
+        let idle = skipped.mul_add(all::<F, T>(zero, 1.0 + 1.0 / EIGHTH), next);
         let after = followed.abs().select_ge(positive, next, idle);
         let after = beyond.select_ge(positive, all::<F, T>(zero, f64::INFINITY), after);
-        rest.select_ge(next, rest, after).store(seat.rest.as_mut_ptr().add(at));
+        skip_until
+            .select_ge(next, skip_until, after)
+            .store(row_duals.skip_until.as_mut_ptr().add(at));
         side.mul(moved.sub(alpha))
     }
 }
 
-impl<T: Real, const L: usize> Seen<T, L> {
-    /// Notes projected slopes, and who looked.
+impl<T: Real, const L: usize> SweepViolation<T, L> {
+    /// Notes projected slopes, and which problems looked.
     ///
     /// # Safety
     /// As `visit`.

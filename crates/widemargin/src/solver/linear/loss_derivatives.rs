@@ -1,4 +1,4 @@
-//! Losses of many rows at once, with their first and second derivatives.
+//! Losses of many rows at once with their derivatives.
 //!
 //! exp and log(1 + ·) are polynomials without branches, good to some units in the last place, so
 //! that the compiler makes vectors of the loops; results have the same bits for every instruction
@@ -7,7 +7,7 @@
 use super::problem::{Loss, Problem};
 use crate::numeric::simd::exp_of_negative;
 
-/// Rows whose losses are computed side by side.
+/// Rows whose losses are computed in one loop.
 pub(super) const BLOCK: usize = 64;
 
 /// Replaces the values ⟨w, xᵢ⟩ of up to [`BLOCK`] rows, the first of which is row `first`, by the
@@ -124,11 +124,11 @@ mod tests {
             let total = slopes(&problem, 0, &mut found);
             let mut expected = 0.0;
             for i in 0..values.len() {
-                let (slope, bend) = loss.derivatives(values[i], targets[i]);
+                let (slope, second) = loss.derivatives(values[i], targets[i]);
                 expected += costs[i] * loss.value(values[i], targets[i]);
                 assert!((found[i] - costs[i] * slope).abs() < 1e-12, "{loss:?} {i}");
                 let own = curvature(loss, found[i], costs[i]);
-                assert!((own - costs[i] * bend).abs() < 1e-12, "{loss:?} {i}");
+                assert!((own - costs[i] * second).abs() < 1e-12, "{loss:?} {i}");
             }
             assert!((total - expected).abs() <= 1e-12 * expected, "{loss:?}");
         }

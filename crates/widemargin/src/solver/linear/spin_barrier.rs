@@ -1,52 +1,51 @@
-//! Where a few threads wait for each other many thousand times a second.
+//! A barrier for a few threads that synchronise many thousand times a second.
 //!
-//! A round of the bucketed dual takes some microseconds, less than it takes to wake a sleeping
-//! thread; so threads turn on the spot for a while before they let others run.
+//! A round of the block-partitioned dual takes some microseconds, less than it takes to wake a sleeping
+//! thread; so threads spin for a while before they yield.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Turns on the spot before a thread lets others run.
-const TURNS: u32 = 1 << 12;
+use super::tuning::blocks::SPINS;
 
-/// A place where a fixed number of threads meet, again and again.
-pub(super) struct Meeting {
+/// A barrier for a fixed number of threads, used again and again.
+pub(super) struct SpinBarrier {
     members: usize,
-    arrived: Alone,
-    held: Alone,
+    arrived: Padded,
+    generation: Padded,
     broken: AtomicBool,
 }
 
-/// A count in a cache line of its own: whoever arrives does not disturb those who watch.
+/// A count in a cache line of its own: a thread that arrives does not disturb those that wait.
 #[repr(align(128))]
-struct Alone(AtomicUsize);
+struct Padded(AtomicUsize);
 
-impl Meeting {
+impl SpinBarrier {
     pub(super) fn new(members: usize) -> Self {
         Self {
             members,
-            arrived: Alone(AtomicUsize::new(0)),
-            held: Alone(AtomicUsize::new(0)),
+            arrived: Padded(AtomicUsize::new(0)),
+            generation: Padded(AtomicUsize::new(0)),
             broken: AtomicBool::new(false),
         }
     }
 
-    /// Waits until all members have come, and says how long.
+    /// Waits until all members have arrived, and says how long.
     fn wait(&self) -> Duration {
-        let held = self.held.0.load(Ordering::Acquire);
+        let generation = self.generation.0.load(Ordering::Acquire);
         if self.arrived.0.fetch_add(1, Ordering::AcqRel) + 1 == self.members {
             self.arrived.0.store(0, Ordering::Relaxed);
-            self.held.0.store(held.wrapping_add(1), Ordering::Release);
+            self.generation.0.store(generation.wrapping_add(1), Ordering::Release);
             return Duration::ZERO;
         }
         let began = Instant::now();
-        let mut turns = 0;
-        while self.held.0.load(Ordering::Acquire) == held {
+        let mut spins = 0;
+        while self.generation.0.load(Ordering::Acquire) == generation {
             assert!(!self.broken.load(Ordering::Relaxed), "another thread of the team panicked");
-            if turns < TURNS {
-                turns += 1;
+            if spins < SPINS {
+                spins += 1;
                 spin_loop();
             } else {
                 thread::yield_now();
@@ -55,33 +54,33 @@ impl Meeting {
         began.elapsed()
     }
 
-    /// Lets the others go when this thread panics before the guard is gone.
-    pub(super) fn attend(&self) -> Attendance<'_> {
-        Attendance { meeting: self, waited: Duration::ZERO }
+    /// Lets the others go when this thread panics before the guard is dropped.
+    pub(super) fn guard(&self) -> BarrierGuard<'_> {
+        BarrierGuard { barrier: self, waited: Duration::ZERO }
     }
 }
 
-/// A thread's promise to come to all meetings.
-pub(super) struct Attendance<'a> {
-    meeting: &'a Meeting,
-    /// For the others, so far.
+/// A thread's place at the barrier.
+pub(super) struct BarrierGuard<'a> {
+    barrier: &'a SpinBarrier,
+    /// How long it has waited for the others so far.
     pub(super) waited: Duration,
 }
 
-impl Attendance<'_> {
-    /// Waits until all members have come; what they did before is seen by all after.
+impl BarrierGuard<'_> {
+    /// Waits until all members have arrived; what they did before is seen by all after.
     ///
     /// # Panics
     /// When another member has panicked.
     pub(super) fn wait(&mut self) {
-        self.waited += self.meeting.wait();
+        self.waited += self.barrier.wait();
     }
 }
 
-impl Drop for Attendance<'_> {
+impl Drop for BarrierGuard<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
-            self.meeting.broken.store(true, Ordering::Relaxed);
+            self.barrier.broken.store(true, Ordering::Relaxed);
         }
     }
 }
@@ -91,21 +90,21 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::thread;
 
-    use super::Meeting;
+    use super::SpinBarrier;
 
     #[test]
-    fn nobody_is_a_round_ahead() {
-        let meeting = Meeting::new(3);
+    fn no_thread_is_a_round_ahead() {
+        let barrier = SpinBarrier::new(3);
         let work: Vec<AtomicUsize> = (0..3).map(|_| AtomicUsize::new(0)).collect();
         thread::scope(|scope| {
             for own in &work {
                 scope.spawn(|| {
-                    let mut attendance = meeting.attend();
+                    let mut guard = barrier.guard();
                     for round in 0..500 {
                         own.store(round + 1, Ordering::Relaxed);
-                        attendance.wait();
+                        guard.wait();
                         assert!(work.iter().all(|w| w.load(Ordering::Relaxed) == round + 1));
-                        attendance.wait();
+                        guard.wait();
                     }
                 });
             }
@@ -114,13 +113,13 @@ mod tests {
 
     #[test]
     fn a_panic_lets_the_others_go() {
-        let meeting = Meeting::new(2);
+        let barrier = SpinBarrier::new(2);
         let outcome = thread::scope(|scope| {
             let other = scope.spawn(|| {
-                meeting.attend().wait();
+                barrier.guard().wait();
             });
             let failing = scope.spawn(|| {
-                let _attendance = meeting.attend();
+                let _guard = barrier.guard();
                 panic!("on purpose");
             });
             (other.join().is_err(), failing.join().is_err())

@@ -1,36 +1,34 @@
-//! A quadratic model of a total loss that is small enough to be written down.
+//! Newton steps on the Hessian of sampled rows, small enough to be formed.
 //!
-//! M = Σ fᵢxᵢxᵢᵀ over rows that are picked with a probability that grows with their second
-//! derivative, which fᵢ makes up for. Its minimum with squares of the weights comes from a factor of
-//! M, that with absolute values from coordinate descent.
+//! M = Σ fᵢxᵢxᵢᵀ over rows that are picked with a probability proportional to their second derivative,
+//! which fᵢ compensates for (subsampled Newton). Its minimum with the ℓ2 penalty comes from a Cholesky
+//! factor, that with the ℓ1 penalty from coordinate descent. M is kept as long as steps make progress and
+//! is then formed again, of more rows where a new one did not help.
 
 use rayon::prelude::*;
 
-use super::problem::add_scaled;
-use super::sparse_weights::{SMALLEST_MOVE, soft_step, violation};
+use super::column_descent::{soft_step, violation};
+use super::loss_derivatives::curvature;
+use super::newton::{Norm, QuadraticModel, Step, Subproblem};
+use super::problem::{Loss, add_scaled};
+use super::tuning::newton::{
+    FARTHEST, INNER_SHARE, MORE_ROWS, MOST_INNER, RIDGE, ROWS_PER_WEIGHT, SMALLEST_MOVE,
+};
 use crate::context::Context;
 use crate::numeric::algebra::Cholesky;
 use crate::numeric::random::Generator;
 use crate::numeric::simd::{PlainLoop, run_plain};
+use crate::solver::Status;
 use crate::solver::linear::rows::LinearRows;
 
-/// Parts of a sample, whose matrices are added up side by side.
+/// Parts of a sample, whose matrices are added up in parallel.
 pub(super) const PARTS: usize = 4;
 
 /// Entries of a matrix whose sums one thread adds up.
 const PIECE: usize = 1 << 11;
 
-/// Charge of a weight that is free, so that a factor exists.
-pub(super) const LEAST_CHARGE: f64 = 1e-3;
-
-/// Added to every curvature, so that none is 0.
-const RIDGE: f64 = 1e-12;
-
-/// Passes over the weights for one minimum with absolute values.
-const MOST_PASSES: usize = 1000;
-
-/// No weight goes farther than this share of the largest: a second derivative holds nearby only.
-const FARTHEST: f64 = 0.5;
+/// Added for a weight without a penalty, so that a factor exists.
+pub(super) const LEAST_PENALTY: f64 = 1e-3;
 
 /// Σ fᵢxᵢxᵢᵀ over some rows with a factor each, row-major.
 pub(super) fn gram<R: LinearRows>(
@@ -68,40 +66,110 @@ fn mirror(matrix: &mut [f64], width: usize) {
     }
 }
 
+/// The quadratic model of the loss by sampled rows.
+pub(super) struct SampledHessian<'a, R> {
+    rows: &'a R,
+    norm: Norm,
+    squared: bool,
+    sum: Option<HessianSum>,
+    /// Sampled rows.
+    count: usize,
+    /// Whether to form M again, whether the last step was one of a new M, and whether every row of a
+    /// squared loss counts, whose curvature then bounds the true one.
+    stale: bool,
+    fresh: bool,
+    bounded: bool,
+    context: &'a Context,
+}
+
+impl<'a, R: LinearRows> SampledHessian<'a, R> {
+    /// With M at the start, if there is one.
+    pub(super) fn new(
+        rows: &'a R,
+        norm: Norm,
+        loss: Loss,
+        sum: Option<HessianSum>,
+        context: &'a Context,
+    ) -> Self {
+        let squared = loss.is_squared();
+        // Rows of a squared loss are all alike, so that it takes twice as many.
+        let count = ROWS_PER_WEIGHT * rows.width() * (1 + usize::from(squared));
+        let (stale, fresh, bounded) = (false, false, false);
+        Self { rows, norm, squared, sum, count, stale, fresh, bounded, context }
+    }
+
+    /// M, if there is one.
+    pub(super) fn into_sum(self) -> Option<HessianSum> {
+        self.sum
+    }
+}
+
+impl<R: LinearRows> QuadraticModel for SampledHessian<'_, R> {
+    fn minimise(&mut self, subproblem: &Subproblem<'_>) -> Result<Option<Step>, Status> {
+        let Subproblem { problem, point, penalty_weights, violation, old_model } = *subproblem;
+        self.fresh = self.sum.is_none() || self.stale && !old_model;
+        let sum = self.sum.get_or_insert_with(|| HessianSum::new(self.rows.width()));
+        if self.fresh {
+            let second = |i: usize| match self.bounded {
+                true => 2.0 * problem.costs[i],
+                false => curvature(problem.loss, point.slopes[i], problem.costs[i]),
+            };
+            sum.renew(self.rows, second, self.count, self.context);
+            self.stale = false;
+        }
+        // Rows of a squared loss cross the kink in every step.
+        self.stale |= self.squared;
+        let (gradient, weights) = (&point.gradient, &point.weights);
+        let direction = match self.norm {
+            Norm::L2 => sum.minimum_l2(gradient, weights, penalty_weights, self.context),
+            Norm::L1 => {
+                let goal = INNER_SHARE * violation;
+                Some(sum.minimum_l1(gradient, weights, penalty_weights, goal, self.context))
+            }
+        };
+        let (fresh, work) = (self.fresh, self.rows.rows());
+        Ok(direction.map(|direction| Step { direction, fresh, work }))
+    }
+
+    fn improve(&mut self, failed: bool) -> bool {
+        self.bounded = failed && self.fresh && self.squared && !self.bounded;
+        if self.fresh {
+            self.count = self.count.saturating_mul(MORE_ROWS);
+        }
+        self.stale = true;
+        true
+    }
+
+    fn is_cheap(&self) -> bool {
+        true
+    }
+}
+
 /// M, row-major.
-pub(super) struct Model {
+pub(super) struct HessianSum {
     matrix: Vec<f64>,
     /// The memory of sums of parts but for the first, which M is in.
     parts: Vec<Vec<f64>>,
     /// That of a factor.
     spare: Vec<f64>,
     width: usize,
-    /// Of M with the charges of squares, once it has been asked for.
+    /// Of M with the ℓ2 penalty, once it has been asked for.
     factor: Option<Cholesky>,
 }
 
-impl Model {
-    /// That of about `count` rows, given the second derivative of every row.
-    pub(super) fn new<R: LinearRows>(
-        rows: &R,
-        bend: impl Fn(usize) -> f64 + Sync,
-        count: usize,
-        context: &Context,
-    ) -> Self {
-        let width = rows.width();
+impl HessianSum {
+    fn new(width: usize) -> Self {
         let zeros = || vec![0.0; width * width];
         let parts = (1..PARTS).map(|_| zeros()).collect();
-        let mut model = Self { matrix: zeros(), parts, spare: Vec::new(), width, factor: None };
-        model.renew(rows, bend, count, context);
-        model
+        Self { matrix: zeros(), parts, spare: Vec::new(), width, factor: None }
     }
 
-    /// Becomes that of other second derivatives, in the memory it has: new memory would cost as much
-    /// as the sums.
-    pub(super) fn renew<R: LinearRows>(
+    /// Becomes that of about `count` rows, given the second derivative of every row, in the memory it
+    /// has: new memory would cost as much as the sums.
+    fn renew<R: LinearRows>(
         &mut self,
         rows: &R,
-        bend: impl Fn(usize) -> f64 + Sync,
+        second: impl Fn(usize) -> f64 + Sync,
         count: usize,
         context: &Context,
     ) {
@@ -110,9 +178,9 @@ impl Model {
         }
         let part = |number: usize| Part { number, rows: rows.rows() };
         let count_part = |number: usize| {
-            part(number).rows().fold((0.0, 0), |(total, bent), i| {
-                let bend = bend(i);
-                (total + bend, bent + usize::from(bend > 0.0))
+            part(number).rows().fold((0.0, 0), |(total, curved), i| {
+                let second = second(i);
+                (total + second, curved + usize::from(second > 0.0))
             })
         };
         let counts: Vec<(f64, usize)> = if context.is_parallel() {
@@ -121,16 +189,16 @@ impl Model {
             (0..PARTS).map(count_part).collect()
         };
         let total: f64 = counts.iter().map(|(total, _)| total).sum();
-        let bent: usize = counts.iter().map(|(_, bent)| bent).sum();
+        let curved: usize = counts.iter().map(|(_, curved)| curved).sum();
         // Below this second derivative rows stand for others.
-        let least = if count >= bent { 0.0 } else { total / count as f64 };
+        let least = if count >= curved { 0.0 } else { total / count as f64 };
         let sum = |(number, matrix): (usize, &mut &mut Vec<f64>)| {
             matrix.fill(0.0);
             let mut generator = Generator::new(context.seed() ^ (number as u64) << 32);
             for i in part(number).rows() {
-                let bend = bend(i);
-                if bend > 0.0 && (bend >= least || generator.unit() * least < bend) {
-                    rows.add_pairs(i, bend.max(least), matrix);
+                let second = second(i);
+                if second > 0.0 && (second >= least || generator.unit() * least < second) {
+                    rows.add_pairs(i, second.max(least), matrix);
                 }
             }
         };
@@ -155,11 +223,11 @@ impl Model {
     }
 
     /// Minimises ⟨g, d⟩ + ½dᵀMd + ½Σ c(w + d)² over d.
-    pub(super) fn least_squared(
+    fn minimum_l2(
         &mut self,
         gradient: &[f64],
         weights: &[f64],
-        charge: &[f64],
+        penalty_weights: &[f64],
         context: &Context,
     ) -> Option<Vec<f64>> {
         let width = self.width;
@@ -167,27 +235,28 @@ impl Model {
             let mut matrix = std::mem::take(&mut self.spare);
             matrix.clone_from(&self.matrix);
             for j in 0..width {
-                matrix[j * width + j] += charge[j].max(LEAST_CHARGE);
+                matrix[j * width + j] += penalty_weights[j].max(LEAST_PENALTY);
             }
             self.factor = Cholesky::new(matrix, width, context);
         }
         let mut step: Vec<f64> =
-            (0..width).map(|j| -gradient[j] - charge[j] * weights[j]).collect();
+            (0..width).map(|j| -gradient[j] - penalty_weights[j] * weights[j]).collect();
         self.factor.as_ref()?.solve(&mut step);
         Some(step)
     }
 
     /// Minimises ⟨g, d⟩ + ½dᵀMd + Σ c|w + d| over d, until violations sum up to `goal`.
-    pub(super) fn least_absolute(
+    fn minimum_l1(
         &self,
         gradient: &[f64],
         weights: &[f64],
-        charge: &[f64],
+        penalty_weights: &[f64],
         goal: f64,
         context: &Context,
     ) -> Vec<f64> {
         let slopes = gradient.to_vec();
-        let descent = Descent { matrix: &self.matrix, slopes, weights, charge, goal, context };
+        let matrix = &self.matrix;
+        let descent = Descent { matrix, slopes, weights, penalty_weights, goal, context };
         run_plain(context.instruction_set(), descent)
     }
 }
@@ -209,12 +278,12 @@ impl Part {
     }
 }
 
-/// Coordinate descent on a model with absolute values.
+/// Coordinate descent on M with the ℓ1 penalty.
 struct Descent<'a> {
     matrix: &'a [f64],
     slopes: Vec<f64>,
     weights: &'a [f64],
-    charge: &'a [f64],
+    penalty_weights: &'a [f64],
     goal: f64,
     context: &'a Context,
 }
@@ -228,18 +297,18 @@ impl PlainLoop for Descent<'_> {
         let mut step = vec![0.0; width];
         let largest = self.weights.iter().fold(0.0_f64, |most, w| most.max(w.abs()));
         let radius = if largest > 0.0 { FARTHEST * largest } else { f64::INFINITY };
-        for _ in 0..MOST_PASSES {
+        for _ in 0..MOST_INNER {
             let mut sum = 0.0;
             for j in 0..width {
                 let (reached, slope) = (self.weights[j] + step[j], self.slopes[j]);
-                sum += violation(slope, reached, self.charge[j]);
+                sum += violation(slope, reached, self.penalty_weights[j]);
                 let row = &self.matrix[j * width..][..width];
-                let move_ = soft_step(slope, row[j] + RIDGE, reached, self.charge[j]);
+                let move_ = soft_step(slope, row[j] + RIDGE, reached, self.penalty_weights[j]);
                 let move_ = (step[j] + move_).clamp(-radius, radius) - step[j];
                 if move_.abs() > SMALLEST_MOVE {
                     step[j] += move_;
-                    for (slope, bend) in self.slopes.iter_mut().zip(row) {
-                        *slope += move_ * bend;
+                    for (slope, entry) in self.slopes.iter_mut().zip(row) {
+                        *slope += move_ * entry;
                     }
                 }
             }
