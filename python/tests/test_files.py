@@ -16,7 +16,7 @@ from sklearn.datasets import dump_svmlight_file, load_diabetes, load_iris, load_
 from sklearn.preprocessing import StandardScaler
 
 import widemargin
-from widemargin import SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM
+from widemargin import SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM, OnlineSVC
 
 ALL = [SVC, NuSVC, SVR, NuSVR, OneClassSVM, SVDD]
 ROOT = Path(__file__).resolve().parents[2]
@@ -231,3 +231,14 @@ def test_saving_needs_a_fit_and_a_kernel_of_our_own(tmp_path):
         SVC(kernel=lambda a, b: a @ b.T).fit(X, y).save(tmp_path / "model.wm")
     with pytest.raises(OSError, match="No such file"):
         SVC().fit(X, y).save(tmp_path / "missing" / "model.wm")
+
+
+@pytest.mark.parametrize("strategy", ["blocks", "whole-pattern"])
+def test_an_online_machine_comes_back_as_one(tmp_path, strategy):
+    X, y = load_iris(return_X_y=True)
+    machine = OnlineSVC(machine="cs", C=3.0, strategy=strategy, random_state=0).fit(X, y)
+    machine.save(tmp_path / "online.wm")
+    again = widemargin.load(tmp_path / "online.wm")
+    assert isinstance(again, OnlineSVC)
+    assert (again.machine, again.C, again.strategy) == ("cs", 3.0, strategy)
+    assert (again.predict(X) == machine.predict(X)).all()

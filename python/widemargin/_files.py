@@ -20,7 +20,7 @@ from widemargin._classic.windows import (
     ProbabilisticNeuralNetwork,
 )
 from widemargin._linear import LINEAR, fitted
-from widemargin._multiclass import MulticlassSVC
+from widemargin._multiclass import MulticlassSVC, OnlineSVC
 from widemargin._novelty import SVDD, OneClassSVM
 from widemargin._parameters import MACHINES
 from widemargin._svc import SVC, BaseSVC, NuSVC
@@ -86,8 +86,15 @@ def load(path: str | os.PathLike[str]) -> Any:
             f"{os.fspath(path)}: the machine '{model.kind}' has no estimator in Python yet; use "
             "the command line"
         )
-    estimator = _ESTIMATORS[model.kind](**_parameters(model))
-    return _fitted(estimator, model)
+    kind = _estimator(model)
+    return _fitted(kind(**_parameters(model, kind)), model)
+
+
+def _estimator(model: _core.Model) -> type[BaseMachine]:
+    """Return the estimator of a model: online machines say so in their parameters."""
+    kind = _ESTIMATORS[model.kind]
+    online = "online" in dict(model.training.get("parameters", []))
+    return OnlineSVC if kind is MulticlassSVC and online else kind
 
 
 def _fitted(estimator: BaseMachine, model: _core.Model) -> BaseMachine:
@@ -108,16 +115,18 @@ def _fitted(estimator: BaseMachine, model: _core.Model) -> BaseMachine:
     return estimator
 
 
-def _parameters(model: _core.Model) -> dict[str, Any]:
+def _parameters(model: _core.Model, kind: type[BaseMachine]) -> dict[str, Any]:
     """Return what the file tells about the parameters of the estimator."""
     known = dict(model.training.get("parameters", []))
     kernel = model.kernel
-    parameters: dict[str, Any] = {"precision": model.precision, "kernel": expression(kernel)}
+    parameters: dict[str, Any] = {"kernel": expression(kernel)}
     parameters.update({k: v for k, v in kernel.items() if k in ("gamma", "coef0", "degree")})
     if "name" in kernel and "parts" not in kernel:
         parameters["kernel"] = _NAMES.get(kernel["name"], kernel["name"])
     names = {"c": "C", "nu": "nu", "epsilon": "epsilon", "tol": "tol"}
-    takes = _ESTIMATORS[model.kind]._parameter_constraints
+    takes = kind._parameter_constraints
+    if "precision" in takes:
+        parameters["precision"] = model.precision
     for name, ours in names.items():
         if name in known and ours in takes:
             parameters[ours] = float(known[name])
@@ -125,7 +134,10 @@ def _parameters(model: _core.Model) -> dict[str, Any]:
         parameters["loss"] = "squared_hinge"
     if "machine" in takes:
         parameters["machine"] = model.kind
-        parameters["bias"] = known.get("bias") == "true"
+    if "bias" in takes:
+        parameters["bias"] = known.get("bias") in (True, "true")
+    if "strategy" in takes:
+        parameters["strategy"] = known["online"]
     if "multi_class" in takes:
         parameters["multi_class"] = model.scheme
         calibration = model.calibration
