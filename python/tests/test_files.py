@@ -16,7 +16,7 @@ from sklearn.datasets import dump_svmlight_file, load_diabetes, load_iris, load_
 from sklearn.preprocessing import StandardScaler
 
 import widemargin
-from widemargin import SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM
+from widemargin import SVC, SVDD, SVR, NuSVC, NuSVR, OneClassSVM, OnlineSVC
 
 ALL = [SVC, NuSVC, SVR, NuSVR, OneClassSVM, SVDD]
 ROOT = Path(__file__).resolve().parents[2]
@@ -321,3 +321,14 @@ def test_skops_keeps_fitted_estimators(model, tmp_path):
     assert all(name.startswith("widemargin.") for name in trusted), trusted
     again = skops.load(tmp_path / "model.skops", trusted=trusted)
     np.testing.assert_array_equal(values(again, X), values(model, X))
+
+
+@pytest.mark.parametrize("strategy", ["blocks", "whole-pattern"])
+def test_an_online_machine_comes_back_as_one(tmp_path, strategy):
+    X, y = load_iris(return_X_y=True)
+    machine = OnlineSVC(machine="cs", C=3.0, strategy=strategy, random_state=0).fit(X, y)
+    machine.save(tmp_path / "online.wm")
+    again = widemargin.load(tmp_path / "online.wm")
+    assert isinstance(again, OnlineSVC)
+    assert (again.machine, again.C, again.strategy) == ("cs", 3.0, strategy)
+    assert (again.predict(X) == machine.predict(X)).all()

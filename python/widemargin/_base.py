@@ -271,32 +271,38 @@ class BaseMachine(BaseTrained):
         precision = getattr(self, "precision", "double")
         limit = getattr(self, "max_iter", -1)
         single = precision == "single" or (precision == "auto" and X.dtype == np.dtype(np.float32))
-        return {
-            "machine": self._kind,
+        online = self._online()
+        values: dict[str, Any] = {
             "c": min(float(self.C), _LARGEST_C),
             "nu": float(self.nu),
             "epsilon": float(self.epsilon),
-            "squared_loss": self.loss.startswith("squared"),
+            "loss": "squared-hinge" if self.loss.startswith("squared") else "hinge",
             "kernel": "precomputed" if callable(self.kernel) else self.kernel,
             "gamma": self.gamma if isinstance(self.gamma, str) else float(self.gamma),
             "coef0": float(self.coef0),
             "degree": int(self.degree),
             "tol": float(self.tol),
             "shrinking": bool(getattr(self, "shrinking", True)),
-            "max_iterations": None if limit == -1 else int(limit),
-            "single_precision": single,
-            "scheme": self.multi_class,
+            "max_iter": None if limit == -1 else int(limit),
+            "precision": "f32" if single else "f64",
+            "multiclass": self.multi_class,
+            "bias": bool(self.bias),
+            **(online or {}),
+        }
+        # Attributes of the base class stand for parameters that a machine does not have.
+        names = _core.parameter_names(self._kind, online is not None)
+        return {
+            "machine": self._kind,
+            "online": online is not None,
+            "parameters": {name: value for name, value in values.items() if name in names},
             "calibration": self._calibration_method(),
             "seed": seed,
             "cache_megabytes": float(self.cache_size),
             "threads": self._threads(),
             "max_seconds": self.max_time,
-            "bias": bool(self.bias),
-            "online": self._online(),
-            "linear": None,
         }
 
-    def _online(self) -> _core.Online | None:
+    def _online(self) -> dict[str, Any] | None:
         return None
 
     def _calibration_method(self) -> str | None:

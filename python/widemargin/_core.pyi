@@ -17,41 +17,13 @@ __version__: str
 
 class Settings(TypedDict):
     machine: str
-    c: float
-    nu: float
-    epsilon: float
-    squared_loss: bool
-    kernel: str
-    gamma: float | str
-    coef0: float
-    degree: int
-    tol: float
-    shrinking: bool
-    max_iterations: int | None
-    single_precision: bool
-    scheme: str
+    online: bool
+    parameters: dict[str, Any]
     calibration: str | None
     seed: int
-    cache_megabytes: float
+    cache_megabytes: float | None
     threads: int
     max_seconds: float | None
-    bias: bool
-    online: Online | None
-    linear: Linear | None
-
-class Linear(TypedDict):
-    loss: str
-    penalty: str
-    solver: str
-    multiclass: str
-    intercept: float | None
-    class_weights: list[float]
-
-class Online(TypedDict):
-    epochs: int | None
-    strategy: str
-    budget: int | None
-    shuffle: bool
 
 class Learner:
     def __new__(
@@ -140,12 +112,6 @@ def fit(
     start: Model | None = None,
     on_event: Callable[[str, tuple[Any, ...]], bool] | None = None,
 ) -> tuple[Model, _Integers, list[str]]: ...
-def fit_classic(
-    settings: dict[str, Any],
-    features: Table,
-    targets: _Floats | tuple[_Integers, Sequence[int | float | str]] | None = None,
-    names: Sequence[str] | None = None,
-) -> tuple[Model, list[str]]: ...
 def compare(
     features: Table,
     targets: _Floats | tuple[_Integers, Sequence[int | float | str]],
@@ -168,9 +134,10 @@ def compress(
     threads: int,
 ) -> tuple[Model, list[tuple[int, int, float, float]]]: ...
 def check_kernel(text: str) -> None: ...
+def parameter_names(machine: str, online: bool) -> list[str]: ...
+def default_grid(machine: str, kernel: str | None) -> list[tuple[str, list[Any]]]: ...
 def evaluate(
     settings: Sequence[Settings],
-    factors: Sequence[str | list[float] | None],
     features: Table,
     targets: tuple[_Integers, list[Any]] | _Floats,
     splits: Sequence[tuple[_Integers, _Integers]],

@@ -139,7 +139,7 @@ def _parameters(
     if "machine" in takes:
         parameters["machine"] = model.kind
     if "bias" in takes:
-        parameters["bias"] = known.get("bias") == "true"
+        parameters["bias"] = known.get("bias") in (True, "true")
     if "strategy" in takes:
         parameters["strategy"] = known["online"]
     if "multi_class" in takes:

@@ -112,15 +112,16 @@ class LinearSVC(BaseLinearClassifier):
         self.callbacks = callbacks
         self.n_jobs = n_jobs
 
-    def _linear_settings(self) -> _core.Linear:
+    def _linear_settings(self) -> dict[str, Any]:
+        # Crammer and Singer's machine has a loss and a solver of its own.
         crammer_singer = self.multi_class == "crammer_singer"
         return {
-            "loss": self.loss.replace("_", "-"),
+            "loss": None if crammer_singer else self.loss.replace("_", "-"),
             "penalty": "l2" if crammer_singer else self.penalty,
-            "solver": "auto" if crammer_singer else solver(self),
+            "solver": None if crammer_singer else solver(self),
             "multiclass": self.multi_class.replace("_", "-"),
             "intercept": self._intercept(),
-            "class_weights": [float(factor) for factor in self._factors],
+            "class_weight": [float(factor) for factor in self._factors],
         }
 
 
@@ -227,14 +228,12 @@ class LinearSVR(RegressorMixin, LinearModel, BaseLinear):
         super()._adopt(model)
         self.coef_ = self.coef_.ravel()
 
-    def _linear_settings(self) -> _core.Linear:
+    def _linear_settings(self) -> dict[str, Any]:
         return {
-            "loss": "squared-hinge",
-            "penalty": "l2",
+            "epsilon": float(self.epsilon),
+            "loss": "squared-hinge" if self.loss.startswith("squared") else "hinge",
             "solver": solver(self),
-            "multiclass": "ovr",
             "intercept": self._intercept(),
-            "class_weights": [],
         }
 
 

@@ -64,7 +64,7 @@ class BaseLinear(BaseTrained):
         tags.input_tags.sparse = True
         return tags
 
-    def _linear_settings(self) -> _core.Linear:
+    def _linear_settings(self) -> dict[str, Any]:
         raise NotImplementedError
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, kind: str) -> Self:
@@ -84,27 +84,19 @@ class BaseLinear(BaseTrained):
         monitor = Monitor(self.verbose, as_callbacks(self.callbacks))
         settings: _core.Settings = {
             "machine": kind,
-            "c": float(self.C),
-            "nu": 0.5,
-            "epsilon": float(self.epsilon),
-            "squared_loss": self.loss.startswith("squared"),
-            "kernel": "linear",
-            "gamma": 1.0,
-            "coef0": 0.0,
-            "degree": 1,
-            "tol": float(self.tol),
-            "shrinking": True,
-            "max_iterations": int(self.max_iter),
-            "single_precision": X.dtype == np.dtype(np.float32),
-            "scheme": "ovr",
+            "online": False,
+            "parameters": {
+                "c": float(self.C),
+                "tol": float(self.tol),
+                "max_iter": int(self.max_iter),
+                "precision": "f32" if X.dtype == np.dtype(np.float32) else "f64",
+                **self._linear_settings(),
+            },
             "calibration": None,
             "seed": int(random.randint(np.iinfo("i").max)),
             "cache_megabytes": 0.0,
             "threads": self._threads(),
             "max_seconds": self.max_time,
-            "bias": bool(self.fit_intercept),
-            "online": None,
-            "linear": self._linear_settings(),
         }
         model, _, complaints = _core.fit(
             settings,
@@ -135,8 +127,8 @@ class BaseLinear(BaseTrained):
         else:
             super()._warn(complaints)
 
-    def _intercept(self) -> float | None:
-        return float(self.intercept_scaling) if self.fit_intercept else None
+    def _intercept(self) -> float | str:
+        return float(self.intercept_scaling) if self.fit_intercept else "none"
 
     def to_liblinear(self) -> str:
         """Return the model as the text of a LIBLINEAR model file.

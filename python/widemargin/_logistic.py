@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from widemargin import _core
 from widemargin._docs import documented
 from widemargin._linear_base import SHARED, BaseLinearClassifier, solver
 from widemargin._parameters import choose
@@ -99,14 +98,12 @@ class LogisticRegression(BaseLinearClassifier):
         self.callbacks = callbacks
         self.n_jobs = n_jobs
 
-    def _linear_settings(self) -> _core.Linear:
+    def _linear_settings(self) -> dict[str, Any]:
         return {
-            "loss": "logistic",
             "penalty": self.penalty,
             "solver": solver(self),
-            "multiclass": "ovr",
             "intercept": self._intercept(),
-            "class_weights": [float(factor) for factor in self._factors],
+            "class_weight": [float(factor) for factor in self._factors],
         }
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:

@@ -320,9 +320,9 @@ class OnlineSVC(BaseAllInOne):
         self.callbacks = callbacks
         self.n_jobs = n_jobs
 
-    def _online(self) -> _core.Online:
+    def _online(self) -> dict[str, Any]:
         return {
-            "epochs": None if self.epochs == "inf" else int(self.epochs),
+            "epochs": self.epochs if self.epochs == "inf" else int(self.epochs),
             "strategy": self.strategy,
             "budget": None if self.budget is None else int(self.budget),
             "shuffle": bool(self.shuffle),

@@ -18,7 +18,7 @@ from sklearn.utils import indexable
 from sklearn.utils.multiclass import type_of_target
 
 from widemargin import _core
-from widemargin._search import STOPPED, SVCSearchCV, parameter_columns
+from widemargin._search import STOPPED, TOO_SHORT, SVCSearchCV, parameter_columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -128,9 +128,11 @@ class Rounds:
         try:
             search.fit(self._X, self._y)
         except ValueError as error:
-            later = (_ALL_FAILED, STOPPED)
+            later = (_ALL_FAILED, STOPPED, TOO_SHORT)
             if self._first is None or not any(message in str(error) for message in later):
                 raise
+            return {name: np.full(len(points), np.nan) for name in _scores(self._first)}
+        if self._first is not None and search.n_splits_ < len(splits):
             return {name: np.full(len(points), np.nan) for name in _scores(self._first)}
         if self._first is None:
             self._first = search

@@ -8,12 +8,14 @@ every option of it mean what they mean there.
 from __future__ import annotations
 
 import time
+import warnings
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone, is_classifier
+from sklearn.exceptions import FitFailedWarning
 from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv
 from sklearn.utils import check_random_state, indexable
@@ -37,6 +39,9 @@ WITHOUT_GAMMA = ("linear", "cosine", "precomputed")
 
 #: What is said of a candidate that a search did not come to.
 STOPPED = "the search was stopped before this candidate was trained"
+
+#: What is said of a search that did not come to any.
+TOO_SHORT = "max_time was too short: no candidate was trained on any split"
 
 
 class SVCSearchCV(GridSearchCV):
@@ -64,8 +69,10 @@ class SVCSearchCV(GridSearchCV):
     cache_size : float, default=1024
         Megabytes that kernel values may take.
     max_time : float, default=None
-        Seconds after which no candidate is trained any more; what is missing is scored as what
-        failed is. It does not end what `GridSearchCV` does, nor the training of the best.
+        Seconds after which no candidate is trained any more. Candidates that were not finished have
+        the score NaN; where none was, candidates are compared by the splits that they have in
+        common, and ``n_splits_`` says how many these are. It does not end what `GridSearchCV` does,
+        nor the training of the best.
 
     Examples
     --------
@@ -138,21 +145,28 @@ class SVCSearchCV(GridSearchCV):
         splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         splits = list(splitter.split(rows, y, groups=params.get("groups")))
         answers = self._evaluate(candidates, X, y, params.get("sample_weight"), splits)
+        judged = answers.known_splits()
         replay = _replay(self.estimator)(answers)
         search = GridSearchCV(
             replay,
             {"candidate": list(range(len(candidates)))},
             scoring=self.scoring,
             refit=self.refit,
-            cv=splits,
+            cv=[splits[s] for s in judged],
             verbose=self.verbose,
-            error_score=self.error_score,
+            error_score=np.nan if answers.only_stopped() else self.error_score,
             return_train_score=self.return_train_score,
         )
         weights = params.get("sample_weight")
-        search.fit(
-            rows.reshape(-1, 1), y, **({} if weights is None else {"sample_weight": weights})
-        )
+        with warnings.catch_warnings():
+            if answers.only_stopped():
+                # Said once, not as so many failed trainings.
+                warnings.simplefilter("ignore", FitFailedWarning)
+                warnings.filterwarnings("ignore", "One or more of the test scores", UserWarning)
+            search.fit(
+                rows.reshape(-1, 1), y, **({} if weights is None else {"sample_weight": weights})
+            )
+        answers.warn(judged)
         self._adopt(search, candidates, answers)
         if self.refit:
             self._refit(X, y, weights)
@@ -198,11 +212,14 @@ class SVCSearchCV(GridSearchCV):
         targets = machines[0]._targets(y)
         weights = BaseMachine._weights(machines[0], sample_weight, targets, X)
         seed = int(check_random_state(machines[0].random_state).randint(np.iinfo("i").max))
-        settings, factors = [], []
+        settings = []
         for machine in machines:
             machine.n_jobs, machine.cache_size = self.n_jobs, self.cache_size
-            settings.append(machine._settings(X, seed))
-            factors.append(_factors(machine, y))
+            each = machine._settings(X, seed)
+            factors = _factors(machine, y)
+            if factors is not None:
+                each["parameters"]["class_weight"] = factors
+            settings.append(each)
         # The answers to the training rows stand after those to the test rows.
         asked = [
             (
@@ -225,10 +242,9 @@ class SVCSearchCV(GridSearchCV):
                 return
             if self.max_time is not None:
                 left = max(self.max_time - (time.monotonic() - started), 0.0)
-                own = [_with(each, max_seconds=left) for each in own]
+                own = [{**each, "max_seconds": left} for each in own]
             found = _core.evaluate(
                 own,
-                [factors[k] for k in places],
                 table,
                 targets,
                 [asked[s] for s in parts],
@@ -246,7 +262,7 @@ class SVCSearchCV(GridSearchCV):
         scaled = [k for k, each in enumerate(settings) if _scales(each)]
         for s, (train, _) in enumerate(splits if scaled else []):
             gamma = _scale(X[train])
-            run(scaled, [s], [_with(settings[k], gamma=gamma) for k in scaled])
+            run(scaled, [s], [_with_gamma(settings[k], gamma) for k in scaled])
         return answers
 
     def _adopt(
@@ -304,14 +320,13 @@ def check_max_time(seconds: Any) -> None:
         raise ValueError(f"max_time has to be a number of seconds above 0, not {seconds!r}")
 
 
-def _with(settings: _core.Settings, **changes: float) -> _core.Settings:
-    changed = settings.copy()
-    changed.update(changes)  # type: ignore[typeddict-item]
-    return changed
+def _with_gamma(settings: _core.Settings, gamma: float) -> _core.Settings:
+    return {**settings, "parameters": {**settings["parameters"], "gamma": gamma}}
 
 
 def _scales(settings: _core.Settings) -> bool:
-    return settings["gamma"] == "scale" and settings["kernel"] not in WITHOUT_GAMMA
+    parameters = settings["parameters"]
+    return parameters["gamma"] == "scale" and parameters["kernel"] not in WITHOUT_GAMMA
 
 
 def _scale(X: Any) -> float:
@@ -355,6 +370,36 @@ class _Answers:
 
     def __deepcopy__(self, memo: Any) -> _Answers:
         return self
+
+    def only_stopped(self) -> bool:
+        """Tell whether answers are missing, all because the search was stopped."""
+        items = [item for row in self.items for item in row]
+        return any(item is None for item in items) and not any(isinstance(i, str) for i in items)
+
+    def known_splits(self) -> list[int]:
+        """Return the splits that candidates are compared by: all, or those that one has answered.
+
+        A search that was stopped before any candidate was finished compares them by the splits of
+        one that came furthest.
+        """
+        answered = [[s for s, item in enumerate(row) if item is not None] for row in self.items]
+        most = max(answered, key=len)
+        if not most:
+            raise ValueError(TOO_SHORT)
+        return most
+
+    def warn(self, known: list[int]) -> None:
+        """Warn of candidates that the search did not come to."""
+        unfinished = sum(any(row[s] is None for s in known) for row in self.items)
+        if unfinished:
+            splits = len(self.items[0])
+            done, count = len(self.items) - unfinished, len(self.items)
+            warnings.warn(
+                f"the search was stopped: {done} of {count} candidates were trained on "
+                f"{len(known)} of {splits} splits; the others have no score",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def seconds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         def pick(which: int) -> NDArray[np.float64]:

@@ -43,20 +43,26 @@ class Space:
                 continue
             values = list(grid[name])
             if is_range(values):
-                point[name] = _between(float(min(values)), float(max(values)), shares[place])
+                value = between(float(min(values)), float(max(values)), shares[place])
+                point[name] = round(value) if is_whole(values) else value
             else:
                 point[name], middle[place] = _cell(values, shares[place])
         return point, middle
 
 
+def is_whole(values: Any) -> bool:
+    """Tell whether all values are whole numbers, so that what lies between them has to be too."""
+    return all(isinstance(v, Integral) for v in values)
+
+
 def is_range(values: Any) -> bool:
     """Tell whether what lies between the values means something."""
     reals = all(isinstance(v, Real) and not isinstance(v, (bool, np.bool_)) for v in values)
-    whole = all(isinstance(v, Integral) for v in values)
-    return reals and not (whole and max(values) - min(values) < len(values)) and len(values) > 1
+    near = is_whole(values) and max(values) - min(values) < len(values)
+    return reals and not near and len(values) > 1
 
 
-def _between(low: float, high: float, share: float) -> float:
+def between(low: float, high: float, share: float) -> float:
     if low > 0.0:
         return float(np.clip(np.exp((1.0 - share) * np.log(low) + share * np.log(high)), low, high))
     return (1.0 - share) * low + share * high

@@ -5,16 +5,27 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any, Literal, get_args
 
-import numpy as np
 from sklearn.utils import check_random_state
 
+from widemargin import _core
+from widemargin._base import BaseMachine
+from widemargin._classic.base import ClassicMachine
+from widemargin._linear import LINEAR
 from widemargin._rounds import Rounds
-from widemargin._search import WITHOUT_GAMMA, SVCSearchCV, check_max_time
-from widemargin._space import Space, is_range
-from widemargin._svc import NuSVC
+from widemargin._search import SVCSearchCV, check_max_time
+from widemargin._space import Space, is_range, is_whole
 
-#: How points are chosen.
+#: How points are chosen; "model" is the old name of "surrogate".
 Method = Literal["grid", "refine", "random", "halving", "race", "surrogate", "model"]
+
+#: The parameters of searches, by their names in the compiled half.
+_NAMES = {
+    "c": "C",
+    "neighbours": "n_neighbors",
+    "components": "n_components",
+    "covariance": "covariance_type",
+    "width": "bandwidth",
+}
 
 
 def tune(
@@ -40,9 +51,10 @@ def tune(
     X, y
         Rows and what they are labelled with.
     param_grid : dict or list of dict, default=None
-        Values of parameters. Without it the penalty and, for kernels that have it, gamma are
-        searched over the ranges of LIBSVM's ``grid.py``.
-    method : {"grid", "refine", "random", "halving", "race", "model"}, default="grid"
+        Values of parameters. Without it those that the machine is usually searched over: for
+        support vector machines the penalty and, for kernels that have it, gamma over the ranges of
+        LIBSVM's ``grid.py``. Of a pipeline the last step is searched.
+    method : {"grid", "refine", "random", "halving", "race", "surrogate"}, default="grid"
         Which points are tried.
 
         - "grid": every combination of values.
@@ -57,10 +69,10 @@ def tune(
         - "race": the grid, split by split, without the points that are three standard errors
           behind the leader after three splits or more. What these were not asked is NaN in
           ``cv_results_``.
-        - "model": `n_iter` points as for "random": the first few at random, each other one where a
-          Gaussian process through the scores so far expects the largest improvement.
+        - "surrogate": `n_iter` points as for "random": the first few at random, each other one
+          where a Gaussian process through the scores so far expects the largest improvement.
     n_iter : int, default=50
-        Points of ``method="random"`` and ``method="model"``.
+        Points of ``method="random"`` and ``method="surrogate"``.
     rounds : int, default=2
         Finer grids of ``method="refine"``.
     factor : int, default=3
@@ -69,11 +81,11 @@ def tune(
     min_rows : int, default=200
         Rows of the first round of ``method="halving"``.
     random_state : int, RandomState instance or None, default=None
-        What ``method="random"`` and ``method="model"`` draw from.
+        What ``method="random"`` and ``method="surrogate"`` draw from.
     **options : dict
         Options of :class:`SVCSearchCV`. Of several metrics, `refit` names the one that "refine",
-        "halving", "race" and "model" go by. `max_time` is for all rounds together, with "refine"
-        for every grid; the best of what was finished in time is kept.
+        "halving", "race" and "surrogate" go by. `max_time` is for all rounds together, with
+        "refine" for every grid; the best of what was finished in time is kept.
 
     Returns
     -------
@@ -96,10 +108,8 @@ def tune(
     array([ 20, 120])
     """
     if method not in get_args(Method):
-        expected = ", ".join(map(repr, get_args(Method)))
+        expected = ", ".join(map(repr, get_args(Method)[:-1]))
         raise ValueError(f"method has to be one of {expected}, not {method!r}")
-    if method == "surrogate":
-        method = "model"
     grid = _default_grid(estimator) if param_grid is None else param_grid
     if method == "refine":
         return _refined(estimator, X, y, grid, rounds, options)
@@ -111,10 +121,10 @@ def tune(
         return Rounds(search, X, y).halve(factor, min_rows)
     if method == "race":
         return Rounds(search, X, y).race()
-    if method in ("random", "model"):
+    if method in ("random", "surrogate", "model"):
         _at_least("n_iter", n_iter, 1)
         space, generator = Space(grid), check_random_state(random_state)
-        if method == "model":
+        if method != "random":
             return Rounds(search, X, y).model(space, n_iter, generator)
         points = [space.at(row)[0] for row in generator.uniform(size=(n_iter, space.dimensions))]
         search.param_grid = [{name: [value] for name, value in one.items()} for one in points]
@@ -138,12 +148,28 @@ def _refined(
     return search
 
 
-def _default_grid(estimator: Any) -> dict[str, list[float]]:
-    penalty = "nu" if isinstance(estimator, NuSVC) else "C"
-    steps = np.geomspace(0.05, 0.8, 5) if penalty == "nu" else 2.0 ** np.arange(-5, 16, 2)
-    grid = {penalty: list(steps)}
-    if getattr(estimator, "kernel", "rbf") not in WITHOUT_GAMMA:
-        grid["gamma"] = list(2.0 ** np.arange(-15, 4, 2))
+def _default_grid(estimator: Any, prefix: str = "") -> dict[str, list[Any]]:
+    """Return what a search of an estimator varies unless told otherwise."""
+    if hasattr(estimator, "steps"):
+        name, last = estimator.steps[-1]
+        return _default_grid(last, f"{prefix}{name}__")
+    linear = [kind for kind, one in LINEAR.items() if isinstance(estimator, one)]
+    if linear:
+        axes = _core.default_grid(linear[0], None)
+    elif isinstance(estimator, BaseMachine):
+        kernel = estimator.kernel
+        axes = _core.default_grid(estimator._kind, "precomputed" if callable(kernel) else kernel)
+    elif isinstance(estimator, ClassicMachine):
+        # The kernel of density estimates is the shape of their windows.
+        kernel = getattr(estimator, "kernel", None) if hasattr(estimator, "degree") else None
+        axes = _core.default_grid(estimator._kind, kernel)
+    else:
+        axes = []
+    if not axes:
+        raise ValueError(f"{type(estimator).__name__} has no usual grid: give param_grid")
+    grid = {f"{prefix}{_NAMES.get(name, name)}": values for name, values in axes}
+    if f"{prefix}shrinkage" in grid:
+        grid = {name: [None if v == "none" else v for v in values] for name, values in grid.items()}
     return grid
 
 
@@ -172,10 +198,11 @@ def _distances(grid: dict[str, Any]) -> dict[str, Any]:
             continue
         steps = len(values) - 1
         low, high = float(min(values)), float(max(values))
+        whole = is_whole(values)
         distances[name] = (
-            ("ratio", (high / low) ** (1.0 / steps))
+            ("ratio", (high / low) ** (1.0 / steps), whole)
             if low > 0.0
-            else ("step", (high - low) / steps)
+            else ("step", (high - low) / steps, whole)
         )
     return distances
 
@@ -183,7 +210,9 @@ def _distances(grid: dict[str, Any]) -> dict[str, Any]:
 def _around(value: Any, distance: Any, share: float) -> list[Any]:
     if distance is None:
         return [value]
-    kind, size = distance
-    if kind == "ratio":
-        return [float(value * size**exponent) for exponent in (-share, 0.0, share)]
-    return [float(value + size * factor) for factor in (-share, 0.0, share)]
+    kind, size, whole = distance
+    shares = (-share, 0.0, share)
+    near = [value * size**each if kind == "ratio" else value + size * each for each in shares]
+    if whole:
+        return sorted({max(round(number), 1 if kind == "ratio" else 0) for number in near})
+    return [float(number) for number in near]

@@ -38,9 +38,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(search::thinned, module)?)?;
     module.add_function(wrap_pyfunction!(search::behind, module)?)?;
     module.add_function(wrap_pyfunction!(search::promising, module)?)?;
-    module.add_function(wrap_pyfunction!(classic::fit_classic, module)?)?;
     module.add_function(wrap_pyfunction!(compare::compare, module)?)?;
     module.add_function(wrap_pyfunction!(compression::compress, module)?)?;
     module.add_function(wrap_pyfunction!(machines::check_kernel, module)?)?;
+    module.add_function(wrap_pyfunction!(machines::default_grid, module)?)?;
+    module.add_function(wrap_pyfunction!(machines::parameter_names, module)?)?;
     Ok(())
 }

@@ -1,195 +1,106 @@
-//! Parameters as Python holds them, made into the library's machines.
+//! Parameters as Python holds them, made into the library's specification of a machine.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
+use numpy::PyReadonlyArray1;
+use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use widemargin::data::{Label, Matrix};
+use widemargin::data::{Dense, Label, Matrix};
 use widemargin::kernel::Kernel;
+use widemargin::machine::specification::Value;
 use widemargin::machine::{
-    AllInOne, Bias, CalibrationMethod, ClassWeights, Epochs, Gamma, KernelDefaults,
-    KernelExpression, LinearOptions, LinearSvc, LinearSvr, Loss, Machine, Model, MulticlassSvc,
-    NuSvc, NuSvr, OneClass, OnlineLearner, OnlineSvc, Precision, Scheme, SolverOptions, Svc, Svdd,
-    Svr, error_correcting_code,
+    CalibrationMethod, KernelDefaults, KernelExpression, MachineKind, Model, OnlineLearner,
+    OnlineSvc, Specification,
 };
+use widemargin::operation::tune::Axis;
 use widemargin::{CancelToken, Context};
 
 use crate::errors::exception;
+use crate::training::slice;
 
 /// Everything an estimator says about how to train; the items of a dictionary.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Settings {
     machine: String,
-    c: f64,
-    nu: f64,
-    epsilon: f64,
-    squared_loss: bool,
-    kernel: String,
-    gamma: GammaSetting,
-    coef0: f64,
-    degree: u32,
-    tol: f64,
-    shrinking: bool,
-    max_iterations: Option<u64>,
-    single_precision: bool,
-    scheme: String,
+    online: bool,
+    /// Parameters of the machine by name, `_` in the place of `-`; `None` for the default.
+    parameters: HashMap<String, Option<Setting>>,
     calibration: Option<String>,
     seed: u64,
-    cache_megabytes: f64,
+    /// `None` for the usual size of the cache.
+    cache_megabytes: Option<f64>,
     threads: usize,
     max_seconds: Option<f64>,
-    bias: bool,
-    online: Option<Online>,
-    linear: Option<Linear>,
 }
 
-/// What linear machines need beside that.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-pub(crate) struct Linear {
-    loss: String,
-    penalty: String,
-    solver: String,
-    multiclass: String,
-    /// Value of the appended feature.
-    intercept: Option<f64>,
-    /// Factor on C for every class.
-    class_weights: Vec<f64>,
-}
+/// The value of a parameter.
+pub(crate) struct Setting(Value);
 
-/// What online training needs beside that.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-pub(crate) struct Online {
-    epochs: Option<usize>,
-    strategy: String,
-    budget: Option<usize>,
-    shuffle: bool,
-}
+impl<'py> FromPyObject<'_, 'py> for Setting {
+    type Error = PyErr;
 
-/// A name or a number for the kernel width.
-#[derive(FromPyObject)]
-pub(crate) enum GammaSetting {
-    Rule(String),
-    Value(f64),
-}
-
-impl GammaSetting {
-    /// The rule it stands for.
-    pub(crate) fn rule(&self) -> PyResult<Gamma> {
-        match self {
-            Self::Rule(name) => name.parse().map_err(exception),
-            Self::Value(gamma) => Ok(Gamma::Value(*gamma)),
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(flag) = object.extract::<bool>() {
+            return Ok(Self(Value::Flag(flag)));
         }
+        if let Ok(text) = object.extract::<String>() {
+            return Ok(Self(Value::Text(text)));
+        }
+        // An array of one number would be taken for the number.
+        if let Ok(array) = object.extract::<PyReadonlyArray1<'py, f64>>() {
+            return Ok(Self(Value::Reals(slice(&array)?.to_vec())));
+        }
+        if let Ok(number) = object.extract::<u64>() {
+            return Ok(Self(Value::Integer(number)));
+        }
+        if let Ok(number) = object.extract::<f64>() {
+            return Ok(Self(Value::Real(number)));
+        }
+        Ok(Self(Value::Reals(object.extract()?)))
+    }
+}
+
+/// A machine by name.
+fn named(machine: &str, online: bool) -> PyResult<Specification> {
+    let kind: MachineKind = machine.parse().map_err(exception)?;
+    match online {
+        true => Specification::online(kind).map_err(exception),
+        false => Ok(Specification::new(kind)),
     }
 }
 
 impl Settings {
-    /// The kernel, its parameters resolved on the table it will be trained on.
-    pub(crate) fn kernel(&self, features: &Matrix) -> PyResult<Kernel> {
-        let gamma = self.gamma.rule()?;
-        let defaults = KernelDefaults { gamma, coef0: self.coef0, degree: self.degree };
-        KernelExpression::parse(&self.kernel, defaults)
-            .and_then(|expression| expression.resolve(features))
-            .map_err(exception)
-    }
-
-    /// The machine for these classes.
-    pub(crate) fn machine(&self, kernel: Kernel, classes: &[Label]) -> PyResult<Box<dyn Machine>> {
-        match &self.linear {
-            Some(linear) => self.linear(linear, classes),
-            None => self.kernel_machine(kernel, classes.len(), ClassWeights::Uniform),
-        }
-    }
-
-    /// The kernel machine for so many classes, with factors on C by class.
-    pub(crate) fn kernel_machine(
-        &self,
-        kernel: Kernel,
-        classes: usize,
-        class_weights: ClassWeights,
-    ) -> PyResult<Box<dyn Machine>> {
-        let loss = if self.squared_loss { Loss::SquaredHinge } else { Loss::Hinge };
-        let precision = if self.single_precision { Precision::F32 } else { Precision::F64 };
-        let options = SolverOptions {
-            tol: self.tol,
-            precision,
-            shrinking: self.shrinking,
-            max_iterations: self.max_iterations,
-        };
-        let (c, nu, epsilon) = (self.c, self.nu, self.epsilon);
-        Ok(match self.machine.as_str() {
-            "c-svc" => {
-                let scheme = self.scheme(classes)?;
-                Box::new(Svc { c, kernel, loss, class_weights, scheme, options, ..Svc::default() })
-            }
-            "nu-svc" => {
-                let scheme = self.scheme(classes)?;
-                Box::new(NuSvc { nu, kernel, class_weights, scheme, options, ..NuSvc::default() })
-            }
-            "epsilon-svr" => Box::new(Svr { c, epsilon, loss, kernel, options }),
-            "nu-svr" => Box::new(NuSvr { c, nu, kernel, options }),
-            "one-class" => Box::new(OneClass { nu, kernel, options }),
-            "svdd" => Box::new(Svdd { nu, kernel, options }),
-            other => {
-                let machine: AllInOne = other.parse().map_err(exception)?;
-                match self.online {
-                    Some(_) => Box::new(self.online(machine, kernel)?),
-                    None => Box::new(MulticlassSvc {
-                        machine,
-                        c,
-                        kernel,
-                        bias: self.bias,
-                        class_weights,
-                        options,
-                        ..MulticlassSvc::default()
-                    }),
+    /// The machine for these classes; class weights are given in their order.
+    pub(crate) fn specification(&self, classes: &[Label]) -> PyResult<Specification> {
+        let mut specification = named(&self.machine, self.online)?;
+        for (name, value) in &self.parameters {
+            let Some(Setting(value)) = value else { continue };
+            let name = name.replace('_', "-");
+            let value = match (name.as_str(), value) {
+                // Two classes need no reduction, whatever the scheme.
+                ("multiclass", _)
+                    if classes.len() <= 2
+                        && !MachineKind::LINEAR.contains(&specification.kind()) =>
+                {
+                    continue;
                 }
-            }
-        })
+                ("class-weight", Value::Reals(factors)) => {
+                    let pairs = classes.iter().cloned().zip(factors.iter().copied());
+                    Value::Weights(pairs.collect())
+                }
+                (_, other) => other.clone(),
+            };
+            specification.set(&name, value).map_err(exception)?;
+        }
+        Ok(specification)
     }
 
-    /// The linear machine.
-    fn linear(&self, linear: &Linear, classes: &[Label]) -> PyResult<Box<dyn Machine>> {
-        let options = LinearOptions {
-            tol: Some(self.tol),
-            precision: if self.single_precision { Precision::F32 } else { Precision::F64 },
-            shrinking: self.shrinking,
-            max_iterations: self.max_iterations,
-            ..LinearOptions::default()
-        };
-        let bias = linear.intercept.map_or(Bias::None, Bias::Appended);
-        let (c, solver) = (self.c, linear.solver.parse().map_err(exception)?);
-        if self.machine == "linear-svr" {
-            let (epsilon, squared) = (self.epsilon, self.squared_loss);
-            return Ok(Box::new(LinearSvr { c, epsilon, squared, bias, solver, options }));
-        }
-        let factors = classes.iter().cloned().zip(linear.class_weights.iter().copied());
-        Ok(Box::new(LinearSvc {
-            c,
-            loss: linear.loss.parse().map_err(exception)?,
-            penalty: linear.penalty.parse().map_err(exception)?,
-            multiclass: linear.multiclass.parse().map_err(exception)?,
-            bias,
-            solver,
-            class_weights: ClassWeights::Given(factors.collect()),
-            options,
-            ..LinearSvc::default()
-        }))
-    }
-
-    /// The all-in-one machine trained online.
-    fn online(&self, machine: AllInOne, kernel: Kernel) -> PyResult<OnlineSvc> {
-        let mut svc =
-            OnlineSvc { machine, c: self.c, kernel, tol: self.tol, ..OnlineSvc::default() };
-        if let Some(online) = &self.online {
-            svc.epochs = online.epochs.map_or(Epochs::UntilOptimal, Epochs::Times);
-            svc.strategy = online.strategy.parse().map_err(exception)?;
-            svc.budget = online.budget;
-            svc.shuffle = online.shuffle;
-        }
-        Ok(svc)
+    /// The seed of random choices.
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed
     }
 
     /// A learner for a stream of the given classes, its kernel resolved on the first rows.
@@ -198,8 +109,7 @@ impl Settings {
         features: &Matrix,
         classes: Vec<Label>,
     ) -> PyResult<OnlineLearner> {
-        let machine: AllInOne = self.machine.parse().map_err(exception)?;
-        let svc = self.online(machine, self.kernel(features)?)?;
+        let svc = self.specification(&classes)?.online_svc(features).map_err(exception)?;
         let context = self.context(CancelToken::new())?;
         OnlineSvc { classes: Some(classes), ..svc }.learner(&context).map_err(exception)
     }
@@ -210,23 +120,12 @@ impl Settings {
         model: &Model,
         classes: Vec<Label>,
     ) -> PyResult<OnlineLearner> {
-        let machine: AllInOne = self.machine.parse().map_err(exception)?;
+        let specification = self.specification(&classes)?;
+        let nothing = Matrix::DenseF64(Dense::new(0, 0, Vec::new()).map_err(exception)?);
+        let svc = specification.online_svc(&nothing).map_err(exception)?;
         let kernel = model.kernel().cloned().unwrap_or(Kernel::Linear);
-        let svc = self.online(machine, kernel)?;
-        let context = self.context(CancelToken::new())?;
-        OnlineSvc { classes: Some(classes), ..svc }.resume(model, &context).map_err(exception)
-    }
-
-    /// Two classes need no reduction, whatever the scheme.
-    fn scheme(&self, classes: usize) -> PyResult<Scheme> {
-        match self.scheme.as_str() {
-            _ if classes <= 2 => Ok(Scheme::OneVsOne),
-            "ovo" => Ok(Scheme::OneVsOne),
-            "ovr" => Ok(Scheme::OneVsRest),
-            "dag" => Ok(Scheme::Dag),
-            "ecoc" => Ok(Scheme::ErrorCorrecting(error_correcting_code(classes, self.seed))),
-            other => Err(PyValueError::new_err(format!("unknown scheme '{other}'"))),
-        }
+        let svc = OnlineSvc { kernel, classes: Some(classes), ..svc };
+        svc.resume(model, &self.context(CancelToken::new())?).map_err(exception)
     }
 
     /// How probabilities are to be learnt, if at all.
@@ -241,8 +140,10 @@ impl Settings {
 
     /// Threads, memory, seed and limits, without an observer.
     pub(crate) fn context(&self, cancel: CancelToken) -> PyResult<Context> {
-        let bytes = (self.cache_megabytes * f64::from(1 << 20)) as usize;
-        let mut context = context(self.threads, self.seed, cancel)?.with_cache_bytes(bytes);
+        let mut context = context(self.threads, self.seed, cancel)?;
+        if let Some(megabytes) = self.cache_megabytes {
+            context = context.with_cache_bytes((megabytes * f64::from(1 << 20)) as usize);
+        }
         // A limit too long for the clock is none.
         if let Some(limit) = self.max_seconds.and_then(|s| Duration::try_from_secs_f64(s).ok()) {
             context = context.with_time_limit(limit);
@@ -255,6 +156,49 @@ impl Settings {
 pub(crate) fn context(threads: usize, seed: u64, cancel: CancelToken) -> PyResult<Context> {
     let context = Context::new().with_threads(threads).map_err(exception)?;
     Ok(context.with_seed(seed).with_cancel_token(cancel))
+}
+
+/// A value as Python holds it.
+pub(crate) fn value_to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    match value {
+        Value::Flag(flag) => flag.into_bound_py_any(py),
+        Value::Integer(number) => number.into_bound_py_any(py),
+        Value::Real(number) => number.into_bound_py_any(py),
+        Value::Text(text) => text.into_bound_py_any(py),
+        Value::Reals(numbers) => numbers.clone().into_bound_py_any(py),
+        Value::Weights(weights) => {
+            let named = weights.iter().map(|(label, factor)| (label.to_string(), *factor));
+            named.collect::<Vec<_>>().into_bound_py_any(py)
+        }
+    }
+}
+
+/// The names of the parameters of a machine, `_` in the place of `-`.
+#[pyfunction]
+pub(crate) fn parameter_names(machine: &str, online: bool) -> PyResult<Vec<String>> {
+    let specification = named(machine, online)?;
+    let parameters = specification.entry().parameters();
+    Ok(parameters.map(|parameter| parameter.name.replace('-', "_")).collect())
+}
+
+/// What a search of a machine varies unless told otherwise: names with lists of values.
+#[pyfunction]
+pub(crate) fn default_grid<'py>(
+    py: Python<'py>,
+    machine: &str,
+    kernel: Option<&str>,
+) -> PyResult<Vec<(String, Vec<Bound<'py, PyAny>>)>> {
+    let mut specification = named(machine, false)?;
+    if let Some(kernel) = kernel {
+        specification.set("kernel", kernel).map_err(exception)?;
+    }
+    let mut axes = Vec::new();
+    for text in specification.default_grid() {
+        let axis = Axis::parse(&specification, text).map_err(exception)?;
+        let values = axis.values.iter().map(|value| value_to_python(py, value));
+        axes.push((axis.name.replace('-', "_"), values.collect::<PyResult<_>>()?));
+    }
+    Ok(axes)
 }
 
 /// Checks that a kernel expression can be read.

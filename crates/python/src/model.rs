@@ -13,6 +13,7 @@ use widemargin::machine::{Calibration, Model as Trained, PackedSupport, Predicto
 
 use crate::classic;
 use crate::errors::exception;
+use crate::machines::value_to_python;
 use crate::table::{Table, array2, rows, to_python};
 
 /// Multiplications between two looks for Ctrl-C while predicting: a fraction of a second.
@@ -301,8 +302,9 @@ impl Model {
             items.set_item("rows", training.rows)?;
             items.set_item("seconds", training.seconds)?;
             let parameters = training.parameters.iter();
-            let parameters = parameters.map(|(name, value)| (name.clone(), value.to_string()));
-            items.set_item("parameters", parameters.collect::<Vec<_>>())?;
+            let parameters =
+                parameters.map(|(name, value)| Ok((name, value_to_python(py, value)?)));
+            items.set_item("parameters", parameters.collect::<PyResult<Vec<_>>>()?)?;
         }
         Ok(items)
     }

@@ -3,11 +3,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use widemargin::data::{Dataset, Label, Labels};
-use widemargin::machine::{ClassWeights, Machine};
+use widemargin::machine::Machine;
 use widemargin::operation::tune::{
     self, Answer, Asked, Job, Reuse, Split, evaluate as evaluate_all,
 };
@@ -17,30 +16,6 @@ use crate::errors::exception;
 use crate::machines::Settings;
 use crate::table::Table;
 use crate::training::{Caller, Listener, Targets, run_beside, slice};
-
-/// Factors on C by class.
-#[derive(FromPyObject)]
-pub(crate) enum Factors {
-    /// `"balanced"`
-    Rule(String),
-    /// One for every class.
-    Given(Vec<f64>),
-}
-
-impl Factors {
-    fn weights(self) -> PyResult<ClassWeights> {
-        match self {
-            Self::Rule(rule) if rule == "balanced" => Ok(ClassWeights::Balanced),
-            Self::Rule(rule) => {
-                Err(PyValueError::new_err(format!("expected class weights, found '{rule}'")))
-            }
-            Self::Given(factors) => {
-                let named = |(code, factor): (usize, f64)| (Label::Int(code as i64), factor);
-                Ok(ClassWeights::Given(factors.into_iter().enumerate().map(named).collect()))
-            }
-        }
-    }
-}
 
 /// What one machine made of one split, until Python takes it.
 struct Answered {
@@ -62,11 +37,10 @@ type Results = Vec<Vec<Option<Result<Answered, String>>>>;
 /// the decision values; perhaps none unless `values`), seconds of training, seconds of prediction and
 /// solver steps.
 #[pyfunction]
-#[pyo3(signature = (settings, factors, features, targets, splits, weights=None, cold=false, on_event=None, values=true))]
+#[pyo3(signature = (settings, features, targets, splits, weights=None, cold=false, on_event=None, values=true))]
 pub(crate) fn evaluate<'py>(
     py: Python<'py>,
     settings: Vec<Settings>,
-    factors: Vec<Option<Factors>>,
     features: Table<'py>,
     targets: Targets<'py>,
     splits: Vec<(PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, i64>)>,
@@ -80,15 +54,18 @@ pub(crate) fn evaluate<'py>(
     let context = first.context(cancel.clone())?;
     let matrix = features.matrix()?;
     let (labels, classes) = match targets {
-        Targets::Numbers(values) => (Labels::Real(slice(&values)?.to_vec()), 0),
-        Targets::Classes(codes, names) => (Labels::Int(slice(&codes)?.to_vec()), names.len()),
+        Targets::Numbers(values) => (Labels::Real(slice(&values)?.to_vec()), Vec::new()),
+        Targets::Classes(codes, names) => {
+            let codes_of_names = (0..names.len() as i64).map(Label::Int).collect();
+            (Labels::Int(slice(&codes)?.to_vec()), codes_of_names)
+        }
     };
-    let mut machines: Vec<Box<dyn Machine>> = Vec::with_capacity(settings.len());
-    for (settings, factors) in settings.iter().zip(factors) {
-        let weights = factors.map_or(Ok(ClassWeights::Uniform), Factors::weights)?;
-        machines.push(settings.kernel_machine(settings.kernel(&matrix)?, classes, weights)?);
-    }
     let mut data = Dataset::new(matrix, labels).map_err(exception)?;
+    let mut machines: Vec<Box<dyn Machine>> = Vec::with_capacity(settings.len());
+    for settings in &settings {
+        let specification = settings.specification(&classes)?;
+        machines.push(specification.build(&data, settings.seed()).map_err(exception)?);
+    }
     if let Some(weights) = weights {
         data = data.with_weights(slice(&weights)?.to_vec()).map_err(exception)?;
     }

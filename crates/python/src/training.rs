@@ -14,7 +14,9 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use widemargin::data::{Dataset, Label, Labels, Matrix};
-use widemargin::machine::{CalibrationMethod, FitInput, Machine, Model as Trained, Start};
+use widemargin::machine::{
+    CalibrationMethod, FitInput, Machine, Model as Trained, Specification, Start,
+};
 use widemargin::operation::calibrate::calibrate;
 use widemargin::{CancelToken, Context, Event};
 
@@ -129,7 +131,6 @@ pub(crate) fn fit<'py>(
     let cancel = CancelToken::new();
     let context = settings.context(cancel.clone())?;
     let matrix = features.matrix()?;
-    let kernel = settings.kernel(&matrix)?;
     let classes = match &targets {
         Some(Targets::Classes(_, names)) => {
             names_in_labels(names.iter().cloned().map(Name::label).collect())
@@ -137,7 +138,8 @@ pub(crate) fn fit<'py>(
         _ => Vec::new(),
     };
     let order = Order {
-        machine: settings.machine(kernel, &classes)?,
+        specification: settings.specification(&classes)?,
+        seed: settings.seed(),
         matrix,
         weights: weights.map(|weights| slice(&weights).map(<[f64]>::to_vec)).transpose()?,
         names,
@@ -151,20 +153,21 @@ pub(crate) fn fit<'py>(
 }
 
 /// A training that is to be done.
-pub(crate) struct Order {
-    pub(crate) machine: Box<dyn Machine>,
-    pub(crate) matrix: Matrix,
-    pub(crate) weights: Option<Vec<f64>>,
-    pub(crate) names: Option<Vec<String>>,
-    pub(crate) start: Option<Arc<Trained>>,
-    pub(crate) calibration: Option<CalibrationMethod>,
-    pub(crate) context: Context,
-    pub(crate) cancel: CancelToken,
-    pub(crate) on_event: Option<Py<PyAny>>,
+struct Order {
+    specification: Specification,
+    seed: u64,
+    matrix: Matrix,
+    weights: Option<Vec<f64>>,
+    names: Option<Vec<String>>,
+    start: Option<Arc<Trained>>,
+    calibration: Option<CalibrationMethod>,
+    context: Context,
+    cancel: CancelToken,
+    on_event: Option<Py<PyAny>>,
 }
 
 /// Trains; returns the model, the pair steps of every decision function, and the warnings.
-pub(crate) fn train<'py>(
+fn train<'py>(
     py: Python<'py>,
     order: Order,
     targets: Option<Targets<'py>>,
@@ -185,8 +188,9 @@ pub(crate) fn train<'py>(
         data = data.with_feature_names(names).map_err(exception)?;
     }
     let steps = Arc::default();
+    let machine = order.specification.build(&data, order.seed).map_err(exception)?;
     let job = Job {
-        machine: order.machine,
+        machine,
         data,
         start: order.start,
         calibration: order.calibration,
@@ -198,6 +202,7 @@ pub(crate) fn train<'py>(
     let work = move |listener: &Arc<Listener>| job.run(listener);
     let (mut model, warnings) =
         if small { run_here(py, work, caller)? } else { run_beside(py, work, caller)? };
+    order.specification.record(&mut model);
     // Labels that stand for no class are not in the table.
     if let (Some(table), Some(names)) = (&mut model.classes, classes)
         && table.names.len() == names.len()

@@ -65,15 +65,20 @@ class ClassicMachine(BaseEstimator):
         """Train on checked rows."""
         random = check_random_state(self.random_state)
         names = getattr(self, "feature_names_in_", None)
-        model, complaints = _core.fit_classic(
+        model, _, complaints = _core.fit(
             {
-                **settings,
                 "machine": self._kind,
-                "threads": count_threads(self.n_jobs),
+                "online": False,
+                "parameters": settings,
+                "calibration": None,
                 "seed": int(random.randint(np.iinfo("i").max)),
+                "cache_megabytes": None,
+                "threads": count_threads(self.n_jobs),
+                "max_seconds": None,
             },
             to_core(X),
             targets,
+            None,
             None if names is None else list(names),
         )
         for complaint in complaints:

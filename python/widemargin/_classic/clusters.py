@@ -105,7 +105,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Clusters):
         return {
             "clusters": int(self.n_clusters),
             "starts": int(self.n_init),
-            "max_iterations": int(self.max_iter),
+            "max_iter": int(self.max_iter),
             "tol": float(self.tol),
             "centres": None if isinstance(self.init, str) else numbers(self.init),
         }
@@ -234,7 +234,7 @@ class SpectralClustering(_Clusters):
         return {
             "clusters": int(self.n_clusters),
             "neighbours": self.n_neighbors if self.affinity == "nearest_neighbors" else None,
-            "gamma": self.gamma if isinstance(self.gamma, str) else float(self.gamma),
+            "gamma": None if self.affinity == "nearest_neighbors" else self.gamma,
             "cut": self.assign_labels,
             "starts": int(self.n_init),
         }

@@ -156,7 +156,7 @@ class FisherDiscriminant(_Discriminant, PosteriorClassifier):
     def _settings(self) -> dict[str, Any]:
         return {
             "threshold": self.threshold,
-            "shrinkage": "none" if self.shrinkage is None else str(self.shrinkage),
+            "shrinkage": "none" if self.shrinkage is None else self.shrinkage,
             "priors": priors_setting(self.priors, len(self.classes_)),
             "unbiased": bool(self.unbiased),
             "directions": self.n_components,

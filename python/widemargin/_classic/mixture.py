@@ -83,7 +83,7 @@ class _Mixture(Dense):
             "shrinkage": float(self.shrinkage),
             "stop": self.stop,
             "tol": float(self.tol),
-            "max_iterations": int(self.max_iter),
+            "max_iter": int(self.max_iter),
             "starts": int(self.n_init),
             "init": self.init_params,
             "start_weights": None,
@@ -427,7 +427,7 @@ class GaussianMixtureClassifier(PosteriorClassifier, _Mixture):
         return {
             **self._mixture_settings(),
             "priors": priors_setting(self.priors, len(self.classes_)),
-            "loss": numbers(self.loss_matrix),
+            "losses": numbers(self.loss_matrix),
             "unbiased": bool(self.unbiased),
             "unlabelled": None if self.unlabeled is None else _written(self.unlabeled),
         }

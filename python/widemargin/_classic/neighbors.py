@@ -50,7 +50,7 @@ class _Neighbors(ClassicMachine):
 
     def _settings(self) -> dict[str, Any]:
         return {
-            "k": int(self.n_neighbors),
+            "neighbours": int(self.n_neighbors),
             "weights": self.weights,
             "metric": self.metric,
             "search": _SEARCH[self.algorithm],
