@@ -35,4 +35,5 @@ pages! {
     neighbours: "docs/machines/neighbours.md",
     windows: "docs/machines/windows.md",
     clusters: "docs/machines/clusters.md",
+    least_squares: "docs/machines/least-squares.md",
 }
