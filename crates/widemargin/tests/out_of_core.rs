@@ -80,7 +80,7 @@ fn disk_and_memory_agree() {
         let found = train(&OutOfCoreMachine::Classifier(svc), &job, &context).unwrap();
         let (a, b) = (primal(&found), expected.training.as_ref().unwrap().outcome.primal);
         assert!((a - b).abs() < 1e-2 * b, "{loss}: {a} and {b}");
-        assert_eq!(found.functions().len(), 3);
+        assert_eq!(found.offsets().len(), 3);
         assert!(!job.folder.join("state.bin").exists());
     }
     let svr = LinearSvr { c: 0.05, options: options(1e-3), ..LinearSvr::default() };

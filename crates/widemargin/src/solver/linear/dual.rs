@@ -185,7 +185,9 @@ pub fn solve<R: LinearRows>(
                 descent.move_to(&dual);
                 weights = self::weights(rows, descent.variables.iter());
                 products.write_values(&weights, &mut values);
-                if gap_is_met(problem, options, &weights, &values, &descent) {
+                // A tolerance below the gap asks for more than the gap can show.
+                let strict = Options { gap: options.gap.min(options.tol), ..*options };
+                if gap_is_met(problem, &strict, &weights, &values, &descent) {
                     certified = Some((descent.dual(), 3 * passes.steps));
                 }
                 set.reactivate(&all);
