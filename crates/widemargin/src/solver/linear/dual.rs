@@ -186,8 +186,8 @@ pub fn solve<R: LinearRows>(
                 weights = self::weights(rows, descent.variables.iter());
                 products.write_values(&weights, &mut values);
                 // A tolerance below the gap asks for more than the gap can show.
-                let strict = Options { gap: options.gap.min(options.tol), ..*options };
-                if gap_is_met(problem, &strict, &weights, &values, &descent) {
+                let coarse = options.tol >= options.gap;
+                if coarse && gap_is_met(problem, options, &weights, &values, &descent) {
                     certified = Some((descent.dual(), 3 * passes.steps));
                 }
                 set.reactivate(&all);
