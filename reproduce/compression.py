@@ -135,7 +135,9 @@ class Runner:
         """
         small = self.scratch / "small.wm"
         report = self("compress", model, "--data", *test, "-o", small, *options)
-        counted = "vectors" if "--max-difference" in options or "--separate" in options else "distinct"
+        counted = (
+            "vectors" if "--max-difference" in options or "--separate" in options else "distinct"
+        )
         wrong = [100 * (1 - report[side]["accuracy"]) for side in ("before", "after")]
         return report["vectors_before"], report[f"{counted}_after"], wrong, report
 
@@ -306,7 +308,9 @@ def pairs(run):
         model = run.scratch / "best.wm"
         model.write_bytes(best[1])
         count = sum(1 for _ in files["test"].open())
-        before, after, wrong, _ = run.compress(model, [files["test"]], "--max-difference", 0.5, "--refine", 0)
+        before, after, wrong, _ = run.compress(
+            model, [files["test"]], "--max-difference", 0.5, "--refine", 0
+        )
         wrong = [round(w * count / 100) for w in wrong]
         same = ("--vectors", v1, "--refine", 30)
         _, _, refined, _ = run.compress(model, [files["test"]], *same)

@@ -11,6 +11,8 @@ from sklearn.utils.estimator_checks import (
 )
 
 from widemargin import (
+    LSSVC,
+    LSSVR,
     RFF,
     SVC,
     SVDD,
@@ -48,6 +50,8 @@ def expected_failures(estimator):
         NuSVR(),
         OneClassSVM(),
         SVDD(),
+        LSSVC(),
+        LSSVR(),
         SVC(kernel="precomputed"),
         SVR(kernel="precomputed"),
         SVC(kernel="laplacian", n_jobs=2, warm_start=True),

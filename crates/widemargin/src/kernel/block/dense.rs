@@ -302,13 +302,8 @@ impl<T: Real> DenseProduct<'_, '_, T> {
 #[inline(always)]
 fn tile_rows<S: Step>(rows: usize, group: usize) -> usize {
     match rows {
-        _ if !S::COMMON => {
-            if rows == group {
-                group
-            } else {
-                1
-            }
-        }
+        _ if !S::COMMON && rows == group => group,
+        _ if !S::COMMON => 1,
         8.. => 8,
         4.. => 4,
         2.. => 2,

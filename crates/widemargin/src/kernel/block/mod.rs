@@ -388,7 +388,7 @@ fn check_range<T: Real>(kernel: &str, sizes: impl IntoIterator<Item = (usize, f6
     const ROOM: f64 = 1.0 / (1_u64 << 24) as f64;
     let largest = T::MAX.to_f64() * ROOM;
     // A size that is not a number is out of range too.
-    match sizes.into_iter().find(|(_, size)| !(*size <= largest)) {
+    match sizes.into_iter().find(|(_, size)| size.is_nan() || *size > largest) {
         Some((row, size)) => Err(Error::Overflow {
             kernel: kernel.into(),
             row: row + 1,

@@ -226,7 +226,10 @@ impl Run<'_> {
     fn look(&self, state: &State, tol: f64) -> Look {
         let extremes = state.extremes();
         let violation = worst(&extremes);
-        self.report(state, violation);
+        // Whoever stops the training on the first report has a model to go on with.
+        if self.blocks > 0 {
+            self.report(state, violation);
+        }
         if violation <= tol {
             return Look::End(None);
         }
