@@ -17,13 +17,13 @@ awk 'NR % 4 == 0 { print > "demo/digits.test.txt"; next } { print > "demo/digits
   demo/digits.all.txt
 rm demo/digits.all.txt
 run train demo/digits.train.txt --kernel rbf --gamma 0.001 --c 10 \
-  --test demo/digits.test.txt --model demo/digits.wm
+  --test demo/digits.test.txt -o demo/digits.wm
 run plot confusion demo/digits.test.txt --model demo/digits.wm --output demo/digits-confusion.svg
 
 echo
 echo "Iris flowers (data/iris.csv): three species by the size of their petals."
 run train data/iris.csv --ignore-column sepal_length --ignore-column sepal_width --gamma 0.5 \
-  --c 10 --model demo/iris.wm
+  --c 10 -o demo/iris.wm
 run plot regions data/iris.csv --ignore-column sepal_length --ignore-column sepal_width \
   --model demo/iris.wm --support --output demo/iris-regions.svg
 
