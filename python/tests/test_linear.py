@@ -6,6 +6,7 @@ import scipy.sparse as sp
 import sklearn.linear_model
 import sklearn.svm
 from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 import widemargin
@@ -91,3 +92,19 @@ def test_threads_and_starts_change_nothing(iris):
     again = LinearSVC(warm_start=True, dual=False, tol=1e-6).fit(X, y)
     before = again.coef_.copy()
     np.testing.assert_allclose(again.fit(X, y).coef_, before, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [LinearSVC(max_iter=1), LinearSVC(max_iter=2, dual=True), LinearSVR(max_iter=2)],
+    ids=repr,
+)
+def test_an_iteration_limit_warns(model):
+    X = np.array([[-2, -1], [-1, -1], [-1, -2], [1, 1], [1, 2], [2, 1]])
+    y = np.array([1, 1, 1, 2, 2, 2])
+    if isinstance(model, LinearSVR):
+        X, y = load_iris(return_X_y=True)
+    with pytest.warns(ConvergenceWarning, match="Liblinear failed to converge"):
+        model.fit(X, y)
+    assert isinstance(model.n_iter_, int)
+    assert model.n_iter_ == model.max_iter
