@@ -59,7 +59,7 @@ pub struct Solution {
 /// Solves all columns.
 ///
 /// # Errors
-/// [`Error::Kernel`](crate::Error::Kernel) when K + diag(r) is not positive definite.
+/// [`Error::Kernel`] when K + diag(r) is not positive definite.
 ///
 /// # Panics
 /// When the lengths of the problem differ from that of the matrix.

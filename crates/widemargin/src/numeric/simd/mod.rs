@@ -1,7 +1,7 @@
 //! Vectors of every supported processor behind one trait, and loops compiled once for each.
 //!
-//! A loop is a [`Task`] whose `run` is generic over a vector [`Family`]; [`dispatch`] calls it from
-//! a function compiled with the instructions of the chosen [`InstructionSet`], so that the whole
+//! A loop is a `Task` whose `run` is generic over a vector `Family`; `dispatch` calls it from
+//! a function compiled with the instructions of the chosen `InstructionSet`, so that the whole
 //! loop is compiled for them. A lane never influences another, so that a result does not depend on
 //! where in a vector it was computed.
 
