@@ -126,7 +126,10 @@ const FIRST_ROWS: usize = 256;
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The decision values of all rows, computed in runs of rows between which the time limit is looked at.
-fn decision_values(
+///
+/// # Errors
+/// [`Error::Interrupted`] at the time limit.
+pub(super) fn decision_values(
     predictor: &Predictor<'_>,
     data: &Dataset,
     context: &Context,

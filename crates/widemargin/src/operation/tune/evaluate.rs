@@ -398,7 +398,8 @@ where
     }
 
     /// Trains machines that differ in their penalty alone together; false when that cannot be done.
-    /// They start from the solutions in `earlier`, which theirs replace.
+    /// They start from the solutions in `earlier`, which theirs replace. When stopped, the penalties
+    /// finished so far are answered for.
     fn c_path(
         &self,
         data: &Dataset,
@@ -420,13 +421,12 @@ where
             Ok(None) | Err(_) => return Ok(false),
         };
         let work = |part: usize| {
-            if self.context.stop_request().is_some() {
-                return Err(Error::Interrupted);
-            }
             let (place, split) = splits[part];
-            let wanted: Vec<(usize, usize)> = (0..c_path.len())
+            let is_stopped = self.context.stop_request().is_some();
+            let wanted: Vec<(usize, usize)> = (0..paths.finished(part))
                 .map(|penalty| (c_path[penalty].0, penalty))
                 .filter(|(m, _)| (self.wanted)(*m, *place))
+                .filter(|&(_, penalty)| !is_stopped || self.is_known(&paths, part, penalty))
                 .collect();
             self.answers(data, *place, split, &paths, part, &wanted)
         };
@@ -437,6 +437,9 @@ where
                 (0..parts.len()).try_for_each(work)
             }
         })?;
+        if (0..parts.len()).any(|part| paths.finished(part) < penalties.len()) {
+            return Err(Error::Interrupted);
+        }
         *earlier = Some(paths.into_starts());
         Ok(true)
     }
