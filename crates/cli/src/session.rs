@@ -6,7 +6,7 @@
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use widemargin::solver::Status;
+use widemargin::Status;
 use widemargin::{CancelToken, Context, Error, Event, Observer};
 
 use crate::failure::{CommandResult, Failure};

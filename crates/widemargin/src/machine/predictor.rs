@@ -98,6 +98,9 @@ impl Predictor<'_> {
     /// # Panics
     /// When a row does not exist.
     pub fn decision_values_of(&self, features: &Matrix, rows: &[usize]) -> Result<Dense<f64>> {
+        if !self.packed.0.body.takes_any_rows() && features.columns() != self.model.features() {
+            return Err(Error::length("features", self.model.features(), features.columns()));
+        }
         if let Some(scaler) = &self.model.preparation.scaler {
             let scaled = scaler.transform(features.select_rows(rows))?;
             scaled.validate()?;

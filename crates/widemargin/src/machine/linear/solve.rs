@@ -204,9 +204,7 @@ impl Plan {
 /// # Errors
 /// [`Error::Parameter`] that names the largest feature and the remedy.
 pub(super) fn check_finite(outcome: &Outcome, weights: &[f64], features: &Matrix) -> Result<()> {
-    let unfinished = matches!(outcome.status, Status::TimeLimit | Status::Interrupted);
-    let proven = unfinished || outcome.primal.is_finite() && outcome.dual.is_finite();
-    if proven && weights.iter().all(|weight| weight.is_finite()) {
+    if outcome.is_finite() && weights.iter().all(|weight| weight.is_finite()) {
         return Ok(());
     }
     let (mut row, mut largest) = (vec![0.0; features.columns()], (0.0, 0));

@@ -56,7 +56,7 @@ pub(super) fn improve(
             });
         }
         let sums =
-            pass(&blocks, &components, Source::Given(&shares), parts.covariance.second(), context);
+            pass(&blocks, &components, Source::Given(&shares), parts.covariance.second(), context)?;
         let mut first = 0;
         for (class, parameters) in classes.iter_mut().enumerate() {
             let own = sums.part(first, parameters.weights.len());
