@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use widemargin::Status;
 use widemargin::data::read::{IndexBase, ReadOptions, read_dataset};
 use widemargin::machine::{
     LinearLoss, LinearOptions, LinearSolver, LinearSvc, LinearSvr, Machine, Model, Precision,
@@ -12,7 +13,6 @@ use widemargin::machine::{
 use widemargin::operation::out_of_core::{
     LEAST_MEMORY, OutOfCore, OutOfCoreMachine, convert, train,
 };
-use widemargin::solver::Status;
 use widemargin::{Context, Error};
 
 fn number(i: usize) -> f64 {

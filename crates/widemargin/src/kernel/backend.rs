@@ -84,7 +84,7 @@ pub(super) fn pack<T: Real>(
 ///
 /// A value depends on its two rows alone and is the same whichever of them is on the left. Callers
 /// have checked that rows and columns exist and that output slices have the shape of the block.
-pub trait PackedRows<T: Real>: Send + Sync {
+pub trait PackedRows<T>: Send + Sync {
     /// Number of packed rows.
     fn len(&self) -> usize;
 

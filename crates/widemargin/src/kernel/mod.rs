@@ -13,5 +13,5 @@ pub use feature_map::{FeatureMap, FourierMap, MapRule, NystroemMap, PreparedMap}
 pub use function::{CustomKernel, Kernel};
 
 pub(crate) use rows::catch_out_of_memory;
-pub use rows::{Buffer, CompactRows, KernelRows, MatrixRows, Piece, Row, RowCaching, RowsView};
+pub(crate) use rows::{Buffer, KernelRows, MatrixRows, Row, RowCaching};
 pub(crate) use table::fill_table;
