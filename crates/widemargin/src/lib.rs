@@ -14,9 +14,9 @@
 
 #[cfg(doctest)]
 mod book;
-pub mod context;
+mod context;
 pub mod data;
-pub mod error;
+mod error;
 #[doc(hidden)]
 pub mod internal;
 pub mod kernel;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use widemargin::Error;
 use widemargin::Status;
 use widemargin::data::Dataset;
-use widemargin::data::read::source::is_standard_stream;
+use widemargin::data::read::is_standard_stream;
 use widemargin::machine::specification::Value as Setting;
 use widemargin::machine::{CalibrationMethod, MachineKind, Model, Specification};
 use widemargin::operation::calibrate::calibrate;

@@ -42,7 +42,7 @@ use crate::numeric::simd::Real;
 
 /// Rows packed for one kernel; computes blocks of its matrix on the calling thread.
 #[derive(Clone)]
-pub struct KernelBlocks<T> {
+pub(crate) struct KernelBlocks<T> {
     packed: Arc<dyn PackedRows<T>>,
 }
 
@@ -76,18 +76,19 @@ impl<T> Queries<T> {
     pub fn packed<P: Any>(&self) -> &P {
         self.packed.downcast_ref().expect("queries packed for the same kernel and backend")
     }
-}
 
-impl<T: Real> Queries<T> {
     /// K(q, q) of every row q.
     ///
     /// # Errors
     /// [`Error::Kernel`] for rows of a precomputed kernel, whose tables do not hold it, and when a
     /// value is not finite.
-    pub(crate) fn self_similarities(&self) -> Result<&[T]> {
+    pub(crate) fn self_similarities(&self) -> Result<&[T]>
+    where
+        T: Copy + fmt::Display + Into<f64>,
+    {
         let found = match &self.diagonal {
             None => "similarities with training rows only".to_owned(),
-            Some(diagonal) => match diagonal.iter().position(|value| !value.is_finite()) {
+            Some(diagonal) => match diagonal.iter().position(|&value| !value.into().is_finite()) {
                 None => return Ok(diagonal),
                 Some(row) => format!("{} in row {}; scale the data", diagonal[row], row + 1),
             },
@@ -303,8 +304,8 @@ impl<T: Real> KernelBlocks<T> {
     /// The kernels of a weighted sum, each packed; none for any other kernel.
     // For machines that learn the weights of a sum of kernels.
     #[allow(dead_code)]
-    pub(crate) fn terms(&self) -> &[Self] {
-        self.packed.terms()
+    pub(crate) fn terms(&self) -> Vec<Self> {
+        self.packed.terms().into_iter().map(|packed| Self { packed }).collect()
     }
 
     /// Gives a weighted sum of kernels other weights, of which some may be 0. Nothing is packed
@@ -408,20 +409,13 @@ fn check_columns(expected: usize, queries: &Matrix) -> Result<()> {
     }
 }
 
-/// The kernels of a sum that a backend packed ([`PackedRows::terms`]).
-impl<T> From<Arc<dyn PackedRows<T>>> for KernelBlocks<T> {
-    fn from(packed: Arc<dyn PackedRows<T>>) -> Self {
-        Self { packed }
-    }
-}
-
 impl<T: Real> fmt::Debug for KernelBlocks<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "KernelBlocks({} rows)", self.len())
     }
 }
 
-impl<T: Real> fmt::Debug for Queries<T> {
+impl<T> fmt::Debug for Queries<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Queries({} rows)", self.rows)
     }

@@ -44,8 +44,8 @@ impl<'a, T: Real> RowsView<'a, T> {
     #[allow(dead_code)]
     pub(crate) fn term_products(&self, beta: &[f64]) -> Vec<Vec<f64>> {
         let (rows, coefficients) = self.row_coefficients(beta);
-        let terms = self.rows.blocks().terms().iter();
-        terms.map(|term| self.product_with(term, &rows, &coefficients)).collect()
+        let terms = self.rows.blocks().terms();
+        terms.iter().map(|term| self.product_with(term, &rows, &coefficients)).collect()
     }
 
     /// The rows of variables that are not zero, ascending, with the sum of the variables of each.
