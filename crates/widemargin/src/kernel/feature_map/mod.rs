@@ -12,7 +12,6 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 pub use fourier::FourierMap;
@@ -168,10 +167,7 @@ impl FeatureMap {
             Ok(())
         };
         let chunk = TASK_ROWS * self.outputs();
-        context.install(|| match context.is_parallel() {
-            true => values.par_chunks_mut(chunk).enumerate().try_for_each(task),
-            false => values.chunks_mut(chunk).enumerate().try_for_each(task),
-        })?;
+        context.try_for_each(values.chunks_mut(chunk).enumerate(), task)?;
         Dense::new(features.rows(), self.outputs(), values).map(Matrix::DenseF32)
     }
 }
