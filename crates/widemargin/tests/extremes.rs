@@ -14,9 +14,10 @@ use widemargin::{Context, Error};
 
 /// Seconds that a training may take, and what it may take beyond them. The promise is 10 % and half a
 /// second, which `bench/limits.py` checks of an optimised program on large problems; here the code is
-/// not optimised and several tests share two processors, which took up to a second more.
+/// not optimised and shares two processors with other tests: 20 000 steps between two looks at the clock
+/// took up to three seconds.
 const LIMIT: f64 = 0.5;
-const GRACE: f64 = 0.1 * LIMIT + 0.5 + 1.5;
+const GRACE: f64 = 0.1 * LIMIT + 0.5 + 3.0;
 
 /// Two features in a fixed pattern, the second of size `scale`; two classes.
 fn rows(count: usize, scale: f64) -> Dataset {

@@ -1,8 +1,7 @@
 //! Prediction: decision values of many rows, and the labels, scores and densities that they mean.
 
 use std::sync::Arc;
-
-use rayon::prelude::*;
+use std::time::{Duration, Instant};
 
 use super::model::{Body, Model, Prepared, Scratch, run_of};
 use super::probability::{log_sum, softmax};
@@ -11,6 +10,11 @@ use crate::context::Context;
 use crate::data::{Dense, Labels, Matrix};
 use crate::error::{Error, Result};
 use crate::kernel::PreparedMap;
+use crate::numeric::parallel::Scratches;
+
+/// Rows predicted before the clock is looked at for the first time, and the time between two looks.
+const FIRST_ROWS: usize = 256;
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Rows predicted by one task.
 const TASK_ROWS: usize = 256;
@@ -114,6 +118,31 @@ impl Predictor<'_> {
         self.sums(features, rows)
     }
 
+    /// As [`decision_values_of`](Self::decision_values_of), in runs of rows between which it looks at the
+    /// time limit and requests to stop.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] when it was stopped; otherwise as
+    /// [`decision_values_of`](Self::decision_values_of).
+    pub fn decision_values_in_time(&self, features: &Matrix, rows: &[usize]) -> Result<Dense<f64>> {
+        if rows.len() <= FIRST_ROWS {
+            return self.decision_values_of(features, rows);
+        }
+        let mut values = Vec::with_capacity(rows.len() * self.model.outputs());
+        let (mut rest, mut count) = (rows, FIRST_ROWS);
+        while !rest.is_empty() {
+            self.context.checkpoint()?;
+            let begun = Instant::now();
+            let (run, after) = rest.split_at(count.min(rest.len()));
+            values.extend_from_slice(self.decision_values_of(features, run)?.values());
+            if begun.elapsed() < PATIENCE {
+                count *= 2;
+            }
+            rest = after;
+        }
+        Dense::new(rows.len(), values.len() / rows.len(), values)
+    }
+
     fn sums(&self, features: &Matrix, rows: &[usize]) -> Result<Dense<f64>> {
         let outputs = self.model.outputs();
         let mut values = vec![0.0; rows.len() * outputs];
@@ -123,7 +152,7 @@ impl Predictor<'_> {
         {
             return result.and_then(|()| Dense::new(rows.len(), outputs, values));
         }
-        let task = |scratch: &mut Scratch, (out, rows): (&mut [f64], &[usize])| match map {
+        let task = |scratch: &mut Scratch, out: &mut [f64], rows: &[usize]| match map {
             Some(map) => {
                 let mapped = Matrix::DenseF32(map.transform(features, run_of(rows))?);
                 let all: Vec<usize> = (0..rows.len()).collect();
@@ -132,15 +161,10 @@ impl Predictor<'_> {
             None => body.evaluate(features, rows, out, scratch, self.context),
         };
         let chunk = TASK_ROWS * outputs.max(1);
-        self.context.install(|| {
-            if self.context.is_parallel() {
-                let rows = rows.par_chunks(TASK_ROWS);
-                values.par_chunks_mut(chunk).zip(rows).try_for_each_init(Scratch::default, task)
-            } else {
-                let mut scratch = Scratch::default();
-                let mut tasks = values.chunks_mut(chunk).zip(rows.chunks(TASK_ROWS));
-                tasks.try_for_each(|part| task(&mut scratch, part))
-            }
+        let (scratches, tasks) =
+            (Scratches::new(), values.chunks_mut(chunk).zip(rows.chunks(TASK_ROWS)));
+        self.context.try_for_each(tasks, |(out, rows)| {
+            scratches.with(|scratch| task(scratch, out, rows))
         })?;
         Dense::new(rows.len(), outputs, values)
     }
@@ -167,14 +191,7 @@ impl Predictor<'_> {
             let rows = start..(start + TASK_ROWS).min(features.rows());
             self.packed.0.body.nearest(features, rows, k)
         };
-        let starts: Vec<usize> = (0..features.rows()).step_by(TASK_ROWS).collect();
-        let found: Vec<Option<Vec<_>>> = self.context.install(|| {
-            if self.context.is_parallel() {
-                starts.into_par_iter().map(task).collect::<Result<_>>()
-            } else {
-                starts.into_iter().map(task).collect()
-            }
-        })?;
+        let found = self.context.try_map((0..features.rows()).step_by(TASK_ROWS), task)?;
         let found: Option<Vec<Vec<_>>> = found.into_iter().collect();
         found.map(|parts| parts.concat()).ok_or_else(|| Error::Model {
             message: format!("{} has no neighbours", self.model.kind),

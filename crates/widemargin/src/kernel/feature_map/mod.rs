@@ -12,7 +12,6 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 pub use fourier::FourierMap;
@@ -157,7 +156,7 @@ impl FeatureMap {
     /// The features of all rows.
     ///
     /// # Errors
-    /// As [`PreparedMap::transform`].
+    /// [`Error::Length`] when the table does not have the width of the map.
     pub fn transform(&self, features: &Matrix, context: &Context) -> Result<Matrix> {
         let ready = self.prepare(context)?;
         let mut values = vec![0.0_f32; features.rows() * self.outputs()];
@@ -168,10 +167,7 @@ impl FeatureMap {
             Ok(())
         };
         let chunk = TASK_ROWS * self.outputs();
-        context.install(|| match context.is_parallel() {
-            true => values.par_chunks_mut(chunk).enumerate().try_for_each(task),
-            false => values.chunks_mut(chunk).enumerate().try_for_each(task),
-        })?;
+        context.try_for_each(values.chunks_mut(chunk).enumerate(), task)?;
         Dense::new(features.rows(), self.outputs(), values).map(Matrix::DenseF32)
     }
 }

@@ -140,7 +140,7 @@ where
             model
         };
         let predictor = model.predictor(self.quiet)?;
-        let values = predictor.decision_values_of(data.features(), &split.test)?;
+        let values = predictor.decision_values_in_time(data.features(), &split.test)?;
         let probabilities = match with_probabilities {
             true => Some(predictor.probabilities_of(&values)?),
             false => None,
