@@ -178,9 +178,10 @@ fn a_search_and_its_last_training_share_one_time_limit() {
     assert_best_is_kept(&folder, &run);
 }
 
-/// Seconds that a program without optimisation on processors shared with other tests may lose;
+/// Seconds that a program without optimisation may lose on two processors that it shares with other
+/// tests, where what it does between two looks at the clock takes a hundred times as long;
 /// `bench/limits.py` checks the promise without them.
-const BUSY: f64 = 2.0;
+const BUSY: f64 = 10.0;
 
 #[test]
 fn a_time_limit_ends_the_reading_of_data_that_does_not_come() {

@@ -142,7 +142,8 @@ pub(crate) struct Arguments {
     #[arg(long, alias = "picture", value_name = "FILE.svg")]
     plot: Option<PathBuf>,
 
-    /// Train every machine by itself, sharing nothing: the same scores, slower
+    /// Train every machine by itself, sharing nothing: slower, and the same scores but for rows that are
+    /// within --tol of a boundary
     #[arg(long)]
     cold: bool,
 

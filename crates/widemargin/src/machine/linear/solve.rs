@@ -7,12 +7,12 @@ use crate::context::Context;
 use crate::data::Matrix;
 use crate::error::{Error, Result};
 use crate::machine::parameters::Precision;
+use crate::solver::{Outcome, Status};
 use crate::solver::linear::rows::LinearRows;
 use crate::solver::linear::{
     Columns, Loss, MOST_PASSES, Norm, Options, Problem, Solution, solve_blocks, solve_dual,
     solve_logistic_dual, solve_newton,
 };
-use crate::solver::Outcome;
 
 /// Stored values, in all and for every feature, from which a single problem is worth blocks.
 const LARGE: usize = 1 << 22;
@@ -204,7 +204,10 @@ impl Plan {
 /// # Errors
 /// [`Error::Parameter`] that names the largest feature and the remedy.
 pub(super) fn check_finite(outcome: &Outcome, weights: &[f64], features: &Matrix) -> Result<()> {
-    if outcome.is_finite() && weights.iter().all(|weight| weight.is_finite()) {
+    let unfinished = matches!(outcome.status, Status::TimeLimit | Status::Interrupted);
+    let finite = outcome.primal.is_finite() && outcome.dual.is_finite();
+    let proven = if unfinished { outcome.is_finite() } else { finite };
+    if proven && weights.iter().all(|weight| weight.is_finite()) {
         return Ok(());
     }
     let (mut row, mut largest) = (vec![0.0; features.columns()], (0.0, 0));
