@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use rayon::prelude::*;
+
 use crate::error::{Error, Result};
 use crate::kernel::{Backend, Cpu};
 use crate::numeric::InstructionSet;
@@ -297,6 +299,24 @@ impl Context {
         }
     }
 
+    /// What `work` makes of every item, in their order; on this context's threads if it has several, each
+    /// item being worth a task of its own.
+    pub(crate) fn map<T: Send, R: Send, C>(
+        &self,
+        items: impl IntoIterator<Item = T>,
+        work: impl Fn(T) -> R + Send + Sync,
+    ) -> C
+    where
+        C: FromIterator<R> + FromParallelIterator<R> + Send,
+    {
+        let Some(pool) = &self.pool else { return items.into_iter().map(work).collect() };
+        let items: Vec<T> = items.into_iter().collect();
+        pool.install(|| match items.len() {
+            0 | 1 => items.into_iter().map(work).collect(),
+            _ => items.into_par_iter().with_max_len(1).map(work).collect(),
+        })
+    }
+
     /// Runs `work`, whose parallel sections are short and follow each other closely: the other threads
     /// of the pool, up to `most`, spin between sections, since waking a sleeping thread would take as
     /// long as a section.
@@ -366,7 +386,6 @@ mod tests {
 
     #[test]
     fn spinning_threads_change_no_result() {
-        use rayon::prelude::*;
         for threads in [1, 2, 3] {
             let context = Context::new().with_threads(threads).unwrap();
             let sums = || (0..50_u64).map(|k| (0..k).into_par_iter().sum::<u64>()).sum::<u64>();

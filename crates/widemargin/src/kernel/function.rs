@@ -121,37 +121,24 @@ impl Kernel {
     /// combination, or a weight that is not positive; [`Error::Kernel`] for a precomputed kernel
     /// inside a combination.
     pub fn validate(&self) -> Result<()> {
-        let check_gamma = |gamma: f64| {
-            if gamma.is_finite() && gamma >= 0.0 {
-                Ok(())
-            } else {
-                Err(Error::parameter("gamma", "a finite number of at least 0", gamma))
-            }
-        };
-        let check_coef0 = |coef0: f64| {
-            if coef0.is_finite() {
-                Ok(())
-            } else {
-                Err(Error::parameter("coef0", "a finite number", coef0))
-            }
-        };
         match self {
             Self::Linear | Self::Cosine | Self::Precomputed | Self::Custom(_) => Ok(()),
             Self::Polynomial { gamma, coef0, .. } | Self::Sigmoid { gamma, coef0 } => {
-                check_gamma(*gamma)?;
-                check_coef0(*coef0)
+                Error::check_not_negative("gamma", *gamma)?;
+                match coef0.is_finite() {
+                    true => Ok(()),
+                    false => Err(Error::parameter("coef0", "a finite number", coef0)),
+                }
             }
             Self::Gaussian { gamma } | Self::Laplacian { gamma } | Self::ChiSquared { gamma } => {
-                check_gamma(*gamma)
+                Error::check_not_negative("gamma", *gamma)
             }
             Self::Sum(terms) => {
                 if terms.is_empty() {
                     return Err(Error::parameter("kernel", "a sum of at least one kernel", "none"));
                 }
                 for (weight, kernel) in terms {
-                    if !(weight.is_finite() && *weight > 0.0) {
-                        return Err(Error::parameter("weight", "a finite number above 0", weight));
-                    }
+                    Error::check_positive("weight", *weight)?;
                     kernel.validate_part()?;
                 }
                 Ok(())

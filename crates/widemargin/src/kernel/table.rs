@@ -1,10 +1,8 @@
 //! All kernel values among the rows of a data set, for who trains on parts of it again and again.
 
-use rayon::prelude::*;
-
 use super::KernelBlocks;
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::numeric::simd::Real;
 
 /// Rows of the table that one task computes.
@@ -14,7 +12,7 @@ const TASK_ROWS: usize = 96;
 /// `stride`, in memory that is kept from table to table.
 ///
 /// # Errors
-/// [`Error::Interrupted`] at a time limit or a request to stop, which it looks for between tasks.
+/// [`Error::Interrupted`](crate::Error::Interrupted) at a time limit or a request to stop, which it looks for between tasks.
 ///
 /// # Panics
 /// When a row has no room in `stride`.
@@ -42,15 +40,6 @@ pub(crate) fn fill_table<T: Real>(
         blocks.block(&left, 0..rows, &mut slices);
     };
     let chunk = (TASK_ROWS * stride).max(1);
-    context.install(|| {
-        if context.is_parallel() {
-            values.par_chunks_mut(chunk).enumerate().for_each(task);
-        } else {
-            values.chunks_mut(chunk).enumerate().for_each(task);
-        }
-    });
-    match context.stop_request() {
-        Some(_) => Err(Error::Interrupted),
-        None => Ok(()),
-    }
+    context.map::<_, _, ()>(values.chunks_mut(chunk).enumerate(), task);
+    context.checkpoint()
 }

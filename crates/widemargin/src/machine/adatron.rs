@@ -60,9 +60,7 @@ impl Default for KernelAdatron {
 
 impl Machine for KernelAdatron {
     fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
-        if !(self.c.is_finite() && self.c > 0.0) {
-            return Err(Error::parameter("c", "a finite number above 0", self.c));
-        }
+        Error::check_positive("c", self.c)?;
         if !(self.rate > 0.0 && self.rate < 2.0) {
             return Err(Error::parameter("rate", "a number between 0 and 2", self.rate));
         }

@@ -159,9 +159,7 @@ impl System<'_> {
         mut targets: Vec<Vec<f64>>,
         context: &Context,
     ) -> Result<(Model, Vec<usize>)> {
-        if !(self.c.is_finite() && self.c > 0.0) {
-            return Err(Error::parameter("c", "a finite number above 0", self.c));
-        }
+        Error::check_positive("c", self.c)?;
         self.kernel.validate()?;
         self.options.validate()?;
         input.validate()?;

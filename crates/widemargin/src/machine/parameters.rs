@@ -205,11 +205,7 @@ impl SolverOptions {
     /// # Errors
     /// [`Error::Parameter`] unless `tol` is finite and positive.
     pub fn validate(&self) -> Result<()> {
-        if self.tol.is_finite() && self.tol > 0.0 {
-            Ok(())
-        } else {
-            Err(Error::parameter("tol", "a finite number above 0", self.tol))
-        }
+        Error::check_positive("tol", self.tol)
     }
 }
 

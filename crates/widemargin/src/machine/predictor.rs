@@ -164,15 +164,9 @@ impl Predictor<'_> {
             let rows = start..(start + TASK_ROWS).min(features.rows());
             self.packed.0.body.nearest(features, rows, k)
         };
-        let starts: Vec<usize> = (0..features.rows()).step_by(TASK_ROWS).collect();
-        let found: Vec<Option<Vec<_>>> = self.context.install(|| {
-            if self.context.is_parallel() {
-                starts.into_par_iter().map(task).collect::<Result<_>>()
-            } else {
-                starts.into_iter().map(task).collect()
-            }
-        })?;
-        let found: Option<Vec<Vec<_>>> = found.into_iter().collect();
+        let starts = (0..features.rows()).step_by(TASK_ROWS);
+        let found: Result<Vec<Option<Vec<_>>>> = self.context.map(starts, task);
+        let found: Option<Vec<Vec<_>>> = found?.into_iter().collect();
         found.map(|parts| parts.concat()).ok_or_else(|| Error::Model {
             message: format!("{} has no neighbours", self.model.kind),
         })

@@ -95,9 +95,7 @@ impl KernelMachine for Svr {
         start: Option<Start<'_>>,
         context: &Context,
     ) -> Result<Model> {
-        if !(self.epsilon.is_finite() && self.epsilon >= 0.0) {
-            return Err(Error::parameter("epsilon", "a finite number of at least 0", self.epsilon));
-        }
+        Error::check_not_negative("epsilon", self.epsilon)?;
         Regressor {
             kind: MachineKind::EpsilonSvr,
             kernel: &self.kernel,
@@ -148,9 +146,7 @@ impl KernelMachine for NuSvr {
 
 impl Regressor<'_> {
     fn fit(mut self, part: &FitInput<'_>, context: &Context) -> Result<Model> {
-        if !(self.c.is_finite() && self.c > 0.0) {
-            return Err(Error::parameter("c", "a finite number above 0", self.c));
-        }
+        Error::check_positive("c", self.c)?;
         self.kernel.validate()?;
         self.options.validate()?;
         part.validate()?;

@@ -12,7 +12,6 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 pub use fourier::FourierMap;
@@ -64,9 +63,7 @@ impl MapRule {
     /// # Errors
     /// [`Error::Parameter`] for a γ that is not positive, [`Error::Empty`] for an empty table.
     pub fn fit(self, features: &Matrix, gamma: f64, context: &Context) -> Result<FeatureMap> {
-        if !(gamma.is_finite() && gamma > 0.0) {
-            return Err(Error::parameter("gamma", "a finite number above 0", gamma));
-        }
+        Error::check_positive("gamma", gamma)?;
         features.validate()?;
         Ok(match self {
             Self::Fourier(outputs) => {
@@ -166,10 +163,7 @@ impl FeatureMap {
             Ok(())
         };
         let chunk = TASK_ROWS * self.outputs();
-        context.install(|| match context.is_parallel() {
-            true => values.par_chunks_mut(chunk).enumerate().try_for_each(task),
-            false => values.chunks_mut(chunk).enumerate().try_for_each(task),
-        })?;
+        context.map::<_, _, Result<()>>(values.chunks_mut(chunk).enumerate(), task)?;
         Dense::new(features.rows(), self.outputs(), values).map(Matrix::DenseF32)
     }
 }

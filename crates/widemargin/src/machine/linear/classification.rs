@@ -6,12 +6,8 @@
 
 use std::time::Instant;
 
-use rayon::prelude::*;
-
 use super::assemble::{ORDER, linear_model};
-use super::parameters::{
-    Bias, LinearLoss, LinearMulticlass, LinearOptions, LinearSolver, Penalty, check_c,
-};
+use super::parameters::{Bias, LinearLoss, LinearMulticlass, LinearOptions, LinearSolver, Penalty};
 use super::rows::{ATTENDING, FeatureOrder, RowTask, with_rows};
 use super::solve::{Algorithm, Plan, check_finite};
 use crate::context::Context;
@@ -99,7 +95,7 @@ impl LinearSvc {
     }
 
     fn validate(&self, data: &Dataset) -> Result<Classes> {
-        check_c(self.c)?;
+        Error::check_positive("c", self.c)?;
         self.bias.validate()?;
         self.options.validate()?;
         let (features, classes) = pieces::join(
@@ -152,7 +148,7 @@ impl LinearSvc {
     ) -> Result<Vec<Model>> {
         let classes = self.validate(data)?;
         for &c in path {
-            check_c(c)?;
+            Error::check_positive("c", c)?;
         }
         let factors = self.class_weights.resolve(&classes)?;
         let functions = match (self.multiclass, classes.count()) {
@@ -260,11 +256,7 @@ impl Fit<'_> {
         let restore = |(own, solution): (&mut [f64], &&Solution)| {
             own.iter_mut().zip(order.restored(&solution.weights)).for_each(|(w, own)| *w = own);
         };
-        if self.context.is_parallel() && solutions.len() > 1 {
-            weights.par_chunks_mut(width).zip(solutions).for_each(restore);
-        } else {
-            weights.chunks_mut(width).zip(solutions).for_each(restore);
-        }
+        self.context.map::<_, _, ()>(weights.chunks_mut(width).zip(solutions), restore);
         let constants: Vec<f64> =
             solutions.iter().map(|s| self.constant(&s.weights).unwrap_or(0.0)).collect();
         let outcome = solutions.iter().map(|s| s.outcome).reduce(Outcome::join);

@@ -4,8 +4,6 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::assemble::start_weights;
 use super::classification::Fit;
 use super::rows::FeatureOrder;
@@ -128,11 +126,7 @@ impl Fit<'_> {
             (first(g)..first(g + 1)).for_each(|_| self.context.report(&Event::StageStep { name }));
             solutions
         };
-        Ok(if parallel {
-            (0..groups).into_par_iter().with_max_len(1).map(group).collect()
-        } else {
-            (0..groups).map(group).collect()
-        })
+        Ok(self.context.map(0..groups, group))
     }
 
     /// Solves function `f` for every C.

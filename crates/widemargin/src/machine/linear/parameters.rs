@@ -121,9 +121,7 @@ impl Bias {
 
     pub(super) fn validate(self) -> Result<()> {
         match self {
-            Self::Appended(value) if !(value.is_finite() && value > 0.0) => {
-                Err(Error::parameter("bias", "a finite number above 0", value))
-            }
+            Self::Appended(value) => Error::check_positive("bias", value),
             _ => Ok(()),
         }
     }
@@ -186,20 +184,6 @@ impl LinearOptions {
         if self.gap.is_nan() || self.gap <= 0.0 {
             return Err(Error::parameter("gap", "a number above 0", self.gap));
         }
-        match self.tol {
-            Some(tol) if !(tol.is_finite() && tol > 0.0) => {
-                Err(Error::parameter("tol", "a finite number above 0", tol))
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-/// Checks a penalty C.
-pub(super) fn check_c(c: f64) -> Result<()> {
-    if c.is_finite() && c > 0.0 {
-        Ok(())
-    } else {
-        Err(Error::parameter("c", "a finite number above 0", c))
+        self.tol.map_or(Ok(()), |tol| Error::check_positive("tol", tol))
     }
 }

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use super::assemble::{linear_model, start_weights};
-use super::parameters::{Bias, LinearOptions, LinearSolver, Penalty, check_c};
+use super::parameters::{Bias, LinearOptions, LinearSolver, Penalty};
 use super::rows::{FeatureOrder, RowTask, with_rows};
 use super::solve::{Algorithm, Plan, Start, check_finite};
 use crate::context::{Context, Event, SolvedFunction};
@@ -55,11 +55,8 @@ impl LinearSvr {
         context: &Context,
     ) -> Result<Vec<Model>> {
         for &(c, epsilon) in path {
-            check_c(c)?;
-            if !(epsilon.is_finite() && epsilon >= 0.0) {
-                let expected = "a finite number of at least 0";
-                return Err(Error::parameter("epsilon", expected, epsilon));
-            }
+            Error::check_positive("c", c)?;
+            Error::check_not_negative("epsilon", epsilon)?;
         }
         self.bias.validate()?;
         self.options.validate()?;

@@ -77,9 +77,7 @@ impl KernelMachine for MulticlassSvc {
         start: Option<Start<'_>>,
         context: &Context,
     ) -> Result<Model> {
-        if !(self.c.is_finite() && self.c > 0.0) {
-            return Err(Error::parameter("c", "a finite number above 0", self.c));
-        }
+        Error::check_positive("c", self.c)?;
         self.kernel.validate()?;
         self.options.validate()?;
         input.validate()?;

@@ -209,12 +209,8 @@ impl OnlineSvc {
 
 /// Checks what all online machines have: C, a tolerance and a kernel of vectors.
 pub(super) fn check_parameters(c: f64, tol: f64, kernel: &Kernel) -> Result<()> {
-    if !(c.is_finite() && c > 0.0) {
-        return Err(Error::parameter("c", "a finite number above 0", c));
-    }
-    if !(tol.is_finite() && tol > 0.0) {
-        return Err(Error::parameter("tol", "a finite number above 0", tol));
-    }
+    Error::check_positive("c", c)?;
+    Error::check_positive("tol", tol)?;
     if *kernel == Kernel::Precomputed {
         return Err(Error::Kernel {
             kernel: "precomputed".into(),

@@ -168,11 +168,7 @@ fn products(
         (rest, first) = (others, end);
     }
     let set = context.instruction_set();
-    let sums: Vec<Vec<f64>> = if context.is_parallel() && parts > 1 {
-        context.install(|| tasks.into_par_iter().map(|task| run_plain(set, task)).collect())
-    } else {
-        tasks.into_iter().map(|task| run_plain(set, task)).collect()
-    };
+    let sums: Vec<Vec<f64>> = context.map(tasks, |task| run_plain(set, task));
     let mut total = vec![0.0; order];
     for part in &sums {
         total.iter_mut().zip(part).for_each(|(sum, value)| *sum += value);

@@ -107,10 +107,7 @@ fn check(machine: &OutOfCoreMachine) -> Result<()> {
     };
     match bias {
         Bias::Free => Err(Error::parameter("bias", "none or a number from disk", "free")),
-        _ if !(c.is_finite() && c > 0.0) => {
-            Err(Error::parameter("c", "a finite number above 0", c))
-        }
-        _ => Ok(()),
+        _ => Error::check_positive("c", c),
     }
 }
 

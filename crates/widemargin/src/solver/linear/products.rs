@@ -5,8 +5,6 @@
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use rayon::prelude::*;
-
 use super::loss_derivatives::{BLOCK, slopes};
 use super::problem::{Problem, add_scaled};
 use super::sampled_hessian::gram;
@@ -25,7 +23,6 @@ pub(super) const PARTS: usize = 16;
 pub struct Products<'a, R> {
     rows: &'a R,
     context: &'a Context,
-    parallel: bool,
     parts: usize,
     /// Rows of a part.
     part: usize,
@@ -42,8 +39,7 @@ impl<'a, R: LinearRows> Products<'a, R> {
             n => PARTS.min(n / (2 * rows.width()).max(1)).max(1),
         };
         let part = rows.rows().div_ceil(parts).max(1);
-        let (parallel, spare) = (context.is_parallel() && parts > 1, Mutex::default());
-        Self { rows, context, parallel, parts, part, spare }
+        Self { rows, context, parts, part, spare: Mutex::default() }
     }
 
     /// Zeros, one for every weight.
@@ -64,13 +60,8 @@ impl<'a, R: LinearRows> Products<'a, R> {
         list: &mut [f64],
         work: impl Fn(usize, &mut [f64]) -> T + Sync,
     ) -> Vec<T> {
-        if self.parallel {
-            let parts = list.par_chunks_mut(self.part).with_max_len(1).enumerate();
-            parts.map(|(p, list)| work(p * self.part, list)).collect()
-        } else {
-            let parts = list.chunks_mut(self.part).enumerate();
-            parts.map(|(p, list)| work(p * self.part, list)).collect()
-        }
+        let parts = list.chunks_mut(self.part).enumerate();
+        self.context.map(parts, |(p, list)| work(p * self.part, list))
     }
 
     /// The sum of sums, in their order.
@@ -97,10 +88,9 @@ impl<'a, R: LinearRows> Products<'a, R> {
             sum
         };
         let parts = list.rows.chunks(part).zip(list.factors.chunks(part));
-        if self.parallel {
-            let parts = parts.collect::<Vec<_>>().into_par_iter().with_max_len(1);
-            let sums: Vec<_> = parts.map(sum).collect();
-            self.total(sums.into_iter())
+        // One thread adds every sum to the total before it begins the next.
+        if self.context.is_parallel() {
+            self.total(self.context.map::<_, _, Vec<_>>(parts, sum).into_iter())
         } else {
             self.total(parts.map(sum))
         }
@@ -123,12 +113,7 @@ impl<R: LinearRows> Table for Products<'_, R> {
     fn of_parts<T: Send>(&self, work: impl Fn(Range<usize>) -> T + Sync) -> Vec<T> {
         let count = self.rows.rows();
         let range = |p: usize| (p * self.part).min(count)..((p + 1) * self.part).min(count);
-        if self.parallel {
-            let parts = (0..self.parts).into_par_iter().with_max_len(1);
-            parts.map(|p| work(range(p))).collect()
-        } else {
-            (0..self.parts).map(|p| work(range(p))).collect()
-        }
+        self.context.map(0..self.parts, |p| work(range(p)))
     }
 
     fn write_values(&self, weights: &[f64], values: &mut [f64]) {
@@ -137,11 +122,7 @@ impl<R: LinearRows> Table for Products<'_, R> {
                 *value = self.rows.dot(part * self.part + k, weights);
             }
         };
-        if self.parallel {
-            values.par_chunks_mut(self.part).with_max_len(1).enumerate().for_each(fill);
-        } else {
-            values.chunks_mut(self.part).enumerate().for_each(fill);
-        }
+        self.context.map::<_, _, ()>(values.chunks_mut(self.part).enumerate(), fill);
     }
 
     fn differentiate(

@@ -105,10 +105,8 @@ impl Spectral {
         if self.cut == Cut::Normalised && self.clusters != 2 {
             return Err(Error::parameter("clusters", "2 for a normalised cut", self.clusters));
         }
-        if let Affinity::Gaussian { gamma } = self.affinity
-            && !(gamma.is_finite() && gamma > 0.0)
-        {
-            return Err(Error::parameter("gamma", "a finite number above 0", gamma));
+        if let Affinity::Gaussian { gamma } = self.affinity {
+            Error::check_positive("gamma", gamma)?;
         }
         let graph = Graph::new(data.features(), self.affinity, context)?;
         let product = |block: &[Vec<f64>]| graph.multiply(block, context);
