@@ -3,6 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::ser::Error as _;
+use serde::{Deserialize, Serialize, Serializer};
+
 use crate::error::{Error, Result};
 
 type RowFunction = dyn Fn(&[f64], &[f64]) -> f64 + Send + Sync;
@@ -41,6 +44,16 @@ impl fmt::Debug for CustomKernel {
     }
 }
 
+impl Serialize for CustomKernel {
+    fn serialize<S: Serializer>(&self, _: S) -> std::result::Result<S::Ok, S::Error> {
+        Err(S::Error::custom(format!(
+            "kernel '{}' is a function of the user's program and cannot be saved; \
+             train with kernel values computed beforehand (precomputed) instead",
+            self.name
+        )))
+    }
+}
+
 impl PartialEq for CustomKernel {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.function, &other.function)
@@ -48,7 +61,10 @@ impl PartialEq for CustomKernel {
 }
 
 /// A similarity of two rows x and z.
-#[derive(Clone, Debug, PartialEq)]
+///
+/// Serialised, it has the form of model files.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum Kernel {
     /// ⟨x, z⟩
@@ -63,6 +79,7 @@ pub enum Kernel {
         degree: u32,
     },
     /// exp(−γ‖x − z‖²)
+    #[serde(rename = "rbf")]
     Gaussian {
         /// γ
         gamma: f64,
@@ -80,6 +97,7 @@ pub enum Kernel {
         gamma: f64,
     },
     /// exp(−γ Σ (xₖ − zₖ)² / (xₖ + zₖ)) for features ≥ 0, 0/0 being 0
+    #[serde(rename = "chi2")]
     ChiSquared {
         /// γ
         gamma: f64,
@@ -88,7 +106,8 @@ pub enum Kernel {
     Cosine,
     /// Values given by the user: row i of the table holds K(i, j) for every training row j.
     Precomputed,
-    /// A function of the user's.
+    /// A function of the user's, which no file can hold.
+    #[serde(skip_deserializing)]
     Custom(CustomKernel),
     /// Σ wᵢ Kᵢ with wᵢ > 0
     Sum(Vec<(f64, Kernel)>),

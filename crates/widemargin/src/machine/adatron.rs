@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::fit::{FitInput, Machine};
 use super::model::Model;
-use super::training::{check_outcome, in_precision};
+use super::training::{check_outcome, with_precision};
 use super::two_class::{TwoClass, two_classes};
 use super::{Precision, SolverOptions};
 use crate::context::Context;
@@ -68,10 +68,7 @@ impl Machine for KernelAdatron {
         self.options.validate()?;
         input.validate()?;
         input.fit_selected(Some(&self.kernel), |data| {
-            in_precision(self.options.precision, context, |precision| match precision {
-                Precision::F32 => self.train::<f32>(data, context),
-                Precision::F64 => self.train::<f64>(data, context),
-            })
+            with_precision!(self.options.precision, context, T => self.train::<T>(data, context))
         })
     }
 

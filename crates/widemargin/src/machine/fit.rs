@@ -253,6 +253,21 @@ pub(in crate::machine) trait KernelMachine:
     }
 }
 
+/// What [`KernelMachine`] asks of the fields `kernel` and `options` of a machine.
+macro_rules! kernel_fields {
+    () => {
+        fn kernel_and_precision(&self) -> (&$crate::kernel::Kernel, $crate::machine::Precision) {
+            (&self.kernel, self.options.precision)
+        }
+
+        fn replace_kernel(&self, kernel: $crate::kernel::Kernel) -> Self {
+            Self { kernel, ..self.clone() }
+        }
+    };
+}
+
+pub(in crate::machine) use kernel_fields;
+
 impl<M: KernelMachine> Machine for M {
     fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
         self.learn(input, None, context)

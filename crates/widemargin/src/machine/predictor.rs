@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::model::{Body, Model, Prepared, Scratch, run_of};
+use super::model::{Body, Evaluation, Model, Prepared, Scratch, run_of};
 use super::probability::{log_sum, softmax};
 use super::vote::{elect, scores};
 use crate::context::Context;
@@ -120,13 +120,14 @@ impl Predictor<'_> {
         {
             return result.and_then(|()| Dense::new(rows.len(), outputs, values));
         }
+        let context = self.context;
         let task = |scratch: &mut Scratch, (out, rows): (&mut [f64], &[usize])| match map {
             Some(map) => {
-                let mapped = Matrix::DenseF32(map.transform(features, run_of(rows))?);
-                let all: Vec<usize> = (0..rows.len()).collect();
-                body.evaluate(&mapped, &all, out, scratch, self.context)
+                let queries = &Matrix::DenseF32(map.transform(features, run_of(rows))?);
+                let rows = &(0..rows.len()).collect::<Vec<_>>()[..];
+                body.evaluate(Evaluation { queries, rows, out, scratch, context })
             }
-            None => body.evaluate(features, rows, out, scratch, self.context),
+            None => body.evaluate(Evaluation { queries: features, rows, out, scratch, context }),
         };
         let chunk = TASK_ROWS * outputs.max(1);
         self.context.install(|| {

@@ -11,7 +11,7 @@ use super::parameters::{Bias, LinearLoss, LinearMulticlass, LinearOptions, Linea
 use super::rows::{ATTENDING, FeatureOrder, RowTask, with_rows};
 use super::solve::{Algorithm, Plan, check_finite};
 use crate::context::Context;
-use crate::data::{ClassOrder, Classes, Dataset, memory, pieces};
+use crate::data::{ClassOrder, Classes, Dataset, check_two_classes, memory, pieces};
 use crate::error::{Error, Result};
 use crate::machine::fit::{FitInput, Machine, WarmStart};
 use crate::machine::model::{Linear, MachineKind, Model, Training};
@@ -108,10 +108,7 @@ impl LinearSvc {
             return Err(Error::parameter("bias", "none or a number with crammer-singer", "free"));
         }
         let classes = classes?;
-        if classes.count() < 2 {
-            let label = classes.names.first().map_or_else(String::new, ToString::to_string);
-            return Err(Error::OneClass { label });
-        }
+        check_two_classes(&classes.names)?;
         let mut present = vec![data.weights().is_none(); classes.count()];
         for (&code, &weight) in classes.codes.iter().zip(data.weights().unwrap_or_default()) {
             present[code as usize] |= weight > 0.0;

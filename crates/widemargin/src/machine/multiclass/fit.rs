@@ -4,10 +4,10 @@ use std::time::Instant;
 
 use super::AllInOne;
 use crate::context::Context;
-use crate::data::{ClassOrder, Classes, Dataset, Label, Labels, Matrix};
+use crate::data::{ClassOrder, Classes, Dataset, Label, Labels, Matrix, check_two_classes};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelBlocks, KernelRows, RowCaching};
-use crate::machine::fit::{FitInput, KernelMachine};
+use crate::machine::fit::{FitInput, KernelMachine, kernel_fields};
 use crate::machine::model::{
     ClassTable, DecisionFunction, KernelExpansion, MachineKind, Model, Part, Scheme, Training,
 };
@@ -82,22 +82,13 @@ impl KernelMachine for MulticlassSvc {
         self.options.validate()?;
         input.validate()?;
         let classes = declared_classes(&input.labels(), self.classes.as_deref(), self.class_order)?;
-        if classes.count() < 2 {
-            let label = classes.names.first().map_or_else(String::new, ToString::to_string);
-            return Err(Error::OneClass { label });
-        }
+        check_two_classes(&classes.names)?;
         let examples = self.examples(input, &classes)?;
         let start = start.map(Start::model);
         context.install(|| self.train(input, &classes.names, &examples, start, context))
     }
 
-    fn kernel_and_precision(&self) -> (&Kernel, Precision) {
-        (&self.kernel, self.options.precision)
-    }
-
-    fn replace_kernel(&self, kernel: Kernel) -> Self {
-        Self { kernel, ..self.clone() }
-    }
+    kernel_fields!();
 
     /// The coefficients of `atm` leave its dual variables open within their common bound.
     fn starts_warm(&self) -> bool {

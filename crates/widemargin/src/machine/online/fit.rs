@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::learner::{GROUP, OnlineLearner};
 use super::schedule::{Clock, Epochs, Schedule, WorkingSetStrategy};
 use crate::context::{Context, Event};
-use crate::data::{ClassOrder, Dataset, Label};
+use crate::data::{ClassOrder, Dataset, Label, check_two_classes};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::machine::fit::{FitInput, Machine};
@@ -93,10 +93,7 @@ impl OnlineSvc {
     fn class_names(&self, data: &Dataset) -> Result<Vec<Label>> {
         let found = data.labels().classes(ClassOrder::Sorted)?.names;
         let names = self.classes.clone().unwrap_or(found);
-        if names.len() < 2 {
-            let label = names.first().map_or_else(String::new, ToString::to_string);
-            return Err(Error::OneClass { label });
-        }
+        check_two_classes(&names)?;
         Ok(names)
     }
 
