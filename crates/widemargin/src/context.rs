@@ -15,10 +15,10 @@ use crate::numeric::InstructionSet;
 use crate::outcome::{Outcome, Status};
 
 /// Kernel-row cache used unless told otherwise, in bytes (as LIBSVM's `-m 200`, but larger).
-pub const DEFAULT_CACHE_BYTES: usize = 1 << 30;
+pub(crate) const DEFAULT_CACHE_BYTES: usize = 1 << 30;
 
 /// Most worker threads of one computation.
-pub const MAX_THREADS: usize = 1024;
+pub(crate) const MAX_THREADS: usize = 1024;
 
 /// What a long computation tells while it runs.
 #[derive(Clone, Debug, PartialEq)]
@@ -344,7 +344,7 @@ impl Context {
     }
 
     /// Whether there is an observer, so that events need to be made up.
-    pub fn is_observed(&self) -> bool {
+    pub(crate) fn is_observed(&self) -> bool {
         self.observer.is_some()
     }
 

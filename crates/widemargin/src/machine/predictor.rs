@@ -223,7 +223,7 @@ impl Predictor<'_> {
     ///
     /// # Panics
     /// When a class does not exist.
-    pub fn labels_of(&self, classes: &[usize]) -> Labels {
+    pub(crate) fn labels_of(&self, classes: &[usize]) -> Labels {
         match &self.model.classes {
             Some(table) => Labels::from_labels(&table.names).select(classes),
             None => Labels::None,

@@ -3,7 +3,7 @@
 pub(crate) mod algebra;
 mod instruction_set;
 pub(crate) mod random;
-pub mod simd;
+pub(crate) mod simd;
 pub(crate) mod special;
 
 pub use instruction_set::InstructionSet;

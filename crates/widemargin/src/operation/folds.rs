@@ -11,6 +11,7 @@ use crate::solver::Status;
 
 /// How rows are divided into folds.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Folds {
     /// This many folds of equal size, rows at random.
     Random(usize),

@@ -18,7 +18,7 @@ mod options;
 #[cfg(feature = "parquet")]
 mod parquet;
 pub(crate) mod place;
-pub mod source;
+pub(crate) mod source;
 mod table;
 mod weights;
 
@@ -28,6 +28,7 @@ pub use options::{
     Column, DEFAULT_MAX_COLUMNS, Format, IndexBase, LabelColumn, Missing, Precision, ReadOptions,
     UnknownCategory,
 };
+pub use source::{decompress, is_standard_stream, read_all};
 pub use table::TableEncoding;
 pub use weights::{parse_weights, read_weights};
 
@@ -37,6 +38,7 @@ use libsvm::LibsvmText;
 
 /// A file that was read.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Loaded {
     /// The table and its labels.
     pub dataset: Dataset,

@@ -28,7 +28,7 @@ const TASKS_PER_THREAD: usize = 4;
 const WHOLE_PANELS: usize = 192;
 
 /// Segmented kernel rows with their cache.
-pub struct KernelRows<T: Real> {
+pub(crate) struct KernelRows<T: Real> {
     blocks: KernelBlocks<T>,
     /// Boundaries of the segments: 0, …, number of rows.
     pub(super) segments: Vec<usize>,
@@ -41,7 +41,7 @@ pub struct KernelRows<T: Real> {
 
 impl<T: Real> KernelRows<T> {
     /// Rows in segments with the given boundaries (0 first, the number of rows last).
-    pub fn new(
+    pub(crate) fn new(
         blocks: KernelBlocks<T>,
         segments: Vec<usize>,
         caching: RowCaching,
@@ -63,7 +63,7 @@ impl<T: Real> KernelRows<T> {
     }
 
     /// The matrix of the sub-problem made of `segments`, which may repeat.
-    pub fn view<'a>(&'a self, segments: &[usize], context: &'a Context) -> RowsView<'a, T> {
+    pub(crate) fn view<'a>(&'a self, segments: &[usize], context: &'a Context) -> RowsView<'a, T> {
         let mut pieces = vec![0];
         for &s in segments {
             pieces.push(pieces[pieces.len() - 1] + self.segment(s).len());
@@ -76,19 +76,21 @@ impl<T: Real> KernelRows<T> {
     ///
     /// # Errors
     /// As [`KernelBlocks::reweight`].
-    pub fn reweight(&mut self, weights: &[f64]) -> Result<()> {
+    // For machines that learn the weights of a sum of kernels.
+    #[allow(dead_code)]
+    pub(crate) fn reweight(&mut self, weights: &[f64]) -> Result<()> {
         self.blocks.reweight(weights)?;
         self.cache.clear();
         Ok(())
     }
 
     /// The packed rows behind them.
-    pub fn blocks(&self) -> &KernelBlocks<T> {
+    pub(crate) fn blocks(&self) -> &KernelBlocks<T> {
         &self.blocks
     }
 
     /// Entries computed so far for all sub-problems.
-    pub fn computed(&self) -> u64 {
+    pub(crate) fn computed(&self) -> u64 {
         self.computed.load(Ordering::Relaxed)
     }
 

@@ -397,7 +397,7 @@ impl Paths<'_> {
 
     /// A model of one part with the functions of every one of `penalties`, one after the other: what
     /// answers for all of them at once.
-    pub fn stacked(&self, part: usize, penalties: &[usize]) -> Result<Model> {
+    pub(crate) fn stacked(&self, part: usize, penalties: &[usize]) -> Result<Model> {
         let mut expansions = Vec::with_capacity(penalties.len() * self.tasks.len());
         let mut all: Option<(Outcome, f64)> = None;
         for &penalty in penalties {
@@ -422,7 +422,7 @@ impl Paths<'_> {
     }
 
     /// How the problems of one part and penalty ended, and the seconds they took.
-    pub fn outcome(&self, part: usize, penalty: usize) -> Result<(Outcome, f64)> {
+    pub(crate) fn outcome(&self, part: usize, penalty: usize) -> Result<(Outcome, f64)> {
         let solved = || self.solutions.iter().map(|of_task| &of_task[part][penalty]);
         let outcome = solved().map(|solved| solved.outcome).reduce(Outcome::join);
         let seconds = solved().map(|solved| solved.seconds).sum();

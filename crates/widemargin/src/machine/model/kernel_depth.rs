@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::kernel::Kernel;
 
 /// Deepest nesting of kernel sums and products in a model.
-pub const MAX_KERNEL_DEPTH: usize = 16;
+pub(crate) const MAX_KERNEL_DEPTH: usize = 16;
 
 /// Checks that sums and products are not nested too deeply.
 pub(super) fn check_depth(kernel: &Kernel) -> Result<()> {

@@ -1,6 +1,5 @@
 //! Vectors as arrays, for processors without a path of their own.
 
-use super::math::Constants;
 use super::{Family, Lanes};
 
 /// Arrays of 128 bits, which compilers turn into vectors where there are any.
@@ -82,7 +81,7 @@ macro_rules! array {
                 max = |a, b| if a > b { a } else { b };
                 copy_sign = $element::copysign;
                 scale_by_power = |a, shifted| {
-                    let power = shifted.to_bits() << $element::MANTISSA_BITS;
+                    let power = shifted.to_bits() << ($element::MANTISSA_DIGITS - 1);
                     $element::from_bits(a.to_bits().wrapping_add(power))
                 };
             }

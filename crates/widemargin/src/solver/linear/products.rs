@@ -20,7 +20,7 @@ const SMALL: usize = 1 << 15;
 pub(super) const PARTS: usize = 16;
 
 /// The products of a table in memory.
-pub struct Products<'a, R> {
+pub(crate) struct Products<'a, R> {
     rows: &'a R,
     context: &'a Context,
     parts: usize,
@@ -32,7 +32,7 @@ pub struct Products<'a, R> {
 
 impl<'a, R: LinearRows> Products<'a, R> {
     /// Those of `rows`, on the threads of `context` unless these have other problems to solve.
-    pub fn new(rows: &'a R, alone: bool, context: &'a Context) -> Self {
+    pub(crate) fn new(rows: &'a R, alone: bool, context: &'a Context) -> Self {
         // A part of its own pays only where its rows outweigh the sum it starts with.
         let parts = match rows.nonzeros() {
             n if n < SMALL || !alone => 1,

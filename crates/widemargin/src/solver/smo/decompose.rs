@@ -47,7 +47,7 @@ const CONFIRMATIONS: usize = 5;
 ///
 /// # Panics
 /// When the arrays of `problem` do not all have one entry per row of the matrix.
-pub fn solve<R: MatrixRows>(
+pub(crate) fn solve<R: MatrixRows>(
     rows: &R,
     problem: &Problem,
     options: &Options,
