@@ -302,26 +302,20 @@ impl Fit<'_> {
         let width = self.data.columns();
         let mut model = linear_model(self.svc.kind(), width, weights, constants, names)?;
         model.feature_names = self.data.feature_names().map(<[String]>::to_vec);
-        let mut parameters = vec![("c".to_owned(), c.into())];
+        let mut parameters = vec![("c", c.into())];
         let multiclass = self.svc.multiclass;
         match multiclass {
             LinearMulticlass::CrammerSinger => {
-                parameters.push(("multiclass".into(), multiclass.to_string().into()));
+                parameters.push(("multiclass", multiclass.to_string().into()));
             }
             LinearMulticlass::OneVsRest => {
-                parameters.push(("loss".into(), self.svc.loss.to_string().into()));
-                parameters.push(("penalty".into(), self.svc.penalty.to_string().into()));
+                parameters.push(("loss", self.svc.loss.to_string().into()));
+                parameters.push(("penalty", self.svc.penalty.to_string().into()));
             }
         }
-        parameters.push(("bias".into(), self.svc.bias.into()));
-        parameters.push(("tol".into(), tol.into()));
-        model.training = Some(Training {
-            outcome,
-            rows: self.data.rows(),
-            seconds: started.elapsed().as_secs_f64(),
-            parameters,
-            specification: None,
-        });
+        parameters.push(("bias", self.svc.bias.into()));
+        parameters.push(("tol", tol.into()));
+        model.training = Some(Training::new(outcome, self.data.rows(), started, parameters));
         Ok(model)
     }
 }

@@ -180,19 +180,15 @@ impl Fit<'_> {
         let mut model = linear_model(MachineKind::LinearSvr, width, weights, &[constant], None)?;
         model.feature_names = self.data.feature_names().map(<[String]>::to_vec);
         let loss = if self.svr.squared { "squared-tube" } else { "tube" };
-        model.training = Some(Training {
-            outcome: solution.outcome,
-            rows: self.data.rows(),
-            seconds: started.elapsed().as_secs_f64(),
-            parameters: vec![
-                ("c".into(), c.into()),
-                ("epsilon".into(), epsilon.into()),
-                ("loss".into(), loss.into()),
-                ("bias".into(), self.svr.bias.into()),
-                ("tol".into(), tol.into()),
-            ],
-            specification: None,
-        });
+        let parameters = [
+            ("c", c.into()),
+            ("epsilon", epsilon.into()),
+            ("loss", loss.into()),
+            ("bias", self.svr.bias.into()),
+            ("tol", tol.into()),
+        ];
+        let rows = self.data.rows();
+        model.training = Some(Training::new(solution.outcome, rows, started, parameters));
         Ok(model)
     }
 }

@@ -14,6 +14,8 @@ mod linear;
 mod parts;
 mod validate;
 
+use std::time::Instant;
+
 use serde::{Deserialize, Serialize};
 
 use super::specification::{Specification, Value};
@@ -141,6 +143,18 @@ pub struct Training {
 }
 
 impl Training {
+    /// The record of a training that began at `started`.
+    pub(crate) fn new<'a>(
+        outcome: Outcome,
+        rows: usize,
+        started: Instant,
+        parameters: impl IntoIterator<Item = (&'a str, Value)>,
+    ) -> Self {
+        let parameters = parameters.into_iter().map(|(name, value)| (name.to_owned(), value));
+        let (seconds, parameters) = (started.elapsed().as_secs_f64(), parameters.collect());
+        Self { outcome, rows, seconds, parameters, specification: None }
+    }
+
     /// The penalty C, for machines that have one.
     pub fn penalty(&self) -> Option<f64> {
         self.parameters.iter().find(|(name, _)| name == "c")?.1.number()

@@ -172,17 +172,10 @@ impl MulticlassSvc {
             &solution.bias,
         );
         model.feature_names = data.feature_names().map(<[String]>::to_vec);
-        model.training = Some(Training {
-            outcome: solution.outcome,
-            rows: input.rows().count(),
-            seconds: started.elapsed().as_secs_f64(),
-            parameters: vec![
-                ("c".into(), self.c.into()),
-                ("tol".into(), self.options.tol.into()),
-                ("bias".into(), self.bias.into()),
-            ],
-            specification: None,
-        });
+        let parameters =
+            [("c", self.c.into()), ("tol", self.options.tol.into()), ("bias", self.bias.into())];
+        let rows = input.rows().count();
+        model.training = Some(Training::new(solution.outcome, rows, started, parameters));
         Ok(model)
     }
 }

@@ -15,8 +15,8 @@ use super::lloyd::Lloyd;
 use crate::context::Context;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
+use crate::machine::Model;
 use crate::machine::names::names;
-use crate::machine::{FitInput, Machine, Model};
 use crate::numeric::algebra::leading_eigenvectors;
 use crate::solver::Status;
 
@@ -88,11 +88,7 @@ impl Default for Spectral {
     }
 }
 
-impl Machine for Spectral {
-    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
-        input.fit_selected(None, |data| self.train(data, context))
-    }
-}
+rows::trained_on_selected!(Spectral);
 
 impl Spectral {
     fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {
