@@ -229,6 +229,25 @@ impl Error {
         }
     }
 
+    /// A kernel that does not fit the data.
+    pub(crate) fn kernel(
+        kernel: impl Into<String>,
+        expected: impl Into<String>,
+        found: impl ToString,
+    ) -> Self {
+        Self::Kernel { kernel: kernel.into(), expected: expected.into(), found: found.to_string() }
+    }
+
+    /// Labels that do not suit the machine.
+    pub(crate) fn labels(expected: impl Into<String>, found: impl Into<String>) -> Self {
+        Self::Labels { expected: expected.into(), found: found.into() }
+    }
+
+    /// A model that cannot do what was asked.
+    pub(crate) fn model(message: impl Into<String>) -> Self {
+        Self::Model { message: message.into() }
+    }
+
     /// A length that does not match.
     pub fn length(what: impl Into<String>, expected: usize, found: usize) -> Self {
         Self::Length { what: what.into(), expected, found }

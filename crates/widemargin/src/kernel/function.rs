@@ -174,11 +174,11 @@ impl Kernel {
 
     fn validate_part(&self) -> Result<()> {
         if *self == Self::Precomputed {
-            return Err(Error::Kernel {
-                kernel: "precomputed".into(),
-                expected: "to stand alone".into(),
-                found: "it inside a sum or product".into(),
-            });
+            return Err(Error::kernel(
+                "precomputed",
+                "to stand alone",
+                "it inside a sum or product",
+            ));
         }
         self.validate()
     }

@@ -87,8 +87,7 @@ impl KernelAdatron {
         let classes = two_classes(data, "the Kernel-Adatron")?;
         let sign = |code: &u32| if *code == 0 { 1.0 } else { -1.0 };
         let signs: Vec<f64> = classes.codes.iter().map(sign).collect();
-        let weight = |row: usize| data.weights().map_or(1.0, |weights| weights[row]);
-        let upper: Vec<f64> = (0..data.rows()).map(|row| self.c * weight(row)).collect();
+        let upper: Vec<f64> = (0..data.rows()).map(|row| self.c * data.weight(row)).collect();
         let blocks = KernelBlocks::<T>::new(&self.kernel, data.features(), None, context)?;
         let segments = vec![0, data.rows()];
         let rows = KernelRows::new(blocks, segments, RowCaching::All, context.cache_bytes());

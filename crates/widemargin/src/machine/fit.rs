@@ -196,18 +196,18 @@ impl<'a> FitInput<'a> {
 
     /// Weight of a row of the data set.
     pub(in crate::machine) fn weight(&self, row: usize) -> f64 {
-        self.data.weights().map_or(1.0, |weights| weights[row])
+        self.data.weight(row)
     }
 }
 
 /// The rows and columns `members` of a table of kernel values.
 fn square(table: &Matrix, members: &[usize]) -> Result<Matrix> {
     if table.columns() != table.rows() {
-        return Err(Error::Kernel {
-            kernel: "precomputed".into(),
-            expected: format!("one column for each of {} rows", table.rows()),
-            found: format!("{} columns", table.columns()),
-        });
+        return Err(Error::kernel(
+            "precomputed",
+            format!("one column for each of {} rows", table.rows()),
+            format!("{} columns", table.columns()),
+        ));
     }
     let mut row_values = vec![0.0; table.columns()];
     let mut values = Vec::with_capacity(members.len() * members.len());

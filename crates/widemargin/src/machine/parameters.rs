@@ -166,10 +166,10 @@ impl ClassWeights {
                     match classes.names.iter().position(same) {
                         Some(class) => weights[class] = *factor,
                         None => {
-                            return Err(Error::Labels {
-                                expected: format!("class weights for {}", list(&classes.names)),
-                                found: format!("a weight for '{label}'"),
-                            });
+                            return Err(Error::labels(
+                                format!("class weights for {}", list(&classes.names)),
+                                format!("a weight for '{label}'"),
+                            ));
                         }
                     }
                 }

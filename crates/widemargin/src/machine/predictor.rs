@@ -168,9 +168,9 @@ impl Predictor<'_> {
         let starts = (0..features.rows()).step_by(TASK_ROWS);
         let found: Result<Vec<Option<Vec<_>>>> = self.context.map(starts, task);
         let found: Option<Vec<Vec<_>>> = found?.into_iter().collect();
-        found.map(|parts| parts.concat()).ok_or_else(|| Error::Model {
-            message: format!("{} has no neighbours", self.model.kind),
-        })
+        found
+            .map(|parts| parts.concat())
+            .ok_or_else(|| Error::model(format!("{} has no neighbours", self.model.kind)))
     }
 
     /// The logarithm of the density at every row, for mixtures and windows.
@@ -191,7 +191,7 @@ impl Predictor<'_> {
             Body::Mixtures(_) | Body::Windows(_) => {
                 Ok((0..values.rows()).map(|i| log_sum(values.row(i))).collect())
             }
-            _ => Err(Error::Model { message: format!("{} has no density", self.model.kind) }),
+            _ => Err(Error::model(format!("{} has no density", self.model.kind))),
         }
     }
 

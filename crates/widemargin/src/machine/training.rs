@@ -313,11 +313,11 @@ pub(in crate::machine) fn check_outcome(kernel: &Kernel, outcome: &Outcome) -> R
 
 /// A training that left the range of its numbers.
 pub(in crate::machine) fn not_finite(kernel: &Kernel, found: String) -> Error {
-    Error::Kernel {
-        kernel: kernel.name().into(),
-        expected: "a solution of finite numbers; scale the data or choose other parameters".into(),
+    Error::kernel(
+        kernel.name(),
+        "a solution of finite numbers; scale the data or choose other parameters",
         found,
-    }
+    )
 }
 
 /// The support vectors; those of a precomputed kernel are known by their training rows alone, so

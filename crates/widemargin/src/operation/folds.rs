@@ -101,10 +101,7 @@ fn deal(members: &mut [usize], count: usize, generator: &mut Generator, fold_of:
 /// Gives the largest groups first, each to the fold with the fewest rows so far.
 fn grouped(data: &Dataset, count: usize, generator: &mut Generator) -> Result<Vec<usize>> {
     let Some(groups) = data.groups() else {
-        return Err(Error::Labels {
-            expected: "a group number (qid) for every row".into(),
-            found: "none".into(),
-        });
+        return Err(Error::labels("a group number (qid) for every row", "none"));
     };
     let mut order: Vec<i64> = Vec::new();
     let mut sizes: HashMap<i64, usize> = HashMap::new();

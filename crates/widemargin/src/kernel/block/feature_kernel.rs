@@ -394,9 +394,9 @@ fn plan<T: Real>(kernel: &Kernel, sparse: bool) -> (Formula, Pairing, Transform<
 }
 
 fn negative_feature(row: usize, column: usize, value: f64) -> Error {
-    Error::Kernel {
-        kernel: "chi2".into(),
-        expected: "features of at least 0".into(),
-        found: format!("{value} in row {}, feature {}", row + 1, column + 1),
-    }
+    Error::kernel(
+        "chi2",
+        "features of at least 0",
+        format!("{value} in row {}, feature {}", row + 1, column + 1),
+    )
 }

@@ -128,7 +128,7 @@ impl FeatureMap {
     /// [`Error::Model`] when the text is no sound map.
     pub fn from_text(text: &str) -> Result<Self> {
         let map: Self = serde_json::from_str(text)
-            .map_err(|error| Error::Model { message: format!("feature map: {error}") })?;
+            .map_err(|error| Error::model(format!("feature map: {error}")))?;
         map.validate().map(|()| map)
     }
 

@@ -336,10 +336,10 @@ impl Classifier<'_> {
 
     fn check_weights(&self, rows: &[Vec<usize>], tasks: &[Task]) -> Result<()> {
         if let Some(class) = rows.iter().position(Vec::is_empty) {
-            return Err(Error::Labels {
-                expected: "a row of positive weight in every class".into(),
-                found: format!("none in class '{}'", self.classes.names[class]),
-            });
+            return Err(Error::labels(
+                "a row of positive weight in every class",
+                format!("none in class '{}'", self.classes.names[class]),
+            ));
         }
         let Formulation::Share { nu } = self.rule else { return Ok(()) };
         let total = |task: &Task, sign: f64| -> f64 {

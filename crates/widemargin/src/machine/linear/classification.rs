@@ -115,10 +115,10 @@ impl LinearSvc {
         }
         match present.iter().position(|there| !there) {
             None => Ok(classes),
-            Some(class) => Err(Error::Labels {
-                expected: "a row of positive weight in every class".into(),
-                found: format!("none in class '{}'", classes.names[class]),
-            }),
+            Some(class) => Err(Error::labels(
+                "a row of positive weight in every class",
+                format!("none in class '{}'", classes.names[class]),
+            )),
         }
     }
 
@@ -271,10 +271,9 @@ impl Fit<'_> {
         if self.svc.penalty == Penalty::L1 {
             return Err(Error::parameter("penalty", "l2 with crammer-singer", "l1"));
         }
-        let weight = |row: usize| self.data.weights().map_or(1.0, |w| w[row]);
         let codes = &self.classes.codes;
         let costs: Vec<f64> = (0..rows.rows())
-            .map(|row| c * weight(row) * self.factors[codes[row] as usize])
+            .map(|row| c * self.data.weight(row) * self.factors[codes[row] as usize])
             .collect();
         let choices = Choices { count: self.functions, right: codes, costs: &costs };
         let tol = plan.tolerance(Algorithm::Dual);

@@ -202,7 +202,7 @@ impl Fit<'_> {
             (false, 1) => self.factors[1],
             (false, _) => 1.0,
         };
-        factor * self.data.weights().map_or(1.0, |w| w[row])
+        factor * self.data.weight(row)
     }
 
     /// What every row costs in the problem of class `f`.

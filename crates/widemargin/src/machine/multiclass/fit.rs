@@ -252,9 +252,8 @@ pub(in crate::machine) fn declared_classes(
     let mut place = Vec::with_capacity(classes.count());
     for name in &classes.names {
         let same = |other: &Label| other.to_string() == name.to_string();
-        let at = declared.iter().position(same).ok_or_else(|| Error::Labels {
-            expected: "only the classes that were declared".into(),
-            found: format!("'{name}'"),
+        let at = declared.iter().position(same).ok_or_else(|| {
+            Error::labels("only the classes that were declared", format!("'{name}'"))
         })?;
         place.push(at as u32);
     }

@@ -209,11 +209,11 @@ pub(super) fn check_parameters(c: f64, tol: f64, kernel: &Kernel) -> Result<()> 
     Error::check_positive("c", c)?;
     Error::check_positive("tol", tol)?;
     if *kernel == Kernel::Precomputed {
-        return Err(Error::Kernel {
-            kernel: "precomputed".into(),
-            expected: "a kernel of vectors, for online training".into(),
-            found: "a table of kernel values".into(),
-        });
+        return Err(Error::kernel(
+            "precomputed",
+            "a kernel of vectors, for online training",
+            "a table of kernel values",
+        ));
     }
     kernel.validate()
 }

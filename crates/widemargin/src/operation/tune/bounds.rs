@@ -48,7 +48,7 @@ pub fn criterion(
     data: &Dataset,
     context: &Context,
 ) -> Result<f64> {
-    let unsuited = |message: &str| Error::Model { message: message.into() };
+    let unsuited = |message: &str| Error::model(message);
     let Some(table) = &model.classes else { return Err(unsuited("estimates need classes")) };
     if matches!(table.scheme, Scheme::ErrorCorrecting(_)) {
         return Err(unsuited("leave-one-out estimates exist for one-vs-one and one-vs-rest"));
