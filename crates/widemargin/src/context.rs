@@ -7,11 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use rayon::prelude::*;
-
 use crate::error::{Error, Result};
 use crate::kernel::{Backend, Cpu};
 use crate::numeric::InstructionSet;
+use crate::numeric::parallel::{self, Threads};
 use crate::outcome::{Outcome, Status};
 
 /// Kernel-row cache used unless told otherwise, in bytes (as LIBSVM's `-m 200`, but larger).
@@ -191,7 +190,7 @@ impl Context {
     /// Uses `threads` worker threads; 0 means one per logical processor.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for more than [`MAX_THREADS`], [`Error::Threads`] when the system
+    /// [`Error::Parameter`] for more than 1024, [`Error::Threads`] when the system
     /// refuses to start them.
     pub fn with_threads(mut self, threads: usize) -> Result<Self> {
         if threads > MAX_THREADS {
@@ -293,28 +292,70 @@ impl Context {
 
     /// Runs `work` on this context's threads; rayon iterators inside use them.
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        match &self.pool {
-            Some(pool) => pool.install(work),
-            None => work(),
+        let Some(pool) = &self.pool else { return work() };
+        let (mut work, mut result) = (Some(work), None);
+        parallel::install(pool, &mut || result = work.take().map(|work| work()));
+        result.unwrap_or_else(|| unreachable!("the pool returns when the work is done"))
+    }
+
+    fn task_threads(&self) -> Threads<'_> {
+        self.pool.as_ref().map_or(Threads::Caller, |pool| Threads::Pool(pool))
+    }
+
+    /// What `task` makes of each item, in their order, computed on this context's threads.
+    pub(crate) fn map<I: Send, R: Send>(
+        &self,
+        items: impl IntoIterator<Item = I>,
+        task: impl Fn(I) -> R + Sync,
+    ) -> Vec<R> {
+        parallel::map(self.task_threads(), items, task)
+    }
+
+    /// Runs `task` on each item, on this context's threads.
+    pub(crate) fn for_each<I: Send>(
+        &self,
+        items: impl IntoIterator<Item = I>,
+        task: impl Fn(I) + Sync,
+    ) {
+        self.map(items, task);
+    }
+
+    /// As [`for_each`](Self::for_each), but on the calling thread unless other threads are `worth` waking.
+    pub(crate) fn for_each_if<I: Send>(
+        &self,
+        worth: bool,
+        items: impl IntoIterator<Item = I>,
+        task: impl Fn(I) + Sync,
+    ) {
+        if worth {
+            self.for_each(items, task);
+        } else {
+            items.into_iter().for_each(task);
         }
     }
 
-    /// What `work` makes of every item, in their order; on this context's threads if it has several, each
-    /// item being worth a task of its own.
-    pub(crate) fn map<T: Send, R: Send, C>(
+    /// As [`map`](Self::map), until a task fails.
+    ///
+    /// # Errors
+    /// Those of the tasks.
+    pub(crate) fn try_map<I: Send, R: Send>(
         &self,
-        items: impl IntoIterator<Item = T>,
-        work: impl Fn(T) -> R + Send + Sync,
-    ) -> C
-    where
-        C: FromIterator<R> + FromParallelIterator<R> + Send,
-    {
-        let Some(pool) = &self.pool else { return items.into_iter().map(work).collect() };
-        let items: Vec<T> = items.into_iter().collect();
-        pool.install(|| match items.len() {
-            0 | 1 => items.into_iter().map(work).collect(),
-            _ => items.into_par_iter().with_max_len(1).map(work).collect(),
-        })
+        items: impl IntoIterator<Item = I>,
+        task: impl Fn(I) -> Result<R> + Sync,
+    ) -> Result<Vec<R>> {
+        parallel::try_map(self.task_threads(), items, task)
+    }
+
+    /// As [`for_each`](Self::for_each), until a task fails.
+    ///
+    /// # Errors
+    /// Those of the tasks.
+    pub(crate) fn try_for_each<I: Send>(
+        &self,
+        items: impl IntoIterator<Item = I>,
+        task: impl Fn(I) -> Result<()> + Sync,
+    ) -> Result<()> {
+        self.try_map(items, task).map(|_| ())
     }
 
     /// Runs `work`, whose parallel sections are short and follow each other closely: the other threads
@@ -386,6 +427,7 @@ mod tests {
 
     #[test]
     fn spinning_threads_change_no_result() {
+        use rayon::prelude::*;
         for threads in [1, 2, 3] {
             let context = Context::new().with_threads(threads).unwrap();
             let sums = || (0..50_u64).map(|k| (0..k).into_par_iter().sum::<u64>()).sum::<u64>();

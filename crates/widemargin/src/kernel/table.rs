@@ -40,6 +40,6 @@ pub(crate) fn fill_table<T: Real>(
         blocks.block(&left, 0..rows, &mut slices);
     };
     let chunk = (TASK_ROWS * stride).max(1);
-    context.map::<_, _, ()>(values.chunks_mut(chunk).enumerate(), task);
+    context.for_each(values.chunks_mut(chunk).enumerate(), task);
     context.checkpoint()
 }

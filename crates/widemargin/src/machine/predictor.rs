@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use super::model::{Body, Evaluation, Model, Prepared, Scratch, run_of};
 use super::probability::{log_sum, softmax};
 use super::vote::{elect, scores};
@@ -11,6 +9,7 @@ use crate::context::Context;
 use crate::data::{Dense, Labels, Matrix};
 use crate::error::{Error, Result};
 use crate::kernel::PreparedMap;
+use crate::numeric::parallel::Scratches;
 
 /// Rows predicted by one task.
 const TASK_ROWS: usize = 256;
@@ -121,7 +120,7 @@ impl Predictor<'_> {
             return result.and_then(|()| Dense::new(rows.len(), outputs, values));
         }
         let context = self.context;
-        let task = |scratch: &mut Scratch, (out, rows): (&mut [f64], &[usize])| match map {
+        let task = |scratch: &mut Scratch, out: &mut [f64], rows: &[usize]| match map {
             Some(map) => {
                 let queries = &Matrix::DenseF32(map.transform(features, run_of(rows))?);
                 let rows = &(0..rows.len()).collect::<Vec<_>>()[..];
@@ -130,15 +129,10 @@ impl Predictor<'_> {
             None => body.evaluate(Evaluation { queries: features, rows, out, scratch, context }),
         };
         let chunk = TASK_ROWS * outputs.max(1);
-        self.context.install(|| {
-            if self.context.is_parallel() {
-                let rows = rows.par_chunks(TASK_ROWS);
-                values.par_chunks_mut(chunk).zip(rows).try_for_each_init(Scratch::default, task)
-            } else {
-                let mut scratch = Scratch::default();
-                let mut tasks = values.chunks_mut(chunk).zip(rows.chunks(TASK_ROWS));
-                tasks.try_for_each(|part| task(&mut scratch, part))
-            }
+        let (scratches, tasks) =
+            (Scratches::new(), values.chunks_mut(chunk).zip(rows.chunks(TASK_ROWS)));
+        self.context.try_for_each(tasks, |(out, rows)| {
+            scratches.with(|scratch| task(scratch, out, rows))
         })?;
         Dense::new(rows.len(), outputs, values)
     }
@@ -165,9 +159,8 @@ impl Predictor<'_> {
             let rows = start..(start + TASK_ROWS).min(features.rows());
             self.packed.0.body.nearest(features, rows, k)
         };
-        let starts = (0..features.rows()).step_by(TASK_ROWS);
-        let found: Result<Vec<Option<Vec<_>>>> = self.context.map(starts, task);
-        let found: Option<Vec<Vec<_>>> = found?.into_iter().collect();
+        let found = self.context.try_map((0..features.rows()).step_by(TASK_ROWS), task)?;
+        let found: Option<Vec<Vec<_>>> = found.into_iter().collect();
         found
             .map(|parts| parts.concat())
             .ok_or_else(|| Error::model(format!("{} has no neighbours", self.model.kind)))

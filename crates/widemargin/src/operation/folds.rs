@@ -101,7 +101,10 @@ fn deal(members: &mut [usize], count: usize, generator: &mut Generator, fold_of:
 /// Gives the largest groups first, each to the fold with the fewest rows so far.
 fn grouped(data: &Dataset, count: usize, generator: &mut Generator) -> Result<Vec<usize>> {
     let Some(groups) = data.groups() else {
-        return Err(Error::labels("a group number (qid) for every row", "none"));
+        return Err(Error::Labels {
+            expected: "a group number (qid) for every row".into(),
+            found: "none".into(),
+        });
     };
     let mut order: Vec<i64> = Vec::new();
     let mut sizes: HashMap<i64, usize> = HashMap::new();
@@ -192,7 +195,7 @@ pub(super) fn run_folds<R: Send>(
         context.report(&Event::StageStep { name: stage });
         result
     };
-    let results = context.map::<_, _, Result<Vec<Option<R>>>>(0..count, fold)?;
+    let results: Vec<Option<R>> = context.try_map(0..count, fold)?;
     let stopped = results
         .iter()
         .any(Option::is_none)

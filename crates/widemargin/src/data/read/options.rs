@@ -169,7 +169,7 @@ impl ReadOptions {
         /// Refuses files with more columns than this ([`DEFAULT_MAX_COLUMNS`] unless called).
         max_columns: usize,
         /// Refuses archives that unpack to more bytes than this
-        /// ([`default_max_unpacked`](super::source::default_max_unpacked) unless called).
+        /// (half of the available memory unless called).
         max_unpacked: u64,
         /// Lets NaN and infinite values of LIBSVM text and NPY files through.
         allow_non_finite: bool,

@@ -154,7 +154,7 @@ impl FeatureMap {
     /// The features of all rows.
     ///
     /// # Errors
-    /// As [`PreparedMap::transform`].
+    /// [`Error::Length`] when the table does not have the width of the map.
     pub fn transform(&self, features: &Matrix, context: &Context) -> Result<Matrix> {
         let ready = self.prepare(context)?;
         let mut values = vec![0.0_f32; features.rows() * self.outputs()];
@@ -165,7 +165,7 @@ impl FeatureMap {
             Ok(())
         };
         let chunk = TASK_ROWS * self.outputs();
-        context.map::<_, _, Result<()>>(values.chunks_mut(chunk).enumerate(), task)?;
+        context.try_for_each(values.chunks_mut(chunk).enumerate(), task)?;
         Dense::new(features.rows(), self.outputs(), values).map(Matrix::DenseF32)
     }
 }

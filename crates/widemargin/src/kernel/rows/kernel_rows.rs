@@ -4,14 +4,13 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rayon::prelude::*;
-
 use super::cache::{Piece, PieceCache};
 use super::pool::{Buffer, Pool};
 use super::{RowCaching, RowsView};
 use crate::context::Context;
 use crate::error::Result;
 use crate::kernel::KernelBlocks;
+use crate::numeric::parallel::Scratches;
 use crate::numeric::simd::{Real, accumulate, accumulate_columns};
 
 /// Columns of a block that one task computes; those of [`PRODUCT_ROWS`] rows stay in the second-level
@@ -162,7 +161,7 @@ impl<T: Real> KernelRows<T> {
             }
         }
         let left = self.blocks.gather(left);
-        tasks.par_iter_mut().enumerate().for_each(|(t, out)| {
+        context.for_each(tasks.iter_mut().enumerate(), |(t, out)| {
             let start = columns.start + t * width;
             let columns = start..(start + width).min(columns.end);
             self.blocks.query_rows(&left, 0..out.len(), columns, out);
@@ -265,11 +264,9 @@ impl<T: Real> KernelRows<T> {
                 add(&mut chunk, group, &parts);
             }
         };
-        if context.is_parallel() && chunks.len() > 1 {
-            chunks.into_par_iter().enumerate().for_each_init(Vec::new, task);
-        } else {
-            let mut scratch = Vec::new();
-            chunks.into_iter().enumerate().for_each(|chunk| task(&mut scratch, chunk));
-        }
+        let scratches = Scratches::new();
+        context.for_each_if(chunks.len() > 1, chunks.into_iter().enumerate(), |chunk| {
+            scratches.with(|scratch| task(scratch, chunk))
+        });
     }
 }

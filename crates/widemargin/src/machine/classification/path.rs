@@ -8,8 +8,6 @@
 use std::any::Any;
 use std::time::Instant;
 
-use rayon::prelude::*;
-
 use super::held_out::HeldOut;
 use super::path_start::Known;
 use super::{Classifier, Svc, Task, penalty_problem};
@@ -22,6 +20,7 @@ use crate::machine::model::Model;
 use crate::machine::parameters::Precision;
 use crate::machine::training::{Expansion, RowSegments, Spent, in_precision};
 use crate::machine::warm_start::UsableStart;
+use crate::numeric::parallel::Scratches;
 use crate::numeric::simd::Real;
 use crate::solver::smo::{self, FetchedRows, PathRows, PathSolver, Solution, WholeMatrix};
 use crate::solver::{Outcome, Status};
@@ -251,17 +250,13 @@ impl Paths<'_> {
     ) -> Result<Solutions> {
         let caching = self.classifiers[0].caching();
         let rows = self.layout.pack::<T>(&svc.kernel, self.data, caching, context)?;
-        let solve = |memory: &mut Memory<T>, at: usize| {
+        let memories = Scratches::<Memory<T>>::new();
+        context.try_map(0..self.tasks.len(), |at| {
             let earlier = earlier.map(|earlier| &earlier.solutions[at][..]);
-            self.solve_task(svc, &self.tasks[at], earlier, &rows, memory, context)
-        };
-        let tasks = 0..self.tasks.len();
-        if context.is_parallel() {
-            tasks.into_par_iter().map_init(Memory::default, solve).collect()
-        } else {
-            let mut memory = Memory::default();
-            tasks.map(|at| solve(&mut memory, at)).collect()
-        }
+            memories.with(|memory| {
+                self.solve_task(svc, &self.tasks[at], earlier, &rows, memory, context)
+            })
+        })
     }
 
     fn solve_task<T: Real>(

@@ -253,7 +253,7 @@ impl Fit<'_> {
         let restore = |(own, solution): (&mut [f64], &&Solution)| {
             own.iter_mut().zip(order.restored(&solution.weights)).for_each(|(w, own)| *w = own);
         };
-        self.context.map::<_, _, ()>(weights.chunks_mut(width).zip(solutions), restore);
+        self.context.for_each(weights.chunks_mut(width).zip(solutions), restore);
         let constants: Vec<f64> =
             solutions.iter().map(|s| self.constant(&s.weights).unwrap_or(0.0)).collect();
         let outcome = solutions.iter().map(|s| s.outcome).reduce(Outcome::join);

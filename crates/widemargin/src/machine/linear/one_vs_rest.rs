@@ -11,6 +11,7 @@ use super::solve::{Algorithm, Plan, Start};
 use crate::context::{Context, Event, SolvedFunction};
 use crate::data::pieces;
 use crate::error::Result;
+use crate::numeric::parallel::{self, Threads};
 use crate::solver::linear::rows::{LinearRows, RowLists};
 use crate::solver::linear::{
     BatchInputs, Columns, Loss, OneVsRestProblems, Solution, is_coarse, solve_batch,
@@ -94,10 +95,10 @@ impl Fit<'_> {
     ) -> Result<Vec<Vec<Vec<Solution>>>> {
         let name = "two-class problems";
         self.context.report(&Event::Stage { name, total: self.functions });
-        let parallel = self.context.is_parallel() && self.functions > 1;
+        let at_once = self.context.is_parallel() && self.functions > 1;
         // Threads that have a function each have none to spare for its blocks.
         let context = match algorithm {
-            Algorithm::Blocks if parallel => &self.context.clone().with_threads(1)?,
+            Algorithm::Blocks if at_once => &self.context.clone().with_threads(1)?,
             _ => self.context,
         };
         let inputs = FitInputs { rows, order, columns, plan, algorithm, context };
@@ -118,7 +119,7 @@ impl Fit<'_> {
             (first(g)..first(g + 1)).for_each(|_| self.context.report(&Event::StageStep { name }));
             solutions
         };
-        Ok(self.context.map(0..groups, group))
+        Ok(parallel::map(Threads::of_current_pool(at_once), 0..groups, group))
     }
 
     /// Solves function `f` for every C.

@@ -282,7 +282,7 @@ pub(crate) fn add_products(
             }
         }
     };
-    context.map::<_, _, ()>(a.chunks_mut(TASK_ROWS * stride).enumerate(), task);
+    context.for_each(a.chunks_mut(TASK_ROWS * stride).enumerate(), task);
 }
 
 #[cfg(test)]

@@ -201,7 +201,7 @@ impl<'a> Merger<'a> {
         };
         let queue = BinaryHeap::new();
         let mut merger = Self { rule, store, nodes, drift, queue };
-        merger.nodes = context.map::<_, _, Result<Vec<Node>>>(0..n, |v| merger.scan(v))?;
+        merger.nodes = context.try_map(0..n, |v| merger.scan(v))?;
         Ok(merger)
     }
 

@@ -37,5 +37,5 @@ pub(super) fn in_chunks<T: Send>(
     chunk: usize,
     work: impl Fn(usize, &mut [T]) -> Result<()> + Sync + Send,
 ) -> Result<()> {
-    context.map(out.chunks_mut(chunk.max(1)).enumerate(), |(t, out)| work(t, out))
+    context.try_for_each(out.chunks_mut(chunk.max(1)).enumerate(), |(t, out)| work(t, out))
 }

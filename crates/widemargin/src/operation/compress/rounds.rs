@@ -267,9 +267,10 @@ impl List {
             first_new: self.first_new,
             set,
         };
-        let tiles = self.bounds.chunks_mut(COLUMNS).zip(self.partners.chunks_mut(COLUMNS));
-        let found: Vec<Vec<(f32, Partners)>> = context
-            .map(tiles.enumerate(), |(t, (bounds, partners))| scan.tile(t, bounds, partners));
+        let (bounds, partners) = (&mut self.bounds, &mut self.partners);
+        let tiles = bounds.chunks_mut(COLUMNS).zip(partners.chunks_mut(COLUMNS)).enumerate();
+        let found: Vec<Vec<(f32, Partners)>> =
+            context.map(tiles, |(t, (bounds, partners))| scan.tile(t, bounds, partners));
         for &row in &without_partners {
             self.bounds[row] = f32::INFINITY;
         }

@@ -151,8 +151,9 @@ impl Blocks<'_> {
             let visit = Descend { problem, dual, weights, seed, tol, set };
             with_chunk(&chunk.rows, self.task.bias, visit)
         };
-        let all: Vec<Violation> = self.context.map(state.functions.iter_mut().enumerate(), work);
-        all.into_iter().fold(Violation::default(), Violation::join)
+        let functions = &mut state.functions;
+        let violations = self.context.map(functions.iter_mut().enumerate(), work);
+        violations.into_iter().fold(Violation::default(), Violation::join)
     }
 
     /// Violation and total loss at the weights as they are, or why it was left early.

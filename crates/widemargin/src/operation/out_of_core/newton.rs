@@ -168,7 +168,8 @@ impl Table for OnDisk<'_> {
     }
 
     fn of_parts<T: Send>(&self, work: impl Fn(Range<usize>) -> T + Sync) -> Vec<T> {
-        self.context.map(0..self.store.chunks(), |index| work(self.store.range(index)))
+        let ranges = (0..self.store.chunks()).map(|index| self.store.range(index));
+        self.context.map(ranges, work)
     }
 
     fn write_values(&self, weights: &[f64], values: &mut [f64]) {

@@ -10,6 +10,7 @@ use super::problem::{Problem, add_scaled};
 use super::sampled_hessian::gram;
 use super::table::{Listed, Table};
 use crate::context::Context;
+use crate::numeric::parallel::{self, Threads};
 use crate::numeric::simd::{PlainLoop, run_plain};
 use crate::solver::linear::rows::LinearRows;
 
@@ -23,6 +24,7 @@ pub(super) const PARTS: usize = 16;
 pub(crate) struct Products<'a, R> {
     rows: &'a R,
     context: &'a Context,
+    parallel: bool,
     parts: usize,
     /// Rows of a part.
     part: usize,
@@ -39,7 +41,8 @@ impl<'a, R: LinearRows> Products<'a, R> {
             n => PARTS.min(n / (2 * rows.width()).max(1)).max(1),
         };
         let part = rows.rows().div_ceil(parts).max(1);
-        Self { rows, context, parts, part, spare: Mutex::default() }
+        let (parallel, spare) = (context.is_parallel() && parts > 1, Mutex::default());
+        Self { rows, context, parallel, parts, part, spare }
     }
 
     /// Zeros, one for every weight.
@@ -61,7 +64,9 @@ impl<'a, R: LinearRows> Products<'a, R> {
         work: impl Fn(usize, &mut [f64]) -> T + Sync,
     ) -> Vec<T> {
         let parts = list.chunks_mut(self.part).enumerate();
-        self.context.map(parts, |(p, list)| work(p * self.part, list))
+        parallel::map(Threads::of_current_pool(self.parallel), parts, |(p, list)| {
+            work(p * self.part, list)
+        })
     }
 
     /// The sum of sums, in their order.
@@ -88,9 +93,8 @@ impl<'a, R: LinearRows> Products<'a, R> {
             sum
         };
         let parts = list.rows.chunks(part).zip(list.factors.chunks(part));
-        // One thread adds every sum to the total before it begins the next.
-        if self.context.is_parallel() {
-            self.total(self.context.map::<_, _, Vec<_>>(parts, sum).into_iter())
+        if self.parallel {
+            self.total(parallel::map(Threads::CurrentPool, parts, sum).into_iter())
         } else {
             self.total(parts.map(sum))
         }
@@ -113,7 +117,7 @@ impl<R: LinearRows> Table for Products<'_, R> {
     fn of_parts<T: Send>(&self, work: impl Fn(Range<usize>) -> T + Sync) -> Vec<T> {
         let count = self.rows.rows();
         let range = |p: usize| (p * self.part).min(count)..((p + 1) * self.part).min(count);
-        self.context.map(0..self.parts, |p| work(range(p)))
+        parallel::map(Threads::of_current_pool(self.parallel), (0..self.parts).map(range), work)
     }
 
     fn write_values(&self, weights: &[f64], values: &mut [f64]) {
@@ -122,7 +126,11 @@ impl<R: LinearRows> Table for Products<'_, R> {
                 *value = self.rows.dot(part * self.part + k, weights);
             }
         };
-        self.context.map::<_, _, ()>(values.chunks_mut(self.part).enumerate(), fill);
+        parallel::map(
+            Threads::of_current_pool(self.parallel),
+            values.chunks_mut(self.part).enumerate(),
+            fill,
+        );
     }
 
     fn differentiate(

@@ -41,8 +41,7 @@ pub(super) fn gram<R: LinearRows>(
         matrix
     };
     let length = picked.len().div_ceil(PARTS).max(1);
-    let parts: Vec<Vec<f64>> = context.map(picked.chunks(length), sum);
-    let mut parts = parts.into_iter();
+    let mut parts = context.map(picked.chunks(length), sum).into_iter();
     let mut matrix = parts.next().unwrap_or_else(|| vec![0.0; width * width]);
     parts.for_each(|part| add_scaled(&mut matrix, 1.0, &part));
     mirror(&mut matrix, width);
@@ -177,7 +176,7 @@ impl HessianSum {
                 (total + second, curved + usize::from(second > 0.0))
             })
         };
-        let counts: Vec<(f64, usize)> = context.map(0..PARTS, count_part);
+        let counts = context.map(0..PARTS, count_part);
         let total: f64 = counts.iter().map(|(total, _)| total).sum();
         let curved: usize = counts.iter().map(|(_, curved)| curved).sum();
         // Below this second derivative rows stand for others.
@@ -193,13 +192,13 @@ impl HessianSum {
             }
         };
         let matrices = std::iter::once(&mut self.matrix).chain(&mut self.parts);
-        context.map::<_, _, ()>(matrices.enumerate(), sum);
+        context.for_each(matrices.enumerate(), sum);
         let parts = &self.parts;
         let join = |(piece, rows): (usize, &mut [f64])| {
             let own = piece * PIECE..piece * PIECE + rows.len();
             parts.iter().for_each(|part| add_scaled(rows, 1.0, &part[own.clone()]));
         };
-        context.map::<_, _, ()>(self.matrix.chunks_mut(PIECE).enumerate(), join);
+        context.for_each(self.matrix.chunks_mut(PIECE).enumerate(), join);
         mirror(&mut self.matrix, self.width);
     }
 

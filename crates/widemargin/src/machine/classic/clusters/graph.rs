@@ -136,7 +136,8 @@ impl Graph {
                     }
                     out
                 };
-                let parts: Vec<Vec<f64>> = context.map(values.chunks(TASK_ROWS * n), part);
+                let size = TASK_ROWS * n;
+                let parts: Vec<Vec<f64>> = context.map(values.chunks(size), part);
                 for (i, row) in parts.concat().chunks_exact(count).enumerate() {
                     products.iter_mut().zip(row).for_each(|(product, value)| product[i] = *value);
                 }
@@ -183,7 +184,8 @@ fn each_task<R: Send>(
     context: &Context,
     task: impl Fn((usize, &mut [f32])) -> R + Sync + Send,
 ) -> Vec<R> {
-    context.map(values.chunks_mut(TASK_ROWS * columns).enumerate(), task)
+    let size = TASK_ROWS * columns;
+    context.map(values.chunks_mut(size).enumerate(), task)
 }
 
 /// 1 / √value; rows without edges stay without.

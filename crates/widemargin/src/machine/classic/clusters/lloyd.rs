@@ -97,7 +97,7 @@ impl<'a> Lloyd<'a> {
             best.into_iter().zip(norms).map(|((v, c), n)| ((v + n).max(0.0), c)).collect::<Vec<_>>()
         };
         let tasks = rows.div_ceil(TASK_ROWS);
-        let parts: Vec<Vec<(f64, u32)>> = self.context.map(0..tasks, part);
+        let parts = self.context.map(0..tasks, part);
         self.context.checkpoint()?;
         let (squares, labels) = parts.into_iter().flatten().unzip();
         Ok(Assignment { labels, squares, rounds: 0, status: Status::Solved })

@@ -157,7 +157,7 @@ pub(super) fn pass(
         run_plain(context.instruction_set(), work)
     };
     let chunk = (TASK_BLOCKS * size).max(1);
-    let parts: Vec<Sums> = context.map(blocks.values.chunks(chunk).enumerate(), task);
+    let parts = context.map(blocks.values.chunks(chunk).enumerate(), task);
     let mut sums = Sums::default();
     parts.iter().for_each(|part| sums.add(part));
     sums

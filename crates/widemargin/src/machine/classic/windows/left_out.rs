@@ -80,9 +80,9 @@ impl<'a> LeftOut<'a> {
             });
             Ok(sums.collect())
         };
-        let parts: Result<Vec<Vec<f64>>> =
-            self.context.map((0..self.own.len()).step_by(BLOCK_ROWS), part);
-        Ok(parts?.concat())
+        let parts: Vec<Vec<f64>> =
+            self.context.try_map((0..self.own.len()).step_by(BLOCK_ROWS), part)?;
+        Ok(parts.concat())
     }
 
     /// The width with the largest likelihood, by golden sections of ln σ.

@@ -45,11 +45,12 @@ pub(super) fn update<R: MatrixRows>(
         }
     }
     let set = context.instruction_set();
-    context.map::<_, _, ()>(tasks, |(k, start, mut chunks)| {
-        let range = start..start + chunks[0].len();
-        let parts: Vec<&[R::Value]> = fetched.iter().map(|row| &row[k][range.clone()]).collect();
-        accumulate_columns(set, &mut chunks, &parts, &amounts);
-    });
+    let work = |(k, start, chunks): &mut (usize, usize, Vec<&mut [f64]>)| {
+        let range = *start..*start + chunks[0].len();
+        let parts: Vec<&[R::Value]> = fetched.iter().map(|row| &row[*k][range.clone()]).collect();
+        accumulate_columns(set, chunks, &parts, &amounts);
+    };
+    context.for_each(&mut tasks, work);
 }
 
 /// As [`update`] for the examples `moved`, whose kernel rows are computed where they are needed and
