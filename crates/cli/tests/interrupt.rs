@@ -202,19 +202,13 @@ fn a_time_limit_ends_the_reading_of_data_that_does_not_come() {
 }
 
 #[test]
-fn compression_has_one_time_limit_for_all_of_its_parts() {
+fn compression_at_its_time_limit_writes_the_best_model_so_far() {
     let folder = Folder::new();
-    overlapping(&folder, 1000);
+    overlapping(&folder, 400);
     folder.run("train hard -o hard.wm --gamma 5 -q").exits(0);
-    let limit = 1.0;
-    let started = Instant::now();
     let run = folder
-        .run(&format!(
-            "compress hard.wm -o small.wm --vectors 50 --data hard --plot sizes.svg --max-time {limit}"
-        ))
+        .run("compress hard.wm -o small.wm --vectors 50 --data hard --plot sizes.svg --max-time 0.01")
         .exits(124);
-    let seconds = started.elapsed().as_secs_f64();
-    assert!(seconds < 1.1 * limit + 0.5 + BUSY, "{seconds} s");
     assert!(run.stderr.contains("time limit reached"), "{}", run.stderr);
     folder.run("predict hard --model small.wm -q").exits(0);
 }

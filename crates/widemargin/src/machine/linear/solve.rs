@@ -7,12 +7,12 @@ use crate::context::Context;
 use crate::data::Matrix;
 use crate::error::{Error, Result};
 use crate::machine::parameters::Precision;
-use crate::solver::{Outcome, Status};
 use crate::solver::linear::rows::LinearRows;
 use crate::solver::linear::{
     Columns, Loss, MOST_PASSES, Norm, Options, Problem, Solution, solve_blocks, solve_dual,
     solve_logistic_dual, solve_newton,
 };
+use crate::solver::{Outcome, Status};
 
 /// Stored values, in all and for every feature, from which a single problem is worth blocks.
 const LARGE: usize = 1 << 22;

@@ -14,7 +14,10 @@ use crate::solver::{Outcome, Status};
 /// Columns of the gradient one task brings up to date.
 const UPDATE_CHUNK: usize = 4096;
 
-/// Steps of the inner solver between two looks at limits and requests to stop.
+/// Steps of the inner solver between two looks at the clock.
+const LOOK_STEPS: u64 = 1000;
+
+/// Steps of the inner solver before its working set is chosen anew.
 pub(super) const INNER_STEPS: u64 = 20_000;
 
 /// Rows that join a problem that holds its rows at a time.
@@ -480,7 +483,15 @@ pub(super) fn descend_inner<T: Real, M: InnerMatrix<T>>(
         groups: &state.groups,
         group_count: state.group_count,
     };
-    let steps = inner.run(tol, max_steps);
+    let mut steps = 0;
+    while steps < max_steps && context.stop_request().is_none() {
+        let most = (max_steps - steps).min(LOOK_STEPS);
+        let taken = inner.run(tol, most);
+        steps += taken;
+        if taken < most {
+            break;
+        }
+    }
     state.gradient.truncate(q);
     steps
 }
