@@ -5,6 +5,7 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any, Literal, get_args
 
+import numpy as np
 from sklearn.utils import check_random_state
 
 from widemargin import _core
@@ -125,7 +126,8 @@ def tune(
         _at_least("n_iter", n_iter, 1)
         space, generator = Space(grid), check_random_state(random_state)
         if method != "random":
-            return Rounds(search, X, y).model(space, n_iter, generator)
+            seed = int(generator.randint(np.iinfo("i").max))
+            return Rounds(search, X, y).surrogate(space, n_iter, seed)
         points = [space.at(row)[0] for row in generator.uniform(size=(n_iter, space.dimensions))]
         search.param_grid = [{name: [value] for name, value in one.items()} for one in points]
     return search.fit(X, y)
