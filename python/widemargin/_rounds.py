@@ -79,7 +79,7 @@ class Rounds:
         return self._conclude(results, tried, results["iter"] == max(finished, default=0))
 
     def race(self) -> SVCSearchCV:
-        """Try the grid split by split, without the points that are clearly worse than the leader."""
+        """Try the grid split by split, without points that are clearly worse than the best."""
         points = list(ParameterGrid(self._search.param_grid))
         columns: Table = {}
 

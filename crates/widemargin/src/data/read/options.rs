@@ -44,7 +44,7 @@ pub enum IndexBase {
 /// Precision in which values are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Precision {
+pub enum StoredPrecision {
     /// Double for text; for binary files the narrower of the two that keeps every value.
     #[default]
     Auto,
@@ -120,7 +120,7 @@ pub enum UnknownCategory {
 pub struct ReadOptions {
     pub(super) format: Option<Format>,
     pub(super) layout: Layout,
-    pub(super) precision: Precision,
+    pub(super) precision: StoredPrecision,
     pub(super) index_base: IndexBase,
     pub(super) columns: Option<usize>,
     pub(super) max_columns: usize,
@@ -142,7 +142,7 @@ impl Default for ReadOptions {
         Self {
             format: None,
             layout: Layout::Auto,
-            precision: Precision::Auto,
+            precision: StoredPrecision::Auto,
             index_base: IndexBase::Auto,
             columns: None,
             max_columns: DEFAULT_MAX_COLUMNS,
@@ -180,7 +180,7 @@ impl ReadOptions {
     }
 
     /// Stores values in this precision.
-    pub fn precision(mut self, precision: Precision) -> Self {
+    pub fn precision(mut self, precision: StoredPrecision) -> Self {
         self.precision = precision;
         self
     }

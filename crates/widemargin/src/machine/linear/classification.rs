@@ -11,7 +11,7 @@ use super::parameters::{
     Bias, LinearLoss, LinearMulticlass, LinearOptions, LinearSolver, Penalty, check_c,
 };
 use super::rows::{ATTENDING, FeatureOrder, RowTask, with_rows};
-use super::solve::{Algorithm, Plan, check_finite};
+use super::solve::{Algorithm, LinearPlan, check_finite};
 use crate::context::Context;
 use crate::data::{ClassOrder, Classes, Dataset, memory, pieces};
 use crate::error::{Error, Result};
@@ -79,14 +79,14 @@ impl Default for LinearSvc {
 }
 
 impl LinearSvc {
-    fn plan(&self, functions: usize) -> Plan {
+    fn plan(&self, functions: usize) -> LinearPlan {
         let loss = match self.loss {
             LinearLoss::Hinge => Loss::Hinge,
             LinearLoss::SquaredHinge => Loss::SquaredHinge,
             LinearLoss::Logistic => Loss::Logistic,
         };
         let LinearSvc { penalty, bias, solver, options, .. } = *self;
-        Plan { loss, penalty, bias, solver, options, functions }
+        LinearPlan { loss, penalty, bias, solver, options, functions }
     }
 
     fn kind(&self) -> MachineKind {

@@ -173,5 +173,9 @@ where
 
 /// The predictions that decision values mean.
 fn from_values(predictor: &Predictor<'_>, values: Dense<f64>) -> Predictions {
-    Predictions { labels: predictor.answers(&values), values: Some(values), probabilities: None }
+    Predictions {
+        labels: predictor.predictions(&values),
+        values: Some(values),
+        probabilities: None,
+    }
 }
