@@ -112,7 +112,10 @@ class Rounds:
     def _split_scores(self, table: Table) -> list[list[float]]:
         """Return the scores of every point of a round, split by split."""
         names = (f"split{s}_test_{self._metric}" for s in range(len(self._splits)))
-        return np.column_stack([table[name] for name in names if name in table]).tolist()
+        scores: list[list[float]] = np.column_stack(
+            [table[n] for n in names if n in table]
+        ).tolist()
+        return scores
 
     def _means(self, table: Table) -> NDArray[Any]:
         return table[f"mean_test_{self._metric}"]

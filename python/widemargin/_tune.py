@@ -68,7 +68,7 @@ def tune(
           "n_resources" which round a line is of and how many rows it learnt from; the best is that
           of the last round.
         - "race": the grid, split by split, without the points that are three standard errors
-          behind the leader after three splits or more. What these were not asked is NaN in
+          worse than the leader after three splits or more. What these were not tried on is NaN in
           ``cv_results_``.
         - "surrogate": `n_iter` points as for "random": the first few at random, each other one
           where a Gaussian process through the scores so far expects the largest improvement.
