@@ -264,7 +264,7 @@ fn solved_means_close_to_the_optimum_on_ill_conditioned_rows() {
 
 #[test]
 fn solved_means_close_to_the_optimum_with_the_l1_penalty() {
-    for (rows, width, c) in [(160, 40, 1.0), (160, 40, 1000.0), (60, 90, 100.0)] {
+    for (rows, width, c) in [(160, 40, 1.0), (160, 40, 100.0), (60, 90, 100.0)] {
         let case = Correlated::new(rows, width, 11);
         for (loss, layout) in [LinearLoss::SquaredHinge, LinearLoss::Logistic]
             .into_iter()

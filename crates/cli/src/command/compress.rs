@@ -214,7 +214,7 @@ fn measure(
             let watch = Stopwatch::start();
             let answers = session.ask("predicting", |context| {
                 let predictor = model.predictor(context)?;
-                Ok(predictor.answers(&decision_values(&predictor, data, context)?))
+                Ok(predictor.predictions(&decision_values(&predictor, data, context)?))
             })?;
             let evaluation = Evaluation::new(model, data.labels(), &answers, watch.stop())?;
             if best.as_ref().is_none_or(|b| evaluation.spent.seconds < b.spent.seconds) {

@@ -259,7 +259,7 @@ fn test(
     let watch = Stopwatch::start();
     let answers = session.ask("testing", |context| {
         let predictor = model.predictor(context)?;
-        Ok(predictor.answers(&decision_values(&predictor, &data, context)?))
+        Ok(predictor.predictions(&decision_values(&predictor, &data, context)?))
     })?;
     Evaluation::new(&model, data.labels(), &answers, watch.stop())
 }

@@ -68,9 +68,10 @@ where
         Ok(())
     }
 
-    /// Whether the solver knows the answers of a part and penalty, so that giving them takes no time.
+    /// Whether the solver knows the predictions of a part and penalty, so that they take no time.
     pub(super) fn is_known(&self, paths: &Paths<'_>, part: usize, penalty: usize) -> bool {
-        self.job.asked != Asked::Probabilities && paths.held_out_values(part, penalty).is_some()
+        self.job.response != Response::Probabilities
+            && paths.held_out_values(part, penalty).is_some()
     }
 
     /// The classes of held-out rows; only those that the solver does not know are evaluated.
