@@ -88,6 +88,26 @@ enum Formulation {
     Share { nu: f64 },
 }
 
+impl Svr {
+    /// The quadratic program that this machine solves, over two copies of every row, for others to
+    /// solve.
+    pub(in crate::machine) fn dual_problem(&self, input: &FitInput<'_>) -> Result<smo::Problem> {
+        self.check_epsilon()?;
+        if !(self.c.is_finite() && self.c > 0.0) {
+            return Err(Error::parameter("c", "a finite number above 0", self.c));
+        }
+        let bound: Vec<f64> = input.rows().map(|row| self.c * input.weight(row)).collect();
+        Ok(tube_problem(&input.labels().values()?, &bound, self.epsilon, self.loss))
+    }
+
+    fn check_epsilon(&self) -> Result<()> {
+        if self.epsilon.is_finite() && self.epsilon >= 0.0 {
+            return Ok(());
+        }
+        Err(Error::parameter("epsilon", "a finite number of at least 0", self.epsilon))
+    }
+}
+
 impl KernelMachine for Svr {
     fn learn(
         &self,
@@ -95,9 +115,7 @@ impl KernelMachine for Svr {
         start: Option<Start<'_>>,
         context: &Context,
     ) -> Result<Model> {
-        if !(self.epsilon.is_finite() && self.epsilon >= 0.0) {
-            return Err(Error::parameter("epsilon", "a finite number of at least 0", self.epsilon));
-        }
+        self.check_epsilon()?;
         Regressor {
             kind: MachineKind::EpsilonSvr,
             kernel: &self.kernel,

@@ -3,6 +3,7 @@
 pub mod adatron;
 pub(crate) mod assignment;
 pub mod calibration;
+pub mod kernel_weights;
 pub mod least_squares;
 pub mod linear;
 pub mod pair_scan;

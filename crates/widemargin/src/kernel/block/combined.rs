@@ -80,7 +80,7 @@ impl<T: Real> Combined<T> {
 
 impl<T: Real> PackedRows<T> for Combined<T> {
     fn len(&self) -> usize {
-        self.diagonal.len()
+        self.parts[0].len()
     }
 
     fn columns(&self) -> usize {
@@ -142,6 +142,15 @@ impl<T: Real> PackedRows<T> for Combined<T> {
         match self.combination {
             Combination::Sum(_) => &self.parts,
             Combination::Product => &[],
+        }
+    }
+
+    fn with_terms(&self, terms: Vec<KernelBlocks<T>>) -> Option<Arc<dyn PackedRows<T>>> {
+        match self.combination {
+            Combination::Sum(_) => {
+                Some(Arc::new(Self::with_parts(self.combination.clone(), terms)))
+            }
+            Combination::Product => None,
         }
     }
 

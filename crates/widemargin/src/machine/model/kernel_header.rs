@@ -15,15 +15,33 @@ pub const MAX_KERNEL_DEPTH: usize = 16;
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum KernelHeader {
     Linear,
-    Polynomial { gamma: f64, coef0: f64, degree: u32 },
-    Rbf { gamma: f64 },
-    Sigmoid { gamma: f64, coef0: f64 },
-    Laplacian { gamma: f64 },
-    Chi2 { gamma: f64 },
+    Polynomial {
+        gamma: f64,
+        coef0: f64,
+        degree: u32,
+    },
+    Rbf {
+        gamma: f64,
+    },
+    Sigmoid {
+        gamma: f64,
+        coef0: f64,
+    },
+    Laplacian {
+        gamma: f64,
+    },
+    Chi2 {
+        gamma: f64,
+    },
     Cosine,
     Precomputed,
     Sum(Vec<(f64, KernelHeader)>),
     Product(Vec<KernelHeader>),
+    /// Columns from 0, as pairs of first and one after the last.
+    View {
+        columns: Vec<(usize, usize)>,
+        kernel: Box<KernelHeader>,
+    },
 }
 
 impl KernelHeader {
@@ -62,6 +80,10 @@ impl KernelHeader {
             Kernel::Product(factors) => {
                 Self::Product(factors.iter().map(inner).collect::<PartsResult<_>>()?)
             }
+            Kernel::View { columns, kernel } => Self::View {
+                columns: columns.iter().map(|range| (range.start, range.end)).collect(),
+                kernel: Box::new(inner(kernel)?),
+            },
         })
     }
 
@@ -93,6 +115,10 @@ impl KernelHeader {
             Self::Product(factors) => {
                 Kernel::Product(factors.into_iter().map(inner).collect::<PartsResult<_>>()?)
             }
+            Self::View { columns, kernel } => Kernel::View {
+                columns: columns.into_iter().map(|(start, end)| start..end).collect(),
+                kernel: Box::new(inner(*kernel)?),
+            },
         })
     }
 }
@@ -114,6 +140,7 @@ fn check_nested(kernel: &Kernel, depth: usize) -> Result<()> {
     match kernel {
         Kernel::Sum(terms) => terms.iter().try_for_each(|(_, kernel)| inner(kernel)),
         Kernel::Product(factors) => factors.iter().try_for_each(inner),
+        Kernel::View { kernel, .. } => inner(kernel),
         _ => Ok(()),
     }
 }
