@@ -14,15 +14,17 @@
 
 #[cfg(doctest)]
 mod book;
-pub mod context;
+mod context;
 pub mod data;
-pub mod error;
+mod error;
+#[doc(hidden)]
+pub mod internal;
 pub mod kernel;
 pub mod machine;
-pub mod numeric;
+mod numeric;
 pub mod operation;
 mod outcome;
-pub mod solver;
+mod solver;
 
 pub use context::{CancelToken, Context, Event, Observer, SolvedFunction};
 pub use error::{Error, Result};

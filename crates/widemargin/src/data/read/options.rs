@@ -80,6 +80,7 @@ pub enum LabelColumn {
 /// What to do with a missing value: an empty field, `NA`, `N/A`, `null`, `nan` or `?` in any case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Missing {
     /// Report where it is.
     #[default]
