@@ -137,12 +137,6 @@ pub trait PackedRows<T>: Send + Sync {
         Vec::new()
     }
 
-    /// The same weights with other kernels, packed for the same rows. `None` for any other kernel than a
-    /// sum.
-    fn with_terms(&self, _terms: Vec<KernelBlocks<T>>) -> Option<Arc<dyn PackedRows<T>>> {
-        None
-    }
-
     /// The same sum of kernels with other weights; nothing is packed again. `None` for any other
     /// kernel.
     fn reweighted(&self, _weights: &[T]) -> Option<Arc<dyn PackedRows<T>>> {

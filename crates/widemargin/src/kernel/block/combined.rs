@@ -72,7 +72,7 @@ impl<T: Real> Combined<T> {
         Ok(combined)
     }
 
-    fn with_parts(combination: Combination<T>, parts: Vec<KernelBlocks<T>>) -> Self {
+    pub(super) fn with_parts(combination: Combination<T>, parts: Vec<KernelBlocks<T>>) -> Self {
         let diagonal = combination.all(parts.iter().map(KernelBlocks::diagonal));
         Self { combination, parts, diagonal }
     }
@@ -142,15 +142,6 @@ impl<T: Real> PackedRows<T> for Combined<T> {
         match self.combination {
             Combination::Sum(_) => self.parts.iter().map(|part| Arc::clone(&part.packed)).collect(),
             Combination::Product => Vec::new(),
-        }
-    }
-
-    fn with_terms(&self, terms: Vec<KernelBlocks<T>>) -> Option<Arc<dyn PackedRows<T>>> {
-        match self.combination {
-            Combination::Sum(_) => {
-                Some(Arc::new(Self::with_parts(self.combination.clone(), terms)))
-            }
-            Combination::Product => None,
         }
     }
 

@@ -177,7 +177,7 @@ impl<T: Real> KernelBlocks<T> {
     ///
     /// # Errors
     /// As [`new`](Self::new) and [`precomputed_columns`](Self::precomputed_columns).
-    pub fn of_support(
+    pub(crate) fn of_support(
         kernel: &Kernel,
         support: &Matrix,
         support_rows: &[usize],
@@ -384,7 +384,8 @@ impl<T: Real> KernelBlocks<T> {
     }
 
     /// Replaces the kernels of a weighted sum by tables of their values, computed once, so that other
-    /// weights cost no kernel values. `adjust` may change a table, of which it is given the number.
+    /// weights cost no kernel values; the weights become 1. `adjust` may change a table, of which it is
+    /// given the number.
     ///
     /// # Errors
     /// [`Error::Interrupted`] at a request to stop; what `adjust` returns.
@@ -402,9 +403,8 @@ impl<T: Real> KernelBlocks<T> {
             let table = Precomputed::of_table(Dense::new(order, order, values)?);
             parts.push(Self { packed: Arc::new(table) });
         }
-        if let Some(packed) = self.packed.with_terms(parts) {
-            self.packed = packed;
-        }
+        let weights = Combination::Sum(vec![T::ONE; parts.len()]);
+        self.packed = Arc::new(Combined::with_parts(weights, parts));
         Ok(())
     }
 

@@ -52,7 +52,7 @@ impl<'a, T: Real> RowsView<'a, T> {
     /// Σ over columns c of bᵀKᵢb, b being column c of `coefficients`, for every kernel Kᵢ of a weighted sum,
     /// without its weight; the coefficients of a variable, one per column, stand one after another. Only
     /// values between rows with coefficients are computed, block after block.
-    pub fn term_forms(&self, coefficients: &[f64], columns: usize) -> Vec<f64> {
+    pub(crate) fn term_forms(&self, coefficients: &[f64], columns: usize) -> Vec<f64> {
         let mut by_row: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
         for (v, own) in coefficients.chunks_exact(columns).enumerate() {
             if own.iter().any(|value| *value != 0.0) {

@@ -17,7 +17,10 @@ const TIGHTER: f64 = 0.25;
 const FIRST_TOLERANCE: f64 = 1e-1;
 
 /// The smallest tolerance of the optimality conditions that is tried.
-const LAST_TOLERANCE: f64 = 1e-12;
+const LAST_TOLERANCE: f64 = 1e-11;
+
+/// A tighter tolerance has to lower the gap to this share, or rounding has stopped progress.
+const PROGRESS: f64 = 0.8;
 
 /// The problems with their last solutions.
 pub(super) enum Problems {
@@ -117,7 +120,12 @@ impl<'a, T: Real> KernelDuals<'a, T> {
             Problems::Classes(problem, solution) => {
                 let view = self.rows.view(&[0], self.context);
                 if let Some(last) = solution.take() {
-                    problem.start = Some(last.alpha);
+                    let own = |(i, b): (usize, &[f64])| {
+                        let class = problem.codes[i] as usize;
+                        problem.loss.variables(class, b, problem.upper[i])
+                    };
+                    let rows = last.coefficients.chunks_exact(problem.classes).enumerate();
+                    problem.start = Some(rows.flat_map(own).collect());
                 }
                 let options = s2do::Options {
                     tol: self.tol,
@@ -179,13 +187,17 @@ impl<T: Real> WeightedDual for KernelDuals<'_, T> {
     fn solve(&mut self, weights: &[f64], gap: f64) -> Result<Solved> {
         let raw: Vec<f64> = weights.iter().zip(&self.factors).map(|(w, f)| w * f).collect();
         self.rows.reweight(&raw)?;
+        self.tol = (self.tol / TIGHTER).min(FIRST_TOLERANCE);
+        let mut last = f64::INFINITY;
         let outcome = loop {
             let outcome = self.descend();
             let reached = outcome.gap() <= gap * outcome.primal.abs();
             let ended = !matches!(outcome.status, Status::Solved | Status::AlmostSolved);
-            if reached || ended || self.tol <= LAST_TOLERANCE {
+            let stalled = outcome.gap() > PROGRESS * last && self.tol < gap;
+            if reached || ended || stalled || self.tol <= LAST_TOLERANCE {
                 break outcome;
             }
+            last = outcome.gap();
             self.tol *= TIGHTER;
         };
         let (linear, forms) = self.cut(weights, outcome.dual);

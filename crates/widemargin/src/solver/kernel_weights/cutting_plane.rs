@@ -8,7 +8,7 @@
 
 use super::master::Master;
 use super::semidefinite::Cone;
-use super::{Options, Solved, WeightedDual, Weights, relative};
+use super::{Options, Solved, WeightedDual, Weights, certified, relative};
 use crate::context::{Context, Event};
 use crate::error::Result;
 use crate::solver::Status;
@@ -21,6 +21,12 @@ const FIRST_GAP: f64 = 1e-2;
 
 /// Accuracy of a training problem, as a share of the gap of the weights at that time or at the end.
 const SOLVE_SHARE: f64 = 0.2;
+
+/// Part of the gap asked for at which the rounds end; the last training problem may take the rest.
+const END_SHARE: f64 = 0.8;
+
+/// Rounds without a better bound or objective after which rounding is taken to stop progress.
+const MOST_STALLED: usize = 30;
 
 /// A weight below this is zero.
 const ZERO: f64 = 1e-9;
@@ -60,14 +66,19 @@ pub(super) fn minimise(
     };
     let inside = vec![1.0 / start.len() as f64; start.len()];
     run.evaluate(&start)?;
-    let mut last = start;
+    let (mut last, mut stalled, mut reached) = (start, 0, f64::INFINITY);
     let status = loop {
         run.rounds += 1;
         let lowest = run.master.lowest(&inside, context);
         run.bound = run.bound.max(lowest.bound);
         run.report(context);
-        if run.gap() <= options.gap {
+        stalled = if run.gap() < reached { 0 } else { stalled + 1 };
+        reached = reached.min(run.gap());
+        if reached <= END_SHARE * options.gap {
             break Status::Solved;
+        }
+        if stalled == MOST_STALLED {
+            break Status::NumericalTrouble;
         }
         if let Some(status) = context.stop_request() {
             break status;
@@ -133,13 +144,17 @@ impl Run<'_> {
 
     /// Solves once more at the best weights, so that the last solution belongs to them.
     fn finish(mut self, status: Status, cone: Option<&Cone>, context: &Context) -> Result<Weights> {
-        let solved = self.dual.solve(&self.best, SOLVE_SHARE * self.options.gap)?;
+        let accuracy = 0.5 * (1.0 - END_SHARE) * self.options.gap;
+        self.objective = self.dual.solve(&self.best, accuracy)?.primal;
         self.solves += 1;
-        let status = if status == Status::Solved { solved.status } else { status };
+        let status = match status {
+            Status::Solved | Status::NumericalTrouble => certified(self.gap(), self.options.gap),
+            limit => limit,
+        };
         let smallest_eigenvalue =
             cone.map(|cone| cone.smallest_eigenvalue(&self.best, context)).transpose()?;
         Ok(Weights {
-            objective: solved.primal.min(self.objective),
+            objective: self.objective,
             bound: self.bound,
             status,
             rounds: self.rounds,

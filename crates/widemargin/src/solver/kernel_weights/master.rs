@@ -168,14 +168,42 @@ struct Direction {
     sum_multiplier: f64,
 }
 
-/// The factored normal equations at a point.
-struct Normal {
-    inverse_diagonal: Vec<f64>,
-    factor: Cholesky,
-    /// A D⁻¹ 1, and M⁻¹ of it and of the column of θ.
-    border: Vec<f64>,
-    solved_border: Vec<f64>,
-    solved_height: Vec<f64>,
+/// The factored Newton equations at a point, over the rows or over the weights, whichever are fewer: with more
+/// cuts than weights the equations over the rows are singular at the optimum.
+enum Normal {
+    /// Order: number of rows.
+    Rows {
+        inverse_diagonal: Vec<f64>,
+        factor: Cholesky,
+        /// A D⁻¹ 1, and M⁻¹ of it and of the column of θ.
+        border: Vec<f64>,
+        solved_border: Vec<f64>,
+        solved_height: Vec<f64>,
+    },
+    /// Order: number of weights, and one for θ.
+    Weights {
+        factor: Cholesky,
+        /// Multiplier over slack of every row.
+        ratios: Vec<f64>,
+        /// H⁻¹ of ones in the places of the weights.
+        solved_ones: Vec<f64>,
+    },
+}
+
+/// The right sides of the Newton equations.
+struct RightSides {
+    weights: Vec<f64>,
+    rows: Vec<f64>,
+    sum: f64,
+    height: f64,
+}
+
+/// The unknowns that the Newton equations are solved for.
+struct NewtonStep {
+    weights: Vec<f64>,
+    height: f64,
+    multipliers: Vec<f64>,
+    sum_multiplier: f64,
 }
 
 impl<'a> Search<'a> {
@@ -321,39 +349,131 @@ impl<'a> Search<'a> {
     }
 
     fn normal(&self, context: &Context) -> Option<Normal> {
-        let inverse_diagonal: Vec<f64> = (0..self.weights.len())
-            .map(|i| {
-                let mut d = self.curvature() + self.below[i] / (self.weights[i] - self.low);
-                if self.bounded_above() {
-                    d += self.above[i] / (self.high - self.weights[i]);
-                }
-                1.0 / d
-            })
-            .collect();
+        let diagonal = (0..self.weights.len()).map(|i| {
+            let mut d = self.curvature() + self.below[i] / (self.weights[i] - self.low);
+            if self.bounded_above() {
+                d += self.above[i] / (self.high - self.weights[i]);
+            }
+            d
+        });
+        let diagonal: Vec<f64> = diagonal.collect();
+        match self.rows.len() < self.weights.len() {
+            true => self.normal_rows(&diagonal, context),
+            false => self.normal_weights(&diagonal, context),
+        }
+    }
+
+    fn normal_rows(&self, diagonal: &[f64], context: &Context) -> Option<Normal> {
+        let inverse_diagonal: Vec<f64> = diagonal.iter().map(|d| 1.0 / d).collect();
         let order = self.rows.len();
         let mut matrix = vec![0.0; order * order];
         for (r, row) in self.rows.iter().enumerate() {
-            let scaled: Vec<f64> = row
-                .coefficients
-                .iter()
-                .zip(&inverse_diagonal)
-                .map(|(a, d)| a * d * self.unit(row))
-                .collect();
+            let unit = self.unit(row);
+            let scaled = row.coefficients.iter().zip(&inverse_diagonal).map(|(a, d)| a * d * unit);
+            let scaled: Vec<f64> = scaled.collect();
             for (c, other) in self.rows[..=r].iter().enumerate() {
                 matrix[r * order + c] = dot(&scaled, &other.coefficients) * self.unit(other);
             }
             matrix[r * order + r] += self.slack[r] / self.multipliers[r];
         }
         let factor = Cholesky::new(matrix, order, context)?;
-        let border: Vec<f64> = self
-            .rows
-            .iter()
-            .map(|row| dot(&row.coefficients, &inverse_diagonal) * self.unit(row))
-            .collect();
+        let border =
+            self.rows.iter().map(|r| dot(&r.coefficients, &inverse_diagonal) * self.unit(r));
+        let border: Vec<f64> = border.collect();
         let (mut solved_border, mut solved_height) = (border.clone(), self.height_column());
         factor.solve(&mut solved_border);
         factor.solve(&mut solved_height);
-        Some(Normal { inverse_diagonal, factor, border, solved_border, solved_height })
+        Some(Normal::Rows { inverse_diagonal, factor, border, solved_border, solved_height })
+    }
+
+    fn normal_weights(&self, diagonal: &[f64], context: &Context) -> Option<Normal> {
+        let n = self.weights.len();
+        let order = n + usize::from(self.has_height());
+        let ratios: Vec<f64> =
+            self.multipliers.iter().zip(&self.slack).map(|(y, s)| y / s).collect();
+        let mut matrix = vec![0.0; order * order];
+        for (i, d) in diagonal.iter().enumerate() {
+            matrix[i * order + i] = *d;
+        }
+        for (row, ratio) in self.rows.iter().zip(&ratios) {
+            let unit = self.unit(row);
+            let mut entries: Vec<f64> = row.coefficients.iter().map(|a| a * unit).collect();
+            if self.has_height() {
+                entries.push(if row.is_objective { 1.0 } else { 0.0 });
+            }
+            for i in 0..order {
+                add(&mut matrix[i * order..=i * order + i], &entries[..=i], ratio * entries[i]);
+            }
+        }
+        let factor = Cholesky::new(matrix, order, context)?;
+        let mut solved_ones = vec![1.0; n];
+        solved_ones.resize(order, 0.0);
+        factor.solve(&mut solved_ones);
+        Some(Normal::Weights { factor, ratios, solved_ones })
+    }
+
+    /// D dµ − Aᵀdy − dw = f,  A dµ + τ dθ + (s/y) dy = h,  Σ dµ = e,  τᵀdy = g.
+    fn newton(&self, normal: &Normal, right: RightSides) -> NewtonStep {
+        match normal {
+            Normal::Rows { .. } => self.newton_rows(normal, right),
+            Normal::Weights { factor, ratios, solved_ones } => {
+                let n = self.weights.len();
+                let RightSides { mut weights, rows, sum, height } = right;
+                let weighted: Vec<f64> = rows.iter().zip(ratios).map(|(h, r)| h * r).collect();
+                for (row, value) in self.rows.iter().zip(&weighted) {
+                    add(&mut weights, &row.coefficients, value * self.unit(row));
+                }
+                if self.has_height() {
+                    weights.push(dot(&self.height_column(), &weighted) - height);
+                }
+                factor.solve(&mut weights);
+                let missing = sum - weights[..n].iter().sum::<f64>();
+                let sum_multiplier = missing / solved_ones[..n].iter().sum::<f64>();
+                add(&mut weights, solved_ones, sum_multiplier);
+                let height = if self.has_height() { weights[n] } else { 0.0 };
+                weights.truncate(n);
+                let column = self.height_column();
+                let multipliers = self.rows.iter().enumerate().map(|(r, row)| {
+                    let moved = dot(&row.coefficients, &weights) * self.unit(row);
+                    ratios[r] * (rows[r] - moved - column[r] * height)
+                });
+                let multipliers = multipliers.collect();
+                NewtonStep { weights, height, multipliers, sum_multiplier }
+            }
+        }
+    }
+
+    fn newton_rows(&self, normal: &Normal, right: RightSides) -> NewtonStep {
+        let Normal::Rows { inverse_diagonal, factor, border, solved_border, solved_height } =
+            normal
+        else {
+            unreachable!("equations over the rows")
+        };
+        let RightSides { mut weights, rows, sum, height } = right;
+        let scaled: Vec<f64> = weights.iter().zip(inverse_diagonal).map(|(f, d)| f * d).collect();
+        let own = |(row, h): (&Row, &f64)| h - dot(&row.coefficients, &scaled) * self.unit(row);
+        let mut dy: Vec<f64> = self.rows.iter().zip(&rows).map(own).collect();
+        factor.solve(&mut dy);
+        let column = self.height_column();
+        let a = inverse_diagonal.iter().sum::<f64>() - dot(border, solved_border);
+        let b = sum - scaled.iter().sum::<f64>() - dot(border, &dy);
+        let (sum_multiplier, height) = if self.has_height() {
+            // a w − mixed θ = b and mixed w + own θ = c.
+            let mixed = dot(&column, solved_border);
+            let own = dot(&column, solved_height);
+            let c = dot(&column, &dy) - height;
+            let determinant = a * own + mixed * mixed;
+            ((b * own + mixed * c) / determinant, (a * c - mixed * b) / determinant)
+        } else {
+            (b / a, 0.0)
+        };
+        add(&mut dy, solved_border, -sum_multiplier);
+        add(&mut dy, solved_height, -height);
+        for (row, dy) in self.rows.iter().zip(&dy) {
+            add(&mut weights, &row.coefficients, dy * self.unit(row));
+        }
+        let step = weights.iter().zip(inverse_diagonal).map(|(f, d)| (f + sum_multiplier) * d);
+        NewtonStep { weights: step.collect(), height, multipliers: dy, sum_multiplier }
     }
 
     /// Newton's direction towards complementarity `target`, with the second-order terms of `affine`.
@@ -388,35 +508,20 @@ impl<'a> Search<'a> {
                 .collect(),
             false => vec![0.0; n],
         };
-        let mut right: Vec<f64> = (0..n)
-            .map(|i| {
-                let above = if self.bounded_above() { of_above[i] / room(i).1 } else { 0.0 };
-                of_below[i] / room(i).0 - above - residuals.weights[i]
-            })
-            .collect();
-        let scaled: Vec<f64> =
-            right.iter().zip(&normal.inverse_diagonal).map(|(f, d)| f * d).collect();
-        let mut dy: Vec<f64> = (0..self.rows.len())
-            .map(|r| {
-                let row = &self.rows[r];
-                of_slack[r] / self.multipliers[r]
-                    - residuals.slack[r]
-                    - dot(&row.coefficients, &scaled) * self.unit(row)
-            })
-            .collect();
-        normal.factor.solve(&mut dy);
-        let of_sum = residuals.sum - scaled.iter().sum::<f64>();
-        let (sum_multiplier, height) = self.borders(normal, &dy, of_sum, residuals.height);
-        add(&mut dy, &normal.solved_border, -sum_multiplier);
-        add(&mut dy, &normal.solved_height, -height);
-        for (row, dy) in self.rows.iter().zip(&dy) {
-            add(&mut right, &row.coefficients, dy * self.unit(row));
-        }
-        let weights: Vec<f64> = right
-            .iter()
-            .zip(&normal.inverse_diagonal)
-            .map(|(f, d)| (f + sum_multiplier) * d)
-            .collect();
+        let of_weights = (0..n).map(|i| {
+            let above = if self.bounded_above() { of_above[i] / room(i).1 } else { 0.0 };
+            of_below[i] / room(i).0 - above - residuals.weights[i]
+        });
+        let of_rows =
+            (0..self.rows.len()).map(|r| of_slack[r] / self.multipliers[r] - residuals.slack[r]);
+        let right = RightSides {
+            weights: of_weights.collect(),
+            rows: of_rows.collect(),
+            sum: residuals.sum,
+            height: residuals.height,
+        };
+        let NewtonStep { weights, height, multipliers: dy, sum_multiplier } =
+            self.newton(normal, right);
         let below =
             (0..n).map(|i| (of_below[i] - self.below[i] * weights[i]) / room(i).0).collect();
         let above = match self.bounded_above() {
@@ -429,23 +534,6 @@ impl<'a> Search<'a> {
             .map(|r| (of_slack[r] - self.slack[r] * dy[r]) / self.multipliers[r])
             .collect();
         Direction { weights, height, slack, multipliers: dy, below, above, sum_multiplier }
-    }
-
-    /// The multiplier of the sum and θ from the two border equations.
-    fn borders(&self, normal: &Normal, dy: &[f64], of_sum: f64, of_height: f64) -> (f64, f64) {
-        let column = self.height_column();
-        let total: f64 = normal.inverse_diagonal.iter().sum();
-        let a = total - dot(&normal.border, &normal.solved_border);
-        let b = of_sum - dot(&normal.border, dy);
-        if !self.has_height() {
-            return (b / a, 0.0);
-        }
-        let mixed = dot(&column, &normal.solved_border);
-        let own = dot(&column, &normal.solved_height);
-        let c = dot(&column, dy) - of_height;
-        // a w − mixed θ = b and mixed w + own θ = c.
-        let determinant = a * own + mixed * mixed;
-        ((b * own + mixed * c) / determinant, (a * c - mixed * b) / determinant)
     }
 
     /// The longest step that keeps slacks, multipliers and weights inside.

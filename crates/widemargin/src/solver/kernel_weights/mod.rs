@@ -41,7 +41,7 @@ pub enum WeightRule {
 }
 
 /// A training problem whose matrix is a weighted sum.
-pub trait WeightedDual {
+pub(crate) trait WeightedDual {
     /// Solves at K(µ) until primal and dual objective differ by at most `gap` of the primal, from the
     /// last solution on.
     ///
@@ -52,33 +52,33 @@ pub trait WeightedDual {
 
 /// A feasible point of the dual, and what it says about all weights.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Solved {
+pub(crate) struct Solved {
     /// −pᵀβ, a ridge included.
-    pub linear: f64,
+    pub(crate) linear: f64,
     /// ½ βᵀKᵢβ for every kernel.
-    pub forms: Vec<f64>,
+    pub(crate) forms: Vec<f64>,
     /// Primal objective at the weights that were given.
-    pub primal: f64,
+    pub(crate) primal: f64,
     /// How the solver ended.
-    pub status: Status,
+    pub(crate) status: Status,
 }
 
 impl Solved {
     /// The lower bound of J(µ).
-    pub fn value(&self, weights: &[f64]) -> f64 {
+    pub(crate) fn value(&self, weights: &[f64]) -> f64 {
         self.linear - dot(&self.forms, weights)
     }
 }
 
 /// Accuracy and effort.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Options {
+pub(crate) struct Options {
     /// Certified difference of objective and bound, as a share of the objective.
-    pub gap: f64,
+    pub(crate) gap: f64,
     /// Limit on rounds.
-    pub max_rounds: usize,
+    pub(crate) max_rounds: usize,
     /// Largest size of a signed weight.
-    pub largest: f64,
+    pub(crate) largest: f64,
 }
 
 impl Default for Options {
@@ -89,27 +89,36 @@ impl Default for Options {
 
 /// The weights with their certificate.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Weights {
+pub(crate) struct Weights {
     /// µ, summing to 1.
-    pub weights: Vec<f64>,
+    pub(crate) weights: Vec<f64>,
     /// Primal objective at µ.
-    pub objective: f64,
+    pub(crate) objective: f64,
     /// Lower bound of the optimum over all admitted weights.
-    pub bound: f64,
+    pub(crate) bound: f64,
     /// How it ended.
-    pub status: Status,
+    pub(crate) status: Status,
     /// Rounds.
-    pub rounds: usize,
+    pub(crate) rounds: usize,
     /// Training problems solved.
-    pub solves: usize,
+    pub(crate) solves: usize,
     /// Smallest eigenvalue of K(µ) on all rows, where it was computed.
-    pub smallest_eigenvalue: Option<f64>,
+    pub(crate) smallest_eigenvalue: Option<f64>,
 }
 
 impl Weights {
     /// Objective minus bound as a share of the objective.
-    pub fn gap(&self) -> f64 {
+    pub(crate) fn gap(&self) -> f64 {
         relative(self.objective - self.bound, self.objective)
+    }
+}
+
+/// What a gap that was reached says, whatever the solvers said on the way.
+fn certified(reached: f64, asked: f64) -> Status {
+    match reached {
+        gap if gap <= asked => Status::Solved,
+        gap if gap <= 10.0 * asked => Status::AlmostSolved,
+        _ => Status::NumericalTrouble,
     }
 }
 
@@ -123,7 +132,7 @@ fn relative(difference: f64, value: f64) -> f64 {
 ///
 /// # Errors
 /// Those of `dual`; [`Error::Kernel`] when no combination of the candidates is positive definite.
-pub fn minimise(
+pub(crate) fn minimise(
     dual: &mut dyn WeightedDual,
     kernels: usize,
     rule: WeightRule,

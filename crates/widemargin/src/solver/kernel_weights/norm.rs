@@ -44,7 +44,7 @@ pub(super) fn minimise(
         let bound = solved.linear - norm(&weights, p) * norm(&solved.forms, p / (p - 1.0));
         let reached = relative(solved.primal - bound, solved.primal);
         let status = match context.stop_request() {
-            _ if reached <= options.gap => Some(solved.status),
+            _ if reached <= options.gap => Some(Status::Solved),
             None if rounds >= options.max_rounds => Some(Status::IterationLimit),
             stopped => stopped,
         };
