@@ -4,9 +4,7 @@
 //! max −2pᵀβ − θ subject to βᵀKᵢβ ≤ θ for every kernel, and its value is twice the primal optimum.
 
 use clarabel::algebra::CscMatrix;
-use clarabel::solver::{
-    DefaultSettingsBuilder, DefaultSolver, IPSolver, SolverStatus, SupportedConeT,
-};
+use clarabel::solver::{DefaultSettingsBuilder, DefaultSolver, IPSolver, SupportedConeT};
 use widemargin::data::{Dataset, Dense, Labels, Matrix};
 use widemargin::kernel::{Gram, Kernel};
 use widemargin::machine::specification::Value;
@@ -193,9 +191,9 @@ impl Dual {
         }
         let settings = DefaultSettingsBuilder::default()
             .verbose(false)
-            .tol_gap_abs(1e-10)
-            .tol_gap_rel(1e-10)
-            .tol_feas(1e-10)
+            .tol_gap_abs(1e-8)
+            .tol_gap_rel(1e-8)
+            .tol_feas(1e-8)
             .build()
             .unwrap();
         let zero = CscMatrix::from(&vec![vec![0.0; size]; size]).to_triu();
@@ -203,9 +201,9 @@ impl Dual {
         let mut solver =
             DefaultSolver::new(&zero, &linear, &constraints, &right, &cones, settings).unwrap();
         solver.solve();
-        let status = solver.solution.status;
-        assert!(matches!(status, SolverStatus::Solved | SolverStatus::AlmostSolved), "{status:?}");
-        -solver.solution.obj_val
+        let (primal, dual) = (solver.solution.obj_val, solver.solution.obj_val_dual);
+        assert!((primal - dual).abs() <= 3e-7 * primal.abs(), "{:?}", solver.solution.status);
+        -0.5 * (primal + dual)
     }
 }
 
@@ -312,7 +310,7 @@ fn non_negative_weights_reach_the_optimum_of_the_conic_form() {
         let place = format!("case {case}, weights {weights:?}");
         close(factor * t, expected, 1e-6, &place);
         close(factor * bound, expected, 1e-6, &place);
-        assert!(factor * bound <= expected + 1e-8 * expected.abs(), "{place}");
+        assert!(factor * bound <= expected + 3e-7 * expected.abs(), "{place}");
     }
 }
 

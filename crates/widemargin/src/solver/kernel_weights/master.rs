@@ -84,7 +84,11 @@ impl Master {
     pub(super) fn lowest(&mut self, inside: &[f64], context: &Context) -> Lowest {
         let mut search = Search::new(self, Goal::Lowest, inside);
         search.run(context);
-        let Search { multipliers, weights, .. } = search;
+        let Search { mut multipliers, weights, scale, .. } = search;
+        // Objective cuts were divided by the scale, those of the cone were not.
+        for (y, _) in multipliers.iter_mut().zip(&self.rows).filter(|(_, row)| !row.is_objective) {
+            *y *= scale;
+        }
         let bound = self.bound(&multipliers);
         let total: f64 = multipliers.iter().sum();
         for (row, y) in self.rows.iter_mut().zip(&multipliers) {
@@ -187,6 +191,8 @@ enum Normal {
         ratios: Vec<f64>,
         /// H⁻¹ of ones in the places of the weights.
         solved_ones: Vec<f64>,
+        /// Factor of 11ᵀ in H, which makes it regular where only Σ dµ decides and changes nothing else.
+        penalty: f64,
     },
 }
 
@@ -405,24 +411,29 @@ impl<'a> Search<'a> {
                 add(&mut matrix[i * order..=i * order + i], &entries[..=i], ratio * entries[i]);
             }
         }
+        let penalty = (0..n).fold(0.0_f64, |most, i| most.max(matrix[i * order + i]));
+        for i in 0..n {
+            matrix[i * order..=i * order + i].iter_mut().for_each(|entry| *entry += penalty);
+        }
         let factor = Cholesky::new(matrix, order, context)?;
         let mut solved_ones = vec![1.0; n];
         solved_ones.resize(order, 0.0);
         factor.solve(&mut solved_ones);
-        Some(Normal::Weights { factor, ratios, solved_ones })
+        Some(Normal::Weights { factor, ratios, solved_ones, penalty })
     }
 
     /// D dµ − Aᵀdy − dw = f,  A dµ + τ dθ + (s/y) dy = h,  Σ dµ = e,  τᵀdy = g.
     fn newton(&self, normal: &Normal, right: RightSides) -> NewtonStep {
         match normal {
             Normal::Rows { .. } => self.newton_rows(normal, right),
-            Normal::Weights { factor, ratios, solved_ones } => {
+            Normal::Weights { factor, ratios, solved_ones, penalty } => {
                 let n = self.weights.len();
                 let RightSides { mut weights, rows, sum, height } = right;
                 let weighted: Vec<f64> = rows.iter().zip(ratios).map(|(h, r)| h * r).collect();
                 for (row, value) in self.rows.iter().zip(&weighted) {
                     add(&mut weights, &row.coefficients, value * self.unit(row));
                 }
+                weights.iter_mut().for_each(|weight| *weight += penalty * sum);
                 if self.has_height() {
                     weights.push(dot(&self.height_column(), &weighted) - height);
                 }

@@ -106,13 +106,6 @@ pub(crate) struct Weights {
     pub(crate) smallest_eigenvalue: Option<f64>,
 }
 
-impl Weights {
-    /// Objective minus bound as a share of the objective.
-    pub(crate) fn gap(&self) -> f64 {
-        relative(self.objective - self.bound, self.objective)
-    }
-}
-
 /// What a gap that was reached says, whatever the solvers said on the way.
 fn certified(reached: f64, asked: f64) -> Status {
     match reached {

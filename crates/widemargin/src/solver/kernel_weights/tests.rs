@@ -66,6 +66,10 @@ impl WeightedDual for Ridge {
     }
 }
 
+fn gap(found: &Weights) -> f64 {
+    relative(found.objective - found.bound, found.objective)
+}
+
 fn minimised(problem: &mut Ridge, rule: WeightRule, gap: f64) -> Weights {
     let candidates = problem.candidates.clone();
     let options = Options { gap, ..Options::default() };
@@ -102,7 +106,7 @@ fn non_negative_weights_reach_the_minimum_of_a_fine_grid() {
         }
         assert_eq!(found.status, Status::Solved);
         assert!(found.objective <= lowest * (1.0 + 1e-8), "{seed}: {found:?}");
-        assert!(found.bound >= lowest * (1.0 - 1e-3) && found.gap() <= 1e-8);
+        assert!(found.bound >= lowest * (1.0 - 1e-3) && gap(&found) <= 1e-8);
         assert!(found.rounds < 60, "{seed}: {} rounds", found.rounds);
         assert!((found.weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
     }
@@ -138,7 +142,7 @@ fn weights_of_a_norm_are_optimal_in_their_ball() {
     for (seed, p) in [(0, 2.0), (1, 1.5), (2, 4.0)] {
         let mut problem = Ridge::new(seed, 12, 3);
         let found = minimised(&mut problem, WeightRule::Norm(p), 1e-8);
-        assert!(found.gap() <= 1e-8 && (found.weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        assert!(gap(&found) <= 1e-8 && (found.weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
         let size =
             |weights: &[f64]| weights.iter().map(|w: &f64| w.powf(p)).sum::<f64>().powf(1.0 / p);
         let radius = size(&found.weights);
@@ -159,7 +163,7 @@ fn uniform_weights_and_a_single_kernel_need_one_solution() {
     assert_eq!((found.weights, found.solves), (vec![0.25; 4], 1));
     let mut single = Ridge::new(3, 8, 1);
     let found = minimised(&mut single, WeightRule::Signed, 1e-6);
-    assert!(found.gap().abs() < 1e-12);
+    assert!(gap(&found).abs() < 1e-12);
     assert_eq!((found.weights, found.solves), (vec![1.0], 1));
 }
 
