@@ -190,7 +190,7 @@ impl Context {
     /// Uses `threads` worker threads; 0 means one per logical processor.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for more than [`MAX_THREADS`], [`Error::Threads`] when the system
+    /// [`Error::Parameter`] for more than 1024, [`Error::Threads`] when the system
     /// refuses to start them.
     pub fn with_threads(mut self, threads: usize) -> Result<Self> {
         if threads > MAX_THREADS {

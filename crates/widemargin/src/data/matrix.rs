@@ -12,7 +12,7 @@ pub(crate) const SPARSE_DENSITY: f64 = 0.25;
 /// How a table is to be stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Layout {
-    /// Sparse when fewer than [`SPARSE_DENSITY`] of the values are non-zero.
+    /// Sparse when fewer than a quarter of the values are non-zero.
     #[default]
     Auto,
     /// Always dense.

@@ -205,7 +205,7 @@ impl ReadOptions {
     }
 
     /// Refuses archives that unpack to more bytes than this
-    /// ([`default_max_unpacked`](super::source::default_max_unpacked) unless called).
+    /// (half of the available memory unless called).
     pub fn max_unpacked(mut self, bytes: u64) -> Self {
         self.max_unpacked = Some(bytes);
         self

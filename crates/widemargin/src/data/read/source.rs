@@ -109,8 +109,8 @@ fn peek<const N: usize>(mut stream: Box<dyn Read>) -> io::Result<(Vec<u8>, impl 
     Ok((start.clone(), Cursor::new(start).chain(stream)))
 }
 
-/// All uncompressed bytes of `path` (`-`: standard input), if an archive has at most
-/// [`default_max_unpacked`].
+/// All uncompressed bytes of `path` (`-`: standard input), if an archive unpacks to at
+/// most half of the available memory.
 ///
 /// # Errors
 /// [`Error::Io`] when the file cannot be read, [`Error::Format`] when it is a damaged archive or one
@@ -139,7 +139,7 @@ pub(crate) fn read_all_within(path: &Path, max_unpacked: Option<u64>) -> Result<
 }
 
 /// Undoes the compression of `bytes`, which came from `path`, if they unpack to at most
-/// `max_unpacked` bytes ([`default_max_unpacked`] unless given).
+/// `max_unpacked` bytes (half of the available memory unless given).
 ///
 /// # Errors
 /// [`Error::Format`] when the archive is truncated, damaged or too large.

@@ -156,7 +156,7 @@ impl FeatureMap {
     /// The features of all rows.
     ///
     /// # Errors
-    /// As [`PreparedMap::transform`].
+    /// [`Error::Length`] when the table does not have the width of the map.
     pub fn transform(&self, features: &Matrix, context: &Context) -> Result<Matrix> {
         let ready = self.prepare(context)?;
         let mut values = vec![0.0_f32; features.rows() * self.outputs()];
