@@ -46,7 +46,8 @@ def test_names_dictionaries_functions_and_tables_agree(machine, weights):
         assert other.objective_ == pytest.approx(named.objective_, rel=2e-6)
     assert (mixed.predict(new) == named.predict(new)).mean() > 0.98
     assert (given.predict(grams(new, X)) == named.predict(new)).mean() > 0.98
-    assert named.bound_ <= named.objective_ and named.gap_ <= 1e-6
+    assert named.bound_ <= named.objective_
+    assert named.gap_ <= 1e-6
     assert (named.smallest_eigenvalue_ is None) == (weights != "signed")
 
 

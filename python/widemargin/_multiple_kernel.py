@@ -1,4 +1,4 @@
-"""Machines that learn the weights of several kernels: `MultipleKernelSVC` and `MultipleKernelSVR`."""
+"""Machines that learn the weights of kernels: `MultipleKernelSVC` and `MultipleKernelSVR`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SHARED: dict[str, list[Any]] = {
     **choose("C", "tol", "cache_size", "verbose", "max_time", "callbacks", "n_jobs"),
 }
 
-#: The document's Crammer-Singer machine asks for a margin of f_y - f_c, the library's for half of it.
+#: The library asks for half of the margin f_y - f_c that the document asks for.
 _MARGIN = 4.0
 
 
@@ -401,8 +401,7 @@ class MultipleKernelSVC(ClassifierMixin, _MultipleKernel):
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
-                "The number of classes has to be greater than one; got "
-                f"{len(self.classes_)} class"
+                f"The number of classes has to be greater than one; got {len(self.classes_)} class"
             )
         factors = compute_class_weight(self.class_weight, classes=self.classes_, y=labels)
         self.class_weight_ = np.asarray(factors, dtype=np.float64)

@@ -89,7 +89,10 @@ pub(super) fn minimise(
         match cone {
             None => {
                 let level = run.bound + LEVEL * (run.objective - run.bound);
-                last = sparse(run.master.nearest(&last, level, &inside, context));
+                last = match stalled > 1 {
+                    true => sparse(lowest.weights),
+                    false => sparse(run.master.nearest(&last, level, &inside, context)),
+                };
                 run.evaluate(&last)?;
             }
             Some(cone) => {
