@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -137,7 +138,9 @@ class _MultipleKernel(BaseTrained):
         self.n_iter_ = int(known["rounds"])
         self.n_solves_ = int(known["solves"])
         self.support_ = model.support
-        self._warn(complaints)
+        for complaint in complaints:
+            warnings.warn(complaint, UserWarning, stacklevel=4)
+        self._warn([])
         return self
 
     def _targets(self, y: Any) -> Any:
@@ -588,4 +591,5 @@ class MultipleKernelSVR(RegressorMixin, _MultipleKernel):
         values : ndarray of shape (n_samples,)
             Predictions.
         """
-        return self._model.predict(self._checked(X), self._threads())
+        table = self._checked(X)
+        return self._model.predict(table, self._threads())

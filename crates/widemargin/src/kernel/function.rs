@@ -4,6 +4,9 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+use serde::ser::Error as _;
+use serde::{Deserialize, Serialize, Serializer};
+
 use crate::error::{Error, Result};
 
 type RowFunction = dyn Fn(&[f64], &[f64]) -> f64 + Send + Sync;
@@ -42,6 +45,16 @@ impl fmt::Debug for CustomKernel {
     }
 }
 
+impl Serialize for CustomKernel {
+    fn serialize<S: Serializer>(&self, _: S) -> std::result::Result<S::Ok, S::Error> {
+        Err(S::Error::custom(format!(
+            "kernel '{}' is a function of the user's program and cannot be saved; \
+             train with kernel values computed beforehand (precomputed) instead",
+            self.name
+        )))
+    }
+}
+
 impl PartialEq for CustomKernel {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.function, &other.function)
@@ -49,7 +62,10 @@ impl PartialEq for CustomKernel {
 }
 
 /// A similarity of two rows x and z.
-#[derive(Clone, Debug, PartialEq)]
+///
+/// Serialised, it has the form of model files.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum Kernel {
     /// ⟨x, z⟩
@@ -64,6 +80,7 @@ pub enum Kernel {
         degree: u32,
     },
     /// exp(−γ‖x − z‖²)
+    #[serde(rename = "rbf")]
     Gaussian {
         /// γ
         gamma: f64,
@@ -81,6 +98,7 @@ pub enum Kernel {
         gamma: f64,
     },
     /// exp(−γ Σ (xₖ − zₖ)² / (xₖ + zₖ)) for features ≥ 0, 0/0 being 0
+    #[serde(rename = "chi2")]
     ChiSquared {
         /// γ
         gamma: f64,
@@ -89,7 +107,8 @@ pub enum Kernel {
     Cosine,
     /// Values given by the user: row i of the table holds K(i, j) for every training row j.
     Precomputed,
-    /// A function of the user's.
+    /// A function of the user's, which no file can hold.
+    #[serde(skip_deserializing)]
     Custom(CustomKernel),
     /// Σ wᵢ Kᵢ; with a negative weight it need not be positive semidefinite
     Sum(Vec<(f64, Kernel)>),
@@ -167,28 +186,17 @@ impl Kernel {
     /// combination, a weight that is 0 or not finite, or columns that do not ascend;
     /// [`Error::Kernel`] for a precomputed kernel inside a combination but not in a view.
     pub fn validate(&self) -> Result<()> {
-        let check_gamma = |gamma: f64| {
-            if gamma.is_finite() && gamma >= 0.0 {
-                Ok(())
-            } else {
-                Err(Error::parameter("gamma", "a finite number of at least 0", gamma))
-            }
-        };
-        let check_coef0 = |coef0: f64| {
-            if coef0.is_finite() {
-                Ok(())
-            } else {
-                Err(Error::parameter("coef0", "a finite number", coef0))
-            }
-        };
         match self {
             Self::Linear | Self::Cosine | Self::Precomputed | Self::Custom(_) => Ok(()),
             Self::Polynomial { gamma, coef0, .. } | Self::Sigmoid { gamma, coef0 } => {
-                check_gamma(*gamma)?;
-                check_coef0(*coef0)
+                Error::check_not_negative("gamma", *gamma)?;
+                match coef0.is_finite() {
+                    true => Ok(()),
+                    false => Err(Error::parameter("coef0", "a finite number", coef0)),
+                }
             }
             Self::Gaussian { gamma } | Self::Laplacian { gamma } | Self::ChiSquared { gamma } => {
-                check_gamma(*gamma)
+                Error::check_not_negative("gamma", *gamma)
             }
             Self::Sum(terms) => {
                 if terms.is_empty() {
@@ -223,11 +231,11 @@ impl Kernel {
 
     fn validate_part(&self) -> Result<()> {
         if *self == Self::Precomputed {
-            return Err(Error::Kernel {
-                kernel: "precomputed".into(),
-                expected: "to stand alone".into(),
-                found: "it inside a sum or product".into(),
-            });
+            return Err(Error::kernel(
+                "precomputed",
+                "to stand alone",
+                "it inside a sum or product",
+            ));
         }
         self.validate()
     }

@@ -372,10 +372,8 @@ impl<T: Real> KernelBlocks<T> {
             return Err(Error::parameter("weight", "a finite number", weight));
         }
         let weights: Vec<T> = weights.iter().map(|&w| T::from_f64(w)).collect();
-        let packed = self.packed.reweighted(&weights).ok_or_else(|| Error::Kernel {
-            kernel: "combination".into(),
-            expected: "a weighted sum of kernels".into(),
-            found: "another kernel".into(),
+        let packed = self.packed.reweighted(&weights).ok_or_else(|| {
+            Error::kernel("combination", "a weighted sum of kernels", "another kernel")
         })?;
         let sizes = packed.diagonal().iter().map(|value| value.to_f64().abs());
         check_range::<T>("sum", sizes.enumerate())?;

@@ -30,7 +30,7 @@ use crate::data::Matrix;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::numeric::simd::Real;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, Status};
 use crate::solver::kernel_weights::{self, Options, WeightRule, Weights};
 
 /// The machine whose training problem decides the weights; its own kernel is not used.
@@ -143,6 +143,15 @@ impl MultipleKernel {
             &Options { gap, ..Options::default() },
             context,
         )?;
+        if let (true, Some(smallest)) =
+            (found.weights.iter().any(|weight| *weight < 0.0), found.smallest_eigenvalue)
+        {
+            let message = format!(
+                "some kernels have negative weights: their sum is positive semidefinite on the rows given, with \
+                 the smallest eigenvalue {smallest:.3e}, but not necessarily on new ones"
+            );
+            context.report(&Event::Warning { message });
+        }
         let (kernel_rows, effort, solutions) = duals.finish()?;
         let outcome =
             Outcome { status: found.status, primal: found.objective, dual: found.bound, ..effort };
@@ -187,13 +196,18 @@ impl Machine for MultipleKernel {
             None => None,
         };
         let features = stacked.as_ref().unwrap_or(input.data().features());
-        if self.weights == WeightRule::Signed && self.kernels.len() > 1 {
-            let message = "weights of any sign make a kernel that is positive semidefinite on the rows given, \
-                           not necessarily on new ones";
-            context.report(&Event::Warning { message: message.into() });
-        }
         in_precision(self.precision(), context, |precision| match precision {
-            Precision::F32 => self.fit_in::<f32>(input, features, &formulation, context),
+            Precision::F32 => {
+                let model = self.fit_in::<f32>(input, features, &formulation, context)?;
+                let status = model.training.as_ref().map(|training| training.outcome.status);
+                match status {
+                    // The gap is below what single precision carries.
+                    Some(Status::AlmostSolved | Status::NumericalTrouble) => {
+                        self.fit_in::<f64>(input, features, &formulation, context)
+                    }
+                    _ => Ok(model),
+                }
+            }
             Precision::F64 => self.fit_in::<f64>(input, features, &formulation, context),
         })
     }

@@ -282,11 +282,7 @@ pub(crate) fn add_products(
             }
         }
     };
-    if context.is_parallel() {
-        context.install(|| a.par_chunks_mut(TASK_ROWS * stride).enumerate().for_each(task));
-    } else {
-        a.chunks_mut(TASK_ROWS * stride).enumerate().for_each(task);
-    }
+    context.for_each(a.chunks_mut(TASK_ROWS * stride).enumerate(), task);
 }
 
 #[cfg(test)]
