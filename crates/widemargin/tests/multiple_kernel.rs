@@ -3,6 +3,8 @@
 //! With non-negative weights of kernels of trace n the problem is (Lu 2005; Lanckriet et al. 2004)
 //! max −2pᵀβ − θ subject to βᵀKᵢβ ≤ θ for every kernel, and its value is twice the primal optimum.
 
+use std::ops::Range;
+
 use clarabel::algebra::CscMatrix;
 use clarabel::solver::{DefaultSettingsBuilder, DefaultSolver, IPSolver, SupportedConeT};
 use widemargin::data::{Dataset, Dense, Labels, Matrix};
@@ -37,14 +39,16 @@ fn poly(degree: u32) -> Kernel {
     Kernel::Polynomial { gamma: 1.0, coef0: 1.0, degree }
 }
 
+/// A kernel of one range of columns.
+fn view(columns: Range<usize>, kernel: Kernel) -> Kernel {
+    Kernel::View { columns: std::iter::once(columns).collect(), kernel: Box::new(kernel) }
+}
+
 /// Gram matrices side by side, and a view of each.
 fn given(grams: &[Vec<f64>], n: usize) -> (Matrix, Vec<Kernel>) {
     let values =
         (0..n).flat_map(|i| grams.iter().flat_map(move |g| g[i * n..(i + 1) * n].to_vec()));
-    let views = (0..grams.len()).map(|k| Kernel::View {
-        columns: vec![k * n..(k + 1) * n],
-        kernel: Box::new(Kernel::Precomputed),
-    });
+    let views = (0..grams.len()).map(|k| view(k * n..(k + 1) * n, Kernel::Precomputed));
     (table(n, n * grams.len(), values.collect()), views.collect())
 }
 
@@ -599,11 +603,11 @@ fn bad_candidates_have_messages_of_their_own() {
     }
     let asymmetric = message(given_two, values, labels.clone());
     assert!(asymmetric.contains("2 (precomputed): expected a symmetric table"), "{asymmetric}");
-    let wide = Kernel::View { columns: vec![0..7], kernel: Box::new(Kernel::Precomputed) };
+    let wide = view(0..7, Kernel::Precomputed);
     let oblong = MultipleKernel { kernels: vec![wide], ..base.clone() };
     let oblong = message(oblong, table(6, 7, vec![1.0; 42]), labels.clone());
     assert!(oblong.contains("as many columns as training rows"), "{oblong}");
-    let missing = Kernel::View { columns: vec![1..3], kernel: Box::new(Kernel::Linear) };
+    let missing = view(1..3, Kernel::Linear);
     let missing = MultipleKernel { kernels: vec![missing], ..base };
     let missing = message(missing, features, labels);
     assert!(missing.contains("columns of a view: expected 3, found 2"), "{missing}");

@@ -489,7 +489,8 @@ mod tests {
         let list: Vec<Kernel> = list.iter().map(|one| one.resolve(&table()).unwrap()).collect();
         assert_eq!(list[0], Kernel::Linear);
         // γ is that of the one column that the kernel sees.
-        assert_eq!(list[1], view(vec![1..2], Box::new(Kernel::Gaussian { gamma: 1.0 })));
+        let second = std::iter::once(1..2).collect();
+        assert_eq!(list[1], view(second, Box::new(Kernel::Gaussian { gamma: 1.0 })));
         assert_eq!(read(&list[2].to_string()).unwrap(), list[2]);
         for (text, message) in [
             ("linear,", "the end of 'linear,'"),

@@ -96,7 +96,13 @@ fn kernels() -> Vec<Kernel> {
         Kernel::Sum(vec![(0.25, Kernel::Linear), (2.0, Kernel::Gaussian { gamma: 0.1 })]),
         Kernel::Product(vec![Kernel::Cosine, Kernel::Laplacian { gamma: 0.05 }]),
         Kernel::Sum(vec![
-            (2.0, Kernel::View { columns: vec![0..1], kernel: Box::new(Kernel::Linear) }),
+            (
+                2.0,
+                Kernel::View {
+                    columns: std::iter::once(0..1).collect(),
+                    kernel: Box::new(Kernel::Linear),
+                },
+            ),
             (0.5, Kernel::Gaussian { gamma: 0.03 }),
         ]),
     ]
