@@ -38,7 +38,7 @@ impl Default for KernelDefaults {
 pub struct KernelExpression(Node);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Family {
+enum KernelName {
     Linear,
     Polynomial,
     Gaussian,
@@ -49,7 +49,7 @@ enum Family {
     Precomputed,
 }
 
-impl Family {
+impl KernelName {
     fn named(name: &str) -> Option<Self> {
         Some(match name {
             "linear" => Self::Linear,
@@ -76,7 +76,7 @@ impl Family {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Node {
-    Leaf(Family, KernelDefaults),
+    Leaf(KernelName, KernelDefaults),
     Sum(Vec<(f64, Node)>),
     Product(Vec<Node>),
     View(Vec<Range<usize>>, Box<Node>),
@@ -89,14 +89,14 @@ impl Node {
                 let KernelDefaults { coef0, degree, .. } = *parameters;
                 let gamma = || parameters.gamma.resolve(features);
                 match family {
-                    Family::Linear => Kernel::Linear,
-                    Family::Polynomial => Kernel::Polynomial { gamma: gamma(), coef0, degree },
-                    Family::Gaussian => Kernel::Gaussian { gamma: gamma() },
-                    Family::Sigmoid => Kernel::Sigmoid { gamma: gamma(), coef0 },
-                    Family::Laplacian => Kernel::Laplacian { gamma: gamma() },
-                    Family::ChiSquared => Kernel::ChiSquared { gamma: gamma() },
-                    Family::Cosine => Kernel::Cosine,
-                    Family::Precomputed => Kernel::Precomputed,
+                    KernelName::Linear => Kernel::Linear,
+                    KernelName::Polynomial => Kernel::Polynomial { gamma: gamma(), coef0, degree },
+                    KernelName::Gaussian => Kernel::Gaussian { gamma: gamma() },
+                    KernelName::Sigmoid => Kernel::Sigmoid { gamma: gamma(), coef0 },
+                    KernelName::Laplacian => Kernel::Laplacian { gamma: gamma() },
+                    KernelName::ChiSquared => Kernel::ChiSquared { gamma: gamma() },
+                    KernelName::Cosine => Kernel::Cosine,
+                    KernelName::Precomputed => Kernel::Precomputed,
                 }
             }
             Self::Sum(terms) => {
@@ -282,7 +282,7 @@ impl<'a> Parser<'a> {
         if word == "view" {
             return self.view();
         }
-        let Some(family) = Family::named(word) else {
+        let Some(family) = KernelName::named(word) else {
             self.at = start;
             return Err(self.unexpected(NAMES));
         };
@@ -331,7 +331,7 @@ impl<'a> Parser<'a> {
         Ok(self.number(whole, &expected)? as usize)
     }
 
-    fn parameter(&mut self, family: Family, parameters: &mut KernelDefaults) -> Result<()> {
+    fn parameter(&mut self, family: KernelName, parameters: &mut KernelDefaults) -> Result<()> {
         self.rest();
         let start = self.at;
         let name = self.word();
