@@ -3,6 +3,7 @@
 use super::pieces;
 use super::{Csr, Dense};
 use crate::error::{Error, Result};
+use crate::numeric::simd::Real;
 
 /// Share of non-zeros below which sparse storage is chosen by [`Layout::Auto`].
 pub(crate) const SPARSE_DENSITY: f64 = 0.25;
@@ -145,13 +146,13 @@ impl Matrix {
         by_storage!(self, m =>
         dense {
             for (j, &v) in m.row(i).iter().enumerate().filter(|(_, v)| **v != 0.0) {
-                visit(j, v.into());
+                visit(j, v.to_f64());
             }
         },
         sparse {
             let (indices, values) = m.row(i);
             for (&j, &v) in indices.iter().zip(values) {
-                visit(j as usize, v.into());
+                visit(j as usize, v.to_f64());
             }
         })
     }
@@ -218,7 +219,7 @@ impl Matrix {
     }
 
     fn non_finite_at(&self, at: usize) -> Error {
-        let value = each!(self, m => m.values()[at].into());
+        let value = each!(self, m => m.values()[at].to_f64());
         let (row, column) = by_storage!(self, m =>
             dense (at / m.columns(), at % m.columns()),
             sparse (row_of(m.indptr(), at), m.indices()[at] as usize));
