@@ -2,8 +2,8 @@
 
     WIDEMARGIN=path/to/widemargin python bench/limits.py [NAME ...]
 
-The problems are made up and large enough to take longer than the limit. Needs a release build on an idle
-machine; exits with 1 if a command was late or lost its exit code.
+The problems are made up and large enough to take longer than the limit. Needs a release build on
+an idle machine; exits with 1 if a command was late or lost its exit code.
 """
 
 import os
@@ -16,7 +16,9 @@ from pathlib import Path
 import numpy as np
 
 OURS = Path(
-    os.environ.get("WIDEMARGIN", Path(__file__).resolve().parent.parent / "target/release/widemargin")
+    os.environ.get(
+        "WIDEMARGIN", Path(__file__).resolve().parent.parent / "target/release/widemargin"
+    )
 ).resolve()
 LIMIT = 3.0
 ALLOWED = 1.1 * LIMIT + 0.5
@@ -38,6 +40,7 @@ def make_data(folder: Path) -> None:
 
     table("large", 150_000, 30, 2)
     table("middle", 20_000, 20, 3)
+    table("queries", 300_000, 20, 3)
     table("small", 3_000, 20, 2)
     table("wide", 6_000, 2_500, 2)
     table("classes", 20_000, 400, 1_000)
@@ -52,7 +55,8 @@ CASES = {
     "fisher": "train classes.npy --labels classes-labels.npy -s fisher",
     "kernel-fisher": "train middle.npy --labels middle-labels.npy -s kernel-fisher",
     "gmm": "train large.npy -s gmm --components 50 --starts 20 --tol 1e-12",
-    "gmm-bayes": "train large.npy --labels large-labels.npy -s gmm-bayes --components 40 --tol 1e-12",
+    "gmm-bayes": "train large.npy --labels large-labels.npy -s gmm-bayes --components 40 "
+    "--tol 1e-12",
     "parzen": "train large.npy --labels large-labels.npy -s parzen",
     "pnn": "train large.npy --labels large-labels.npy -s pnn",
     "density": "train large.npy -s density",
@@ -65,15 +69,16 @@ CASES = {
     **{m: f"train large.npy --labels large-labels.npy -s {m}" for m in KERNEL_MACHINES},
     "lasvm": "train large.npy --labels large-labels.npy --online --epochs inf",
     "ww online": "train large.npy --labels large-labels.npy -s ww --online --epochs inf",
-    "hinge": "train wide.npy --labels wide-labels.npy -s linear-svc --loss hinge --c 1e6 --tol 1e-12",
+    "hinge": "train wide.npy --labels wide-labels.npy -s linear-svc --loss hinge --c 1e6 "
+    "--tol 1e-12",
     "squared-hinge": "train wide.npy --labels wide-labels.npy -s linear-svc --c 1e6 --tol 1e-14",
     "l1": "train wide.npy --labels wide-labels.npy -s linear-svc --penalty l1 --c 1e4 --tol 1e-12",
     "logistic": "train wide.npy --labels wide-labels.npy -s logistic --c 1e6 --tol 1e-14",
     "logistic l1": "train wide.npy --labels wide-labels.npy -s logistic --penalty l1 --c 1e4",
     "linear-svr": "train wide.npy --labels wide-values.npy -s linear-svr --c 1e6 --tol 1e-12",
     "linear-one-class": "train wide.npy -s linear-one-class --tol 1e-14",
-    "crammer-singer": "train middle.npy --labels middle-labels.npy -s linear-svc --c 1e4 --tol 1e-12 "
-    "--multiclass crammer-singer",
+    "crammer-singer": "train middle.npy --labels middle-labels.npy -s linear-svc --c 1e4 "
+    "--tol 1e-12 --multiclass crammer-singer",
     "approximate": "train large.npy --labels large-labels.npy --linear --approximate rff:2000",
     "cross-validate": "cross-validate middle.npy --labels middle-labels.npy --c 100",
     "tune": "tune middle.npy --labels middle-labels.npy",
@@ -81,8 +86,8 @@ CASES = {
     "tune random": "tune small.npy --labels small-labels.npy --method random --points 500",
     "tune surrogate": "tune small.npy --labels small-labels.npy --method surrogate --points 500",
     "compare": "compare middle.npy --labels middle-labels.npy",
-    "predict": "predict large.npy --labels large-labels.npy --model kernel.wm",
-    "predict knn": "predict large.npy --labels large-labels.npy --model knn.wm",
+    "predict": "predict queries.npy --labels queries-labels.npy --model kernel.wm",
+    "predict knn": "predict queries.npy --labels queries-labels.npy --model knn.wm",
     "compress": "compress kernel.wm --vectors 20 --data middle.npy --labels middle-labels.npy",
     "reading": "train long.txt",
 }
@@ -108,6 +113,7 @@ def run_case(command: str, folder: Path) -> tuple[float, int, str]:
 
 
 def main() -> int:
+    """Run the chosen cases, or all."""
     chosen = sys.argv[1:] or list(CASES)
     late = 0
     with tempfile.TemporaryDirectory() as name:
@@ -117,12 +123,16 @@ def main() -> int:
         for model, options in {"kernel": ["--gamma", "0.5"], "knn": ["-s", "knn"]}.items():
             command = [str(OURS), "train", "middle.npy", "-o", f"{model}.wm", *small, *options]
             subprocess.run(command, cwd=folder, check=False)
-        print(f"{'case':18} {'seconds':>8} {'exit':>4}  at most {ALLOWED:.1f} s for --max-time {LIMIT}")
+        print(
+            f"{'case':18} {'seconds':>8} {'exit':>4}  at most {ALLOWED:.1f} s for --max-time {LIMIT}"
+        )
         for case in chosen:
             seconds, code, message = run_case(CASES[case], folder)
             bad = seconds > ALLOWED or code not in EXITS
             late += bad
-            print(f"{case:18} {seconds:8.2f} {code:4}  {'LATE ' if bad else ''}{message}", flush=True)
+            print(
+                f"{case:18} {seconds:8.2f} {code:4}  {'LATE ' if bad else ''}{message}", flush=True
+            )
     print(f"{len(chosen) - late} passed, {late} failed")
     return int(late > 0)
 
