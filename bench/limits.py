@@ -123,9 +123,7 @@ def main() -> int:
         for model, options in {"kernel": ["--gamma", "0.5"], "knn": ["-s", "knn"]}.items():
             command = [str(OURS), "train", "middle.npy", "-o", f"{model}.wm", *small, *options]
             subprocess.run(command, cwd=folder, check=False)
-        print(
-            f"{'case':18} {'seconds':>8} {'exit':>4}  at most {ALLOWED:.1f} s for --max-time {LIMIT}"
-        )
+        print(f"{'case':18} {'seconds':>8} {'exit':>4}  at most {ALLOWED:.1f} s of {LIMIT}")
         for case in chosen:
             seconds, code, message = run_case(CASES[case], folder)
             bad = seconds > ALLOWED or code not in EXITS
