@@ -370,9 +370,9 @@ fn mixed(rows: usize) -> Dataset {
 
 #[test]
 fn a_time_limit_inside_the_first_path_keeps_the_penalties_that_were_finished() {
-    let data = mixed(300);
+    let data = mixed(120);
     let family = |point: &Point| -> Result<Box<dyn Machine>> { Ok(Box::new(svc(point))) };
-    let penalties = Axis::logarithmic("c", 0.1, 1e4, 11).unwrap();
+    let penalties = Axis::logarithmic("c", 0.1, 1e2, 11).unwrap();
     let space = Space { axes: vec![Axis::list("gamma", vec![Value::Real(1.0)]), penalties] };
     let plan = plan(&data, Strategy::Grid, Metric::Accuracy);
     let whole = search(&family, &space, &data, &plan, None, &Context::new()).unwrap();
