@@ -12,11 +12,13 @@
 //! m − M ≤ tol, with m = max over βᵢ < uᵢ of −fᵢ, M = min over βᵢ > lᵢ of −fᵢ and
 //! f = (K + diag(r))β + p, confirmed on all variables with a freshly computed gradient.
 
+mod active_block;
 mod decompose;
-mod face;
 mod gather;
+mod hybrid;
 mod in_memory;
 mod inner;
+mod newton;
 mod path;
 mod path_rows;
 mod problem;
