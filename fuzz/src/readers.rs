@@ -7,8 +7,8 @@
 use std::path::Path;
 
 use widemargin::data::read::{
-    Format, IndexBase, LabelColumn, Missing, ReadOptions, TableEncoding, parse_weights, read_bytes,
-    read_label_bytes, source,
+    Format, IndexBase, LabelColumn, Missing, ReadOptions, TableEncoding, decompress, parse_weights,
+    read_bytes, read_label_bytes,
 };
 use widemargin::data::scaling::RangeScaling;
 use widemargin::data::write::write_libsvm;
@@ -113,7 +113,7 @@ pub(crate) fn weight_file(bytes: &[u8]) {
 
 /// Archives: gzip, xz, zstd and bzip2.
 pub(crate) fn archive(bytes: &[u8]) {
-    let _ = source::decompress(bytes.to_vec(), Path::new("-"), Some(1 << 24));
+    let _ = decompress(bytes.to_vec(), Path::new("-"), Some(1 << 24));
 }
 
 /// A file of any format, recognised by its content.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use widemargin::data::Dataset;
-use widemargin::data::read::source::is_standard_stream;
+use widemargin::data::read::is_standard_stream;
 use widemargin::data::write::{save_csv, save_libsvm, save_npy, save_npy_labels};
 
 use crate::failure::{CommandResult, Failure};

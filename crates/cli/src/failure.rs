@@ -5,7 +5,7 @@ use std::io;
 use std::process::ExitCode;
 
 use widemargin::Error;
-use widemargin::solver::Status;
+use widemargin::Status;
 
 /// How a command that did its work ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

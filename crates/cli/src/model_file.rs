@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use widemargin::Error;
 use widemargin::data::Dataset;
-use widemargin::data::read::source::{is_standard_stream, read_all};
 use widemargin::data::read::{Format, IndexBase, Loaded, read, read_bytes};
+use widemargin::data::read::{is_standard_stream, read_all};
 use widemargin::machine::Model;
 use widemargin::operation::persist::ModelFormat;
 

@@ -11,8 +11,8 @@ use std::hint::black_box;
 
 use widemargin::InstructionSet;
 use widemargin::data::{Csr, Dense, Matrix};
-use widemargin::kernel::{Kernel, KernelBlocks};
-use widemargin::numeric::simd::{Real, Weights, accumulate, multiply};
+use widemargin::internal::{Block, accumulate, block_f32, block_f64, multiply};
+use widemargin::kernel::Kernel;
 
 fn main() {
     let set = match std::env::args().nth(1) {
@@ -71,22 +71,22 @@ fn main() {
                 share
             );
         };
-        line(time_block::<f32>(&kernel, data, rows, set), "f32");
+        let block = block_f32(&kernel, data, set).expect("suitable data");
+        line(time_block(&block, data.rows(), rows), "f32");
         if rows == 512 {
-            line(time_block::<f64>(&kernel, data, rows, set), "f64");
+            let block = block_f64(&kernel, data, set).expect("suitable data");
+            line(time_block(&block, data.rows(), rows), "f64");
         }
     }
     print_primitives(set, clock);
 }
 
-/// Best time of a block of `rows` rows against all.
-fn time_block<T: Real>(kernel: &Kernel, data: &Matrix, rows: usize, set: InstructionSet) -> f64 {
-    let blocks = KernelBlocks::<T>::on_cpu(kernel, data, None, set).expect("suitable data");
-    let n = blocks.len();
+/// Best time of a block of `rows` rows against all `n`.
+fn time_block<T: Clone + Default>(block: &Block<T>, n: usize, rows: usize) -> f64 {
     let left: Vec<usize> = (0..rows).map(|r| r * 7919 % n).collect();
-    let mut out = vec![T::ZERO; rows * n];
+    let mut out = vec![T::default(); rows * n];
     let mut slices: Vec<&mut [T]> = out.chunks_mut(n).collect();
-    best(|| blocks.block(&left, 0..n, &mut slices))
+    best(|| block(&left, &mut slices))
 }
 
 fn print_primitives(set: InstructionSet, clock: f64) {
@@ -100,9 +100,9 @@ fn print_primitives(set: InstructionSet, clock: f64) {
     println!("{:44} {:>10.3} {:>12.2}", "accumulate, 64 rows", each * 1e9, each * clock);
     for outputs in [1, 10, 45] {
         let block = vec![0.5_f32; 64 * 2048];
-        let weights = Weights::new(2048, vec![0.25_f32; outputs * 2048]);
+        let product = multiply(set, 2048, vec![0.25_f32; outputs * 2048]);
         let mut out = vec![0.0; 64 * outputs];
-        let seconds = best(|| multiply(set, &block, 2048, &weights, 0, 2048, &mut out));
+        let seconds = best(|| product(&block, &mut out));
         let each = seconds / (64 * 2048 * outputs) as f64;
         let name = format!("multiply, 64 rows, {outputs} outputs");
         println!("{name:44} {:>10.3} {:>12.2}", each * 1e9, each * clock);

@@ -17,6 +17,7 @@ pages! {
     kernels: "docs/kernels.md",
     models: "docs/models.md",
     probabilities: "docs/probabilities.md",
+    rust_api: "docs/rust-api.md",
     machines: "docs/machines/README.md",
     c_svc: "docs/machines/c-svc.md",
     nu_svc: "docs/machines/nu-svc.md",

@@ -10,13 +10,14 @@ use std::time::{Duration, Instant};
 use crate::error::{Error, Result};
 use crate::kernel::{Backend, Cpu};
 use crate::numeric::InstructionSet;
+use crate::numeric::parallel::{self, Threads};
 use crate::outcome::{Outcome, Status};
 
 /// Kernel-row cache used unless told otherwise, in bytes (as LIBSVM's `-m 200`, but larger).
-pub const DEFAULT_CACHE_BYTES: usize = 1 << 30;
+pub(crate) const DEFAULT_CACHE_BYTES: usize = 1 << 30;
 
 /// Most worker threads of one computation.
-pub const MAX_THREADS: usize = 1024;
+pub(crate) const MAX_THREADS: usize = 1024;
 
 /// What a long computation tells while it runs.
 #[derive(Clone, Debug, PartialEq)]
@@ -189,7 +190,7 @@ impl Context {
     /// Uses `threads` worker threads; 0 means one per logical processor.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for more than [`MAX_THREADS`], [`Error::Threads`] when the system
+    /// [`Error::Parameter`] for more than 1024, [`Error::Threads`] when the system
     /// refuses to start them.
     pub fn with_threads(mut self, threads: usize) -> Result<Self> {
         if threads > MAX_THREADS {
@@ -291,10 +292,70 @@ impl Context {
 
     /// Runs `work` on this context's threads; rayon iterators inside use them.
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        match &self.pool {
-            Some(pool) => pool.install(work),
-            None => work(),
+        let Some(pool) = &self.pool else { return work() };
+        let (mut work, mut result) = (Some(work), None);
+        parallel::install(pool, &mut || result = work.take().map(|work| work()));
+        result.unwrap_or_else(|| unreachable!("the pool returns when the work is done"))
+    }
+
+    fn task_threads(&self) -> Threads<'_> {
+        self.pool.as_ref().map_or(Threads::Caller, |pool| Threads::Pool(pool))
+    }
+
+    /// What `task` makes of each item, in their order, computed on this context's threads.
+    pub(crate) fn map<I: Send, R: Send>(
+        &self,
+        items: impl IntoIterator<Item = I>,
+        task: impl Fn(I) -> R + Sync,
+    ) -> Vec<R> {
+        parallel::map(self.task_threads(), items, task)
+    }
+
+    /// Runs `task` on each item, on this context's threads.
+    pub(crate) fn for_each<I: Send>(
+        &self,
+        items: impl IntoIterator<Item = I>,
+        task: impl Fn(I) + Sync,
+    ) {
+        self.map(items, task);
+    }
+
+    /// As [`for_each`](Self::for_each), but on the calling thread unless other threads are `worth` waking.
+    pub(crate) fn for_each_if<I: Send>(
+        &self,
+        worth: bool,
+        items: impl IntoIterator<Item = I>,
+        task: impl Fn(I) + Sync,
+    ) {
+        if worth {
+            self.for_each(items, task);
+        } else {
+            items.into_iter().for_each(task);
         }
+    }
+
+    /// As [`map`](Self::map), until a task fails.
+    ///
+    /// # Errors
+    /// Those of the tasks.
+    pub(crate) fn try_map<I: Send, R: Send>(
+        &self,
+        items: impl IntoIterator<Item = I>,
+        task: impl Fn(I) -> Result<R> + Sync,
+    ) -> Result<Vec<R>> {
+        parallel::try_map(self.task_threads(), items, task)
+    }
+
+    /// As [`for_each`](Self::for_each), until a task fails.
+    ///
+    /// # Errors
+    /// Those of the tasks.
+    pub(crate) fn try_for_each<I: Send>(
+        &self,
+        items: impl IntoIterator<Item = I>,
+        task: impl Fn(I) -> Result<()> + Sync,
+    ) -> Result<()> {
+        self.try_map(items, task).map(|_| ())
     }
 
     /// Runs `work`, whose parallel sections are short and follow each other closely: the other threads
@@ -324,7 +385,7 @@ impl Context {
     }
 
     /// Whether there is an observer, so that events need to be made up.
-    pub fn is_observed(&self) -> bool {
+    pub(crate) fn is_observed(&self) -> bool {
         self.observer.is_some()
     }
 

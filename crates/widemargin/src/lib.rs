@@ -2,27 +2,37 @@
 //!
 //! The crate is layered; each layer uses only those below it:
 //!
-//! | layer | modules | knows |
+//! | layer | module | knows |
 //! |---|---|---|
-//! | operations | [`operation`] | models: cross-validation, calibration, files |
+//! | operations | [`operation`] | models: cross-validation, tuning, calibration, compression, files |
 //! | machines | [`machine`] | labels, targets, parameters |
-//! | solvers | [`solver`] | quadratic programs |
-//! | kernels | [`kernel`] | rows and blocks of a kernel matrix |
+//! | solvers | private | quadratic programs |
+//! | kernels | [`kernel`] | kernel functions, feature maps, backends |
 //! | data | [`data`] | files, tables, labels, scaling |
+//! | numeric | private | vector instructions, algebra, random numbers |
+//!
+//! [`prelude`] has the names that most programs use; `docs/rust-api.md` shows the whole interface on one
+//! page.
+//!
+//! Parameters are plain structures with defaults: write the fields that differ and end with
+//! `..Default::default()`, because structures gain fields in minor versions.
 
 #![deny(unsafe_code)]
 
 #[cfg(doctest)]
 mod book;
-pub mod context;
+mod context;
 pub mod data;
-pub mod error;
+mod error;
+#[doc(hidden)]
+pub mod internal;
 pub mod kernel;
 pub mod machine;
-pub mod numeric;
+mod numeric;
 pub mod operation;
 mod outcome;
-pub mod solver;
+pub mod prelude;
+mod solver;
 
 pub use context::{CancelToken, Context, Event, Observer, SolvedFunction};
 pub use error::{Error, Result};

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 /// How a computation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Status {
     /// The promised tolerance was verified on the full problem with a fresh gradient.
     Solved,
@@ -83,7 +84,7 @@ impl Outcome {
 
     /// Joins the outcome of another sub-problem.
     #[must_use]
-    pub fn join(self, other: Self) -> Self {
+    pub(crate) fn join(self, other: Self) -> Self {
         Self {
             status: self.status.max(other.status),
             primal: self.primal + other.primal,

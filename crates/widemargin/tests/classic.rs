@@ -429,7 +429,7 @@ fn parameters_that_stand_still_end_em_too() {
         machine(MixtureStop::Likelihood, 1e-13).fit(&data, &Context::new()).unwrap(),
         machine(MixtureStop::Parameters, 1e-7).fit(&data, &Context::new()).unwrap(),
     );
-    assert_eq!(b.training.as_ref().unwrap().outcome.status, widemargin::solver::Status::Solved);
+    assert_eq!(b.training.as_ref().unwrap().outcome.status, widemargin::Status::Solved);
     let (Body::Mixtures(a), Body::Mixtures(b)) = (a.body, b.body) else { panic!() };
     assert!((a.log_likelihood - b.log_likelihood).abs() < 1e-9);
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 
+use widemargin::Status;
 use widemargin::data::{Dataset, Dense, Label, Labels, Matrix};
 use widemargin::kernel::Kernel;
 use widemargin::machine::{
@@ -9,7 +10,6 @@ use widemargin::machine::{
 };
 use widemargin::operation::cross_validate::{Quality, cross_validate};
 use widemargin::operation::folds::Folds;
-use widemargin::solver::Status;
 use widemargin::{CancelToken, Context, Error, Event, Result};
 
 /// Answers the mean of its targets, remembers how often it was trained and may pull the plug.

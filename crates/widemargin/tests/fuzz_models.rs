@@ -8,7 +8,7 @@ use widemargin::data::scaling::Scaler;
 use widemargin::data::{Label, Layout};
 use widemargin::kernel::Kernel;
 use widemargin::machine::{Calibration, Model, Preparation, Scheme, Training};
-use widemargin::solver::{Outcome, Status};
+use widemargin::{Outcome, Status};
 
 #[path = "../../../fuzz/src/models.rs"]
 mod models;

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use widemargin::Context;
+use widemargin::Status;
 use widemargin::data::read::{ReadOptions, read_dataset};
 use widemargin::data::{Dataset, Dense, Label, Labels, Matrix};
 use widemargin::kernel::Kernel;
 use widemargin::machine::{
     ClassWeights, Machine, Model, NuSvc, NuSvr, OneClass, Precision, SolverOptions, Svc, Svr,
 };
-use widemargin::solver::Status;
 
 #[derive(Deserialize)]
 struct Record {

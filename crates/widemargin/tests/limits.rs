@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use widemargin::Status;
 use widemargin::data::{Dataset, Dense, Labels, Matrix};
 use widemargin::kernel::Kernel;
 use widemargin::machine::{Machine, Model, SolverOptions, Svc};
-use widemargin::solver::Status;
 use widemargin::{CancelToken, Context, Event};
 
 /// Rows on a circle with labels that alternate: slow to separate.

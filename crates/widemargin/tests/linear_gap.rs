@@ -4,12 +4,12 @@
 use clarabel::algebra::CscMatrix;
 use clarabel::solver::{DefaultSettingsBuilder, DefaultSolver, IPSolver, SupportedConeT};
 use widemargin::Context;
+use widemargin::Status;
 use widemargin::data::{Dataset, Dense, Labels, Layout, Matrix};
 use widemargin::machine::{
     LinearLoss, LinearMulticlass, LinearOneClass, LinearOptions, LinearSolver, LinearSvc,
     LinearSvr, Machine, Penalty,
 };
-use widemargin::solver::Status;
 
 /// The default of [`LinearOptions::gap`].
 const GAP: f64 = 1e-3;

@@ -311,10 +311,7 @@ fn time_runs_out_with_a_model() {
         let context = Context::new().with_time_limit(limit);
         let model = machine.fit(&data, &context).unwrap();
         let status = model.training.unwrap().outcome.status;
-        assert!(matches!(
-            status,
-            widemargin::solver::Status::TimeLimit | widemargin::solver::Status::Solved
-        ));
+        assert!(matches!(status, widemargin::Status::TimeLimit | widemargin::Status::Solved));
     }
 }
 

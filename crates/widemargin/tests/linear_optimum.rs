@@ -6,12 +6,12 @@ use clarabel::solver::{
     DefaultSettingsBuilder, DefaultSolver, IPSolver, SolverStatus, SupportedConeT,
 };
 use widemargin::Context;
+use widemargin::Status;
 use widemargin::data::{ClassOrder, Dataset, Dense, Labels, Layout, Matrix};
 use widemargin::machine::{
     Bias, ClassWeights, LinearLoss, LinearMulticlass, LinearOneClass, LinearOptions, LinearSolver,
     LinearSvc, LinearSvr, Machine, Model, Penalty, Precision,
 };
-use widemargin::solver::Status;
 
 const FEATURES: usize = 4;
 

@@ -6,10 +6,10 @@ use clarabel::solver::{
     DefaultSettingsBuilder, DefaultSolver, IPSolver, SolverStatus, SupportedConeT,
 };
 use widemargin::Context;
+use widemargin::Status;
 use widemargin::data::{Dataset, Dense, Label, Labels, Matrix};
 use widemargin::kernel::Kernel;
 use widemargin::machine::{AllInOne, Machine, Model, MulticlassSvc, Precision, SolverOptions, Svc};
-use widemargin::solver::Status;
 
 /// A small problem.
 struct Case {

@@ -3,13 +3,13 @@
 use std::time::{Duration, Instant};
 
 use widemargin::Context;
+use widemargin::Status;
 use widemargin::data::{Dataset, Dense, Labels, Layout, Matrix};
 use widemargin::kernel::Kernel;
 use widemargin::machine::{
     AllInOne, FitInput, Machine, Model, MulticlassSvc, OnlineSvc, Precision, SolverOptions, Start,
     WarmStart,
 };
-use widemargin::solver::Status;
 
 /// Rows around the corners of a polygon, one per class, with further features of noise.
 fn blobs(rows: usize, features: usize, classes: usize) -> Dataset {

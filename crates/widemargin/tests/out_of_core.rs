@@ -5,14 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use widemargin::Status;
 use widemargin::data::read::{IndexBase, ReadOptions, read_dataset};
 use widemargin::machine::{
     LinearLoss, LinearOptions, LinearSolver, LinearSvc, LinearSvr, Machine, Model, Precision,
 };
-use widemargin::operation::out_of_core::{
-    LEAST_MEMORY, OutOfCore, OutOfCoreMachine, convert, train,
-};
-use widemargin::solver::Status;
+use widemargin::operation::out_of_core::{LEAST_MEMORY, OutOfCore, OutOfCoreMachine, train};
 use widemargin::{Context, Error};
 
 fn number(i: usize) -> f64 {
@@ -245,6 +243,7 @@ fn mistakes_are_told() {
 fn chunks_serve_again_for_the_same_content_read_alike_and_only_then() {
     let folder = tempfile::tempdir().unwrap();
     let text = folder.path().join("rows.txt");
+    let machine = OutOfCoreMachine::Classifier(LinearSvc::default());
     let job = job(folder.path(), &text);
     let context = Context::new();
     let write = |content: &str| {
@@ -254,7 +253,7 @@ fn chunks_serve_again_for_the_same_content_read_alike_and_only_then() {
     };
     let manifest = || fs::metadata(job.folder.join("chunks.json")).unwrap().modified().unwrap();
     write("1 1:1 3:2\n-1 1:2\n");
-    let columns = |job: &OutOfCore| convert(job, false, &context).unwrap().columns();
+    let columns = |job: &OutOfCore| train(&machine, job, &context).unwrap().features();
     assert_eq!(columns(&job), 3);
     let made = manifest();
     fs::File::open(&text).unwrap().set_modified(std::time::SystemTime::now()).unwrap();
@@ -275,6 +274,7 @@ fn a_line_that_memory_cannot_hold_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let text = folder.path().join("rows.txt");
     fs::write(&text, format!("1 1:1\n2 1:{}\n", "0".repeat(LEAST_MEMORY / 4))).unwrap();
-    let error = convert(&job(folder.path(), &text), false, &Context::new()).unwrap_err();
+    let machine = OutOfCoreMachine::Classifier(LinearSvc::default());
+    let error = train(&machine, &job(folder.path(), &text), &Context::new()).unwrap_err();
     assert!(error.to_string().contains("a line is longer than"), "{error}");
 }

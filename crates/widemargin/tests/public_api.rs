@@ -20,18 +20,35 @@ fn rust_files(folder: &Path) -> Vec<PathBuf> {
     nested.filter(|path| path.extension().is_some_and(|end| end == "rs")).collect()
 }
 
-/// The public items of a file: each from `pub` to the brace, semicolon or comma that ends it.
+/// Whether a line begins a structure with named fields that is not public itself.
+fn begins_private_struct(line: &str) -> bool {
+    let line = line.trim_start();
+    let declared = line.strip_prefix("pub(").and_then(|rest| rest.split_once(") "));
+    let item = declared.map_or(line, |(_, item)| item);
+    item.starts_with("struct ") && line.ends_with('{')
+}
+
+/// The public items of a file: each from `pub` to the brace, semicolon or comma that ends it. Fields
+/// are public where their structure is.
 fn public_items(text: &str) -> Vec<String> {
     let mut items = Vec::new();
     let mut lines = text.lines().take_while(|line| *line != "mod tests {");
     while let Some(line) = lines.next() {
+        if begins_private_struct(line) {
+            lines.find(|line| line.trim() == "}");
+        }
         if !line.trim_start().starts_with("pub ") {
             continue;
         }
         let mut item = line.trim().to_owned();
         let is_use = item.starts_with("pub use");
-        let is_field = !item.contains('(') && item.ends_with(',');
-        let ended = |item: &str| is_field || item.ends_with(';') || (!is_use && item.contains('{'));
+        let name_end = item[4..].find(|c: char| !c.is_alphanumeric() && c != '_');
+        let is_field = name_end.is_some_and(|end| item[4 + end..].starts_with(": "));
+        let ended = |item: &str| {
+            (is_field && item.ends_with(','))
+                || item.ends_with(';')
+                || (!is_use && item.contains('{'))
+        };
         while !ended(&item) {
             let Some(next) = lines.next() else { break };
             item.push(' ');

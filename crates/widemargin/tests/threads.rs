@@ -1,11 +1,11 @@
 //! The number of threads changes nothing but the time.
 
 use widemargin::Context;
+use widemargin::Status;
 use widemargin::data::read::{ReadOptions, read_dataset};
 use widemargin::data::{Dataset, Dense, Labels, Matrix};
 use widemargin::kernel::Kernel;
 use widemargin::machine::{Machine, Model, NuSvc, OneClass, Scheme, SolverOptions, Svc, Svr};
-use widemargin::solver::Status;
 
 /// Two noisy classes of `n` rows, from a fixed generator.
 fn noisy(n: usize, features: usize) -> Dataset {

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value, json};
+use widemargin::Status;
 use widemargin::operation::compare::{
     CompareOptions, Compared, Comparison, compare, contender_names,
 };
-use widemargin::solver::Status;
 
 use crate::arguments::{InputArguments, ResourceArguments};
 use crate::data_file::{check_outputs, check_picture};

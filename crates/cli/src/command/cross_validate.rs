@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
+use widemargin::Status;
 use widemargin::data::write::write_atomically;
 use widemargin::operation::cross_validate::{CrossValidation, FoldResult, Quality, cross_validate};
 use widemargin::operation::folds::Folds;
-use widemargin::solver::Status;
 
 use super::prepare::training_rows;
 use crate::arguments::{InputArguments, MachineArguments, ResourceArguments};

@@ -155,7 +155,7 @@ pub(super) fn weights_text(model: &Model) -> String {
     format!("{} of {} not 0", count(weights.nonzeros() as u64), count(all as u64))
 }
 
-fn objective(outcome: &widemargin::solver::Outcome) -> String {
+fn objective(outcome: &widemargin::Outcome) -> String {
     let (primal, dual) = (outcome.primal, outcome.dual);
     format!("primal {primal:.6}, dual {dual:.6}, gap {:.3e}", outcome.gap())
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use widemargin::data::read::source::is_standard_stream;
+use widemargin::data::read::is_standard_stream;
 use widemargin::data::write::write_atomically;
 use widemargin::data::{Dataset, Dense, Labels};
 use widemargin::machine::{Model, Predictor, Scheme};

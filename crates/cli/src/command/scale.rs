@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use widemargin::Error;
-use widemargin::data::read::source::read_all;
+use widemargin::data::read::read_all;
 use widemargin::data::scaling::{RangeScaling, Scaler};
 use widemargin::data::write::write_atomically;
 

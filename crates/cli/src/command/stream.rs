@@ -3,7 +3,7 @@
 use std::io::{BufRead, stdin};
 
 use widemargin::data::Layout;
-use widemargin::data::read::source::is_standard_stream;
+use widemargin::data::read::is_standard_stream;
 use widemargin::data::read::{IndexBase, read_bytes};
 use widemargin::kernel::Kernel;
 use widemargin::machine::specification::Value;

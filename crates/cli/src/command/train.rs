@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Value, json};
 use widemargin::Error;
+use widemargin::Status;
 use widemargin::data::Dataset;
-use widemargin::data::read::source::is_standard_stream;
+use widemargin::data::read::is_standard_stream;
 use widemargin::machine::specification::Value as Setting;
 use widemargin::machine::{CalibrationMethod, MachineKind, Model, Specification};
 use widemargin::operation::calibrate::calibrate;
-use widemargin::solver::Status;
 
 use super::prepare::{complete, training_rows};
 use super::{from_disk, inspect, stream};

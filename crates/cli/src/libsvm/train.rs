@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use widemargin::Status;
 use widemargin::data::read::IndexBase;
 use widemargin::data::write::general;
 use widemargin::data::{ClassOrder, Dataset, Label, Layout, read};
@@ -15,7 +16,6 @@ use widemargin::machine::{
 use widemargin::operation::calibrate::calibrate;
 use widemargin::operation::cross_validate::{Quality, cross_validate};
 use widemargin::operation::folds::Folds;
-use widemargin::solver::Status;
 use widemargin::{Context, Event, SolvedFunction};
 
 use super::options::{Words, switch, unknown};

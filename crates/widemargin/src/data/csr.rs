@@ -70,7 +70,7 @@ impl<T: Copy> Csr<T> {
     }
 
     /// Where rows begin, their columns and their values.
-    pub fn into_parts(self) -> (Vec<usize>, Vec<u32>, Vec<T>) {
+    pub(crate) fn into_parts(self) -> (Vec<usize>, Vec<u32>, Vec<T>) {
         (self.indptr, self.indices, self.values)
     }
 
@@ -129,7 +129,7 @@ impl<T: Copy> Csr<T> {
     ///
     /// # Errors
     /// [`Error::Length`] when a stored value would fall outside.
-    pub fn with_columns(mut self, columns: usize) -> Result<Self> {
+    pub(crate) fn with_columns(mut self, columns: usize) -> Result<Self> {
         if let Some(&largest) = self.indices.iter().max()
             && largest as usize >= columns
         {
@@ -140,7 +140,7 @@ impl<T: Copy> Csr<T> {
     }
 
     /// The same rows with `columns` columns, those beyond dropped.
-    pub fn resized_columns(mut self, columns: usize) -> Self {
+    pub(crate) fn resized_columns(mut self, columns: usize) -> Self {
         if columns < self.columns {
             let mut indptr = Vec::with_capacity(self.indptr.len());
             indptr.push(0);
@@ -160,7 +160,7 @@ impl<T: Copy> Csr<T> {
 
     /// The same rows without their first column.
     #[must_use]
-    pub fn without_first_column(&self) -> Self {
+    pub(crate) fn without_first_column(&self) -> Self {
         let mut indptr = vec![0];
         let (mut indices, mut values) = (Vec::new(), Vec::new());
         for i in 0..self.rows() {
@@ -174,7 +174,7 @@ impl<T: Copy> Csr<T> {
     }
 
     /// Applies `f` to every stored value.
-    pub fn map<U: Copy>(&self, f: impl Fn(T) -> U) -> Csr<U> {
+    pub(crate) fn map<U: Copy>(&self, f: impl Fn(T) -> U) -> Csr<U> {
         Csr {
             columns: self.columns,
             indptr: self.indptr.clone(),

@@ -5,12 +5,12 @@ use super::{Csr, Dense};
 use crate::error::{Error, Result};
 
 /// Share of non-zeros below which sparse storage is chosen by [`Layout::Auto`].
-pub const SPARSE_DENSITY: f64 = 0.25;
+pub(crate) const SPARSE_DENSITY: f64 = 0.25;
 
 /// How a table is to be stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Layout {
-    /// Sparse when fewer than [`SPARSE_DENSITY`] of the values are non-zero.
+    /// Sparse when fewer than a quarter of the values are non-zero.
     #[default]
     Auto,
     /// Always dense.
@@ -79,7 +79,7 @@ impl Matrix {
     ///
     /// # Errors
     /// [`Error::Length`] when the other table has another number of columns.
-    pub fn stacked(&self, below: &Self) -> Result<Self> {
+    pub(crate) fn stacked(&self, below: &Self) -> Result<Self> {
         if self.columns() != below.columns() {
             return Err(Error::length("columns", self.columns(), below.columns()));
         }
@@ -181,7 +181,7 @@ impl Matrix {
     ///
     /// # Errors
     /// [`Error::Length`] when a column that is not all zero would be lost.
-    pub fn with_columns(self, columns: usize) -> Result<Self> {
+    pub(crate) fn with_columns(self, columns: usize) -> Result<Self> {
         match self {
             Self::DenseF32(m) => resize_dense(m, columns).map(Self::DenseF32),
             Self::DenseF64(m) => resize_dense(m, columns).map(Self::DenseF64),

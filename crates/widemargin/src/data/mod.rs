@@ -1,6 +1,6 @@
 //! Tables of numbers, their labels, the files they come from and the scaling applied to them.
 
-pub mod chunks;
+pub(crate) mod chunks;
 mod csr;
 mod dataset;
 mod dense;
@@ -17,5 +17,6 @@ pub use csr::Csr;
 pub use dataset::Dataset;
 pub use dense::{Dense, SharedSlice};
 pub use labels::{ClassOrder, Classes, Label, Labels};
-pub use matrix::{Layout, Matrix, SPARSE_DENSITY};
+pub(crate) use matrix::SPARSE_DENSITY;
+pub use matrix::{Layout, Matrix};
 pub use summary::{FeatureSummary, LabelSummary, Summary};

@@ -9,6 +9,7 @@ const MOST_CLASSES: usize = 1000;
 
 /// A short description of a data set.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Summary {
     /// Number of rows.
     pub rows: usize,
@@ -50,6 +51,7 @@ pub enum LabelSummary {
 
 /// Range and moments of one feature, zeros included.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct FeatureSummary {
     /// Its name, if known.
     pub name: Option<String>,

@@ -12,7 +12,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Kernel, KernelBlocks, Queries};
+use super::{Kernel, Queries};
 use crate::context::Context;
 use crate::data::Matrix;
 use crate::error::{Error, Result};
@@ -84,7 +84,7 @@ pub(super) fn pack<T: Real>(
 ///
 /// A value depends on its two rows alone and is the same whichever of them is on the left. Callers
 /// have checked that rows and columns exist and that output slices have the shape of the block.
-pub trait PackedRows<T: Real>: Send + Sync {
+pub trait PackedRows<T>: Send + Sync {
     /// Number of packed rows.
     fn len(&self) -> usize;
 
@@ -133,8 +133,8 @@ pub trait PackedRows<T: Real>: Send + Sync {
     fn subset(&self, keep: &[usize]) -> Arc<dyn PackedRows<T>>;
 
     /// The kernels of a weighted sum, packed; none for any other kernel.
-    fn terms(&self) -> &[KernelBlocks<T>] {
-        &[]
+    fn terms(&self) -> Vec<Arc<dyn PackedRows<T>>> {
+        Vec::new()
     }
 
     /// The same sum of kernels with other weights; nothing is packed again. `None` for any other
@@ -196,6 +196,7 @@ pub trait PackedRows<T: Real>: Send + Sync {
 /// minimise ½ βᵀ(K + diag(ridge))β + linearᵀβ subject to lower ≤ β ≤ upper and the sums of the groups
 /// that `start` has.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct DualProblem<'a> {
     /// Packed row of every variable; a row may have several.
     pub rows: Vec<usize>,
@@ -215,6 +216,7 @@ pub struct DualProblem<'a> {
 
 /// Coefficients of one function over neighbouring support vectors.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ExpansionTerm<'a> {
     /// Which function.
     pub function: usize,

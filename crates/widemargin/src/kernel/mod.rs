@@ -8,10 +8,12 @@ mod rows;
 mod table;
 
 pub use backend::{Backend, Cpu, DualProblem, ExpansionTerm, PackedRows};
-pub use block::{KernelBlocks, Queries};
-pub use feature_map::{FeatureMap, FourierMap, MapRule, NystroemMap, PreparedMap};
+pub(crate) use block::KernelBlocks;
+pub use block::Queries;
+pub(crate) use feature_map::PreparedMap;
+pub use feature_map::{FeatureMap, FourierMap, MapRule, NystroemMap};
 pub use function::{CustomKernel, Kernel};
 
 pub(crate) use rows::catch_out_of_memory;
-pub use rows::{Buffer, CompactRows, KernelRows, MatrixRows, Piece, Row, RowCaching, RowsView};
+pub(crate) use rows::{Buffer, KernelRows, MatrixRows, Row, RowCaching};
 pub(crate) use table::fill_table;

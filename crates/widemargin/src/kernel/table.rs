@@ -1,7 +1,5 @@
 //! All kernel values among the rows of a data set, for who trains on parts of it again and again.
 
-use rayon::prelude::*;
-
 use super::KernelBlocks;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -42,13 +40,7 @@ pub(crate) fn fill_table<T: Real>(
         blocks.block(&left, 0..rows, &mut slices);
     };
     let chunk = (TASK_ROWS * stride).max(1);
-    context.install(|| {
-        if context.is_parallel() {
-            values.par_chunks_mut(chunk).enumerate().for_each(task);
-        } else {
-            values.chunks_mut(chunk).enumerate().for_each(task);
-        }
-    });
+    context.for_each(values.chunks_mut(chunk).enumerate(), task);
     match context.stop_request() {
         Some(_) => Err(Error::Interrupted),
         None => Ok(()),

@@ -42,14 +42,16 @@ pub use codes::error_correcting_code;
 pub use fit::{FitInput, Machine, PenaltyPath, SharedKernel, WarmStart};
 pub use kernel_expression::{KernelDefaults, KernelExpression};
 pub use least_squares::{LsSvc, LsSvr};
-pub(crate) use linear::newton_tolerance;
 pub use linear::{
     Bias, LinearLoss, LinearMulticlass, LinearOneClass, LinearOptions, LinearSolver, LinearSvc,
-    LinearSvr, PathStep, Penalty, linear_model,
+    LinearSvr, PathStep, Penalty,
 };
+pub(crate) use linear::{linear_model, newton_tolerance};
+#[cfg(test)]
+pub(crate) use model::MAX_KERNEL_DEPTH;
 pub use model::{
     Ball, Body, Calibration, ClassTable, DecisionFunction, Description, KernelExpansion, Linear,
-    MAX_KERNEL_DEPTH, MachineKind, Model, Part, Scheme, Training,
+    MachineKind, Model, Part, Scheme, Training,
 };
 pub(crate) use model::{PartsReader, PartsWriter, arranged, reason};
 pub use multiclass::{AllInOne, MulticlassSvc};

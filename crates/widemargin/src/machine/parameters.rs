@@ -51,6 +51,7 @@ impl FromStr for Precision {
 /// How a margin error ξ is charged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Loss {
     /// C ξ: the ℓ1 hinge.
     #[default]
@@ -61,6 +62,7 @@ pub enum Loss {
 
 /// Rules for the kernel width γ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum Gamma {
     /// 1 / (features × variance of all values), scikit-learn's default.
     #[default]
@@ -121,6 +123,7 @@ fn variance(features: &Matrix) -> f64 {
 
 /// Factors on C by class.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub enum ClassWeights {
     /// Every class counts the same.
     #[default]
@@ -216,6 +219,7 @@ impl SolverOptions {
 /// How probabilities are to be learnt from decision values of an internal cross-validation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum CalibrationMethod {
     /// Platt's sigmoid, as LIBSVM's `-b 1`.
     Sigmoid,

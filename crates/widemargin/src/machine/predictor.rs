@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use super::model::{Body, Model, Prepared, Scratch, run_of};
 use super::probability::{log_sum, softmax};
 use super::vote::{elect, scores};
@@ -11,6 +9,7 @@ use crate::context::Context;
 use crate::data::{Dense, Labels, Matrix};
 use crate::error::{Error, Result};
 use crate::kernel::PreparedMap;
+use crate::numeric::parallel::Scratches;
 
 /// Rows predicted by one task.
 const TASK_ROWS: usize = 256;
@@ -120,7 +119,7 @@ impl Predictor<'_> {
         {
             return result.and_then(|()| Dense::new(rows.len(), outputs, values));
         }
-        let task = |scratch: &mut Scratch, (out, rows): (&mut [f64], &[usize])| match map {
+        let task = |scratch: &mut Scratch, out: &mut [f64], rows: &[usize]| match map {
             Some(map) => {
                 let mapped = Matrix::DenseF32(map.transform(features, run_of(rows))?);
                 let all: Vec<usize> = (0..rows.len()).collect();
@@ -129,15 +128,10 @@ impl Predictor<'_> {
             None => body.evaluate(features, rows, out, scratch, self.context),
         };
         let chunk = TASK_ROWS * outputs.max(1);
-        self.context.install(|| {
-            if self.context.is_parallel() {
-                let rows = rows.par_chunks(TASK_ROWS);
-                values.par_chunks_mut(chunk).zip(rows).try_for_each_init(Scratch::default, task)
-            } else {
-                let mut scratch = Scratch::default();
-                let mut tasks = values.chunks_mut(chunk).zip(rows.chunks(TASK_ROWS));
-                tasks.try_for_each(|part| task(&mut scratch, part))
-            }
+        let (scratches, tasks) =
+            (Scratches::new(), values.chunks_mut(chunk).zip(rows.chunks(TASK_ROWS)));
+        self.context.try_for_each(tasks, |(out, rows)| {
+            scratches.with(|scratch| task(scratch, out, rows))
         })?;
         Dense::new(rows.len(), outputs, values)
     }
@@ -164,14 +158,7 @@ impl Predictor<'_> {
             let rows = start..(start + TASK_ROWS).min(features.rows());
             self.packed.0.body.nearest(features, rows, k)
         };
-        let starts: Vec<usize> = (0..features.rows()).step_by(TASK_ROWS).collect();
-        let found: Vec<Option<Vec<_>>> = self.context.install(|| {
-            if self.context.is_parallel() {
-                starts.into_par_iter().map(task).collect::<Result<_>>()
-            } else {
-                starts.into_iter().map(task).collect()
-            }
-        })?;
+        let found = self.context.try_map((0..features.rows()).step_by(TASK_ROWS), task)?;
         let found: Option<Vec<Vec<_>>> = found.into_iter().collect();
         found.map(|parts| parts.concat()).ok_or_else(|| Error::Model {
             message: format!("{} has no neighbours", self.model.kind),
@@ -228,7 +215,7 @@ impl Predictor<'_> {
     ///
     /// # Panics
     /// When a class does not exist.
-    pub fn labels_of(&self, classes: &[usize]) -> Labels {
+    pub(crate) fn labels_of(&self, classes: &[usize]) -> Labels {
         match &self.model.classes {
             Some(table) => Labels::from_labels(&table.names).select(classes),
             None => Labels::None,

@@ -14,6 +14,7 @@ use crate::kernel::Kernel;
 
 /// How a scaling is learnt.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum ScalingRule {
     /// Every feature to mean 0 and deviation 1 (sparse features are divided only).
     Standard,

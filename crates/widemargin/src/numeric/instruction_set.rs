@@ -7,6 +7,7 @@ use crate::error::Error;
 
 /// A SIMD path of the block engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum InstructionSet {
     /// Plain Rust that any processor compiles.
     Portable,

@@ -38,6 +38,7 @@ impl Quality {
 
 /// What one fold gave.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct FoldResult {
     /// Number of the fold, from 0.
     pub fold: usize,
@@ -55,6 +56,7 @@ pub struct FoldResult {
 
 /// Held-out answers and their quality.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct CrossValidation {
     /// Which machine it was.
     pub kind: MachineKind,

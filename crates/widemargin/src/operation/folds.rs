@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 
-use rayon::prelude::*;
-
 use crate::context::{Context, Event};
 use crate::data::{ClassOrder, Dataset};
 use crate::error::{Error, Result};
@@ -13,6 +11,7 @@ use crate::solver::Status;
 
 /// How rows are divided into folds.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Folds {
     /// This many folds of equal size, rows at random.
     Random(usize),
@@ -196,13 +195,7 @@ pub(super) fn run_folds<R: Send>(
         context.report(&Event::StageStep { name: stage });
         result
     };
-    let results: Vec<Option<R>> = context.install(|| {
-        if context.is_parallel() {
-            (0..count).into_par_iter().map(fold).collect::<Result<_>>()
-        } else {
-            (0..count).map(fold).collect::<Result<_>>()
-        }
-    })?;
+    let results: Vec<Option<R>> = context.try_map(0..count, fold)?;
     let stopped = results
         .iter()
         .any(Option::is_none)

@@ -15,6 +15,7 @@ use crate::solver::assignment::least_cost;
 
 /// How often each class was given each answer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Confusion {
     /// The classes of truth and answers, sorted.
     pub classes: Vec<Label>,
@@ -87,6 +88,7 @@ fn canonical(label: Label) -> Label {
 
 /// How far numbers are from the truth.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct RegressionErrors {
     /// Σ(f − y)² / n.
     pub mean_squared_error: f64,
@@ -133,6 +135,7 @@ impl RegressionErrors {
 
 /// True against false positive rate over all thresholds of a score.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct RocCurve {
     /// (false positive rate, true positive rate) from (0, 0) to (1, 1).
     pub points: Vec<(f64, f64)>,

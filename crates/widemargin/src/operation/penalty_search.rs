@@ -37,6 +37,7 @@ impl Default for PenaltySearch {
 
 /// How good one choice of parameters was.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Tried {
     /// C
     pub c: f64,
@@ -48,6 +49,7 @@ pub struct Tried {
 
 /// The best parameters, and all that were tried.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct FoundPenalty {
     /// The best C.
     pub c: f64,

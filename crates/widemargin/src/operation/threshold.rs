@@ -13,6 +13,7 @@ use crate::machine::Model;
 
 /// Which errors are limited, as a share of the rows that could be one.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum ErrorLimit {
     /// Rows of the other class that are taken for the positive one.
     FalsePositives(f64),
@@ -22,6 +23,7 @@ pub enum ErrorLimit {
 
 /// A model with another boundary.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct MovedThreshold {
     /// The model; it has no probabilities any more.
     pub model: Model,

@@ -11,7 +11,7 @@ use crate::numeric::simd::Real;
 
 /// What is asked of the solver.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub(crate) struct Options {
     /// The rate η, between 0 and 2.
     pub rate: f64,
     /// Violation of the optimality conditions at which it ends.
@@ -24,7 +24,7 @@ pub struct Options {
 ///
 /// # Panics
 /// When there is not one sign and one bound per row.
-pub fn solve<R: MatrixRows>(
+pub(crate) fn solve<R: MatrixRows>(
     rows: &R,
     signs: &[f64],
     upper: &[f64],

@@ -27,7 +27,7 @@ const DIRECT_ORDER: usize = 2000;
 
 /// One or several systems over the same matrix.
 #[derive(Clone, Debug)]
-pub struct Problem {
+pub(crate) struct Problem {
     /// y of every column.
     pub targets: Vec<Vec<f64>>,
     /// r > 0, added to the diagonal of K.
@@ -38,7 +38,7 @@ pub struct Problem {
 
 /// When to stop.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub(crate) struct Options {
     /// Largest difference accepted between two entries of y − (K + diag(r)) β.
     pub tol: f64,
     /// Limit on the products with the matrix.
@@ -47,7 +47,7 @@ pub struct Options {
 
 /// The solution of one column.
 #[derive(Clone, Debug)]
-pub struct Solution {
+pub(crate) struct Solution {
     /// β
     pub beta: Vec<f64>,
     /// b
@@ -63,7 +63,7 @@ pub struct Solution {
 ///
 /// # Panics
 /// When the lengths of the problem differ from that of the matrix.
-pub fn solve<M: MatrixRows>(
+pub(crate) fn solve<M: MatrixRows>(
     matrix: &M,
     problem: &Problem,
     options: &Options,

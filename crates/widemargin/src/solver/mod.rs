@@ -1,12 +1,12 @@
 //! Solvers of quadratic programs; they know boxes and sums, not labels.
 
-pub mod adatron;
+pub(crate) mod adatron;
 pub(crate) mod assignment;
-pub mod calibration;
-pub mod least_squares;
-pub mod linear;
-pub mod pair_scan;
-pub mod s2do;
-pub mod smo;
+pub(crate) mod calibration;
+pub(crate) mod least_squares;
+pub(crate) mod linear;
+pub(crate) mod pair_scan;
+pub(crate) mod s2do;
+pub(crate) mod smo;
 
-pub use crate::outcome::{Outcome, Status};
+pub(crate) use crate::outcome::{Outcome, Status};

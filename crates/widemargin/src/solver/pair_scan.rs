@@ -11,11 +11,11 @@ use crate::numeric::InstructionSet;
 use crate::numeric::simd::{Family, Lanes, Real, Task, Vector, dispatch};
 
 /// Multiple that the lengths of all vectors here must be of.
-pub const PAIR_WIDTH: usize = 16;
+pub(crate) const PAIR_WIDTH: usize = 16;
 
 /// What a scan of −f over one mask and of f over another found.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Scan {
+pub(crate) struct Scan {
     /// max of −f where the first mask lets.
     pub up: f64,
     /// First place where it is attained.
@@ -30,7 +30,7 @@ pub struct Scan {
 ///
 /// # Panics
 /// When the lengths differ or are no multiple of [`PAIR_WIDTH`].
-pub fn best_partner<T: Real>(
+pub(crate) fn best_partner<T: Real>(
     set: InstructionSet,
     (f, d): (f64, f64),
     (unit, flat): (f64, f64),
@@ -47,7 +47,7 @@ pub fn best_partner<T: Real>(
 ///
 /// # Panics
 /// When the lengths differ or are no multiple of [`PAIR_WIDTH`].
-pub fn shift_and_scan<T: Real>(
+pub(crate) fn shift_and_scan<T: Real>(
     set: InstructionSet,
     gradient: &mut [f64],
     t: f64,
@@ -62,7 +62,7 @@ pub fn shift_and_scan<T: Real>(
 ///
 /// # Panics
 /// When the lengths differ or are no multiple of [`PAIR_WIDTH`].
-pub fn scan(set: InstructionSet, gradient: &[f64], (rise, fall): (&[f64], &[f64])) -> Scan {
+pub(crate) fn scan(set: InstructionSet, gradient: &[f64], (rise, fall): (&[f64], &[f64])) -> Scan {
     check_lengths(gradient.len(), &[rise.len(), fall.len()]);
     dispatch(set, Look { gradient, rise, fall })
 }

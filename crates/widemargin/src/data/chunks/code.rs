@@ -10,7 +10,7 @@ use crate::data::Csr;
 
 /// Rows with their labels.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Chunk {
+pub(crate) struct Chunk {
     /// The rows.
     pub rows: Rows,
     /// A label or target of every row.
@@ -19,7 +19,7 @@ pub struct Chunk {
 
 /// Room of earlier chunks, which the next ones use again.
 #[derive(Default)]
-pub struct Room {
+pub(crate) struct Room {
     pub(super) bytes: Vec<u8>,
     labels: Vec<f64>,
     starts: Vec<usize>,
@@ -30,7 +30,7 @@ pub struct Room {
 
 impl Room {
     /// Takes back what a chunk that is no longer needed has.
-    pub fn take_back(&mut self, chunk: Chunk) {
+    pub(crate) fn take_back(&mut self, chunk: Chunk) {
         self.labels = chunk.labels;
         (self.starts, self.indices) = match chunk.rows {
             Rows::Ones(table) => {
@@ -53,7 +53,7 @@ impl Room {
 
 /// The rows of a chunk by what is stored of their values.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Rows {
+pub(crate) enum Rows {
     /// Every value is 1.
     Ones(Csr<()>),
     /// Single precision.
@@ -64,7 +64,7 @@ pub enum Rows {
 
 impl Rows {
     /// Takes rows in the smallest form that `single` allows.
-    pub fn new(table: Csr<f64>, single: bool) -> Self {
+    pub(crate) fn new(table: Csr<f64>, single: bool) -> Self {
         if table.values().iter().all(|v| *v == 1.0) {
             Self::Ones(table.map(|_| ()))
         } else if single || table.values().iter().all(|v| f64::from(*v as f32) == *v) {
@@ -75,7 +75,7 @@ impl Rows {
     }
 
     /// Number of rows.
-    pub fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         match self {
             Self::Ones(table) => table.rows(),
             Self::Single(table) => table.rows(),

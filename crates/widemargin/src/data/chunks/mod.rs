@@ -9,5 +9,5 @@
 mod code;
 mod store;
 
-pub use code::{Chunk, Room, Rows};
-pub use store::{ChunkStore, ChunkWriter, Origin, Source};
+pub(crate) use code::{Chunk, Room, Rows};
+pub(crate) use store::{ChunkStore, ChunkWriter, Origin, Source};

@@ -18,7 +18,7 @@ const MANIFEST: &str = "chunks.json";
 
 /// The content of a file the rows came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Source {
+pub(crate) struct Source {
     /// Its size in bytes.
     pub bytes: u64,
     /// CRC-32 of them.
@@ -30,7 +30,7 @@ impl Source {
     ///
     /// # Errors
     /// [`Error::Io`] when it cannot be read.
-    pub fn of(path: &Path) -> Result<Self> {
+    pub(crate) fn of(path: &Path) -> Result<Self> {
         let fail = |source| Error::io(path, source);
         let mut file = fs::File::open(path).map_err(fail)?;
         let mut checksum = crc32fast::Hasher::new();
@@ -52,7 +52,7 @@ impl Source {
 
 /// What the chunks were made from, and how: the same origin gives the same chunks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Origin {
+pub(crate) struct Origin {
     /// The files, in order.
     pub sources: Vec<Source>,
     /// How their text was read.
@@ -74,7 +74,7 @@ struct Manifest {
 
 /// A chunked table that is complete.
 #[derive(Clone, Debug)]
-pub struct ChunkStore {
+pub(crate) struct ChunkStore {
     folder: PathBuf,
     manifest: Manifest,
 }
@@ -84,7 +84,7 @@ impl ChunkStore {
     ///
     /// # Errors
     /// [`Error::Io`] when the manifest is there but cannot be read.
-    pub fn open(folder: &Path, origin: &Origin) -> Result<Option<Self>> {
+    pub(crate) fn open(folder: &Path, origin: &Origin) -> Result<Option<Self>> {
         let path = folder.join(MANIFEST);
         let text = match fs::read(&path) {
             Ok(text) => text,
@@ -97,38 +97,38 @@ impl ChunkStore {
     }
 
     /// Number of rows.
-    pub fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         self.manifest.chunks.iter().map(|(rows, _)| rows).sum()
     }
 
     /// Number of columns.
-    pub fn columns(&self) -> usize {
+    pub(crate) fn columns(&self) -> usize {
         self.manifest.columns
     }
 
     /// Number of stored values.
-    pub fn nonzeros(&self) -> usize {
+    pub(crate) fn nonzeros(&self) -> usize {
         self.manifest.chunks.iter().map(|(_, stored)| stored).sum()
     }
 
     /// Where the indices of the text started.
-    pub fn index_base(&self) -> Option<IndexBase> {
+    pub(crate) fn index_base(&self) -> Option<IndexBase> {
         self.manifest.index_base
     }
 
     /// Number of chunks.
-    pub fn chunks(&self) -> usize {
+    pub(crate) fn chunks(&self) -> usize {
         self.manifest.chunks.len()
     }
 
     /// The rows of chunk `index` among all rows.
-    pub fn range(&self, index: usize) -> std::ops::Range<usize> {
+    pub(crate) fn range(&self, index: usize) -> std::ops::Range<usize> {
         let before: usize = self.manifest.chunks[..index].iter().map(|(rows, _)| rows).sum();
         before..before + self.manifest.chunks[index].0
     }
 
     /// A number that tells this table from others.
-    pub fn fingerprint(&self) -> u32 {
+    pub(crate) fn fingerprint(&self) -> u32 {
         crc32fast::hash(format!("{:?}", self.manifest).as_bytes())
     }
 
@@ -136,7 +136,7 @@ impl ChunkStore {
     ///
     /// # Errors
     /// [`Error::Io`] or, when a file is damaged, [`Error::Format`].
-    pub fn labels(&self) -> Result<Vec<f64>> {
+    pub(crate) fn labels(&self) -> Result<Vec<f64>> {
         let mut labels = Vec::with_capacity(self.rows());
         for (index, (rows, _)) in self.manifest.chunks.iter().enumerate() {
             let path = chunk_path(&self.folder, index);
@@ -158,7 +158,7 @@ impl ChunkStore {
     ///
     /// # Errors
     /// [`Error::Io`] or, when the file is damaged, [`Error::Format`].
-    pub fn read(&self, index: usize, room: &mut Room) -> Result<Chunk> {
+    pub(crate) fn read(&self, index: usize, room: &mut Room) -> Result<Chunk> {
         let path = chunk_path(&self.folder, index);
         let mut bytes = std::mem::take(&mut room.bytes);
         bytes.clear();
@@ -194,7 +194,7 @@ fn remove(path: &Path) -> Result<()> {
 }
 
 /// Writes a chunked table, batch by batch.
-pub struct ChunkWriter {
+pub(crate) struct ChunkWriter {
     folder: PathBuf,
     manifest: Manifest,
 }
@@ -204,7 +204,7 @@ impl ChunkWriter {
     ///
     /// # Errors
     /// [`Error::Io`] when the disk refuses.
-    pub fn new(folder: &Path, origin: Origin) -> Result<Self> {
+    pub(crate) fn new(folder: &Path, origin: Origin) -> Result<Self> {
         fs::create_dir_all(folder).map_err(|source| Error::io(folder, source))?;
         remove(&folder.join(MANIFEST))?;
         // Those of a larger table would stay on the disk for ever.
@@ -226,7 +226,7 @@ impl ChunkWriter {
     /// # Errors
     /// [`Error::Labels`] when the labels are no numbers, [`Error::NonFinite`] for a value that is not
     /// finite, [`Error::Io`] when the disk refuses.
-    pub fn add(&mut self, batch: Dataset, base: Option<IndexBase>) -> Result<()> {
+    pub(crate) fn add(&mut self, batch: Dataset, base: Option<IndexBase>) -> Result<()> {
         batch.features().validate()?;
         let labels = batch.labels().values()?;
         let table: Csr<f64> = match batch.features().clone().into_layout(Layout::Sparse) {
@@ -248,7 +248,7 @@ impl ChunkWriter {
     ///
     /// # Errors
     /// [`Error::Empty`] when it has no rows, [`Error::Io`] when the disk refuses.
-    pub fn finish(self) -> Result<ChunkStore> {
+    pub(crate) fn finish(self) -> Result<ChunkStore> {
         if self.manifest.chunks.is_empty() {
             return Err(Error::Empty { what: "row" });
         }

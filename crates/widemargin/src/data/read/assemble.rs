@@ -1,9 +1,8 @@
 //! Parsed pieces of a table joined into one matrix, dense or sparse.
 
-use rayon::prelude::*;
-
 use crate::data::{Csr, Dense, Layout, Matrix, SPARSE_DENSITY};
 use crate::error::{Error, Result};
+use crate::numeric::parallel::{self, Threads};
 
 /// Largest dense table in bytes, also where dense storage was requested for mostly zeros.
 pub(crate) const DENSE_LIMIT_BYTES: u128 = 1 << 36;
@@ -109,7 +108,7 @@ fn joined<T: Real>(parts: Vec<Part<T>>, stored: usize, base: u32) -> (Vec<u32>, 
         (value_place, value_rest) = value_rest.split_at_mut(part.values.len());
         places.push((part, index_place, value_place));
     }
-    places.into_par_iter().for_each(|(part, index_place, value_place)| {
+    parallel::map(Threads::CurrentPool, places, |(part, index_place, value_place)| {
         for (place, index) in index_place.iter_mut().zip(&part.indices) {
             *place = index - base;
         }
@@ -141,10 +140,6 @@ fn dense_from<T: Real>(
             start = end;
         }
     };
-    if places.len() == 1 {
-        places.into_iter().for_each(scatter);
-    } else {
-        places.into_par_iter().for_each(scatter);
-    }
+    parallel::map(Threads::of_current_pool(places.len() > 1), places, scatter);
     Dense::new(rows, columns, values)
 }

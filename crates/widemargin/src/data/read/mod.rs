@@ -19,7 +19,7 @@ mod options;
 mod parquet;
 pub(crate) mod place;
 mod scaled;
-pub mod source;
+pub(crate) mod source;
 mod table;
 mod weights;
 
@@ -29,6 +29,7 @@ pub use options::{
     Column, DEFAULT_MAX_COLUMNS, Format, IndexBase, LabelColumn, Missing, Precision, ReadOptions,
     UnknownCategory,
 };
+pub use source::{decompress, is_standard_stream, read_all};
 pub use table::TableEncoding;
 pub use weights::{parse_weights, read_weights};
 
@@ -38,6 +39,7 @@ use libsvm::LibsvmText;
 
 /// A file that was read.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Loaded {
     /// The table and its labels.
     pub dataset: Dataset,

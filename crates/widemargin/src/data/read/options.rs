@@ -80,6 +80,7 @@ pub enum LabelColumn {
 /// What to do with a missing value: an empty field, `NA`, `N/A`, `null`, `nan` or `?` in any case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Missing {
     /// Report where it is.
     #[default]
@@ -204,7 +205,7 @@ impl ReadOptions {
     }
 
     /// Refuses archives that unpack to more bytes than this
-    /// ([`default_max_unpacked`](super::source::default_max_unpacked) unless called).
+    /// (half of the available memory unless called).
     pub fn max_unpacked(mut self, bytes: u64) -> Self {
         self.max_unpacked = Some(bytes);
         self

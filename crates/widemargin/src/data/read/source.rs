@@ -24,7 +24,7 @@ const XZ_MEMORY_KIB: u32 = 1 << 20;
 
 /// How a file is packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compression {
+pub(crate) enum Compression {
     /// Not at all.
     None,
     /// gzip, one member or several.
@@ -39,10 +39,10 @@ pub enum Compression {
 
 impl Compression {
     /// Longest signature looked at, in bytes.
-    pub const SIGNATURE: usize = 6;
+    pub(crate) const SIGNATURE: usize = 6;
 
     /// Recognises the compression by the first bytes of a file.
-    pub fn detect(start: &[u8]) -> Self {
+    pub(crate) fn detect(start: &[u8]) -> Self {
         match start {
             [0x1f, 0x8b, 8, ..] => Self::Gzip,
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Self::Xz,
@@ -70,13 +70,13 @@ pub fn is_standard_stream(path: &Path) -> bool {
 }
 
 /// `bytes` without a UTF-8 byte order mark in front.
-pub fn without_byte_order_mark(bytes: &[u8]) -> &[u8] {
+pub(crate) fn without_byte_order_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes)
 }
 
 /// Bytes an archive may unpack to by default: half of the available memory, because a text and the
 /// table read from it are in memory at the same time.
-pub fn default_max_unpacked() -> u64 {
+pub(crate) fn default_max_unpacked() -> u64 {
     memory::available() / 2
 }
 
@@ -84,7 +84,7 @@ pub fn default_max_unpacked() -> u64 {
 ///
 /// # Errors
 /// [`Error::Io`] when the file cannot be opened or its first bytes cannot be read.
-pub fn open(path: &Path) -> Result<Box<dyn Read>> {
+pub(crate) fn open(path: &Path) -> Result<Box<dyn Read>> {
     let fail = |source| Error::io(path, source);
     let raw: Box<dyn Read> = if is_standard_stream(path) {
         Box::new(io::stdin())
@@ -109,8 +109,8 @@ fn peek<const N: usize>(mut stream: Box<dyn Read>) -> io::Result<(Vec<u8>, impl 
     Ok((start.clone(), Cursor::new(start).chain(stream)))
 }
 
-/// All uncompressed bytes of `path` (`-`: standard input), if an archive has at most
-/// [`default_max_unpacked`].
+/// All uncompressed bytes of `path` (`-`: standard input), if an archive unpacks to at
+/// most half of the available memory.
 ///
 /// # Errors
 /// [`Error::Io`] when the file cannot be read, [`Error::Format`] when it is a damaged archive or one
@@ -123,7 +123,7 @@ pub fn read_all(path: &Path) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// As [`read_all`].
-pub fn read_all_within(path: &Path, max_unpacked: Option<u64>) -> Result<Vec<u8>> {
+pub(crate) fn read_all_within(path: &Path, max_unpacked: Option<u64>) -> Result<Vec<u8>> {
     let mut raw = Vec::new();
     if is_standard_stream(path) {
         io::stdin().lock().read_to_end(&mut raw)
@@ -139,7 +139,7 @@ pub fn read_all_within(path: &Path, max_unpacked: Option<u64>) -> Result<Vec<u8>
 }
 
 /// Undoes the compression of `bytes`, which came from `path`, if they unpack to at most
-/// `max_unpacked` bytes ([`default_max_unpacked`] unless given).
+/// `max_unpacked` bytes (half of the available memory unless given).
 ///
 /// # Errors
 /// [`Error::Format`] when the archive is truncated, damaged or too large.

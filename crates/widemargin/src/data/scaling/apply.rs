@@ -1,10 +1,9 @@
 //! One function per feature applied to a whole table.
 
-use rayon::prelude::*;
-
 use crate::data::read::assemble::{DENSE_LIMIT_BYTES, Real};
 use crate::data::{Csr, Dense, Matrix, SPARSE_DENSITY, memory};
 use crate::error::{Error, Result};
+use crate::numeric::parallel::{self, Threads};
 
 /// A function per feature.
 pub(super) trait FeatureMap: Sync {
@@ -30,11 +29,8 @@ pub(super) fn apply(map: &impl FeatureMap, features: &Matrix) -> Result<Matrix> 
 
 /// Runs `work` on the chunks, on all threads of the pool this is called from, if any.
 fn for_each_chunk<T: Send>(values: &mut [T], size: usize, work: impl Fn(usize, &mut [T]) + Sync) {
-    if rayon::current_thread_index().is_some() {
-        values.par_chunks_mut(size).enumerate().for_each(|(i, chunk)| work(i, chunk));
-    } else {
-        values.chunks_mut(size).enumerate().for_each(|(i, chunk)| work(i, chunk));
-    }
+    let threads = Threads::of_current_pool(rayon::current_thread_index().is_some());
+    parallel::map(threads, values.chunks_mut(size).enumerate(), |(i, chunk)| work(i, chunk));
 }
 
 fn dense<T: Real>(map: &impl FeatureMap, matrix: &Dense<T>) -> Result<Dense<T>> {

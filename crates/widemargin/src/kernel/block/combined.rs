@@ -138,10 +138,10 @@ impl<T: Real> PackedRows<T> for Combined<T> {
         Arc::new(Self::with_parts(self.combination.clone(), parts))
     }
 
-    fn terms(&self) -> &[KernelBlocks<T>] {
+    fn terms(&self) -> Vec<Arc<dyn PackedRows<T>>> {
         match self.combination {
-            Combination::Sum(_) => &self.parts,
-            Combination::Product => &[],
+            Combination::Sum(_) => self.parts.iter().map(|part| Arc::clone(&part.packed)).collect(),
+            Combination::Product => Vec::new(),
         }
     }
 

@@ -42,7 +42,7 @@ use crate::numeric::simd::Real;
 
 /// Rows packed for one kernel; computes blocks of its matrix on the calling thread.
 #[derive(Clone)]
-pub struct KernelBlocks<T: Real> {
+pub(crate) struct KernelBlocks<T> {
     packed: Arc<dyn PackedRows<T>>,
 }
 
@@ -53,7 +53,7 @@ pub struct Queries<T> {
     packed: Box<dyn Any + Send + Sync>,
 }
 
-impl<T: Real> Queries<T> {
+impl<T> Queries<T> {
     /// `rows` rows in the form `packed`, and K(q, q) of each where it is known.
     pub fn new(rows: usize, diagonal: Option<Vec<T>>, packed: impl Any + Send + Sync) -> Self {
         Self { rows, diagonal, packed: Box::new(packed) }
@@ -82,10 +82,13 @@ impl<T: Real> Queries<T> {
     /// # Errors
     /// [`Error::Kernel`] for rows of a precomputed kernel, whose tables do not hold it, and when a
     /// value is not finite.
-    pub fn self_similarities(&self) -> Result<&[T]> {
+    pub(crate) fn self_similarities(&self) -> Result<&[T]>
+    where
+        T: Copy + fmt::Display + Into<f64>,
+    {
         let found = match &self.diagonal {
             None => "similarities with training rows only".to_owned(),
-            Some(diagonal) => match diagonal.iter().position(|value| !value.is_finite()) {
+            Some(diagonal) => match diagonal.iter().position(|&value| !value.into().is_finite()) {
                 None => return Ok(diagonal),
                 Some(row) => format!("{} in row {}; scale the data", diagonal[row], row + 1),
             },
@@ -106,7 +109,7 @@ impl<T: Real> KernelBlocks<T> {
     /// [`Error::Parameter`] for parameters out of range; [`Error::Kernel`] when the kernel cannot
     /// take the data: negative features under χ², a precomputed table that is not square;
     /// [`Error::Overflow`] when kernel values overflow the precision.
-    pub fn new(
+    pub(crate) fn new(
         kernel: &Kernel,
         rows: &Matrix,
         order: Option<&[usize]>,
@@ -121,7 +124,7 @@ impl<T: Real> KernelBlocks<T> {
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub fn on_cpu(
+    pub(crate) fn on_cpu(
         kernel: &Kernel,
         rows: &Matrix,
         order: Option<&[usize]>,
@@ -168,7 +171,7 @@ impl<T: Real> KernelBlocks<T> {
     ///
     /// # Errors
     /// [`Error::Length`] when a column is outside the width.
-    pub fn precomputed_columns(width: usize, columns: &[usize]) -> Result<Self> {
+    pub(crate) fn precomputed_columns(width: usize, columns: &[usize]) -> Result<Self> {
         if let Some(&largest) = columns.iter().max()
             && largest >= width
         {
@@ -178,32 +181,27 @@ impl<T: Real> KernelBlocks<T> {
     }
 
     /// Number of packed rows.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.packed.len()
     }
 
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.packed.is_empty()
-    }
-
     /// Number of columns that query rows have to have.
-    pub fn columns(&self) -> usize {
+    pub(crate) fn columns(&self) -> usize {
         self.packed.columns()
     }
 
     /// Whether preparing a row that is not finite fails, so that rows need not be checked before.
-    pub fn refuses_non_finite(&self) -> bool {
+    pub(crate) fn refuses_non_finite(&self) -> bool {
         self.packed.refuses_non_finite()
     }
 
     /// About how many feature products one value costs: whether values are worth keeping.
-    pub fn products_per_value(&self) -> usize {
+    pub(crate) fn products_per_value(&self) -> usize {
         self.packed.products_per_value()
     }
 
     /// K(i, i) of every packed row, as blocks would hold it.
-    pub fn diagonal(&self) -> &[T] {
+    pub(crate) fn diagonal(&self) -> &[T] {
         self.packed.diagonal()
     }
 
@@ -213,7 +211,7 @@ impl<T: Real> KernelBlocks<T> {
     ///
     /// # Panics
     /// When `left` or `columns` names a row that does not exist, or `out` has another shape.
-    pub fn block(&self, left: &[usize], columns: Range<usize>, out: &mut [&mut [T]]) {
+    pub(crate) fn block(&self, left: &[usize], columns: Range<usize>, out: &mut [&mut [T]]) {
         self.query_rows(&self.gather(left), 0..left.len(), columns, out);
     }
 
@@ -221,7 +219,7 @@ impl<T: Real> KernelBlocks<T> {
     ///
     /// # Panics
     /// When a row does not exist.
-    pub fn gather(&self, left: &[usize]) -> Queries<T> {
+    pub(crate) fn gather(&self, left: &[usize]) -> Queries<T> {
         assert!(left.iter().all(|&row| row < self.len()), "rows that were packed");
         self.packed.gather(left)
     }
@@ -235,7 +233,7 @@ impl<T: Real> KernelBlocks<T> {
     ///
     /// # Panics
     /// When a row does not exist.
-    pub fn prepare(&self, queries: &Matrix, range: Range<usize>) -> Result<Queries<T>> {
+    pub(crate) fn prepare(&self, queries: &Matrix, range: Range<usize>) -> Result<Queries<T>> {
         self.prepare_rows(queries, &range.collect::<Vec<_>>())
     }
 
@@ -246,7 +244,7 @@ impl<T: Real> KernelBlocks<T> {
     ///
     /// # Panics
     /// When a row does not exist.
-    pub fn prepare_rows(&self, queries: &Matrix, rows: &[usize]) -> Result<Queries<T>> {
+    pub(crate) fn prepare_rows(&self, queries: &Matrix, rows: &[usize]) -> Result<Queries<T>> {
         assert!(rows.iter().all(|&row| row < queries.rows()), "rows of the queries");
         self.packed.prepare(queries, rows)
     }
@@ -256,7 +254,7 @@ impl<T: Real> KernelBlocks<T> {
     ///
     /// # Panics
     /// As [`query_rows`](Self::query_rows), or when `out` is too short.
-    pub fn query_block(
+    pub(crate) fn query_block(
         &self,
         queries: &Queries<T>,
         rows: Range<usize>,
@@ -278,7 +276,7 @@ impl<T: Real> KernelBlocks<T> {
     /// # Panics
     /// When a row does not exist, `out` has another shape, or the queries were packed for another
     /// kernel, other features, another instruction set or another backend.
-    pub fn query_rows(
+    pub(crate) fn query_rows(
         &self,
         queries: &Queries<T>,
         rows: Range<usize>,
@@ -298,14 +296,16 @@ impl<T: Real> KernelBlocks<T> {
     ///
     /// # Panics
     /// When a row does not exist.
-    pub fn subset(&self, keep: &[usize]) -> Self {
+    pub(crate) fn subset(&self, keep: &[usize]) -> Self {
         assert!(keep.iter().all(|&row| row < self.len()), "rows that were packed");
         Self { packed: self.packed.subset(keep) }
     }
 
     /// The kernels of a weighted sum, each packed; none for any other kernel.
-    pub fn terms(&self) -> &[Self] {
-        self.packed.terms()
+    // For machines that learn the weights of a sum of kernels.
+    #[allow(dead_code)]
+    pub(crate) fn terms(&self) -> Vec<Self> {
+        self.packed.terms().into_iter().map(|packed| Self { packed }).collect()
     }
 
     /// Gives a weighted sum of kernels other weights, of which some may be 0. Nothing is packed
@@ -314,7 +314,9 @@ impl<T: Real> KernelBlocks<T> {
     /// # Errors
     /// [`Error::Kernel`] when the kernel is not a sum, [`Error::Length`] or [`Error::Parameter`]
     /// when the weights do not suit it, [`Error::Overflow`] when its values then overflow.
-    pub fn reweight(&mut self, weights: &[f64]) -> Result<()> {
+    // For machines that learn the weights of a sum of kernels.
+    #[allow(dead_code)]
+    pub(crate) fn reweight(&mut self, weights: &[f64]) -> Result<()> {
         let terms = self.terms().len();
         if terms != 0 && terms != weights.len() {
             return Err(Error::length("weights of a sum of kernels", terms, weights.len()));
@@ -339,7 +341,7 @@ impl<T: Real> KernelBlocks<T> {
     ///
     /// # Errors
     /// [`Error::Kernel`] naming the kernel and the value.
-    pub fn check_values(&self) -> Result<()> {
+    pub(crate) fn check_values(&self) -> Result<()> {
         self.packed.non_finite().map_or(Ok(()), Err)
     }
 
@@ -413,7 +415,7 @@ impl<T: Real> fmt::Debug for KernelBlocks<T> {
     }
 }
 
-impl<T: Real> fmt::Debug for Queries<T> {
+impl<T> fmt::Debug for Queries<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Queries({} rows)", self.rows)
     }

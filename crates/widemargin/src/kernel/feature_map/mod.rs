@@ -12,7 +12,6 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 pub use fourier::FourierMap;
@@ -29,6 +28,7 @@ const TASK_ROWS: usize = 256;
 
 /// Which map, and how many features it makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum MapRule {
     /// Random Fourier features.
     Fourier(usize),
@@ -83,6 +83,7 @@ impl MapRule {
 /// A map that was learnt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum FeatureMap {
     /// Random Fourier features.
     Fourier(FourierMap),
@@ -111,7 +112,7 @@ impl FeatureMap {
     ///
     /// # Errors
     /// [`Error::Model`] saying what does not fit.
-    pub fn validate(&self) -> Result<()> {
+    pub(crate) fn validate(&self) -> Result<()> {
         match self {
             Self::Fourier(map) => map.validate(),
             Self::Nystroem(map) => map.validate(),
@@ -137,7 +138,7 @@ impl FeatureMap {
     ///
     /// # Errors
     /// [`Error::Kernel`] when the rows of a Nyström map do not suit the kernel.
-    pub fn prepare(&self, context: &Context) -> Result<PreparedMap> {
+    pub(crate) fn prepare(&self, context: &Context) -> Result<PreparedMap> {
         Ok(PreparedMap {
             inputs: self.inputs(),
             outputs: self.outputs(),
@@ -155,7 +156,7 @@ impl FeatureMap {
     /// The features of all rows.
     ///
     /// # Errors
-    /// As [`PreparedMap::transform`].
+    /// [`Error::Length`] when the table does not have the width of the map.
     pub fn transform(&self, features: &Matrix, context: &Context) -> Result<Matrix> {
         let ready = self.prepare(context)?;
         let mut values = vec![0.0_f32; features.rows() * self.outputs()];
@@ -166,16 +167,13 @@ impl FeatureMap {
             Ok(())
         };
         let chunk = TASK_ROWS * self.outputs();
-        context.install(|| match context.is_parallel() {
-            true => values.par_chunks_mut(chunk).enumerate().try_for_each(task),
-            false => values.chunks_mut(chunk).enumerate().try_for_each(task),
-        })?;
+        context.try_for_each(values.chunks_mut(chunk).enumerate(), task)?;
         Dense::new(features.rows(), self.outputs(), values).map(Matrix::DenseF32)
     }
 }
 
 /// A map with everything it multiplies with.
-pub struct PreparedMap {
+pub(crate) struct PreparedMap {
     inputs: usize,
     outputs: usize,
     factors: Factors,
@@ -191,7 +189,7 @@ impl PreparedMap {
     ///
     /// # Errors
     /// [`Error::Length`] when the table does not have the width of the map.
-    pub fn transform(&self, features: &Matrix, rows: Range<usize>) -> Result<Dense<f32>> {
+    pub(crate) fn transform(&self, features: &Matrix, rows: Range<usize>) -> Result<Dense<f32>> {
         if features.columns() != self.inputs {
             return Err(Error::length("features", self.inputs, features.columns()));
         }

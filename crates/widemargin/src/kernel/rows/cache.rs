@@ -6,7 +6,7 @@ use super::pool::Buffer;
 use crate::numeric::simd::Real;
 
 /// Part of a kernel row, shared between the cache and its users.
-pub type Piece<T> = Arc<Buffer<T>>;
+pub(crate) type Piece<T> = Arc<Buffer<T>>;
 
 const NONE: u32 = u32::MAX;
 

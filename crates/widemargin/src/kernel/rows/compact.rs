@@ -5,7 +5,7 @@ use crate::context::Context;
 use crate::numeric::simd::Real;
 
 /// A matrix packed anew after variables were set aside, with a cache of its own.
-pub struct CompactRows<'a, T: Real> {
+pub(crate) struct CompactRows<'a, T: Real> {
     rows: KernelRows<T>,
     pieces: [usize; 2],
     context: &'a Context,

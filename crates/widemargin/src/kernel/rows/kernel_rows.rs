@@ -4,14 +4,13 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rayon::prelude::*;
-
 use super::cache::{Piece, PieceCache};
 use super::pool::{Buffer, Pool};
 use super::{RowCaching, RowsView};
 use crate::context::Context;
 use crate::error::Result;
 use crate::kernel::KernelBlocks;
+use crate::numeric::parallel::Scratches;
 use crate::numeric::simd::{Real, accumulate, accumulate_columns};
 
 /// Columns of a block that one task computes; those of [`PRODUCT_ROWS`] rows stay in the second-level
@@ -28,7 +27,7 @@ const TASKS_PER_THREAD: usize = 4;
 const WHOLE_PANELS: usize = 192;
 
 /// Segmented kernel rows with their cache.
-pub struct KernelRows<T: Real> {
+pub(crate) struct KernelRows<T: Real> {
     blocks: KernelBlocks<T>,
     /// Boundaries of the segments: 0, …, number of rows.
     pub(super) segments: Vec<usize>,
@@ -41,7 +40,7 @@ pub struct KernelRows<T: Real> {
 
 impl<T: Real> KernelRows<T> {
     /// Rows in segments with the given boundaries (0 first, the number of rows last).
-    pub fn new(
+    pub(crate) fn new(
         blocks: KernelBlocks<T>,
         segments: Vec<usize>,
         caching: RowCaching,
@@ -63,7 +62,7 @@ impl<T: Real> KernelRows<T> {
     }
 
     /// The matrix of the sub-problem made of `segments`, which may repeat.
-    pub fn view<'a>(&'a self, segments: &[usize], context: &'a Context) -> RowsView<'a, T> {
+    pub(crate) fn view<'a>(&'a self, segments: &[usize], context: &'a Context) -> RowsView<'a, T> {
         let mut pieces = vec![0];
         for &s in segments {
             pieces.push(pieces[pieces.len() - 1] + self.segment(s).len());
@@ -76,19 +75,21 @@ impl<T: Real> KernelRows<T> {
     ///
     /// # Errors
     /// As [`KernelBlocks::reweight`].
-    pub fn reweight(&mut self, weights: &[f64]) -> Result<()> {
+    // For machines that learn the weights of a sum of kernels.
+    #[allow(dead_code)]
+    pub(crate) fn reweight(&mut self, weights: &[f64]) -> Result<()> {
         self.blocks.reweight(weights)?;
         self.cache.clear();
         Ok(())
     }
 
     /// The packed rows behind them.
-    pub fn blocks(&self) -> &KernelBlocks<T> {
+    pub(crate) fn blocks(&self) -> &KernelBlocks<T> {
         &self.blocks
     }
 
     /// Entries computed so far for all sub-problems.
-    pub fn computed(&self) -> u64 {
+    pub(crate) fn computed(&self) -> u64 {
         self.computed.load(Ordering::Relaxed)
     }
 
@@ -160,7 +161,7 @@ impl<T: Real> KernelRows<T> {
             }
         }
         let left = self.blocks.gather(left);
-        tasks.par_iter_mut().enumerate().for_each(|(t, out)| {
+        context.for_each(tasks.iter_mut().enumerate(), |(t, out)| {
             let start = columns.start + t * width;
             let columns = start..(start + width).min(columns.end);
             self.blocks.query_rows(&left, 0..out.len(), columns, out);
@@ -263,11 +264,9 @@ impl<T: Real> KernelRows<T> {
                 add(&mut chunk, group, &parts);
             }
         };
-        if context.is_parallel() && chunks.len() > 1 {
-            chunks.into_par_iter().enumerate().for_each_init(Vec::new, task);
-        } else {
-            let mut scratch = Vec::new();
-            chunks.into_iter().enumerate().for_each(|chunk| task(&mut scratch, chunk));
-        }
+        let scratches = Scratches::new();
+        context.for_each_if(chunks.len() > 1, chunks.into_iter().enumerate(), |chunk| {
+            scratches.with(|scratch| task(scratch, chunk))
+        });
     }
 }

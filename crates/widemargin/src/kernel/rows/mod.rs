@@ -13,22 +13,22 @@ mod pool;
 mod tests;
 mod view;
 
-pub use self::cache::Piece;
-pub use self::compact::CompactRows;
-pub use self::kernel_rows::KernelRows;
-pub use self::pool::Buffer;
+pub(crate) use self::cache::Piece;
+pub(crate) use self::compact::CompactRows;
+pub(crate) use self::kernel_rows::KernelRows;
+pub(crate) use self::pool::Buffer;
 pub(crate) use self::pool::catch_out_of_memory;
-pub use self::view::RowsView;
+pub(crate) use self::view::RowsView;
 use crate::numeric::simd::Real;
 
 /// One row of a symmetric matrix in consecutive pieces.
-pub type Row<T> = Vec<Piece<T>>;
+pub(crate) type Row<T> = Vec<Piece<T>>;
 
 /// A symmetric positive semidefinite matrix whose rows are computed on demand, in blocks.
 ///
 /// Every row comes in the same pieces: piece k covers the variables
 /// `pieces()[k]..pieces()[k + 1]`.
-pub trait MatrixRows: Sync {
+pub(crate) trait MatrixRows: Sync {
     /// Number format of the entries.
     type Value: Real;
     /// The matrix restricted to fewer variables.
@@ -37,11 +37,6 @@ pub trait MatrixRows: Sync {
     /// Number of variables.
     fn len(&self) -> usize {
         self.pieces().last().copied().unwrap_or(0)
-    }
-
-    /// Whether there are no variables.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// Boundaries of the pieces: 0, …, number of variables.
@@ -84,7 +79,7 @@ pub trait MatrixRows: Sync {
 
 /// Which parts of computed rows are kept for other sub-problems.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RowCaching {
+pub(crate) enum RowCaching {
     /// All.
     All,
     /// Those against the row's own segment, as in one-vs-one, where two segments meet in one

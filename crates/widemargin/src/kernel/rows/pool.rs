@@ -45,7 +45,7 @@ struct State {
 unsafe impl Send for State {}
 
 /// `length` values of memory, alone in its use of them.
-pub struct Buffer<T> {
+pub(crate) struct Buffer<T> {
     start: NonNull<T>,
     length: usize,
     /// Bytes set aside for it.

@@ -12,7 +12,7 @@ use crate::numeric::simd::Real;
 const CHEAP_PRODUCTS: usize = 64;
 
 /// The matrix of one sub-problem.
-pub struct RowsView<'a, T: Real> {
+pub(crate) struct RowsView<'a, T: Real> {
     rows: &'a KernelRows<T>,
     segments: Vec<usize>,
     pieces: Vec<usize>,
@@ -34,16 +34,18 @@ impl<'a, T: Real> RowsView<'a, T> {
     }
 
     /// Row of the data behind every variable.
-    pub fn data_rows(&self) -> Vec<usize> {
+    pub(crate) fn data_rows(&self) -> Vec<usize> {
         self.segments.iter().flat_map(|&s| self.rows.segment(s)).collect()
     }
 
     /// Kᵢβ for every kernel Kᵢ of a weighted sum, without its weight; empty for any other kernel.
     /// Block after block, so that no matrix exists as a whole.
-    pub fn term_products(&self, beta: &[f64]) -> Vec<Vec<f64>> {
+    // For machines that learn the weights of a sum of kernels.
+    #[allow(dead_code)]
+    pub(crate) fn term_products(&self, beta: &[f64]) -> Vec<Vec<f64>> {
         let (rows, coefficients) = self.row_coefficients(beta);
-        let terms = self.rows.blocks().terms().iter();
-        terms.map(|term| self.product_with(term, &rows, &coefficients)).collect()
+        let terms = self.rows.blocks().terms();
+        terms.iter().map(|term| self.product_with(term, &rows, &coefficients)).collect()
     }
 
     /// The rows of variables that are not zero, ascending, with the sum of the variables of each.

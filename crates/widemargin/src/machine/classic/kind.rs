@@ -4,6 +4,7 @@ use crate::machine::names::names;
 
 /// Which classical machine a model comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Classic {
     /// Fisher's linear discriminant.
     Fisher,

@@ -9,8 +9,6 @@ mod held_out;
 mod path;
 mod path_start;
 
-use rayon::prelude::*;
-
 pub use self::path::{PathStarts, Paths};
 
 use crate::context::{Context, Event};
@@ -290,11 +288,7 @@ impl Classifier<'_> {
             context.report(&Event::StageStep { name: "two-class problems" });
             solved
         };
-        let solved: Vec<(Expansion, Outcome)> = if context.is_parallel() {
-            tasks.par_iter().enumerate().map(solve).collect()
-        } else {
-            tasks.iter().enumerate().map(solve).collect()
-        };
+        let solved: Vec<(Expansion, Outcome)> = context.map(tasks.iter().enumerate(), solve);
         let (expansions, outcomes): (Vec<_>, Vec<_>) = solved.into_iter().unzip();
         let outcome = outcomes.into_iter().reduce(Outcome::join).ok_or(Error::Interrupted)?;
         let precision = Precision::of::<T>();

@@ -8,8 +8,6 @@
 use std::any::Any;
 use std::time::Instant;
 
-use rayon::prelude::*;
-
 use super::held_out::HeldOut;
 use super::path_start::Known;
 use super::{Classifier, Svc, Task, penalty_problem};
@@ -22,6 +20,7 @@ use crate::machine::model::Model;
 use crate::machine::parameters::Precision;
 use crate::machine::training::{Expansion, RowSegments, Spent, in_precision};
 use crate::machine::warm_start::UsableStart;
+use crate::numeric::parallel::Scratches;
 use crate::numeric::simd::Real;
 use crate::solver::smo::{self, FetchedRows, PathRows, PathSolver, Solution, WholeMatrix};
 use crate::solver::{Outcome, Status};
@@ -251,17 +250,13 @@ impl Paths<'_> {
     ) -> Result<Solutions> {
         let caching = self.classifiers[0].caching();
         let rows = self.layout.pack::<T>(&svc.kernel, self.data, caching, context)?;
-        let solve = |memory: &mut Memory<T>, at: usize| {
+        let memories = Scratches::<Memory<T>>::new();
+        context.try_map(0..self.tasks.len(), |at| {
             let earlier = earlier.map(|earlier| &earlier.solutions[at][..]);
-            self.solve_task(svc, &self.tasks[at], earlier, &rows, memory, context)
-        };
-        let tasks = 0..self.tasks.len();
-        if context.is_parallel() {
-            tasks.into_par_iter().map_init(Memory::default, solve).collect()
-        } else {
-            let mut memory = Memory::default();
-            tasks.map(|at| solve(&mut memory, at)).collect()
-        }
+            memories.with(|memory| {
+                self.solve_task(svc, &self.tasks[at], earlier, &rows, memory, context)
+            })
+        })
     }
 
     fn solve_task<T: Real>(
@@ -397,7 +392,7 @@ impl Paths<'_> {
 
     /// A model of one part with the functions of every one of `penalties`, one after the other: what
     /// answers for all of them at once.
-    pub fn stacked(&self, part: usize, penalties: &[usize]) -> Result<Model> {
+    pub(crate) fn stacked(&self, part: usize, penalties: &[usize]) -> Result<Model> {
         let mut expansions = Vec::with_capacity(penalties.len() * self.tasks.len());
         let mut all: Option<(Outcome, f64)> = None;
         for &penalty in penalties {
@@ -422,7 +417,7 @@ impl Paths<'_> {
     }
 
     /// How the problems of one part and penalty ended, and the seconds they took.
-    pub fn outcome(&self, part: usize, penalty: usize) -> Result<(Outcome, f64)> {
+    pub(crate) fn outcome(&self, part: usize, penalty: usize) -> Result<(Outcome, f64)> {
         let solved = || self.solutions.iter().map(|of_task| &of_task[part][penalty]);
         let outcome = solved().map(|solved| solved.outcome).reduce(Outcome::join);
         let seconds = solved().map(|solved| solved.seconds).sum();

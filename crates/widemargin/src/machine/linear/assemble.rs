@@ -11,7 +11,7 @@ use crate::machine::model::{Calibration, ClassTable, Linear, MachineKind, Model,
 ///
 /// # Errors
 /// [`Error::Length`](crate::Error::Length) when there are not `width` weights for every constant.
-pub fn linear_model(
+pub(crate) fn linear_model(
     kind: MachineKind,
     width: usize,
     weights: Vec<f64>,

@@ -6,8 +6,6 @@
 
 use std::time::Instant;
 
-use rayon::prelude::*;
-
 use super::assemble::{ORDER, linear_model};
 use super::parameters::{
     Bias, LinearLoss, LinearMulticlass, LinearOptions, LinearSolver, Penalty, check_c,
@@ -260,11 +258,7 @@ impl Fit<'_> {
         let restore = |(own, solution): (&mut [f64], &&Solution)| {
             own.iter_mut().zip(order.restored(&solution.weights)).for_each(|(w, own)| *w = own);
         };
-        if self.context.is_parallel() && solutions.len() > 1 {
-            weights.par_chunks_mut(width).zip(solutions).for_each(restore);
-        } else {
-            weights.chunks_mut(width).zip(solutions).for_each(restore);
-        }
+        self.context.for_each(weights.chunks_mut(width).zip(solutions), restore);
         let constants: Vec<f64> =
             solutions.iter().map(|s| self.constant(&s.weights).unwrap_or(0.0)).collect();
         let outcome = solutions.iter().map(|s| s.outcome).reduce(Outcome::join);

@@ -14,7 +14,7 @@ mod regression;
 mod rows;
 mod solve;
 
-pub use assemble::linear_model;
+pub(crate) use assemble::linear_model;
 pub use classification::LinearSvc;
 pub use novelty::LinearOneClass;
 pub use parameters::{Bias, LinearLoss, LinearMulticlass, LinearOptions, LinearSolver, Penalty};

@@ -4,8 +4,6 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use super::assemble::start_weights;
 use super::classification::Fit;
 use super::rows::FeatureOrder;
@@ -13,6 +11,7 @@ use super::solve::{Algorithm, Plan, Start};
 use crate::context::{Context, Event, SolvedFunction};
 use crate::data::pieces;
 use crate::error::Result;
+use crate::numeric::parallel::{self, Threads};
 use crate::solver::linear::rows::{LinearRows, RowLists};
 use crate::solver::linear::{
     Columns, Loss, OneVsRestProblems, Options, Solution, is_coarse, solve_batch,
@@ -104,10 +103,10 @@ impl Fit<'_> {
     ) -> Result<Vec<Vec<Vec<Solution>>>> {
         let name = "two-class problems";
         self.context.report(&Event::Stage { name, total: self.functions });
-        let parallel = self.context.is_parallel() && self.functions > 1;
+        let at_once = self.context.is_parallel() && self.functions > 1;
         // Threads that have a function each have none to spare for its blocks.
         let context = match algorithm {
-            Algorithm::Blocks if parallel => &self.context.clone().with_threads(1)?,
+            Algorithm::Blocks if at_once => &self.context.clone().with_threads(1)?,
             _ => self.context,
         };
         let inputs = FitInputs { rows, order, columns, plan, algorithm, context };
@@ -128,11 +127,7 @@ impl Fit<'_> {
             (first(g)..first(g + 1)).for_each(|_| self.context.report(&Event::StageStep { name }));
             solutions
         };
-        Ok(if parallel {
-            (0..groups).into_par_iter().with_max_len(1).map(group).collect()
-        } else {
-            (0..groups).map(group).collect()
-        })
+        Ok(parallel::map(Threads::of_current_pool(at_once), 0..groups, group))
     }
 
     /// Solves function `f` for every C.

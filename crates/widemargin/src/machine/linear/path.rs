@@ -9,6 +9,7 @@ use crate::machine::Model;
 
 /// One model of a path.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct PathStep {
     /// Its C.
     pub c: f64,

@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::kernel::Kernel;
 
 /// Deepest nesting of kernel sums and products in a model.
-pub const MAX_KERNEL_DEPTH: usize = 16;
+pub(crate) const MAX_KERNEL_DEPTH: usize = 16;
 
 /// A kernel without user functions.
 #[derive(Serialize, Deserialize)]

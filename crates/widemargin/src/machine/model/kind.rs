@@ -13,6 +13,7 @@ use crate::machine::{AllInOne, Classic};
 /// In files it is its [`name`](Self::name).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
+#[non_exhaustive]
 pub enum MachineKind {
     /// Classification with penalty C.
     CSvc,

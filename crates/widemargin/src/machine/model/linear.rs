@@ -38,7 +38,7 @@ struct Header {
 
 impl Linear {
     /// The weights of one function.
-    pub fn function_weights(&self, function: usize) -> Vec<f64> {
+    pub(crate) fn function_weights(&self, function: usize) -> Vec<f64> {
         let mut weights = vec![0.0; self.weights.columns()];
         self.weights.copy_row(function, &mut weights);
         weights

@@ -29,7 +29,8 @@ pub(crate) use expansion::ExpansionHeader;
 pub use expansion::KernelExpansion;
 pub use functions::{DecisionFunction, Part};
 pub(super) use functions::{put as put_functions, take as take_functions};
-pub use kernel_header::MAX_KERNEL_DEPTH;
+#[cfg(test)]
+pub(crate) use kernel_header::MAX_KERNEL_DEPTH;
 pub use kind::MachineKind;
 pub use linear::Linear;
 pub(crate) use linear::arranged;

@@ -108,7 +108,7 @@ impl AllInOne {
     /// use widemargin::machine::AllInOne;
     /// assert_eq!(AllInOne::Reinforced.loss(5).own_target, 4.0);
     /// ```
-    pub fn loss(self, classes: usize) -> MulticlassLoss {
+    pub(crate) fn loss(self, classes: usize) -> MulticlassLoss {
         let entry = self.entry();
         MulticlassLoss {
             margin: entry.margin,

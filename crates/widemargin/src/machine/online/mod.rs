@@ -11,6 +11,8 @@ mod learner;
 mod schedule;
 mod state;
 mod store;
+#[cfg(test)]
+mod tests;
 mod vectors;
 
 pub use fit::OnlineSvc;

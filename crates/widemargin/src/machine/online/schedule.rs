@@ -26,6 +26,7 @@ pub(super) const MOST_OLD_STEPS: usize = 1000;
 
 /// How the working set of an old step is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum WorkingSetStrategy {
     /// Many patterns at once, those of a random stretch that violate most.
     #[default]
@@ -85,6 +86,7 @@ impl FromStr for WorkingSetStrategy {
 
 /// How often the examples are gone through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Epochs {
     /// A number of passes.
     Times(usize),
@@ -108,6 +110,7 @@ impl FromStr for Epochs {
 
 /// What the cost of a step is measured in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Clock {
     /// Counted work: half a nanosecond for each score or variable touched, four for each gain, and a
     /// twentieth of one for each feature product. The same on every machine.
@@ -119,6 +122,7 @@ pub enum Clock {
 
 /// How many old steps follow a fresh example.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Schedule {
     /// By gain per cost.
     #[default]

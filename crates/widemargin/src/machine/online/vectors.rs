@@ -5,12 +5,11 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-
 use crate::data::Matrix;
 use crate::error::Result;
 use crate::kernel::{Kernel, KernelBlocks};
 use crate::numeric::InstructionSet;
+use crate::numeric::parallel::{self, Threads};
 use crate::numeric::simd::Real;
 
 /// Slots packed together.
@@ -84,11 +83,11 @@ impl<T: Real> Vectors<T> {
             Ok(out)
         };
         let worth = (count * self.slots) as f64 * self.products >= PARALLEL;
-        let parts: Vec<Vec<T>> = if self.parallel && worth {
-            self.chunks.par_iter().map(of_chunk).collect::<Result<_>>()?
-        } else {
-            self.chunks.iter().map(of_chunk).collect::<Result<_>>()?
-        };
+        let parts: Vec<Vec<T>> = parallel::try_map(
+            Threads::of_current_pool(self.parallel && worth),
+            &self.chunks,
+            of_chunk,
+        )?;
         let row = |k: usize| {
             let mut row = Vec::with_capacity(self.slots + 1);
             for part in &parts {

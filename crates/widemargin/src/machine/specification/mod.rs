@@ -263,7 +263,7 @@ impl Specification {
     ///
     /// # Errors
     /// As [`build`](Self::build).
-    pub fn build_scaled(
+    pub(crate) fn build_scaled(
         &self,
         features: &Matrix,
         labels: &Labels,

@@ -8,6 +8,7 @@ use crate::machine::{KernelDefaults, KernelExpression, ScalingRule};
 
 /// What values a parameter may have.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Domain {
     /// A finite real number of a range, or one of some names.
     Real {
@@ -110,6 +111,7 @@ impl Domain {
 
 /// What a parameter is when nobody says.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Fallback {
     /// Nothing: the machine chooses, or does without.
     Unset,
@@ -138,6 +140,7 @@ impl Fallback {
 
 /// A parameter of a machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Parameter {
     /// Name, as on the command line.
     pub name: &'static str,

@@ -1,8 +1,6 @@
 //! A = L Lᵀ for symmetric positive definite A, in panels: each is factored by itself, then its product with
 //! its transpose is subtracted from the rest (right-looking, as LAPACK's `dpotrf`).
 
-use rayon::prelude::*;
-
 use super::dot;
 use crate::context::Context;
 use crate::error::Result;
@@ -176,11 +174,8 @@ fn eliminate(
             row[columns.clone()].copy_from_slice(solved);
         }
     };
-    if context.is_parallel() && rows.len() > TASK_ROWS * order {
-        rows.par_chunks_mut(TASK_ROWS * order).for_each(task);
-    } else {
-        rows.chunks_mut(TASK_ROWS * order).for_each(task);
-    }
+    let worth = rows.len() > TASK_ROWS * order;
+    context.for_each_if(worth, rows.chunks_mut(TASK_ROWS * order), task);
 }
 
 /// L⁻¹, row-major, of the L whose transpose is the upper triangle of a square.
@@ -310,11 +305,7 @@ pub(crate) fn add_products(
             }
         }
     };
-    if context.is_parallel() {
-        context.install(|| a.par_chunks_mut(TASK_ROWS * stride).enumerate().for_each(task));
-    } else {
-        a.chunks_mut(TASK_ROWS * stride).enumerate().for_each(task);
-    }
+    context.for_each(a.chunks_mut(TASK_ROWS * stride).enumerate(), task);
 }
 
 #[cfg(test)]

@@ -6,8 +6,6 @@
 //! (Golub and Van Loan, *Matrix Computations*, 8.3; LAPACK's `dsteqr`). Work is divided in the same way for
 //! any number of threads, so that the result has the same bits.
 
-use rayon::prelude::*;
-
 use super::dot;
 use crate::context::Context;
 use crate::error::Result;
@@ -84,11 +82,7 @@ fn decompose(mut a: Vec<f64>, order: usize, context: &Context, check: Check<'_>)
         }
     };
     let size = (TOGETHER * order).max(1);
-    if context.is_parallel() && order >= PARALLEL_FROM {
-        context.install(|| vectors.par_chunks_mut(size).for_each(reflect));
-    } else {
-        vectors.chunks_mut(size).for_each(reflect);
-    }
+    context.for_each_if(order >= PARALLEL_FROM, vectors.chunks_mut(size), reflect);
     vectors.chunks_exact_mut(order.max(1)).for_each(normalise);
     check()?;
     Ok(Eigen { values: places.iter().map(|&i| diagonal[i] * scale).collect(), vectors })
@@ -168,11 +162,7 @@ fn products(
         (rest, first) = (others, end);
     }
     let set = context.instruction_set();
-    let sums: Vec<Vec<f64>> = if context.is_parallel() && parts > 1 {
-        context.install(|| tasks.into_par_iter().map(|task| run_plain(set, task)).collect())
-    } else {
-        tasks.into_iter().map(|task| run_plain(set, task)).collect()
-    };
+    let sums = context.map(tasks, |task| run_plain(set, task));
     let mut total = vec![0.0; order];
     for part in &sums {
         total.iter_mut().zip(part).for_each(|(sum, value)| *sum += value);
@@ -371,11 +361,7 @@ fn rotate(strips: &mut [Vec<f64>], rotations: &[Rotation], context: &Context) {
     }
     let set = context.instruction_set();
     let task = |strip: &mut Vec<f64>| run_plain(set, Strip(strip, rotations));
-    if context.is_parallel() && strips.len() * STRIP >= PARALLEL_FROM {
-        context.install(|| strips.par_iter_mut().for_each(task));
-    } else {
-        strips.iter_mut().for_each(task);
-    }
+    context.for_each_if(strips.len() * STRIP >= PARALLEL_FROM, strips, task);
 }
 
 #[cfg(test)]

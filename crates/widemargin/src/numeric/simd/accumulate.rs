@@ -11,7 +11,7 @@ const GROUP: usize = 8;
 ///
 /// # Panics
 /// When a row is not as long as `gradient`, or there are not as many coefficients as rows.
-pub fn accumulate<T: Real>(
+pub(crate) fn accumulate<T: Real>(
     set: InstructionSet,
     gradient: &mut [f64],
     rows: &[&[T]],

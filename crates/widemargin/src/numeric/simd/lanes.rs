@@ -7,7 +7,7 @@ use super::math::Constants;
 /// A value of the type exists only where the processor has its instructions: the constructors,
 /// [`splat`](Self::splat) and [`load`](Self::load), are unsafe for that reason, and everything that
 /// starts from a value is safe.
-pub trait Lanes: Copy {
+pub(crate) trait Lanes: Copy {
     /// Type of an element.
     type Element: Constants;
     /// Number of elements.
@@ -99,7 +99,7 @@ pub trait Lanes: Copy {
 pub(crate) const MAX_WIDTH: usize = 16;
 
 /// The vectors of one instruction set.
-pub trait Family: Copy + 'static {
+pub(crate) trait Family: Copy + 'static {
     /// Vector of `f32`.
     type Single: Lanes<Element = f32>;
     /// Vector of `f64`.

@@ -8,12 +8,10 @@
 use super::Lanes;
 
 /// Constants of the elementary functions in one precision.
-pub trait Constants: Copy + Default + 'static {
+pub(crate) trait Constants: Copy + Default + 'static {
     /// 1
     const UNIT: Self;
-    /// Explicit bits of the mantissa.
-    const MANTISSA_BITS: u32;
-    /// 1.5 · 2^MANTISSA_BITS: adding it rounds to a whole number, left in the low bits.
+    /// 1.5 · 2^(bits of the fraction): adding it rounds to a whole number, left in the low bits.
     const SHIFT: Self;
     /// log₂ e
     const LOG2_E: Self;
@@ -33,7 +31,6 @@ pub trait Constants: Copy + Default + 'static {
 
 impl Constants for f32 {
     const UNIT: Self = 1.0;
-    const MANTISSA_BITS: u32 = 23;
     const SHIFT: Self = 12_582_912.0;
     const LOG2_E: Self = std::f32::consts::LOG2_E;
     const LN2_HIGH: Self = 0.693_359_4;
@@ -53,7 +50,6 @@ impl Constants for f32 {
 
 impl Constants for f64 {
     const UNIT: Self = 1.0;
-    const MANTISSA_BITS: u32 = 52;
     const SHIFT: Self = 6_755_399_441_055_744.0;
     const LOG2_E: Self = std::f64::consts::LOG2_E;
     const LN2_HIGH: Self = 0.693_147_180_369_123_8;

@@ -21,13 +21,13 @@ mod real;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-pub use accumulate::accumulate;
+pub(crate) use accumulate::accumulate;
 pub(crate) use columns::accumulate_columns;
 pub(crate) use gather::{gather, mirror};
 pub(crate) use lanes::{Family, Lanes};
-pub use multiply::{Weights, multiply};
+pub(crate) use multiply::{Weights, multiply};
 pub(crate) use plain::{PlainLoop, exp_of_negative, run_plain};
-pub use real::Real;
+pub(crate) use real::Real;
 pub(crate) use real::Vector;
 
 use super::InstructionSet;

@@ -16,7 +16,7 @@ const ROWS: usize = 8;
 
 /// Coefficients of several outputs over the same columns.
 #[derive(Clone, Debug)]
-pub struct Weights<T> {
+pub(crate) struct Weights<T> {
     outputs: usize,
     columns: usize,
     /// Outputs in a padded row when they stand side by side, else 0.
@@ -30,7 +30,7 @@ impl<T: Real> Weights<T> {
     ///
     /// # Panics
     /// When there are not `columns` coefficients for every output.
-    pub fn new(columns: usize, values: Vec<T>) -> Self {
+    pub(crate) fn new(columns: usize, values: Vec<T>) -> Self {
         let outputs = values.len() / columns.max(1);
         assert_eq!(outputs * columns, values.len(), "as many coefficients for every output");
         if outputs < SIDE_BY_SIDE {
@@ -47,7 +47,7 @@ impl<T: Real> Weights<T> {
     }
 
     /// Number of outputs.
-    pub fn outputs(&self) -> usize {
+    pub(crate) fn outputs(&self) -> usize {
         self.outputs
     }
 }
@@ -61,7 +61,7 @@ impl<T: Real> Weights<T> {
 ///
 /// # Panics
 /// When a slice is shorter than its shape asks for.
-pub fn multiply<T: Real>(
+pub(crate) fn multiply<T: Real>(
     set: InstructionSet,
     block: &[T],
     stride: usize,

@@ -1,6 +1,5 @@
 //! Vectors as arrays, for processors without a path of their own.
 
-use super::math::Constants;
 use super::{Family, Lanes};
 
 /// Arrays of 128 bits, which compilers turn into vectors where there are any.
@@ -127,7 +126,7 @@ macro_rules! array {
             #[inline(always)]
             fn scale_by_power(self, shifted: Self) -> Self {
                 self.zip(shifted, |a, s| {
-                    let power = s.to_bits() << $element::MANTISSA_BITS;
+                    let power = s.to_bits() << ($element::MANTISSA_DIGITS - 1);
                     $element::from_bits(a.to_bits().wrapping_add(power))
                 })
             }

@@ -11,7 +11,7 @@ use super::{Family, Lanes};
 pub(crate) type Vector<T, F> = <T as Lanewise>::Lanes<F>;
 
 /// What the vector loops need of an element; its being private seals [`Real`].
-pub trait Lanewise: Constants {
+pub(crate) trait Lanewise: Constants {
     /// Its vector in each family.
     type Lanes<F: Family>: Lanes<Element = Self>;
 
@@ -29,7 +29,7 @@ pub trait Lanewise: Constants {
 }
 
 /// `f32` or `f64`.
-pub trait Real:
+pub(crate) trait Real:
     Lanewise
     + Copy
     + Default

@@ -49,6 +49,7 @@ impl Default for CompareOptions {
 
 /// What one machine did.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Compared {
     /// Its name.
     pub name: &'static str,
@@ -71,6 +72,7 @@ pub struct Compared {
 
 /// The machines, the best first.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Comparison {
     /// What each did.
     pub machines: Vec<Compared>,
@@ -86,6 +88,7 @@ pub struct Comparison {
 
 /// McNemar's test of two machines.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Mcnemar {
     /// Rows only the first gets right.
     pub first_only: usize,

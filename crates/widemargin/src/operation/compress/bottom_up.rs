@@ -8,8 +8,6 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, HashMap};
 
-use rayon::prelude::*;
-
 use super::merge_kernel::MergeKernel;
 use super::pool::Expansion;
 use super::store::Store;
@@ -203,13 +201,7 @@ impl<'a> Merger<'a> {
         };
         let queue = BinaryHeap::new();
         let mut merger = Self { rule, store, nodes, drift, queue };
-        let scan = |v: usize| merger.scan(v);
-        let lists: Vec<Result<Node>> = if context.is_parallel() {
-            context.install(|| (0..n).into_par_iter().map(scan).collect())
-        } else {
-            (0..n).map(scan).collect()
-        };
-        merger.nodes = lists.into_iter().collect::<Result<_>>()?;
+        merger.nodes = context.try_map(0..n, |v| merger.scan(v))?;
         Ok(merger)
     }
 

@@ -1,7 +1,5 @@
 //! Tables of either precision for the block engine, and work on chunks of them.
 
-use rayon::prelude::*;
-
 use crate::context::Context;
 use crate::data::{Dense, Matrix};
 use crate::error::Result;
@@ -39,12 +37,5 @@ pub(super) fn in_chunks<T: Send>(
     chunk: usize,
     work: impl Fn(usize, &mut [T]) -> Result<()> + Sync + Send,
 ) -> Result<()> {
-    let chunk = chunk.max(1);
-    context.install(|| {
-        if context.is_parallel() {
-            out.par_chunks_mut(chunk).enumerate().try_for_each(|(t, out)| work(t, out))
-        } else {
-            out.chunks_mut(chunk).enumerate().try_for_each(|(t, out)| work(t, out))
-        }
-    })
+    context.try_for_each(out.chunks_mut(chunk.max(1)).enumerate(), |(t, out)| work(t, out))
 }

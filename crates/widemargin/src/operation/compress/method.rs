@@ -5,6 +5,7 @@ use crate::machine::names::names;
 /// How fewer vectors are found; weights and, for those that construct vectors, the joint
 /// optimisation follow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum CompressionMethod {
     /// Pairs of vectors become one, bottom-up: one at a time, the cheapest first, to a difference;
     /// many disjoint pairs a round to a number of vectors, which is as good and much faster.
@@ -32,7 +33,7 @@ names!(CompressionMethod, "method", Merge: "merge", Greedy: "greedy", FixedPoint
 
 impl CompressionMethod {
     /// Whether the vectors that remain are support vectors, untouched.
-    pub fn selects(self) -> bool {
+    pub(crate) fn selects(self) -> bool {
         matches!(self, Self::Prune | Self::KernelPca | Self::L1)
     }
 }

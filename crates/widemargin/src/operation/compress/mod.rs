@@ -51,6 +51,7 @@ const MOST_FOR_EIGENVECTORS: usize = 512;
 
 /// How far a model is to be compressed.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum CompressionTarget {
     /// Merge while no function changes by more than this at any of its own support vectors (the
     /// maximum marginal difference θ).
@@ -101,6 +102,7 @@ pub struct ModelCompression {
 
 /// One function before and after.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Reduction {
     /// Vectors before.
     pub before: usize,
@@ -114,6 +116,7 @@ pub struct Reduction {
 
 /// A compressed model and what was lost.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Compressed {
     /// An ordinary model with fewer vectors.
     pub model: Model,

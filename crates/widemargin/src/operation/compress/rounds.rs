@@ -10,8 +10,6 @@
 
 use std::collections::BTreeMap;
 
-use rayon::prelude::*;
-
 use super::element::table_of;
 use super::estimate::{Partners, Row, scan_block};
 use super::gaussian::Merged;
@@ -270,21 +268,9 @@ impl List {
             set,
         };
         let (bounds, partners) = (&mut self.bounds, &mut self.partners);
-        let found: Vec<Vec<(f32, Partners)>> = context.install(|| {
-            if context.is_parallel() {
-                let tiles = bounds.par_chunks_mut(COLUMNS).zip(partners.par_chunks_mut(COLUMNS));
-                tiles
-                    .enumerate()
-                    .map(|(t, (bounds, partners))| scan.tile(t, bounds, partners))
-                    .collect()
-            } else {
-                let tiles = bounds.chunks_mut(COLUMNS).zip(partners.chunks_mut(COLUMNS));
-                tiles
-                    .enumerate()
-                    .map(|(t, (bounds, partners))| scan.tile(t, bounds, partners))
-                    .collect()
-            }
-        });
+        let tiles = bounds.chunks_mut(COLUMNS).zip(partners.chunks_mut(COLUMNS)).enumerate();
+        let found: Vec<Vec<(f32, Partners)>> =
+            context.map(tiles, |(t, (bounds, partners))| scan.tile(t, bounds, partners));
         for &row in &without_partners {
             self.bounds[row] = f32::INFINITY;
         }

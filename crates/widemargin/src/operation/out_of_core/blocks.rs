@@ -2,8 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use rayon::prelude::*;
-
 use super::OutOfCore;
 use super::pass::{ChunkTask, each_chunk, with_chunk};
 use super::state::{Function, State};
@@ -154,12 +152,8 @@ impl Blocks<'_> {
             with_chunk(&chunk.rows, self.task.bias, visit)
         };
         let functions = &mut state.functions;
-        if self.context.is_parallel() && functions.len() > 1 {
-            let all: Vec<Violation> = functions.par_iter_mut().enumerate().map(work).collect();
-            all.into_iter().fold(Violation::default(), Violation::join)
-        } else {
-            functions.iter_mut().enumerate().map(work).fold(Violation::default(), Violation::join)
-        }
+        let violations = self.context.map(functions.iter_mut().enumerate(), work);
+        violations.into_iter().fold(Violation::default(), Violation::join)
     }
 
     /// Violation and total loss at the weights as they are, or why it was left early.

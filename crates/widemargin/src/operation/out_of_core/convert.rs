@@ -21,7 +21,7 @@ const LARGEST_BATCH: usize = 64 << 20;
 ///
 /// # Errors
 /// [`Error::Io`] when one is not there.
-pub fn input_files(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
+pub(crate) fn input_files(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for input in inputs {
         if input.is_dir() {
@@ -47,7 +47,7 @@ pub fn input_files(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
 ///
 /// # Errors
 /// [`Error::Parameter`] for too little memory; what the reader and the disk refuse.
-pub fn convert(job: &OutOfCore, single: bool, context: &Context) -> Result<ChunkStore> {
+pub(crate) fn convert(job: &OutOfCore, single: bool, context: &Context) -> Result<ChunkStore> {
     if job.memory < LEAST_MEMORY {
         let expected = format!("at least {LEAST_MEMORY} bytes");
         return Err(Error::parameter("memory", expected, job.memory));

@@ -15,7 +15,6 @@ mod train;
 
 use std::path::PathBuf;
 
-pub use convert::{convert, input_files};
 pub use train::train;
 
 use crate::data::read::ReadOptions;
@@ -26,6 +25,7 @@ pub const LEAST_MEMORY: usize = 16 << 20;
 
 /// The machine to train.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum OutOfCoreMachine {
     /// A classifier with a hinge loss, one class against the rest.
     Classifier(LinearSvc),

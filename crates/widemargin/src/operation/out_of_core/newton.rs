@@ -6,8 +6,6 @@
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rayon::prelude::*;
-
 use super::OutOfCore;
 use super::pass::{ChunkTask, each_chunk, with_chunk};
 use super::state::State;
@@ -171,11 +169,7 @@ impl Table for OnDisk<'_> {
 
     fn of_parts<T: Send>(&self, work: impl Fn(Range<usize>) -> T + Sync) -> Vec<T> {
         let ranges = (0..self.store.chunks()).map(|index| self.store.range(index));
-        if self.context.is_parallel() {
-            ranges.collect::<Vec<_>>().into_par_iter().map(&work).collect()
-        } else {
-            ranges.map(work).collect()
-        }
+        self.context.map(ranges, work)
     }
 
     fn write_values(&self, weights: &[f64], values: &mut [f64]) {

@@ -3,8 +3,9 @@
 use std::time::Instant;
 
 use super::blocks::Blocks;
+use super::convert::convert;
 use super::state::{Function, State};
-use super::{OutOfCore, OutOfCoreMachine, convert, newton};
+use super::{OutOfCore, OutOfCoreMachine, newton};
 use crate::context::Context;
 use crate::data::chunks::ChunkStore;
 use crate::data::{Classes, Labels};

@@ -21,7 +21,6 @@ use std::path::Path;
 use crate::data::read::source::without_byte_order_mark;
 use crate::data::write::write_atomically;
 use crate::error::{Error, Result};
-pub use crate::machine::MAX_KERNEL_DEPTH;
 use crate::machine::Model;
 
 /// The kinds of model file.

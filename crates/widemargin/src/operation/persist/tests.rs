@@ -145,9 +145,9 @@ fn kernels_nest_to_the_limit_and_no_deeper() {
         })
     };
     let model = |depth| with_body(small_classifier(), |body| body.kernel = nested(depth));
-    let deepest = model(super::MAX_KERNEL_DEPTH);
+    let deepest = model(crate::machine::MAX_KERNEL_DEPTH);
     assert_eq!(Model::load_from_bytes(&deepest.to_bytes().unwrap()).unwrap(), deepest);
-    assert!(model(super::MAX_KERNEL_DEPTH + 1).to_bytes().is_err());
+    assert!(model(crate::machine::MAX_KERNEL_DEPTH + 1).to_bytes().is_err());
 }
 
 /// Models that break an invariant, and what is said about each.

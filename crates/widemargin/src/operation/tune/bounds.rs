@@ -24,6 +24,7 @@ const JITTER: f64 = 1e-10;
 
 /// An estimate of the leave-one-out error of a classifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Criterion {
     /// Joachims' ξα-estimate, an upper bound on the expected error.
     XiAlpha,

@@ -11,8 +11,6 @@ mod answers;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use rayon::prelude::*;
-
 use super::Split;
 use crate::context::{Context, Event};
 use crate::data::{ClassOrder, Dataset, Dense, Labels, Matrix};
@@ -352,13 +350,7 @@ where
     }
 
     fn each_split(&self, work: impl Fn(usize, &(usize, Split)) -> Result<()> + Sync) -> Result<()> {
-        self.context.install(|| {
-            if self.context.is_parallel() {
-                self.splits.par_iter().enumerate().try_for_each(|(at, split)| work(at, split))
-            } else {
-                self.splits.iter().enumerate().try_for_each(|(at, split)| work(at, split))
-            }
-        })
+        self.context.try_for_each(self.splits.iter().enumerate(), |(at, split)| work(at, split))
     }
 
     /// Trains one machine on one split by itself; `None` when nobody wants it.
@@ -430,13 +422,7 @@ where
                 .collect();
             self.answers(data, *place, split, &paths, part, &wanted)
         };
-        self.context.install(|| {
-            if self.context.is_parallel() {
-                (0..parts.len()).into_par_iter().try_for_each(work)
-            } else {
-                (0..parts.len()).try_for_each(work)
-            }
-        })?;
+        self.context.try_for_each(0..parts.len(), work)?;
         *earlier = Some(paths.into_starts());
         Ok(true)
     }

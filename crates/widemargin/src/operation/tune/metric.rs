@@ -14,6 +14,7 @@ const SMALLEST: f64 = 1e-15;
 
 /// What a search maximises; errors count negative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Metric {
     /// Share of right answers.
     Accuracy,

@@ -18,6 +18,7 @@ use crate::solver::Status;
 
 /// How points are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Strategy {
     /// Every point of the grid.
     Grid,
@@ -79,6 +80,7 @@ pub struct Plan {
 
 /// A point with what was found about it.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Trial {
     /// The point.
     pub point: Point,
@@ -135,6 +137,7 @@ impl Trial {
 
 /// What a search found.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Found {
     /// Everything that was tried, in order.
     pub trials: Vec<Trial>,

@@ -13,7 +13,7 @@ const TOLERANCE: f64 = 1e-6;
 
 /// Probabilities of the classes; `codes[c][f]` is the side (−1, 0, +1) of class c in split f, and
 /// `sides[f]` in (0, 1) the probability of its positive side.
-pub fn couple_splits(codes: &[Vec<i8>], sides: &[f64]) -> Vec<f64> {
+pub(crate) fn couple_splits(codes: &[Vec<i8>], sides: &[f64]) -> Vec<f64> {
     let classes = codes.len();
     let mut p = vec![1.0 / classes as f64; classes];
     for _ in 0..SWEEPS {

@@ -8,7 +8,7 @@
 /// Probabilities of `classes` classes; `pairs` holds P(i | i or j) for the pairs i < j in order.
 ///
 /// Pairs that are missing count as ½.
-pub fn couple_pairs(classes: usize, pairs: &[f64]) -> Vec<f64> {
+pub(crate) fn couple_pairs(classes: usize, pairs: &[f64]) -> Vec<f64> {
     let mut pairs = pairs.iter().copied();
     let mut r = vec![0.0; classes * classes];
     for i in 0..classes {

@@ -23,7 +23,7 @@ impl Block {
 ///
 /// The three lists run in step; rows of weight 0 or with a value that is not finite count for
 /// nothing. Without rows that count there are no knots.
-pub fn fit_isotonic(values: &[f64], targets: &[f64], weights: &[f64]) -> Vec<(f64, f64)> {
+pub(crate) fn fit_isotonic(values: &[f64], targets: &[f64], weights: &[f64]) -> Vec<(f64, f64)> {
     let mut rows: Vec<(f64, f64, f64)> = values
         .iter()
         .zip(targets)
@@ -57,7 +57,7 @@ pub fn fit_isotonic(values: &[f64], targets: &[f64], weights: &[f64]) -> Vec<(f6
 }
 
 /// The value at `f` of the function with these knots; ½ when there are none.
-pub fn isotonic_value(knots: &[(f64, f64)], f: f64) -> f64 {
+pub(crate) fn isotonic_value(knots: &[(f64, f64)], f: f64) -> f64 {
     let after = knots.partition_point(|knot| knot.0 <= f);
     match (after.checked_sub(1).map(|before| knots[before]), knots.get(after)) {
         (Some((x, y)), Some(&(next_x, next_y))) => {

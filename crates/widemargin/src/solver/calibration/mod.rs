@@ -8,9 +8,11 @@ mod coupling;
 mod isotonic;
 mod noise;
 mod sigmoid;
+#[cfg(test)]
+mod tests;
 
-pub use code_coupling::couple_splits;
-pub use coupling::couple_pairs;
-pub use isotonic::{fit_isotonic, isotonic_value};
-pub use noise::{DENSITY_MARKS, density_probability, fit_density_marks, fit_laplace_scale};
-pub use sigmoid::{Sigmoid, fit_sigmoid};
+pub(crate) use code_coupling::couple_splits;
+pub(crate) use coupling::couple_pairs;
+pub(crate) use isotonic::{fit_isotonic, isotonic_value};
+pub(crate) use noise::{density_probability, fit_density_marks, fit_laplace_scale};
+pub(crate) use sigmoid::{Sigmoid, fit_sigmoid};

@@ -6,7 +6,7 @@
 //! support vector regression", 2004; Que & Lin, "One-class SVM probabilistic outputs", 2022).
 
 /// Scale σ of the Laplace distribution of held-out residuals; 0 when there are none.
-pub fn fit_laplace_scale(residuals: &[f64]) -> f64 {
+pub(crate) fn fit_laplace_scale(residuals: &[f64]) -> f64 {
     let mean = |list: &mut dyn Iterator<Item = f64>| {
         let (count, sum) = list.fold((0.0, 0.0), |(count, sum), size| (count + 1.0, sum + size));
         if count > 0.0 { sum / count } else { 0.0 }
@@ -18,10 +18,10 @@ pub fn fit_laplace_scale(residuals: &[f64]) -> f64 {
 }
 
 /// Number of density marks.
-pub const DENSITY_MARKS: usize = 10;
+pub(crate) const DENSITY_MARKS: usize = 10;
 
 /// Marks between bins of equal mass; `None` when fewer than five rows lie on either side of 0.
-pub fn fit_density_marks(values: &[f64]) -> Option<Vec<f64>> {
+pub(crate) fn fit_density_marks(values: &[f64]) -> Option<Vec<f64>> {
     let mut sorted: Vec<f64> = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let half = DENSITY_MARKS / 2;
@@ -37,7 +37,7 @@ pub fn fit_density_marks(values: &[f64]) -> Option<Vec<f64>> {
 }
 
 /// Probability that a row with decision value `f` belongs to the distribution.
-pub fn density_probability(marks: &[f64], f: f64) -> f64 {
+pub(crate) fn density_probability(marks: &[f64], f: f64) -> f64 {
     match (marks.first(), marks.last()) {
         (Some(&lowest), _) if f < lowest => 0.001,
         (_, Some(&highest)) if f > highest => 0.999,

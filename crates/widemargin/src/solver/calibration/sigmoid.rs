@@ -18,7 +18,7 @@ const DECREASE: f64 = 1e-4;
 
 /// P(positive | f) = 1 / (1 + exp(`a` f + `b`)).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sigmoid {
+pub(crate) struct Sigmoid {
     /// A, negative when larger values are more probably positive.
     pub a: f64,
     /// B.
@@ -27,7 +27,7 @@ pub struct Sigmoid {
 
 impl Sigmoid {
     /// The probability of the positive side at decision value `f`; never overflows.
-    pub fn probability(self, f: f64) -> f64 {
+    pub(crate) fn probability(self, f: f64) -> f64 {
         let exponent = self.a * f + self.b;
         if exponent >= 0.0 {
             let e = (-exponent).exp();
@@ -41,7 +41,7 @@ impl Sigmoid {
 /// Fits the sigmoid to decision values of rows that the machine had not seen.
 ///
 /// Values and sides come in the same order; with no rows at all the answer is ½ everywhere.
-pub fn fit_sigmoid(values: &[f64], positive: &[bool]) -> Sigmoid {
+pub(crate) fn fit_sigmoid(values: &[f64], positive: &[bool]) -> Sigmoid {
     let rows = values.len().min(positive.len());
     let above = positive[..rows].iter().filter(|side| **side).count() as f64;
     let below = rows as f64 - above;

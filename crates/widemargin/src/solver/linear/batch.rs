@@ -32,7 +32,7 @@ const ENDLESS: f64 = 1e30;
 
 /// One-vs-rest problems, one for every class.
 #[derive(Clone, Copy, Debug)]
-pub struct OneVsRestProblems<'a> {
+pub(crate) struct OneVsRestProblems<'a> {
     /// Hinge or squared hinge here, logistic for `solve_logistic_batch`.
     pub loss: Loss,
     /// The class of every row.
@@ -68,7 +68,7 @@ impl OneVsRestProblems<'_> {
     }
 
     /// The targets and costs of a class's problem.
-    pub fn targets_and_costs(&self, class: usize) -> (Vec<f64>, Vec<f64>) {
+    pub(crate) fn targets_and_costs(&self, class: usize) -> (Vec<f64>, Vec<f64>) {
         let side = |i: usize| match self.codes[i] as usize == class {
             true => (1.0, self.own_costs[i]),
             false => (-1.0, self.rest_costs[i]),
@@ -118,7 +118,7 @@ struct Proof {
 }
 
 /// Whether single precision is good for problems of so many rows.
-pub fn is_coarse(options: &Options, rows: usize) -> bool {
+pub(crate) fn is_coarse(options: &Options, rows: usize) -> bool {
     options.singles && options.tol >= SINGLE_TOLERANCE && rows <= MOST_SINGLE_ROWS
 }
 
@@ -126,7 +126,7 @@ pub fn is_coarse(options: &Options, rows: usize) -> bool {
 /// or 0, and in double precision where that is not enough.
 ///
 /// The tolerance bounds the range of projected gradients of each problem in double precision.
-pub fn solve_in_singles<const L: usize, R: LinearRows>(
+pub(crate) fn solve_in_singles<const L: usize, R: LinearRows>(
     rows: &R,
     lists: &RowLists<'_>,
     problems: &OneVsRestProblems<'_>,
@@ -172,7 +172,7 @@ pub fn solve_in_singles<const L: usize, R: LinearRows>(
 /// that are slow go on alone.
 ///
 /// The tolerance bounds the range of projected gradients of each problem.
-pub fn solve<const L: usize, R: LinearRows>(
+pub(crate) fn solve<const L: usize, R: LinearRows>(
     rows: &R,
     lists: &RowLists<'_>,
     problems: &OneVsRestProblems<'_>,

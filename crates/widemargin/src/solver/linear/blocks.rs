@@ -37,7 +37,7 @@ use crate::solver::linear::rows::LinearRows;
 
 /// Solves what [`solve`](super::dual::solve) solves, on up to as many threads as there are blocks; after
 /// many passes that goes on, with its second-order methods.
-pub fn solve<R: LinearRows>(
+pub(crate) fn solve<R: LinearRows>(
     rows: &R,
     problem: &Problem<'_>,
     options: &Options,

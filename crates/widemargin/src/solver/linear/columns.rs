@@ -3,7 +3,7 @@
 use crate::solver::linear::rows::LinearRows;
 
 /// The table by columns: rows and values of every feature.
-pub struct Columns {
+pub(crate) struct Columns {
     starts: Vec<usize>,
     rows: Vec<u32>,
     values: Values,
@@ -18,7 +18,7 @@ enum Values {
 
 impl Columns {
     /// The columns of rows.
-    pub fn new<R: LinearRows>(table: &R) -> Self {
+    pub(crate) fn new<R: LinearRows>(table: &R) -> Self {
         let mut starts = vec![0_usize; table.width() + 1];
         let (mut ones, mut single) = (true, true);
         for i in 0..table.rows() {

@@ -31,7 +31,7 @@ const AHEAD: usize = 4;
 
 /// What each row should be chosen as.
 #[derive(Clone, Copy, Debug)]
-pub struct Choices<'a> {
+pub(crate) struct Choices<'a> {
     /// Number of alternatives.
     pub count: usize,
     /// The right one for every row.
@@ -72,7 +72,7 @@ struct Scratch<T> {
 /// Solves the problem; the weights are those of the first alternative, then of the second, ...
 ///
 /// The tolerance bounds the range of the gradient over the variables of a row that can move.
-pub fn solve<R: LinearRows>(
+pub(crate) fn solve<R: LinearRows>(
     rows: &R,
     choices: Choices<'_>,
     options: &Options,

@@ -25,7 +25,7 @@ use crate::solver::linear::rows::LinearRows;
 
 /// The dual of a problem, to be descended in one go or block by block.
 #[derive(Clone, Debug)]
-pub struct Descent {
+pub(crate) struct Descent {
     variables: Vec<Variable>,
     epsilon: f64,
     loss: Loss,
@@ -33,13 +33,17 @@ pub struct Descent {
 
 impl Descent {
     /// The dual of `problem` over `rows`, from β = `start` (cut to its bounds) or 0.
-    pub fn new<R: LinearRows>(rows: &R, problem: &Problem<'_>, start: Option<&[f64]>) -> Self {
+    pub(crate) fn new<R: LinearRows>(
+        rows: &R,
+        problem: &Problem<'_>,
+        start: Option<&[f64]>,
+    ) -> Self {
         let variables = (0..rows.rows()).map(variable(rows, problem, start)).collect();
         Self { variables, epsilon: problem.loss.tube(), loss: problem.loss }
     }
 
     /// β of every row.
-    pub fn dual(&self) -> Vec<f64> {
+    pub(crate) fn dual(&self) -> Vec<f64> {
         self.variables.iter().map(|variable| variable.beta).collect()
     }
 
@@ -56,7 +60,7 @@ impl Descent {
     }
 
     /// Passes over the rows of a block, w following.
-    pub fn descend_block<R: LinearRows>(
+    pub(crate) fn descend_block<R: LinearRows>(
         &mut self,
         rows: &R,
         weights: &mut [f64],
@@ -77,7 +81,7 @@ impl Descent {
     }
 
     /// The violation where all rows have these values ⟨w, x⟩.
-    pub fn examine(&self, values: &[f64]) -> Violation {
+    pub(crate) fn examine(&self, values: &[f64]) -> Violation {
         Violation::of(self.variables.iter(), values, self.epsilon)
     }
 
@@ -123,7 +127,7 @@ impl Descent {
 ///
 /// The tolerance bounds the range of projected gradients; for tubes the sum of their sizes relative
 /// to that sum in the first pass, or at 0 where there is a start.
-pub fn solve<R: LinearRows>(
+pub(crate) fn solve<R: LinearRows>(
     rows: &R,
     problem: &Problem<'_>,
     options: &Options,

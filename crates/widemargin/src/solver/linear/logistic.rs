@@ -221,7 +221,7 @@ fn add<R: LinearRows, const L: usize>(
 }
 
 /// The duals of logistic problems, to be descended in one go or block by block.
-pub struct LogisticDescent<const L: usize> {
+pub(crate) struct LogisticDescent<const L: usize> {
     duals: Vec<RowDuals<L>>,
     /// The rows that cost something.
     order: Vec<u32>,
@@ -235,7 +235,7 @@ impl LogisticDescent<1> {
     ///
     /// Variables are never 0: those of a start that are belong to no w yet, see
     /// [`add_new`](Self::add_new).
-    pub fn new<R: LinearRows>(
+    pub(crate) fn new<R: LinearRows>(
         rows: &R,
         problem: &Problem<'_>,
         start: Option<&[f64]>,
@@ -251,7 +251,7 @@ impl LogisticDescent<1> {
     }
 
     /// Adds to weights what the variables contribute whose `start` is 0.
-    pub fn add_new<R: LinearRows>(&self, rows: &R, start: &[f64], weights: &mut [f64]) {
+    pub(crate) fn add_new<R: LinearRows>(&self, rows: &R, start: &[f64], weights: &mut [f64]) {
         for &i in &self.order {
             if start[i as usize] == 0.0 {
                 rows.add(i as usize, self.duals[i as usize].signed(0), weights);
@@ -260,7 +260,7 @@ impl LogisticDescent<1> {
     }
 
     /// Passes over the rows of a block, w following.
-    pub fn descend_block<R: LinearRows>(
+    pub(crate) fn descend_block<R: LinearRows>(
         &mut self,
         rows: &R,
         weights: &mut [f64],
@@ -308,7 +308,7 @@ impl<const L: usize> LogisticDescent<L> {
     }
 
     /// How far the conditions of problem `k` are violated where the rows have these values ⟨w, x⟩.
-    pub fn examine(&self, k: usize, values: &[f64]) -> Violation {
+    pub(crate) fn examine(&self, k: usize, values: &[f64]) -> Violation {
         let gradient = |i: &u32| {
             let duals = &self.duals[*i as usize];
             let gradient = duals.side(k) * values[*i as usize] + duals.odds[k];
@@ -319,7 +319,7 @@ impl<const L: usize> LogisticDescent<L> {
     }
 
     /// Dual variable of every row in problem `k`, with the sign of its influence on w.
-    pub fn dual(&self, k: usize) -> Vec<f64> {
+    pub(crate) fn dual(&self, k: usize) -> Vec<f64> {
         self.duals.iter().map(|duals| duals.signed(k)).collect()
     }
 
@@ -360,7 +360,7 @@ struct Batch<'a, R, const L: usize> {
 /// of the weights where there are many rows, or nearly 0.
 ///
 /// The tolerance bounds the largest gradient of the dual.
-pub fn solve<R: LinearRows>(
+pub(crate) fn solve<R: LinearRows>(
     rows: &R,
     problem: &Problem<'_>,
     options: &Options,
@@ -382,7 +382,7 @@ pub fn solve<R: LinearRows>(
 /// Solves the problems of at most `L` classes, each from its start or nearly 0.
 ///
 /// The tolerance bounds the largest gradient of each dual.
-pub fn solve_batch<const L: usize, R: LinearRows>(
+pub(crate) fn solve_batch<const L: usize, R: LinearRows>(
     rows: &R,
     _lists: &RowLists<'_>,
     problems: &OneVsRestProblems<'_>,

@@ -21,7 +21,7 @@ mod one_class;
 mod preconditioner;
 mod problem;
 mod products;
-pub mod rows;
+pub(crate) mod rows;
 mod sample;
 mod sampled_hessian;
 mod spin_barrier;
@@ -31,20 +31,20 @@ mod thread_tuner;
 mod tuning;
 mod variable;
 
-pub use batch::{
+pub(crate) use batch::{
     OneVsRestProblems, is_coarse, solve as solve_batch, solve_in_singles as solve_batch_in_singles,
 };
-pub use blocks::solve as solve_blocks;
-pub use columns::Columns;
-pub use crammer_singer::{Choices, solve as solve_crammer_singer};
-pub use dual::{Descent, solve as solve_dual};
-pub use logistic::{
+pub(crate) use blocks::solve as solve_blocks;
+pub(crate) use columns::Columns;
+pub(crate) use crammer_singer::{Choices, solve as solve_crammer_singer};
+pub(crate) use dual::{Descent, solve as solve_dual};
+pub(crate) use logistic::{
     LogisticDescent, solve as solve_logistic_dual, solve_batch as solve_logistic_batch,
 };
-pub use newton::{Norm, needs_columns, over as newton_over, solve as solve_newton};
-pub use one_class::{Half, solve as solve_one_class};
-pub use preconditioner::factor_bytes;
-pub use problem::{DEFAULT_GAP, Loss, MOST_PASSES, Options, Problem, Solution, conjugate};
-pub use products::Products;
-pub use table::{Listed, Table};
-pub use variable::Violation;
+pub(crate) use newton::{Norm, needs_columns, over as newton_over, solve as solve_newton};
+pub(crate) use one_class::{Half, solve as solve_one_class};
+pub(crate) use preconditioner::factor_bytes;
+pub(crate) use problem::{DEFAULT_GAP, Loss, MOST_PASSES, Options, Problem, Solution, conjugate};
+pub(crate) use products::Products;
+pub(crate) use table::{Listed, Table};
+pub(crate) use variable::Violation;

@@ -25,7 +25,7 @@ use crate::solver::linear::rows::LinearRows;
 
 /// The penalty of the weights.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Norm {
+pub(crate) enum Norm {
     /// ½‖w‖²
     L2,
     /// ‖w‖₁
@@ -95,7 +95,7 @@ pub(super) fn suits_sampling<R: LinearRows>(rows: &R, norm: Norm) -> bool {
 }
 
 /// Whether the ℓ1 penalty is solved by coordinate descent over [`Columns`] of these rows.
-pub fn needs_columns<R: LinearRows>(rows: &R) -> bool {
+pub(crate) fn needs_columns<R: LinearRows>(rows: &R) -> bool {
     !suits_sampling(rows, Norm::L1)
 }
 
@@ -105,7 +105,7 @@ pub fn needs_columns<R: LinearRows>(rows: &R) -> bool {
 /// The tolerance bounds the KKT violation relative to that at 0: the norm of the gradient for ℓ2, the
 /// sum over all weights for ℓ1. With ℓ2 the duality gap is bounded too; with ℓ1, whose dual bound is
 /// loose, what the Hessian of sampled rows predicts is left to gain.
-pub fn solve<R: LinearRows>(
+pub(crate) fn solve<R: LinearRows>(
     rows: &R,
     columns: Option<&Columns>,
     problem: &Problem<'_>,
@@ -160,7 +160,7 @@ pub fn solve<R: LinearRows>(
 
 /// Solves a problem with a smooth loss and the ℓ2 penalty over any table, from `start` or 0; `reached`
 /// is told the weights after each step and its conjugate-gradient iterations.
-pub fn over<T: Table>(
+pub(crate) fn over<T: Table>(
     table: &T,
     problem: &Problem<'_>,
     options: &Options,

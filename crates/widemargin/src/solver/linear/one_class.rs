@@ -28,7 +28,7 @@ const ROUNDING: f64 = 1e-13;
 
 /// A half-space.
 #[derive(Clone, Debug)]
-pub struct Half {
+pub(crate) struct Half {
     /// Weights, variables and proof.
     pub solution: Solution,
     /// ρ
@@ -38,7 +38,7 @@ pub struct Half {
 /// Finds the half-space; `upper` bounds every variable and `total` is their sum, at most Σ upper.
 ///
 /// The tolerance bounds the range of gradients over variables that can move.
-pub fn solve<R: LinearRows>(
+pub(crate) fn solve<R: LinearRows>(
     rows: &R,
     upper: &[f64],
     total: f64,

@@ -57,7 +57,7 @@ impl Preconditioner {
 }
 
 /// Bytes that a factor takes while it is made, 0 for a table that gets none.
-pub fn factor_bytes(table: &impl Table) -> usize {
+pub(crate) fn factor_bytes(table: &impl Table) -> usize {
     let square = table.width().saturating_pow(2).saturating_mul(size_of::<f64>());
     stride(table, table.rows()).map_or(0, |_| square.saturating_mul(PARTS + 2))
 }

@@ -10,7 +10,7 @@ use crate::solver::{Outcome, Status};
 
 /// What a row costs when its value ⟨w, x⟩ is z.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Loss {
+pub(crate) enum Loss {
     /// max(0, 1 − tz)
     Hinge,
     /// max(0, 1 − tz)²
@@ -26,7 +26,7 @@ pub enum Loss {
 impl Loss {
     /// ℓ(z, t)
     #[inline]
-    pub fn value(self, z: f64, target: f64) -> f64 {
+    pub(crate) fn value(self, z: f64, target: f64) -> f64 {
         match self {
             Self::Hinge => (1.0 - target * z).max(0.0),
             Self::SquaredHinge => (1.0 - target * z).max(0.0).powi(2),
@@ -41,7 +41,7 @@ impl Loss {
 
     /// ∂ℓ/∂z and ∂²ℓ/∂z² (a generalised one where there is a kink).
     #[inline]
-    pub fn derivatives(self, z: f64, target: f64) -> (f64, f64) {
+    pub(crate) fn derivatives(self, z: f64, target: f64) -> (f64, f64) {
         match self {
             Self::Hinge => (if target * z < 1.0 { -target } else { 0.0 }, 0.0),
             Self::SquaredHinge => {
@@ -65,17 +65,17 @@ impl Loss {
     }
 
     /// Whether it has a gradient everywhere.
-    pub fn is_smooth(self) -> bool {
+    pub(crate) fn is_smooth(self) -> bool {
         matches!(self, Self::SquaredHinge | Self::Logistic | Self::SquaredTube(_))
     }
 
     /// Whether it is a square.
-    pub fn is_squared(self) -> bool {
+    pub(crate) fn is_squared(self) -> bool {
         matches!(self, Self::SquaredHinge | Self::SquaredTube(_))
     }
 
     /// Half the width of the tube, 0 for losses of two sides.
-    pub fn tube(self) -> f64 {
+    pub(crate) fn tube(self) -> f64 {
         match self {
             Self::Tube(epsilon) | Self::SquaredTube(epsilon) => epsilon,
             _ => 0.0,
@@ -85,7 +85,7 @@ impl Loss {
 
 /// A problem over rows.
 #[derive(Clone, Copy, Debug)]
-pub struct Problem<'a> {
+pub(crate) struct Problem<'a> {
     /// What a row costs.
     pub loss: Loss,
     /// tᵢ of every row.
@@ -98,12 +98,12 @@ pub struct Problem<'a> {
 
 impl Problem<'_> {
     /// That of some rows alone.
-    pub fn part(&self, rows: Range<usize>) -> Self {
+    pub(crate) fn part(&self, rows: Range<usize>) -> Self {
         Self { targets: &self.targets[rows.clone()], costs: &self.costs[rows], ..*self }
     }
 
     /// Σ Cᵢ ℓ(zᵢ, tᵢ)
-    pub fn total_loss(&self, values: impl Iterator<Item = f64>) -> f64 {
+    pub(crate) fn total_loss(&self, values: impl Iterator<Item = f64>) -> f64 {
         let rows = values.zip(self.targets).zip(self.costs);
         let loss = |z: f64, target| self.loss.value(z + self.shift, target);
         rows.map(|((z, &t), &c)| if c > 0.0 { c * loss(z, t) } else { 0.0 }).sum()
@@ -111,14 +111,14 @@ impl Problem<'_> {
 }
 
 /// The relative duality gap that is asked for unless the user sets one.
-pub const DEFAULT_GAP: f64 = 1e-3;
+pub(crate) const DEFAULT_GAP: f64 = 1e-3;
 
 /// Passes allowed unless the user sets a limit.
-pub const MOST_PASSES: u64 = 100_000;
+pub(crate) const MOST_PASSES: u64 = 100_000;
 
 /// What is asked of a solver.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Options {
+pub(crate) struct Options {
     /// Where to stop; what it bounds is LIBLINEAR's measure for each algorithm.
     pub tol: f64,
     /// The duality gap, relative to the objective, that has to be reached as well.
@@ -142,7 +142,7 @@ impl Default for Options {
 
 /// Weights and what proves them.
 #[derive(Clone, Debug)]
-pub struct Solution {
+pub(crate) struct Solution {
     /// w, the bias last.
     pub weights: Vec<f64>,
     /// Dual variable of every row, with the sign of its influence on w; empty for primal solvers.
@@ -219,7 +219,7 @@ impl<'a> Passes<'a> {
 }
 
 /// sup over z of −βz − Cℓ(z, t): what β adds to the dual, as a minimum.
-pub fn conjugate(loss: Loss, beta: f64, target: f64, cost: f64) -> f64 {
+pub(crate) fn conjugate(loss: Loss, beta: f64, target: f64, cost: f64) -> f64 {
     if cost <= 0.0 {
         return 0.0;
     }

@@ -5,13 +5,12 @@
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use rayon::prelude::*;
-
 use super::loss_derivatives::{BLOCK, slopes};
 use super::problem::{Problem, add_scaled};
 use super::sampled_hessian::gram;
 use super::table::{Listed, Table};
 use crate::context::Context;
+use crate::numeric::parallel::{self, Threads};
 use crate::numeric::simd::{PlainLoop, run_plain};
 use crate::solver::linear::rows::LinearRows;
 
@@ -22,7 +21,7 @@ const SMALL: usize = 1 << 15;
 pub(super) const PARTS: usize = 16;
 
 /// The products of a table in memory.
-pub struct Products<'a, R> {
+pub(crate) struct Products<'a, R> {
     rows: &'a R,
     context: &'a Context,
     parallel: bool,
@@ -35,7 +34,7 @@ pub struct Products<'a, R> {
 
 impl<'a, R: LinearRows> Products<'a, R> {
     /// Those of `rows`, on the threads of `context` unless these have other problems to solve.
-    pub fn new(rows: &'a R, alone: bool, context: &'a Context) -> Self {
+    pub(crate) fn new(rows: &'a R, alone: bool, context: &'a Context) -> Self {
         // A part of its own pays only where its rows outweigh the sum it starts with.
         let parts = match rows.nonzeros() {
             n if n < SMALL || !alone => 1,
@@ -64,13 +63,10 @@ impl<'a, R: LinearRows> Products<'a, R> {
         list: &mut [f64],
         work: impl Fn(usize, &mut [f64]) -> T + Sync,
     ) -> Vec<T> {
-        if self.parallel {
-            let parts = list.par_chunks_mut(self.part).with_max_len(1).enumerate();
-            parts.map(|(p, list)| work(p * self.part, list)).collect()
-        } else {
-            let parts = list.chunks_mut(self.part).enumerate();
-            parts.map(|(p, list)| work(p * self.part, list)).collect()
-        }
+        let parts = list.chunks_mut(self.part).enumerate();
+        parallel::map(Threads::of_current_pool(self.parallel), parts, |(p, list)| {
+            work(p * self.part, list)
+        })
     }
 
     /// The sum of sums, in their order.
@@ -98,9 +94,7 @@ impl<'a, R: LinearRows> Products<'a, R> {
         };
         let parts = list.rows.chunks(part).zip(list.factors.chunks(part));
         if self.parallel {
-            let parts = parts.collect::<Vec<_>>().into_par_iter().with_max_len(1);
-            let sums: Vec<_> = parts.map(sum).collect();
-            self.total(sums.into_iter())
+            self.total(parallel::map(Threads::CurrentPool, parts, sum).into_iter())
         } else {
             self.total(parts.map(sum))
         }
@@ -123,12 +117,7 @@ impl<R: LinearRows> Table for Products<'_, R> {
     fn of_parts<T: Send>(&self, work: impl Fn(Range<usize>) -> T + Sync) -> Vec<T> {
         let count = self.rows.rows();
         let range = |p: usize| (p * self.part).min(count)..((p + 1) * self.part).min(count);
-        if self.parallel {
-            let parts = (0..self.parts).into_par_iter().with_max_len(1);
-            parts.map(|p| work(range(p))).collect()
-        } else {
-            (0..self.parts).map(|p| work(range(p))).collect()
-        }
+        parallel::map(Threads::of_current_pool(self.parallel), (0..self.parts).map(range), work)
     }
 
     fn write_values(&self, weights: &[f64], values: &mut [f64]) {
@@ -137,11 +126,11 @@ impl<R: LinearRows> Table for Products<'_, R> {
                 *value = self.rows.dot(part * self.part + k, weights);
             }
         };
-        if self.parallel {
-            values.par_chunks_mut(self.part).with_max_len(1).enumerate().for_each(fill);
-        } else {
-            values.chunks_mut(self.part).enumerate().for_each(fill);
-        }
+        parallel::map(
+            Threads::of_current_pool(self.parallel),
+            values.chunks_mut(self.part).enumerate(),
+            fill,
+        );
     }
 
     fn differentiate(

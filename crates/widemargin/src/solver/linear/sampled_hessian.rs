@@ -5,8 +5,6 @@
 //! factor, that with the ℓ1 penalty from coordinate descent. M is kept as long as steps make progress and
 //! is then formed again, of more rows where a new one did not help.
 
-use rayon::prelude::*;
-
 use super::column_descent::{soft_step, violation};
 use super::loss_derivatives::curvature;
 use super::newton::{Norm, QuadraticModel, Step, Subproblem};
@@ -43,12 +41,7 @@ pub(super) fn gram<R: LinearRows>(
         matrix
     };
     let length = picked.len().div_ceil(PARTS).max(1);
-    let parts: Vec<Vec<f64>> = if context.is_parallel() {
-        picked.par_chunks(length).map(sum).collect()
-    } else {
-        picked.chunks(length).map(sum).collect()
-    };
-    let mut parts = parts.into_iter();
+    let mut parts = context.map(picked.chunks(length), sum).into_iter();
     let mut matrix = parts.next().unwrap_or_else(|| vec![0.0; width * width]);
     parts.for_each(|part| add_scaled(&mut matrix, 1.0, &part));
     mirror(&mut matrix, width);
@@ -183,16 +176,12 @@ impl HessianSum {
                 (total + second, curved + usize::from(second > 0.0))
             })
         };
-        let counts: Vec<(f64, usize)> = if context.is_parallel() {
-            (0..PARTS).into_par_iter().map(count_part).collect()
-        } else {
-            (0..PARTS).map(count_part).collect()
-        };
+        let counts = context.map(0..PARTS, count_part);
         let total: f64 = counts.iter().map(|(total, _)| total).sum();
         let curved: usize = counts.iter().map(|(_, curved)| curved).sum();
         // Below this second derivative rows stand for others.
         let least = if count >= curved { 0.0 } else { total / count as f64 };
-        let sum = |(number, matrix): (usize, &mut &mut Vec<f64>)| {
+        let sum = |(number, matrix): (usize, &mut Vec<f64>)| {
             matrix.fill(0.0);
             let mut generator = Generator::new(context.seed() ^ (number as u64) << 32);
             for i in part(number).rows() {
@@ -202,23 +191,14 @@ impl HessianSum {
                 }
             }
         };
-        let mut matrices: Vec<&mut Vec<f64>> =
-            std::iter::once(&mut self.matrix).chain(&mut self.parts).collect();
-        if context.is_parallel() {
-            matrices.par_iter_mut().with_max_len(1).enumerate().for_each(sum);
-        } else {
-            matrices.iter_mut().enumerate().for_each(sum);
-        }
+        let matrices = std::iter::once(&mut self.matrix).chain(&mut self.parts);
+        context.for_each(matrices.enumerate(), sum);
         let parts = &self.parts;
         let join = |(piece, rows): (usize, &mut [f64])| {
             let own = piece * PIECE..piece * PIECE + rows.len();
             parts.iter().for_each(|part| add_scaled(rows, 1.0, &part[own.clone()]));
         };
-        if context.is_parallel() {
-            self.matrix.par_chunks_mut(PIECE).enumerate().for_each(join);
-        } else {
-            self.matrix.chunks_mut(PIECE).enumerate().for_each(join);
-        }
+        context.for_each(self.matrix.chunks_mut(PIECE).enumerate(), join);
         mirror(&mut self.matrix, self.width);
     }
 

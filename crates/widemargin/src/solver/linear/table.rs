@@ -6,7 +6,7 @@ use super::problem::Problem;
 use crate::solver::Status;
 
 /// A table X of rows.
-pub trait Table: Sync {
+pub(crate) trait Table: Sync {
     /// Number of rows.
     fn rows(&self) -> usize;
 
@@ -65,21 +65,21 @@ pub trait Table: Sync {
 
 /// Rows with a factor each, ascending, those of factor 0 left out.
 #[derive(Clone, Debug, Default)]
-pub struct Listed {
+pub(crate) struct Listed {
     pub(super) rows: Vec<u32>,
     pub(super) factors: Vec<f64>,
 }
 
 impl Listed {
     /// The rows whose entry is not 0.
-    pub fn new(factors: &[f64]) -> Self {
+    pub(crate) fn new(factors: &[f64]) -> Self {
         let mut list = Self::default();
         list.extend(0, factors);
         list
     }
 
     /// Adds the rows whose entry is not 0; the first is that of row `first`.
-    pub fn extend(&mut self, first: usize, factors: &[f64]) {
+    pub(crate) fn extend(&mut self, first: usize, factors: &[f64]) {
         let mut kept = self.rows.len();
         self.rows.resize(kept + factors.len(), 0);
         self.factors.resize(kept + factors.len(), 0.0);
@@ -92,7 +92,7 @@ impl Listed {
     }
 
     /// One list of the rows of several, which follow each other.
-    pub fn joined(mut lists: Vec<Self>) -> Self {
+    pub(crate) fn joined(mut lists: Vec<Self>) -> Self {
         if lists.len() == 1 {
             return lists.pop().unwrap_or_default();
         }
@@ -106,28 +106,28 @@ impl Listed {
     }
 
     /// Adds a row after those there are.
-    pub fn push(&mut self, row: usize, factor: f64) {
+    pub(crate) fn push(&mut self, row: usize, factor: f64) {
         self.rows.push(row as u32);
         self.factors.push(factor);
     }
 
     /// The rows and their factors.
-    pub fn iter(&self) -> impl Iterator<Item = (usize, f64)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, f64)> {
         self.rows.iter().map(|&i| i as usize).zip(self.factors.iter().copied())
     }
 
     /// How many rows it has.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.rows.len()
     }
 
     /// Whether it has no rows.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
     /// Those of a range of rows, counted from its start.
-    pub fn within(&self, range: Range<usize>) -> Self {
+    pub(crate) fn within(&self, range: Range<usize>) -> Self {
         let place = |row: usize| self.rows.partition_point(|&i| (i as usize) < row);
         let own = place(range.start)..place(range.end);
         let from_start = |&i: &u32| i - range.start as u32;

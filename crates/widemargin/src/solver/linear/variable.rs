@@ -27,7 +27,7 @@ impl Variable {
 
 /// How far a pass found the optimality conditions violated, before it moved the variables.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Violation {
+pub(crate) struct Violation {
     /// Largest projected gradient, at least 0.
     pub highest: f64,
     /// Smallest projected gradient, at most 0.
@@ -62,7 +62,7 @@ impl Violation {
 
     /// That of two lists of variables together.
     #[must_use]
-    pub fn join(self, other: Self) -> Self {
+    pub(crate) fn join(self, other: Self) -> Self {
         Self {
             highest: self.highest.max(other.highest),
             lowest: self.lowest.min(other.lowest),
@@ -72,7 +72,7 @@ impl Violation {
     }
 
     /// The range of projected gradients, not a number if one of them was not.
-    pub fn range(&self) -> f64 {
+    pub(crate) fn range(&self) -> f64 {
         if self.sum.is_nan() { f64::NAN } else { self.highest - self.lowest }
     }
 }

@@ -9,10 +9,9 @@ mod batch;
 mod online;
 mod shared;
 
-pub use batch::problem::{Options, Problem, Solution};
-pub use batch::solve::{solve, solve_linear};
-pub use online::block_step::Changes;
-pub use online::pair::{Pair, gain_one, solve_one};
-pub use online::patterns::{Patterns, Pool, Variable};
-pub use online::working_set::WorkingSet;
-pub use shared::multiclass_loss::{Aggregation, Components, Margin, MulticlassLoss};
+pub(crate) use batch::problem::{Options, Problem, Solution};
+pub(crate) use batch::solve::{solve, solve_linear};
+pub(crate) use online::block_step::Changes;
+pub(crate) use online::patterns::{Patterns, Pool};
+pub(crate) use online::working_set::WorkingSet;
+pub(crate) use shared::multiclass_loss::{Aggregation, Components, Margin, MulticlassLoss};

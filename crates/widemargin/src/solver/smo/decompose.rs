@@ -1,7 +1,5 @@
 //! The outer loop: working sets, gradient updates, shrinking and the final check.
 
-use rayon::prelude::*;
-
 use super::active_block::ActiveBlock;
 use super::gather::{Gathered, LastWorkingSet};
 use super::hybrid::Hybrid;
@@ -49,7 +47,7 @@ const CONFIRMATIONS: usize = 5;
 ///
 /// # Panics
 /// When the arrays of `problem` do not all have one entry per row of the matrix.
-pub fn solve<R: MatrixRows>(
+pub(crate) fn solve<R: MatrixRows>(
     rows: &R,
     problem: &Problem,
     options: &Options,
@@ -467,10 +465,7 @@ fn update_gradient<T: Real>(
                 rows.iter().map(|row| &row[k][start..start + chunk.len()]).collect();
             accumulate(context.instruction_set(), chunk, &parts, changes);
         };
-        if context.is_parallel() && part.len() > UPDATE_CHUNK {
-            part.par_chunks_mut(UPDATE_CHUNK).enumerate().for_each(update);
-        } else {
-            part.chunks_mut(UPDATE_CHUNK).enumerate().for_each(update);
-        }
+        let worth = part.len() > UPDATE_CHUNK;
+        context.for_each_if(worth, part.chunks_mut(UPDATE_CHUNK).enumerate(), update);
     }
 }

@@ -24,8 +24,10 @@ mod path_rows;
 mod problem;
 mod select;
 mod state;
+#[cfg(test)]
+mod tests;
 
-pub use decompose::solve;
-pub use path::{PathSolver, Point};
-pub use path_rows::{FetchedRows, PathRows, WholeMatrix, nonzero_places};
-pub use problem::{Options, Problem, Solution};
+pub(crate) use decompose::solve;
+pub(crate) use path::{PathSolver, Point};
+pub(crate) use path_rows::{FetchedRows, PathRows, WholeMatrix, nonzero_places};
+pub(crate) use problem::{Options, Problem, Solution};

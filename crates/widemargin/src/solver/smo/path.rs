@@ -39,7 +39,7 @@ const ROUGH: f64 = 0.1;
 
 /// A point and its gradient f.
 #[derive(Clone, Debug)]
-pub struct Point {
+pub(crate) struct Point {
     /// The point β.
     pub beta: Vec<f64>,
     /// f = (K + diag(r))β + p.
@@ -48,7 +48,7 @@ pub struct Point {
 
 impl Point {
     /// The objective ½ Σ β (f + p).
-    pub fn objective(&self, problem: &Problem) -> f64 {
+    pub(crate) fn objective(&self, problem: &Problem) -> f64 {
         let terms = self.beta.iter().zip(&self.gradient).zip(&problem.linear);
         terms.map(|((beta, gradient), linear)| 0.5 * beta * (gradient + linear)).sum()
     }
@@ -111,7 +111,7 @@ impl<'a> Descent<'a> {
 }
 
 /// Solves one problem after the other over one matrix.
-pub struct PathSolver<M: PathRows> {
+pub(crate) struct PathSolver<M: PathRows> {
     matrix: M,
     diagonal: Vec<f64>,
     /// The variables that took part so far.
@@ -126,7 +126,7 @@ pub struct PathSolver<M: PathRows> {
 impl<M: PathRows> PathSolver<M> {
     /// A solver that has not seen a problem, of which at most `most` variables may take part.
     /// `memory` is that of an earlier solver, or empty.
-    pub fn new(matrix: M, most: usize, memory: Vec<M::Value>) -> Self {
+    pub(crate) fn new(matrix: M, most: usize, memory: Vec<M::Value>) -> Self {
         let diagonal: Vec<f64> = (0..matrix.len()).map(|v| matrix.diagonal(v)).collect();
         Self {
             block: ActiveBlock::new(matrix.len(), most, memory),
@@ -139,12 +139,12 @@ impl<M: PathRows> PathSolver<M> {
     }
 
     /// Its memory, for the next solver.
-    pub fn into_memory(self) -> Vec<M::Value> {
+    pub(crate) fn into_memory(self) -> Vec<M::Value> {
         self.block.into_memory()
     }
 
     /// The gradient of `problem` at `beta`, found from that at a point nearby, if there is one.
-    pub fn point(
+    pub(crate) fn point(
         &self,
         problem: &Problem,
         beta: Vec<f64>,
@@ -171,7 +171,7 @@ impl<M: PathRows> PathSolver<M> {
     ///
     /// # Panics
     /// When the arrays of `problem` do not all have one entry per row of the matrix.
-    pub fn solve(
+    pub(crate) fn solve(
         &mut self,
         problem: &Problem,
         start: Point,
@@ -260,7 +260,7 @@ impl<M: PathRows> PathSolver<M> {
     }
 
     /// An earlier solution as that of `problem`, if its gradient shows it to be one.
-    pub fn confirm(
+    pub(crate) fn confirm(
         &mut self,
         problem: &Problem,
         earlier: &Solution,
@@ -281,7 +281,7 @@ impl<M: PathRows> PathSolver<M> {
 
     /// Keeps only the active variables that were inside their boxes in a solution since the last
     /// time, where that leaves many out.
-    pub fn refresh(&mut self) {
+    pub(crate) fn refresh(&mut self) {
         let inside = std::mem::replace(&mut self.inside, vec![false; self.matrix.len()]);
         self.block.keep(|v| inside[v]);
     }

@@ -16,17 +16,12 @@ const FETCHED: usize = 256;
 const SHORT: usize = 8192;
 
 /// A symmetric matrix.
-pub trait PathRows {
+pub(crate) trait PathRows {
     /// Number format of the entries.
     type Value: Real;
 
     /// Number of variables.
     fn len(&self) -> usize;
-
-    /// Whether there are no variables.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
 
     /// Entry (v, v).
     fn diagonal(&self, v: usize) -> f64;
@@ -51,14 +46,14 @@ pub trait PathRows {
 
 /// A symmetric matrix, row by row, every row followed by zeros up to a common length.
 #[derive(Clone, Copy, Debug)]
-pub struct WholeMatrix<'a, T> {
+pub(crate) struct WholeMatrix<'a, T> {
     values: &'a [T],
     stride: usize,
 }
 
 impl<'a, T: Real> WholeMatrix<'a, T> {
     /// Places that a row of `len` entries takes up.
-    pub fn stride(len: usize) -> usize {
+    pub(crate) fn stride(len: usize) -> usize {
         padded(len)
     }
 
@@ -66,7 +61,7 @@ impl<'a, T: Real> WholeMatrix<'a, T> {
     ///
     /// # Panics
     /// When there are not that many values.
-    pub fn new(values: &'a [T], len: usize) -> Self {
+    pub(crate) fn new(values: &'a [T], len: usize) -> Self {
         assert_eq!(values.len(), len * padded(len), "whole rows");
         Self { values, stride: padded(len) }
     }
@@ -113,7 +108,7 @@ impl<T: Real> PathRows for WholeMatrix<'_, T> {
 }
 
 /// Where numbers are not 0, ascending.
-pub fn nonzero_places(numbers: &[f64]) -> Vec<u32> {
+pub(crate) fn nonzero_places(numbers: &[f64]) -> Vec<u32> {
     let (mut places, mut count) = (vec![0; numbers.len()], 0);
     for (v, &number) in numbers.iter().enumerate() {
         places[count] = v as u32;
@@ -125,7 +120,7 @@ pub fn nonzero_places(numbers: &[f64]) -> Vec<u32> {
 
 /// A matrix whose rows are fetched when they are needed.
 #[derive(Clone, Copy, Debug)]
-pub struct FetchedRows<'a, R> {
+pub(crate) struct FetchedRows<'a, R> {
     rows: &'a R,
     /// Whether rows are kept in their cache.
     keeps: bool,
@@ -133,7 +128,7 @@ pub struct FetchedRows<'a, R> {
 
 impl<'a, R: MatrixRows> FetchedRows<'a, R> {
     /// The rows of a matrix.
-    pub fn new(rows: &'a R) -> Self {
+    pub(crate) fn new(rows: &'a R) -> Self {
         Self { rows, keeps: !rows.is_cheap() || rows.len() <= SHORT }
     }
 }

@@ -4,7 +4,7 @@ use crate::solver::Outcome;
 
 /// A quadratic program; see the [module](crate::solver::smo) for the formula.
 #[derive(Clone, Debug)]
-pub struct Problem {
+pub(crate) struct Problem {
     /// Linear term p.
     pub linear: Vec<f64>,
     /// Lower bounds l.
@@ -36,12 +36,12 @@ impl Problem {
 
     /// A warm start leaves variables this close to bounds that pair steps from a cold start would have
     /// reached exactly; where no variable is inside its box, those must not decide the multiplier.
-    pub const BOUND_TOLERANCE: f64 = 1e-6;
+    pub(crate) const BOUND_TOLERANCE: f64 = 1e-6;
 }
 
 /// Accuracy and effort of a solve.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub(crate) struct Options {
     /// Largest KKT violation m − M accepted.
     pub tol: f64,
     /// Whether shrinking is used: variables that seem to stay at their bounds are left out.
@@ -80,7 +80,7 @@ impl Default for Options {
 
 /// A solution with its certificate.
 #[derive(Clone, Debug)]
-pub struct Solution {
+pub(crate) struct Solution {
     /// The point β.
     pub beta: Vec<f64>,
     /// Gradient f at β.

@@ -14,14 +14,13 @@ mod tests;
 
 use std::path::Path;
 
-use rayon::prelude::*;
-
 use super::assemble::{Real, assemble};
 use super::number::whole;
 use super::options::{IndexBase, LabelColumn, Precision, ReadOptions};
 use super::place::Fault;
 use crate::data::{Dataset, Labels};
 use crate::error::{Error, Result};
+use crate::numeric::parallel::{self, Threads};
 use line::{Parsed, parse_lines, skip_blanks, skip_comment, token};
 use rules::Rules;
 
@@ -135,11 +134,7 @@ fn parse_parts<T: Real>(
             Err(fault) => Err(Fault { at: fault.at + bound.0, ..fault }),
         }
     };
-    if bounds.len() == 1 {
-        return Ok(vec![parse(&bounds[0])?]);
-    }
-    let results: Vec<_> = bounds.par_iter().map(parse).collect();
-    results.into_iter().collect()
+    parallel::map(Threads::of_current_pool(bounds.len() > 1), &bounds, parse).into_iter().collect()
 }
 
 /// Cuts the text after line ends into pieces of at least `chunk` bytes (the last may be shorter).

@@ -69,9 +69,4 @@ impl TableEncoding {
         };
         self.columns.iter().map(features).sum()
     }
-
-    /// Whether every column is a number, so that nothing had to be encoded.
-    pub fn is_plain(&self) -> bool {
-        self.columns.iter().all(|column| !matches!(column.role, Role::Words { .. }))
-    }
 }

@@ -1,7 +1,5 @@
 //! The graph of spectral clustering: similarities of rows, divided by the roots of their degrees.
 
-use rayon::prelude::*;
-
 use super::super::NeighbourSearch;
 use super::super::neighbours::Finder;
 use super::spectral::Affinity;
@@ -139,11 +137,7 @@ impl Graph {
                     out
                 };
                 let size = TASK_ROWS * n;
-                let parts: Vec<Vec<f64>> = if context.is_parallel() {
-                    context.install(|| values.par_chunks(size).map(part).collect())
-                } else {
-                    values.chunks(size).map(part).collect()
-                };
+                let parts: Vec<Vec<f64>> = context.map(values.chunks(size), part);
                 for (i, row) in parts.concat().chunks_exact(count).enumerate() {
                     products.iter_mut().zip(row).for_each(|(product, value)| product[i] = *value);
                 }
@@ -191,11 +185,7 @@ fn each_task<R: Send>(
     task: impl Fn((usize, &mut [f32])) -> R + Sync + Send,
 ) -> Vec<R> {
     let size = TASK_ROWS * columns;
-    if context.is_parallel() {
-        context.install(|| values.par_chunks_mut(size).enumerate().map(task).collect())
-    } else {
-        values.chunks_mut(size).enumerate().map(task).collect()
-    }
+    context.map(values.chunks_mut(size).enumerate(), task)
 }
 
 /// 1 / √value; rows without edges stay without.

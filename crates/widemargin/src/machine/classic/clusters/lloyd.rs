@@ -5,8 +5,6 @@
 //! proportional to the squared distance to those before (Arthur and Vassilvitskii, 2007), the best
 //! of 2 + ln k draws each.
 
-use rayon::prelude::*;
-
 use super::super::distances::Distances;
 use super::super::rows::{column_means, column_scatters, table};
 use crate::context::Context;
@@ -99,11 +97,7 @@ impl<'a> Lloyd<'a> {
             best.into_iter().zip(norms).map(|((v, c), n)| ((v + n).max(0.0), c)).collect::<Vec<_>>()
         };
         let tasks = rows.div_ceil(TASK_ROWS);
-        let parts: Vec<Vec<(f64, u32)>> = if self.context.is_parallel() {
-            self.context.install(|| (0..tasks).into_par_iter().map(part).collect())
-        } else {
-            (0..tasks).map(part).collect()
-        };
+        let parts = self.context.map(0..tasks, part);
         self.context.checkpoint()?;
         let (squares, labels) = parts.into_iter().flatten().unzip();
         Ok(Assignment { labels, squares, rounds: 0, status: Status::Solved })

@@ -5,8 +5,6 @@
 //! around the present means, which loses no digits: W_k = Σ r (x − μ)(x − μ)ᵀ − n_k δδᵀ with δ the
 //! step of the mean. Blocks are summed in a fixed order, whatever the number of threads.
 
-use rayon::prelude::*;
-
 use super::covariance::Factor;
 use crate::context::Context;
 use crate::numeric::simd::{PlainLoop, exp_of_negative, run_plain};
@@ -159,11 +157,7 @@ pub(super) fn pass(
         run_plain(context.instruction_set(), work)
     };
     let chunk = (TASK_BLOCKS * size).max(1);
-    let parts: Vec<Sums> = if context.is_parallel() {
-        context.install(|| blocks.values.par_chunks(chunk).enumerate().map(task).collect())
-    } else {
-        blocks.values.chunks(chunk).enumerate().map(task).collect()
-    };
+    let parts = context.map(blocks.values.chunks(chunk).enumerate(), task);
     let mut sums = Sums::default();
     parts.iter().for_each(|part| sums.add(part));
     sums

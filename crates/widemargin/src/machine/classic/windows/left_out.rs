@@ -3,8 +3,6 @@
 //! ln Σ_{i≠q} exp(−‖x_q − xᵢ‖²/2σ²) of rows q; where every window vanishes, that of the nearest
 //! other row stands for the sum.
 
-use rayon::prelude::*;
-
 use super::super::NeighbourSearch;
 use super::super::neighbours::Finder;
 use crate::context::Context;
@@ -82,13 +80,9 @@ impl<'a> LeftOut<'a> {
             });
             Ok(sums.collect())
         };
-        let starts = (0..self.own.len()).step_by(BLOCK_ROWS).collect::<Vec<_>>();
-        let parts: Result<Vec<Vec<f64>>> = if self.context.is_parallel() {
-            self.context.install(|| starts.into_par_iter().map(part).collect())
-        } else {
-            starts.into_iter().map(part).collect()
-        };
-        Ok(parts?.concat())
+        let parts: Vec<Vec<f64>> =
+            self.context.try_map((0..self.own.len()).step_by(BLOCK_ROWS), part)?;
+        Ok(parts.concat())
     }
 
     /// The width with the largest likelihood, by golden sections of ln σ.

@@ -12,7 +12,7 @@ use crate::numeric::InstructionSet;
 use crate::numeric::simd::{Family, Lanes, Real, Task, dispatch};
 
 /// Rows that linear solvers multiply with weights.
-pub trait LinearRows: Sync {
+pub(crate) trait LinearRows: Sync {
     /// Number of rows.
     fn rows(&self) -> usize;
     /// Number of weights, one more than features when there is a bias.
@@ -62,7 +62,7 @@ pub trait LinearRows: Sync {
 }
 
 /// A value that sparse rows may store.
-pub trait Stored: Copy + Send + Sync + 'static {
+pub(crate) trait Stored: Copy + Send + Sync + 'static {
     /// In double precision.
     fn double(self) -> f64;
     /// A list of them.
@@ -93,7 +93,7 @@ impl Stored for f64 {
 
 /// The value 1, which needs no memory: rows of words or categories that are there or not.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct One;
+pub(crate) struct One;
 
 impl Stored for One {
     #[inline(always)]
@@ -107,7 +107,7 @@ impl Stored for One {
 }
 
 /// Rows of a sparse table.
-pub struct SparseRows<'a, V> {
+pub(crate) struct SparseRows<'a, V> {
     columns: usize,
     starts: &'a [usize],
     indices: &'a [u32],
@@ -122,7 +122,7 @@ impl<'a, V: Stored> SparseRows<'a, V> {
     ///
     /// # Panics
     /// When there is not one value per stored index.
-    pub fn new<T: Copy>(table: &'a Csr<T>, values: &'a [V], bias: Option<f64>) -> Self {
+    pub(crate) fn new<T: Copy>(table: &'a Csr<T>, values: &'a [V], bias: Option<f64>) -> Self {
         Self::from_parts(table.columns(), table.indptr(), table.indices(), values, bias)
     }
 
@@ -130,7 +130,7 @@ impl<'a, V: Stored> SparseRows<'a, V> {
     ///
     /// # Panics
     /// When the lists do not describe such rows.
-    pub fn from_parts(
+    pub(crate) fn from_parts(
         columns: usize,
         starts: &'a [usize],
         indices: &'a [u32],
@@ -279,7 +279,7 @@ impl<V: Stored> LinearRows for SparseRows<'_, V> {
 
 /// Asks for the cache line of an element; beyond the end nothing happens.
 #[inline(always)]
-pub fn fetch<T>(list: &[T], at: usize) {
+pub(crate) fn fetch<T>(list: &[T], at: usize) {
     #[cfg(target_arch = "x86_64")]
     if at < list.len() {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -291,7 +291,7 @@ pub fn fetch<T>(list: &[T], at: usize) {
 }
 
 /// Rows of a dense table.
-pub struct DenseRows<'a, T> {
+pub(crate) struct DenseRows<'a, T> {
     columns: usize,
     rows: usize,
     values: &'a [T],
@@ -301,7 +301,7 @@ pub struct DenseRows<'a, T> {
 
 impl<'a, T: Real> DenseRows<'a, T> {
     /// The rows of `table`.
-    pub fn new(table: &'a Dense<T>, bias: Option<f64>, set: InstructionSet) -> Self {
+    pub(crate) fn new(table: &'a Dense<T>, bias: Option<f64>, set: InstructionSet) -> Self {
         let (columns, rows) = (table.columns(), table.rows());
         Self { columns, rows, values: table.values(), bias, set }
     }

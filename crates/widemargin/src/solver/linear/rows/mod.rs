@@ -8,6 +8,6 @@ mod linear_rows;
 mod row_lists;
 mod row_sweep;
 
-pub use linear_rows::{DenseRows, LinearRows, One, SparseRows, Stored, fetch};
-pub use row_lists::{RowLists, Values, WeightTable};
-pub use row_sweep::{BatchDuals, SweepBounds, SweepViolation, row_values, sweep};
+pub(crate) use linear_rows::{DenseRows, LinearRows, One, SparseRows, Stored, fetch};
+pub(crate) use row_lists::{RowLists, WeightTable};
+pub(crate) use row_sweep::{BatchDuals, SweepBounds, row_values, sweep};

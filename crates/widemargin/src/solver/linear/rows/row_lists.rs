@@ -19,7 +19,7 @@ const LINE: usize = 64;
 
 /// The weights of several problems, those of a feature adjacent and within a line of the cache.
 #[derive(Debug)]
-pub struct WeightTable<T, const L: usize> {
+pub(crate) struct WeightTable<T, const L: usize> {
     numbers: Vec<T>,
     first: usize,
     width: usize,
@@ -27,7 +27,7 @@ pub struct WeightTable<T, const L: usize> {
 
 impl<T: Real, const L: usize> WeightTable<T, L> {
     /// Weights of 0 for `width` features.
-    pub fn new(width: usize) -> Self {
+    pub(crate) fn new(width: usize) -> Self {
         let numbers = vec![T::ZERO; width * L + LINE / size_of::<T>()];
         let first = numbers.as_ptr().align_offset(LINE).min(LINE / size_of::<T>());
         Self { numbers, first, width }
@@ -50,7 +50,7 @@ impl<T, const L: usize> DerefMut for WeightTable<T, L> {
 
 /// The values of sparse rows.
 #[derive(Clone, Copy, Debug)]
-pub enum Values<'a> {
+pub(crate) enum Values<'a> {
     /// In single precision.
     Single(&'a [f32]),
     /// In double precision.
@@ -61,7 +61,7 @@ pub enum Values<'a> {
 
 /// The lists of sparse rows: row i holds `indices[starts[i]..starts[i + 1]]` and their values.
 #[derive(Clone, Copy, Debug)]
-pub struct RowLists<'a> {
+pub(crate) struct RowLists<'a> {
     columns: usize,
     starts: &'a [usize],
     indices: &'a [u32],
@@ -82,12 +82,12 @@ impl<'a> RowLists<'a> {
     }
 
     /// Number of rows.
-    pub fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         self.starts.len() - 1
     }
 
     /// Number of weights, one more than features when there is a bias.
-    pub fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.columns + usize::from(self.bias.is_some())
     }
 

@@ -24,7 +24,7 @@ const EIGHTH: f64 = 0.125;
 /// The pairs are for the other classes' problems and for the one of the row's own class.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-pub struct BatchDuals<T, const L: usize> {
+pub(crate) struct BatchDuals<T, const L: usize> {
     /// α
     pub alpha: [T; L],
     /// The pass in which a problem looks again.
@@ -41,17 +41,17 @@ pub struct BatchDuals<T, const L: usize> {
 
 impl<T: Real, const L: usize> BatchDuals<T, L> {
     /// The problem's entry of a pair.
-    pub fn of(&self, pair: [T; 2], k: usize) -> f64 {
+    pub(crate) fn of(&self, pair: [T; 2], k: usize) -> f64 {
         pair[usize::from(k == self.own)].to_f64()
     }
 
     /// +1 in the problem of its own class, −1 in the others.
-    pub fn side(&self, k: usize) -> f64 {
+    pub(crate) fn side(&self, k: usize) -> f64 {
         if k == self.own { 1.0 } else { -1.0 }
     }
 
     /// The part of the slope that variable `k` can follow where the row's value is `value`.
-    pub fn projected(&self, k: usize, value: f64) -> f64 {
+    pub(crate) fn projected(&self, k: usize, value: f64) -> f64 {
         let alpha = self.alpha[k].to_f64();
         let slope = self.side(k) * value + self.of(self.ridge, k) * alpha - 1.0;
         let low = if alpha == 0.0 { slope.min(0.0) } else { slope };
@@ -59,7 +59,7 @@ impl<T: Real, const L: usize> BatchDuals<T, L> {
     }
 
     /// Makes problem `k` look in pass 0.
-    pub fn reactivate(&mut self, k: usize) {
+    pub(crate) fn reactivate(&mut self, k: usize) {
         if self.of(self.bound, k) > 0.0 {
             self.skip_until[k] = T::ZERO;
         }
@@ -68,7 +68,7 @@ impl<T: Real, const L: usize> BatchDuals<T, L> {
 
 /// What a pass is told about each problem.
 #[derive(Clone, Copy, Debug)]
-pub struct SweepBounds<T, const L: usize> {
+pub(crate) struct SweepBounds<T, const L: usize> {
     /// The number of the pass.
     pub pass: usize,
     /// Slopes beyond which variables at 0 become inactive.
@@ -81,7 +81,7 @@ pub struct SweepBounds<T, const L: usize> {
 
 /// KKT violations that a pass met.
 #[derive(Clone, Copy, Debug)]
-pub struct SweepViolation<T, const L: usize> {
+pub(crate) struct SweepViolation<T, const L: usize> {
     /// Largest projected slope, at least 0.
     pub highest: [T; L],
     /// Smallest projected slope, at most 0.
@@ -94,7 +94,7 @@ pub struct SweepViolation<T, const L: usize> {
 ///
 /// # Panics
 /// When there are too few duals or weights.
-pub fn sweep<T: Real, const L: usize>(
+pub(crate) fn sweep<T: Real, const L: usize>(
     set: InstructionSet,
     rows: &RowLists<'_>,
     duals: &mut [BatchDuals<T, L>],
@@ -120,7 +120,7 @@ pub fn sweep<T: Real, const L: usize>(
 ///
 /// # Panics
 /// When there are too few weights.
-pub fn row_values<T: Real, const L: usize>(
+pub(crate) fn row_values<T: Real, const L: usize>(
     set: InstructionSet,
     rows: &RowLists<'_>,
     weights: &[[T; L]],

@@ -5,7 +5,7 @@ use crate::solver::s2do::shared::multiclass_loss::MulticlassLoss;
 
 /// A dual problem; see the [module](crate::solver::s2do) for the formula.
 #[derive(Clone, Debug)]
-pub struct Problem {
+pub(crate) struct Problem {
     /// The multi-class loss.
     pub loss: MulticlassLoss,
     /// Number of classes, those without examples included.
@@ -22,7 +22,7 @@ pub struct Problem {
 
 /// Accuracy and effort of a solve.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub(crate) struct Options {
     /// Largest violation of the optimality conditions accepted.
     pub tol: f64,
     /// Whether examples whose variables seem to stay at their bounds are left out for a while.
@@ -39,9 +39,7 @@ impl Default for Options {
 
 /// A solution with its certificate.
 #[derive(Clone, Debug)]
-pub struct Solution {
-    /// Dual variables, example after example.
-    pub alpha: Vec<f64>,
+pub(crate) struct Solution {
     /// Coefficients of every class's score, projected where the scores sum to zero, example after
     /// example.
     pub coefficients: Vec<f64>,

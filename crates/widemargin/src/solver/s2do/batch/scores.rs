@@ -1,7 +1,5 @@
 //! Scores of all examples, brought up to date after changes of a few or computed afresh.
 
-use rayon::prelude::*;
-
 use super::offset::Offset;
 use crate::context::Context;
 use crate::kernel::{MatrixRows, Row};
@@ -52,11 +50,7 @@ pub(super) fn update<R: MatrixRows>(
         let parts: Vec<&[R::Value]> = fetched.iter().map(|row| &row[*k][range.clone()]).collect();
         accumulate_columns(set, chunks, &parts, &amounts);
     };
-    if context.is_parallel() && tasks.len() > 1 {
-        tasks.par_iter_mut().for_each(work);
-    } else {
-        tasks.iter_mut().for_each(work);
-    }
+    context.for_each(&mut tasks, work);
 }
 
 /// As [`update`] for the examples `moved`, whose kernel rows are computed where they are needed and

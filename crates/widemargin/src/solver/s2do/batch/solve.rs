@@ -26,7 +26,7 @@ const STRONGER: f64 = 4.0;
 ///
 /// # Panics
 /// When the arrays of `problem` do not have one entry per row, or the codes do not ascend.
-pub fn solve<R: MatrixRows>(
+pub(crate) fn solve<R: MatrixRows>(
     rows: &R,
     problem: &Problem,
     options: &Options,
@@ -43,7 +43,7 @@ pub fn solve<R: MatrixRows>(
 ///
 /// # Panics
 /// As [`solve`].
-pub fn solve_linear(
+pub(crate) fn solve_linear(
     features: &Matrix,
     order: &[usize],
     problem: &Problem,
@@ -97,14 +97,13 @@ fn run<A: Ascent>(
     let primal = dual + gap;
     let outcome = Outcome { status, primal, dual, violation, iterations, blocks, kernel_rows }
         .with_checked_status();
-    let (mut alpha, mut coefficients) = (vec![0.0; n * d], vec![0.0; n * d]);
+    let mut coefficients = vec![0.0; n * d];
     let mut own = Vec::new();
     for i in 0..n {
         table.coefficients(i, &mut own);
         coefficients[i * d..(i + 1) * d].copy_from_slice(&own);
-        (0..d).for_each(|c| alpha[i * d + c] = table.alpha[c][i]);
     }
-    Solution { alpha, coefficients, bias, outcome }
+    Solution { coefficients, bias, outcome }
 }
 
 /// The examples with the variables to start from, made feasible; scores are still zero.

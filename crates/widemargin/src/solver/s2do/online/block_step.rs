@@ -15,7 +15,7 @@ const STRETCH: usize = 2048;
 
 /// Changes of some patterns that the scores do not know of yet.
 #[derive(Debug, Default)]
-pub struct Changes {
+pub(crate) struct Changes {
     /// The patterns.
     pub patterns: Vec<usize>,
     /// The change of each coefficient, pattern after pattern, one per column.
@@ -31,7 +31,7 @@ impl Patterns {
     ///
     /// # Panics
     /// When the classes of the block do not ascend, or there is not one value per pair.
-    pub fn solve_together<T: Real>(
+    pub(crate) fn solve_together<T: Real>(
         &mut self,
         block: &[usize],
         values: &[T],
@@ -97,7 +97,7 @@ impl Patterns {
     ///
     /// # Panics
     /// When there is not a row for every pattern, as long as the scores.
-    pub fn update_all<T: Real>(
+    pub(crate) fn update_all<T: Real>(
         &mut self,
         rows: &[&[T]],
         changes: &Changes,

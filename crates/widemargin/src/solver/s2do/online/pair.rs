@@ -12,7 +12,7 @@ const FLAT: f64 = 1e-12;
 
 /// A two-variable program: gradients and curvature.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Pair {
+pub(crate) struct Pair {
     /// Gradient of the first variable.
     pub first: f64,
     /// Gradient of the second.
@@ -26,7 +26,7 @@ pub struct Pair {
 }
 
 /// The best value of one variable now at `alpha` within [`low`, `high`].
-pub fn solve_one(alpha: f64, gradient: f64, curvature: f64, low: f64, high: f64) -> f64 {
+pub(crate) fn solve_one(alpha: f64, gradient: f64, curvature: f64, low: f64, high: f64) -> f64 {
     if curvature > FLAT {
         (alpha + gradient / curvature).max(low).min(high)
     } else if gradient > 0.0 {
@@ -40,7 +40,7 @@ pub fn solve_one(alpha: f64, gradient: f64, curvature: f64, low: f64, high: f64)
 
 /// The gain g²/(2Q) of one variable without bounds.
 #[inline(always)]
-pub fn gain_one(gradient: f64, curvature: f64) -> f64 {
+pub(crate) fn gain_one(gradient: f64, curvature: f64) -> f64 {
     if curvature > FLAT {
         0.5 * gradient * gradient / curvature
     } else if gradient == 0.0 {
@@ -58,14 +58,14 @@ impl Pair {
     }
 
     /// The gain of the step (a, b).
-    pub fn gain_of(&self, a: f64, b: f64) -> f64 {
+    pub(crate) fn gain_of(&self, a: f64, b: f64) -> f64 {
         a * (self.first - 0.5 * (self.q_first * a + self.q_both * b))
             + b * (self.second - 0.5 * (self.q_both * a + self.q_second * b))
     }
 
     /// The largest gain without bounds; infinite when some ascent direction has no curvature.
     #[inline(always)]
-    pub fn gain(&self) -> f64 {
+    pub(crate) fn gain(&self) -> f64 {
         let (g, h) = (self.first, self.second);
         let product = self.q_first * self.q_second;
         let determinant = product - self.q_both * self.q_both;
@@ -115,7 +115,7 @@ impl Pair {
     }
 
     /// The best point of the box `first` × `second`, from `alpha`.
-    pub fn solve_box(
+    pub(crate) fn solve_box(
         &self,
         alpha: (f64, f64),
         first: (f64, f64),
@@ -141,7 +141,7 @@ impl Pair {
     }
 
     /// The best point of the triangle x, y ≥ 0, x + y ≤ `sum`, from `alpha`.
-    pub fn solve_triangle(&self, alpha: (f64, f64), sum: f64) -> (f64, f64) {
+    pub(crate) fn solve_triangle(&self, alpha: (f64, f64), sum: f64) -> (f64, f64) {
         if let Some((a, b)) = self.free(alpha)
             && a >= 0.0
             && b >= 0.0

@@ -11,11 +11,11 @@ use crate::solver::s2do::shared::multiclass_loss::{Aggregation, Margin, Multicla
 use crate::solver::s2do::shared::table::add_coefficient;
 
 /// A dual variable: a pattern and one of its classes.
-pub type Variable = (usize, usize);
+pub(crate) type Variable = (usize, usize);
 
 /// Which variables a step may choose from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pool {
+pub(crate) enum Pool {
     /// All variables of the patterns.
     Patterns,
     /// Those that are not zero.
@@ -24,7 +24,7 @@ pub enum Pool {
 
 /// The patterns with their variables and scores.
 #[derive(Clone, Debug)]
-pub struct Patterns {
+pub(crate) struct Patterns {
     pub(super) loss: MulticlassLoss,
     pub(super) classes: usize,
     pub(super) columns: usize,
@@ -42,7 +42,7 @@ pub struct Patterns {
 
 impl Patterns {
     /// No patterns.
-    pub fn new(loss: MulticlassLoss, classes: usize) -> Self {
+    pub(crate) fn new(loss: MulticlassLoss, classes: usize) -> Self {
         let columns = classes + usize::from(loss.is_centred());
         Self {
             loss,
@@ -60,62 +60,57 @@ impl Patterns {
     }
 
     /// Number of patterns.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.codes.len()
     }
 
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.codes.is_empty()
-    }
-
     /// Dual objective, the sum of all gains.
-    pub fn dual(&self) -> f64 {
+    pub(crate) fn dual(&self) -> f64 {
         self.dual
     }
 
     /// Pairs whose gain was computed so far.
-    pub fn gains(&self) -> u64 {
+    pub(crate) fn gains(&self) -> u64 {
         self.gains
     }
 
     /// The multi-class loss.
-    pub fn loss(&self) -> &MulticlassLoss {
+    pub(crate) fn loss(&self) -> &MulticlassLoss {
         &self.loss
     }
 
     /// Number of classes.
-    pub fn classes(&self) -> usize {
+    pub(crate) fn classes(&self) -> usize {
         self.classes
     }
 
     /// Columns of a row of scores: the classes, and their mean where scores are centred.
-    pub fn columns(&self) -> usize {
+    pub(crate) fn columns(&self) -> usize {
         self.columns
     }
 
     /// Class of pattern `i`.
-    pub fn code(&self, i: usize) -> usize {
+    pub(crate) fn code(&self, i: usize) -> usize {
         self.codes[i] as usize
     }
 
     /// Bound of pattern `i`.
-    pub fn upper(&self, i: usize) -> f64 {
+    pub(crate) fn upper(&self, i: usize) -> f64 {
         self.upper[i]
     }
 
     /// Variables of pattern `i`, one per class.
-    pub fn alpha(&self, i: usize) -> &[f64] {
+    pub(crate) fn alpha(&self, i: usize) -> &[f64] {
         &self.alpha[i * self.classes..(i + 1) * self.classes]
     }
 
     /// Whether pattern `i` has a variable that is not zero.
-    pub fn is_support(&self, i: usize) -> bool {
+    pub(crate) fn is_support(&self, i: usize) -> bool {
         self.alpha(i).iter().any(|a| *a != 0.0)
     }
 
     /// Unprojected coefficients of pattern `i`, one per column.
-    pub fn coefficients(&self, i: usize, out: &mut Vec<f64>) {
+    pub(crate) fn coefficients(&self, i: usize, out: &mut Vec<f64>) {
         self.coefficients_of(self.code(i), self.alpha(i), out);
     }
 
@@ -133,7 +128,7 @@ impl Patterns {
 
     /// The gradient that scores mean for component `p` of class `y`.
     #[inline(always)]
-    pub fn gradient_of(&self, y: usize, p: usize, score: &[f64]) -> f64 {
+    pub(crate) fn gradient_of(&self, y: usize, p: usize, score: &[f64]) -> f64 {
         let target = self.loss.target(y, p);
         match self.loss.margin {
             Margin::Relative => target + 0.5 * (score[p] - score[y]),
@@ -146,7 +141,7 @@ impl Patterns {
 
     /// Gradient of a variable.
     #[inline(always)]
-    pub fn gradient(&self, (i, p): Variable) -> f64 {
+    pub(crate) fn gradient(&self, (i, p): Variable) -> f64 {
         let y = self.codes[i] as usize;
         let target = self.loss.target(y, p);
         match self.loss.margin {
@@ -159,7 +154,7 @@ impl Patterns {
     }
 
     /// Adds a pattern with all variables zero.
-    pub fn push(&mut self, code: u32, upper: f64, diagonal: f64, score: &[f64]) -> usize {
+    pub(crate) fn push(&mut self, code: u32, upper: f64, diagonal: f64, score: &[f64]) -> usize {
         self.codes.push(code);
         self.upper.push(upper);
         self.diagonal.push(diagonal);
@@ -170,7 +165,14 @@ impl Patterns {
     }
 
     /// Puts another pattern in the place of `i`, with all variables zero.
-    pub fn replace(&mut self, i: usize, code: u32, upper: f64, diagonal: f64, score: &[f64]) {
+    pub(crate) fn replace(
+        &mut self,
+        i: usize,
+        code: u32,
+        upper: f64,
+        diagonal: f64,
+        score: &[f64],
+    ) {
         self.codes[i] = code;
         self.upper[i] = upper;
         self.diagonal[i] = diagonal;
@@ -180,7 +182,7 @@ impl Patterns {
     }
 
     /// Gives pattern `i` other variables; scores and the dual objective stay as they are.
-    pub fn set(&mut self, i: usize, alpha: &[f64]) {
+    pub(crate) fn set(&mut self, i: usize, alpha: &[f64]) {
         self.alpha[i * self.classes..(i + 1) * self.classes].copy_from_slice(alpha);
         self.sum[i] = alpha.iter().sum::<f64>();
         if self.is_simplex() {
@@ -189,22 +191,22 @@ impl Patterns {
     }
 
     /// Sets all scores to zero, for them to be computed afresh.
-    pub fn clear_scores(&mut self) {
+    pub(crate) fn clear_scores(&mut self) {
         self.score.iter_mut().for_each(|column| column.fill(0.0));
     }
 
     /// Computes the dual objective from variables and scores.
-    pub fn recount(&mut self) {
+    pub(crate) fn recount(&mut self) {
         self.dual = self.objective_and_gap().0;
     }
 
     /// Takes pattern `i`, all of whose variables are zero, out of use; its place stays.
-    pub fn retire(&mut self, i: usize) {
+    pub(crate) fn retire(&mut self, i: usize) {
         self.upper[i] = 0.0;
     }
 
     /// The same patterns under the loss with one class more, which none of them is of.
-    pub fn grow(&mut self, loss: MulticlassLoss) {
+    pub(crate) fn grow(&mut self, loss: MulticlassLoss) {
         let classes = self.classes;
         let mut next = Self::new(loss, classes + 1);
         for i in 0..self.len() {
@@ -224,7 +226,7 @@ impl Patterns {
 
     /// Sets all variables of pattern `i` to zero; returns the change of its coefficients, which has
     /// to be applied with the kernel row.
-    pub fn clear(&mut self, i: usize) -> Vec<f64> {
+    pub(crate) fn clear(&mut self, i: usize) -> Vec<f64> {
         let mut change = Vec::new();
         self.coefficients(i, &mut change);
         change.iter_mut().for_each(|c| *c = -*c);
@@ -254,12 +256,12 @@ impl Patterns {
     }
 
     /// Adds `change` times the kernel row of a pattern to all scores.
-    pub fn update<T: Real>(&mut self, row: &[T], change: &[f64], set: InstructionSet) {
+    pub(crate) fn update<T: Real>(&mut self, row: &[T], change: &[f64], set: InstructionSet) {
         run_plain(set, Update { score: &mut self.score, row, change });
     }
 
     /// Dual objective and duality gap, from the scores alone.
-    pub fn objective_and_gap(&self) -> (f64, f64) {
+    pub(crate) fn objective_and_gap(&self) -> (f64, f64) {
         let (mut objective, mut gap) = (0.0, 0.0);
         for i in 0..self.len() {
             let y = self.code(i);

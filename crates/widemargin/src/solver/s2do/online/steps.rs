@@ -15,7 +15,7 @@ impl Patterns {
     /// Moves the variables of a working set to their best values; `k` is the kernel value between
     /// the patterns of a pair. Returns the gain and the changes, (pattern, change of coefficients),
     /// that [`update`](Self::update) has to bring into the scores.
-    pub fn solve(&mut self, set: WorkingSet, k: f64) -> (f64, Vec<(usize, Vec<f64>)>) {
+    pub(crate) fn solve(&mut self, set: WorkingSet, k: f64) -> (f64, Vec<(usize, Vec<f64>)>) {
         let at = |(i, p): Variable| i * self.classes + p;
         match set {
             WorkingSet::One((i, p)) => {
@@ -112,7 +112,7 @@ impl Patterns {
     }
 
     /// Moves all variables of pattern `i` to their best values; as [`solve`](Self::solve).
-    pub fn solve_pattern(&mut self, i: usize) -> (f64, Vec<(usize, Vec<f64>)>) {
+    pub(crate) fn solve_pattern(&mut self, i: usize) -> (f64, Vec<(usize, Vec<f64>)>) {
         let y = self.code(i);
         let mut example = Example::default();
         example.fill(self.classes, |p| {
@@ -143,7 +143,7 @@ impl Patterns {
     /// The step of LaRank on pattern `i`, whose machine has to be Crammer and Singer's: the labels
     /// with the largest and the smallest gradient of the β form exchange mass. Returns the gain and
     /// the changes, as [`solve`](Self::solve).
-    pub fn solve_labels(
+    pub(crate) fn solve_labels(
         &mut self,
         i: usize,
         pool: Pool,

@@ -11,7 +11,7 @@ use crate::solver::s2do::shared::multiclass_loss::{Components, Margin};
 
 /// A working set.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum WorkingSet {
+pub(crate) enum WorkingSet {
     /// One variable.
     One(Variable),
     /// Two variables.
@@ -63,23 +63,23 @@ impl Patterns {
     }
 
     /// The largest violation over all patterns.
-    pub fn violation(&self) -> f64 {
+    pub(crate) fn violation(&self) -> f64 {
         (0..self.len()).map(|i| self.violation_at(i)).fold(0.0, f64::max)
     }
 
     /// The violation of pattern `i`.
-    pub fn violation_at(&self, i: usize) -> f64 {
+    pub(crate) fn violation_at(&self, i: usize) -> f64 {
         let (one, _, pair, _) = self.worst_of(i, Pool::Patterns);
         one.max(pair)
     }
 
     /// The violations of `patterns`.
-    pub fn violations(&self, patterns: Range<usize>, set: InstructionSet) -> Vec<f64> {
+    pub(crate) fn violations(&self, patterns: Range<usize>, set: InstructionSet) -> Vec<f64> {
         run_plain(set, Violations { state: self, patterns })
     }
 
     /// The first variable over `patterns`, or the pair that goes before it; `None` below `tol`.
-    pub fn first(
+    pub(crate) fn first(
         &self,
         patterns: Range<usize>,
         pool: Pool,
@@ -90,7 +90,7 @@ impl Patterns {
     }
 
     /// The best partner of a variable among `patterns`, whose kernel row is `row`.
-    pub fn partner<T: Real>(
+    pub(crate) fn partner<T: Real>(
         &mut self,
         first: Variable,
         patterns: Range<usize>,
@@ -103,7 +103,7 @@ impl Patterns {
     }
 
     /// The pair inside pattern `i`, all of whose variables are zero, that gains most.
-    pub fn fresh_pair(&self, i: usize, p: usize, set: InstructionSet) -> WorkingSet {
+    pub(crate) fn fresh_pair(&self, i: usize, p: usize, set: InstructionSet) -> WorkingSet {
         let row = vec![self.diagonal[i]; i + 1];
         run_plain(
             set,

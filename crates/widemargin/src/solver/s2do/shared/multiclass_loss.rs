@@ -5,7 +5,7 @@
 
 /// What a margin compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Margin {
+pub(crate) enum Margin {
     /// ν_{y,p} = ½(e_y − e_p): the score of the own class against another.
     Relative,
     /// ν_{y,p} = e_p for p = y and −e_p otherwise: every score against zero.
@@ -14,7 +14,7 @@ pub enum Margin {
 
 /// Which margin components enter the loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Components {
+pub(crate) enum Components {
     /// Those of the other classes.
     Others,
     /// Those of all classes.
@@ -25,7 +25,7 @@ pub enum Components {
 
 /// How the violations of an example become its loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Aggregation {
+pub(crate) enum Aggregation {
     /// Their sum: every dual variable has a box 0 ≤ α ≤ C of its own.
     Sum,
     /// The largest: the dual variables of an example share Σ α ≤ C.
@@ -34,7 +34,7 @@ pub enum Aggregation {
 
 /// The loss of a multi-class machine, all that the solver knows of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct MulticlassLoss {
+pub(crate) struct MulticlassLoss {
     /// What a margin compares.
     pub margin: Margin,
     /// Which components enter the loss.
@@ -60,7 +60,7 @@ pub(crate) struct Curvature {
 impl MulticlassLoss {
     /// Whether component `p` belongs to the loss of an example of class `y`.
     #[inline(always)]
-    pub fn uses(&self, y: usize, p: usize) -> bool {
+    pub(crate) fn uses(&self, y: usize, p: usize) -> bool {
         match self.components {
             Components::Others => p != y,
             Components::All => true,
@@ -70,12 +70,12 @@ impl MulticlassLoss {
 
     /// Target of component `p` of class `y`.
     #[inline(always)]
-    pub fn target(&self, y: usize, p: usize) -> f64 {
+    pub(crate) fn target(&self, y: usize, p: usize) -> f64 {
         if p == y { self.own_target } else { self.other_target }
     }
 
     /// Slacks per example.
-    pub fn slacks(&self, classes: usize) -> usize {
+    pub(crate) fn slacks(&self, classes: usize) -> usize {
         match (self.aggregation, self.components) {
             (Aggregation::Max, _) | (_, Components::Own) => 1,
             (Aggregation::Sum, Components::Others) => classes - 1,
@@ -89,21 +89,12 @@ impl MulticlassLoss {
         self.sum_to_zero && self.margin == Margin::Absolute
     }
 
-    /// ν_{y,p} at class `c`, not projected.
-    pub fn coefficient(&self, y: usize, p: usize, c: usize) -> f64 {
-        let at = |class: usize| if c == class { 1.0 } else { 0.0 };
-        match self.margin {
-            Margin::Relative => 0.5 * (at(y) - at(p)),
-            Margin::Absolute => sign(y, p) * at(p),
-        }
-    }
-
     /// The variables, bounded by `upper`, of an example of class `y` that has the projected
     /// coefficients `b`.
     ///
     /// Where a shift of all variables leaves the coefficients as they are, the one that charges
     /// least is taken.
-    pub fn variables(&self, y: usize, b: &[f64], upper: f64) -> Vec<f64> {
+    pub(crate) fn variables(&self, y: usize, b: &[f64], upper: f64) -> Vec<f64> {
         let d = b.len() as f64;
         let mean = match (self.is_centred(), self.components) {
             (false, _) => 0.0,
@@ -126,7 +117,12 @@ impl MulticlassLoss {
     }
 
     /// M_{y,p,z,q} = ν_{y,p} · Π ν_{z,q}.
-    pub fn coupling(&self, classes: usize, (y, p): (usize, usize), (z, q): (usize, usize)) -> f64 {
+    pub(crate) fn coupling(
+        &self,
+        classes: usize,
+        (y, p): (usize, usize),
+        (z, q): (usize, usize),
+    ) -> f64 {
         let same = |a: usize, b: usize| if a == b { 1.0 } else { 0.0 };
         match self.margin {
             Margin::Relative => 0.25 * (same(y, z) - same(y, q) - same(p, z) + same(p, q)),

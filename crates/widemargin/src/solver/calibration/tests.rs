@@ -1,10 +1,10 @@
 //! Sigmoids, coupled pairs and density marks equal those LIBSVM 3.37 computed from the same
-//! decision values (`fixtures/libsvm/make.py` and `make_sigmoid.py` recorded them).
+//! decision values (`tests/fixtures/libsvm/make.py` and `make_sigmoid.py` recorded them).
 
 use std::path::Path;
 
-use widemargin::machine::{Calibration, Model};
-use widemargin::solver::calibration::{Sigmoid, couple_pairs, density_probability, fit_sigmoid};
+use super::{Sigmoid, couple_pairs, density_probability, fit_sigmoid};
+use crate::machine::{Calibration, Model};
 
 fn text(name: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/libsvm");

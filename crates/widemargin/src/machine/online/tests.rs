@@ -1,16 +1,17 @@
 //! Online machines against the batch machines, and the promises of their single steps.
 
-use proptest::prelude::*;
-use widemargin::InstructionSet;
-use widemargin::data::{Dataset, Dense, Label, Labels, Matrix};
-use widemargin::kernel::Kernel;
-use widemargin::machine::{
+use crate::context::Context;
+use crate::data::{Dataset, Dense, Label, Labels, Matrix};
+use crate::error::Error;
+use crate::kernel::Kernel;
+use crate::machine::{
     AllInOne, Epochs, Lasvm, Machine, Model, MulticlassSvc, OnlineSvc, Precision, Schedule,
     SolverOptions, Svc, WorkingSetStrategy as Choice,
 };
-use widemargin::solver::Status;
-use widemargin::solver::s2do::{Patterns, Pool, WorkingSet};
-use widemargin::{Context, Error};
+use crate::numeric::InstructionSet;
+use crate::solver::Status;
+use crate::solver::s2do::{Patterns, Pool, WorkingSet};
+use proptest::prelude::*;
 
 /// Rows around the corners of a polygon, one per class, overlapping.
 fn blobs(rows: usize, classes: usize) -> Dataset {
@@ -146,7 +147,7 @@ fn lasvm_reaches_the_binary_optimum() {
         assert_eq!(found.status, Status::Solved);
         assert!((found.dual - best.dual).abs() <= 1e-6 * best.dual, "{found:?} {best:?}");
         assert!(found.gap() >= -1e-9 && found.gap() <= 1e-4 * best.dual, "{found:?}");
-        let values = |m: &widemargin::machine::Model| {
+        let values = |m: &crate::machine::Model| {
             m.predictor(&context).unwrap().decision_values(data.features()).unwrap()
         };
         let (a, b) = (values(&batch), values(&model));
@@ -296,8 +297,8 @@ proptest! {
 
 #[test]
 fn parts_blocks_and_threads_change_nothing() {
-    use widemargin::kernel::{KernelBlocks, KernelRows, RowCaching};
-    use widemargin::solver::s2do::{Options, Problem, solve};
+    use crate::kernel::{KernelBlocks, KernelRows, RowCaching};
+    use crate::solver::s2do::{Options, Problem, solve};
     let data = blobs(2400, 4);
     let order: Vec<usize> = (0..4).flat_map(|c| (0..600).map(move |i| 4 * i + c)).collect();
     let dual = |machine: AllInOne, cache: usize, threads: usize| {
@@ -319,17 +320,25 @@ fn parts_blocks_and_threads_change_nothing() {
         let solution =
             context.install(|| solve(&rows.view(&[0], &context), &problem, &options, &context));
         assert_eq!(solution.outcome.status, Status::Solved);
-        (solution.outcome.dual, solution.alpha)
+        (solution.outcome.dual, solution.coefficients)
     };
     for machine in [AllInOne::WestonWatkins, AllInOne::Adm, AllInOne::Ats] {
         let whole = 1 << 28;
-        let (best, alpha) = dual(machine, whole, 1);
-        assert_eq!(alpha, dual(machine, whole, 3).1, "{machine}: another result on three threads");
+        let (best, coefficients) = dual(machine, whole, 1);
+        assert_eq!(
+            coefficients,
+            dual(machine, whole, 3).1,
+            "{machine}: another result on three threads"
+        );
         // Half of it holds the kernel matrix of 400 rows.
         let parts = 2 * 8 * 400 * 400;
-        let (found, alpha) = dual(machine, parts, 1);
+        let (found, coefficients) = dual(machine, parts, 1);
         assert!((found - best).abs() <= 1e-5 * best, "{machine}: {found} of {best}");
-        assert_eq!(alpha, dual(machine, parts, 2).1, "{machine}: another result on two threads");
+        assert_eq!(
+            coefficients,
+            dual(machine, parts, 2).1,
+            "{machine}: another result on two threads"
+        );
     }
 }
 

@@ -5,12 +5,13 @@ use clarabel::solver::{
     DefaultSettingsBuilder, DefaultSolver, IPSolver, SolverStatus, SupportedConeT,
 };
 use proptest::prelude::*;
-use widemargin::Context;
-use widemargin::InstructionSet;
-use widemargin::data::{Dense, Matrix};
-use widemargin::kernel::{Kernel, KernelBlocks, KernelRows, RowCaching};
-use widemargin::solver::Status;
-use widemargin::solver::smo::{Options, Problem, solve};
+
+use super::{Options, Problem, solve};
+use crate::context::Context;
+use crate::data::{Dense, Matrix};
+use crate::kernel::{Kernel, KernelBlocks, KernelRows, RowCaching};
+use crate::numeric::InstructionSet;
+use crate::solver::Status;
 
 /// A quadratic program with its dense matrix.
 #[derive(Clone, Debug)]
