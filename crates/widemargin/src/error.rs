@@ -213,6 +213,41 @@ impl Error {
         Self::Parameter { name, expected: expected.into(), found: found.to_string() }
     }
 
+    /// Checks that a parameter is finite and above 0.
+    pub(crate) fn check_positive(name: &'static str, value: f64) -> Result<()> {
+        match value.is_finite() && value > 0.0 {
+            true => Ok(()),
+            false => Err(Self::parameter(name, "a finite number above 0", value)),
+        }
+    }
+
+    /// Checks that a parameter is finite and at least 0.
+    pub(crate) fn check_not_negative(name: &'static str, value: f64) -> Result<()> {
+        match value.is_finite() && value >= 0.0 {
+            true => Ok(()),
+            false => Err(Self::parameter(name, "a finite number of at least 0", value)),
+        }
+    }
+
+    /// A kernel that does not fit the data.
+    pub(crate) fn kernel(
+        kernel: impl Into<String>,
+        expected: impl Into<String>,
+        found: impl ToString,
+    ) -> Self {
+        Self::Kernel { kernel: kernel.into(), expected: expected.into(), found: found.to_string() }
+    }
+
+    /// Labels that do not suit the machine.
+    pub(crate) fn labels(expected: impl Into<String>, found: impl Into<String>) -> Self {
+        Self::Labels { expected: expected.into(), found: found.into() }
+    }
+
+    /// A model that cannot do what was asked.
+    pub(crate) fn model(message: impl Into<String>) -> Self {
+        Self::Model { message: message.into() }
+    }
+
     /// A length that does not match.
     pub fn length(what: impl Into<String>, expected: usize, found: usize) -> Self {
         Self::Length { what: what.into(), expected, found }

@@ -56,6 +56,11 @@ impl Dataset {
         Ok(self)
     }
 
+    /// Weight of a row; 1 unless weights were given.
+    pub(crate) fn weight(&self, row: usize) -> f64 {
+        self.weights.as_ref().map_or(1.0, |weights| weights[row])
+    }
+
     /// Keeps the query or group number (`qid`) of every row.
     ///
     /// # Errors

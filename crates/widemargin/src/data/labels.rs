@@ -82,6 +82,15 @@ pub struct Classes {
     pub codes: Vec<u32>,
 }
 
+/// Checks that there are two classes to tell apart.
+pub(crate) fn check_two_classes(names: &[Label]) -> Result<()> {
+    match names {
+        [] => Err(Error::OneClass { label: String::new() }),
+        [only] => Err(Error::OneClass { label: only.to_string() }),
+        _ => Ok(()),
+    }
+}
+
 impl Classes {
     /// Number of classes.
     pub fn count(&self) -> usize {

@@ -16,6 +16,7 @@ pub mod write;
 pub use csr::Csr;
 pub use dataset::Dataset;
 pub use dense::{Dense, SharedSlice};
+pub(crate) use labels::check_two_classes;
 pub use labels::{ClassOrder, Classes, Label, Labels};
 pub(crate) use matrix::SPARSE_DENSITY;
 pub use matrix::{Layout, Matrix};

@@ -3,6 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::ser::Error as _;
+use serde::{Deserialize, Serialize, Serializer};
+
 use crate::error::{Error, Result};
 
 type RowFunction = dyn Fn(&[f64], &[f64]) -> f64 + Send + Sync;
@@ -41,6 +44,16 @@ impl fmt::Debug for CustomKernel {
     }
 }
 
+impl Serialize for CustomKernel {
+    fn serialize<S: Serializer>(&self, _: S) -> std::result::Result<S::Ok, S::Error> {
+        Err(S::Error::custom(format!(
+            "kernel '{}' is a function of the user's program and cannot be saved; \
+             train with kernel values computed beforehand (precomputed) instead",
+            self.name
+        )))
+    }
+}
+
 impl PartialEq for CustomKernel {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.function, &other.function)
@@ -48,7 +61,10 @@ impl PartialEq for CustomKernel {
 }
 
 /// A similarity of two rows x and z.
-#[derive(Clone, Debug, PartialEq)]
+///
+/// Serialised, it has the form of model files.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum Kernel {
     /// ⟨x, z⟩
@@ -63,6 +79,7 @@ pub enum Kernel {
         degree: u32,
     },
     /// exp(−γ‖x − z‖²)
+    #[serde(rename = "rbf")]
     Gaussian {
         /// γ
         gamma: f64,
@@ -80,6 +97,7 @@ pub enum Kernel {
         gamma: f64,
     },
     /// exp(−γ Σ (xₖ − zₖ)² / (xₖ + zₖ)) for features ≥ 0, 0/0 being 0
+    #[serde(rename = "chi2")]
     ChiSquared {
         /// γ
         gamma: f64,
@@ -88,7 +106,8 @@ pub enum Kernel {
     Cosine,
     /// Values given by the user: row i of the table holds K(i, j) for every training row j.
     Precomputed,
-    /// A function of the user's.
+    /// A function of the user's, which no file can hold.
+    #[serde(skip_deserializing)]
     Custom(CustomKernel),
     /// Σ wᵢ Kᵢ with wᵢ > 0
     Sum(Vec<(f64, Kernel)>),
@@ -121,37 +140,24 @@ impl Kernel {
     /// combination, or a weight that is not positive; [`Error::Kernel`] for a precomputed kernel
     /// inside a combination.
     pub fn validate(&self) -> Result<()> {
-        let check_gamma = |gamma: f64| {
-            if gamma.is_finite() && gamma >= 0.0 {
-                Ok(())
-            } else {
-                Err(Error::parameter("gamma", "a finite number of at least 0", gamma))
-            }
-        };
-        let check_coef0 = |coef0: f64| {
-            if coef0.is_finite() {
-                Ok(())
-            } else {
-                Err(Error::parameter("coef0", "a finite number", coef0))
-            }
-        };
         match self {
             Self::Linear | Self::Cosine | Self::Precomputed | Self::Custom(_) => Ok(()),
             Self::Polynomial { gamma, coef0, .. } | Self::Sigmoid { gamma, coef0 } => {
-                check_gamma(*gamma)?;
-                check_coef0(*coef0)
+                Error::check_not_negative("gamma", *gamma)?;
+                match coef0.is_finite() {
+                    true => Ok(()),
+                    false => Err(Error::parameter("coef0", "a finite number", coef0)),
+                }
             }
             Self::Gaussian { gamma } | Self::Laplacian { gamma } | Self::ChiSquared { gamma } => {
-                check_gamma(*gamma)
+                Error::check_not_negative("gamma", *gamma)
             }
             Self::Sum(terms) => {
                 if terms.is_empty() {
                     return Err(Error::parameter("kernel", "a sum of at least one kernel", "none"));
                 }
                 for (weight, kernel) in terms {
-                    if !(weight.is_finite() && *weight > 0.0) {
-                        return Err(Error::parameter("weight", "a finite number above 0", weight));
-                    }
+                    Error::check_positive("weight", *weight)?;
                     kernel.validate_part()?;
                 }
                 Ok(())
@@ -168,11 +174,11 @@ impl Kernel {
 
     fn validate_part(&self) -> Result<()> {
         if *self == Self::Precomputed {
-            return Err(Error::Kernel {
-                kernel: "precomputed".into(),
-                expected: "to stand alone".into(),
-                found: "it inside a sum or product".into(),
-            });
+            return Err(Error::kernel(
+                "precomputed",
+                "to stand alone",
+                "it inside a sum or product",
+            ));
         }
         self.validate()
     }

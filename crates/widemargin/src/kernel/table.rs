@@ -2,7 +2,7 @@
 
 use super::KernelBlocks;
 use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::numeric::simd::Real;
 
 /// Rows of the table that one task computes.
@@ -12,7 +12,7 @@ const TASK_ROWS: usize = 96;
 /// `stride`, in memory that is kept from table to table.
 ///
 /// # Errors
-/// [`Error::Interrupted`] at a time limit or a request to stop, which it looks for between tasks.
+/// [`Error::Interrupted`](crate::Error::Interrupted) at a time limit or a request to stop, which it looks for between tasks.
 ///
 /// # Panics
 /// When a row has no room in `stride`.
@@ -41,8 +41,5 @@ pub(crate) fn fill_table<T: Real>(
     };
     let chunk = (TASK_ROWS * stride).max(1);
     context.for_each(values.chunks_mut(chunk).enumerate(), task);
-    match context.stop_request() {
-        Some(_) => Err(Error::Interrupted),
-        None => Ok(()),
-    }
+    context.checkpoint()
 }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::fit::{FitInput, Machine};
 use super::model::Model;
-use super::training::{check_outcome, in_precision};
+use super::training::{check_outcome, with_precision};
 use super::two_class::{TwoClass, two_classes};
 use super::{Precision, SolverOptions};
 use crate::context::Context;
@@ -60,9 +60,7 @@ impl Default for KernelAdatron {
 
 impl Machine for KernelAdatron {
     fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
-        if !(self.c.is_finite() && self.c > 0.0) {
-            return Err(Error::parameter("c", "a finite number above 0", self.c));
-        }
+        Error::check_positive("c", self.c)?;
         if !(self.rate > 0.0 && self.rate < 2.0) {
             return Err(Error::parameter("rate", "a number between 0 and 2", self.rate));
         }
@@ -70,10 +68,7 @@ impl Machine for KernelAdatron {
         self.options.validate()?;
         input.validate()?;
         input.fit_selected(Some(&self.kernel), |data| {
-            in_precision(self.options.precision, context, |precision| match precision {
-                Precision::F32 => self.train::<f32>(data, context),
-                Precision::F64 => self.train::<f64>(data, context),
-            })
+            with_precision!(self.options.precision, context, T => self.train::<T>(data, context))
         })
     }
 
@@ -92,8 +87,7 @@ impl KernelAdatron {
         let classes = two_classes(data, "the Kernel-Adatron")?;
         let sign = |code: &u32| if *code == 0 { 1.0 } else { -1.0 };
         let signs: Vec<f64> = classes.codes.iter().map(sign).collect();
-        let weight = |row: usize| data.weights().map_or(1.0, |weights| weights[row]);
-        let upper: Vec<f64> = (0..data.rows()).map(|row| self.c * weight(row)).collect();
+        let upper: Vec<f64> = (0..data.rows()).map(|row| self.c * data.weight(row)).collect();
         let blocks = KernelBlocks::<T>::new(&self.kernel, data.features(), None, context)?;
         let segments = vec![0, data.rows()];
         let rows = KernelRows::new(blocks, segments, RowCaching::All, context.cache_bytes());

@@ -59,9 +59,7 @@ impl Model {
         }
         let Some(expansion) = self.expansion().filter(|e| e.kernel == Kernel::Linear) else {
             let found = self.kernel().map_or(self.kind.to_string(), |kernel| kernel.name().into());
-            return Err(Error::Model {
-                message: format!("only a linear kernel has weights, not {found}"),
-            });
+            return Err(Error::model(format!("only a linear kernel has weights, not {found}")));
         };
         let (functions, width) = (&expansion.functions, expansion.support.columns());
         let mut weights = vec![0.0; functions.len() * width];

@@ -196,18 +196,18 @@ impl<'a> FitInput<'a> {
 
     /// Weight of a row of the data set.
     pub(in crate::machine) fn weight(&self, row: usize) -> f64 {
-        self.data.weights().map_or(1.0, |weights| weights[row])
+        self.data.weight(row)
     }
 }
 
 /// The rows and columns `members` of a table of kernel values.
 fn square(table: &Matrix, members: &[usize]) -> Result<Matrix> {
     if table.columns() != table.rows() {
-        return Err(Error::Kernel {
-            kernel: "precomputed".into(),
-            expected: format!("one column for each of {} rows", table.rows()),
-            found: format!("{} columns", table.columns()),
-        });
+        return Err(Error::kernel(
+            "precomputed",
+            format!("one column for each of {} rows", table.rows()),
+            format!("{} columns", table.columns()),
+        ));
     }
     let mut row_values = vec![0.0; table.columns()];
     let mut values = Vec::with_capacity(members.len() * members.len());
@@ -252,6 +252,21 @@ pub(in crate::machine) trait KernelMachine:
         None
     }
 }
+
+/// What [`KernelMachine`] asks of the fields `kernel` and `options` of a machine.
+macro_rules! kernel_fields {
+    () => {
+        fn kernel_and_precision(&self) -> (&$crate::kernel::Kernel, $crate::machine::Precision) {
+            (&self.kernel, self.options.precision)
+        }
+
+        fn replace_kernel(&self, kernel: $crate::kernel::Kernel) -> Self {
+            Self { kernel, ..self.clone() }
+        }
+    };
+}
+
+pub(in crate::machine) use kernel_fields;
 
 impl<M: KernelMachine> Machine for M {
     fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {

@@ -4,13 +4,13 @@
 //! they are; classification takes ±1, one function for each class against the rest, all over one matrix. The
 //! dual is a linear system ([`least_squares`]), and nearly every row is a support vector.
 
-use super::fit::{FitInput, KernelMachine};
+use super::fit::{FitInput, KernelMachine, kernel_fields};
 use super::model::{ClassTable, MachineKind, Model, Scheme};
 use super::parameters::{ClassWeights, Precision, SolverOptions};
-use super::training::{Expansion, TrainingRows, assemble, in_precision, report_solved};
+use super::training::{Expansion, TrainingRows, assemble, report_solved, with_precision};
 use super::warm_start::{Start, UsableStart};
 use crate::context::Context;
-use crate::data::ClassOrder;
+use crate::data::{ClassOrder, check_two_classes};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, RowCaching};
 use crate::numeric::simd::Real;
@@ -73,9 +73,7 @@ impl KernelMachine for LsSvc {
         context: &Context,
     ) -> Result<Model> {
         let classes = input.labels().classes(self.class_order)?;
-        if let [only] = classes.names.as_slice() {
-            return Err(Error::OneClass { label: only.to_string() });
-        }
+        check_two_classes(&classes.names)?;
         let factors = self.class_weights.resolve(&classes)?;
         let mut segments = vec![Vec::new(); classes.count()];
         for (row, &class) in input.rows().zip(&classes.codes) {
@@ -102,13 +100,7 @@ impl KernelMachine for LsSvc {
         Ok(model)
     }
 
-    fn replace_kernel(&self, kernel: Kernel) -> Self {
-        Self { kernel, ..self.clone() }
-    }
-
-    fn kernel_and_precision(&self) -> (&Kernel, Precision) {
-        (&self.kernel, self.options.precision)
-    }
+    kernel_fields!();
 }
 
 impl KernelMachine for LsSvr {
@@ -131,13 +123,7 @@ impl KernelMachine for LsSvr {
         Ok(model)
     }
 
-    fn replace_kernel(&self, kernel: Kernel) -> Self {
-        Self { kernel, ..self.clone() }
-    }
-
-    fn kernel_and_precision(&self) -> (&Kernel, Precision) {
-        (&self.kernel, self.options.precision)
-    }
+    kernel_fields!();
 }
 
 /// What the two machines share once their targets are known.
@@ -159,9 +145,7 @@ impl System<'_> {
         mut targets: Vec<Vec<f64>>,
         context: &Context,
     ) -> Result<(Model, Vec<usize>)> {
-        if !(self.c.is_finite() && self.c > 0.0) {
-            return Err(Error::parameter("c", "a finite number above 0", self.c));
-        }
+        Error::check_positive("c", self.c)?;
         self.kernel.validate()?;
         self.options.validate()?;
         input.validate()?;
@@ -174,10 +158,7 @@ impl System<'_> {
         if self.segments.iter().all(Vec::is_empty) {
             return Err(Error::Empty { what: "row of positive weight" });
         }
-        in_precision(self.options.precision, context, |precision| match precision {
-            Precision::F32 => self.fit_in::<f32>(input, &targets, context),
-            Precision::F64 => self.fit_in::<f64>(input, &targets, context),
-        })
+        with_precision!(self.options.precision, context, T => self.fit_in::<T>(input, &targets, context))
     }
 
     fn fit_in<T: Real>(

@@ -1,8 +1,9 @@
 //! Choices that have a name each, for the command line, for Python and for messages.
 
-/// Gives an enum its list of variants, and reads and writes them by name; the error names the parameter.
+/// Gives an enum its list of variants, and reads them by name or alias and writes them by name; the error
+/// names the parameter.
 macro_rules! names {
-    ($type:ident, $parameter:literal, $($variant:ident: $name:literal),+) => {
+    ($type:ident, $parameter:literal, $($variant:ident: $name:literal $(| $alias:literal)*),+) => {
         impl $type {
             /// Every choice, in the order of the documentation.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
@@ -19,10 +20,13 @@ macro_rules! names {
             type Err = crate::error::Error;
 
             fn from_str(text: &str) -> crate::error::Result<Self> {
-                Self::ALL.iter().copied().find(|choice| choice.name() == text).ok_or_else(|| {
-                    let expected = format!("one of {}", [$($name),+].join(", "));
-                    crate::error::Error::parameter($parameter, expected, text)
-                })
+                match text {
+                    $($name $(| $alias)* => Ok(Self::$variant),)+
+                    _ => {
+                        let expected = format!("one of {}", [$($name),+].join(", "));
+                        Err(crate::error::Error::parameter($parameter, expected, text))
+                    }
+                }
             }
         }
 

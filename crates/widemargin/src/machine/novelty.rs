@@ -6,10 +6,10 @@
 //! Σα = 1. With a kernel of constant diagonal the two agree.
 
 use super::classification::check_nu;
-use super::fit::{FitInput, KernelMachine};
+use super::fit::{FitInput, KernelMachine, kernel_fields};
 use super::model::{Ball, Body, MachineKind, Model};
 use super::parameters::{Precision, SolverOptions};
-use super::training::{Expansion, TrainingRows, assemble, fill_up, in_precision, report_solved};
+use super::training::{Expansion, TrainingRows, assemble, fill_up, report_solved, with_precision};
 use super::warm_start::{Start, UsableStart};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -17,92 +17,54 @@ use crate::kernel::Kernel;
 use crate::numeric::simd::Real;
 use crate::solver::smo;
 
-/// The one-class SVM; predicts 1 inside and −1 outside.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OneClass {
-    /// Upper bound on the share of rows outside, lower bound on the share of support vectors.
-    pub nu: f64,
-    /// The kernel.
-    pub kernel: Kernel,
-    /// What is asked of the solver.
-    pub options: SolverOptions,
-}
-
-/// Support vector data description; predicts 1 inside the ball and −1 outside.
-///
-/// Its decision value is the squared radius minus the squared distance to the centre.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Svdd {
-    /// Upper bound on the share of rows outside, lower bound on the share of support vectors.
-    pub nu: f64,
-    /// The kernel.
-    pub kernel: Kernel,
-    /// What is asked of the solver.
-    pub options: SolverOptions,
-}
-
-impl Default for OneClass {
-    fn default() -> Self {
-        let (kernel, options) = (Kernel::Gaussian { gamma: 1.0 }, SolverOptions::default());
-        Self { nu: 0.5, kernel, options }
-    }
-}
-
-impl Default for Svdd {
-    fn default() -> Self {
-        let (kernel, options) = (Kernel::Gaussian { gamma: 1.0 }, SolverOptions::default());
-        Self { nu: 0.5, kernel, options }
-    }
-}
-
-impl KernelMachine for OneClass {
-    fn learn(
-        &self,
-        input: FitInput<'_>,
-        start: Option<Start<'_>>,
-        context: &Context,
-    ) -> Result<Model> {
-        Describer {
-            kind: MachineKind::OneClass,
-            nu: self.nu,
-            kernel: &self.kernel,
-            options: &self.options,
-            earlier: UsableStart::new(start),
+/// A machine of this module: what it is, and its kind.
+macro_rules! machine {
+    ($(#[$doc:meta])+ $name:ident) => {
+        $(#[$doc])+
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $name {
+            /// Upper bound on the share of rows outside, lower bound on the share of support vectors.
+            pub nu: f64,
+            /// The kernel.
+            pub kernel: Kernel,
+            /// What is asked of the solver.
+            pub options: SolverOptions,
         }
-        .fit(&input, context)
-    }
-    fn kernel_and_precision(&self) -> (&Kernel, Precision) {
-        (&self.kernel, self.options.precision)
-    }
 
-    fn replace_kernel(&self, kernel: Kernel) -> Self {
-        Self { kernel, ..self.clone() }
-    }
+        impl Default for $name {
+            fn default() -> Self {
+                let (kernel, options) = (Kernel::Gaussian { gamma: 1.0 }, SolverOptions::default());
+                Self { nu: 0.5, kernel, options }
+            }
+        }
+
+        impl KernelMachine for $name {
+            fn learn(
+                &self,
+                input: FitInput<'_>,
+                start: Option<Start<'_>>,
+                context: &Context,
+            ) -> Result<Model> {
+                let (kind, nu, kernel) = (MachineKind::$name, self.nu, &self.kernel);
+                let (options, earlier) = (&self.options, UsableStart::new(start));
+                Describer { kind, nu, kernel, options, earlier }.fit(&input, context)
+            }
+
+            kernel_fields!();
+        }
+    };
 }
 
-impl KernelMachine for Svdd {
-    fn learn(
-        &self,
-        input: FitInput<'_>,
-        start: Option<Start<'_>>,
-        context: &Context,
-    ) -> Result<Model> {
-        Describer {
-            kind: MachineKind::Svdd,
-            nu: self.nu,
-            kernel: &self.kernel,
-            options: &self.options,
-            earlier: UsableStart::new(start),
-        }
-        .fit(&input, context)
-    }
-    fn kernel_and_precision(&self) -> (&Kernel, Precision) {
-        (&self.kernel, self.options.precision)
-    }
+machine! {
+    /// The one-class SVM; predicts 1 inside and −1 outside.
+    OneClass
+}
 
-    fn replace_kernel(&self, kernel: Kernel) -> Self {
-        Self { kernel, ..self.clone() }
-    }
+machine! {
+    /// Support vector data description; predicts 1 inside the ball and −1 outside.
+    ///
+    /// Its decision value is the squared radius minus the squared distance to the centre.
+    Svdd
 }
 
 struct Describer<'a> {
@@ -119,10 +81,7 @@ impl Describer<'_> {
         self.kernel.validate()?;
         self.options.validate()?;
         part.validate()?;
-        in_precision(self.options.precision, context, |precision| match precision {
-            Precision::F32 => self.fit_in::<f32>(part, context),
-            Precision::F64 => self.fit_in::<f64>(part, context),
-        })
+        with_precision!(self.options.precision, context, T => self.fit_in::<T>(part, context))
     }
 
     fn fit_in<T: Real>(&self, part: &FitInput<'_>, context: &Context) -> Result<Model> {
@@ -146,10 +105,7 @@ impl Describer<'_> {
             lower: vec![0.0; n],
             start: fill_up(upper.iter().copied(), sum),
             upper,
-            ridge: None,
-            groups: None,
-            bound_tolerance: 0.0,
-            initial_working_set: Vec::new(),
+            ..smo::Problem::default()
         };
         self.earlier.apply(0, part.rows(), &mut problem);
         packed.start_on_backend(&[0], &mut problem, self.options.tol, context);

@@ -166,10 +166,10 @@ impl ClassWeights {
                     match classes.names.iter().position(same) {
                         Some(class) => weights[class] = *factor,
                         None => {
-                            return Err(Error::Labels {
-                                expected: format!("class weights for {}", list(&classes.names)),
-                                found: format!("a weight for '{label}'"),
-                            });
+                            return Err(Error::labels(
+                                format!("class weights for {}", list(&classes.names)),
+                                format!("a weight for '{label}'"),
+                            ));
                         }
                     }
                 }
@@ -208,11 +208,7 @@ impl SolverOptions {
     /// # Errors
     /// [`Error::Parameter`] unless `tol` is finite and positive.
     pub fn validate(&self) -> Result<()> {
-        if self.tol.is_finite() && self.tol > 0.0 {
-            Ok(())
-        } else {
-            Err(Error::parameter("tol", "a finite number above 0", self.tol))
-        }
+        Error::check_positive("tol", self.tol)
     }
 }
 

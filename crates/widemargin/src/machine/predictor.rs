@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::model::{Body, Model, Prepared, Scratch, run_of};
+use super::model::{Body, Evaluation, Model, Prepared, Scratch, run_of};
 use super::probability::{log_sum, softmax};
 use super::vote::{elect, scores};
 use crate::context::Context;
@@ -119,13 +119,14 @@ impl Predictor<'_> {
         {
             return result.and_then(|()| Dense::new(rows.len(), outputs, values));
         }
+        let context = self.context;
         let task = |scratch: &mut Scratch, out: &mut [f64], rows: &[usize]| match map {
             Some(map) => {
-                let mapped = Matrix::DenseF32(map.transform(features, run_of(rows))?);
-                let all: Vec<usize> = (0..rows.len()).collect();
-                body.evaluate(&mapped, &all, out, scratch, self.context)
+                let queries = &Matrix::DenseF32(map.transform(features, run_of(rows))?);
+                let rows = &(0..rows.len()).collect::<Vec<_>>()[..];
+                body.evaluate(Evaluation { queries, rows, out, scratch, context })
             }
-            None => body.evaluate(features, rows, out, scratch, self.context),
+            None => body.evaluate(Evaluation { queries: features, rows, out, scratch, context }),
         };
         let chunk = TASK_ROWS * outputs.max(1);
         let (scratches, tasks) =
@@ -160,9 +161,9 @@ impl Predictor<'_> {
         };
         let found = self.context.try_map((0..features.rows()).step_by(TASK_ROWS), task)?;
         let found: Option<Vec<Vec<_>>> = found.into_iter().collect();
-        found.map(|parts| parts.concat()).ok_or_else(|| Error::Model {
-            message: format!("{} has no neighbours", self.model.kind),
-        })
+        found
+            .map(|parts| parts.concat())
+            .ok_or_else(|| Error::model(format!("{} has no neighbours", self.model.kind)))
     }
 
     /// The logarithm of the density at every row, for mixtures and windows.
@@ -183,7 +184,7 @@ impl Predictor<'_> {
             Body::Mixtures(_) | Body::Windows(_) => {
                 Ok((0..values.rows()).map(|i| log_sum(values.row(i))).collect())
             }
-            _ => Err(Error::Model { message: format!("{} has no density", self.model.kind) }),
+            _ => Err(Error::model(format!("{} has no density", self.model.kind))),
         }
     }
 

@@ -81,12 +81,10 @@ impl Predictor<'_> {
 
     fn check_calibrated(&self) -> Result<&Calibration> {
         match &self.model().calibration {
-            Some(Calibration::Laplace { scale }) => Err(Error::Model {
-                message: format!(
-                    "a regressor has no class probabilities; its noise is Laplace distributed with \
+            Some(Calibration::Laplace { scale }) => Err(Error::model(format!(
+                "a regressor has no class probabilities; its noise is Laplace distributed with \
                      scale {scale}"
-                ),
-            }),
+            ))),
             Some(calibration) => Ok(calibration),
             None => Err(no_probabilities()),
         }
@@ -94,7 +92,7 @@ impl Predictor<'_> {
 }
 
 fn no_probabilities() -> Error {
-    Error::Model { message: "has no probabilities; train it with probability estimates".into() }
+    Error::model("has no probabilities; train it with probability estimates")
 }
 
 /// ln Σ exp, without overflow.

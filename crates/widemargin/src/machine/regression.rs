@@ -6,12 +6,12 @@
 //! function up (0 ≤ β ≤ C) and α* pulling it down (−C ≤ β ≤ 0).
 
 use super::classification::check_nu;
-use super::fit::{FitInput, KernelMachine};
+use super::fit::{FitInput, KernelMachine, kernel_fields};
 use super::model::{MachineKind, Model};
 use super::parameters::{Loss, Precision, SolverOptions};
 use super::specification::Value;
 use super::training::{
-    Expansion, TrainingRows, assemble, equivalent_nu, fill_up, in_precision, report_solved,
+    Expansion, TrainingRows, assemble, equivalent_nu, fill_up, report_solved, with_precision,
 };
 use super::warm_start::{Start, UsableStart};
 use crate::context::Context;
@@ -95,9 +95,7 @@ impl KernelMachine for Svr {
         start: Option<Start<'_>>,
         context: &Context,
     ) -> Result<Model> {
-        if !(self.epsilon.is_finite() && self.epsilon >= 0.0) {
-            return Err(Error::parameter("epsilon", "a finite number of at least 0", self.epsilon));
-        }
+        Error::check_not_negative("epsilon", self.epsilon)?;
         Regressor {
             kind: MachineKind::EpsilonSvr,
             kernel: &self.kernel,
@@ -109,13 +107,8 @@ impl KernelMachine for Svr {
         }
         .fit(&input, context)
     }
-    fn kernel_and_precision(&self) -> (&Kernel, Precision) {
-        (&self.kernel, self.options.precision)
-    }
 
-    fn replace_kernel(&self, kernel: Kernel) -> Self {
-        Self { kernel, ..self.clone() }
-    }
+    kernel_fields!();
 }
 
 impl KernelMachine for NuSvr {
@@ -137,30 +130,20 @@ impl KernelMachine for NuSvr {
         }
         .fit(&input, context)
     }
-    fn kernel_and_precision(&self) -> (&Kernel, Precision) {
-        (&self.kernel, self.options.precision)
-    }
 
-    fn replace_kernel(&self, kernel: Kernel) -> Self {
-        Self { kernel, ..self.clone() }
-    }
+    kernel_fields!();
 }
 
 impl Regressor<'_> {
     fn fit(mut self, part: &FitInput<'_>, context: &Context) -> Result<Model> {
-        if !(self.c.is_finite() && self.c > 0.0) {
-            return Err(Error::parameter("c", "a finite number above 0", self.c));
-        }
+        Error::check_positive("c", self.c)?;
         self.kernel.validate()?;
         self.options.validate()?;
         part.validate()?;
         let targets = part.labels().values()?;
         self.parameters.push(("c".into(), self.c.into()));
         self.parameters.push(("tol".into(), self.options.tol.into()));
-        in_precision(self.options.precision, context, |precision| match precision {
-            Precision::F32 => self.fit_in::<f32>(part, &targets, context),
-            Precision::F64 => self.fit_in::<f64>(part, &targets, context),
-        })
+        with_precision!(self.options.precision, context, T => self.fit_in::<T>(part, &targets, context))
     }
 
     fn fit_in<T: Real>(
@@ -230,10 +213,8 @@ fn tube_problem(targets: &[f64], bound: &[f64], epsilon: f64, loss: Loss) -> smo
         lower: vec![0.0; n].into_iter().chain(bound.iter().map(|b| -b)).collect(),
         upper: bound.iter().copied().chain(vec![0.0; n]).collect(),
         ridge,
-        groups: None,
         start: vec![0.0; 2 * n],
-        bound_tolerance: 0.0,
-        initial_working_set: Vec::new(),
+        ..smo::Problem::default()
     }
 }
 
@@ -246,10 +227,8 @@ fn share_problem(targets: &[f64], bound: &[f64], nu: f64) -> smo::Problem {
         linear: [&linear[..], &linear].concat(),
         lower: vec![0.0; n].into_iter().chain(bound.iter().map(|b| -b)).collect(),
         upper: bound.iter().copied().chain(vec![0.0; n]).collect(),
-        ridge: None,
         groups: Some([vec![0; n], vec![1; n]].concat()),
         start: start.iter().copied().chain(start.iter().map(|b| -b)).collect(),
-        bound_tolerance: 0.0,
-        initial_working_set: Vec::new(),
+        ..smo::Problem::default()
     }
 }

@@ -51,6 +51,24 @@ pub(in crate::machine) fn in_precision<R: Send>(
     context.install(|| catch_out_of_memory(run))
 }
 
+/// [`in_precision`] of an expression that names the type of the numbers.
+macro_rules! with_precision {
+    ($asked:expr, $context:expr, $real:ident => $train:expr) => {
+        $crate::machine::training::in_precision($asked, $context, |precision| match precision {
+            $crate::machine::Precision::F32 => {
+                type $real = f32;
+                $train
+            }
+            $crate::machine::Precision::F64 => {
+                type $real = f64;
+                $train
+            }
+        })
+    };
+}
+
+pub(in crate::machine) use with_precision;
+
 /// The rows of a data set in segments.
 pub(in crate::machine) struct RowSegments {
     /// Row of the data set behind every row of the segments.
@@ -295,11 +313,11 @@ pub(in crate::machine) fn check_outcome(kernel: &Kernel, outcome: &Outcome) -> R
 
 /// A training that left the range of its numbers.
 pub(in crate::machine) fn not_finite(kernel: &Kernel, found: String) -> Error {
-    Error::Kernel {
-        kernel: kernel.name().into(),
-        expected: "a solution of finite numbers; scale the data or choose other parameters".into(),
+    Error::kernel(
+        kernel.name(),
+        "a solution of finite numbers; scale the data or choose other parameters",
         found,
-    }
+    )
 }
 
 /// The support vectors; those of a precomputed kernel are known by their training rows alone, so

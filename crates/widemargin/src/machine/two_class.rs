@@ -18,10 +18,10 @@ use crate::solver::Outcome;
 pub(super) fn two_classes(data: &Dataset, name: &str) -> Result<Classes> {
     let classes = data.labels().classes(ClassOrder::Sorted)?;
     if classes.count() != 2 {
-        return Err(Error::Labels {
-            expected: format!("two classes for {name}"),
-            found: format!("{} classes", classes.count()),
-        });
+        return Err(Error::labels(
+            format!("two classes for {name}"),
+            format!("{} classes", classes.count()),
+        ));
     }
     Ok(classes)
 }

@@ -272,11 +272,8 @@ mod tests {
             linear: vec![0.0; upper.len()],
             lower: vec![0.0; upper.len()],
             upper,
-            ridge: None,
-            groups: None,
             start,
-            bound_tolerance: 0.0,
-            initial_working_set: Vec::new(),
+            ..smo::Problem::default()
         }
     }
 

@@ -41,12 +41,10 @@ pub fn calibrate(
     }
     let calibration = match (model.kind, &model.classes) {
         (MachineKind::Classic(kind), None) => {
-            return Err(Error::Model { message: format!("{kind} has no probabilities") });
+            return Err(Error::model(format!("{kind} has no probabilities")));
         }
         (MachineKind::Svdd, _) => {
-            return Err(Error::Model {
-                message: "SVDD has no probabilities; use a one-class machine".into(),
-            });
+            return Err(Error::model("SVDD has no probabilities; use a one-class machine"));
         }
         (MachineKind::OneClass | MachineKind::LinearOneClass, _) => density(data, &model, context)?,
         (_, None) => laplace(machine, data, context)?,
@@ -159,13 +157,12 @@ fn fit_classes(
     method: CalibrationMethod,
 ) -> Calibration {
     let functions = table.scheme.functions(table.names.len());
-    let weight = |row: usize| data.weights().map_or(1.0, |weights| weights[row]);
     let mut samples = vec![Samples::default(); functions];
     for (rows, values) in held_out {
-        for (i, &row) in rows.iter().enumerate().filter(|(_, row)| weight(**row) > 0.0) {
+        for (i, &row) in rows.iter().enumerate().filter(|(_, row)| data.weight(**row) > 0.0) {
             for (f, value) in values.row(i).iter().enumerate() {
                 if let Some(positive) = side(table, f, class_of[row]) {
-                    samples[f].push(*value, positive, weight(row));
+                    samples[f].push(*value, positive, data.weight(row));
                 }
             }
         }
@@ -212,10 +209,10 @@ fn class_of_rows(labels: &Labels, table: &ClassTable) -> Result<Vec<usize>> {
         match position(&table.names, name) {
             Some(class) => of_code.push(class),
             None => {
-                return Err(Error::Labels {
-                    expected: "the classes the model was trained on".into(),
-                    found: format!("'{name}'"),
-                });
+                return Err(Error::labels(
+                    "the classes the model was trained on",
+                    format!("'{name}'"),
+                ));
             }
         }
     }
@@ -256,17 +253,16 @@ fn pair(classes: usize, f: usize) -> (usize, usize) {
 /// A class that the fold's training rows lack loses against every class they have (LIBSVM's rule).
 fn aligned(table: &ClassTable, model: &Model, values: Dense<f64>) -> Result<Dense<f64>> {
     let Some(found) = &model.classes else {
-        return Err(Error::Model { message: "expected a classifier in every fold".into() });
+        return Err(Error::model("expected a classifier in every fold"));
     };
     if found.names == table.names {
         return Ok(values);
     }
     if let Scheme::ErrorCorrecting(_) = table.scheme {
-        return Err(Error::Model {
-            message: "a class is too small to be calibrated with an error-correcting code; use \
-                      one-vs-one"
-                .into(),
-        });
+        return Err(Error::model(
+            "a class is too small to be calibrated with an error-correcting code; use \
+                      one-vs-one",
+        ));
     }
     let place: Vec<Option<usize>> =
         table.names.iter().map(|name| position(&found.names, name)).collect();

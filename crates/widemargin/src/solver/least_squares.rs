@@ -176,13 +176,12 @@ struct Column {
 }
 
 fn not_positive_definite() -> Error {
-    Error::Kernel {
-        kernel: "least squares".into(),
-        expected: "a positive definite matrix K + I/C".into(),
-        found: "one that is not: the kernel is indefinite, or C too large for the precision (a smaller \
-                C or f64 helps)"
-            .into(),
-    }
+    Error::kernel(
+        "least squares",
+        "a positive definite matrix K + I/C",
+        "one that is not: the kernel is indefinite, or C too large for the precision (a smaller \
+                C or f64 helps)",
+    )
 }
 
 /// β of every column, how it ended and the number of products.

@@ -110,9 +110,9 @@ impl Elements<'_> {
             let message = format!("expected at least one {what}, found none");
             return Err(Error::Format { path: path.to_owned(), message });
         }
-        if columns > options.max_columns {
+        if columns > options.most_columns() {
             let expected =
-                format!("at most {} features (the limit on columns)", options.max_columns);
+                format!("at most {} features (the limit on columns)", options.most_columns());
             return Err(Fault::new(0, expected, columns.to_string()).in_binary(path));
         }
         if self.element.is_float() && !options.allow_non_finite {

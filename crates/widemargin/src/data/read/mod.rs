@@ -18,7 +18,6 @@ mod options;
 #[cfg(feature = "parquet")]
 mod parquet;
 pub(crate) mod place;
-mod scaled;
 pub(crate) mod source;
 mod table;
 mod weights;

@@ -116,14 +116,14 @@ pub enum UnknownCategory {
 /// assert_eq!((data.rows(), data.columns()), (2, 4));
 /// # Ok::<(), widemargin::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
     pub(super) format: Option<Format>,
     pub(super) layout: Layout,
     pub(super) precision: Precision,
     pub(super) index_base: IndexBase,
     pub(super) columns: Option<usize>,
-    pub(super) max_columns: usize,
+    pub(super) max_columns: Option<usize>,
     pub(super) max_unpacked: Option<u64>,
     pub(super) allow_non_finite: bool,
     pub(super) label_column: LabelColumn,
@@ -137,28 +137,15 @@ pub struct ReadOptions {
     pub(super) encoding: Option<TableEncoding>,
 }
 
-impl Default for ReadOptions {
-    fn default() -> Self {
-        Self {
-            format: None,
-            layout: Layout::Auto,
-            precision: Precision::Auto,
-            index_base: IndexBase::Auto,
-            columns: None,
-            max_columns: DEFAULT_MAX_COLUMNS,
-            max_unpacked: None,
-            allow_non_finite: false,
-            label_column: LabelColumn::Auto,
-            labels_path: None,
-            delimiter: None,
-            header: None,
-            missing: Missing::Error,
-            categorical: Vec::new(),
-            ignored: Vec::new(),
-            unknown_category: UnknownCategory::Error,
-            encoding: None,
+/// Methods that set the option of the same name and hand the options on.
+macro_rules! setters {
+    ($($(#[$doc:meta])+ $option:ident: $type:ty,)+) => {$(
+        $(#[$doc])+
+        pub fn $option(mut self, $option: $type) -> Self {
+            self.$option = $option.into();
+            self
         }
-    }
+    )+};
 }
 
 impl ReadOptions {
@@ -167,83 +154,42 @@ impl ReadOptions {
         Self::default()
     }
 
-    /// Reads the file as this kind, whatever its name and content say.
-    pub fn format(mut self, format: Format) -> Self {
-        self.format = Some(format);
-        self
-    }
-
-    /// Stores the table this way instead of by its density.
-    pub fn layout(mut self, layout: Layout) -> Self {
-        self.layout = layout;
-        self
-    }
-
-    /// Stores values in this precision.
-    pub fn precision(mut self, precision: Precision) -> Self {
-        self.precision = precision;
-        self
-    }
-
-    /// Index of the first feature in LIBSVM text.
-    pub fn index_base(mut self, base: IndexBase) -> Self {
-        self.index_base = base;
-        self
-    }
-
-    /// Number of features the table has, whatever the largest index present; a larger index is an
-    /// error that says where it is.
-    pub fn columns(mut self, columns: usize) -> Self {
-        self.columns = Some(columns);
-        self
-    }
-
-    /// Refuses files with more columns than this ([`DEFAULT_MAX_COLUMNS`] unless called).
-    pub fn max_columns(mut self, limit: usize) -> Self {
-        self.max_columns = limit;
-        self
-    }
-
-    /// Refuses archives that unpack to more bytes than this
-    /// (half of the available memory unless called).
-    pub fn max_unpacked(mut self, bytes: u64) -> Self {
-        self.max_unpacked = Some(bytes);
-        self
-    }
-
-    /// Lets NaN and infinite values of LIBSVM text and NPY files through.
-    pub fn allow_non_finite(mut self, allow: bool) -> Self {
-        self.allow_non_finite = allow;
-        self
-    }
-
-    /// Says where the labels are.
-    pub fn label_column(mut self, column: LabelColumn) -> Self {
-        self.label_column = column;
-        self
+    setters! {
+        /// Reads the file as this kind, whatever its name and content say.
+        format: Format,
+        /// Stores the table this way instead of by its density.
+        layout: Layout,
+        /// Stores values in this precision.
+        precision: Precision,
+        /// Index of the first feature in LIBSVM text.
+        index_base: IndexBase,
+        /// Number of features the table has, whatever the largest index present; a larger index is an
+        /// error that says where it is.
+        columns: usize,
+        /// Refuses files with more columns than this ([`DEFAULT_MAX_COLUMNS`] unless called).
+        max_columns: usize,
+        /// Refuses archives that unpack to more bytes than this
+        /// (half of the available memory unless called).
+        max_unpacked: u64,
+        /// Lets NaN and infinite values of LIBSVM text and NPY files through.
+        allow_non_finite: bool,
+        /// Says where the labels are.
+        label_column: LabelColumn,
+        /// Separator of delimited text instead of the one found by looking.
+        delimiter: u8,
+        /// Whether the first line of delimited text names the columns, instead of finding out.
+        header: bool,
+        /// What to do with missing values of a table.
+        missing: Missing,
+        /// What to do with words the [`encoding`](Self::encoding) does not know.
+        unknown_category: UnknownCategory,
+        /// Turns a table into numbers exactly as the table this encoding was made from.
+        encoding: TableEncoding,
     }
 
     /// Takes the labels from a file of their own (IDX, NPY or text with one label per line).
     pub fn labels_path(mut self, path: impl AsRef<Path>) -> Self {
         self.labels_path = Some(path.as_ref().to_owned());
-        self
-    }
-
-    /// Separator of delimited text instead of the one found by looking.
-    pub fn delimiter(mut self, delimiter: u8) -> Self {
-        self.delimiter = Some(delimiter);
-        self
-    }
-
-    /// Whether the first line of delimited text names the columns, instead of finding out.
-    pub fn header(mut self, header: bool) -> Self {
-        self.header = Some(header);
-        self
-    }
-
-    /// What to do with missing values of a table.
-    pub fn missing(mut self, missing: Missing) -> Self {
-        self.missing = missing;
         self
     }
 
@@ -259,15 +205,8 @@ impl ReadOptions {
         self
     }
 
-    /// What to do with words the [`encoding`](Self::encoding) does not know.
-    pub fn unknown_category(mut self, unknown: UnknownCategory) -> Self {
-        self.unknown_category = unknown;
-        self
-    }
-
-    /// Turns a table into numbers exactly as the table this encoding was made from.
-    pub fn encoding(mut self, encoding: TableEncoding) -> Self {
-        self.encoding = Some(encoding);
-        self
+    /// Columns that a file may have.
+    pub(super) fn most_columns(&self) -> usize {
+        self.max_columns.unwrap_or(DEFAULT_MAX_COLUMNS)
     }
 }

@@ -142,10 +142,12 @@ impl<T: Real> PackedRows<T> for Custom<T> {
     }
 
     fn non_finite(&self) -> Option<Error> {
-        self.function.non_finite.get().map(|value| Error::Kernel {
-            kernel: self.function.kernel.name().into(),
-            expected: "finite values for all pairs of rows; scale the data".into(),
-            found: value.to_string(),
+        self.function.non_finite.get().map(|value| {
+            Error::kernel(
+                self.function.kernel.name(),
+                "finite values for all pairs of rows; scale the data",
+                value,
+            )
         })
     }
 }

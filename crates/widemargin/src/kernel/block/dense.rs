@@ -173,17 +173,13 @@ impl<T: Real> Task for Norms<'_, T> {
     }
 }
 
-/// A product of left rows with packed rows.
-pub(super) struct DenseProduct<'a, 'b, T> {
-    /// Left rows in stripes of [`Shape::group`].
-    pub(super) left: &'a Stripes<T>,
+/// What is asked of a product of left rows with packed rows, however they are stored.
+pub(super) struct Asked<'a, 'b, T> {
     /// Statistics of the left rows.
     pub(super) left_statistics: &'a [T],
     /// Which left rows.
     pub(super) rows: Range<usize>,
-    /// Right rows in stripes of [`Shape::panel`].
-    pub(super) right: &'a Stripes<T>,
-    /// Statistics of the right rows, one per place of every panel.
+    /// Statistics of the right rows, padded by at least the widest panel.
     pub(super) right_statistics: &'a [T],
     /// Which right rows.
     pub(super) columns: Range<usize>,
@@ -195,6 +191,15 @@ pub(super) struct DenseProduct<'a, 'b, T> {
     pub(super) out: &'a mut [&'b mut [T]],
 }
 
+/// A product of left rows with packed rows.
+pub(super) struct DenseProduct<'a, 'b, T> {
+    /// Left rows in stripes of [`Shape::group`].
+    pub(super) left: &'a Stripes<T>,
+    /// Right rows in stripes of [`Shape::panel`].
+    pub(super) right: &'a Stripes<T>,
+    pub(super) asked: Asked<'a, 'b, T>,
+}
+
 impl<T: Real> Task for DenseProduct<'_, '_, T> {
     type Output = ();
 
@@ -202,7 +207,7 @@ impl<T: Real> Task for DenseProduct<'_, '_, T> {
     unsafe fn run<F: Family>(self) {
         // SAFETY: passed on to the caller.
         unsafe {
-            match self.pairing {
+            match self.asked.pairing {
                 Pairing::Product => self.panels::<F, Product>(),
                 Pairing::Distance => self.panels::<F, Distance>(),
                 Pairing::ChiSquared => self.panels::<F, ChiSquared>(),
@@ -214,7 +219,7 @@ impl<T: Real> Task for DenseProduct<'_, '_, T> {
 impl<T: Real> DenseProduct<'_, '_, T> {
     #[inline(always)]
     unsafe fn panels<F: Family, S: Step>(mut self) {
-        if self.columns.is_empty() {
+        if self.asked.columns.is_empty() {
             return;
         }
         let depth = self.right.depth;
@@ -224,10 +229,10 @@ impl<T: Real> DenseProduct<'_, '_, T> {
         // Sums of a tile are finished at once unless rows are summed piece by piece.
         let kept = if depth > DEPTH { chunk + group } else { group };
         let mut sums = Aligned::<T>::zeros(kept * panel);
-        let mut first = self.rows.start;
-        while first < self.rows.end {
-            let last = ((first / group * group) + chunk).min(self.rows.end);
-            for p in self.columns.start / panel..self.columns.end.div_ceil(panel) {
+        let mut first = self.asked.rows.start;
+        while first < self.asked.rows.end {
+            let last = ((first / group * group) + chunk).min(self.asked.rows.end);
+            for p in self.asked.columns.start / panel..self.asked.columns.end.div_ceil(panel) {
                 // SAFETY: rows and panel exist, and the sums have room for a chunk.
                 unsafe { self.chunk::<F, S>(first..last, p, &mut sums) };
             }
@@ -241,8 +246,8 @@ impl<T: Real> DenseProduct<'_, '_, T> {
         let depth = self.right.depth;
         let group = F::TILE_ROWS;
         let panel = VECTORS * Vector::<T, F>::WIDTH;
-        let begin = self.columns.start.max(p * panel);
-        let end = self.columns.end.min((p + 1) * panel);
+        let begin = self.asked.columns.start.max(p * panel);
+        let end = self.asked.columns.end.min((p + 1) * panel);
         let lanes = begin - p * panel..end - p * panel;
         let mut k = 0;
         loop {
@@ -272,14 +277,14 @@ impl<T: Real> DenseProduct<'_, '_, T> {
                     if done {
                         let tile = Tile {
                             sums: sums.cast_const(),
-                            left: self.left_statistics.as_ptr().add(row),
-                            right: self.right_statistics.as_ptr().add(p * panel),
+                            left: self.asked.left_statistics.as_ptr().add(row),
+                            right: self.asked.right_statistics.as_ptr().add(p * panel),
                         };
-                        let first = row - self.rows.start;
-                        let out = &mut self.out[first..first + count];
-                        let column = begin - self.columns.start;
+                        let first = row - self.asked.rows.start;
+                        let out = &mut self.asked.out[first..first + count];
+                        let column = begin - self.asked.columns.start;
                         finish::<T, F, S, VECTORS>(
-                            self.transform,
+                            self.asked.transform,
                             tile,
                             lanes.clone(),
                             out,

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::super::Kernel;
 use super::column_statistics::ColumnStatistics;
-use super::dense::{DenseProduct, Shape, Stripes};
+use super::dense::{Asked, DenseProduct, Shape, Stripes};
 use super::features::{Dropped, Features};
 use super::mixed::MixedProduct;
 use super::pairing::Pairing;
@@ -283,56 +283,23 @@ impl<T: Real> PackedRows<T> for FeatureKernel<T> {
         let Self { set, pairing, transform, .. } = *self;
         let left: &FeatureRows<T> = left.packed();
         assert_eq!(left.features, self.rows.features, "rows with the features of the packed ones");
-        let left_statistics = &left.statistics;
-        let right_statistics = &self.rows.statistics;
+        let (left_statistics, right_statistics) = (&left.statistics[..], &self.rows.statistics[..]);
+        let asked =
+            Asked { left_statistics, rows, right_statistics, columns, pairing, transform, out };
         match (&left.storage, &self.rows.storage) {
             (Storage::Dense(left), Storage::Dense(right)) => {
                 assert_eq!(left.stride(), self.shape.group, "rows packed for the instruction set");
-                let product = DenseProduct {
-                    left,
-                    left_statistics,
-                    rows,
-                    right,
-                    right_statistics,
-                    columns,
-                    pairing,
-                    transform,
-                    out,
-                };
-                dispatch(set, product);
+                dispatch(set, DenseProduct { left, right, asked });
             }
             (Storage::Sparse(left), Storage::Sparse(right)) => {
-                let product = SparseProduct {
-                    features: self.features.kept(),
-                    left,
-                    left_statistics,
-                    rows,
-                    right,
-                    right_statistics,
-                    columns,
-                    pairing,
-                    transform,
-                    out,
-                };
-                dispatch(set, product);
+                dispatch(set, SparseProduct { features: self.features.kept(), left, right, asked });
             }
             (Storage::Sparse(left), Storage::Dense(right)) => {
                 let beginnings = self.beginnings.get_or_init(|| {
                     let none = vec![0.0; self.features.kept()];
                     right.negative_products(self.features.origin().unwrap_or(&none))
                 });
-                let product = MixedProduct {
-                    left,
-                    left_statistics,
-                    rows,
-                    right,
-                    right_statistics,
-                    beginnings,
-                    columns,
-                    transform,
-                    out,
-                };
-                dispatch(set, product);
+                dispatch(set, MixedProduct { left, right, beginnings, asked });
             }
             (Storage::Dense(_), Storage::Sparse(_)) => {
                 panic!("left rows packed for dense rows, multiplied with sparse ones")
@@ -427,9 +394,9 @@ fn plan<T: Real>(kernel: &Kernel, sparse: bool) -> (Formula, Pairing, Transform<
 }
 
 fn negative_feature(row: usize, column: usize, value: f64) -> Error {
-    Error::Kernel {
-        kernel: "chi2".into(),
-        expected: "features of at least 0".into(),
-        found: format!("{value} in row {}, feature {}", row + 1, column + 1),
-    }
+    Error::kernel(
+        "chi2",
+        "features of at least 0",
+        format!("{value} in row {}, feature {}", row + 1, column + 1),
+    )
 }

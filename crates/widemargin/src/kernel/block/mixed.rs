@@ -7,35 +7,22 @@
 // Panels are read through pointers.
 #![allow(unsafe_code)]
 
-use std::ops::Range;
-
 use super::aligned::Aligned;
-use super::dense::{Stripes, VECTORS};
+use super::dense::{Asked, Stripes, VECTORS};
 use super::pairing::Product;
 use super::sparse::SparseRows;
-use super::transform::{Tile, Transform, finish};
+use super::transform::{Tile, finish};
 use crate::numeric::simd::{Family, Lanes, Real, Task, Vector};
 
 /// A product of sparse left rows with packed dense rows.
 pub(super) struct MixedProduct<'a, 'b, T> {
     /// Left rows.
     pub(super) left: &'a SparseRows<T>,
-    /// Statistics of the left rows.
-    pub(super) left_statistics: &'a [T],
-    /// Which left rows.
-    pub(super) rows: Range<usize>,
     /// Right rows in stripes of a panel.
     pub(super) right: &'a Stripes<T>,
-    /// Statistics of the right rows, one per place of every panel.
-    pub(super) right_statistics: &'a [T],
     /// What the sums of every right row begin with, one per place of every panel.
     pub(super) beginnings: &'a [T],
-    /// Which right rows.
-    pub(super) columns: Range<usize>,
-    /// What becomes of the sums.
-    pub(super) transform: Transform<T>,
-    /// One slice per left row, one place per right row.
-    pub(super) out: &'a mut [&'b mut [T]],
+    pub(super) asked: Asked<'a, 'b, T>,
 }
 
 impl<T: Real> Task for MixedProduct<'_, '_, T> {
@@ -43,20 +30,20 @@ impl<T: Real> Task for MixedProduct<'_, '_, T> {
 
     #[inline(always)]
     unsafe fn run<F: Family>(self) {
-        if self.columns.is_empty() {
+        if self.asked.columns.is_empty() {
             return;
         }
         let width = Vector::<T, F>::WIDTH;
         let panel = VECTORS * width;
         let mut sums = Aligned::<T>::zeros(panel);
-        for p in self.columns.start / panel..self.columns.end.div_ceil(panel) {
-            let begin = self.columns.start.max(p * panel);
-            let end = self.columns.end.min((p + 1) * panel);
+        for p in self.asked.columns.start / panel..self.asked.columns.end.div_ceil(panel) {
+            let begin = self.asked.columns.start.max(p * panel);
+            let end = self.asked.columns.end.min((p + 1) * panel);
             let lanes = begin - p * panel..end - p * panel;
             let values = self.right.stripe(p);
             let beginnings = &self.beginnings[p * panel..(p + 1) * panel];
-            let right_statistics = &self.right_statistics[p * panel..(p + 1) * panel];
-            for (row, out) in self.rows.clone().zip(self.out.chunks_exact_mut(1)) {
+            let right_statistics = &self.asked.right_statistics[p * panel..(p + 1) * panel];
+            for (row, out) in self.asked.rows.clone().zip(self.asked.out.chunks_exact_mut(1)) {
                 let (features, products) = self.left.row(row);
                 // SAFETY: features are those of the packed rows, of which every panel has a vector each;
                 // sums, beginnings and statistics have room for a panel.
@@ -77,12 +64,12 @@ impl<T: Real> Task for MixedProduct<'_, '_, T> {
                     }
                     let tile = Tile {
                         sums: sums.as_ptr(),
-                        left: &raw const self.left_statistics[row],
+                        left: &raw const self.asked.left_statistics[row],
                         right: right_statistics.as_ptr(),
                     };
-                    let column = begin - self.columns.start;
+                    let column = begin - self.asked.columns.start;
                     finish::<T, F, Product, VECTORS>(
-                        self.transform,
+                        self.asked.transform,
                         tile,
                         lanes.clone(),
                         out,

@@ -321,14 +321,10 @@ impl<T: Real> KernelBlocks<T> {
         if terms != 0 && terms != weights.len() {
             return Err(Error::length("weights of a sum of kernels", terms, weights.len()));
         }
-        if let Some(weight) = weights.iter().find(|w| !(w.is_finite() && **w >= 0.0)) {
-            return Err(Error::parameter("weight", "a finite number of at least 0", weight));
-        }
+        weights.iter().try_for_each(|&weight| Error::check_not_negative("weight", weight))?;
         let weights: Vec<T> = weights.iter().map(|&w| T::from_f64(w)).collect();
-        let packed = self.packed.reweighted(&weights).ok_or_else(|| Error::Kernel {
-            kernel: "combination".into(),
-            expected: "a weighted sum of kernels".into(),
-            found: "another kernel".into(),
+        let packed = self.packed.reweighted(&weights).ok_or_else(|| {
+            Error::kernel("combination", "a weighted sum of kernels", "another kernel")
         })?;
         let sizes = packed.diagonal().iter().map(|value| value.to_f64().abs());
         check_range::<T>("sum", sizes.enumerate())?;

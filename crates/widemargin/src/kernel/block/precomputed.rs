@@ -38,11 +38,11 @@ impl<T: Real> Precomputed<T> {
     /// for the precision.
     pub(super) fn new(matrix: &Matrix, order: &[usize]) -> Result<Self> {
         if matrix.columns() != matrix.rows() {
-            return Err(Error::Kernel {
-                kernel: "precomputed".into(),
-                expected: "as many columns as training rows".into(),
-                found: format!("{} rows and {} columns", matrix.rows(), matrix.columns()),
-            });
+            return Err(Error::kernel(
+                "precomputed",
+                "as many columns as training rows",
+                format!("{} rows and {} columns", matrix.rows(), matrix.columns()),
+            ));
         }
         let all: Vec<usize> = (0..matrix.rows()).collect();
         let table: Dense<T> = table_of(matrix, &all)?;

@@ -12,8 +12,9 @@
 use std::ops::Range;
 
 use super::aligned::Aligned;
+use super::dense::Asked;
 use super::pairing::{ChiSquaredShared, DistanceShared, Pairing, Product, Step};
-use super::transform::{Tile, Transform, finish};
+use super::transform::{Tile, finish};
 use crate::numeric::InstructionSet;
 use crate::numeric::simd::{Family, Lanes, Real, Task, Vector, dispatch};
 
@@ -155,22 +156,9 @@ pub(super) struct SparseProduct<'a, 'b, T> {
     pub(super) features: usize,
     /// Left rows.
     pub(super) left: &'a SparseRows<T>,
-    /// Statistics of the left rows.
-    pub(super) left_statistics: &'a [T],
-    /// Which left rows.
-    pub(super) rows: Range<usize>,
     /// Right rows.
     pub(super) right: &'a SparseRows<T>,
-    /// Statistics of the right rows, padded by at least the widest panel.
-    pub(super) right_statistics: &'a [T],
-    /// Which right rows.
-    pub(super) columns: Range<usize>,
-    /// How features combine.
-    pub(super) pairing: Pairing,
-    /// What becomes of the sums.
-    pub(super) transform: Transform<T>,
-    /// One slice per left row, one place per right row.
-    pub(super) out: &'a mut [&'b mut [T]],
+    pub(super) asked: Asked<'a, 'b, T>,
 }
 
 /// Values that the statistics of right rows are padded with.
@@ -183,7 +171,7 @@ impl<T: Real> Task for SparseProduct<'_, '_, T> {
     unsafe fn run<F: Family>(self) {
         // SAFETY: passed on to the caller.
         unsafe {
-            match self.pairing {
+            match self.asked.pairing {
                 Pairing::Product => self.panels::<F, Product>(),
                 Pairing::Distance => self.panels::<F, DistanceShared>(),
                 Pairing::ChiSquared => self.panels::<F, ChiSquaredShared>(),
@@ -198,9 +186,9 @@ impl<T: Real> SparseProduct<'_, '_, T> {
         let width = VECTORS * Vector::<T, F>::WIDTH;
         let nonzeros = self.right.values.len() / self.right.rows().max(1);
         let plan = Plan::of::<T>(self.features, nonzeros, width);
-        let mut first = self.rows.start;
-        while first < self.rows.end {
-            let rows = first..self.rows.end.min(first + CHUNK);
+        let mut first = self.asked.rows.start;
+        while first < self.asked.rows.end {
+            let rows = first..self.asked.rows.end.min(first + CHUNK);
             // SAFETY: passed on to the caller; rows are in range.
             unsafe {
                 match plan {
@@ -219,9 +207,9 @@ impl<T: Real> SparseProduct<'_, '_, T> {
         let mut panel = Aligned::<T>::zeros(band as usize * width);
         let mut sums = Aligned::<T>::zeros(rows.len() * width);
         let mut cursors = [0_usize; PADDING];
-        let mut column = self.columns.start;
-        while column < self.columns.end {
-            let lanes = width.min(self.columns.end - column);
+        let mut column = self.asked.columns.start;
+        while column < self.asked.columns.end {
+            let lanes = width.min(self.asked.columns.end - column);
             cursors[..lanes].copy_from_slice(&self.right.starts[column..column + lanes]);
             for b in 0..left.bands {
                 let begin = b as u32 * band;
@@ -252,9 +240,9 @@ impl<T: Real> SparseProduct<'_, '_, T> {
         let mut places = vec![0_u32; self.features];
         let mut panel = Aligned::<T>::zeros(width);
         let mut sums = Aligned::<T>::zeros(width);
-        let mut column = self.columns.start;
-        while column < self.columns.end {
-            let lanes = width.min(self.columns.end - column);
+        let mut column = self.asked.columns.start;
+        while column < self.asked.columns.end {
+            let lanes = width.min(self.asked.columns.end - column);
             let mut used = width;
             for lane in 0..lanes {
                 let (features, values) = self.right.row(column + lane);
@@ -329,14 +317,14 @@ impl<T: Real> SparseProduct<'_, '_, T> {
     ) {
         let tile = Tile {
             sums: sums.cast_const(),
-            left: &raw const self.left_statistics[row],
-            right: &raw const self.right_statistics[column],
+            left: &raw const self.asked.left_statistics[row],
+            right: &raw const self.asked.right_statistics[column],
         };
-        let at = row - self.rows.start;
-        let out = &mut self.out[at..=at];
-        let column = column - self.columns.start;
+        let at = row - self.asked.rows.start;
+        let out = &mut self.asked.out[at..=at];
+        let column = column - self.asked.columns.start;
         // SAFETY: one row of sums, and statistics padded to whole panels.
-        unsafe { finish::<T, F, S, VECTORS>(self.transform, tile, 0..lanes, out, column) }
+        unsafe { finish::<T, F, S, VECTORS>(self.asked.transform, tile, 0..lanes, out, column) }
     }
 }
 

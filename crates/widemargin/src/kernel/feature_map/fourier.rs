@@ -35,13 +35,11 @@ impl FourierMap {
         if self.gamma.is_finite() && self.gamma > 0.0 && size.is_some_and(|size| size > 0) {
             Ok(())
         } else {
-            Err(Error::Model {
-                message: format!(
-                    "expected random features with a positive gamma and size, found {} x {} with \
+            Err(Error::model(format!(
+                "expected random features with a positive gamma and size, found {} x {} with \
                      gamma {}",
-                    self.inputs, self.outputs, self.gamma
-                ),
-            })
+                self.inputs, self.outputs, self.gamma
+            )))
         }
     }
 }

@@ -64,9 +64,7 @@ impl MapRule {
     /// # Errors
     /// [`Error::Parameter`] for a γ that is not positive, [`Error::Empty`] for an empty table.
     pub fn fit(self, features: &Matrix, gamma: f64, context: &Context) -> Result<FeatureMap> {
-        if !(gamma.is_finite() && gamma > 0.0) {
-            return Err(Error::parameter("gamma", "a finite number above 0", gamma));
-        }
+        Error::check_positive("gamma", gamma)?;
         features.validate()?;
         Ok(match self {
             Self::Fourier(outputs) => {
@@ -130,7 +128,7 @@ impl FeatureMap {
     /// [`Error::Model`] when the text is no sound map.
     pub fn from_text(text: &str) -> Result<Self> {
         let map: Self = serde_json::from_str(text)
-            .map_err(|error| Error::Model { message: format!("feature map: {error}") })?;
+            .map_err(|error| Error::model(format!("feature map: {error}")))?;
         map.validate().map(|()| map)
     }
 

@@ -79,7 +79,7 @@ impl NystroemMap {
     }
 
     pub(super) fn validate(&self) -> Result<()> {
-        let fail = |message: &str| Err(Error::Model { message: message.into() });
+        let fail = |message: &str| Err(Error::model(message));
         let outputs = self.outputs();
         if !(self.gamma.is_finite() && self.gamma > 0.0) || outputs == 0 {
             return fail("expected a Nystroem map with rows and a positive gamma, found another");

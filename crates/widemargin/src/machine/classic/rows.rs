@@ -11,6 +11,23 @@ use crate::machine::specification::Value;
 use crate::machine::{Body, Calibration, ClassTable, MachineKind, Model, Scheme, Training};
 use crate::solver::{Outcome, Status};
 
+/// Makes machines of types whose `train` learns from all rows of a data set.
+macro_rules! trained_on_selected {
+    ($($machine:ident),+) => {$(
+        impl $crate::machine::Machine for $machine {
+            fn fit_with(
+                &self,
+                input: $crate::machine::fit::FitInput<'_>,
+                context: &Context,
+            ) -> Result<Model> {
+                input.fit_selected(None, |data| self.train(data, context))
+            }
+        }
+    )+};
+}
+
+pub(super) use trained_on_selected;
+
 /// All rows, one after the other.
 pub(super) fn dense_rows(features: &Matrix) -> Vec<f64> {
     if let Matrix::DenseF64(dense) = features {

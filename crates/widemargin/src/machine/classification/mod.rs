@@ -12,16 +12,16 @@ mod path_start;
 pub use self::path::{PathStarts, Paths};
 
 use crate::context::{Context, Event};
-use crate::data::{ClassOrder, Classes};
+use crate::data::{ClassOrder, Classes, check_two_classes};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, RowCaching};
-use crate::machine::fit::{FitInput, KernelMachine, PenaltyPath};
+use crate::machine::fit::{FitInput, KernelMachine, PenaltyPath, kernel_fields};
 use crate::machine::model::{ClassTable, MachineKind, Model, Scheme};
 use crate::machine::parameters::{ClassWeights, Loss, Precision, SolverOptions};
 use crate::machine::specification::Value;
 use crate::machine::training::{
-    Expansion, RowSegments, Spent, TrainingRows, assemble, equivalent_nu, fill_up, in_precision,
-    report_solved, start_from,
+    Expansion, RowSegments, Spent, TrainingRows, assemble, equivalent_nu, fill_up, report_solved,
+    start_from, with_precision,
 };
 use crate::machine::warm_start::{Start, UsableStart};
 use crate::numeric::simd::Real;
@@ -136,9 +136,7 @@ impl Svc {
         part: &FitInput<'_>,
         earlier: UsableStart<'a>,
     ) -> Result<Classifier<'a>> {
-        if !(self.c.is_finite() && self.c > 0.0) {
-            return Err(Error::parameter("c", "a finite number above 0", self.c));
-        }
+        Error::check_positive("c", self.c)?;
         part.validate()?;
         let classes = part.labels().classes(self.class_order)?;
         let loss = match self.loss {
@@ -169,13 +167,7 @@ impl KernelMachine for Svc {
         self.classifier(&input, UsableStart::new(start))?.fit(&input, context)
     }
 
-    fn kernel_and_precision(&self) -> (&Kernel, Precision) {
-        (&self.kernel, self.options.precision)
-    }
-
-    fn replace_kernel(&self, kernel: Kernel) -> Self {
-        Self { kernel, ..self.clone() }
-    }
+    kernel_fields!();
 
     fn as_penalty_path(&self) -> Option<&dyn PenaltyPath> {
         Some(self)
@@ -205,13 +197,8 @@ impl KernelMachine for NuSvc {
         }
         .fit(&input, context)
     }
-    fn kernel_and_precision(&self) -> (&Kernel, Precision) {
-        (&self.kernel, self.options.precision)
-    }
 
-    fn replace_kernel(&self, kernel: Kernel) -> Self {
-        Self { kernel, ..self.clone() }
-    }
+    kernel_fields!();
 }
 
 /// Checks that ν is in (0, 1].
@@ -240,21 +227,14 @@ fn row_weights(
 impl Classifier<'_> {
     fn fit(self, part: &FitInput<'_>, context: &Context) -> Result<Model> {
         self.check()?;
-        in_precision(self.options.precision, context, |precision| match precision {
-            Precision::F32 => self.fit_in::<f32>(part, context),
-            Precision::F64 => self.fit_in::<f64>(part, context),
-        })
+        with_precision!(self.options.precision, context, T => self.fit_in::<T>(part, context))
     }
 
     /// Checks the kernel, the options and that there are classes to tell apart.
     fn check(&self) -> Result<()> {
         self.kernel.validate()?;
         self.options.validate()?;
-        if self.classes.count() < 2 {
-            let label = self.classes.names.first().map_or_else(String::new, ToString::to_string);
-            return Err(Error::OneClass { label });
-        }
-        Ok(())
+        check_two_classes(&self.classes.names)
     }
 
     /// The rows of every class that have a weight.
@@ -356,10 +336,10 @@ impl Classifier<'_> {
 
     fn check_weights(&self, rows: &[Vec<usize>], tasks: &[Task]) -> Result<()> {
         if let Some(class) = rows.iter().position(Vec::is_empty) {
-            return Err(Error::Labels {
-                expected: "a row of positive weight in every class".into(),
-                found: format!("none in class '{}'", self.classes.names[class]),
-            });
+            return Err(Error::labels(
+                "a row of positive weight in every class",
+                format!("none in class '{}'", self.classes.names[class]),
+            ));
         }
         let Formulation::Share { nu } = self.rule else { return Ok(()) };
         let total = |task: &Task, sign: f64| -> f64 {
@@ -460,10 +440,8 @@ fn penalty_problem(signs: &[f64], weights: &[f64], c: f64, loss: Loss) -> smo::P
         lower: signs.iter().zip(&bound).map(|(&y, &b)| if y > 0.0 { 0.0 } else { -b }).collect(),
         upper: signs.iter().zip(&bound).map(|(&y, &b)| if y > 0.0 { b } else { 0.0 }).collect(),
         ridge,
-        groups: None,
         start: vec![0.0; signs.len()],
-        bound_tolerance: 0.0,
-        initial_working_set: Vec::new(),
+        ..smo::Problem::default()
     }
 }
 
@@ -477,10 +455,8 @@ fn share_problem(signs: &[f64], weights: &[f64], nu: f64) -> smo::Problem {
         linear: vec![0.0; signs.len()],
         lower: of_sign(-1.0).map(|w| -w).collect(),
         upper: of_sign(1.0).collect(),
-        ridge: None,
         groups: Some(signs.iter().map(|&y| u8::from(y < 0.0)).collect()),
         start: positive.iter().zip(&negative).map(|(p, n)| p - n).collect(),
-        bound_tolerance: 0.0,
-        initial_working_set: Vec::new(),
+        ..smo::Problem::default()
     }
 }

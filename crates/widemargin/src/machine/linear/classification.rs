@@ -7,13 +7,11 @@
 use std::time::Instant;
 
 use super::assemble::{ORDER, linear_model};
-use super::parameters::{
-    Bias, LinearLoss, LinearMulticlass, LinearOptions, LinearSolver, Penalty, check_c,
-};
+use super::parameters::{Bias, LinearLoss, LinearMulticlass, LinearOptions, LinearSolver, Penalty};
 use super::rows::{ATTENDING, FeatureOrder, RowTask, with_rows};
 use super::solve::{Algorithm, Plan, check_finite};
 use crate::context::Context;
-use crate::data::{ClassOrder, Classes, Dataset, memory, pieces};
+use crate::data::{ClassOrder, Classes, Dataset, check_two_classes, memory, pieces};
 use crate::error::{Error, Result};
 use crate::machine::fit::{FitInput, Machine, WarmStart};
 use crate::machine::model::{Linear, MachineKind, Model, Training};
@@ -97,7 +95,7 @@ impl LinearSvc {
     }
 
     fn validate(&self, data: &Dataset) -> Result<Classes> {
-        check_c(self.c)?;
+        Error::check_positive("c", self.c)?;
         self.bias.validate()?;
         self.options.validate()?;
         let (features, classes) = pieces::join(
@@ -110,20 +108,17 @@ impl LinearSvc {
             return Err(Error::parameter("bias", "none or a number with crammer-singer", "free"));
         }
         let classes = classes?;
-        if classes.count() < 2 {
-            let label = classes.names.first().map_or_else(String::new, ToString::to_string);
-            return Err(Error::OneClass { label });
-        }
+        check_two_classes(&classes.names)?;
         let mut present = vec![data.weights().is_none(); classes.count()];
         for (&code, &weight) in classes.codes.iter().zip(data.weights().unwrap_or_default()) {
             present[code as usize] |= weight > 0.0;
         }
         match present.iter().position(|there| !there) {
             None => Ok(classes),
-            Some(class) => Err(Error::Labels {
-                expected: "a row of positive weight in every class".into(),
-                found: format!("none in class '{}'", classes.names[class]),
-            }),
+            Some(class) => Err(Error::labels(
+                "a row of positive weight in every class",
+                format!("none in class '{}'", classes.names[class]),
+            )),
         }
     }
 
@@ -150,7 +145,7 @@ impl LinearSvc {
     ) -> Result<Vec<Model>> {
         let classes = self.validate(data)?;
         for &c in path {
-            check_c(c)?;
+            Error::check_positive("c", c)?;
         }
         let factors = self.class_weights.resolve(&classes)?;
         let functions = match (self.multiclass, classes.count()) {
@@ -276,10 +271,9 @@ impl Fit<'_> {
         if self.svc.penalty == Penalty::L1 {
             return Err(Error::parameter("penalty", "l2 with crammer-singer", "l1"));
         }
-        let weight = |row: usize| self.data.weights().map_or(1.0, |w| w[row]);
         let codes = &self.classes.codes;
         let costs: Vec<f64> = (0..rows.rows())
-            .map(|row| c * weight(row) * self.factors[codes[row] as usize])
+            .map(|row| c * self.data.weight(row) * self.factors[codes[row] as usize])
             .collect();
         let choices = Choices { count: self.functions, right: codes, costs: &costs };
         let tol = plan.tolerance(Algorithm::Dual);
@@ -307,26 +301,20 @@ impl Fit<'_> {
         let width = self.data.columns();
         let mut model = linear_model(self.svc.kind(), width, weights, constants, names)?;
         model.feature_names = self.data.feature_names().map(<[String]>::to_vec);
-        let mut parameters = vec![("c".to_owned(), c.into())];
+        let mut parameters = vec![("c", c.into())];
         let multiclass = self.svc.multiclass;
         match multiclass {
             LinearMulticlass::CrammerSinger => {
-                parameters.push(("multiclass".into(), multiclass.to_string().into()));
+                parameters.push(("multiclass", multiclass.to_string().into()));
             }
             LinearMulticlass::OneVsRest => {
-                parameters.push(("loss".into(), self.svc.loss.to_string().into()));
-                parameters.push(("penalty".into(), self.svc.penalty.to_string().into()));
+                parameters.push(("loss", self.svc.loss.to_string().into()));
+                parameters.push(("penalty", self.svc.penalty.to_string().into()));
             }
         }
-        parameters.push(("bias".into(), self.svc.bias.into()));
-        parameters.push(("tol".into(), tol.into()));
-        model.training = Some(Training {
-            outcome,
-            rows: self.data.rows(),
-            seconds: started.elapsed().as_secs_f64(),
-            parameters,
-            specification: None,
-        });
+        parameters.push(("bias", self.svc.bias.into()));
+        parameters.push(("tol", tol.into()));
+        model.training = Some(Training::new(outcome, self.data.rows(), started, parameters));
         Ok(model)
     }
 }

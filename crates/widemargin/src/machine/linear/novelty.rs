@@ -63,13 +63,8 @@ impl Machine for LinearOneClass {
         let mut model =
             linear_model(kind, data.columns(), solution.weights, &[-half.offset], None)?;
         model.feature_names = data.feature_names().map(<[String]>::to_vec);
-        model.training = Some(Training {
-            outcome: solution.outcome,
-            rows: data.rows(),
-            seconds: started.elapsed().as_secs_f64(),
-            parameters: vec![("nu".into(), self.nu.into()), ("tol".into(), tol.into())],
-            specification: None,
-        });
+        let parameters = [("nu", self.nu.into()), ("tol", tol.into())];
+        model.training = Some(Training::new(solution.outcome, data.rows(), started, parameters));
         Ok(model)
     }
 }

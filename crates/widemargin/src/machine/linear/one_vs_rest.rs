@@ -14,20 +14,12 @@ use crate::error::Result;
 use crate::numeric::parallel::{self, Threads};
 use crate::solver::linear::rows::{LinearRows, RowLists};
 use crate::solver::linear::{
-    Columns, Loss, OneVsRestProblems, Options, Solution, is_coarse, solve_batch,
+    BatchInputs, Columns, Loss, OneVsRestProblems, Solution, is_coarse, solve_batch,
     solve_batch_in_singles, solve_logistic_batch,
 };
 
 /// Solves a batch of functions.
-type Solver<R> = fn(
-    &R,
-    &RowLists<'_>,
-    &OneVsRestProblems<'_>,
-    Range<usize>,
-    &Options,
-    &[Option<&[f64]>],
-    &Context,
-) -> Vec<Solution>;
+type Solver<R> = fn(&BatchInputs<'_, R>) -> Vec<Solution>;
 
 /// How many functions make a batch.
 struct BatchSize<R> {
@@ -190,9 +182,10 @@ impl Fit<'_> {
             };
             let starts: Vec<Option<Vec<f64>>> = functions.clone().map(start).collect();
             let starts: Vec<Option<&[f64]>> = starts.iter().map(Option::as_deref).collect();
-            let options = plan.options(plan.tolerance(algorithm));
+            let options = &plan.options(plan.tolerance(algorithm));
+            let (problems, classes, starts) = (&problems, functions.clone(), &starts[..]);
             let solutions =
-                solve(rows, lists, &problems, functions.clone(), &options, &starts, context);
+                solve(&BatchInputs { rows, lists, problems, classes, options, starts, context });
             if self.context.is_observed() {
                 for (f, solution) in functions.clone().zip(&solutions) {
                     self.report(f, solution, &problems.targets_and_costs(f).1);
@@ -210,7 +203,7 @@ impl Fit<'_> {
             (false, 1) => self.factors[1],
             (false, _) => 1.0,
         };
-        factor * self.data.weights().map_or(1.0, |w| w[row])
+        factor * self.data.weight(row)
     }
 
     /// What every row costs in the problem of class `f`.

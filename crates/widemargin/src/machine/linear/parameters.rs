@@ -4,93 +4,64 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
+use crate::machine::names::names;
 use crate::machine::parameters::Precision;
 use crate::solver::linear::DEFAULT_GAP;
 
-/// Declares an enum with a name for every value, read and written on the command line.
-macro_rules! named {
-    (
-        $(#[$doc:meta])* $type:ident, $parameter:literal;
-        $($(#[$value_doc:meta])* $value:ident = $name:literal $(| $alias:literal)*,)*
-    ) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub enum $type { $($(#[$value_doc])* $value,)* }
-
-        impl $type {
-            /// Name on the command line.
-            pub fn name(self) -> &'static str {
-                match self { $(Self::$value => $name,)* }
-            }
-        }
-
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.name())
-            }
-        }
-
-        impl FromStr for $type {
-            type Err = Error;
-
-            fn from_str(text: &str) -> Result<Self> {
-                match text {
-                    $($name $(| $alias)* => Ok(Self::$value),)*
-                    _ => {
-                        let names = [$($name),*].join(", ");
-                        Err(Error::parameter($parameter, format!("one of {names}"), text))
-                    }
-                }
-            }
-        }
-    };
-}
-
-named! {
-    /// What a row on the wrong side of its margin costs; m = y(⟨w, x⟩ + b).
-    LinearLoss, "loss";
+/// What a row on the wrong side of its margin costs; m = y(⟨w, x⟩ + b).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LinearLoss {
     /// max(0, 1 − m)
-    Hinge = "hinge",
+    Hinge,
     /// max(0, 1 − m)²
     #[default]
-    SquaredHinge = "squared-hinge",
+    SquaredHinge,
     /// log(1 + exp(−m)): logistic regression
-    Logistic = "logistic",
+    Logistic,
 }
 
-named! {
-    /// What weights cost.
-    Penalty, "penalty";
+names!(LinearLoss, "loss", Hinge: "hinge", SquaredHinge: "squared-hinge", Logistic: "logistic");
+
+/// What weights cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Penalty {
     /// ½‖w‖²
     #[default]
-    L2 = "l2",
+    L2,
     /// ‖w‖₁, which makes most weights 0
-    L1 = "l1",
+    L1,
 }
 
-named! {
-    /// How more than two classes are learned.
-    LinearMulticlass, "multiclass";
+names!(Penalty, "penalty", L2: "l2", L1: "l1");
+
+/// How more than two classes are learned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LinearMulticlass {
     /// A function per class, learned against all other rows.
     #[default]
-    OneVsRest = "ovr",
+    OneVsRest,
     /// One problem for all classes (Crammer and Singer, 2001); loss and penalty are its own.
-    CrammerSinger = "crammer-singer",
+    CrammerSinger,
 }
 
-named! {
-    /// Which algorithm is used; all lead to the same optimum.
-    LinearSolver, "solver";
+names!(LinearMulticlass, "multiclass", OneVsRest: "ovr", CrammerSinger: "crammer-singer");
+
+/// Which algorithm is used; all lead to the same optimum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LinearSolver {
     /// Chosen by loss, penalty and shape of the data, never by the number of threads.
     #[default]
-    Auto = "auto",
+    Auto,
     /// Dual coordinate descent, one row after another.
-    Dual = "dual",
+    Dual,
     /// Block-partitioned dual coordinate descent, a thread for every block of rows.
-    Blocks = "blocks" | "buckets",
+    Blocks,
     /// Newton's method, for smooth losses.
-    Newton = "newton",
+    Newton,
 }
+
+names!(LinearSolver, "solver", Auto: "auto", Dual: "dual", Blocks: "blocks" | "buckets",
+       Newton: "newton");
 
 /// The constant b of ⟨w, x⟩ + b.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -121,9 +92,7 @@ impl Bias {
 
     pub(super) fn validate(self) -> Result<()> {
         match self {
-            Self::Appended(value) if !(value.is_finite() && value > 0.0) => {
-                Err(Error::parameter("bias", "a finite number above 0", value))
-            }
+            Self::Appended(value) => Error::check_positive("bias", value),
             _ => Ok(()),
         }
     }
@@ -186,20 +155,6 @@ impl LinearOptions {
         if self.gap.is_nan() || self.gap <= 0.0 {
             return Err(Error::parameter("gap", "a number above 0", self.gap));
         }
-        match self.tol {
-            Some(tol) if !(tol.is_finite() && tol > 0.0) => {
-                Err(Error::parameter("tol", "a finite number above 0", tol))
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-/// Checks a penalty C.
-pub(super) fn check_c(c: f64) -> Result<()> {
-    if c.is_finite() && c > 0.0 {
-        Ok(())
-    } else {
-        Err(Error::parameter("c", "a finite number above 0", c))
+        self.tol.map_or(Ok(()), |tol| Error::check_positive("tol", tol))
     }
 }

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use super::assemble::{linear_model, start_weights};
-use super::parameters::{Bias, LinearOptions, LinearSolver, Penalty, check_c};
+use super::parameters::{Bias, LinearOptions, LinearSolver, Penalty};
 use super::rows::{FeatureOrder, RowTask, with_rows};
 use super::solve::{Algorithm, Plan, Start, check_finite};
 use crate::context::{Context, Event, SolvedFunction};
@@ -55,11 +55,8 @@ impl LinearSvr {
         context: &Context,
     ) -> Result<Vec<Model>> {
         for &(c, epsilon) in path {
-            check_c(c)?;
-            if !(epsilon.is_finite() && epsilon >= 0.0) {
-                let expected = "a finite number of at least 0";
-                return Err(Error::parameter("epsilon", expected, epsilon));
-            }
+            Error::check_positive("c", c)?;
+            Error::check_not_negative("epsilon", epsilon)?;
         }
         self.bias.validate()?;
         self.options.validate()?;
@@ -183,19 +180,15 @@ impl Fit<'_> {
         let mut model = linear_model(MachineKind::LinearSvr, width, weights, &[constant], None)?;
         model.feature_names = self.data.feature_names().map(<[String]>::to_vec);
         let loss = if self.svr.squared { "squared-tube" } else { "tube" };
-        model.training = Some(Training {
-            outcome: solution.outcome,
-            rows: self.data.rows(),
-            seconds: started.elapsed().as_secs_f64(),
-            parameters: vec![
-                ("c".into(), c.into()),
-                ("epsilon".into(), epsilon.into()),
-                ("loss".into(), loss.into()),
-                ("bias".into(), self.svr.bias.into()),
-                ("tol".into(), tol.into()),
-            ],
-            specification: None,
-        });
+        let parameters = [
+            ("c", c.into()),
+            ("epsilon", epsilon.into()),
+            ("loss", loss.into()),
+            ("bias", self.svr.bias.into()),
+            ("tol", tol.into()),
+        ];
+        let rows = self.data.rows();
+        model.training = Some(Training::new(solution.outcome, rows, started, parameters));
         Ok(model)
     }
 }

@@ -40,10 +40,9 @@ impl ModelBody for Ball {
 
     fn prepare(&self, _model: &Model, context: &Context) -> Result<Box<dyn Prepared>> {
         if self.0.kernel == Kernel::Precomputed {
-            return Err(Error::Model {
-                message: "SVDD with a precomputed kernel cannot predict: K(x, x) is not given"
-                    .into(),
-            });
+            return Err(Error::model(
+                "SVDD with a precomputed kernel cannot predict: K(x, x) is not given",
+            ));
         }
         self.0.prepared(true, context)
     }

@@ -86,16 +86,8 @@ pub(in crate::machine) trait ModelBody {
 
 /// A body made ready to compute decision values.
 pub(in crate::machine) trait Prepared: Send + Sync {
-    /// Writes the decision values of the given rows of `queries`, one row after another, into
-    /// `out`, which is 0; the rows are neighbours unless [`takes_any_rows`](Self::takes_any_rows).
-    fn evaluate(
-        &self,
-        queries: &Matrix,
-        rows: &[usize],
-        out: &mut [f64],
-        scratch: &mut Scratch,
-        context: &Context,
-    ) -> Result<()>;
+    /// Writes decision values; the rows are neighbours unless [`takes_any_rows`](Self::takes_any_rows).
+    fn evaluate(&self, evaluation: Evaluation<'_>) -> Result<()>;
 
     /// Writes the decision values of any rows at once, if the backend of the context does that.
     fn evaluate_on_backend(
@@ -127,6 +119,17 @@ pub(in crate::machine) trait Prepared: Send + Sync {
     ) -> Result<Option<Vec<Nearest>>> {
         Ok(None)
     }
+}
+
+/// Rows whose decision values are asked for.
+pub(in crate::machine) struct Evaluation<'a> {
+    pub(in crate::machine) queries: &'a Matrix,
+    /// Rows of `queries`.
+    pub(in crate::machine) rows: &'a [usize],
+    /// Room for the values, row after row, which are 0.
+    pub(in crate::machine) out: &'a mut [f64],
+    pub(in crate::machine) scratch: &'a mut Scratch,
+    pub(in crate::machine) context: &'a Context,
 }
 
 /// Distances and places of the nearest vectors of a row, nearest first.

@@ -8,10 +8,12 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::kernel_header::{KernelHeader, check_depth};
+use super::kernel_depth::check_depth;
 use super::parts::{PartsReader, PartsResult, PartsWriter, from_header, to_header};
-use super::validate::{check_below, check_classes, check_length, check_rows, fail};
-use super::{DecisionFunction, Description, MachineKind, Model, ModelBody, Prepared, Scratch};
+use super::validate::{check_below, check_classes, check_length, check_rows, fail, reason};
+use super::{
+    DecisionFunction, Description, Evaluation, MachineKind, Model, ModelBody, Prepared, Scratch,
+};
 use super::{put_functions, take_functions};
 use crate::context::Context;
 use crate::data::Matrix;
@@ -42,7 +44,7 @@ pub struct KernelExpansion {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ExpansionHeader {
-    pub(crate) kernel: KernelHeader,
+    pub(crate) kernel: Kernel,
     pub(crate) precision: Precision,
     pub(crate) features: usize,
 }
@@ -103,8 +105,9 @@ impl KernelExpansion {
         parts.put_matrix("support", &self.support);
         parts.put_indices("support.rows", &self.support_rows);
         put_functions(parts, "functions", &self.functions);
+        check_depth(&self.kernel).map_err(reason)?;
         Ok(ExpansionHeader {
-            kernel: KernelHeader::new(&self.kernel)?,
+            kernel: self.kernel.clone(),
             precision: self.precision,
             features: self.support.columns(),
         })
@@ -115,7 +118,7 @@ impl KernelExpansion {
         parts: &mut PartsReader<'_>,
     ) -> PartsResult<Self> {
         Ok(Self {
-            kernel: header.kernel.into_kernel()?,
+            kernel: header.kernel,
             precision: header.precision,
             support: parts.take_matrix("support", header.features)?,
             support_rows: parts.take_indices("support.rows")?,
@@ -309,14 +312,8 @@ pub(super) fn subtract(values: &mut [f64], offsets: &[f64]) {
 macro_rules! prepared {
     ($type:ty, $block:ident) => {
         impl Prepared for PreparedExpansion<$type> {
-            fn evaluate(
-                &self,
-                queries: &Matrix,
-                rows: &[usize],
-                out: &mut [f64],
-                scratch: &mut Scratch,
-                context: &Context,
-            ) -> Result<()> {
+            fn evaluate(&self, evaluation: Evaluation<'_>) -> Result<()> {
+                let Evaluation { queries, rows, out, scratch, context } = evaluation;
                 let Scratch { $block, sums, .. } = scratch;
                 self.add(queries, rows, out, ($block, sums), context)
             }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::expansion::subtract;
 use super::parts::{PartsReader, PartsResult, PartsWriter, from_header, to_header};
 use super::validate::{check_classes, check_finite, check_length};
-use super::{Description, MachineKind, Model, ModelBody, Prepared, Scratch, run_of};
+use super::{Description, Evaluation, MachineKind, Model, ModelBody, Prepared, run_of};
 use crate::context::Context;
 use crate::data::{Csr, Dense, Matrix};
 use crate::error::{Error, Result};
@@ -267,14 +267,8 @@ fn add_times(out: &mut [f64], value: f64, weights: &[f64]) {
 }
 
 impl Prepared for Scores {
-    fn evaluate(
-        &self,
-        queries: &Matrix,
-        rows: &[usize],
-        out: &mut [f64],
-        _scratch: &mut Scratch,
-        _context: &Context,
-    ) -> Result<()> {
+    fn evaluate(&self, evaluation: Evaluation<'_>) -> Result<()> {
+        let Evaluation { queries, rows, out, .. } = evaluation;
         if queries.columns() != self.features {
             return Err(Error::length("features", self.features, queries.columns()));
         }
@@ -292,6 +286,7 @@ impl Prepared for Scores {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Scratch;
     use super::*;
     use crate::data::Layout as Storage;
 
@@ -311,7 +306,10 @@ mod tests {
         let query = Csr::new(features, vec![0, 2, 3], vec![3, 9, 7], vec![2.0, 1.0, 3.0]).unwrap();
         let mut out = vec![0.0; 4];
         let rows = Matrix::SparseF64(query);
-        prepared.evaluate(&rows, &[0, 1], &mut out, &mut Scratch::default(), &context).unwrap();
+        let (scratch, context) = (&mut Scratch::default(), &context);
+        let (queries, rows, values) = (&rows, &[0, 1], &mut out[..]);
+        let asked = Evaluation { queries, rows, out: values, scratch, context };
+        prepared.evaluate(asked).unwrap();
         assert_eq!(out, [0.75, 4.0, -0.25, 13.0]);
     }
 
@@ -327,11 +325,11 @@ mod tests {
             let [a, b] = [&sparse, &dense].map(|body| {
                 let model = Model::new(MachineKind::LinearSvr, body.clone());
                 let prepared = model.body.get().prepare(&model, &context).unwrap();
-                let mut out = vec![0.0; 2];
-                prepared
-                    .evaluate(&rows, &[0], &mut out, &mut Scratch::default(), &context)
-                    .unwrap();
-                out
+                let mut values = vec![0.0; 2];
+                let (queries, rows, out) = (&rows, &[0], &mut values[..]);
+                let (scratch, context) = (&mut Scratch::default(), &context);
+                prepared.evaluate(Evaluation { queries, rows, out, scratch, context }).unwrap();
+                values
             });
             assert_eq!(a, b);
         }

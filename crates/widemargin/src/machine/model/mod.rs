@@ -8,11 +8,13 @@ mod ball;
 mod body;
 mod expansion;
 mod functions;
-mod kernel_header;
+mod kernel_depth;
 mod kind;
 mod linear;
 mod parts;
 mod validate;
+
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
@@ -24,13 +26,13 @@ use crate::outcome::Outcome;
 
 pub use ball::Ball;
 pub use body::{Body, Description};
-pub(super) use body::{ModelBody, Nearest, Prepared, Scratch, run_of};
+pub(super) use body::{Evaluation, ModelBody, Nearest, Prepared, Scratch, run_of};
 pub(crate) use expansion::ExpansionHeader;
 pub use expansion::KernelExpansion;
 pub use functions::{DecisionFunction, Part};
 pub(super) use functions::{put as put_functions, take as take_functions};
 #[cfg(test)]
-pub(crate) use kernel_header::MAX_KERNEL_DEPTH;
+pub(crate) use kernel_depth::MAX_KERNEL_DEPTH;
 pub use kind::MachineKind;
 pub use linear::Linear;
 pub(crate) use linear::arranged;
@@ -141,6 +143,18 @@ pub struct Training {
 }
 
 impl Training {
+    /// The record of a training that began at `started`.
+    pub(crate) fn new<'a>(
+        outcome: Outcome,
+        rows: usize,
+        started: Instant,
+        parameters: impl IntoIterator<Item = (&'a str, Value)>,
+    ) -> Self {
+        let parameters = parameters.into_iter().map(|(name, value)| (name.to_owned(), value));
+        let (seconds, parameters) = (started.elapsed().as_secs_f64(), parameters.collect());
+        Self { outcome, rows, seconds, parameters, specification: None }
+    }
+
     /// The penalty C, for machines that have one.
     pub fn penalty(&self) -> Option<f64> {
         self.parameters.iter().find(|(name, _)| name == "c")?.1.number()

@@ -4,10 +4,10 @@ use std::time::Instant;
 
 use super::AllInOne;
 use crate::context::Context;
-use crate::data::{ClassOrder, Classes, Dataset, Label, Labels, Matrix};
+use crate::data::{ClassOrder, Classes, Dataset, Label, Labels, Matrix, check_two_classes};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelBlocks, KernelRows, RowCaching};
-use crate::machine::fit::{FitInput, KernelMachine};
+use crate::machine::fit::{FitInput, KernelMachine, kernel_fields};
 use crate::machine::model::{
     ClassTable, DecisionFunction, KernelExpansion, MachineKind, Model, Part, Scheme, Training,
 };
@@ -77,29 +77,18 @@ impl KernelMachine for MulticlassSvc {
         start: Option<Start<'_>>,
         context: &Context,
     ) -> Result<Model> {
-        if !(self.c.is_finite() && self.c > 0.0) {
-            return Err(Error::parameter("c", "a finite number above 0", self.c));
-        }
+        Error::check_positive("c", self.c)?;
         self.kernel.validate()?;
         self.options.validate()?;
         input.validate()?;
         let classes = declared_classes(&input.labels(), self.classes.as_deref(), self.class_order)?;
-        if classes.count() < 2 {
-            let label = classes.names.first().map_or_else(String::new, ToString::to_string);
-            return Err(Error::OneClass { label });
-        }
+        check_two_classes(&classes.names)?;
         let examples = self.examples(input, &classes)?;
         let start = start.map(Start::model);
         context.install(|| self.train(input, &classes.names, &examples, start, context))
     }
 
-    fn kernel_and_precision(&self) -> (&Kernel, Precision) {
-        (&self.kernel, self.options.precision)
-    }
-
-    fn replace_kernel(&self, kernel: Kernel) -> Self {
-        Self { kernel, ..self.clone() }
-    }
+    kernel_fields!();
 
     /// The coefficients of `atm` leave its dual variables open within their common bound.
     fn starts_warm(&self) -> bool {
@@ -183,17 +172,10 @@ impl MulticlassSvc {
             &solution.bias,
         );
         model.feature_names = data.feature_names().map(<[String]>::to_vec);
-        model.training = Some(Training {
-            outcome: solution.outcome,
-            rows: input.rows().count(),
-            seconds: started.elapsed().as_secs_f64(),
-            parameters: vec![
-                ("c".into(), self.c.into()),
-                ("tol".into(), self.options.tol.into()),
-                ("bias".into(), self.bias.into()),
-            ],
-            specification: None,
-        });
+        let parameters =
+            [("c", self.c.into()), ("tol", self.options.tol.into()), ("bias", self.bias.into())];
+        let rows = input.rows().count();
+        model.training = Some(Training::new(solution.outcome, rows, started, parameters));
         Ok(model)
     }
 }
@@ -270,9 +252,8 @@ pub(in crate::machine) fn declared_classes(
     let mut place = Vec::with_capacity(classes.count());
     for name in &classes.names {
         let same = |other: &Label| other.to_string() == name.to_string();
-        let at = declared.iter().position(same).ok_or_else(|| Error::Labels {
-            expected: "only the classes that were declared".into(),
-            found: format!("'{name}'"),
+        let at = declared.iter().position(same).ok_or_else(|| {
+            Error::labels("only the classes that were declared", format!("'{name}'"))
         })?;
         place.push(at as u32);
     }

@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::learner::{GROUP, OnlineLearner};
 use super::schedule::{Clock, Epochs, Schedule, WorkingSetStrategy};
 use crate::context::{Context, Event};
-use crate::data::{ClassOrder, Dataset, Label};
+use crate::data::{ClassOrder, Dataset, Label, check_two_classes};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::machine::fit::{FitInput, Machine};
@@ -93,10 +93,7 @@ impl OnlineSvc {
     fn class_names(&self, data: &Dataset) -> Result<Vec<Label>> {
         let found = data.labels().classes(ClassOrder::Sorted)?.names;
         let names = self.classes.clone().unwrap_or(found);
-        if names.len() < 2 {
-            let label = names.first().map_or_else(String::new, ToString::to_string);
-            return Err(Error::OneClass { label });
-        }
+        check_two_classes(&names)?;
         Ok(names)
     }
 
@@ -209,18 +206,14 @@ impl OnlineSvc {
 
 /// Checks what all online machines have: C, a tolerance and a kernel of vectors.
 pub(super) fn check_parameters(c: f64, tol: f64, kernel: &Kernel) -> Result<()> {
-    if !(c.is_finite() && c > 0.0) {
-        return Err(Error::parameter("c", "a finite number above 0", c));
-    }
-    if !(tol.is_finite() && tol > 0.0) {
-        return Err(Error::parameter("tol", "a finite number above 0", tol));
-    }
+    Error::check_positive("c", c)?;
+    Error::check_positive("tol", tol)?;
     if *kernel == Kernel::Precomputed {
-        return Err(Error::Kernel {
-            kernel: "precomputed".into(),
-            expected: "a kernel of vectors, for online training".into(),
-            found: "a table of kernel values".into(),
-        });
+        return Err(Error::kernel(
+            "precomputed",
+            "a kernel of vectors, for online training",
+            "a table of kernel values",
+        ));
     }
     kernel.validate()
 }

@@ -253,8 +253,7 @@ impl Lasvm {
         let started = Instant::now();
         let signs: Vec<f64> =
             classes.codes.iter().map(|&code| if code == 0 { 1.0 } else { -1.0 }).collect();
-        let weight = |row: usize| data.weights().map_or(1.0, |weights| weights[row]);
-        let bounds: Vec<f64> = (0..data.rows()).map(|row| self.c * weight(row)).collect();
+        let bounds: Vec<f64> = (0..data.rows()).map(|row| self.c * data.weight(row)).collect();
         let mut state = State {
             data,
             signs: &signs,

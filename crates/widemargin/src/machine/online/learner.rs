@@ -120,9 +120,8 @@ impl OnlineLearner {
         }
         let place = |name: &Label| {
             let same = |other: &Label| other.to_string() == name.to_string();
-            self.names.iter().position(same).ok_or_else(|| Error::Labels {
-                expected: "only the classes that were declared".into(),
-                found: format!("'{name}'"),
+            self.names.iter().position(same).ok_or_else(|| {
+                Error::labels("only the classes that were declared", format!("'{name}'"))
             })
         };
         let places = table.names.iter().map(place).collect::<Result<Vec<usize>>>()?;
@@ -225,10 +224,10 @@ impl OnlineLearner {
                 continue;
             }
             if self.parameters.classes.is_some() {
-                return Err(Error::Labels {
-                    expected: "only the classes that were declared".into(),
-                    found: format!("'{name}'"),
-                });
+                return Err(Error::labels(
+                    "only the classes that were declared",
+                    format!("'{name}'"),
+                ));
             }
             self.names.push(name);
             let d = self.names.len();
@@ -246,8 +245,7 @@ impl OnlineLearner {
     }
 
     pub(super) fn upper(&self, data: &Dataset) -> Vec<f64> {
-        let weight = |row: usize| data.weights().map_or(1.0, |weights| weights[row]);
-        (0..data.rows()).map(|row| self.parameters.c * weight(row)).collect()
+        (0..data.rows()).map(|row| self.parameters.c * data.weight(row)).collect()
     }
 
     /// Kernel values of the named rows of a table, which are to be learnt from next; none before

@@ -3,10 +3,10 @@
 //! Step s is drawn with probability proportional to its running gain per cost,
 //! r ← β · gain / (10⁻⁵ + cost) + (1 − β) r, floored at a share η of all (LaRank's scheduling).
 
-use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
+use crate::machine::names::names;
 use crate::numeric::random::Generator;
 
 /// Share of a new rate in the running one.
@@ -43,46 +43,8 @@ pub enum WorkingSetStrategy {
     LaRank,
 }
 
-impl WorkingSetStrategy {
-    /// Every strategy.
-    pub const ALL: [Self; 6] = [
-        Self::Blocks,
-        Self::All,
-        Self::RandomPatternAll,
-        Self::RandomPattern,
-        Self::WholePattern,
-        Self::LaRank,
-    ];
-
-    /// Name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Blocks => "blocks",
-            Self::All => "all",
-            Self::RandomPatternAll => "random-all",
-            Self::RandomPattern => "random-pattern",
-            Self::WholePattern => "whole-pattern",
-            Self::LaRank => "larank",
-        }
-    }
-}
-
-impl fmt::Display for WorkingSetStrategy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for WorkingSetStrategy {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        Self::ALL.into_iter().find(|strategy| strategy.name() == text).ok_or_else(|| {
-            let names = Self::ALL.map(Self::name).join(", ");
-            Error::parameter("strategy", format!("one of {names}"), text)
-        })
-    }
-}
+names!(WorkingSetStrategy, "strategy", Blocks: "blocks", All: "all", RandomPatternAll: "random-all",
+       RandomPattern: "random-pattern", WholePattern: "whole-pattern", LaRank: "larank");
 
 /// How often the examples are gone through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -50,7 +50,7 @@ fn passes_until_optimal_reach_the_batch_optimum() {
     for machine in AllInOne::ALL {
         for c in [0.3, 5.0] {
             let best = batch_dual(machine, c, &data);
-            for strategy in Choice::ALL {
+            for &strategy in Choice::ALL {
                 if strategy == Choice::LaRank && machine != AllInOne::CrammerSinger {
                     continue;
                 }

@@ -28,6 +28,16 @@ impl Family for Portable {
     }
 }
 
+/// Operations on pairs of elements.
+macro_rules! zipped {
+    ($($operation:ident = $of_pair:expr;)+) => {$(
+        #[inline(always)]
+        fn $operation(self, other: Self) -> Self {
+            self.zip(other, $of_pair)
+        }
+    )+};
+}
+
 macro_rules! array {
     ($element:ident, $width:literal) => {
         impl Array<$element, $width> {
@@ -62,24 +72,18 @@ macro_rules! array {
                 unsafe { to.cast::<[$element; $width]>().write_unaligned(self.0) }
             }
 
-            #[inline(always)]
-            fn add(self, other: Self) -> Self {
-                self.zip(other, |a, b| a + b)
-            }
-
-            #[inline(always)]
-            fn sub(self, other: Self) -> Self {
-                self.zip(other, |a, b| a - b)
-            }
-
-            #[inline(always)]
-            fn mul(self, other: Self) -> Self {
-                self.zip(other, |a, b| a * b)
-            }
-
-            #[inline(always)]
-            fn div(self, other: Self) -> Self {
-                self.zip(other, |a, b| a / b)
+            zipped! {
+                add = |a, b| a + b;
+                sub = |a, b| a - b;
+                mul = |a, b| a * b;
+                div = |a, b| a / b;
+                min = |a, b| if a < b { a } else { b };
+                max = |a, b| if a > b { a } else { b };
+                copy_sign = $element::copysign;
+                scale_by_power = |a, shifted| {
+                    let power = shifted.to_bits() << ($element::MANTISSA_DIGITS - 1);
+                    $element::from_bits(a.to_bits().wrapping_add(power))
+                };
             }
 
             #[inline(always)]
@@ -93,23 +97,8 @@ macro_rules! array {
             }
 
             #[inline(always)]
-            fn min(self, other: Self) -> Self {
-                self.zip(other, |a, b| if a < b { a } else { b })
-            }
-
-            #[inline(always)]
-            fn max(self, other: Self) -> Self {
-                self.zip(other, |a, b| if a > b { a } else { b })
-            }
-
-            #[inline(always)]
             fn abs(self) -> Self {
                 self.zip(self, |a, _| a.abs())
-            }
-
-            #[inline(always)]
-            fn copy_sign(self, sign: Self) -> Self {
-                self.zip(sign, $element::copysign)
             }
 
             #[inline(always)]
@@ -121,14 +110,6 @@ macro_rules! array {
                     }
                 }
                 result
-            }
-
-            #[inline(always)]
-            fn scale_by_power(self, shifted: Self) -> Self {
-                self.zip(shifted, |a, s| {
-                    let power = s.to_bits() << ($element::MANTISSA_DIGITS - 1);
-                    $element::from_bits(a.to_bits().wrapping_add(power))
-                })
             }
 
             #[inline(always)]

@@ -106,34 +106,25 @@ impl Lanewise for f64 {
     }
 }
 
-impl Real for f32 {
-    const ZERO: Self = 0.0;
-    const ONE: Self = 1.0;
-    const MAX: Self = Self::MAX;
-    const MIN_POSITIVE: Self = Self::MIN_POSITIVE;
+macro_rules! real {
+    ($type:ident) => {
+        impl Real for $type {
+            const ZERO: Self = 0.0;
+            const ONE: Self = 1.0;
+            const MAX: Self = Self::MAX;
+            const MIN_POSITIVE: Self = Self::MIN_POSITIVE;
 
-    #[inline(always)]
-    fn from_f64(value: f64) -> Self {
-        value as Self
-    }
+            #[inline(always)]
+            fn from_f64(value: f64) -> Self {
+                value as Self
+            }
 
-    fn is_finite(self) -> bool {
-        Self::is_finite(self)
-    }
+            fn is_finite(self) -> bool {
+                Self::is_finite(self)
+            }
+        }
+    };
 }
 
-impl Real for f64 {
-    const ZERO: Self = 0.0;
-    const ONE: Self = 1.0;
-    const MAX: Self = Self::MAX;
-    const MIN_POSITIVE: Self = Self::MIN_POSITIVE;
-
-    #[inline(always)]
-    fn from_f64(value: f64) -> Self {
-        value
-    }
-
-    fn is_finite(self) -> bool {
-        Self::is_finite(self)
-    }
-}
+real!(f32);
+real!(f64);

@@ -94,13 +94,15 @@ impl Family for Avx512 {
     }
 }
 
+/// A vector: its constructors, and every operation as an expression of the raw vectors.
 macro_rules! vector {
     (
         $(#[$doc:meta])*
         $name:ident($raw:ident) = [$element:ident; $width:literal]
         splat $splat:ident load $load:ident store $store:ident
-        add $add:ident sub $sub:ident mul $mul:ident div $div:ident min $min:ident max $max:ident
-        $($special:item)*
+        sum($terms:ident) = $sum:expr;
+        $($operation:ident($first:ident $(, $other:ident)*) = $result:expr;)*
+        $({$($special:item)*})?
     ) => {
         $(#[$doc])*
         #[derive(Clone, Copy)]
@@ -129,45 +131,26 @@ macro_rules! vector {
             }
 
             #[inline(always)]
-            fn add(self, other: Self) -> Self {
-                // SAFETY: `self` exists only where the instructions do, here and below.
-                Self(unsafe { $add(self.0, other.0) })
-            }
-
-            #[inline(always)]
-            fn sub(self, other: Self) -> Self {
-                // SAFETY: as in `add`.
-                Self(unsafe { $sub(self.0, other.0) })
-            }
-
-            #[inline(always)]
-            fn mul(self, other: Self) -> Self {
-                // SAFETY: as in `add`.
-                Self(unsafe { $mul(self.0, other.0) })
-            }
-
-            #[inline(always)]
-            fn div(self, other: Self) -> Self {
-                // SAFETY: as in `add`.
-                Self(unsafe { $div(self.0, other.0) })
-            }
-
-            #[inline(always)]
-            fn min(self, other: Self) -> Self {
-                // SAFETY: as in `add`.
-                Self(unsafe { $min(self.0, other.0) })
-            }
-
-            #[inline(always)]
-            fn max(self, other: Self) -> Self {
-                // SAFETY: as in `add`.
-                Self(unsafe { $max(self.0, other.0) })
+            fn sum(self) -> f64 {
+                let $terms = self.0;
+                // SAFETY: `self` exists only where the instructions do.
+                unsafe { $sum }
             }
 
             $(
                 #[inline(always)]
-                $special
+                fn $operation(self $(, $other: Self)*) -> Self {
+                    let $first = self.0;
+                    $(let $other = $other.0;)*
+                    // SAFETY: as in `sum`.
+                    Self(unsafe { $result })
+                }
             )*
+
+            $($(
+                #[inline(always)]
+                $special
+            )*)?
         }
     };
 }
@@ -176,270 +159,151 @@ vector! {
     /// Four floats.
     F32x4(__m128) = [f32; 4]
     splat _mm_set1_ps load _mm_loadu_ps store _mm_storeu_ps
-    add _mm_add_ps sub _mm_sub_ps mul _mm_mul_ps div _mm_div_ps min _mm_min_ps max _mm_max_ps
-
-    fn mul_add(self, factor: Self, term: Self) -> Self {
-        self.mul(factor).add(term)
-    }
-
-    fn neg_mul_add(self, factor: Self, term: Self) -> Self {
-        term.sub(self.mul(factor))
-    }
-
-    fn abs(self) -> Self {
-        // SAFETY: as in `add`.
-        Self(unsafe { _mm_andnot_ps(_mm_set1_ps(-0.0), self.0) })
-    }
-
-    fn copy_sign(self, sign: Self) -> Self {
-        // SAFETY: as in `add`.
-        Self(unsafe { _mm_or_ps(self.abs().0, _mm_and_ps(_mm_set1_ps(-0.0), sign.0)) })
-    }
-
-    fn select_ge(self, bound: Self, yes: Self, no: Self) -> Self {
-        // SAFETY: as in `add`.
-        unsafe {
-            let mask = _mm_cmpge_ps(self.0, bound.0);
-            Self(_mm_or_ps(_mm_and_ps(mask, yes.0), _mm_andnot_ps(mask, no.0)))
-        }
-    }
-
-    fn scale_by_power(self, shifted: Self) -> Self {
-        // SAFETY: as in `add`.
-        unsafe {
-            let power = _mm_slli_epi32::<23>(_mm_castps_si128(shifted.0));
-            Self(_mm_castsi128_ps(_mm_add_epi32(_mm_castps_si128(self.0), power)))
-        }
-    }
-
-    fn sum(self) -> f64 {
-        // SAFETY: as in `add`.
-        unsafe {
-            let low = _mm_cvtps_pd(self.0);
-            let high = _mm_cvtps_pd(_mm_movehl_ps(self.0, self.0));
-            F64x2(_mm_add_pd(low, high)).sum()
-        }
-    }
+    sum(a) = F64x2(_mm_add_pd(_mm_cvtps_pd(a), _mm_cvtps_pd(_mm_movehl_ps(a, a)))).sum();
+    add(a, b) = _mm_add_ps(a, b);
+    sub(a, b) = _mm_sub_ps(a, b);
+    mul(a, b) = _mm_mul_ps(a, b);
+    div(a, b) = _mm_div_ps(a, b);
+    min(a, b) = _mm_min_ps(a, b);
+    max(a, b) = _mm_max_ps(a, b);
+    mul_add(a, b, c) = _mm_add_ps(_mm_mul_ps(a, b), c);
+    neg_mul_add(a, b, c) = _mm_sub_ps(c, _mm_mul_ps(a, b));
+    abs(a) = _mm_andnot_ps(_mm_set1_ps(-0.0), a);
+    copy_sign(a, sign) = {
+        let bit = _mm_set1_ps(-0.0);
+        _mm_or_ps(_mm_andnot_ps(bit, a), _mm_and_ps(bit, sign))
+    };
+    select_ge(a, bound, yes, no) = {
+        let mask = _mm_cmpge_ps(a, bound);
+        _mm_or_ps(_mm_and_ps(mask, yes), _mm_andnot_ps(mask, no))
+    };
+    scale_by_power(a, shifted) = {
+        let power = _mm_slli_epi32::<23>(_mm_castps_si128(shifted));
+        _mm_castsi128_ps(_mm_add_epi32(_mm_castps_si128(a), power))
+    };
 }
 
 vector! {
     /// Two doubles.
     F64x2(__m128d) = [f64; 2]
     splat _mm_set1_pd load _mm_loadu_pd store _mm_storeu_pd
-    add _mm_add_pd sub _mm_sub_pd mul _mm_mul_pd div _mm_div_pd min _mm_min_pd max _mm_max_pd
-
-    fn mul_add(self, factor: Self, term: Self) -> Self {
-        self.mul(factor).add(term)
-    }
-
-    fn neg_mul_add(self, factor: Self, term: Self) -> Self {
-        term.sub(self.mul(factor))
-    }
-
-    fn abs(self) -> Self {
-        // SAFETY: as in `add`.
-        Self(unsafe { _mm_andnot_pd(_mm_set1_pd(-0.0), self.0) })
-    }
-
-    fn copy_sign(self, sign: Self) -> Self {
-        // SAFETY: as in `add`.
-        Self(unsafe { _mm_or_pd(self.abs().0, _mm_and_pd(_mm_set1_pd(-0.0), sign.0)) })
-    }
-
-    fn select_ge(self, bound: Self, yes: Self, no: Self) -> Self {
-        // SAFETY: as in `add`.
-        unsafe {
-            let mask = _mm_cmpge_pd(self.0, bound.0);
-            Self(_mm_or_pd(_mm_and_pd(mask, yes.0), _mm_andnot_pd(mask, no.0)))
-        }
-    }
-
-    fn scale_by_power(self, shifted: Self) -> Self {
-        // SAFETY: as in `add`.
-        unsafe {
-            let power = _mm_slli_epi64::<52>(_mm_castpd_si128(shifted.0));
-            Self(_mm_castsi128_pd(_mm_add_epi64(_mm_castpd_si128(self.0), power)))
-        }
-    }
-
-    fn sum(self) -> f64 {
-        // SAFETY: as in `add`.
-        unsafe { _mm_cvtsd_f64(_mm_add_sd(self.0, _mm_unpackhi_pd(self.0, self.0))) }
-    }
+    sum(a) = _mm_cvtsd_f64(_mm_add_sd(a, _mm_unpackhi_pd(a, a)));
+    add(a, b) = _mm_add_pd(a, b);
+    sub(a, b) = _mm_sub_pd(a, b);
+    mul(a, b) = _mm_mul_pd(a, b);
+    div(a, b) = _mm_div_pd(a, b);
+    min(a, b) = _mm_min_pd(a, b);
+    max(a, b) = _mm_max_pd(a, b);
+    mul_add(a, b, c) = _mm_add_pd(_mm_mul_pd(a, b), c);
+    neg_mul_add(a, b, c) = _mm_sub_pd(c, _mm_mul_pd(a, b));
+    abs(a) = _mm_andnot_pd(_mm_set1_pd(-0.0), a);
+    copy_sign(a, sign) = {
+        let bit = _mm_set1_pd(-0.0);
+        _mm_or_pd(_mm_andnot_pd(bit, a), _mm_and_pd(bit, sign))
+    };
+    select_ge(a, bound, yes, no) = {
+        let mask = _mm_cmpge_pd(a, bound);
+        _mm_or_pd(_mm_and_pd(mask, yes), _mm_andnot_pd(mask, no))
+    };
+    scale_by_power(a, shifted) = {
+        let power = _mm_slli_epi64::<52>(_mm_castpd_si128(shifted));
+        _mm_castsi128_pd(_mm_add_epi64(_mm_castpd_si128(a), power))
+    };
 }
 
 vector! {
     /// Eight floats.
     F32x8(__m256) = [f32; 8]
     splat _mm256_set1_ps load _mm256_loadu_ps store _mm256_storeu_ps
-    add _mm256_add_ps sub _mm256_sub_ps mul _mm256_mul_ps div _mm256_div_ps
-    min _mm256_min_ps max _mm256_max_ps
-
-    fn mul_add(self, factor: Self, term: Self) -> Self {
-        // SAFETY: as in `add`.
-        Self(unsafe { _mm256_fmadd_ps(self.0, factor.0, term.0) })
-    }
-
-    fn neg_mul_add(self, factor: Self, term: Self) -> Self {
-        // SAFETY: as in `add`.
-        Self(unsafe { _mm256_fnmadd_ps(self.0, factor.0, term.0) })
-    }
-
-    fn abs(self) -> Self {
-        // SAFETY: as in `add`.
-        Self(unsafe { _mm256_andnot_ps(_mm256_set1_ps(-0.0), self.0) })
-    }
-
-    fn copy_sign(self, sign: Self) -> Self {
-        // SAFETY: as in `add`.
-        Self(unsafe { _mm256_or_ps(self.abs().0, _mm256_and_ps(_mm256_set1_ps(-0.0), sign.0)) })
-    }
-
-    fn select_ge(self, bound: Self, yes: Self, no: Self) -> Self {
-        // SAFETY: as in `add`.
-        unsafe {
-            let mask = _mm256_cmp_ps::<_CMP_GE_OQ>(self.0, bound.0);
-            Self(_mm256_blendv_ps(no.0, yes.0, mask))
-        }
-    }
-
-    fn scale_by_power(self, shifted: Self) -> Self {
-        // SAFETY: as in `add`.
-        unsafe {
-            let power = _mm256_slli_epi32::<23>(_mm256_castps_si256(shifted.0));
-            Self(_mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(self.0), power)))
-        }
-    }
-
-    fn sum(self) -> f64 {
-        // SAFETY: as in `add`.
-        unsafe {
-            let low = _mm256_cvtps_pd(_mm256_castps256_ps128(self.0));
-            let high = _mm256_cvtps_pd(_mm256_extractf128_ps::<1>(self.0));
-            F64x4(_mm256_add_pd(low, high)).sum()
-        }
-    }
+    sum(a) = {
+        let low = _mm256_cvtps_pd(_mm256_castps256_ps128(a));
+        F64x4(_mm256_add_pd(low, _mm256_cvtps_pd(_mm256_extractf128_ps::<1>(a)))).sum()
+    };
+    add(a, b) = _mm256_add_ps(a, b);
+    sub(a, b) = _mm256_sub_ps(a, b);
+    mul(a, b) = _mm256_mul_ps(a, b);
+    div(a, b) = _mm256_div_ps(a, b);
+    min(a, b) = _mm256_min_ps(a, b);
+    max(a, b) = _mm256_max_ps(a, b);
+    mul_add(a, b, c) = _mm256_fmadd_ps(a, b, c);
+    neg_mul_add(a, b, c) = _mm256_fnmadd_ps(a, b, c);
+    abs(a) = _mm256_andnot_ps(_mm256_set1_ps(-0.0), a);
+    copy_sign(a, sign) = {
+        let bit = _mm256_set1_ps(-0.0);
+        _mm256_or_ps(_mm256_andnot_ps(bit, a), _mm256_and_ps(bit, sign))
+    };
+    select_ge(a, bound, yes, no) =
+        _mm256_blendv_ps(no, yes, _mm256_cmp_ps::<_CMP_GE_OQ>(a, bound));
+    scale_by_power(a, shifted) = {
+        let power = _mm256_slli_epi32::<23>(_mm256_castps_si256(shifted));
+        _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(a), power))
+    };
 }
 
 vector! {
     /// Four doubles.
     F64x4(__m256d) = [f64; 4]
     splat _mm256_set1_pd load _mm256_loadu_pd store _mm256_storeu_pd
-    add _mm256_add_pd sub _mm256_sub_pd mul _mm256_mul_pd div _mm256_div_pd
-    min _mm256_min_pd max _mm256_max_pd
-
-    fn mul_add(self, factor: Self, term: Self) -> Self {
-        // SAFETY: as in `add`.
-        Self(unsafe { _mm256_fmadd_pd(self.0, factor.0, term.0) })
-    }
-
-    fn neg_mul_add(self, factor: Self, term: Self) -> Self {
-        // SAFETY: as in `add`.
-        Self(unsafe { _mm256_fnmadd_pd(self.0, factor.0, term.0) })
-    }
-
-    fn abs(self) -> Self {
-        // SAFETY: as in `add`.
-        Self(unsafe { _mm256_andnot_pd(_mm256_set1_pd(-0.0), self.0) })
-    }
-
-    fn copy_sign(self, sign: Self) -> Self {
-        // SAFETY: as in `add`.
-        Self(unsafe { _mm256_or_pd(self.abs().0, _mm256_and_pd(_mm256_set1_pd(-0.0), sign.0)) })
-    }
-
-    fn select_ge(self, bound: Self, yes: Self, no: Self) -> Self {
-        // SAFETY: as in `add`.
-        unsafe {
-            let mask = _mm256_cmp_pd::<_CMP_GE_OQ>(self.0, bound.0);
-            Self(_mm256_blendv_pd(no.0, yes.0, mask))
-        }
-    }
-
-    fn scale_by_power(self, shifted: Self) -> Self {
-        // SAFETY: as in `add`.
-        unsafe {
-            let power = _mm256_slli_epi64::<52>(_mm256_castpd_si256(shifted.0));
-            Self(_mm256_castsi256_pd(_mm256_add_epi64(_mm256_castpd_si256(self.0), power)))
-        }
-    }
-
-    fn sum(self) -> f64 {
-        // SAFETY: as in `add`.
-        unsafe {
-            let low = _mm256_castpd256_pd128(self.0);
-            F64x2(_mm_add_pd(low, _mm256_extractf128_pd::<1>(self.0))).sum()
-        }
-    }
+    sum(a) =
+        F64x2(_mm_add_pd(_mm256_castpd256_pd128(a), _mm256_extractf128_pd::<1>(a))).sum();
+    add(a, b) = _mm256_add_pd(a, b);
+    sub(a, b) = _mm256_sub_pd(a, b);
+    mul(a, b) = _mm256_mul_pd(a, b);
+    div(a, b) = _mm256_div_pd(a, b);
+    min(a, b) = _mm256_min_pd(a, b);
+    max(a, b) = _mm256_max_pd(a, b);
+    mul_add(a, b, c) = _mm256_fmadd_pd(a, b, c);
+    neg_mul_add(a, b, c) = _mm256_fnmadd_pd(a, b, c);
+    abs(a) = _mm256_andnot_pd(_mm256_set1_pd(-0.0), a);
+    copy_sign(a, sign) = {
+        let bit = _mm256_set1_pd(-0.0);
+        _mm256_or_pd(_mm256_andnot_pd(bit, a), _mm256_and_pd(bit, sign))
+    };
+    select_ge(a, bound, yes, no) =
+        _mm256_blendv_pd(no, yes, _mm256_cmp_pd::<_CMP_GE_OQ>(a, bound));
+    scale_by_power(a, shifted) = {
+        let power = _mm256_slli_epi64::<52>(_mm256_castpd_si256(shifted));
+        _mm256_castsi256_pd(_mm256_add_epi64(_mm256_castpd_si256(a), power))
+    };
 }
 
 vector! {
     /// Sixteen floats.
     F32x16(__m512) = [f32; 16]
     splat _mm512_set1_ps load _mm512_loadu_ps store _mm512_storeu_ps
-    add _mm512_add_ps sub _mm512_sub_ps mul _mm512_mul_ps div _mm512_div_ps
-    min _mm512_min_ps max _mm512_max_ps
-
-    unsafe fn load_partial(from: *const f32, count: usize) -> Self {
-        // SAFETY: the mask covers only elements the caller vouches for.
-        Self(unsafe { _mm512_maskz_loadu_ps(low_mask(count), from) })
-    }
-
-    unsafe fn store_partial(self, to: *mut f32, count: usize) {
-        // SAFETY: the mask covers only room the caller vouches for.
-        unsafe { _mm512_mask_storeu_ps(to, low_mask(count), self.0) }
-    }
-
-    fn mul_add(self, factor: Self, term: Self) -> Self {
-        // SAFETY: as in `add`.
-        Self(unsafe { _mm512_fmadd_ps(self.0, factor.0, term.0) })
-    }
-
-    fn neg_mul_add(self, factor: Self, term: Self) -> Self {
-        // SAFETY: as in `add`.
-        Self(unsafe { _mm512_fnmadd_ps(self.0, factor.0, term.0) })
-    }
-
-    fn abs(self) -> Self {
-        // SAFETY: as in `add`.
-        Self(unsafe { _mm512_abs_ps(self.0) })
-    }
-
-    fn copy_sign(self, sign: Self) -> Self {
-        // SAFETY: as in `add`.
-        unsafe {
-            let mask = _mm512_set1_epi32(i32::MIN);
-            let sign = _mm512_and_si512(mask, _mm512_castps_si512(sign.0));
-            let size = _mm512_castps_si512(self.abs().0);
-            Self(_mm512_castsi512_ps(_mm512_or_si512(size, sign)))
+    sum(a) = {
+        let low = _mm512_cvtps_pd(_mm512_castps512_ps256(a));
+        let high = _mm256_castpd_ps(_mm512_extractf64x4_pd::<1>(_mm512_castps_pd(a)));
+        F64x8(_mm512_add_pd(low, _mm512_cvtps_pd(high))).sum()
+    };
+    add(a, b) = _mm512_add_ps(a, b);
+    sub(a, b) = _mm512_sub_ps(a, b);
+    mul(a, b) = _mm512_mul_ps(a, b);
+    div(a, b) = _mm512_div_ps(a, b);
+    min(a, b) = _mm512_min_ps(a, b);
+    max(a, b) = _mm512_max_ps(a, b);
+    mul_add(a, b, c) = _mm512_fmadd_ps(a, b, c);
+    neg_mul_add(a, b, c) = _mm512_fnmadd_ps(a, b, c);
+    abs(a) = _mm512_abs_ps(a);
+    copy_sign(a, sign) = {
+        let sign = _mm512_and_si512(_mm512_set1_epi32(i32::MIN), _mm512_castps_si512(sign));
+        _mm512_castsi512_ps(_mm512_or_si512(_mm512_castps_si512(_mm512_abs_ps(a)), sign))
+    };
+    select_ge(a, bound, yes, no) =
+        _mm512_mask_blend_ps(_mm512_cmp_ps_mask::<_CMP_GE_OQ>(a, bound), no, yes);
+    scale_by_power(a, shifted) = {
+        let power = _mm512_slli_epi32::<23>(_mm512_castps_si512(shifted));
+        _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(a), power))
+    };
+    {
+        unsafe fn load_partial(from: *const f32, count: usize) -> Self {
+            // SAFETY: the mask covers only elements the caller vouches for.
+            Self(unsafe { _mm512_maskz_loadu_ps(low_mask(count), from) })
         }
-    }
 
-    fn select_ge(self, bound: Self, yes: Self, no: Self) -> Self {
-        // SAFETY: as in `add`.
-        unsafe {
-            let mask = _mm512_cmp_ps_mask::<_CMP_GE_OQ>(self.0, bound.0);
-            Self(_mm512_mask_blend_ps(mask, no.0, yes.0))
-        }
-    }
-
-    fn scale_by_power(self, shifted: Self) -> Self {
-        // SAFETY: as in `add`.
-        unsafe {
-            let power = _mm512_slli_epi32::<23>(_mm512_castps_si512(shifted.0));
-            Self(_mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(self.0), power)))
-        }
-    }
-
-    fn sum(self) -> f64 {
-        // SAFETY: as in `add`.
-        unsafe {
-            let low = _mm512_cvtps_pd(_mm512_castps512_ps256(self.0));
-            let high = _mm512_castpd_ps(_mm512_castpd256_pd512(_mm512_extractf64x4_pd::<1>(
-                _mm512_castps_pd(self.0),
-            )));
-            let high = _mm512_cvtps_pd(_mm512_castps512_ps256(high));
-            F64x8(_mm512_add_pd(low, high)).sum()
+        unsafe fn store_partial(self, to: *mut f32, count: usize) {
+            // SAFETY: the mask covers only room the caller vouches for.
+            unsafe { _mm512_mask_storeu_ps(to, low_mask(count), self.0) }
         }
     }
 }
@@ -448,65 +312,36 @@ vector! {
     /// Eight doubles.
     F64x8(__m512d) = [f64; 8]
     splat _mm512_set1_pd load _mm512_loadu_pd store _mm512_storeu_pd
-    add _mm512_add_pd sub _mm512_sub_pd mul _mm512_mul_pd div _mm512_div_pd
-    min _mm512_min_pd max _mm512_max_pd
-
-    unsafe fn load_partial(from: *const f64, count: usize) -> Self {
-        // SAFETY: the mask covers only elements the caller vouches for.
-        Self(unsafe { _mm512_maskz_loadu_pd(low_mask(count) as u8, from) })
-    }
-
-    unsafe fn store_partial(self, to: *mut f64, count: usize) {
-        // SAFETY: the mask covers only room the caller vouches for.
-        unsafe { _mm512_mask_storeu_pd(to, low_mask(count) as u8, self.0) }
-    }
-
-    fn mul_add(self, factor: Self, term: Self) -> Self {
-        // SAFETY: as in `add`.
-        Self(unsafe { _mm512_fmadd_pd(self.0, factor.0, term.0) })
-    }
-
-    fn neg_mul_add(self, factor: Self, term: Self) -> Self {
-        // SAFETY: as in `add`.
-        Self(unsafe { _mm512_fnmadd_pd(self.0, factor.0, term.0) })
-    }
-
-    fn abs(self) -> Self {
-        // SAFETY: as in `add`.
-        Self(unsafe { _mm512_abs_pd(self.0) })
-    }
-
-    fn copy_sign(self, sign: Self) -> Self {
-        // SAFETY: as in `add`.
-        unsafe {
-            let mask = _mm512_set1_epi64(i64::MIN);
-            let sign = _mm512_and_si512(mask, _mm512_castpd_si512(sign.0));
-            let size = _mm512_castpd_si512(self.abs().0);
-            Self(_mm512_castsi512_pd(_mm512_or_si512(size, sign)))
+    sum(a) =
+        F64x4(_mm256_add_pd(_mm512_castpd512_pd256(a), _mm512_extractf64x4_pd::<1>(a))).sum();
+    add(a, b) = _mm512_add_pd(a, b);
+    sub(a, b) = _mm512_sub_pd(a, b);
+    mul(a, b) = _mm512_mul_pd(a, b);
+    div(a, b) = _mm512_div_pd(a, b);
+    min(a, b) = _mm512_min_pd(a, b);
+    max(a, b) = _mm512_max_pd(a, b);
+    mul_add(a, b, c) = _mm512_fmadd_pd(a, b, c);
+    neg_mul_add(a, b, c) = _mm512_fnmadd_pd(a, b, c);
+    abs(a) = _mm512_abs_pd(a);
+    copy_sign(a, sign) = {
+        let sign = _mm512_and_si512(_mm512_set1_epi64(i64::MIN), _mm512_castpd_si512(sign));
+        _mm512_castsi512_pd(_mm512_or_si512(_mm512_castpd_si512(_mm512_abs_pd(a)), sign))
+    };
+    select_ge(a, bound, yes, no) =
+        _mm512_mask_blend_pd(_mm512_cmp_pd_mask::<_CMP_GE_OQ>(a, bound), no, yes);
+    scale_by_power(a, shifted) = {
+        let power = _mm512_slli_epi64::<52>(_mm512_castpd_si512(shifted));
+        _mm512_castsi512_pd(_mm512_add_epi64(_mm512_castpd_si512(a), power))
+    };
+    {
+        unsafe fn load_partial(from: *const f64, count: usize) -> Self {
+            // SAFETY: the mask covers only elements the caller vouches for.
+            Self(unsafe { _mm512_maskz_loadu_pd(low_mask(count) as u8, from) })
         }
-    }
 
-    fn select_ge(self, bound: Self, yes: Self, no: Self) -> Self {
-        // SAFETY: as in `add`.
-        unsafe {
-            let mask = _mm512_cmp_pd_mask::<_CMP_GE_OQ>(self.0, bound.0);
-            Self(_mm512_mask_blend_pd(mask, no.0, yes.0))
-        }
-    }
-
-    fn scale_by_power(self, shifted: Self) -> Self {
-        // SAFETY: as in `add`.
-        unsafe {
-            let power = _mm512_slli_epi64::<52>(_mm512_castpd_si512(shifted.0));
-            Self(_mm512_castsi512_pd(_mm512_add_epi64(_mm512_castpd_si512(self.0), power)))
-        }
-    }
-
-    fn sum(self) -> f64 {
-        // SAFETY: as in `add`.
-        unsafe {
-            let low = _mm512_castpd512_pd256(self.0);
-            F64x4(_mm256_add_pd(low, _mm512_extractf64x4_pd::<1>(self.0))).sum()
+        unsafe fn store_partial(self, to: *mut f64, count: usize) {
+            // SAFETY: the mask covers only room the caller vouches for.
+            unsafe { _mm512_mask_storeu_pd(to, low_mask(count) as u8, self.0) }
         }
     }
 }

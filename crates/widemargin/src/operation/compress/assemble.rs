@@ -11,9 +11,7 @@ use crate::machine::{
 pub(super) fn expansion_of(model: &Model) -> Result<&KernelExpansion> {
     match &model.body {
         Body::KernelExpansion(expansion) | Body::Ball(Ball(expansion)) => Ok(expansion),
-        _ => {
-            Err(Error::Model { message: format!("{} has no support vectors to merge", model.kind) })
-        }
+        _ => Err(Error::model(format!("{} has no support vectors to merge", model.kind))),
     }
 }
 

@@ -24,14 +24,12 @@ impl MergeKernel {
                 Ok(Self::Polynomial { gamma, coef0, degree })
             }
             Kernel::Linear => Ok(Self::Polynomial { gamma: 1.0, coef0: 0.0, degree: 1 }),
-            _ => Err(Error::Kernel {
-                kernel: kernel.name().to_owned(),
-                expected: "a Gaussian, linear or polynomial kernel (with coef0 of at least 0)"
-                    .into(),
-                found: "a kernel whose vectors cannot be merged; the methods prune, l1 and \
-                        kernel-pca and a lossless target work for any kernel"
-                    .into(),
-            }),
+            _ => Err(Error::kernel(
+                kernel.name(),
+                "a Gaussian, linear or polynomial kernel (with coef0 of at least 0)",
+                "a kernel whose vectors cannot be merged; the methods prune, l1 and \
+                        kernel-pca and a lossless target work for any kernel",
+            )),
         }
     }
 

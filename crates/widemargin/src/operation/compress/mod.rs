@@ -368,11 +368,11 @@ fn chosen<T: Element>(
             VectorSearch::FixedPoint { gamma }
         }
         (CompressionMethod::FixedPoint, _) => {
-            return Err(Error::Kernel {
-                kernel: kernel.name().to_owned(),
-                expected: "a Gaussian kernel for the fixed-point iteration".into(),
-                found: "another one; use the method gradient".into(),
-            });
+            return Err(Error::kernel(
+                kernel.name(),
+                "a Gaussian kernel for the fixed-point iteration",
+                "another one; use the method gradient",
+            ));
         }
         (CompressionMethod::Gradient, _) => VectorSearch::Gradient,
         _ => {

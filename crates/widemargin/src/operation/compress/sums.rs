@@ -199,7 +199,7 @@ pub(super) fn factorise(gram: &[f64], n: usize, context: &Context) -> Result<Cho
         }
         jitter *= 10.0;
     }
-    Err(Error::Model { message: "the kernel values between the vectors are not finite".into() })
+    Err(Error::model("the kernel values between the vectors are not finite"))
 }
 
 /// What every function lost.

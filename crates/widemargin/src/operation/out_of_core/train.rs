@@ -8,7 +8,7 @@ use super::state::{Function, State};
 use super::{OutOfCore, OutOfCoreMachine, newton};
 use crate::context::Context;
 use crate::data::chunks::ChunkStore;
-use crate::data::{Classes, Labels};
+use crate::data::{Classes, Labels, check_two_classes};
 use crate::error::{Error, Result};
 use crate::machine::specification::Value;
 use crate::machine::{
@@ -108,10 +108,7 @@ fn check(machine: &OutOfCoreMachine) -> Result<()> {
     };
     match bias {
         Bias::Free => Err(Error::parameter("bias", "none or a number from disk", "free")),
-        _ if !(c.is_finite() && c > 0.0) => {
-            Err(Error::parameter("c", "a finite number above 0", c))
-        }
-        _ => Ok(()),
+        _ => Error::check_positive("c", c),
     }
 }
 
@@ -129,10 +126,7 @@ impl Task {
                     false => Labels::Real(labels),
                 };
                 let classes = labels.classes(svc.class_order)?;
-                if classes.count() < 2 {
-                    let label = classes.names.first().map_or(String::new(), ToString::to_string);
-                    return Err(Error::OneClass { label });
-                }
+                check_two_classes(&classes.names)?;
                 let weights: &ClassWeights = &svc.class_weights;
                 let factors = weights.resolve(&classes)?;
                 let (kind, loss) = match svc.loss {

@@ -9,13 +9,11 @@
 //! image of xₚ from the span of the support vectors strictly inside their boxes. A row of several
 //! classes is decided by the vote of its two-class problems, each with its estimated sign.
 
-use std::fmt;
-use std::str::FromStr;
-
 use crate::context::Context;
 use crate::data::{ClassOrder, Dataset};
 use crate::error::{Error, Result};
 use crate::kernel::KernelBlocks;
+use crate::machine::names::names;
 use crate::machine::{ClassTable, KernelExpansion, Model, PenaltyPath, Scheme};
 use crate::numeric::algebra::Cholesky;
 
@@ -34,36 +32,8 @@ pub enum Criterion {
     ApproximateLeaveOneOut,
 }
 
-impl Criterion {
-    /// Every criterion.
-    pub const ALL: [Self; 3] = [Self::XiAlpha, Self::SpanBound, Self::ApproximateLeaveOneOut];
-
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::XiAlpha => "xi-alpha",
-            Self::SpanBound => "span-bound",
-            Self::ApproximateLeaveOneOut => "approximate-loo",
-        }
-    }
-}
-
-impl fmt::Display for Criterion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Criterion {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        Self::ALL.into_iter().find(|criterion| criterion.name() == text).ok_or_else(|| {
-            let names = Self::ALL.map(Self::name).join(", ");
-            Error::parameter("criterion", format!("one of {names}"), text)
-        })
-    }
-}
+names!(Criterion, "criterion", XiAlpha: "xi-alpha", SpanBound: "span-bound",
+       ApproximateLeaveOneOut: "approximate-loo");
 
 /// The estimated share of rows of `data` that `model`, which `svc` learnt from them, would get wrong
 /// without having seen them.
@@ -78,7 +48,7 @@ pub fn criterion(
     data: &Dataset,
     context: &Context,
 ) -> Result<f64> {
-    let unsuited = |message: &str| Error::Model { message: message.into() };
+    let unsuited = |message: &str| Error::model(message);
     let Some(table) = &model.classes else { return Err(unsuited("estimates need classes")) };
     if matches!(table.scheme, Scheme::ErrorCorrecting(_)) {
         return Err(unsuited("leave-one-out estimates exist for one-vs-one and one-vs-rest"));

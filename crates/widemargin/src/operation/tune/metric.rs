@@ -1,12 +1,10 @@
 //! How good held-out answers are, as one number of which more is better.
 
-use std::fmt;
-use std::str::FromStr;
-
 use super::{Answer, Asked};
 use crate::data::Labels;
 use crate::error::{Error, Result};
 use crate::machine::MachineKind;
+use crate::machine::names::names;
 use crate::operation::metrics::{Confusion, RegressionErrors, RocCurve};
 
 /// Probabilities in a logarithm stay this far from 0.
@@ -34,36 +32,13 @@ pub enum Metric {
     Determination,
 }
 
-impl Metric {
-    /// Every metric.
-    pub const ALL: [Self; 8] = [
-        Self::Accuracy,
-        Self::BalancedAccuracy,
-        Self::F1,
-        Self::Auc,
-        Self::LogLoss,
-        Self::SquaredError,
-        Self::AbsoluteError,
-        Self::Determination,
-    ];
+names!(Metric, "metric", Accuracy: "accuracy", BalancedAccuracy: "balanced-accuracy", F1: "f1",
+       Auc: "auc", LogLoss: "log-loss", SquaredError: "mse", AbsoluteError: "mae", Determination: "r2");
 
+impl Metric {
     /// What is usual for a machine.
     pub fn usual(kind: MachineKind) -> Self {
         if kind.is_regressor() { Self::SquaredError } else { Self::Accuracy }
-    }
-
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Accuracy => "accuracy",
-            Self::BalancedAccuracy => "balanced-accuracy",
-            Self::F1 => "f1",
-            Self::Auc => "auc",
-            Self::LogLoss => "log-loss",
-            Self::SquaredError => "mse",
-            Self::AbsoluteError => "mae",
-            Self::Determination => "r2",
-        }
     }
 
     /// What answers must come with.
@@ -98,23 +73,6 @@ impl Metric {
                 })
             }
         }
-    }
-}
-
-impl fmt::Display for Metric {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Metric {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        Self::ALL.into_iter().find(|metric| metric.name() == text).ok_or_else(|| {
-            let names = Self::ALL.map(Self::name).join(", ");
-            Error::parameter("metric", format!("one of {names}"), text)
-        })
     }
 }
 

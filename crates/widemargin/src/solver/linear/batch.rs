@@ -77,6 +77,32 @@ impl OneVsRestProblems<'_> {
     }
 }
 
+/// Problems of some classes that are solved as a batch, and how.
+#[derive(Debug)]
+pub(crate) struct BatchInputs<'a, R> {
+    /// The rows.
+    pub rows: &'a R,
+    /// The same, value by value.
+    pub lists: &'a RowLists<'a>,
+    /// The problems of all classes.
+    pub problems: &'a OneVsRestProblems<'a>,
+    /// Those of the batch.
+    pub classes: Range<usize>,
+    /// What is asked of every solution.
+    pub options: &'a Options,
+    /// β that each problem starts from, or 0.
+    pub starts: &'a [Option<&'a [f64]>],
+    /// Seed, instructions and limits.
+    pub context: &'a Context,
+}
+
+impl<'a, R> BatchInputs<'a, R> {
+    /// The same with other options.
+    fn with_options(&self, options: &'a Options) -> Self {
+        Self { options, classes: self.classes.clone(), ..*self }
+    }
+}
+
 /// A batch of problems in the course of its solution.
 struct Batch<'a, T, const L: usize> {
     problems: &'a OneVsRestProblems<'a>,
@@ -127,17 +153,11 @@ pub(crate) fn is_coarse(options: &Options, rows: usize) -> bool {
 ///
 /// The tolerance bounds the range of projected gradients of each problem in double precision.
 pub(crate) fn solve_in_singles<const L: usize, R: LinearRows>(
-    rows: &R,
-    lists: &RowLists<'_>,
-    problems: &OneVsRestProblems<'_>,
-    classes: Range<usize>,
-    options: &Options,
-    starts: &[Option<&[f64]>],
-    context: &Context,
+    inputs: &BatchInputs<'_, R>,
 ) -> Vec<Solution> {
+    let (options, first) = (inputs.options, inputs.classes.start);
     let coarse = Options { max_passes: options.max_passes.min(SINGLE_PASSES), ..*options };
-    let mut solutions =
-        solve_batch::<f32, L, R>(rows, lists, problems, classes.clone(), &coarse, starts, context);
+    let mut solutions = solve_batch::<f32, L, R>(&inputs.with_options(&coarse));
     let fine = Options { max_passes: options.max_passes - coarse.max_passes, ..*options };
     if fine.max_passes == 0 {
         return solutions;
@@ -155,13 +175,11 @@ pub(crate) fn solve_in_singles<const L: usize, R: LinearRows>(
         }
         let finite = |dual: &&[f64]| dual.iter().all(|beta| beta.is_finite());
         let starts: Vec<_> = before.iter().map(|s| Some(&s.dual[..]).filter(finite)).collect();
-        let own = classes.start + at..classes.start + at + before.len();
-        let after = solve::<DOUBLES, R>(rows, lists, problems, own, &fine, &starts, context);
+        let classes = first + at..first + at + before.len();
+        let (options, starts) = (&fine, &starts[..]);
+        let after = solve::<DOUBLES, R>(&BatchInputs { classes, options, starts, ..*inputs });
         for (before, after) in solutions[at..].iter_mut().zip(after) {
-            let Outcome { iterations, blocks, .. } = before.outcome;
-            *before = after;
-            before.outcome.iterations += iterations;
-            before.outcome.blocks += blocks;
+            *before = after.after(&before.outcome);
             at += 1;
         }
     }
@@ -172,51 +190,28 @@ pub(crate) fn solve_in_singles<const L: usize, R: LinearRows>(
 /// that are slow go on alone.
 ///
 /// The tolerance bounds the range of projected gradients of each problem.
-pub(crate) fn solve<const L: usize, R: LinearRows>(
-    rows: &R,
-    lists: &RowLists<'_>,
-    problems: &OneVsRestProblems<'_>,
-    classes: Range<usize>,
-    options: &Options,
-    starts: &[Option<&[f64]>],
-    context: &Context,
-) -> Vec<Solution> {
+pub(crate) fn solve<const L: usize, R: LinearRows>(inputs: &BatchInputs<'_, R>) -> Vec<Solution> {
+    let BatchInputs { rows, problems, options, context, .. } = *inputs;
     let together = Options { max_passes: options.max_passes.min(LOOKS_BEFORE_NEWTON), ..*options };
     let alone = Options { max_passes: options.max_passes - together.max_passes, ..*options };
-    let batch = solve_batch::<f64, L, R>(
-        rows,
-        lists,
-        problems,
-        classes.clone(),
-        &together,
-        starts,
-        context,
-    );
+    let batch = solve_batch::<f64, L, R>(&inputs.with_options(&together));
     let finish = |(class, before): (usize, Solution)| {
         if before.outcome.status != Status::IterationLimit || alone.max_passes == 0 {
             return before;
         }
         let (targets, costs) = problems.targets_and_costs(class);
         let problem = Problem { loss: problems.loss, targets: &targets, costs: &costs, shift: 0.0 };
-        let mut after = dual::solve(rows, &problem, &alone, Some(&before.dual), context);
-        after.outcome.iterations += before.outcome.iterations;
-        after.outcome.blocks += before.outcome.blocks;
-        after
+        dual::solve(rows, &problem, &alone, Some(&before.dual), context).after(&before.outcome)
     };
-    classes.zip(batch).map(finish).collect()
+    inputs.classes.clone().zip(batch).map(finish).collect()
 }
 
 /// The same with sums of type `T`, as far as the batch gets.
 fn solve_batch<T: Real, const L: usize, R: LinearRows>(
-    rows: &R,
-    lists: &RowLists<'_>,
-    problems: &OneVsRestProblems<'_>,
-    classes: Range<usize>,
-    options: &Options,
-    starts: &[Option<&[f64]>],
-    context: &Context,
+    inputs: &BatchInputs<'_, R>,
 ) -> Vec<Solution> {
-    let duals = |i: usize| problems.duals(i, rows.squared_norm(i), &classes);
+    let BatchInputs { rows, lists, problems, ref classes, options, starts, context } = *inputs;
+    let duals = |i: usize| problems.duals(i, rows.squared_norm(i), classes);
     let mut batch = Batch::<T, L> {
         problems,
         rows: lists,
@@ -450,34 +445,23 @@ pub(super) mod tests {
     fn a_problem_does_not_depend_on_the_batch_and_is_verified_in_double_precision() {
         let random = RandomProblems::new(150, 1.0);
         let rows = SparseRows::new(&random.table, random.table.values(), Some(1.0));
-        let (lists, context) = (rows.lists().unwrap(), Context::new());
+        let (lists, context) = (rows.lists().unwrap(), &Context::new());
         for loss in [Loss::Hinge, Loss::SquaredHinge] {
             let problems = random.problems(loss);
             let coarse = to(SINGLE_TOLERANCE);
-            let together = solve_in_singles::<16, _>(
-                &rows,
-                &lists,
-                &problems,
-                0..5,
-                &coarse,
-                &[None; 5],
-                &context,
-            );
-            let apart = solve_in_singles::<8, _>(
-                &rows,
-                &lists,
-                &problems,
-                3..5,
-                &coarse,
-                &[None; 2],
-                &context,
-            );
+            let (rows, lists, problems) = (&rows, &lists, &problems);
+            let of = |classes: Range<usize>| {
+                let starts = &[None; 5][classes.clone()];
+                BatchInputs { rows, lists, problems, classes, options: &coarse, starts, context }
+            };
+            let together = solve_in_singles::<16, _>(&of(0..5));
+            let apart = solve_in_singles::<8, _>(&of(3..5));
             assert_eq!(together[3].weights, apart[0].weights);
             assert_eq!(together[4].dual, apart[1].dual);
             for (class, found) in together.iter().enumerate() {
                 let (targets, costs) = problems.targets_and_costs(class);
                 let problem = Problem { loss, targets: &targets, costs: &costs, shift: 0.0 };
-                let best = dual::solve(&rows, &problem, &to(1e-9), None, &context).outcome.primal;
+                let best = dual::solve(rows, &problem, &to(1e-9), None, context).outcome.primal;
                 let Outcome { status, primal, violation, .. } = found.outcome;
                 assert_eq!(status, Status::Solved);
                 assert!(violation <= SINGLE_TOLERANCE, "{violation}");
@@ -498,26 +482,18 @@ pub(super) mod tests {
         let (lists, context) = (rows.lists().unwrap(), Context::new());
         let problems = random.problems(Loss::Hinge);
         let options = Options { max_passes: SINGLE_PASSES, ..to(SINGLE_TOLERANCE) };
-        let single = solve_batch::<f32, 8, _>(
-            &rows,
-            &lists,
-            &problems,
-            0..5,
-            &options,
-            &[None; 5],
-            &context,
-        );
+        let inputs = BatchInputs {
+            rows: &rows,
+            lists: &lists,
+            problems: &problems,
+            classes: 0..5,
+            options: &options,
+            starts: &[None; 5],
+            context: &context,
+        };
+        let single = solve_batch::<f32, 8, _>(&inputs);
         assert!(single.iter().any(|solution| !solution.outcome.status.is_solved()));
-        let options = to(SINGLE_TOLERANCE);
-        let found = solve_in_singles::<8, _>(
-            &rows,
-            &lists,
-            &problems,
-            0..5,
-            &options,
-            &[None; 5],
-            &context,
-        );
+        let found = solve_in_singles::<8, _>(&inputs.with_options(&to(SINGLE_TOLERANCE)));
         for (solution, single) in found.iter().zip(&single) {
             let Outcome { status, violation, blocks, .. } = solution.outcome;
             assert_eq!(status, Status::Solved);

@@ -50,10 +50,7 @@ pub(crate) fn solve<R: LinearRows>(
     if before.outcome.status != Status::IterationLimit || rest.max_passes == 0 {
         return before;
     }
-    let mut after = super::dual::solve(rows, problem, &rest, Some(&before.dual), context);
-    after.outcome.iterations += before.outcome.iterations;
-    after.outcome.blocks += before.outcome.blocks;
-    after
+    super::dual::solve(rows, problem, &rest, Some(&before.dual), context).after(&before.outcome)
 }
 
 /// As far as the blocks get.

@@ -6,9 +6,7 @@
 //! its variables are vectorised; a problem's steps do not depend on the others. A descent that is slow goes
 //! on with Newton's method on the primal.
 
-use std::ops::Range;
-
-use super::batch::OneVsRestProblems;
+use super::batch::BatchInputs;
 use super::loss_derivatives::log;
 use super::newton::{self, Norm, suits_sampling};
 use super::problem::{Loss, Options, Passes, Problem, Solution, primal, squared_norm};
@@ -24,7 +22,7 @@ use crate::numeric::InstructionSet;
 use crate::numeric::random::Generator;
 use crate::numeric::simd::{PlainLoop, run_plain};
 use crate::solver::Status;
-use crate::solver::linear::rows::{LinearRows, RowLists, WeightTable, fetch};
+use crate::solver::linear::rows::{LinearRows, WeightTable, fetch};
 
 /// Newton steps for one variable.
 const MOST_STEPS: usize = 100;
@@ -383,14 +381,9 @@ pub(crate) fn solve<R: LinearRows>(
 ///
 /// The tolerance bounds the largest gradient of each dual.
 pub(crate) fn solve_batch<const L: usize, R: LinearRows>(
-    rows: &R,
-    _lists: &RowLists<'_>,
-    problems: &OneVsRestProblems<'_>,
-    classes: Range<usize>,
-    options: &Options,
-    starts: &[Option<&[f64]>],
-    context: &Context,
+    inputs: &BatchInputs<'_, R>,
 ) -> Vec<Solution> {
+    let BatchInputs { rows, problems, ref classes, options, starts, context, .. } = *inputs;
     let duals = |i: usize| {
         let class = problems.codes[i] as usize;
         let own = if classes.contains(&class) { class - classes.start } else { L };
@@ -405,7 +398,7 @@ pub(crate) fn solve_batch<const L: usize, R: LinearRows>(
     };
     let mut descent = LogisticDescent::<L>::of((0..rows.rows()).map(duals).collect(), options.tol);
     descent.precision[classes.len()..].fill(f64::INFINITY);
-    let problems = classes.map(|class| problems.targets_and_costs(class)).collect();
+    let problems = classes.clone().map(|class| problems.targets_and_costs(class)).collect();
     Batch::new(rows, descent, problems, options, context).run()
 }
 
@@ -514,6 +507,8 @@ impl<'a, R: LinearRows, const L: usize> Batch<'a, R, L> {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
     use super::super::batch::tests::RandomProblems;
     use super::*;
     use crate::solver::linear::rows::SparseRows;
@@ -526,10 +521,17 @@ mod tests {
         let problems = random.problems(Loss::Logistic);
         let options = Options { tol: 1e-7, max_passes: 10_000, ..Options::default() };
         let context = Context::new();
-        let together =
-            solve_batch::<8, _>(&rows, &lists, &problems, 0..5, &options, &[None; 5], &context);
-        let apart =
-            solve_batch::<4, _>(&rows, &lists, &problems, 3..5, &options, &[None; 2], &context);
+        let of = |classes: Range<usize>| BatchInputs {
+            rows: &rows,
+            lists: &lists,
+            problems: &problems,
+            starts: &[None; 5][classes.clone()],
+            classes,
+            options: &options,
+            context: &context,
+        };
+        let together = solve_batch::<8, _>(&of(0..5));
+        let apart = solve_batch::<4, _>(&of(3..5));
         assert_eq!(together[3].weights, apart[0].weights);
         assert_eq!(together[4].dual, apart[1].dual);
         for (class, found) in together.iter().enumerate() {

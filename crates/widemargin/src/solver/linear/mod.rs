@@ -32,7 +32,8 @@ mod tuning;
 mod variable;
 
 pub(crate) use batch::{
-    OneVsRestProblems, is_coarse, solve as solve_batch, solve_in_singles as solve_batch_in_singles,
+    BatchInputs, OneVsRestProblems, is_coarse, solve as solve_batch,
+    solve_in_singles as solve_batch_in_singles,
 };
 pub(crate) use blocks::solve as solve_blocks;
 pub(crate) use columns::Columns;

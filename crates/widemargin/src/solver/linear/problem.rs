@@ -151,6 +151,15 @@ pub(crate) struct Solution {
     pub outcome: Outcome,
 }
 
+impl Solution {
+    /// The solution with the effort of the solver that went before it added to its own.
+    pub(super) fn after(mut self, before: &Outcome) -> Self {
+        self.outcome.iterations += before.iterations;
+        self.outcome.blocks += before.blocks;
+        self
+    }
+}
+
 /// Progress of a solver: how many passes it has made and whether it has to stop.
 pub(super) struct Passes<'a> {
     context: &'a Context,

@@ -3,7 +3,7 @@
 use crate::solver::Outcome;
 
 /// A quadratic program; see the [module](crate::solver::smo) for the formula.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Problem {
     /// Linear term p.
     pub linear: Vec<f64>,

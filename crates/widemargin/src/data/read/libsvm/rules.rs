@@ -16,7 +16,7 @@ pub(super) struct Rules {
 
 impl Rules {
     pub(super) fn new(options: &ReadOptions) -> Self {
-        let most = options.max_columns.min(u32::MAX as usize);
+        let most = options.most_columns().min(u32::MAX as usize);
         let columns = options.columns.map_or(most, |c| c.min(most));
         Self {
             labelled: options.label_column != LabelColumn::Absent,

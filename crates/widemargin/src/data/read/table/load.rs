@@ -201,7 +201,7 @@ fn check_width(
     source: &impl TableSource,
     options: &ReadOptions,
 ) -> Result<()> {
-    let (count, limit) = (encoding.feature_count(), options.max_columns);
+    let (count, limit) = (encoding.feature_count(), options.most_columns());
     if count > limit {
         let expected = format!("at most {limit} features (the limit on columns)");
         return Err(source.refuse(format!("expected {expected}, found {count}")));

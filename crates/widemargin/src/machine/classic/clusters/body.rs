@@ -9,8 +9,8 @@ use crate::data::Matrix;
 use crate::error::{Error, Result};
 use crate::machine::Classic;
 use crate::machine::model::{
-    Description, MachineKind, Model, ModelBody, PartsReader, PartsResult, PartsWriter, Prepared,
-    Scratch, check_dense, from_header, run_of, to_header,
+    Description, Evaluation, MachineKind, Model, ModelBody, PartsReader, PartsResult, PartsWriter,
+    Prepared, check_dense, from_header, run_of, to_header,
 };
 use crate::numeric::algebra::{dot, squared_distance};
 
@@ -76,14 +76,8 @@ struct PreparedCentres {
 }
 
 impl Prepared for PreparedCentres {
-    fn evaluate(
-        &self,
-        queries: &Matrix,
-        rows: &[usize],
-        out: &mut [f64],
-        _scratch: &mut Scratch,
-        _context: &Context,
-    ) -> Result<()> {
+    fn evaluate(&self, evaluation: Evaluation<'_>) -> Result<()> {
+        let Evaluation { queries, rows, out, .. } = evaluation;
         let columns = queries.columns();
         let mut row = vec![0.0; if queries.is_sparse() { 0 } else { columns }];
         for (i, out) in run_of(rows).zip(out.chunks_exact_mut(self.norms.len())) {

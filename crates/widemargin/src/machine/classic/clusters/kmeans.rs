@@ -9,7 +9,7 @@ use super::lloyd::{Assignment, Lloyd, Seeds};
 use crate::context::Context;
 use crate::data::{Dataset, memory};
 use crate::error::{Error, Result};
-use crate::machine::{FitInput, Machine, Model};
+use crate::machine::Model;
 use crate::numeric::random::Generator;
 use crate::solver::Status;
 
@@ -76,11 +76,7 @@ impl KMeans {
     }
 }
 
-impl Machine for KMeans {
-    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
-        input.fit_selected(None, |data| self.train(data, context))
-    }
-}
+rows::trained_on_selected!(KMeans);
 
 impl KMeans {
     fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {

@@ -15,8 +15,8 @@ use super::lloyd::Lloyd;
 use crate::context::Context;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
+use crate::machine::Model;
 use crate::machine::names::names;
-use crate::machine::{FitInput, Machine, Model};
 use crate::numeric::algebra::leading_eigenvectors;
 use crate::solver::Status;
 
@@ -88,11 +88,7 @@ impl Default for Spectral {
     }
 }
 
-impl Machine for Spectral {
-    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
-        input.fit_selected(None, |data| self.train(data, context))
-    }
-}
+rows::trained_on_selected!(Spectral);
 
 impl Spectral {
     fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {
@@ -105,10 +101,8 @@ impl Spectral {
         if self.cut == Cut::Normalised && self.clusters != 2 {
             return Err(Error::parameter("clusters", "2 for a normalised cut", self.clusters));
         }
-        if let Affinity::Gaussian { gamma } = self.affinity
-            && !(gamma.is_finite() && gamma > 0.0)
-        {
-            return Err(Error::parameter("gamma", "a finite number above 0", gamma));
+        if let Affinity::Gaussian { gamma } = self.affinity {
+            Error::check_positive("gamma", gamma)?;
         }
         let graph = Graph::new(data.features(), self.affinity, context)?;
         let product = |block: &[Vec<f64>]| graph.multiply(block, context);

@@ -15,9 +15,7 @@ use crate::data::{Classes, Dataset};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::machine::names::names;
-use crate::machine::{
-    ClassTable, DecisionFunction, FitInput, KernelExpansion, Machine, Model, Precision, Scheme,
-};
+use crate::machine::{ClassTable, DecisionFunction, KernelExpansion, Model, Precision, Scheme};
 use crate::numeric::algebra::{Cholesky, add, add_products, dot, eigen_interruptible};
 
 /// Where the boundary of two classes lies along the direction.
@@ -78,11 +76,7 @@ impl Default for Fisher {
     }
 }
 
-impl Machine for Fisher {
-    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
-        input.fit_selected(None, |data| self.train(data, context))
-    }
-}
+rows::trained_on_selected!(Fisher);
 
 impl Fisher {
     fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {

@@ -114,9 +114,7 @@ impl Machine for KernelFisher {
 impl KernelFisher {
     fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {
         let started = Instant::now();
-        if !(self.mu.is_finite() && self.mu > 0.0) {
-            return Err(Error::parameter("mu", "a finite number above 0", self.mu));
-        }
+        Error::check_positive("mu", self.mu)?;
         self.kernel.validate()?;
         let classes = check_labelled(data)?;
         let members = classes.rows_by_class();

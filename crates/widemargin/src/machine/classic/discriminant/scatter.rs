@@ -176,5 +176,5 @@ pub(super) fn factor(scatter: &[f64], order: usize, context: &Context) -> Result
 }
 
 fn not_factored() -> Error {
-    Error::Model { message: "the within-class scatter could not be factored".into() }
+    Error::model("the within-class scatter could not be factored")
 }

@@ -12,7 +12,7 @@ use super::semi::{Rows, improve};
 use crate::context::Context;
 use crate::data::{ClassOrder, Classes, Dataset, Label};
 use crate::error::{Error, Result};
-use crate::machine::{ClassTable, FitInput, Machine, Model, Scheme};
+use crate::machine::{ClassTable, Model, Scheme};
 use crate::solver::Status;
 
 /// The Bayes classifier on mixtures of Gaussians; with one component a class it is quadratic
@@ -62,11 +62,7 @@ impl Default for MixtureBayes {
     }
 }
 
-impl Machine for MixtureBayes {
-    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
-        input.fit_selected(None, |data| self.train(data, context))
-    }
-}
+rows::trained_on_selected!(MixtureBayes);
 
 impl MixtureBayes {
     fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {

@@ -13,9 +13,9 @@ use crate::data::Matrix;
 use crate::error::{Error, Result};
 use crate::machine::Classic;
 use crate::machine::model::{
-    Description, MAX_SQUARE, MachineKind, Model, ModelBody, PartsReader, PartsResult, PartsWriter,
-    Prepared, Scratch, check_classes, check_dense, check_finite, check_length, check_priors, fail,
-    from_header, to_header,
+    Description, Evaluation, MAX_SQUARE, MachineKind, Model, ModelBody, PartsReader, PartsResult,
+    PartsWriter, Prepared, check_classes, check_dense, check_finite, check_length, check_priors,
+    fail, from_header, to_header,
 };
 use crate::machine::probability::log_sum;
 
@@ -165,14 +165,8 @@ impl PreparedMixtures {
 
 impl Prepared for PreparedMixtures {
     /// ln(prior · density) of every class, or ln(weight · density) of every component.
-    fn evaluate(
-        &self,
-        queries: &Matrix,
-        rows: &[usize],
-        out: &mut [f64],
-        _scratch: &mut Scratch,
-        context: &Context,
-    ) -> Result<()> {
+    fn evaluate(&self, evaluation: Evaluation<'_>) -> Result<()> {
+        let Evaluation { queries, rows, out, context, .. } = evaluation;
         let part = queries.select_rows(rows);
         let blocks = Blocks::new(&dense_rows(&part), self.features, &vec![0.0; self.features]);
         let width =

@@ -170,12 +170,12 @@ impl Covariance {
         features: usize,
         context: &Context,
     ) -> Result<Vec<Factor>> {
-        let singular = |k: usize| Error::Model {
-            message: format!(
+        let singular = |k: usize| {
+            Error::model(format!(
                 "the covariance of component {} is singular; raise the variance floor or take \
                  fewer components",
                 k + 1
-            ),
+            ))
         };
         let scales = |k: usize, variances: &[f64]| {
             if !variances.iter().all(|v| v.is_finite() && *v > 0.0) {

@@ -206,9 +206,7 @@ impl Problem<'_> {
                 pass(self.blocks, &components, Source::Densities, self.second(), self.context);
             let reached = sums.log_likelihood / rows;
             if !reached.is_finite() {
-                return Err(Error::Model {
-                    message: "the likelihood of a mixture overflowed; scale the data".into(),
-                });
+                return Err(Error::model("the likelihood of a mixture overflowed; scale the data"));
             }
             change = reached - bound;
             bound = reached;

@@ -11,7 +11,7 @@ use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::machine::names::names;
 use crate::machine::specification::Value;
-use crate::machine::{Calibration, FitInput, Machine, Model};
+use crate::machine::{Calibration, Model};
 
 /// Where EM starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -171,11 +171,7 @@ impl GaussianMixture {
     }
 }
 
-impl Machine for GaussianMixture {
-    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
-        input.fit_selected(None, |data| self.train(data, context))
-    }
-}
+rows::trained_on_selected!(GaussianMixture);
 
 impl GaussianMixture {
     fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {

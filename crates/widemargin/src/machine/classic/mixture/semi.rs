@@ -51,9 +51,7 @@ pub(super) fn improve(
         reached = log_likelihood / count;
         climb.iterations += 1;
         if !reached.is_finite() {
-            return Err(Error::Model {
-                message: "the likelihood of a mixture overflowed; scale the data".into(),
-            });
+            return Err(Error::model("the likelihood of a mixture overflowed; scale the data"));
         }
         let sums =
             pass(&blocks, &components, Source::Given(&shares), parts.covariance.second(), context);

@@ -14,9 +14,9 @@ use crate::data::{Dense, Matrix};
 use crate::error::{Error, Result};
 use crate::machine::Classic;
 use crate::machine::model::{
-    Description, MAX_SQUARE, MachineKind, Model, ModelBody, Nearest, PartsReader, PartsResult,
-    PartsWriter, Prepared, Scratch, check_classes, check_finite, check_length, fail, from_header,
-    run_of, to_header,
+    Description, Evaluation, MAX_SQUARE, MachineKind, Model, ModelBody, Nearest, PartsReader,
+    PartsResult, PartsWriter, Prepared, check_classes, check_finite, check_length, fail,
+    from_header, run_of, to_header,
 };
 
 /// Rows below which no tree is tried.
@@ -274,14 +274,8 @@ impl Prepared for PreparedNeighbours {
     }
 
     /// Shares of votes, or the mean.
-    fn evaluate(
-        &self,
-        queries: &Matrix,
-        rows: &[usize],
-        out: &mut [f64],
-        _scratch: &mut Scratch,
-        _context: &Context,
-    ) -> Result<()> {
+    fn evaluate(&self, evaluation: Evaluation<'_>) -> Result<()> {
+        let Evaluation { queries, rows, out, .. } = evaluation;
         let width = self.classes.max(1);
         let range = run_of(rows);
         let start = range.start;

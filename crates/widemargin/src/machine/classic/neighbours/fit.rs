@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::data::{Classes, Dataset};
 use crate::error::{Error, Result};
 use crate::machine::names::names;
-use crate::machine::{Calibration, FitInput, Machine, Model};
+use crate::machine::{Calibration, Model};
 use crate::numeric::algebra::{Cholesky, eigen_symmetric};
 
 /// Weight of a neighbour's vote.
@@ -106,11 +106,7 @@ impl Default for KNearest {
     }
 }
 
-impl Machine for KNearest {
-    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
-        input.fit_selected(None, |data| self.train(data, context))
-    }
-}
+rows::trained_on_selected!(KNearest);
 
 impl KNearest {
     fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {

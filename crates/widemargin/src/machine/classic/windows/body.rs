@@ -12,8 +12,8 @@ use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelBlocks};
 use crate::machine::Classic;
 use crate::machine::model::{
-    Description, MachineKind, Model, ModelBody, PartsReader, PartsResult, PartsWriter, Prepared,
-    Scratch, check_classes, check_length, check_priors, check_rows, fail, from_header, to_header,
+    Description, Evaluation, MachineKind, Model, ModelBody, PartsReader, PartsResult, PartsWriter,
+    Prepared, check_classes, check_length, check_priors, check_rows, fail, from_header, to_header,
 };
 use crate::machine::probability::log_sum;
 use crate::numeric::algebra::squared_distance;
@@ -177,14 +177,8 @@ impl PreparedWindows {
 
 impl Prepared for PreparedWindows {
     /// ln(prior · density) of every class.
-    fn evaluate(
-        &self,
-        queries: &Matrix,
-        rows: &[usize],
-        out: &mut [f64],
-        _scratch: &mut Scratch,
-        context: &Context,
-    ) -> Result<()> {
+    fn evaluate(&self, evaluation: Evaluation<'_>) -> Result<()> {
+        let Evaluation { queries, rows, out, context, .. } = evaluation;
         let asked = queries.select_rows(rows);
         let asked = self.input.prepare(&asked)?;
         let width = self.classes.len();

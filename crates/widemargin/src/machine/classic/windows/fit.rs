@@ -13,7 +13,7 @@ use super::{NetworkInput, Window, WindowWidth};
 use crate::context::Context;
 use crate::data::{Classes, Dataset, Matrix};
 use crate::error::Result;
-use crate::machine::{FitInput, Machine, Model};
+use crate::machine::Model;
 
 /// The Bayes classifier on a Parzen-window density per class.
 ///
@@ -52,11 +52,7 @@ impl Default for Parzen {
     }
 }
 
-impl Machine for Parzen {
-    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
-        input.fit_selected(None, |data| self.train(data, context))
-    }
-}
+rows::trained_on_selected!(Parzen, KernelDensity, ProbabilisticNetwork);
 
 impl Parzen {
     fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {
@@ -73,12 +69,6 @@ pub struct KernelDensity {
     pub window: Window,
     /// Their width.
     pub width: WindowWidth,
-}
-
-impl Machine for KernelDensity {
-    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
-        input.fit_selected(None, |data| self.train(data, context))
-    }
 }
 
 impl KernelDensity {
@@ -107,12 +97,6 @@ impl Default for ProbabilisticNetwork {
             width: WindowWidth::LeastErrors,
             priors: Priors::Frequencies,
         }
-    }
-}
-
-impl Machine for ProbabilisticNetwork {
-    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
-        input.fit_selected(None, |data| self.train(data, context))
     }
 }
 

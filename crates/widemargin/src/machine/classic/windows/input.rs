@@ -52,9 +52,7 @@ impl NetworkInput {
     /// With the radius of the training rows where none is given.
     pub(super) fn resolved(self, rows: &Matrix) -> Result<Self> {
         let Self::Lifted { radius } = self else { return Ok(self) };
-        if !(radius.is_finite() && radius >= 0.0) {
-            return Err(Error::parameter("radius", "a finite number of at least 0", radius));
-        }
+        Error::check_not_negative("radius", radius)?;
         let longest = lengths(rows).fold(0.0, f64::max);
         let radius = if radius > 0.0 { radius } else { longest };
         if radius > 0.0 {

@@ -71,9 +71,7 @@ impl fmt::Display for WindowWidth {
 impl WindowWidth {
     pub(super) fn validate(self, window: Window) -> Result<()> {
         match self {
-            Self::Value(width) if !(width.is_finite() && width > 0.0) => {
-                Err(Error::parameter("width", "a finite number above 0", width))
-            }
+            Self::Value(width) => Error::check_positive("width", width),
             Self::LeaveOneOut | Self::LeastErrors if window != Window::Gaussian => {
                 let expected = "a gaussian window for a width by cross-validation";
                 Err(Error::parameter("window", expected, window))

@@ -88,7 +88,7 @@ pub(in super::super) fn text(model: &Model) -> Result<Text> {
 }
 
 fn refuse<T>(reason: String) -> Result<T> {
-    Err(Error::Model { message: format!("{reason}; save it in the native format instead") })
+    Err(Error::model(format!("{reason}; save it in the native format instead")))
 }
 
 /// The solver of LIBLINEAR's that was asked for, or else one that solves the model's problem.

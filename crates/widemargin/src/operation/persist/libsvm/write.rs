@@ -44,7 +44,7 @@ pub(in super::super) fn write(model: &Model) -> Result<Vec<u8>> {
 }
 
 fn refuse<T>(reason: String) -> Result<T> {
-    Err(Error::Model { message: format!("{reason}; save it in the native format instead") })
+    Err(Error::model(format!("{reason}; save it in the native format instead")))
 }
 
 fn line<T: std::fmt::Display>(text: &mut String, key: &str, values: impl IntoIterator<Item = T>) {
@@ -130,9 +130,7 @@ pub(in super::super) fn whole_label(label: &Label) -> Result<i32> {
 fn class_coefficients(body: &KernelExpansion, table: &ClassTable) -> Result<Vec<Vec<f64>>> {
     if table.scheme != Scheme::OneVsOne {
         let reason = "LIBSVM has only one-vs-one classifiers: train with scheme one-vs-one";
-        return Err(Error::Model {
-            message: format!("{reason}, or save in the native format instead"),
-        });
+        return Err(Error::model(format!("{reason}, or save in the native format instead")));
     }
     let classes = table.names.len();
     let mut starts = vec![0];
