@@ -29,6 +29,12 @@ pub(super) const SUBPROBLEM_SHARE: f64 = 0.5;
 /// The same for a working set of nearly all violating variables, which little is left to undo.
 const SUBPROBLEM_SHARE_ALL: f64 = 0.1;
 
+/// Blocks in a row without a lower violation that only rounding explains.
+const STALLED: usize = 1000;
+
+/// Share of the tolerance to which all variables are solved, so that rounding does not show.
+const ALL_SOLVED: f64 = 0.95;
+
 /// Part of the variables that a working set may be when its rows are not kept.
 const STREAMED_SHARE: usize = 12;
 
@@ -208,6 +214,7 @@ impl Run<'_> {
         let inside = state.inside();
         load(rows, &inside, in_memory);
         join_loaded(&mut block, &inside, in_memory);
+        let (mut is_solved, mut lowest, mut rounds) = (false, f64::INFINITY, 0);
         loop {
             let (extremes, violation) = match self.look(state, tol) {
                 Look::GoOn(extremes, violation) => (extremes, violation),
@@ -215,15 +222,23 @@ impl Run<'_> {
             };
             let outside = |v: usize| !block.contains(v);
             let fresh = worst_violators(state, &extremes, LOAD_BATCH, outside, self.context);
+            rounds = if violation < lowest { 0 } else { rounds + 1 };
+            lowest = lowest.min(violation);
+            // What violates now was solved already: rounding, on which a fresh gradient decides.
+            if fresh.is_empty() && is_solved || rounds == STALLED {
+                return None;
+            }
             load(rows, &fresh, in_memory);
             let held = state.held_at_bounds();
             block.keep(|v| is_active(state, &held, v));
             join_loaded(&mut block, &fresh, in_memory);
-            let inner_tol =
-                if fresh.is_empty() { tol } else { (SUBPROBLEM_SHARE * violation).max(tol) };
+            let share = if fresh.is_empty() { 0.0 } else { SUBPROBLEM_SHARE };
+            let inner_tol = (share * violation).max(ALL_SOLVED * tol);
             state.select_into(block.members(), &mut part);
-            let (steps, context) = (self.steps_left(), self.context);
-            self.steps += self.hybrid.descend(&mut part, block.matrix(), inner_tol, steps, context);
+            let (most, context) = (self.steps_left(), self.context);
+            let steps = self.hybrid.descend(&mut part, block.matrix(), inner_tol, most, context);
+            is_solved = inner_tol <= tol && steps < most;
+            self.steps += steps;
             self.blocks += 1;
             take_over(state, &part, block.members(), in_memory, context);
         }
