@@ -191,7 +191,7 @@ fn check(model: &Model) {
     let context = Context::new();
     let Ok(predictor) = model.predictor(&context) else { return };
     if let Ok(values) = predictor.decision_values(&query) {
-        let _ = predictor.answers(&values);
+        let _ = predictor.predictions(&values);
         if let Ok(probabilities) = predictor.probabilities_of(&values) {
             let _ = predictor.most_probable(&probabilities);
         }

@@ -146,13 +146,25 @@ def evaluate(
     on_event: Callable[[str, tuple[Any, ...]], object] | None = None,
     values: bool = True,
 ) -> list[list[Any]]: ...
-def halve(
-    means: Sequence[float], factor: int, rows: int, largest: int
-) -> tuple[list[int], int]: ...
-def thinned(
-    train: _Integers, count: int, classes: NDArray[np.uint32] | None = None
-) -> _Integers: ...
-def behind(scores: Sequence[Sequence[float]]) -> list[int]: ...
-def promising(
-    points: Sequence[Sequence[float]], scores: Sequence[float], dimensions: int, seed: int
-) -> list[list[float]]: ...
+def halving(
+    candidates: int,
+    trains: Sequence[_Integers],
+    classes: NDArray[np.uint32] | None,
+    factor: int,
+    smallest: int,
+    max_seconds: float | None,
+    evaluate: Callable[[list[int], int, list[tuple[int, _Integers]]], list[list[float]]],
+) -> None: ...
+def race(
+    candidates: int,
+    trains: Sequence[_Integers],
+    max_seconds: float | None,
+    evaluate: Callable[[list[int], int, list[tuple[int, _Integers]]], list[list[float]]],
+) -> None: ...
+def surrogate(
+    dimensions: int,
+    points: int,
+    seed: int,
+    max_seconds: float | None,
+    evaluate: Callable[[list[list[float]]], list[tuple[list[float], float]]],
+) -> None: ...

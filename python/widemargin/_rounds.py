@@ -1,7 +1,7 @@
-"""Searches in rounds: halving, races and a model of the scores.
+"""Searches in rounds: halving, races and a surrogate of the scores.
 
-Every round is a search of its own over some points and splits; the compiled half decides by its
-scores which points go on or come next. The rounds are then shown as one table.
+The compiled half decides which points are tried on which rows. Every round is a search of its own,
+whoever made the estimator; the rounds are then shown as one table.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     Point = dict[str, Any]
     Splits = Sequence[tuple[NDArray[Any], NDArray[Any]]]
+    Parts = list[tuple[int, NDArray[np.int64]]]
     Table = dict[str, NDArray[Any]]
 
 #: What scikit-learn says where every training of a search failed.
@@ -46,6 +47,7 @@ class Rounds:
             (np.asarray(train, dtype=np.int64), np.asarray(test, dtype=np.int64))
             for train, test in splitter.split(self._X, self._y)
         ]
+        self._trains = [train for train, _ in self._splits]
         limit = search.max_time
         self._ends = np.inf if limit is None else time.monotonic() + limit
         self._first: SVCSearchCV | None = None
@@ -54,63 +56,66 @@ class Rounds:
     def halve(self, factor: int, smallest: int) -> SVCSearchCV:
         """Try the grid on few rows, then the best points on more."""
         points = list(ParameterGrid(self._search.param_grid))
-        largest = len(self._splits[0][0])
-        rows = min(smallest, largest)
         classes = None
         kind = type_of_target(self._y) if is_classifier(self._search.estimator) else None
         if kind in ("binary", "multiclass"):
             classes = np.unique(np.ravel(self._y), return_inverse=True)[1].astype(np.uint32)
         tables: list[Table] = []
         tried: list[Point] = []
-        while points and self._goes_on():
-            splits = self._splits
-            if rows < largest:
-                splits = [(_core.thinned(train, rows, classes), test) for train, test in splits]
-            table = self._try(points, splits)
+
+        def evaluate(candidates: list[int], rows: int, parts: Parts) -> list[list[float]]:
+            chosen = [points[k] for k in candidates]
+            table = self._try(chosen, [(train, self._splits[s][1]) for s, train in parts])
             marks = {"iter": len(tables), "n_resources": rows}
-            tables.append({n: np.full(len(points), v) for n, v in marks.items()} | table)
-            tried += points
-            kept, rows = _core.halve(self._means(table).tolist(), factor, rows, largest)
-            points = [points[k] for k in kept]
+            tables.append({n: np.full(len(chosen), v) for n, v in marks.items()} | table)
+            tried.extend(chosen)
+            return self._split_scores(table)
+
+        _core.halving(
+            len(points), self._trains, classes, factor, smallest, self._search.max_time, evaluate
+        )
         results = _stacked(tables)
         finished = results["iter"][~np.isnan(self._means(results))]
         return self._conclude(results, tried, results["iter"] == max(finished, default=0))
 
     def race(self) -> SVCSearchCV:
-        """Try the grid split by split, without the points that are clearly behind."""
+        """Try the grid split by split, without points that are clearly worse than the best."""
         points = list(ParameterGrid(self._search.param_grid))
-        running = np.arange(len(points))
-        parts: Table = {}
-        for s, split in enumerate(self._splits):
-            if not len(running) or not self._goes_on():
-                break
-            table = self._try([points[k] for k in running], [split])
-            for part, column in _of_one_split(table).items():
-                empty = np.full((len(points), len(self._splits)), np.nan)
-                parts.setdefault(part, empty)[running, s] = column
-            scores = parts[f"test_{self._metric}"][running, : s + 1]
-            running = np.delete(running, _core.behind(scores.tolist()))
-        return self._conclude(_of_all_splits(parts), points)
+        columns: Table = {}
 
-    def model(self, space: Space, count: int, generator: np.random.RandomState) -> SVCSearchCV:
-        """Try points at random, then those that a model of the scores thinks most of."""
+        def evaluate(candidates: list[int], _: int, parts: Parts) -> list[list[float]]:
+            split = parts[0][0]
+            table = self._try([points[k] for k in candidates], [self._splits[split]])
+            for kind, column in _of_one_split(table).items():
+                empty = np.full((len(points), len(self._splits)), np.nan)
+                columns.setdefault(kind, empty)[candidates, split] = column
+            return self._split_scores(table)
+
+        _core.race(len(points), self._trains, self._search.max_time, evaluate)
+        return self._conclude(_of_all_splits(columns), points)
+
+    def surrogate(self, space: Space, count: int, seed: int) -> SVCSearchCV:
+        """Try points at random, then those where a surrogate of the scores expects most."""
         tables: list[Table] = []
         tried: list[Point] = []
-        places: list[list[float]] = []
-        scores = np.empty(0)
-        while len(tried) < count and self._goes_on():
-            seed = int(generator.randint(np.iinfo("i").max))
-            looks = _core.promising(places, scores.tolist(), space.dimensions, seed)
-            chosen = [space.at(shares) for shares in looks[: count - len(tried)]]
+
+        def evaluate(shares: list[list[float]]) -> list[tuple[list[float], float]]:
+            chosen = [space.at(each) for each in shares]
             tables.append(self._try([point for point, _ in chosen], self._splits))
-            tried += [point for point, _ in chosen]
-            places += [place for _, place in chosen]
-            scores = np.append(scores, self._means(tables[-1]))
+            tried.extend(point for point, _ in chosen)
+            means = self._means(tables[-1]).tolist()
+            return [(place, mean) for (_, place), mean in zip(chosen, means, strict=True)]
+
+        _core.surrogate(space.dimensions, count, seed, self._search.max_time, evaluate)
         return self._conclude(_stacked(tables), tried)
 
-    def _goes_on(self) -> bool:
-        """Tell whether there is time for a round; there is for the first."""
-        return self._first is None or time.monotonic() < self._ends
+    def _split_scores(self, table: Table) -> list[list[float]]:
+        """Return the scores of every point of a round, split by split."""
+        names = (f"split{s}_test_{self._metric}" for s in range(len(self._splits)))
+        scores: list[list[float]] = np.column_stack(
+            [table[n] for n in names if n in table]
+        ).tolist()
+        return scores
 
     def _means(self, table: Table) -> NDArray[Any]:
         return table[f"mean_test_{self._metric}"]

@@ -1,8 +1,8 @@
 """Model selection: `SVCSearchCV`.
 
 The compiled half trains every candidate on every split with all that they share computed once; the
-answers are then replayed to scikit-learn's own `GridSearchCV`, so that scores, ranks, refitting and
-every option of it mean what they mean there.
+predictions are then replayed to scikit-learn's own `GridSearchCV`, so that scores, ranks, refitting
+and every option of it mean what they mean there.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class SVCSearchCV(GridSearchCV):
     param_grid : dict or list of dict
         Values of parameters, as for `GridSearchCV`.
     scoring, refit, cv, verbose, pre_dispatch, error_score, return_train_score
-        As for `GridSearchCV`. Scorers may ask for answers and decision values; they are given the
+        As for `GridSearchCV`. Scorers may use predictions and decision values; they are given the
         numbers of the rows in the place of the rows.
     n_jobs : int, default=None
         Threads.
@@ -144,9 +144,9 @@ class SVCSearchCV(GridSearchCV):
         rows = np.arange(len(y))
         splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         splits = list(splitter.split(rows, y, groups=params.get("groups")))
-        answers = self._evaluate(candidates, X, y, params.get("sample_weight"), splits)
-        judged = answers.known_splits()
-        replay = _replay(self.estimator)(answers)
+        predictions = self._evaluate(candidates, X, y, params.get("sample_weight"), splits)
+        judged = predictions.known_splits()
+        replay = _replay(self.estimator)(predictions)
         search = GridSearchCV(
             replay,
             {"candidate": list(range(len(candidates)))},
@@ -154,20 +154,20 @@ class SVCSearchCV(GridSearchCV):
             refit=self.refit,
             cv=[splits[s] for s in judged],
             verbose=self.verbose,
-            error_score=np.nan if answers.only_stopped() else self.error_score,
+            error_score=np.nan if predictions.only_stopped() else self.error_score,
             return_train_score=self.return_train_score,
         )
         weights = params.get("sample_weight")
         with warnings.catch_warnings():
-            if answers.only_stopped():
+            if predictions.only_stopped():
                 # Said once, not as so many failed trainings.
                 warnings.simplefilter("ignore", FitFailedWarning)
                 warnings.filterwarnings("ignore", "One or more of the test scores", UserWarning)
             search.fit(
                 rows.reshape(-1, 1), y, **({} if weights is None else {"sample_weight": weights})
             )
-        answers.warn(judged)
-        self._adopt(search, candidates, answers)
+        predictions.warn(judged)
+        self._adopt(search, candidates, predictions)
         if self.refit:
             self._refit(X, y, weights)
         return self
@@ -200,7 +200,7 @@ class SVCSearchCV(GridSearchCV):
         y: Any,
         sample_weight: Any,
         splits: list[tuple[NDArray[Any], NDArray[Any]]],
-    ) -> _Answers:
+    ) -> _Predictions:
         X = check_array(
             X, dtype=[np.float64, np.float32], order="C", accept_sparse="csr", input_name="X"
         )
@@ -220,8 +220,8 @@ class SVCSearchCV(GridSearchCV):
             if factors is not None:
                 each["parameters"]["class_weight"] = factors
             settings.append(each)
-        # The answers to the training rows stand after those to the test rows.
-        asked = [
+        # Training rows are predicted after the test rows.
+        requested = [
             (
                 np.ascontiguousarray(train, dtype=np.int64),
                 np.concatenate([test, train] if self.return_train_score else [test]).astype(
@@ -231,7 +231,7 @@ class SVCSearchCV(GridSearchCV):
             for train, test in splits
         ]
         classes = getattr(machines[0], "classes_", None)
-        answers = _Answers(len(candidates), splits, asked, classes)
+        predictions = _Predictions(len(candidates), splits, requested, classes)
         table = to_core(X)
         whole = [k for k, each in enumerate(settings) if not _scales(each)]
         monitor = Monitor(self.verbose, [])
@@ -247,15 +247,15 @@ class SVCSearchCV(GridSearchCV):
                 own,
                 table,
                 targets,
-                [asked[s] for s in parts],
+                [requested[s] for s in parts],
                 weights,
                 False,
                 monitor if monitor.listens else None,
-                _asks_values(self.scoring),
+                _needs_values(self.scoring),
             )
             for k, of_machine in zip(places, found, strict=True):
                 for s, item in zip(parts, of_machine, strict=True):
-                    answers.items[k][s] = item
+                    predictions.items[k][s] = item
 
         run(whole, range(len(splits)), [settings[k] for k in whole])
         # gamma="scale" looks at the training rows of each split.
@@ -263,17 +263,17 @@ class SVCSearchCV(GridSearchCV):
         for s, (train, _) in enumerate(splits if scaled else []):
             gamma = _scale(X[train])
             run(scaled, [s], [_with_gamma(settings[k], gamma) for k in scaled])
-        return answers
+        return predictions
 
     def _adopt(
-        self, search: GridSearchCV, candidates: list[dict[str, Any]], answers: _Answers
+        self, search: GridSearchCV, candidates: list[dict[str, Any]], predictions: _Predictions
     ) -> None:
         results = {
             name: column
             for name, column in search.cv_results_.items()
             if name not in ("params", "param_candidate")
         }
-        fit_times, score_times = answers.seconds()
+        fit_times, score_times = predictions.seconds()
         for name, seconds in (("fit", fit_times), ("score", score_times)):
             results[f"mean_{name}_time"] = seconds.mean(axis=1)
             results[f"std_{name}_time"] = seconds.std(axis=1)
@@ -293,7 +293,7 @@ class SVCSearchCV(GridSearchCV):
             self.best_params_ = candidates[search.best_index_]
 
 
-def _asks_values(scoring: Any) -> bool:
+def _needs_values(scoring: Any) -> bool:
     """Whether a scorer may look at more than predicted labels."""
     if scoring is None:
         return False
@@ -350,14 +350,14 @@ def parameter_columns(candidates: list[dict[str, Any]]) -> dict[str, Any]:
     return columns
 
 
-class _Answers:
-    """What every candidate answered on every split; copies are the same object."""
+class _Predictions:
+    """The predictions of every candidate for every split; copies are the same object."""
 
     def __init__(
         self,
         candidates: int,
         splits: list[tuple[NDArray[Any], NDArray[Any]]],
-        asked: list[tuple[NDArray[np.int64], NDArray[np.int64]]],
+        requested: list[tuple[NDArray[np.int64], NDArray[np.int64]]],
         classes: Any,
     ) -> None:
         self.items: list[list[Any]] = [[None] * len(splits) for _ in range(candidates)]
@@ -365,25 +365,25 @@ class _Answers:
         self.places: dict[bytes, list[int]] = {}
         for s, (train, _) in enumerate(splits):
             self.places.setdefault(np.asarray(train, dtype=np.intp).tobytes(), []).append(s)
-        self.rows = [rows for _, rows in asked]
+        self.rows = [rows for _, rows in requested]
         self.classes = classes
 
-    def __deepcopy__(self, memo: Any) -> _Answers:
+    def __deepcopy__(self, memo: Any) -> _Predictions:
         return self
 
     def only_stopped(self) -> bool:
-        """Tell whether answers are missing, all because the search was stopped."""
+        """Tell whether predictions are missing, all because the search was stopped."""
         items = [item for row in self.items for item in row]
         return any(item is None for item in items) and not any(isinstance(i, str) for i in items)
 
     def known_splits(self) -> list[int]:
-        """Return the splits that candidates are compared by: all, or those that one has answered.
+        """Return the splits that candidates are compared by: all, or those that one has finished.
 
         A search that was stopped before any candidate was finished compares them by the splits of
         one that came furthest.
         """
-        answered = [[s for s, item in enumerate(row) if item is not None] for row in self.items]
-        most = max(answered, key=len)
+        finished = [[s for s, item in enumerate(row) if item is not None] for row in self.items]
+        most = max(finished, key=len)
         if not most:
             raise ValueError(TOO_SHORT)
         return most
@@ -413,20 +413,20 @@ class _Answers:
 
 
 class _Replay(BaseEstimator):
-    """An estimator that gives the answers another one gave."""
+    """An estimator that returns the predictions of another one."""
 
-    def __init__(self, answers: _Answers, candidate: int = 0) -> None:
-        self.answers = answers
+    def __init__(self, predictions: _Predictions, candidate: int = 0) -> None:
+        self.predictions = predictions
         self.candidate = candidate
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find the split that the rows are of."""
-        if self.answers.classes is not None:
-            self.classes_ = self.answers.classes
-        # The last call is for all rows, whose answers nobody asks for.
-        self.places_ = self.answers.places.get(np.asarray(X[:, 0], dtype=np.intp).tobytes(), [])
+        if self.predictions.classes is not None:
+            self.classes_ = self.predictions.classes
+        # The last call is for all rows, whose predictions are not used.
+        self.places_ = self.predictions.places.get(np.asarray(X[:, 0], dtype=np.intp).tobytes(), [])
         for place in self.places_:
-            item = self.answers.items[self.candidate][place]
+            item = self.predictions.items[self.candidate][place]
             if isinstance(item, str):
                 raise ValueError(item)
             if item is None:
@@ -434,19 +434,19 @@ class _Replay(BaseEstimator):
         return self
 
     def _at(self, X: Any, which: int) -> Any:
-        asked = (
-            place for place in self.places_ if np.isin(X[:, 0], self.answers.rows[place]).all()
+        matching = (
+            place for place in self.places_ if np.isin(X[:, 0], self.predictions.rows[place]).all()
         )
-        place = next(asked)
-        rows = self.answers.rows[place]
+        place = next(matching)
+        rows = self.predictions.rows[place]
         order = np.argsort(rows, kind="stable")
         found = order[np.searchsorted(rows, X[:, 0], sorter=order)]
-        return self.answers.items[self.candidate][place][which][found]
+        return self.predictions.items[self.candidate][place][which][found]
 
 
 class _ReplayClassifier(ClassifierMixin, _Replay):
     def predict(self, X: Any) -> Any:
-        """Return the classes that were answered."""
+        """Return the predicted classes."""
         return self.classes_[self._at(X, 0).astype(np.int64)]
 
     def decision_function(self, X: Any) -> Any:
@@ -457,7 +457,7 @@ class _ReplayClassifier(ClassifierMixin, _Replay):
 
 class _ReplayRegressor(RegressorMixin, _Replay):
     def predict(self, X: Any) -> Any:
-        """Return the numbers that were answered."""
+        """Return the predicted numbers."""
         return self._at(X, 0)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any, Literal, get_args
 
+import numpy as np
 from sklearn.utils import check_random_state
 
 from widemargin import _core
@@ -67,7 +68,7 @@ def tune(
           "n_resources" which round a line is of and how many rows it learnt from; the best is that
           of the last round.
         - "race": the grid, split by split, without the points that are three standard errors
-          behind the leader after three splits or more. What these were not asked is NaN in
+          worse than the leader after three splits or more. What these were not tried on is NaN in
           ``cv_results_``.
         - "surrogate": `n_iter` points as for "random": the first few at random, each other one
           where a Gaussian process through the scores so far expects the largest improvement.
@@ -125,7 +126,8 @@ def tune(
         _at_least("n_iter", n_iter, 1)
         space, generator = Space(grid), check_random_state(random_state)
         if method != "random":
-            return Rounds(search, X, y).model(space, n_iter, generator)
+            seed = int(generator.randint(np.iinfo("i").max))
+            return Rounds(search, X, y).surrogate(space, n_iter, seed)
         points = [space.at(row)[0] for row in generator.uniform(size=(n_iter, space.dimensions))]
         search.param_grid = [{name: [value] for name, value in one.items()} for one in points]
     return search.fit(X, y)

@@ -20,7 +20,7 @@ pub(crate) fn quality(
     answers: &Labels,
 ) -> CommandResult<Option<Quality>> {
     let novelty = kind.is_novelty_detector() && !speaks_of_novelty(truth);
-    if matches!(truth, Labels::None) || novelty || !kind.has_true_answers() {
+    if matches!(truth, Labels::None) || novelty || !kind.has_true_labels() {
         return Ok(None);
     }
     Ok(Some(Quality::new(kind, truth, answers)?))

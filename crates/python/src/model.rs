@@ -463,7 +463,7 @@ impl Model {
         }
         let (_, answers) = self.each_block(py, &features, threads, |predictor, values| {
             Ok(match self.model.kind {
-                kind if kind.is_clusterer() => match predictor.answers(values) {
+                kind if kind.is_clusterer() => match predictor.predictions(values) {
                     Labels::Int(clusters) => clusters.into_iter().map(|c| c as isize).collect(),
                     _ => Vec::new(),
                 },

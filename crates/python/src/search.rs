@@ -1,4 +1,4 @@
-//! Many machines on many splits, and which points go on or come next: the engine of the searches.
+//! Many machines on many splits: the engine of the searches.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,18 +8,18 @@ use pyo3::types::PyList;
 use widemargin::data::{Dataset, Label, Labels};
 use widemargin::machine::Machine;
 use widemargin::operation::tune::{
-    self, Answer, Asked, Job, Reuse, Split, evaluate as evaluate_all,
+    Evaluation, Job, Response, Reuse, Split, evaluate as evaluate_all,
 };
-use widemargin::{CancelToken, Context, Event};
+use widemargin::{CancelToken, Event};
 
 use crate::errors::exception;
 use crate::machines::Settings;
 use crate::table::Table;
 use crate::training::{Caller, Listener, Targets, run_beside, slice};
 
-/// What one machine made of one split, until Python takes it.
-struct Answered {
-    answers: Vec<f64>,
+/// The predictions of one machine for one split, until Python takes them.
+struct Predicted {
+    labels: Vec<f64>,
     values: Vec<f64>,
     functions: usize,
     fit_seconds: f64,
@@ -27,12 +27,12 @@ struct Answered {
     iterations: u64,
 }
 
-/// By machine, then split: the answer or what is wrong; `None` where the search was stopped.
-type Results = Vec<Vec<Option<Result<Answered, String>>>>;
+/// By machine, then split: the predictions or what is wrong; `None` where the search was stopped.
+type Results = Vec<Vec<Option<Result<Predicted, String>>>>;
 
-/// Trains every machine on the training rows of every split and lets it answer the test rows.
+/// Trains every machine on the training rows of every split and predicts the test rows.
 ///
-/// Returns, for every machine, a list with an item for every split: a message, or a tuple of answers
+/// Returns, for every machine, a list with an item for every split: a message, or a tuple of predictions
 /// (positions of classes, or numbers), scores (of every class, or of the second of two classes, or
 /// the decision values; perhaps none unless `values`), seconds of training, seconds of prediction and
 /// solver steps.
@@ -82,14 +82,14 @@ pub(crate) fn evaluate<'py>(
             data: &data,
             splits: &splits,
             scaling: None,
-            asked: if values { Asked::Values } else { Asked::Labels },
+            response: if values { Response::Values } else { Response::Labels },
             reuse,
         };
         let empty = || (0..splits.len()).map(|_| None).collect();
         let results: Mutex<Results> = Mutex::new(machines.iter().map(|_| empty()).collect());
-        let take = |m: usize, s: usize, answer: widemargin::Result<Answer<'_>>| {
-            let answered = answer.map(|answer| answered(&answer)).map_err(|e| e.to_string());
-            results.lock().unwrap_or_else(PoisonError::into_inner)[m][s] = Some(answered);
+        let take = |m: usize, s: usize, evaluation: widemargin::Result<Evaluation<'_>>| {
+            let result = evaluation.map(|one| predicted(&one)).map_err(|e| e.to_string());
+            results.lock().unwrap_or_else(PoisonError::into_inner)[m][s] = Some(result);
             Ok(())
         };
         evaluate_all(&job, |_, _| true, take, &context)?;
@@ -103,7 +103,7 @@ pub(crate) fn evaluate<'py>(
             match result {
                 None => items.append(py.None())?,
                 Some(Err(message)) => items.append(message)?,
-                Some(Ok(answered)) => items.append(answered.into_python(py)?)?,
+                Some(Ok(predicted)) => items.append(predicted.into_python(py)?)?,
             }
         }
         list.append(items)?;
@@ -111,81 +111,41 @@ pub(crate) fn evaluate<'py>(
     Ok(list)
 }
 
-fn rows(indices: &PyReadonlyArray1<'_, i64>) -> PyResult<Vec<usize>> {
+pub(crate) fn rows(indices: &PyReadonlyArray1<'_, i64>) -> PyResult<Vec<usize>> {
     Ok(slice(indices)?.iter().map(|&row| row as usize).collect())
 }
 
-/// The places of the points that go on after a round of halving, and the rows of their round.
-#[pyfunction]
-pub(crate) fn halve(
-    means: Vec<f64>,
-    factor: usize,
-    rows: usize,
-    largest: usize,
-) -> (Vec<usize>, usize) {
-    tune::halve(&means, factor, rows, largest)
-}
-
-/// So many of the rows of `train`, evenly spread over the classes of all rows, if there are any.
-#[pyfunction]
-#[pyo3(signature = (train, count, classes=None))]
-pub(crate) fn thinned<'py>(
-    py: Python<'py>,
-    train: PyReadonlyArray1<'py, i64>,
-    count: usize,
-    classes: Option<PyReadonlyArray1<'py, u32>>,
-) -> PyResult<Bound<'py, PyArray1<i64>>> {
-    let classes = classes.as_ref().map(slice).transpose()?;
-    let thin = tune::thinned(&rows(&train)?, count, classes);
-    Ok(PyArray1::from_iter(py, thin.into_iter().map(|row| row as i64)))
-}
-
-/// The places of the points that are out of a race, by their scores on the splits so far.
-#[pyfunction]
-pub(crate) fn behind(scores: Vec<Vec<f64>>) -> Vec<usize> {
-    tune::behind(&scores)
-}
-
-/// The points of the unit cube that a model of the scores thinks most of; several without scores.
-#[pyfunction]
-pub(crate) fn promising(
-    points: Vec<Vec<f64>>,
-    scores: Vec<f64>,
-    dimensions: usize,
-    seed: u64,
-) -> PyResult<Vec<Vec<f64>>> {
-    tune::promising(&points, &scores, dimensions, seed, &Context::new()).map_err(exception)
-}
-
-fn answered(answer: &Answer<'_>) -> Answered {
-    let model = answer.predictor.model();
+fn predicted(evaluation: &Evaluation<'_>) -> Predicted {
+    let model = evaluation.predictor.model();
     let classes = model.classes.as_ref().map(|table| table.names.len());
     // Labels of classes are their positions.
-    let answers = answer.said.labels.values().unwrap_or_default();
-    let (values, functions) = match (classes, &answer.said.values) {
+    let labels = evaluation.predictions.labels.values().unwrap_or_default();
+    let (values, functions) = match (classes, &evaluation.predictions.values) {
         (_, None) => (Vec::new(), 0),
         // Positive means the first class here, the second there.
         (Some(2), Some(values)) => (values.values().iter().map(|value| -value).collect(), 1),
-        (Some(count), Some(values)) => (answer.predictor.class_scores(values).into_values(), count),
+        (Some(count), Some(values)) => {
+            (evaluation.predictor.class_scores(values).into_values(), count)
+        }
         (None, Some(values)) => (values.values().to_vec(), 1),
     };
-    Answered {
-        answers,
+    Predicted {
+        labels,
         values,
         functions,
-        fit_seconds: answer.fit_seconds,
-        predict_seconds: answer.predict_seconds,
-        iterations: answer.iterations,
+        fit_seconds: evaluation.fit_seconds,
+        predict_seconds: evaluation.predict_seconds,
+        iterations: evaluation.iterations,
     }
 }
 
 type Item<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f64>>, f64, f64, u64);
 
-impl Answered {
+impl Predicted {
     fn into_python(self, py: Python<'_>) -> PyResult<Item<'_>> {
-        let rows = self.answers.len();
+        let rows = self.labels.len();
         let values = self.values.into_pyarray(py).reshape([rows, self.functions])?;
-        let answers = self.answers.into_pyarray(py);
-        Ok((answers, values, self.fit_seconds, self.predict_seconds, self.iterations))
+        let labels = self.labels.into_pyarray(py);
+        Ok((labels, values, self.fit_seconds, self.predict_seconds, self.iterations))
     }
 }

@@ -86,7 +86,9 @@ fn every_fold_trains_on_the_others() {
     assert_eq!(*machine.trained_on.lock().unwrap(), [7, 8, 5]);
     assert_eq!(result.folds.iter().map(|fold| fold.rows).collect::<Vec<_>>(), [3, 2, 5]);
     let expected = (45.0 - 3.0) / 7.0;
-    assert!(matches!(result.answers.get(0), Some(Label::Real(v)) if (v - expected).abs() < 1e-12));
+    assert!(
+        matches!(result.predictions.get(0), Some(Label::Real(v)) if (v - expected).abs() < 1e-12)
+    );
 }
 
 #[test]
@@ -104,7 +106,7 @@ fn answers_equal_those_counted_by_hand() {
         let predictor = model.predictor(&context).unwrap();
         for row in (0..60).filter(|&row| fold_of[row] == fold) {
             let answer = predictor.predict(&data.features().select_rows(&[row])).unwrap().get(0);
-            assert_eq!(result.answers.get(row), answer);
+            assert_eq!(result.predictions.get(row), answer);
             right += usize::from(answer == data.labels().get(row));
         }
     }
@@ -131,7 +133,10 @@ fn threads_change_nothing_but_time() {
         cross_validate(&svc, &data, &Folds::Stratified(5), &context).unwrap()
     };
     let (one, three) = (run(1), run(3));
-    assert_eq!((one.answers, one.plan, one.quality), (three.answers, three.plan, three.quality));
+    assert_eq!(
+        (one.predictions, one.plan, one.quality),
+        (three.predictions, three.plan, three.quality)
+    );
 }
 
 #[test]
@@ -146,7 +151,7 @@ fn a_precomputed_kernel_gives_the_answers_of_the_kernel() {
     let precomputed = Dataset::new(gram, data.labels().clone()).unwrap();
     let run = |kernel, data| {
         let svc = Svc { kernel, ..Svc::default() };
-        cross_validate(&svc, data, &Folds::Stratified(3), &Context::new()).unwrap().answers
+        cross_validate(&svc, data, &Folds::Stratified(3), &Context::new()).unwrap().predictions
     };
     assert_eq!(run(Kernel::Precomputed, &precomputed), run(Kernel::Linear, &data));
 }
@@ -158,7 +163,7 @@ fn an_interruption_keeps_the_finished_folds() {
     let context = Context::new().with_cancel_token(token.clone());
     let result = cross_validate(&machine, &line(20), &Folds::Random(5), &context).unwrap();
     assert_eq!(result.status, Status::Interrupted);
-    assert_eq!((result.folds.len(), result.rows.len(), result.answers.len()), (2, 8, 8));
+    assert_eq!((result.folds.len(), result.rows.len(), result.predictions.len()), (2, 8, 8));
     let none = cross_validate(&machine, &line(20), &Folds::Random(5), &context);
     assert!(matches!(none, Err(Error::Interrupted)));
 }
@@ -191,7 +196,7 @@ fn regression_errors_are_those_of_held_out_rows() {
         });
     let result = result.unwrap();
     let truth: Vec<f64> = (0..30).map(f64::from).collect();
-    let answers = result.answers.values().unwrap();
+    let answers = result.predictions.values().unwrap();
     let squares: f64 = truth.iter().zip(&answers).map(|(y, f)| (y - f).powi(2)).sum();
     let Some(Quality::Numbers(errors)) = result.quality else { panic!() };
     assert!((errors.mean_squared_error - squares / 30.0).abs() < 1e-12);

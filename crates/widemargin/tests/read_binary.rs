@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use widemargin::data::read::{Format, Precision, ReadOptions, read, read_bytes, read_dataset};
+use widemargin::data::read::{
+    Format, ReadOptions, StoredPrecision, read, read_bytes, read_dataset,
+};
 use widemargin::data::{Labels, Layout, Matrix};
 
 fn fixture(name: &str) -> PathBuf {
@@ -105,6 +107,6 @@ fn images_of_mnist_find_their_labels() {
         });
     }
     assert_eq!((all, first, count), (12_613_080.0, 27_525.0, 72_856));
-    let double = read_dataset(&path, &dense().precision(Precision::F64)).unwrap();
+    let double = read_dataset(&path, &dense().precision(StoredPrecision::F64)).unwrap();
     assert!(matches!(double.features(), Matrix::DenseF64(_)));
 }

@@ -1,7 +1,9 @@
 //! What is written is read back as itself.
 
 use proptest::prelude::*;
-use widemargin::data::read::{Format, Precision, ReadOptions, read, read_bytes, read_dataset};
+use widemargin::data::read::{
+    Format, ReadOptions, StoredPrecision, read, read_bytes, read_dataset,
+};
 use widemargin::data::write::{
     save_csv, save_libsvm, save_npy, save_npy_labels, write_csv, write_libsvm, write_npy,
 };
@@ -46,9 +48,9 @@ fn options(data: &Dataset, format: Format) -> ReadOptions {
     let single = matches!(data.features(), Matrix::DenseF32(_) | Matrix::SparseF32(_));
     let layout = if data.features().is_sparse() { Layout::Sparse } else { Layout::Dense };
     ReadOptions::new().format(format).layout(layout).precision(if single {
-        Precision::F32
+        StoredPrecision::F32
     } else {
-        Precision::F64
+        StoredPrecision::F64
     })
 }
 

@@ -111,8 +111,8 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
 }
 
 fn write_answers(out: &mut dyn Write, result: &CrossValidation) -> std::io::Result<()> {
-    (0..result.answers.len())
-        .filter_map(|i| result.answers.get(i))
+    (0..result.predictions.len())
+        .filter_map(|i| result.predictions.get(i))
         .try_for_each(|label| writeln!(out, "{}", terminal::one_line(&label.to_string())))
 }
 

@@ -114,7 +114,7 @@ fn predict(
         let labels = predictor.most_probable(&probabilities);
         return Ok(Predictions { labels, numbers: Some((class_names(model), probabilities)) });
     }
-    let labels = predictor.answers(&values);
+    let labels = predictor.predictions(&values);
     let numbers = arguments.decision_values.then(|| (function_names(model), values));
     Ok(Predictions { labels, numbers })
 }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use widemargin::data::Layout;
-use widemargin::data::read::Precision;
+use widemargin::data::read::StoredPrecision;
 use widemargin::data::write::{general, write_atomically};
 use widemargin::machine::{MachineKind, Model};
 use widemargin::operation::metrics::{Confusion, RegressionErrors};
@@ -50,14 +50,15 @@ pub(crate) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
     }
     let data = session.read("reading", || {
         let base = model.preparation.index_base;
-        let loaded = read_data(Path::new(data_path), false, base, Layout::Sparse, Precision::Auto)?;
+        let loaded =
+            read_data(Path::new(data_path), false, base, Layout::Sparse, StoredPrecision::Auto)?;
         model_file::align(&mut model, loaded.dataset)
     })?;
     let (labels, shares) = session.ask("predicting", |context| {
         let predictor = model.predictor(context)?;
         let values = predictor.decision_values(data.features())?;
         if !probability {
-            return Ok((predictor.answers(&values), None));
+            return Ok((predictor.predictions(&values), None));
         }
         let shares = predictor.probabilities_of(&values)?;
         Ok((predictor.most_probable(&shares), Some(shares)))

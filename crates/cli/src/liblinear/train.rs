@@ -173,8 +173,8 @@ pub(crate) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
     check_outputs(&[("model_file", Some(&model_path))], &[Some(data_path)])?;
     let session = session(interrupt)?;
     let precision = match options.precision() {
-        Precision::F32 => read::Precision::F32,
-        Precision::F64 => read::Precision::F64,
+        Precision::F32 => read::StoredPrecision::F32,
+        Precision::F64 => read::StoredPrecision::F64,
     };
     let loaded =
         session.read("reading", || read_data(data_path, false, None, Layout::Auto, precision))?;

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use widemargin::Context;
 use widemargin::data::Layout;
-use widemargin::data::read::{Format, IndexBase, Loaded, Precision, ReadOptions, read};
+use widemargin::data::read::{Format, IndexBase, Loaded, ReadOptions, StoredPrecision, read};
 
 pub(crate) use options::{Words, switch, unknown};
 pub(crate) use predict::write as write_answers;
@@ -118,7 +118,7 @@ pub(crate) fn read_data(
     precomputed: bool,
     base: Option<IndexBase>,
     layout: Layout,
-    precision: Precision,
+    precision: StoredPrecision,
 ) -> CommandResult<Loaded> {
     let mut options = ReadOptions::new().format(Format::Libsvm).layout(layout).precision(precision);
     if precomputed {

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::Path;
 
-use widemargin::data::read::Precision;
+use widemargin::data::read::StoredPrecision;
 use widemargin::data::write::{general, write_atomically};
 use widemargin::data::{Dataset, Dense, Label, Labels, Layout};
 use widemargin::machine::{Calibration, Model};
@@ -53,7 +53,7 @@ pub(super) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
             model.is_precomputed(),
             base,
             Layout::Auto,
-            Precision::Auto,
+            StoredPrecision::Auto,
         )?;
         let data = model_file::kernel_values(model.is_precomputed(), loaded)?;
         model_file::align(&mut model, data)
@@ -63,7 +63,7 @@ pub(super) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
         let predictor = model.predictor(context)?;
         let values = predictor.decision_values(data.features())?;
         if !probability || noise.is_some() {
-            return Ok((predictor.answers(&values), None));
+            return Ok((predictor.predictions(&values), None));
         }
         let shares = predictor.probabilities_of(&values)?;
         Ok((predictor.most_probable(&shares), Some(shares)))

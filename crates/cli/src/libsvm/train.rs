@@ -208,7 +208,8 @@ pub(super) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
     let mut specification = options.specification()?;
     let (data, preparation) = session.read("reading", || {
         let precomputed = options.kernel == 4;
-        let loaded = read_data(data_path, precomputed, None, Layout::Auto, read::Precision::Auto)?;
+        let loaded =
+            read_data(data_path, precomputed, None, Layout::Auto, read::StoredPrecision::Auto)?;
         let preparation = Preparation::of_file(&loaded);
         Ok((model_file::kernel_values(precomputed, loaded)?, preparation))
     })?;

@@ -37,7 +37,7 @@ impl Default for KernelDefaults {
 pub struct KernelExpression(Node);
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Family {
+enum KernelName {
     Linear,
     Polynomial,
     Gaussian,
@@ -48,7 +48,7 @@ enum Family {
     Precomputed,
 }
 
-impl Family {
+impl KernelName {
     fn named(name: &str) -> Option<Self> {
         Some(match name {
             "linear" => Self::Linear,
@@ -75,7 +75,7 @@ impl Family {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Node {
-    Leaf(Family, KernelDefaults),
+    Leaf(KernelName, KernelDefaults),
     Sum(Vec<(f64, Node)>),
     Product(Vec<Node>),
 }
@@ -87,14 +87,14 @@ impl Node {
                 let KernelDefaults { coef0, degree, .. } = *parameters;
                 let gamma = || parameters.gamma.resolve(features);
                 match family {
-                    Family::Linear => Kernel::Linear,
-                    Family::Polynomial => Kernel::Polynomial { gamma: gamma(), coef0, degree },
-                    Family::Gaussian => Kernel::Gaussian { gamma: gamma() },
-                    Family::Sigmoid => Kernel::Sigmoid { gamma: gamma(), coef0 },
-                    Family::Laplacian => Kernel::Laplacian { gamma: gamma() },
-                    Family::ChiSquared => Kernel::ChiSquared { gamma: gamma() },
-                    Family::Cosine => Kernel::Cosine,
-                    Family::Precomputed => Kernel::Precomputed,
+                    KernelName::Linear => Kernel::Linear,
+                    KernelName::Polynomial => Kernel::Polynomial { gamma: gamma(), coef0, degree },
+                    KernelName::Gaussian => Kernel::Gaussian { gamma: gamma() },
+                    KernelName::Sigmoid => Kernel::Sigmoid { gamma: gamma(), coef0 },
+                    KernelName::Laplacian => Kernel::Laplacian { gamma: gamma() },
+                    KernelName::ChiSquared => Kernel::ChiSquared { gamma: gamma() },
+                    KernelName::Cosine => Kernel::Cosine,
+                    KernelName::Precomputed => Kernel::Precomputed,
                 }
             }
             Self::Sum(terms) => {
@@ -252,7 +252,7 @@ impl<'a> Parser<'a> {
     fn leaf(&mut self) -> Result<Node> {
         self.rest();
         let start = self.at;
-        let Some(family) = Family::named(self.word()) else {
+        let Some(family) = KernelName::named(self.word()) else {
             self.at = start;
             return Err(self.unexpected(NAMES));
         };
@@ -271,7 +271,7 @@ impl<'a> Parser<'a> {
         Ok(Node::Leaf(family, parameters))
     }
 
-    fn parameter(&mut self, family: Family, parameters: &mut KernelDefaults) -> Result<()> {
+    fn parameter(&mut self, family: KernelName, parameters: &mut KernelDefaults) -> Result<()> {
         self.rest();
         let start = self.at;
         let name = self.word();

@@ -193,11 +193,11 @@ impl Predictor<'_> {
     /// # Errors
     /// As [`decision_values`](Self::decision_values).
     pub fn predict(&self, features: &Matrix) -> Result<Labels> {
-        Ok(self.answers(&self.decision_values(features)?))
+        Ok(self.predictions(&self.decision_values(features)?))
     }
 
-    /// The answers that decision values stand for.
-    pub fn answers(&self, values: &Dense<f64>) -> Labels {
+    /// The predictions that decision values stand for.
+    pub fn predictions(&self, values: &Dense<f64>) -> Labels {
         let rows = 0..values.rows();
         match (self.model.kind, &self.model.classes) {
             (kind, _) if kind.is_clusterer() => {

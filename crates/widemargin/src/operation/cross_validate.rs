@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::machine::{Machine, MachineKind};
 use crate::solver::Status;
 
-/// How good held-out answers are.
+/// How good held-out predictions are.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Quality {
     /// Of classes, or of inside (1) and outside (−1) for novelty detectors.
@@ -20,18 +20,18 @@ pub enum Quality {
 }
 
 impl Quality {
-    /// Compares answers of a machine with the truth; clusters are given the classes that suit them
+    /// Compares predictions of a machine with the truth; clusters are given the classes that suit them
     /// best ([`matched_clusters`]).
     ///
     /// # Errors
     /// [`Error::Labels`] or [`Error::Length`] when there is not one fitting true label per answer.
-    pub fn new(kind: MachineKind, truth: &Labels, answers: &Labels) -> Result<Self> {
+    pub fn new(kind: MachineKind, truth: &Labels, predictions: &Labels) -> Result<Self> {
         if kind.is_regressor() {
-            RegressionErrors::new(&truth.values()?, &answers.values()?).map(Self::Numbers)
+            RegressionErrors::new(&truth.values()?, &predictions.values()?).map(Self::Numbers)
         } else if kind.is_clusterer() {
-            Confusion::new(truth, &matched_clusters(truth, answers)?).map(Self::Classes)
+            Confusion::new(truth, &matched_clusters(truth, predictions)?).map(Self::Classes)
         } else {
-            Confusion::new(truth, answers).map(Self::Classes)
+            Confusion::new(truth, predictions).map(Self::Classes)
         }
     }
 }
@@ -50,11 +50,11 @@ pub struct FoldResult {
     pub status: Status,
     /// Seconds of training and prediction.
     pub seconds: f64,
-    /// How good its answers are; `None` when the data has no labels.
+    /// How good its predictions are; `None` when the data has no labels.
     pub quality: Option<Quality>,
 }
 
-/// Held-out answers and their quality.
+/// Held-out predictions and their quality.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CrossValidation {
@@ -65,10 +65,10 @@ pub struct CrossValidation {
     /// Rows (from 0, ascending) of the folds that were finished: all unless interrupted.
     pub rows: Vec<usize>,
     /// The held-out answer of each of these rows.
-    pub answers: Labels,
+    pub predictions: Labels,
     /// The finished folds.
     pub folds: Vec<FoldResult>,
-    /// How good all answers together are; `None` when the data has no labels.
+    /// How good all predictions together are; `None` when the data has no labels.
     pub quality: Option<Quality>,
     /// The worst status of the folds, or why folds are missing.
     pub status: Status,
@@ -108,34 +108,34 @@ pub fn cross_validate(
     let run = run_folds(plan.count(), "folds", context, |fold, context| {
         validate_fold(machine, data, &plan, fold, context)
     })?;
-    let finished: Vec<FoldAnswers> = run.results.into_iter().flatten().collect();
+    let finished: Vec<FoldPredictions> = run.results.into_iter().flatten().collect();
     let kind = finished.first().ok_or(Error::Interrupted)?.kind;
     let worst = finished.iter().map(|fold| fold.result.status).max().unwrap_or(Status::Solved);
     let mut answered: Vec<(usize, Label)> = Vec::with_capacity(data.rows());
     let mut results = Vec::with_capacity(finished.len());
     for fold in finished {
-        let labels = (0..fold.rows.len()).filter_map(|i| fold.answers.get(i));
+        let labels = (0..fold.rows.len()).filter_map(|i| fold.predictions.get(i));
         answered.extend(fold.rows.iter().copied().zip(labels));
         results.push(fold.result);
     }
     answered.sort_by_key(|(row, _)| *row);
     let (rows, labels): (Vec<usize>, Vec<Label>) = answered.into_iter().unzip();
-    let answers = Labels::from_labels(&labels);
+    let predictions = Labels::from_labels(&labels);
     Ok(CrossValidation {
         kind,
-        quality: quality(kind, data, &rows, &answers)?,
+        quality: quality(kind, data, &rows, &predictions)?,
         plan,
         rows,
-        answers,
+        predictions,
         folds: results,
         status: run.stopped.unwrap_or(worst),
     })
 }
 
-struct FoldAnswers {
+struct FoldPredictions {
     kind: MachineKind,
     rows: Vec<usize>,
-    answers: Labels,
+    predictions: Labels,
     result: FoldResult,
 }
 
@@ -145,12 +145,12 @@ fn validate_fold(
     plan: &FoldPlan,
     fold: usize,
     context: &Context,
-) -> Result<Option<FoldAnswers>> {
+) -> Result<Option<FoldPredictions>> {
     let started = Instant::now();
     let (train, held) = plan.split(fold);
     let Some(model) = fit_part(machine, data, &train, context)? else { return Ok(None) };
     let predictor = model.predictor(context)?;
-    let answers = predictor.answers(&predictor.decision_values_of(data.features(), &held)?);
+    let predictions = predictor.predictions(&predictor.decision_values_of(data.features(), &held)?);
     let status = model.training.as_ref().map_or(Status::Solved, |t| t.outcome.status);
     let result = FoldResult {
         fold,
@@ -158,20 +158,20 @@ fn validate_fold(
         support: model.support_count(),
         status,
         seconds: started.elapsed().as_secs_f64(),
-        quality: quality(model.kind, data, &held, &answers)?,
+        quality: quality(model.kind, data, &held, &predictions)?,
     };
-    Ok(Some(FoldAnswers { kind: model.kind, rows: held, answers, result }))
+    Ok(Some(FoldPredictions { kind: model.kind, rows: held, predictions, result }))
 }
 
 fn quality(
     kind: MachineKind,
     data: &Dataset,
     rows: &[usize],
-    answers: &Labels,
+    predictions: &Labels,
 ) -> Result<Option<Quality>> {
     match data.labels() {
         Labels::None => Ok(None),
-        _ if !kind.has_true_answers() => Ok(None),
-        labels => Quality::new(kind, &labels.select(rows), answers).map(Some),
+        _ if !kind.has_true_labels() => Ok(None),
+        labels => Quality::new(kind, &labels.select(rows), predictions).map(Some),
     }
 }

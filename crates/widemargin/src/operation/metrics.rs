@@ -1,6 +1,6 @@
-//! How good answers are: confusion matrices, errors of regression, and ROC curves.
+//! How good predictions are: confusion matrices, errors of regression, and ROC curves.
 //!
-//! Accuracy is the share of answers equal to the truth; the mean squared error is Σ(f − y)² / n;
+//! Accuracy is the share of predictions equal to the truth; the mean squared error is Σ(f − y)² / n;
 //! the squared correlation coefficient is cov(f, y)² / (var f · var y), as LIBSVM prints it; the
 //! area under the ROC curve is P(score of a positive > score of a negative), ties counting half
 //! (Hanley and McNeil, 1982).
@@ -17,22 +17,22 @@ use crate::solver::assignment::least_cost;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Confusion {
-    /// The classes of truth and answers, sorted.
+    /// The classes of truth and predictions, sorted.
     pub classes: Vec<Label>,
     /// `counts[i][j]`: rows of class i that got the answer j.
     pub counts: Vec<Vec<usize>>,
 }
 
 impl Confusion {
-    /// Compares answers with the truth; labels are the same if they are written the same.
+    /// Compares predictions with the truth; labels are the same if they are written the same.
     ///
     /// # Errors
     /// [`Error::Labels`] or [`Error::Length`] when there is not one true label per answer.
-    pub fn new(truth: &Labels, answers: &Labels) -> Result<Self> {
-        if truth.len() != answers.len() {
-            return Err(Error::length("true labels", answers.len(), truth.len()));
+    pub fn new(truth: &Labels, predictions: &Labels) -> Result<Self> {
+        if truth.len() != predictions.len() {
+            return Err(Error::length("true labels", predictions.len(), truth.len()));
         }
-        let both = |i: usize| truth.get(i).into_iter().chain(answers.get(i));
+        let both = |i: usize| truth.get(i).into_iter().chain(predictions.get(i));
         let all: Vec<Label> = (0..truth.len()).flat_map(both).map(canonical).collect();
         let classes = Labels::from_labels(&all).classes(ClassOrder::Sorted)?;
         let mut counts = vec![vec![0; classes.count()]; classes.count()];
@@ -47,12 +47,12 @@ impl Confusion {
         self.counts.iter().flatten().sum()
     }
 
-    /// Number of right answers.
+    /// Number of correct predictions.
     pub fn correct(&self) -> usize {
         (0..self.counts.len()).map(|i| self.counts[i][i]).sum()
     }
 
-    /// Share of right answers.
+    /// Share of correct predictions.
     pub fn accuracy(&self) -> f64 {
         self.correct() as f64 / self.total().max(1) as f64
     }
@@ -63,10 +63,10 @@ impl Confusion {
         (rows > 0).then(|| self.counts[i][i] as f64 / rows as f64)
     }
 
-    /// Share of answers `j` that are right; `None` if it was never given.
+    /// Share of predictions `j` that are right; `None` if it was never given.
     pub fn precision(&self, j: usize) -> Option<f64> {
-        let answers: usize = self.counts.iter().map(|row| row[j]).sum();
-        (answers > 0).then(|| self.counts[j][j] as f64 / answers as f64)
+        let predictions: usize = self.counts.iter().map(|row| row[j]).sum();
+        (predictions > 0).then(|| self.counts[j][j] as f64 / predictions as f64)
     }
 
     /// Mean recall over the classes that occur.
@@ -105,24 +105,24 @@ impl RegressionErrors {
     ///
     /// # Errors
     /// [`Error::Length`] when there is not one of each, [`Error::Empty`] when there are none.
-    pub fn new(truth: &[f64], answers: &[f64]) -> Result<Self> {
-        if truth.len() != answers.len() {
-            return Err(Error::length("true values", answers.len(), truth.len()));
+    pub fn new(truth: &[f64], predictions: &[f64]) -> Result<Self> {
+        if truth.len() != predictions.len() {
+            return Err(Error::length("true values", predictions.len(), truth.len()));
         }
         if truth.is_empty() {
             return Err(Error::Empty { what: "row" });
         }
         let n = truth.len() as f64;
         let mean = |values: &[f64]| values.iter().sum::<f64>() / n;
-        let (truth_mean, answer_mean) = (mean(truth), mean(answers));
+        let (truth_mean, prediction_mean) = (mean(truth), mean(predictions));
         let (mut squares, mut absolutes) = (0.0, 0.0);
         let (mut truth_spread, mut answer_spread, mut product) = (0.0, 0.0, 0.0);
-        for (y, f) in truth.iter().zip(answers) {
+        for (y, f) in truth.iter().zip(predictions) {
             squares += (f - y).powi(2);
             absolutes += (f - y).abs();
             truth_spread += (y - truth_mean).powi(2);
-            answer_spread += (f - answer_mean).powi(2);
-            product += (y - truth_mean) * (f - answer_mean);
+            answer_spread += (f - prediction_mean).powi(2);
+            product += (y - truth_mean) * (f - prediction_mean);
         }
         Ok(Self {
             mean_squared_error: squares / n,
@@ -241,8 +241,8 @@ mod tests {
     #[test]
     fn confusion_counts_pairs_of_labels() {
         let truth = Labels::Int(vec![1, 1, 2, 2, 2]);
-        let answers = Labels::Real(vec![1.0, 2.0, 2.0, 2.0, 3.0]);
-        let confusion = Confusion::new(&truth, &answers).unwrap();
+        let predictions = Labels::Real(vec![1.0, 2.0, 2.0, 2.0, 3.0]);
+        let confusion = Confusion::new(&truth, &predictions).unwrap();
         assert_eq!(confusion.classes, [Label::Int(1), Label::Int(2), Label::Int(3)]);
         assert_eq!(confusion.counts, [vec![1, 1, 0], vec![0, 2, 1], vec![0, 0, 0]]);
         assert_eq!((confusion.correct(), confusion.total()), (3, 5));
@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(confusion.recall(2), None);
         assert_eq!(confusion.precision(2), Some(0.0));
         assert!((confusion.balanced_accuracy() - (0.5 + 2.0 / 3.0) / 2.0).abs() < 1e-15);
-        assert!(Confusion::new(&Labels::None, &answers).is_err());
+        assert!(Confusion::new(&Labels::None, &predictions).is_err());
     }
 
     #[test]

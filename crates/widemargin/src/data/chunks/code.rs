@@ -17,9 +17,9 @@ pub(crate) struct Chunk {
     pub labels: Vec<f64>,
 }
 
-/// Room of earlier chunks, which the next ones use again.
+/// Buffers of earlier chunks, which the next ones use again.
 #[derive(Default)]
-pub(crate) struct Room {
+pub(crate) struct ChunkBuffers {
     pub(super) bytes: Vec<u8>,
     labels: Vec<f64>,
     starts: Vec<usize>,
@@ -28,7 +28,7 @@ pub(crate) struct Room {
     double: Vec<f64>,
 }
 
-impl Room {
+impl ChunkBuffers {
     /// Takes back what a chunk that is no longer needed has.
     pub(crate) fn take_back(&mut self, chunk: Chunk) {
         self.labels = chunk.labels;
@@ -152,9 +152,13 @@ impl Chunk {
         from.numbers(rows, f64::from_le_bytes, Vec::new())
     }
 
-    /// The chunk in `bytes`, with `columns` columns, in the room that is there; what is wrong with them
+    /// The chunk in `bytes`, with `columns` columns, in the buffers that is there; what is wrong with them
     /// otherwise.
-    pub(super) fn decode(bytes: &[u8], columns: usize, room: &mut Room) -> Result<Self, String> {
+    pub(super) fn decode(
+        bytes: &[u8],
+        columns: usize,
+        buffers: &mut ChunkBuffers,
+    ) -> Result<Self, String> {
         if bytes.len() < HEADER {
             return Err("it is cut short".into());
         }
@@ -169,8 +173,8 @@ impl Chunk {
         if rows.saturating_add(stored) > bytes.len() {
             return Err("it announces more rows than it can hold".into());
         }
-        let labels = from.numbers(rows, f64::from_le_bytes, take(&mut room.labels))?;
-        let mut starts = take(&mut room.starts);
+        let labels = from.numbers(rows, f64::from_le_bytes, take(&mut buffers.labels))?;
+        let mut starts = take(&mut buffers.starts);
         starts.clear();
         starts.reserve(rows + 1);
         starts.push(0);
@@ -183,7 +187,7 @@ impl Chunk {
             return Err(format!("expected {stored} stored values, found rows with {end}"));
         }
         let widths = from.take(rows)?;
-        let mut indices = take(&mut room.indices);
+        let mut indices = take(&mut buffers.indices);
         indices.clear();
         indices.reserve(stored);
         for (bounds, &width) in starts.windows(2).zip(widths) {
@@ -203,11 +207,11 @@ impl Chunk {
         let rows = match body[0] {
             0 => Rows::Ones(Csr::new(columns, starts, indices, vec![(); stored]).map_err(fail)?),
             1 => {
-                let values = from.numbers(stored, f32::from_le_bytes, take(&mut room.single))?;
+                let values = from.numbers(stored, f32::from_le_bytes, take(&mut buffers.single))?;
                 Rows::Single(Csr::new(columns, starts, indices, values).map_err(fail)?)
             }
             2 => {
-                let values = from.numbers(stored, f64::from_le_bytes, take(&mut room.double))?;
+                let values = from.numbers(stored, f64::from_le_bytes, take(&mut buffers.double))?;
                 Rows::Double(Csr::new(columns, starts, indices, values).map_err(fail)?)
             }
             other => return Err(format!("unknown kind of values {other}")),
@@ -309,7 +313,7 @@ mod tests {
 
     #[test]
     fn chunks_come_back_as_they_were() {
-        let mut room = Room::default();
+        let mut buffers = ChunkBuffers::default();
         for (values, single, kind) in [
             (vec![1.0; 5], false, 0),
             (vec![1.0, 0.5, 2.0, -3.0, 4.0], false, 1),
@@ -319,21 +323,25 @@ mod tests {
             let chunk = chunk(values, single);
             let bytes = chunk.encode();
             assert_eq!(bytes[CHECKSUM], kind);
-            assert_eq!(Chunk::decode(&bytes, 70_000, &mut room).unwrap(), chunk);
-            room.take_back(chunk);
+            assert_eq!(Chunk::decode(&bytes, 70_000, &mut buffers).unwrap(), chunk);
+            buffers.take_back(chunk);
         }
     }
 
     #[test]
     fn damage_is_noticed() {
         let bytes = chunk(vec![0.1; 5], false).encode();
-        let decode = |bytes: &[u8]| Chunk::decode(bytes, 70_000, &mut Room::default());
+        let decode = |bytes: &[u8]| Chunk::decode(bytes, 70_000, &mut ChunkBuffers::default());
         for at in 0..bytes.len() {
             let mut damaged = bytes.clone();
             damaged[at] ^= 0x10;
             assert!(decode(&damaged).is_err(), "byte {at}");
             assert!(decode(&bytes[..at]).is_err(), "cut at {at}");
         }
-        assert!(Chunk::decode(&bytes, 100, &mut Room::default()).unwrap_err().contains("indices"));
+        assert!(
+            Chunk::decode(&bytes, 100, &mut ChunkBuffers::default())
+                .unwrap_err()
+                .contains("indices")
+        );
     }
 }

@@ -9,5 +9,5 @@
 mod code;
 mod store;
 
-pub(crate) use code::{Chunk, Room, Rows};
+pub(crate) use code::{Chunk, ChunkBuffers, Rows};
 pub(crate) use store::{ChunkStore, ChunkWriter, Origin, Source};

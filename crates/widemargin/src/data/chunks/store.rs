@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::code::{Chunk, Room, Rows};
+use super::code::{Chunk, ChunkBuffers, Rows};
 use crate::data::read::IndexBase;
 use crate::data::write::write_atomically;
 use crate::data::{Csr, Dataset, Layout, Matrix};
@@ -154,19 +154,19 @@ impl ChunkStore {
         Ok(labels)
     }
 
-    /// Reads chunk `index`, in the room of earlier ones.
+    /// Reads chunk `index`, in the buffers of earlier ones.
     ///
     /// # Errors
     /// [`Error::Io`] or, when the file is damaged, [`Error::Format`].
-    pub(crate) fn read(&self, index: usize, room: &mut Room) -> Result<Chunk> {
+    pub(crate) fn read(&self, index: usize, buffers: &mut ChunkBuffers) -> Result<Chunk> {
         let path = chunk_path(&self.folder, index);
-        let mut bytes = std::mem::take(&mut room.bytes);
+        let mut bytes = std::mem::take(&mut buffers.bytes);
         bytes.clear();
         fs::File::open(&path)
             .and_then(|mut file| file.read_to_end(&mut bytes))
             .map_err(|source| Error::io(&path, source))?;
-        let decoded = Chunk::decode(&bytes, self.manifest.columns, room);
-        room.bytes = bytes;
+        let decoded = Chunk::decode(&bytes, self.manifest.columns, buffers);
+        buffers.bytes = bytes;
         let chunk = decoded.and_then(|chunk| {
             let expected = self.manifest.chunks[index].0;
             match chunk.rows.rows() {

@@ -46,7 +46,7 @@ impl Real for f64 {
 }
 
 /// Consecutive rows of a sparse table: row `i` ends at `ends[i]` of the other two.
-pub(crate) struct Part<T> {
+pub(crate) struct RowsPart<T> {
     pub(crate) ends: Vec<usize>,
     pub(crate) indices: Vec<u32>,
     pub(crate) values: Vec<T>,
@@ -54,7 +54,7 @@ pub(crate) struct Part<T> {
 
 /// Joins `parts` in order; indices are valid, ascending per row and start at `base`.
 pub(crate) fn assemble<T: Real>(
-    mut parts: Vec<Part<T>>,
+    mut parts: Vec<RowsPart<T>>,
     columns: usize,
     base: u32,
     layout: Layout,
@@ -97,7 +97,7 @@ pub(crate) fn assemble<T: Real>(
     Ok(T::sparse(Csr::from_ascending(columns, indptr, indices, values)))
 }
 
-fn joined<T: Real>(parts: Vec<Part<T>>, stored: usize, base: u32) -> (Vec<u32>, Vec<T>) {
+fn joined<T: Real>(parts: Vec<RowsPart<T>>, stored: usize, base: u32) -> (Vec<u32>, Vec<T>) {
     let mut indices = vec![0_u32; stored];
     let mut values = vec![T::default(); stored];
     let mut places = Vec::with_capacity(parts.len());
@@ -118,7 +118,7 @@ fn joined<T: Real>(parts: Vec<Part<T>>, stored: usize, base: u32) -> (Vec<u32>, 
 }
 
 fn dense_from<T: Real>(
-    parts: &[Part<T>],
+    parts: &[RowsPart<T>],
     rows: usize,
     columns: usize,
     base: u32,
@@ -131,7 +131,7 @@ fn dense_from<T: Real>(
         (place, rest) = rest.split_at_mut(part.ends.len() * columns);
         places.push((part, place));
     }
-    let scatter = |(part, place): (&Part<T>, &mut [T])| {
+    let scatter = |(part, place): (&RowsPart<T>, &mut [T])| {
         let mut start = 0;
         for (row, &end) in place.chunks_exact_mut(columns.max(1)).zip(&part.ends) {
             for (&index, &value) in part.indices[start..end].iter().zip(&part.values[start..end]) {

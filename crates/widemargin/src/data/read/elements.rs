@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::number::whole_value;
-use super::options::{Precision, ReadOptions};
+use super::options::{ReadOptions, StoredPrecision};
 use super::place::Fault;
 use crate::data::{Dense, Labels, Matrix};
 use crate::error::{Error, Result};
@@ -119,9 +119,9 @@ impl Elements<'_> {
             self.check_finite(rows, columns, &source, path)?;
         }
         let single = match options.precision {
-            Precision::Auto => self.element.fits_f32(),
-            Precision::F32 => true,
-            Precision::F64 => false,
+            StoredPrecision::Auto => self.element.fits_f32(),
+            StoredPrecision::F32 => true,
+            StoredPrecision::F64 => false,
         };
         let places = || (0..rows).flat_map(|i| (0..columns).map(move |j| (i, j)));
         let matrix = if single {

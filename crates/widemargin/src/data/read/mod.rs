@@ -25,8 +25,8 @@ mod weights;
 use std::path::{Path, PathBuf};
 
 pub use options::{
-    Column, DEFAULT_MAX_COLUMNS, Format, IndexBase, LabelColumn, Missing, Precision, ReadOptions,
-    UnknownCategory,
+    Column, DEFAULT_MAX_COLUMNS, Format, IndexBase, LabelColumn, Missing, ReadOptions,
+    StoredPrecision, UnknownCategory,
 };
 pub use source::{decompress, is_standard_stream, read_all};
 pub use table::TableEncoding;

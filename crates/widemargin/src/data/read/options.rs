@@ -44,7 +44,7 @@ pub enum IndexBase {
 /// Precision in which values are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Precision {
+pub enum StoredPrecision {
     /// Double for text; for binary files the narrower of the two that keeps every value.
     #[default]
     Auto,
@@ -120,7 +120,7 @@ pub enum UnknownCategory {
 pub struct ReadOptions {
     pub(super) format: Option<Format>,
     pub(super) layout: Layout,
-    pub(super) precision: Precision,
+    pub(super) precision: StoredPrecision,
     pub(super) index_base: IndexBase,
     pub(super) columns: Option<usize>,
     pub(super) max_columns: Option<usize>,
@@ -160,7 +160,7 @@ impl ReadOptions {
         /// Stores the table this way instead of by its density.
         layout: Layout,
         /// Stores values in this precision.
-        precision: Precision,
+        precision: StoredPrecision,
         /// Index of the first feature in LIBSVM text.
         index_base: IndexBase,
         /// Number of features the table has, whatever the largest index present; a larger index is an

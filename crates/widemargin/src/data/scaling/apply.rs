@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::numeric::parallel::{self, Threads};
 
 /// A function per feature.
-pub(super) trait FeatureMap: Sync {
+pub(super) trait ColumnMap: Sync {
     /// The image of `value` under the function of feature `j`.
     fn map(&self, j: usize, value: f64) -> f64;
 
@@ -18,7 +18,7 @@ pub(super) trait FeatureMap: Sync {
 const ROWS: usize = 256;
 
 /// The table of the images; `map` must know every column of it.
-pub(super) fn apply(map: &impl FeatureMap, features: &Matrix) -> Result<Matrix> {
+pub(super) fn apply(map: &impl ColumnMap, features: &Matrix) -> Result<Matrix> {
     match features {
         Matrix::DenseF32(m) => dense(map, m).map(Matrix::DenseF32),
         Matrix::DenseF64(m) => dense(map, m).map(Matrix::DenseF64),
@@ -33,7 +33,7 @@ fn for_each_chunk<T: Send>(values: &mut [T], size: usize, work: impl Fn(usize, &
     parallel::map(threads, values.chunks_mut(size).enumerate(), |(i, chunk)| work(i, chunk));
 }
 
-fn dense<T: Real>(map: &impl FeatureMap, matrix: &Dense<T>) -> Result<Dense<T>> {
+fn dense<T: Real>(map: &impl ColumnMap, matrix: &Dense<T>) -> Result<Dense<T>> {
     let columns = matrix.columns();
     let mut values = matrix.values().to_vec();
     for_each_chunk(&mut values, ROWS * columns.max(1), |_, chunk| {
@@ -46,7 +46,7 @@ fn dense<T: Real>(map: &impl FeatureMap, matrix: &Dense<T>) -> Result<Dense<T>> 
     Dense::new(matrix.rows(), columns, values)
 }
 
-fn sparse<T: Real>(map: &impl FeatureMap, matrix: &Csr<T>) -> Result<Matrix> {
+fn sparse<T: Real>(map: &impl ColumnMap, matrix: &Csr<T>) -> Result<Matrix> {
     let columns = matrix.columns();
     let moved: Vec<(u32, T)> = map
         .moving_zero()
@@ -79,7 +79,7 @@ fn sparse<T: Real>(map: &impl FeatureMap, matrix: &Csr<T>) -> Result<Matrix> {
     Dense::new(matrix.rows(), columns, values).map(T::dense)
 }
 
-fn scatter<T: Real>(map: &impl FeatureMap, matrix: &Csr<T>, i: usize, row: &mut [T]) {
+fn scatter<T: Real>(map: &impl ColumnMap, matrix: &Csr<T>, i: usize, row: &mut [T]) {
     let (indices, values) = matrix.row(i);
     for (&j, &value) in indices.iter().zip(values) {
         row[j as usize] = T::from_f64(map.map(j as usize, value.to_f64()));
@@ -87,7 +87,7 @@ fn scatter<T: Real>(map: &impl FeatureMap, matrix: &Csr<T>, i: usize, row: &mut 
 }
 
 /// The images of stored values and, between them, of the zeros that move.
-fn by_row<T: Real>(map: &impl FeatureMap, matrix: &Csr<T>, moved: &[(u32, T)]) -> Csr<T> {
+fn by_row<T: Real>(map: &impl ColumnMap, matrix: &Csr<T>, moved: &[(u32, T)]) -> Csr<T> {
     let stored = matrix.nonzeros() + matrix.rows() * moved.len();
     let mut builder = Builder::new(matrix.rows(), stored);
     for i in 0..matrix.rows() {

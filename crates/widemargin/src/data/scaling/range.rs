@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::apply::{FeatureMap, apply};
+use super::apply::{ColumnMap, apply};
 use super::columns::Occurring;
 use crate::data::{Labels, Matrix};
 use crate::error::{Error, Result};
@@ -181,7 +181,7 @@ impl<'a> RangeMap<'a> {
     }
 }
 
-impl FeatureMap for RangeMap<'_> {
+impl ColumnMap for RangeMap<'_> {
     fn map(&self, j: usize, value: f64) -> f64 {
         match self.range(j) {
             Some(range) => scale(value, range, self.scaling.lower, self.scaling.upper),

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::apply::{FeatureMap, apply};
+use super::apply::{ColumnMap, apply};
 use super::columns::Occurring;
 use crate::data::{Matrix, memory};
 use crate::error::{Error, Result};
@@ -88,7 +88,7 @@ impl StandardScaling {
     }
 }
 
-impl FeatureMap for StandardScaling {
+impl ColumnMap for StandardScaling {
     fn map(&self, j: usize, value: f64) -> f64 {
         let mean = self.means.as_ref().map_or(0.0, |means| means[j]);
         (value - mean) / self.deviations[j]

@@ -9,7 +9,7 @@ use std::time::Instant;
 use super::assemble::{ORDER, linear_model};
 use super::parameters::{Bias, LinearLoss, LinearMulticlass, LinearOptions, LinearSolver, Penalty};
 use super::rows::{ATTENDING, FeatureOrder, RowTask, with_rows};
-use super::solve::{Algorithm, Plan, check_finite};
+use super::solve::{Algorithm, LinearPlan, check_finite};
 use crate::context::Context;
 use crate::data::{ClassOrder, Classes, Dataset, check_two_classes, memory, pieces};
 use crate::error::{Error, Result};
@@ -77,14 +77,14 @@ impl Default for LinearSvc {
 }
 
 impl LinearSvc {
-    fn plan(&self, functions: usize) -> Plan {
+    fn plan(&self, functions: usize) -> LinearPlan {
         let loss = match self.loss {
             LinearLoss::Hinge => Loss::Hinge,
             LinearLoss::SquaredHinge => Loss::SquaredHinge,
             LinearLoss::Logistic => Loss::Logistic,
         };
         let LinearSvc { penalty, bias, solver, options, .. } = *self;
-        Plan { loss, penalty, bias, solver, options, functions }
+        LinearPlan { loss, penalty, bias, solver, options, functions }
     }
 
     fn kind(&self) -> MachineKind {

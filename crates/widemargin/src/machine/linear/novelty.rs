@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::assemble::linear_model;
 use super::parameters::{LinearOptions, LinearSolver, Penalty};
 use super::rows::{FeatureOrder, RowTask, with_rows};
-use super::solve::{Algorithm, Plan, check_finite};
+use super::solve::{Algorithm, LinearPlan, check_finite};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::machine::Bias;
@@ -43,7 +43,7 @@ impl Machine for LinearOneClass {
         if total <= 0.0 {
             return Err(Error::Empty { what: "row of positive weight" });
         }
-        let plan = Plan {
+        let plan = LinearPlan {
             loss: Loss::Hinge,
             penalty: Penalty::L2,
             bias: Bias::None,

@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::assemble::start_weights;
 use super::classification::Fit;
 use super::rows::FeatureOrder;
-use super::solve::{Algorithm, Plan, Start};
+use super::solve::{Algorithm, LinearPlan, Start};
 use crate::context::{Context, Event, SolvedFunction};
 use crate::data::pieces;
 use crate::error::Result;
@@ -34,7 +34,7 @@ struct BatchSize<R> {
 }
 
 impl<R: LinearRows> BatchSize<R> {
-    fn new(plan: &Plan, algorithm: Algorithm, rows: usize) -> Self {
+    fn new(plan: &LinearPlan, algorithm: Algorithm, rows: usize) -> Self {
         let options = plan.options(plan.tolerance(algorithm));
         match plan.loss {
             Loss::Logistic => Self {
@@ -78,7 +78,7 @@ struct FitInputs<'a, R> {
     rows: &'a R,
     order: &'a FeatureOrder,
     columns: Option<&'a Columns>,
-    plan: &'a Plan,
+    plan: &'a LinearPlan,
     algorithm: Algorithm,
     context: &'a Context,
 }
@@ -90,7 +90,7 @@ impl Fit<'_> {
         rows: &R,
         order: &FeatureOrder,
         columns: Option<&Columns>,
-        plan: &Plan,
+        plan: &LinearPlan,
         algorithm: Algorithm,
     ) -> Result<Vec<Vec<Vec<Solution>>>> {
         let name = "two-class problems";

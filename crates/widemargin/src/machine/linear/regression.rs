@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::assemble::{linear_model, start_weights};
 use super::parameters::{Bias, LinearOptions, LinearSolver, Penalty};
 use super::rows::{FeatureOrder, RowTask, with_rows};
-use super::solve::{Algorithm, Plan, Start, check_finite};
+use super::solve::{Algorithm, LinearPlan, Start, check_finite};
 use crate::context::{Context, Event, SolvedFunction};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
@@ -156,10 +156,10 @@ struct Proof<'a> {
 }
 
 impl Fit<'_> {
-    fn plan(&self, epsilon: f64) -> Plan {
+    fn plan(&self, epsilon: f64) -> LinearPlan {
         let LinearSvr { squared, bias, solver, options, .. } = *self.svr;
         let loss = if squared { Loss::SquaredTube(epsilon) } else { Loss::Tube(epsilon) };
-        Plan { loss, penalty: Penalty::L2, bias, solver, options, functions: 1 }
+        LinearPlan { loss, penalty: Penalty::L2, bias, solver, options, functions: 1 }
     }
 
     fn model(&self, solution: &Solution, order: &FeatureOrder, proof: Proof<'_>) -> Result<Model> {

@@ -36,7 +36,7 @@ pub(super) enum Algorithm {
 
 /// What decides about the algorithm beside the rows.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Plan {
+pub(super) struct LinearPlan {
     pub(super) loss: Loss,
     pub(super) penalty: Penalty,
     pub(super) bias: Bias,
@@ -46,7 +46,7 @@ pub(super) struct Plan {
     pub(super) functions: usize,
 }
 
-impl Plan {
+impl LinearPlan {
     /// The algorithm for a table of this shape.
     pub(super) fn algorithm(
         &self,

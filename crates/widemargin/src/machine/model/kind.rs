@@ -83,7 +83,7 @@ impl MachineKind {
         }
     }
 
-    /// Whether it answers with a class label.
+    /// Whether it predicts a class label.
     pub fn is_classifier(self) -> bool {
         match self {
             Self::CSvc | Self::NuSvc | Self::LsSvc | Self::AllInOne(_) => true,
@@ -93,24 +93,24 @@ impl MachineKind {
         }
     }
 
-    /// Whether it answers with a number.
+    /// Whether it predicts a number.
     pub fn is_regressor(self) -> bool {
         let neighbours = Self::Classic(Classic::NeighboursRegression);
         matches!(self, Self::EpsilonSvr | Self::NuSvr | Self::LsSvr | Self::LinearSvr)
             || self == neighbours
     }
 
-    /// Whether it answers with the number of a cluster.
+    /// Whether it predicts the number of a cluster.
     pub fn is_clusterer(self) -> bool {
         matches!(self, Self::Classic(machine) if machine.is_clusterer())
     }
 
-    /// Whether its answers can be right or wrong; densities cannot.
-    pub fn has_true_answers(self) -> bool {
+    /// Whether its predictions can be compared with true labels; densities cannot.
+    pub fn has_true_labels(self) -> bool {
         self != Self::Classic(Classic::Density)
     }
 
-    /// Whether it answers with 1 (inside) or −1 (outside).
+    /// Whether it predicts 1 (inside) or −1 (outside).
     pub fn is_novelty_detector(self) -> bool {
         matches!(self, Self::OneClass | Self::Svdd | Self::LinearOneClass)
     }

@@ -142,10 +142,10 @@ struct Scores {
     features: usize,
     offsets: Vec<f64>,
     set: InstructionSet,
-    layout: Layout,
+    layout: WeightLayout,
 }
 
-enum Layout {
+enum WeightLayout {
     Table(Table),
     /// Of so many features that a table is made only for rows that are as large.
     Sparse(SparseWeights),
@@ -216,17 +216,19 @@ impl Scores {
     fn new(body: &Linear, set: InstructionSet) -> Self {
         let features = body.weights.columns();
         let layout = if body.weights.is_sparse() && features > FEW_FEATURES {
-            Layout::Sparse(SparseWeights::new(&body.weights))
+            WeightLayout::Sparse(SparseWeights::new(&body.weights))
         } else {
-            Layout::Table(Table::new(&body.weights))
+            WeightLayout::Table(Table::new(&body.weights))
         };
         Self { features, offsets: body.offsets.clone(), set, layout }
     }
 
     fn add_dense<T: Real>(&self, queries: &Dense<T>, rows: Range<usize>, out: &mut [f64]) {
         let table = match &self.layout {
-            Layout::Table(table) => table,
-            Layout::Sparse(sparse) => sparse.table.get_or_init(|| Table::new(&sparse.weights)),
+            WeightLayout::Table(table) => table,
+            WeightLayout::Sparse(sparse) => {
+                sparse.table.get_or_init(|| Table::new(&sparse.weights))
+            }
         };
         let queries = DenseRows::new(queries, None, self.set);
         for (row, out) in rows.zip(out.chunks_exact_mut(self.offsets.len())) {
@@ -244,14 +246,14 @@ impl Scores {
             let (indices, values) = queries.row(row);
             let pairs = indices.iter().zip(values).map(|(&j, value)| (j, value.to_f64()));
             match (&self.layout, &mut *out) {
-                (Layout::Table(table), [out]) => {
+                (WeightLayout::Table(table), [out]) => {
                     pairs.for_each(|(j, value)| *out += value * table.by_function[j as usize]);
                 }
-                (Layout::Table(table), out) => pairs.for_each(|(j, value)| {
+                (WeightLayout::Table(table), out) => pairs.for_each(|(j, value)| {
                     let first = j as usize * functions;
                     add_times(out, value, &table.by_feature[first..first + functions]);
                 }),
-                (Layout::Sparse(sparse), out) => pairs.for_each(|(j, value)| {
+                (WeightLayout::Sparse(sparse), out) => pairs.for_each(|(j, value)| {
                     if let Some(weights) = sparse.of_feature(j, functions) {
                         add_times(out, value, weights);
                     }

@@ -309,7 +309,7 @@ fn choose(
                 return Ok(None);
             }
             let (train, held) = plan.split(fold);
-            correct += match right_answers(machine.as_ref(), &part, &train, &held, context) {
+            correct += match correct_predictions(machine.as_ref(), &part, &train, &held, context) {
                 Ok(Some(count)) => count,
                 Ok(None) => return Ok(None),
                 // Settings that this part cannot take, such as more neighbours than rows.
@@ -324,7 +324,7 @@ fn choose(
     Ok(Some(best.1))
 }
 
-fn right_answers(
+fn correct_predictions(
     machine: &dyn Machine,
     part: &Dataset,
     train: &[usize],

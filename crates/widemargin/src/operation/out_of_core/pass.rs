@@ -3,7 +3,7 @@
 use std::sync::mpsc::{channel, sync_channel};
 
 use crate::context::{Context, Event};
-use crate::data::chunks::{Chunk, ChunkStore, Room, Rows};
+use crate::data::chunks::{Chunk, ChunkBuffers, ChunkStore, Rows};
 use crate::error::Result;
 use crate::solver::Status;
 use crate::solver::linear::rows::{LinearRows, One, SparseRows};
@@ -23,12 +23,12 @@ pub(super) fn each_chunk(
         let (sender, receiver) = sync_channel(0);
         let (done, used) = channel();
         scope.spawn(move || {
-            let mut room = Room::default();
+            let mut buffers = ChunkBuffers::default();
             for &index in order {
                 if let Ok(chunk) = used.try_recv() {
-                    room.take_back(chunk);
+                    buffers.take_back(chunk);
                 }
-                if sender.send((index, store.read(index, &mut room))).is_err() {
+                if sender.send((index, store.read(index, &mut buffers))).is_err() {
                     return;
                 }
             }

@@ -150,19 +150,13 @@ fn kernels_nest_to_the_limit_and_no_deeper() {
     assert!(model(crate::machine::MAX_KERNEL_DEPTH + 1).to_bytes().is_err());
 }
 
-/// Models that break an invariant, and what is said about each.
-fn broken_models() -> Vec<(Model, &'static str)> {
+/// Models whose body breaks an invariant, and the message about each.
+fn broken_bodies() -> Vec<(Model, &'static str)> {
     let base = small_classifier;
     let with_part = |support: std::ops::Range<usize>, count: usize| {
         let part = Part { support, coefficients: vec![1.0; count] };
         with_body(base(), |body| body.functions[0].parts[1] = part)
     };
-    let with_table = |change: fn(&mut ClassTable)| {
-        let mut model = base();
-        model.classes.as_mut().map(change);
-        model
-    };
-    let with_calibration = |calibration| Model { calibration: Some(calibration), ..base() };
     let infinite = with_body(base(), |body| body.functions[1].offset = f64::INFINITY);
     let not_a_number =
         with_body(base(), |body| body.functions[1].parts[0].coefficients[1] = f64::NAN);
@@ -198,6 +192,23 @@ fn broken_models() -> Vec<(Model, &'static str)> {
         ),
         (with_rows(vec![1]), "training rows of support vectors: expected 4, found 1"),
         (with_rows(vec![1, 2, 3, 10]), "expected training rows below 10, found 10"),
+        (
+            with_body(with_kernel(Kernel::Precomputed), |body| body.support_rows.clear()),
+            "a precomputed kernel needs the training row of every support vector, found none",
+        ),
+    ]
+}
+
+/// Models whose common part breaks an invariant, and the message about each.
+fn broken_common_parts() -> Vec<(Model, &'static str)> {
+    let base = small_classifier;
+    let with_table = |change: fn(&mut ClassTable)| {
+        let mut model = base();
+        model.classes.as_mut().map(change);
+        model
+    };
+    let with_calibration = |calibration| Model { calibration: Some(calibration), ..base() };
+    vec![
         (Model { classes: None, ..base() }, "expected classes for c-svc, found none"),
         (
             Model { kind: MachineKind::NuSvr, ..base() },
@@ -237,16 +248,12 @@ fn broken_models() -> Vec<(Model, &'static str)> {
             Model { feature_names: Some(vec!["one".into()]), ..base() },
             "feature names: expected 2, found 1",
         ),
-        (
-            with_body(with_kernel(Kernel::Precomputed), |body| body.support_rows.clear()),
-            "a precomputed kernel needs the training row of every support vector, found none",
-        ),
     ]
 }
 
 #[test]
 fn broken_models_are_neither_saved_nor_loaded() {
-    for (model, expected) in broken_models() {
+    for (model, expected) in broken_bodies().into_iter().chain(broken_common_parts()) {
         let refused = model.to_bytes().expect_err(expected).to_string();
         assert!(refused.ends_with(expected), "{refused}");
         let loaded = message(&native::encode(&model).unwrap());

@@ -1,4 +1,4 @@
-//! Trains many machines on many parts of a data set and lets them answer the rows left out.
+//! Trains many machines on many parts of a data set and predicts the rows left out.
 //!
 //! Machines with one kernel share the kernel values of all rows, as long as those fit the cache;
 //! classifiers that differ in their penalty alone are solved together
@@ -6,7 +6,7 @@
 //! it on the same split: from its dual variables if it had the same kernel, otherwise from its
 //! support vectors (Nguyen 2006, section 4.4.2).
 
-mod answers;
+mod predictions;
 
 use std::sync::Mutex;
 use std::time::Instant;
@@ -40,9 +40,9 @@ pub enum Reuse {
     Nothing,
 }
 
-/// What is asked about held-out rows; each item asks for those before it too.
+/// What is computed for held-out rows; each item comes with those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum Response {
     /// Their class, or the number predicted for them.
     Labels,
     /// The values of the decision functions.
@@ -51,23 +51,23 @@ pub enum Asked {
     Probabilities,
 }
 
-/// What is said about held-out rows, in the order of their split.
+/// Predictions for held-out rows, in the order of their split.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Said {
+pub struct Predictions {
     /// Their classes, or the numbers predicted for them.
     pub labels: Labels,
-    /// Their decision values, if asked for.
+    /// Their decision values, if they were requested.
     pub values: Option<Dense<f64>>,
-    /// Their class probabilities, if asked for.
+    /// Their class probabilities, if they were requested.
     pub probabilities: Option<Dense<f64>>,
 }
 
-/// What one machine made of one split.
-pub struct Answer<'a> {
+/// The result of one machine on one split.
+pub struct Evaluation<'a> {
     /// What its decision values mean.
     pub predictor: &'a Predictor<'a>,
-    /// What it says about the held-out rows.
-    pub said: Said,
+    /// Its predictions for the held-out rows.
+    pub predictions: Predictions,
     /// Seconds of training.
     pub fit_seconds: f64,
     /// Seconds of prediction.
@@ -88,13 +88,13 @@ pub struct Job<'a> {
     pub splits: &'a [Split],
     /// How the features are scaled on the rows that are learnt from.
     pub scaling: Option<ScalingRule>,
-    /// What answers come with.
-    pub asked: Asked,
+    /// What is computed for held-out rows.
+    pub response: Response,
     /// What trainings may have in common.
     pub reuse: Reuse,
 }
 
-/// Hands the answer of every machine for every split that `wanted` asks for, or why it has none, to
+/// Hands the evaluation of every machine on every split that `wanted` names, or why it has none, to
 /// `take` with their places; it may be called from several threads. Returns why some are missing, if
 /// so.
 ///
@@ -103,7 +103,7 @@ pub struct Job<'a> {
 pub fn evaluate(
     job: &Job<'_>,
     wanted: impl Fn(usize, usize) -> bool + Sync,
-    take: impl Fn(usize, usize, Result<Answer<'_>>) -> Result<()> + Sync,
+    take: impl Fn(usize, usize, Result<Evaluation<'_>>) -> Result<()> + Sync,
     context: &Context,
 ) -> Result<Option<Status>> {
     job.data.features().validate()?;
@@ -182,7 +182,7 @@ type Placed<'a> = (usize, &'a dyn Machine);
 impl<'a, W, K> View<'a, W, K>
 where
     W: Fn(usize, usize) -> bool + Sync,
-    K: Fn(usize, usize, Result<Answer<'_>>) -> Result<()> + Sync,
+    K: Fn(usize, usize, Result<Evaluation<'_>>) -> Result<()> + Sync,
 {
     fn new(
         job: &'a Job<'a>,
@@ -229,9 +229,9 @@ where
     }
 
     fn run(&self, memory: &mut Memory) -> Result<()> {
-        let asked = |m: usize| self.splits.iter().any(|(split, _)| (self.wanted)(m, *split));
+        let is_wanted = |m: usize| self.splits.iter().any(|(split, _)| (self.wanted)(m, *split));
         let mut groups: Vec<Vec<Placed<'_>>> = Vec::new();
-        for (m, machine) in self.job.machines.iter().enumerate().filter(|(m, _)| asked(*m)) {
+        for (m, machine) in self.job.machines.iter().enumerate().filter(|(m, _)| is_wanted(*m)) {
             let same = |group: &&mut Vec<Placed<'_>>| {
                 let first = group[0].1;
                 machine.kernel().is_some()
@@ -385,7 +385,7 @@ where
         if matches!(status, Some(Status::Interrupted | Status::TimeLimit)) {
             return Err(Error::Interrupted);
         }
-        self.answer(data, m, *place, split, &model, seconds)?;
+        self.predict(data, m, *place, split, &model, seconds)?;
         Ok(Some(model))
     }
 
@@ -399,9 +399,9 @@ where
     ) -> Result<bool> {
         let Some(path) = c_path[0].1.penalty_path() else { return Ok(false) };
         let penalties: Vec<f64> = c_path.iter().map(|(_, machine)| penalty(*machine)).collect();
-        let asked = |place: usize| c_path.iter().any(|(m, _)| (self.wanted)(*m, place));
+        let is_wanted = |place: usize| c_path.iter().any(|(m, _)| (self.wanted)(*m, place));
         let splits: Vec<&(usize, Split)> =
-            self.splits.iter().filter(|(place, _)| asked(*place)).collect();
+            self.splits.iter().filter(|(place, _)| is_wanted(*place)).collect();
         let parts: Vec<Vec<usize>> = splits.iter().map(|(_, split)| split.train.clone()).collect();
         let tests: Vec<Vec<usize>> = splits.iter().map(|(_, split)| split.test.clone()).collect();
         let starts = earlier.as_ref();
@@ -420,7 +420,7 @@ where
                 .map(|penalty| (c_path[penalty].0, penalty))
                 .filter(|(m, _)| (self.wanted)(*m, *place))
                 .collect();
-            self.answers(data, *place, split, &paths, part, &wanted)
+            self.predict_path(data, *place, split, &paths, part, &wanted)
         };
         self.context.try_for_each(0..parts.len(), work)?;
         *earlier = Some(paths.into_starts());

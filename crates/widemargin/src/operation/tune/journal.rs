@@ -1,7 +1,7 @@
 //! What a search has found so far, on disk, so that an interrupted one goes on where it was.
 //!
 //! The first line names the search (a checksum of rows, labels, splits and metric), every other line
-//! is one answered split as JSON. A last line that was cut off is forgotten; a file of another search
+//! is one finished split as JSON. A last line that was cut off is forgotten; a file of another search
 //! is refused.
 
 use std::collections::HashMap;
@@ -48,7 +48,7 @@ struct Line {
 /// A point, the rows it learns from and the split.
 type Key = (String, usize, usize);
 
-/// A file of answered splits, being written.
+/// A file of finished splits, being written.
 pub(super) struct Journal {
     path: PathBuf,
     state: Mutex<State>,

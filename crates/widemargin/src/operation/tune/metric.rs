@@ -1,6 +1,6 @@
-//! How good held-out answers are, as one number of which more is better.
+//! How good predictions for held-out rows are, as one number of which more is better.
 
-use super::{Answer, Asked};
+use super::{Evaluation, Response};
 use crate::data::Labels;
 use crate::error::{Error, Result};
 use crate::machine::MachineKind;
@@ -14,7 +14,7 @@ const SMALLEST: f64 = 1e-15;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Metric {
-    /// Share of right answers.
+    /// Share of correct predictions.
     Accuracy,
     /// Mean share of each class that was found.
     BalancedAccuracy,
@@ -41,31 +41,33 @@ impl Metric {
         if kind.is_regressor() { Self::SquaredError } else { Self::Accuracy }
     }
 
-    /// What answers must come with.
-    pub fn asks(self) -> Asked {
+    /// What has to be computed for held-out rows.
+    pub fn response(self) -> Response {
         match self {
-            Self::LogLoss => Asked::Probabilities,
-            Self::Auc => Asked::Values,
-            _ => Asked::Labels,
+            Self::LogLoss => Response::Probabilities,
+            Self::Auc => Response::Values,
+            _ => Response::Labels,
         }
     }
 
-    /// The score of the answers for held-out rows, which came with what it asks for.
+    /// The score of an evaluation that has the [`response`](Self::response) of the metric.
     ///
     /// # Errors
     /// [`Error::Labels`] when the truth does not suit the metric: numbers for classes, one class
     /// only where two are compared.
-    pub fn score(self, answer: &Answer<'_>, truth: &Labels) -> Result<f64> {
-        let confusion = || Confusion::new(truth, &answer.said.labels);
+    pub fn score(self, evaluation: &Evaluation<'_>, truth: &Labels) -> Result<f64> {
+        let confusion = || Confusion::new(truth, &evaluation.predictions.labels);
         match self {
             Self::Accuracy => Ok(confusion()?.accuracy()),
             Self::BalancedAccuracy => Ok(confusion()?.balanced_accuracy()),
             Self::F1 => Ok(mean_f1(&confusion()?)),
-            Self::Auc => area(answer, truth),
-            Self::LogLoss => log_loss(answer, truth),
+            Self::Auc => area(evaluation, truth),
+            Self::LogLoss => log_loss(evaluation, truth),
             Self::SquaredError | Self::AbsoluteError | Self::Determination => {
-                let errors =
-                    RegressionErrors::new(&truth.values()?, &answer.said.labels.values()?)?;
+                let errors = RegressionErrors::new(
+                    &truth.values()?,
+                    &evaluation.predictions.labels.values()?,
+                )?;
                 Ok(match self {
                     Self::SquaredError => -errors.mean_squared_error,
                     Self::AbsoluteError => -errors.mean_absolute_error,
@@ -91,12 +93,13 @@ fn mean_f1(confusion: &Confusion) -> f64 {
     scores.iter().sum::<f64>() / scores.len().max(1) as f64
 }
 
-fn area(answer: &Answer<'_>, truth: &Labels) -> Result<f64> {
-    let (Some(table), Some(values)) = (&answer.predictor.model().classes, &answer.said.values)
+fn area(evaluation: &Evaluation<'_>, truth: &Labels) -> Result<f64> {
+    let (Some(table), Some(values)) =
+        (&evaluation.predictor.model().classes, &evaluation.predictions.values)
     else {
         return Err(Error::parameter("metric", "one for numbers: mse, mae or r2", "auc"));
     };
-    let scores = answer.predictor.class_scores(values);
+    let scores = evaluation.predictor.class_scores(values);
     let of_class = |class: usize| {
         let column: Vec<f64> = (0..scores.rows()).map(|i| scores.row(i)[class]).collect();
         RocCurve::of_class(&column, truth, &table.names[class]).map(|curve| curve.area)
@@ -108,9 +111,9 @@ fn area(answer: &Answer<'_>, truth: &Labels) -> Result<f64> {
     Ok(areas.iter().sum::<f64>() / areas.len() as f64)
 }
 
-fn log_loss(answer: &Answer<'_>, truth: &Labels) -> Result<f64> {
-    let table = &answer.predictor.model().classes;
-    let (Some(table), Some(probabilities)) = (table, &answer.said.probabilities) else {
+fn log_loss(evaluation: &Evaluation<'_>, truth: &Labels) -> Result<f64> {
+    let table = &evaluation.predictor.model().classes;
+    let (Some(table), Some(probabilities)) = (table, &evaluation.predictions.probabilities) else {
         return Err(Error::parameter("metric", "one that needs no probabilities", "log-loss"));
     };
     let names: Vec<String> = table.names.iter().map(ToString::to_string).collect();

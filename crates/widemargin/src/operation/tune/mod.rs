@@ -1,6 +1,6 @@
-//! Model selection: which parameters of a machine answer held-out rows best.
+//! Model selection: which parameters of a machine predict held-out rows best.
 //!
-//! A [`search`] asks a [`Family`] for machines at points of a [`Space`], has every one answer the
+//! A [`search`] asks a [`Family`] for machines at points of a [`Space`], has every one predict the
 //! held-out rows of every [`Split`] and keeps the [`Trial`]s. What the trainings have in common is
 //! computed once ([`evaluate`]): kernel values of all rows per kernel, the matrix of each two-class
 //! problem for all penalties and splits, and starts from solved neighbours (Nguyen 2006, chapter 4;
@@ -13,20 +13,22 @@ mod evaluate;
 mod family;
 mod journal;
 mod metric;
+mod rounds;
 mod search;
 mod space;
 mod splits;
 mod surrogate;
+mod trial;
 
 pub use bounds::{Criterion, criterion};
-pub use elimination::{behind, halve, thinned};
-pub use evaluate::{Answer, Asked, Job, Reuse, Said, evaluate};
+pub use evaluate::{Evaluation, Job, Predictions, Response, Reuse, evaluate};
 pub use family::SpecifiedFamily;
 pub use journal::Record;
 pub use metric::Metric;
-pub use search::{Found, Judge, Plan, Strategy, Trial, search};
+pub use rounds::{Round, halving, race, surrogate};
+pub use search::{Judge, Plan, Strategy, search};
 pub use space::{Axis, Family, Point, Space};
 pub use splits::{Split, repeated};
-pub use surrogate::promising;
+pub use trial::{Found, Trial};
 
 pub use crate::machine::specification::Value;

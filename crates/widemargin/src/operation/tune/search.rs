@@ -1,14 +1,15 @@
 //! Which points are tried, in which order, and which one is best.
 
+use std::collections::HashMap;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Mutex;
 
 use super::bounds::{Criterion, criterion};
-use super::elimination::{behind, halve, thinned};
-use super::evaluate::{Answer, Job, Reuse, evaluate};
+use super::evaluate::{Evaluation, Job, Reuse, evaluate};
 use super::journal::{Journal, Record};
-use super::surrogate::next_points;
-use super::{Family, Metric, Point, Space, Split};
+use super::rounds::{self, Round};
+use super::{Family, Found, Metric, Point, Space, Split, Trial};
 use crate::context::{Context, Event};
 use crate::data::{ClassOrder, Dataset, Labels};
 use crate::error::{Error, Result};
@@ -40,7 +41,7 @@ pub enum Strategy {
         /// Rows of the first round.
         smallest: usize,
     },
-    /// The points of the grid, taking out those that are clearly behind after some splits
+    /// The points of the grid, eliminating those that are clearly worse than the leader after some splits
     /// (Maron and Moore 1997, with a paired t-statistic in the place of Hoeffding's bound).
     Race,
     /// Points at random, then points where a surrogate of the scores (a Gaussian process) expects the
@@ -58,7 +59,7 @@ pub enum Judge {
     Splits {
         /// What is learnt from and held out.
         splits: Vec<Split>,
-        /// How answers are scored.
+        /// How predictions are scored.
         metric: Metric,
     },
     /// By an estimate of the leave-one-out error of C-SVC.
@@ -76,96 +77,6 @@ pub struct Plan {
     pub scaling: Option<ScalingRule>,
     /// What trainings may have in common.
     pub reuse: Reuse,
-}
-
-/// A point with what was found about it.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Trial {
-    /// The point.
-    pub point: Point,
-    /// Rows that it learnt from on the first split: fewer than all in early rounds of halving.
-    pub rows: usize,
-    /// What it made of every split; `None` where it was not asked or has not answered.
-    pub records: Vec<Option<Record>>,
-    /// Why it has no score somewhere.
-    pub failure: Option<String>,
-}
-
-impl Trial {
-    fn scores(&self) -> impl Iterator<Item = f64> + '_ {
-        self.records.iter().flatten().filter_map(|record| record.score)
-    }
-
-    /// Mean score over the splits; `None` unless all have one.
-    pub fn mean(&self) -> Option<f64> {
-        let count = self.scores().count();
-        (count == self.records.len() && count > 0)
-            .then(|| self.scores().sum::<f64>() / count as f64)
-            .filter(|mean| !mean.is_nan())
-    }
-
-    /// Mean score over the splits that have one.
-    pub fn partial_mean(&self) -> Option<f64> {
-        let count = self.scores().count();
-        let mean = self.scores().sum::<f64>() / count as f64;
-        (count > 0 && !mean.is_nan()).then_some(mean)
-    }
-
-    /// How many splits have a score.
-    pub fn scored_splits(&self) -> usize {
-        self.scores().count()
-    }
-
-    /// Standard deviation of the scores over the splits.
-    pub fn deviation(&self) -> Option<f64> {
-        let (mean, count) = (self.mean()?, self.records.len() as f64);
-        let squares: f64 = self.scores().map(|score| (score - mean).powi(2)).sum();
-        Some((squares / count).sqrt())
-    }
-
-    /// Seconds of training over the splits.
-    pub fn fit_seconds(&self) -> f64 {
-        self.records.iter().flatten().map(|record| record.fit_seconds).sum()
-    }
-
-    /// Steps of the solver over the splits.
-    pub fn iterations(&self) -> u64 {
-        self.records.iter().flatten().map(|record| record.iterations).sum()
-    }
-}
-
-/// What a search found.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Found {
-    /// Everything that was tried, in order.
-    pub trials: Vec<Trial>,
-    /// The trial with the best mean on the most rows that any was finished on, the first of equals;
-    /// where a stopped search finished none, of those with the most splits.
-    pub best: Option<usize>,
-    /// Why trials are missing, if so.
-    pub stopped: Option<Status>,
-}
-
-impl Found {
-    /// The best trial.
-    pub fn best(&self) -> Option<&Trial> {
-        self.best.map(|best| &self.trials[best])
-    }
-
-    /// The trials whose mean is within one standard error of the best.
-    pub fn near_best(&self) -> Vec<usize> {
-        let Some(best) = self.best() else { return Vec::new() };
-        let (Some(mean), Some(deviation)) = (best.mean(), best.deviation()) else {
-            return Vec::new();
-        };
-        let error = deviation / (best.records.len() as f64).sqrt();
-        let near = |trial: &Trial| {
-            trial.rows == best.rows && trial.mean().is_some_and(|own| own >= mean - error)
-        };
-        (0..self.trials.len()).filter(|&t| near(&self.trials[t])).collect()
-    }
 }
 
 /// Searches a space for the machine of a family that does best on `data`.
@@ -230,15 +141,15 @@ pub fn search(
     let mut run = Run { family, data, plan, journal, context, trials: Vec::new(), stopped: None };
     match plan.strategy {
         Strategy::Grid => {
-            run.try_all(space.grid(), None)?;
+            run.try_all(space.grid())?;
         }
         Strategy::Refined { rounds } => run.refine(space, rounds)?,
         Strategy::Random { points } => {
             let points = space.random(points, &mut Generator::new(context.seed()));
-            run.try_all(points, None)?;
+            run.try_all(points)?;
         }
-        Strategy::Halving { factor, smallest } => run.halve(space.grid(), factor, smallest)?,
-        Strategy::Race => run.race(space.grid())?,
+        Strategy::Halving { factor, smallest } => run.halve(&space.grid(), factor, smallest)?,
+        Strategy::Race => run.race(&space.grid())?,
         Strategy::Surrogate { points } => run.surrogate(space, points)?,
     }
     run.finish()
@@ -293,50 +204,76 @@ impl Run<'_> {
         }
     }
 
-    /// Tries points on all splits, or on `splits`; returns the places of their trials.
-    fn try_all(&mut self, points: Vec<Point>, splits: Option<Vec<Split>>) -> Result<Vec<usize>> {
-        let splits = splits.unwrap_or_else(|| self.all_splits());
-        let machines: Vec<Box<dyn Machine>> =
-            points.iter().map(|point| self.family.machine(point)).collect::<Result<_>>()?;
-        let first = self.trials.len();
+    fn machines(&self, points: &[Point]) -> Result<Vec<Box<dyn Machine>>> {
+        points.iter().map(|point| self.family.machine(point)).collect()
+    }
+
+    /// Tries points on all splits; returns the places of their trials.
+    fn try_all(&mut self, points: Vec<Point>) -> Result<Vec<usize>> {
+        let (machines, splits) = (self.machines(&points)?, self.all_splits());
         let rows = splits.first().map_or(0, |split| split.train.len());
-        let count = splits.len();
-        self.trials.extend(points.into_iter().map(|point| Trial {
-            point,
-            rows,
-            records: vec![None; count],
-            failure: None,
-        }));
+        let first = self.trials.len();
+        let trials = points.into_iter().map(|point| Trial::new(point, rows, splits.len()));
+        self.trials.extend(trials);
         let places: Vec<usize> = (first..self.trials.len()).collect();
-        self.evaluate(&places, &machines, &splits, |_| true)?;
+        let trials: Vec<Option<usize>> = places.iter().copied().map(Some).collect();
+        self.evaluate(&machines, &trials, &splits, 0..splits.len())?;
         Ok(places)
     }
 
-    /// Lets the machines of trials answer the splits that `asked` names.
+    /// Tries the candidates of a round, which are points with their machines; returns their scores.
+    /// `known` holds the trials of earlier rounds by candidate and rows.
+    fn try_round(
+        &mut self,
+        points: &[Point],
+        machines: &[Box<dyn Machine>],
+        known: &mut HashMap<(usize, usize), usize>,
+        round: &Round<'_>,
+    ) -> Result<Vec<Vec<f64>>> {
+        let rows = round.splits.first().map_or(0, |split| split.train.len());
+        let mut trials = vec![None; points.len()];
+        for &candidate in round.candidates {
+            let place = *known.entry((candidate, rows)).or_insert_with(|| {
+                let point = points[candidate].clone();
+                self.trials.push(Trial::new(point, rows, round.splits.len()));
+                self.trials.len() - 1
+            });
+            trials[candidate] = Some(place);
+        }
+        self.evaluate(machines, &trials, round.splits, round.tried.clone())?;
+        let score = |record: &Option<Record>| record.and_then(|r| r.score).unwrap_or(f64::NAN);
+        let scores = |t: usize| self.trials[t].records[round.tried.clone()].iter().map(score);
+        Ok(trials.into_iter().flatten().map(|t| scores(t).collect()).collect())
+    }
+
+    /// Evaluates machines on the splits `tried`, for the trials at the places of `trials`; machines
+    /// without a trial are left out.
     fn evaluate(
         &mut self,
-        places: &[usize],
         machines: &[Box<dyn Machine>],
+        trials: &[Option<usize>],
         splits: &[Split],
-        asked: impl Fn(usize) -> bool + Sync,
+        tried: Range<usize>,
     ) -> Result<()> {
-        let names: Vec<String> = places.iter().map(|&t| self.trials[t].point.to_string()).collect();
-        for (name, &t) in names.iter().zip(places) {
-            let trial = &mut self.trials[t];
+        let names: Vec<String> = trials
+            .iter()
+            .map(|trial| trial.map_or_else(String::new, |t| self.trials[t].point.to_string()))
+            .collect();
+        let mut missing = vec![vec![false; splits.len()]; machines.len()];
+        for (m, trial) in trials.iter().enumerate() {
+            let Some(trial) = trial.map(|t| &mut self.trials[t]) else { continue };
             for (s, record) in trial.records.iter_mut().enumerate() {
-                *record = record.or_else(|| self.journal.get(name, trial.rows, s));
+                *record = record.or_else(|| self.journal.get(&names[m], trial.rows, s));
+                missing[m][s] = record.is_none() && tried.contains(&s);
             }
         }
-        let missing: Vec<Vec<bool>> = places
-            .iter()
-            .map(|&t| self.trials[t].records.iter().map(Option::is_none).collect())
-            .collect();
-        let wanted = |m: usize, s: usize| asked(s) && missing[m][s];
+        let wanted = |m: usize, s: usize| missing[m][s];
+        let places = trials;
         let trials = Mutex::new(&mut self.trials);
         let journal = &self.journal;
         let store = |m: usize, s: usize, record: Result<Record>| {
             let mut trials = trials.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            let trial = &mut trials[places[m]];
+            let Some(trial) = places[m].map(|t| &mut trials[t]) else { return Ok(()) };
             let record = match record {
                 Ok(record) => record,
                 Err(error) => {
@@ -360,12 +297,12 @@ impl Run<'_> {
                     data: self.data,
                     splits,
                     scaling: self.plan.scaling,
-                    asked: metric.asks(),
+                    response: metric.response(),
                     reuse: self.plan.reuse,
                 };
-                let take = |m: usize, s: usize, answer: Result<Answer<'_>>| {
+                let take = |m: usize, s: usize, evaluation: Result<Evaluation<'_>>| {
                     let truth = self.data.labels().select(&splits[s].test);
-                    store(m, s, answer.and_then(|answer| scored(*metric, &answer, &truth)))
+                    store(m, s, evaluation.and_then(|one| scored(*metric, &one, &truth)))
                 };
                 evaluate(&job, wanted, take, self.context)?
             }
@@ -386,7 +323,7 @@ impl Run<'_> {
     }
 
     fn refine(&mut self, space: &Space, rounds: usize) -> Result<()> {
-        let mut known = self.try_all(space.grid(), None)?;
+        let mut known = self.try_all(space.grid())?;
         let mut space = space.clone();
         for _ in 0..rounds {
             let Some(best) = self.leader(&known).filter(|_| self.stopped.is_none()) else { break };
@@ -398,92 +335,45 @@ impl Run<'_> {
                 .into_iter()
                 .filter(|point| !tried.contains(&point.to_string()))
                 .collect();
-            known.extend(self.try_all(fresh, None)?);
+            known.extend(self.try_all(fresh)?);
         }
         Ok(())
     }
 
-    fn halve(&mut self, mut points: Vec<Point>, factor: usize, smallest: usize) -> Result<()> {
-        if factor < 2 || smallest < 2 {
-            let found = format!("factor {factor}, {smallest} rows");
-            return Err(Error::parameter("halving", "a factor and rows of at least 2", found));
-        }
-        let splits = self.all_splits();
+    fn halve(&mut self, points: &[Point], factor: usize, smallest: usize) -> Result<()> {
+        let (machines, splits, context) = (self.machines(points)?, self.all_splits(), self.context);
         let classes = self.data.labels().classes(ClassOrder::Sorted).ok();
         let codes = classes.as_ref().map(|classes| &classes.codes[..]);
-        let largest = splits.first().map_or(0, |split| split.train.len());
-        let mut rows = smallest.min(largest);
-        while !points.is_empty() && self.stopped.is_none() {
-            let part = |split: &Split| Split {
-                train: thinned(&split.train, if rows < largest { rows } else { usize::MAX }, codes),
-                test: split.test.clone(),
-            };
-            let places = self.try_all(points, Some(splits.iter().map(part).collect()))?;
-            let mean = |&t: &usize| self.trials[t].mean().unwrap_or(f64::NAN);
-            let means: Vec<f64> = places.iter().map(mean).collect();
-            let (kept, more) = halve(&means, factor, rows, largest);
-            points = kept.iter().map(|&k| self.trials[places[k]].point.clone()).collect();
-            rows = more;
-        }
-        Ok(())
+        let mut known = HashMap::new();
+        let evaluate = |round: &Round<'_>| self.try_round(points, &machines, &mut known, round);
+        rounds::halving(points.len(), &splits, codes, factor, smallest, context, evaluate)
     }
 
-    fn race(&mut self, points: Vec<Point>) -> Result<()> {
-        let splits = self.all_splits();
-        let machines: Vec<Box<dyn Machine>> =
-            points.iter().map(|point| self.family.machine(point)).collect::<Result<_>>()?;
-        let rows = splits.first().map_or(0, |split| split.train.len());
-        self.trials = points
-            .into_iter()
-            .map(|point| Trial { point, rows, records: vec![None; splits.len()], failure: None })
-            .collect();
-        let mut running: Vec<(usize, Box<dyn Machine>)> =
-            machines.into_iter().enumerate().collect();
-        for s in 0..splits.len() {
-            let (places, machines): (Vec<usize>, Vec<Box<dyn Machine>>) =
-                running.into_iter().unzip();
-            self.evaluate(&places, &machines, &splits, |split| split == s)?;
-            if self.stopped.is_some() {
-                break;
-            }
-            let score = |t: usize, s: usize| self.trials[t].records[s].and_then(|r| r.score);
-            let scores = |&t: &usize| (0..=s).map(|s| score(t, s).unwrap_or(f64::NAN)).collect();
-            let lost = behind(&places.iter().map(scores).collect::<Vec<_>>());
-            running = places
-                .into_iter()
-                .zip(machines)
-                .enumerate()
-                .filter(|(k, _)| !lost.contains(k))
-                .map(|(_, one)| one)
-                .collect();
-        }
-        Ok(())
+    fn race(&mut self, points: &[Point]) -> Result<()> {
+        let (machines, splits, context) = (self.machines(points)?, self.all_splits(), self.context);
+        let mut known = HashMap::new();
+        let evaluate = |round: &Round<'_>| self.try_round(points, &machines, &mut known, round);
+        rounds::race(points.len(), &splits, context, evaluate)
     }
 
     fn surrogate(&mut self, space: &Space, points: usize) -> Result<()> {
-        let mut generator = Generator::new(self.context.seed());
-        while self.trials.len() < points && self.stopped.is_none() {
-            let known = self
-                .trials
-                .iter()
-                .map(|trial| (space.shares(&trial.point), trial.mean().unwrap_or(f64::NAN)));
-            let (shares, scores): (Vec<Vec<f64>>, Vec<f64>) = known.unzip();
-            let axes = space.axes.len();
-            let mut next = next_points(&shares, &scores, axes, &mut generator, self.context)?;
-            next.truncate(points - self.trials.len());
-            self.try_all(next.iter().map(|shares| space.at(shares)).collect(), None)?;
-        }
-        Ok(())
+        rounds::surrogate(space.axes.len(), points, self.context, |shares| {
+            let places = self.try_all(shares.iter().map(|shares| space.at(shares)).collect())?;
+            let trials = places.into_iter().map(|t| &self.trials[t]);
+            let scored =
+                |trial: &Trial| (space.shares(&trial.point), trial.mean().unwrap_or(f64::NAN));
+            Ok(trials.map(scored).collect())
+        })
     }
 }
 
-fn scored(metric: Metric, answer: &Answer<'_>, truth: &Labels) -> Result<Record> {
+fn scored(metric: Metric, evaluation: &Evaluation<'_>, truth: &Labels) -> Result<Record> {
     Ok(Record {
-        score: Some(metric.score(answer, truth)?),
-        fit_seconds: answer.fit_seconds,
-        predict_seconds: answer.predict_seconds,
-        iterations: answer.iterations,
-        status: answer.status,
+        score: Some(metric.score(evaluation, truth)?),
+        fit_seconds: evaluation.fit_seconds,
+        predict_seconds: evaluation.predict_seconds,
+        iterations: evaluation.iterations,
+        status: evaluation.status,
     })
 }
 

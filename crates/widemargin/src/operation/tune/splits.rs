@@ -4,7 +4,7 @@ use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::operation::folds::Folds;
 
-/// Rows to learn from and rows to answer.
+/// Rows to learn from and rows to predict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
     /// Rows to learn from, ascending.

@@ -1,4 +1,5 @@
-//! Where to look next: a Gaussian process through the scores so far, and the point that promises most.
+//! What to try next: a Gaussian process through the scores so far, and the point with the largest
+//! expected improvement.
 //!
 //! Scores y at points x of the unit cube are modelled with the Matérn kernel of smoothness 5/2; its
 //! length is the one of a short list that makes the scores most likely. The next point maximises the
@@ -6,7 +7,6 @@
 //! points around the best.
 
 use crate::context::Context;
-use crate::error::{Error, Result};
 use crate::numeric::algebra::Cholesky;
 use crate::numeric::random::Generator;
 use crate::numeric::special::normal_probability;
@@ -62,58 +62,24 @@ impl<'a> Process<'a> {
     }
 }
 
-/// The points of the unit cube of so many dimensions d to look at next, given points with their scores
-/// (more is better): 2 d + 2 at random while there are none, then the one that promises most.
+/// The points of the unit cube of so many dimensions d to try next, given points with their scores
+/// (more is better): 2 d + 2 at random while none has one, then the one with the largest expected
+/// improvement.
 ///
 /// A point that failed has the score NaN, and counts as bad as the worst of the others.
-///
-/// ```
-/// use widemargin::Context;
-/// use widemargin::operation::tune::promising;
-///
-/// let first = promising(&[], &[], 1, 0, &Context::new())?;
-/// assert_eq!(first.len(), 4);
-/// let scores: Vec<f64> = first.iter().map(|x| -(x[0] - 0.3).abs()).collect();
-/// let next = promising(&first, &scores, 1, 1, &Context::new())?;
-/// assert_eq!(next.len(), 1);
-/// assert!((0.0..=1.0).contains(&next[0][0]));
-/// # Ok::<(), widemargin::Error>(())
-/// ```
-///
-/// # Errors
-/// [`Error::Parameter`] unless there is a score for every point and every point has `dimensions` numbers.
-pub fn promising(
-    points: &[Vec<f64>],
-    scores: &[f64],
-    dimensions: usize,
-    seed: u64,
-    context: &Context,
-) -> Result<Vec<Vec<f64>>> {
-    if points.len() != scores.len() {
-        let found = format!("{} points and {} scores", points.len(), scores.len());
-        return Err(Error::parameter("scores", "a score for every point", found));
-    }
-    if let Some(point) = points.iter().find(|point| point.len() != dimensions) {
-        let expected = format!("points of {dimensions} numbers");
-        return Err(Error::parameter("points", expected, format!("one of {}", point.len())));
-    }
-    next_points(points, scores, dimensions, &mut Generator::new(seed), context)
-}
-
-/// The points to look at next, as [`promising`], drawn from a generator.
-pub(super) fn next_points(
+pub(super) fn suggest(
     points: &[Vec<f64>],
     scores: &[f64],
     dimensions: usize,
     generator: &mut Generator,
     context: &Context,
-) -> Result<Vec<Vec<f64>>> {
+) -> Vec<Vec<f64>> {
     let random = |generator: &mut Generator| -> Vec<f64> {
         (0..dimensions).map(|_| generator.unit()).collect()
     };
     let finite = scores.iter().copied().filter(|score| score.is_finite());
     let Some(worst) = finite.reduce(f64::min) else {
-        return Ok((0..2 * dimensions + 2).map(|_| random(generator)).collect());
+        return (0..2 * dimensions + 2).map(|_| random(generator)).collect();
     };
     let scores: Vec<f64> =
         scores.iter().map(|&score| if score.is_finite() { score } else { worst }).collect();
@@ -132,7 +98,7 @@ pub(super) fn next_points(
     }
     let leader = (0..standard.len()).max_by(|&a, &b| standard[a].total_cmp(&standard[b]));
     let (Some(process), Some(leader)) = (process, leader) else {
-        return Ok(vec![random(generator)]);
+        return vec![random(generator)];
     };
     let mut best = (f64::NEG_INFINITY, random(generator));
     for candidate in 0..CANDIDATES {
@@ -149,7 +115,7 @@ pub(super) fn next_points(
             best = (gain, x);
         }
     }
-    Ok(vec![best.1])
+    vec![best.1]
 }
 
 /// E max(0, N(lead, deviation²)).
@@ -190,7 +156,7 @@ mod tests {
         }
         for _ in 0..20 {
             let scores: Vec<f64> = points.iter().map(|p| height(p)).collect();
-            points.extend(next_points(&points, &scores, 2, &mut generator, &context).unwrap());
+            points.extend(suggest(&points, &scores, 2, &mut generator, &context));
         }
         let best = points.iter().map(|p| height(p)).fold(f64::NEG_INFINITY, f64::max);
         assert!(best > -1e-3, "{best}");
@@ -203,12 +169,11 @@ mod tests {
         let mut points: Vec<Vec<f64>> = Vec::new();
         for seed in 0..16 {
             let scores: Vec<f64> = points.iter().map(|p| height(p)).collect();
-            points.extend(promising(&points, &scores, 1, seed, &context).unwrap());
+            let mut generator = Generator::new(seed);
+            points.extend(suggest(&points, &scores, 1, &mut generator, &context));
         }
         let failed = points[4..].iter().filter(|x| x[0] > 0.5).count();
         assert!(failed <= 3, "{points:?}");
         assert!(points.iter().any(|x| (x[0] - 0.4).abs() < 0.02), "{points:?}");
-        assert!(promising(&points, &[0.5], 1, 0, &context).is_err());
-        assert!(promising(&[vec![0.5]], &[0.5], 2, 0, &context).is_err());
     }
 }

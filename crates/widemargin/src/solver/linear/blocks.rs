@@ -61,31 +61,7 @@ fn descend<R: LinearRows>(
     start: Option<&[f64]>,
     context: &Context,
 ) -> Solution {
-    let variable = variable(rows, problem, start);
-    let block = |number: usize| {
-        let own = (number..rows.rows()).step_by(BLOCKS).map(&variable).collect();
-        let seed = context.seed() ^ (number as u64 + 1) << 32;
-        Mutex::new(Block::new(own, options.shrinking, seed))
-    };
-    let blocks: Vec<Mutex<Block>> = (0..BLOCKS).map(block).collect();
-    let lengths: Vec<usize> = blocks.iter().map(|block| lock(block).movable.len()).collect();
-    let per_row = (rows.nonzeros() / rows.rows().max(1)).max(1);
-    let round = (VALUES_PER_WEIGHT * rows.width()).min(rows.nonzeros() / (ROUNDS * BLOCKS));
-    let team = Team {
-        rows,
-        loss: problem.loss,
-        blocks,
-        parts: [0, 1].map(|_| (0..BLOCKS).map(|_| RwLock::default()).collect()),
-        order: RwLock::new(Order {
-            stay: true,
-            band: Band::OPEN,
-            per_round: round.max(ROUND_VALUES).div_ceil(per_row).max(SHORTEST_ROUND),
-            one_at_a_time: false,
-            looked_at: lengths.iter().sum(),
-            longest: lengths.iter().copied().max().unwrap_or(0),
-        }),
-        waited: AtomicU64::new(0),
-    };
+    let (team, movable) = Team::new(rows, problem, options, start, context);
     let mut weights = match start {
         Some(_) => weights_of(rows, team.variables().iter()),
         None => vec![0.0; rows.width()],
@@ -94,7 +70,7 @@ fn descend<R: LinearRows>(
         goal: goal(problem, options, start.is_some()),
         passes: Passes::new(options, context),
         shrinking: options.shrinking,
-        movable: lengths.iter().sum(),
+        movable,
         done: false,
         stop: None,
         tuner: ThreadTuner::new(context.threads().min(BLOCKS)),
@@ -260,7 +236,44 @@ struct Team<'a, R> {
     waited: AtomicU64,
 }
 
-impl<R: LinearRows> Team<'_, R> {
+impl<'a, R: LinearRows> Team<'a, R> {
+    /// The blocks at the start of a descent, and how many of their variables can move.
+    fn new(
+        rows: &'a R,
+        problem: &Problem<'_>,
+        options: &Options,
+        start: Option<&[f64]>,
+        context: &Context,
+    ) -> (Self, usize) {
+        let variable = variable(rows, problem, start);
+        let block = |number: usize| {
+            let own = (number..rows.rows()).step_by(BLOCKS).map(&variable).collect();
+            let seed = context.seed() ^ (number as u64 + 1) << 32;
+            Mutex::new(Block::new(own, options.shrinking, seed))
+        };
+        let blocks: Vec<Mutex<Block>> = (0..BLOCKS).map(block).collect();
+        let lengths: Vec<usize> = blocks.iter().map(|block| lock(block).movable.len()).collect();
+        let per_row = (rows.nonzeros() / rows.rows().max(1)).max(1);
+        let round = (VALUES_PER_WEIGHT * rows.width()).min(rows.nonzeros() / (ROUNDS * BLOCKS));
+        let movable = lengths.iter().sum();
+        let team = Self {
+            rows,
+            loss: problem.loss,
+            blocks,
+            parts: [0, 1].map(|_| (0..BLOCKS).map(|_| RwLock::default()).collect()),
+            order: RwLock::new(Order {
+                stay: true,
+                band: Band::OPEN,
+                per_round: round.max(ROUND_VALUES).div_ceil(per_row).max(SHORTEST_ROUND),
+                one_at_a_time: false,
+                looked_at: movable,
+                longest: lengths.iter().copied().max().unwrap_or(0),
+            }),
+            waited: AtomicU64::new(0),
+        };
+        (team, movable)
+    }
+
     /// All variables, block after block.
     fn variables(&self) -> Vec<Variable> {
         self.blocks.iter().flat_map(|block| lock(block).variables.clone()).collect()

@@ -1,6 +1,6 @@
 //! One line of LIBSVM text after the other, into rows.
 
-use super::super::assemble::{Part, Real};
+use super::super::assemble::{Real, RowsPart};
 use super::super::number::{byte_at, decimal_prefix, number, whole_prefix};
 use super::super::place::{Fault, quoted};
 use super::rules::Rules;
@@ -11,7 +11,7 @@ const LARGEST_EXACT_INTEGER: f64 = (1_u64 << 53) as f64;
 /// The rows of one chunk.
 pub(super) struct Parsed<T> {
     pub(super) offset: usize,
-    pub(super) rows: Part<T>,
+    pub(super) rows: RowsPart<T>,
     pub(super) labels: Vec<f64>,
     pub(super) labels_are_whole: bool,
     pub(super) labels_are_numbers: bool,
@@ -28,7 +28,7 @@ impl<T> Parsed<T> {
         let values = bytes / 8;
         Self {
             offset,
-            rows: Part {
+            rows: RowsPart {
                 ends: Vec::new(),
                 indices: Vec::with_capacity(values),
                 values: Vec::with_capacity(values),

@@ -16,7 +16,7 @@ use std::path::Path;
 
 use super::assemble::{Real, assemble};
 use super::number::whole;
-use super::options::{IndexBase, LabelColumn, Precision, ReadOptions};
+use super::options::{IndexBase, LabelColumn, ReadOptions, StoredPrecision};
 use super::place::Fault;
 use crate::data::{Dataset, Labels};
 use crate::error::{Error, Result};
@@ -50,8 +50,8 @@ fn read_in_chunks(
     chunk: usize,
 ) -> Result<LibsvmText> {
     match options.precision {
-        Precision::F32 => read_as::<f32>(bytes, path, options, chunk),
-        Precision::Auto | Precision::F64 => read_as::<f64>(bytes, path, options, chunk),
+        StoredPrecision::F32 => read_as::<f32>(bytes, path, options, chunk),
+        StoredPrecision::Auto | StoredPrecision::F64 => read_as::<f64>(bytes, path, options, chunk),
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use super::super::assemble::Real;
-use super::super::options::{Precision, ReadOptions};
+use super::super::options::{ReadOptions, StoredPrecision};
 use super::super::source::{Compression, without_byte_order_mark};
 use super::line::{Parsed, parse_lines};
 use super::rules::Rules;
@@ -29,8 +29,8 @@ pub(in super::super) fn read_file(
         return Ok(None);
     }
     match options.precision {
-        Precision::F32 => read_as::<f32>(path, options),
-        Precision::Auto | Precision::F64 => read_as::<f64>(path, options),
+        StoredPrecision::F32 => read_as::<f32>(path, options),
+        StoredPrecision::Auto | StoredPrecision::F64 => read_as::<f64>(path, options),
     }
 }
 

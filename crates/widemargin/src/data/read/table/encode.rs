@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use super::raw::{MISSING, RawColumn, RawTable};
 use super::{Role, TableEncoding};
-use crate::data::read::assemble::{Part, Real, assemble};
+use crate::data::read::assemble::{Real, RowsPart, assemble};
 use crate::data::read::companion::label;
 use crate::data::read::number::whole_value;
-use crate::data::read::options::{Precision, ReadOptions, UnknownCategory};
+use crate::data::read::options::{ReadOptions, StoredPrecision, UnknownCategory};
 use crate::data::{Dataset, Label, Labels, Matrix};
 use crate::error::{Error, Result};
 
@@ -59,8 +59,8 @@ pub(in crate::data::read) fn encode(
         }
     }
     let features = match options.precision {
-        Precision::F32 => features::<f32>(table, &sources, next as usize, options)?,
-        Precision::Auto | Precision::F64 => {
+        StoredPrecision::F32 => features::<f32>(table, &sources, next as usize, options)?,
+        StoredPrecision::Auto | StoredPrecision::F64 => {
             features::<f64>(table, &sources, next as usize, options)?
         }
     };
@@ -73,7 +73,7 @@ fn features<T: Real>(
     columns: usize,
     options: &ReadOptions,
 ) -> Result<Matrix> {
-    let mut part = Part {
+    let mut part = RowsPart {
         ends: Vec::with_capacity(table.rows),
         indices: Vec::with_capacity(table.rows * sources.len()),
         values: Vec::with_capacity(table.rows * sources.len()),

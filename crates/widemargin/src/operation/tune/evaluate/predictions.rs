@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{Answer, Asked, STAGE, Said, View};
+use super::{Evaluation, Predictions, Response, STAGE, View};
 use crate::context::Event;
 use crate::data::{Dataset, Dense};
 use crate::error::Result;
@@ -14,11 +14,12 @@ use crate::solver::{Outcome, Status};
 impl<W, K> View<'_, W, K>
 where
     W: Fn(usize, usize) -> bool + Sync,
-    K: Fn(usize, usize, Result<Answer<'_>>) -> Result<()> + Sync,
+    K: Fn(usize, usize, Result<Evaluation<'_>>) -> Result<()> + Sync,
 {
-    /// The answers of a part of `paths` for one split: those of the penalties in `wanted`, each with
-    /// the place of its machine. A penalty with the functions of the one before has its answers.
-    pub(super) fn answers(
+    /// The predictions of a part of `paths` for one split: those of the penalties in `wanted`, each
+    /// with the place of its machine. A penalty with the functions of the one before has its
+    /// predictions.
+    pub(super) fn predict_path(
         &self,
         data: &Dataset,
         place: usize,
@@ -27,10 +28,10 @@ where
         part: usize,
         wanted: &[(usize, usize)],
     ) -> Result<()> {
-        if self.job.asked == Asked::Probabilities {
+        if self.job.response == Response::Probabilities {
             return wanted.iter().try_for_each(|&(m, penalty)| {
                 let seconds = paths.outcome(part, penalty)?.1;
-                self.answer(data, m, place, split, &paths.model(part, penalty)?, seconds)
+                self.predict(data, m, place, split, &paths.model(part, penalty)?, seconds)
             });
         }
         let repeats = |pair: &[(usize, usize)]| paths.repeats(part, pair[0].1, pair[1].1);
@@ -48,11 +49,11 @@ where
         let predictor = model.predictor(self.quiet)?;
         let known = |&penalty: &usize| {
             let values = paths.held_out_values(part, penalty)?;
-            Some(said(&predictor, values))
+            Some(from_values(&predictor, values))
         };
-        let answers = match fresh.iter().map(known).collect::<Option<Vec<_>>>() {
+        let predictions = match fresh.iter().map(known).collect::<Option<Vec<_>>>() {
             Some(known) => known,
-            None if self.job.asked == Asked::Labels => {
+            None if self.job.response == Response::Labels => {
                 let elected = |&penalty| self.elected(data, split, paths, part, penalty);
                 fresh.iter().map(elected).collect::<Result<_>>()?
             }
@@ -61,8 +62,8 @@ where
         let each = started.elapsed().as_secs_f64() / wanted.len() as f64;
         for (&(m, penalty), from) in wanted.iter().zip(source) {
             let (outcome, seconds) = paths.outcome(part, penalty)?;
-            let said = answers[from].clone();
-            self.give(m, place, &predictor, Some(outcome), said, (seconds, each))?;
+            let predictions = predictions[from].clone();
+            self.give(m, place, &predictor, Some(outcome), predictions, (seconds, each))?;
         }
         Ok(())
     }
@@ -75,7 +76,7 @@ where
         paths: &Paths<'_>,
         part: usize,
         penalty: usize,
-    ) -> Result<Said> {
+    ) -> Result<Predictions> {
         let mut winners = paths.winners(part, penalty);
         let open: Vec<usize> = (0..winners.len()).filter(|&i| winners[i].is_none()).collect();
         let model = paths.model(part, penalty)?;
@@ -87,7 +88,7 @@ where
         }
         let winners: Vec<usize> = winners.into_iter().flatten().collect();
         let labels = predictor.labels_of(&winners);
-        Ok(Said { labels, values: None, probabilities: None })
+        Ok(Predictions { labels, values: None, probabilities: None })
     }
 
     /// The decision values of held-out rows for every one of `penalties`. All functions are evaluated
@@ -99,7 +100,7 @@ where
         paths: &Paths<'_>,
         part: usize,
         penalties: &[usize],
-    ) -> Result<Vec<Said>> {
+    ) -> Result<Vec<Predictions>> {
         let model = paths.stacked(part, penalties)?;
         let predictor = model.predictor(self.quiet)?;
         let values = predictor.decision_values_of(data.features(), &split.test)?;
@@ -107,13 +108,13 @@ where
         let of_penalty = |at: usize| {
             let own = at * outputs..(at + 1) * outputs;
             let own = (0..values.rows()).flat_map(|i| &values.row(i)[own.clone()]).copied();
-            Ok(said(&predictor, Dense::new(split.test.len(), outputs, own.collect())?))
+            Ok(from_values(&predictor, Dense::new(split.test.len(), outputs, own.collect())?))
         };
         (0..penalties.len()).map(of_penalty).collect()
     }
 
-    /// The answer of one model for one split.
-    pub(super) fn answer(
+    /// The predictions of one model for one split.
+    pub(super) fn predict(
         &self,
         data: &Dataset,
         m: usize,
@@ -124,7 +125,7 @@ where
     ) -> Result<()> {
         let started = Instant::now();
         let calibrated;
-        let with_probabilities = self.job.asked == Asked::Probabilities;
+        let with_probabilities = self.job.response == Response::Probabilities;
         let model = if with_probabilities {
             let train = self.data.select_rows(&split.train);
             let method = CalibrationMethod::Sigmoid;
@@ -140,37 +141,41 @@ where
             true => Some(predictor.probabilities_of(&values)?),
             false => None,
         };
-        let said = Said { probabilities, ..said(&predictor, values) };
+        let predictions = Predictions { probabilities, ..from_values(&predictor, values) };
         let spent = (fit_seconds, started.elapsed().as_secs_f64());
         let outcome = model.training.as_ref().map(|training| training.outcome);
-        self.give(m, place, &predictor, outcome, said, spent)
+        self.give(m, place, &predictor, outcome, predictions, spent)
     }
 
-    /// Hands on an answer that took `spent` seconds of training and of prediction.
+    /// Hands on predictions that took `spent` seconds of training and of prediction.
     fn give(
         &self,
         m: usize,
         place: usize,
         predictor: &Predictor<'_>,
         outcome: Option<Outcome>,
-        said: Said,
+        predictions: Predictions,
         spent: (f64, f64),
     ) -> Result<()> {
-        let answer = Answer {
+        let evaluation = Evaluation {
             predictor,
-            said,
+            predictions,
             fit_seconds: spent.0,
             predict_seconds: spent.1,
             iterations: outcome.map_or(0, |outcome| outcome.iterations),
             status: outcome.map_or(Status::Solved, |outcome| outcome.status),
         };
-        (self.take)(m, place, Ok(answer))?;
+        (self.take)(m, place, Ok(evaluation))?;
         self.context.report(&Event::StageStep { name: STAGE });
         Ok(())
     }
 }
 
-/// What decision values say.
-fn said(predictor: &Predictor<'_>, values: Dense<f64>) -> Said {
-    Said { labels: predictor.answers(&values), values: Some(values), probabilities: None }
+/// The predictions that decision values mean.
+fn from_values(predictor: &Predictor<'_>, values: Dense<f64>) -> Predictions {
+    Predictions {
+        labels: predictor.predictions(&values),
+        values: Some(values),
+        probabilities: None,
+    }
 }
