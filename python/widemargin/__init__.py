@@ -22,6 +22,7 @@ from widemargin._least_squares import LSSVC, LSSVR
 from widemargin._linear import LinearSVC, LinearSVR
 from widemargin._logistic import LogisticRegression
 from widemargin._multiclass import MulticlassSVC, OnlineSVC
+from widemargin._multiple_kernel import MultipleKernelSVC, MultipleKernelSVR
 from widemargin._novelty import SVDD, OneClassSVM
 from widemargin._progress import History, Progress
 from widemargin._search import SVCSearchCV
@@ -50,6 +51,8 @@ __all__ = [
     "LinearSVR",
     "LogisticRegression",
     "MulticlassSVC",
+    "MultipleKernelSVC",
+    "MultipleKernelSVR",
     "NuSVC",
     "NuSVR",
     "Nystroem",

@@ -161,6 +161,9 @@ def expression(kernel: dict[str, Any]) -> str:
         return f"({' + '.join(terms)})"
     if kernel["name"] == "product":
         return "*".join(parts)
+    if kernel["name"] == "view":
+        columns = ",".join(f"{start + 1}-{end}" for start, end in kernel["columns"])
+        return f"view({columns}: {expression(kernel['kernel'])})"
     given = [f"{key}={kernel[key]!r}" for key in ("gamma", "coef0", "degree") if key in kernel]
     name = _NAMES.get(kernel["name"], kernel["name"])
     return f"{name}({', '.join(given)})" if given else str(name)

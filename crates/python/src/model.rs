@@ -500,6 +500,11 @@ fn describe<'py>(py: Python<'py>, kernel: &Kernel) -> PyResult<Bound<'py, PyDict
             items.set_item("weights", weights)?;
             items.set_item("parts", parts.collect::<PyResult<Vec<_>>>()?)?;
         }
+        Kernel::View { columns, kernel } => {
+            let columns: Vec<(usize, usize)> = columns.iter().map(|r| (r.start, r.end)).collect();
+            items.set_item("columns", columns)?;
+            items.set_item("kernel", describe(py, kernel)?)?;
+        }
         Kernel::Product(factors) => {
             let parts = factors.iter().map(|kernel| describe(py, kernel));
             items.set_item("parts", parts.collect::<PyResult<Vec<_>>>()?)?;

@@ -37,4 +37,5 @@ pages! {
     windows: "docs/machines/windows.md",
     clusters: "docs/machines/clusters.md",
     least_squares: "docs/machines/least-squares.md",
+    multiple_kernels: "docs/machines/multiple-kernels.md",
 }

@@ -52,7 +52,7 @@ pub(super) fn option(owned: &[Owned]) -> Arg {
         "kernel" => option.short('k').allow_hyphen_values(true),
         "gamma" => option.short('g'),
         "tol" => option.short('e'),
-        "unlabelled" => option.allow_hyphen_values(true),
+        "unlabelled" | "kernels" => option.allow_hyphen_values(true),
         _ => option,
     };
     let option = match form(parameter) {
@@ -84,7 +84,7 @@ pub(super) fn option(owned: &[Owned]) -> Arg {
             option.allow_negative_numbers(true).value_parser(is_whole)
         }
         // What is wrong with a kernel is told with the place in the expression.
-        Domain::Kernel => option,
+        Domain::Kernel | Domain::Kernels => option,
         _ => {
             let parameters: Vec<&'static Parameter> = owned.iter().map(|(_, one)| *one).collect();
             option.allow_negative_numbers(true).value_parser(move |text: &str| {
@@ -144,6 +144,7 @@ fn heading(name: &str) -> &'static str {
         }
         "bias" | "epochs" | "strategy" | "budget" | "shuffle" => "Machine",
         "kernel" | "gamma" | "degree" | "coef0" => "Kernel",
+        "kernels" | "weights" | "jitter" => "Kernel",
         "tol" | "gap" | "precision" | "shrinking" | "max-iter" => "Solver",
         "penalty" | "solver" | "intercept" | "approximate" => "Linear machines",
         "scale" => "Scaling",
@@ -163,6 +164,7 @@ fn value_name(parameter: &Parameter) -> &'static str {
         (_, Domain::Integer { names: [], .. }) => "N",
         (_, Domain::Choice(_)) => "NAME",
         (_, Domain::Kernel) => "KERNEL",
+        (_, Domain::Kernels) => "KERNELS",
         (_, Domain::ClassWeights) => "WEIGHTS",
         (_, Domain::Reals(&[])) => "NUM,NUM,...",
         (_, Domain::Label) => "LABEL",

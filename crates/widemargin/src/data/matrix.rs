@@ -1,5 +1,7 @@
 //! The feature table of a data set: dense or sparse, single or double precision.
 
+use std::ops::Range;
+
 use super::pieces;
 use super::{Csr, Dense};
 use crate::error::{Error, Result};
@@ -111,6 +113,51 @@ impl Matrix {
                 }
                 Self::SparseF64(Csr::new(self.columns(), indptr, indices, values)?)
             }
+        })
+    }
+
+    /// The columns of some ascending ranges, side by side.
+    ///
+    /// # Errors
+    /// [`Error::Length`] when a column does not exist.
+    pub fn select_columns(&self, ranges: &[Range<usize>]) -> Result<Self> {
+        if let Some(last) = ranges.iter().map(|range| range.end).max()
+            && last > self.columns()
+        {
+            return Err(Error::length("columns of a view", last, self.columns()));
+        }
+        fn dense<T: Copy>(table: &Dense<T>, ranges: &[Range<usize>]) -> Result<Dense<T>> {
+            let width = ranges.iter().map(Range::len).sum();
+            let mut values = Vec::with_capacity(table.rows() * width);
+            for i in 0..table.rows() {
+                let row = table.row(i);
+                ranges.iter().for_each(|range| values.extend_from_slice(&row[range.clone()]));
+            }
+            Dense::new(table.rows(), width, values)
+        }
+        fn sparse<T: Copy>(table: &Csr<T>, ranges: &[Range<usize>]) -> Result<Csr<T>> {
+            let width = ranges.iter().map(Range::len).sum();
+            let (mut indptr, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+            for i in 0..table.rows() {
+                let (columns, row) = table.row(i);
+                let mut before = 0;
+                for range in ranges {
+                    let from = columns.partition_point(|&c| (c as usize) < range.start);
+                    let to = columns.partition_point(|&c| (c as usize) < range.end);
+                    let shift = |&c: &u32| (c as usize - range.start + before) as u32;
+                    indices.extend(columns[from..to].iter().map(shift));
+                    values.extend_from_slice(&row[from..to]);
+                    before += range.len();
+                }
+                indptr.push(indices.len());
+            }
+            Csr::new(width, indptr, indices, values)
+        }
+        Ok(match self {
+            Self::DenseF32(m) => Self::DenseF32(dense(m, ranges)?),
+            Self::DenseF64(m) => Self::DenseF64(dense(m, ranges)?),
+            Self::SparseF32(m) => Self::SparseF32(sparse(m, ranges)?),
+            Self::SparseF64(m) => Self::SparseF64(sparse(m, ranges)?),
         })
     }
 

@@ -1,6 +1,7 @@
 //! Kernel functions: which similarity two rows have, and its parameters.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde::ser::Error as _;
@@ -109,10 +110,17 @@ pub enum Kernel {
     /// A function of the user's, which no file can hold.
     #[serde(skip_deserializing)]
     Custom(CustomKernel),
-    /// Σ wᵢ Kᵢ with wᵢ > 0
+    /// Σ wᵢ Kᵢ; with a negative weight it need not be positive semidefinite
     Sum(Vec<(f64, Kernel)>),
     /// Π Kᵢ
     Product(Vec<Kernel>),
+    /// A kernel of some of the columns, a view of the rows
+    View {
+        /// The columns, counted from 0, in ascending ranges.
+        columns: Vec<Range<usize>>,
+        /// The kernel of the rows that these columns make.
+        kernel: Box<Kernel>,
+    },
 }
 
 impl Kernel {
@@ -130,6 +138,44 @@ impl Kernel {
             Self::Custom(custom) => custom.name(),
             Self::Sum(_) => "sum",
             Self::Product(_) => "product",
+            Self::View { .. } => "view",
+        }
+    }
+
+    /// Whether some of its values are given by the user for pairs of training rows, so that it needs
+    /// the training row of every support vector.
+    pub(crate) fn has_given_values(&self) -> bool {
+        match self {
+            Self::Precomputed => true,
+            Self::Sum(terms) => terms.iter().any(|(_, kernel)| kernel.has_given_values()),
+            Self::Product(factors) => factors.iter().any(Self::has_given_values),
+            Self::View { kernel, .. } => kernel.has_given_values(),
+            _ => false,
+        }
+    }
+
+    /// Whether all its values are given by the user.
+    pub(crate) fn has_only_given_values(&self) -> bool {
+        match self {
+            Self::Precomputed => true,
+            Self::Sum(terms) => terms.iter().all(|(_, kernel)| kernel.has_only_given_values()),
+            Self::Product(factors) => factors.iter().all(Self::has_only_given_values),
+            Self::View { kernel, .. } => kernel.has_only_given_values(),
+            _ => false,
+        }
+    }
+
+    /// Whether every matrix of its values is positive semidefinite by its formula.
+    pub(crate) fn is_semidefinite(&self) -> bool {
+        match self {
+            Self::Polynomial { coef0, .. } => *coef0 >= 0.0,
+            Self::Sigmoid { .. } | Self::Precomputed | Self::Custom(_) => false,
+            Self::Sum(terms) => {
+                terms.iter().all(|(weight, kernel)| *weight >= 0.0 && kernel.is_semidefinite())
+            }
+            Self::Product(factors) => factors.iter().all(Self::is_semidefinite),
+            Self::View { kernel, .. } => kernel.is_semidefinite(),
+            _ => true,
         }
     }
 
@@ -137,8 +183,8 @@ impl Kernel {
     ///
     /// # Errors
     /// [`Error::Parameter`] for a γ that is negative or not finite, a non-finite c₀, an empty
-    /// combination, or a weight that is not positive; [`Error::Kernel`] for a precomputed kernel
-    /// inside a combination.
+    /// combination, a weight that is 0 or not finite, or columns that do not ascend;
+    /// [`Error::Kernel`] for a precomputed kernel inside a combination but not in a view.
     pub fn validate(&self) -> Result<()> {
         match self {
             Self::Linear | Self::Cosine | Self::Precomputed | Self::Custom(_) => Ok(()),
@@ -157,7 +203,10 @@ impl Kernel {
                     return Err(Error::parameter("kernel", "a sum of at least one kernel", "none"));
                 }
                 for (weight, kernel) in terms {
-                    Error::check_positive("weight", *weight)?;
+                    if !(weight.is_finite() && *weight != 0.0) {
+                        let expected = "a finite number other than 0";
+                        return Err(Error::parameter("weight", expected, weight));
+                    }
                     kernel.validate_part()?;
                 }
                 Ok(())
@@ -168,6 +217,14 @@ impl Kernel {
                     return Err(Error::parameter("kernel", expected, "none"));
                 }
                 factors.iter().try_for_each(Self::validate_part)
+            }
+            Self::View { columns, kernel } => {
+                let ascend = columns.windows(2).all(|pair| pair[0].end <= pair[1].start);
+                if columns.is_empty() || columns.iter().any(Range::is_empty) || !ascend {
+                    let expected = "columns in ascending ranges, none empty";
+                    return Err(Error::parameter("view", expected, format!("{columns:?}")));
+                }
+                kernel.validate()
             }
         }
     }

@@ -4,6 +4,7 @@ mod backend;
 mod block;
 mod feature_map;
 mod function;
+mod gram;
 mod rows;
 mod table;
 
@@ -13,6 +14,8 @@ pub use block::Queries;
 pub(crate) use feature_map::PreparedMap;
 pub use feature_map::{FeatureMap, FourierMap, MapRule, NystroemMap};
 pub use function::{CustomKernel, Kernel};
+
+pub use gram::{Centring, Definiteness, Gram, Repair};
 
 pub(crate) use rows::catch_out_of_memory;
 pub(crate) use rows::{Buffer, KernelRows, MatrixRows, Row, RowCaching};

@@ -6,6 +6,7 @@
 //! parentheses, and those it does not name from the defaults.
 
 use std::fmt;
+use std::ops::Range;
 
 use super::Gamma;
 use crate::data::Matrix;
@@ -13,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 
 const DEPTH_LIMIT: usize = 32;
-const NAMES: &str = "linear, poly, rbf, sigmoid, laplacian, chi2, cosine or precomputed";
+const NAMES: &str = "linear, poly, rbf, sigmoid, laplacian, chi2, cosine, precomputed or view";
 
 /// Parameters of a kernel that does not name its own.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -78,6 +79,7 @@ enum Node {
     Leaf(KernelName, KernelDefaults),
     Sum(Vec<(f64, Node)>),
     Product(Vec<Node>),
+    View(Vec<Range<usize>>, Box<Node>),
 }
 
 impl Node {
@@ -103,6 +105,14 @@ impl Node {
             Self::Product(factors) => {
                 Kernel::Product(factors.iter().map(|k| k.resolve(features)).collect())
             }
+            Self::View(columns, inner) => {
+                // Columns that do not exist are refused when rows are packed.
+                let kernel = match features.select_columns(columns) {
+                    Ok(view) => inner.resolve(&view),
+                    Err(_) => inner.resolve(features),
+                };
+                Kernel::View { columns: columns.clone(), kernel: Box::new(kernel) }
+            }
         }
     }
 }
@@ -118,6 +128,22 @@ impl KernelExpression {
         match parser.rest() {
             "" => Ok(Self(node)),
             _ => Err(parser.unexpected("'+', '*' or the end")),
+        }
+    }
+
+    /// Reads several expressions with commas between them.
+    ///
+    /// # Errors
+    /// As [`parse`](Self::parse).
+    pub fn parse_list(text: &str, defaults: KernelDefaults) -> Result<Vec<Self>> {
+        let mut parser = Parser { text, at: 0, depth: 0, defaults };
+        let mut list = vec![Self(parser.sum()?)];
+        while parser.eat(',') {
+            list.push(Self(parser.sum()?));
+        }
+        match parser.rest() {
+            "" => Ok(list),
+            _ => Err(parser.unexpected("'+', '*', ',' or the end")),
         }
     }
 
@@ -252,7 +278,11 @@ impl<'a> Parser<'a> {
     fn leaf(&mut self) -> Result<Node> {
         self.rest();
         let start = self.at;
-        let Some(family) = KernelName::named(self.word()) else {
+        let word = self.word();
+        if word == "view" {
+            return self.view();
+        }
+        let Some(family) = KernelName::named(word) else {
             self.at = start;
             return Err(self.unexpected(NAMES));
         };
@@ -269,6 +299,36 @@ impl<'a> Parser<'a> {
             }
         }
         Ok(Node::Leaf(family, parameters))
+    }
+
+    /// The columns, counted from 1, and the kernel of a view: `(1-4, 7: rbf)`.
+    fn view(&mut self) -> Result<Node> {
+        if !self.eat('(') {
+            return Err(self.unexpected("'('"));
+        }
+        let mut columns: Vec<Range<usize>> = Vec::new();
+        loop {
+            let first = self.column(columns.last().map_or(1, |range| range.end + 1))?;
+            let last = if self.eat('-') { self.column(first)? } else { first };
+            columns.push(first - 1..last);
+            if !self.eat(',') {
+                break;
+            }
+        }
+        if !self.eat(':') {
+            return Err(self.unexpected("',' or ':'"));
+        }
+        let kernel = self.sum()?;
+        if !self.eat(')') {
+            return Err(self.unexpected("')'"));
+        }
+        Ok(Node::View(columns, Box::new(kernel)))
+    }
+
+    fn column(&mut self, least: usize) -> Result<usize> {
+        let whole = |v: f64| v >= least as f64 && v.fract() == 0.0 && v <= f64::from(u32::MAX);
+        let expected = format!("the number of a column of at least {least}");
+        Ok(self.number(whole, &expected)? as usize)
     }
 
     fn parameter(&mut self, family: KernelName, parameters: &mut KernelDefaults) -> Result<()> {
@@ -339,6 +399,17 @@ impl fmt::Display for Kernel {
                 }
                 Ok(())
             }
+            Self::View { columns, kernel } => {
+                f.write_str("view(")?;
+                for (i, range) in columns.iter().enumerate() {
+                    f.write_str(if i > 0 { "," } else { "" })?;
+                    match range.len() {
+                        1 => write!(f, "{}", range.end)?,
+                        _ => write!(f, "{}-{}", range.start + 1, range.end)?,
+                    }
+                }
+                write!(f, ": {kernel})")
+            }
             _ => f.write_str(self.name()),
         }
     }
@@ -407,6 +478,31 @@ mod tests {
         }
         let deep = format!("{}rbf{}", "(".repeat(100), ")".repeat(100));
         assert!(read(&deep).is_err());
+    }
+
+    #[test]
+    fn a_view_is_a_kernel_of_some_columns_and_lists_have_commas() {
+        let view = |columns: Vec<Range<usize>>, kernel| Kernel::View { columns, kernel };
+        let text =
+            "linear, view(2: rbf(gamma=auto)),view(1, 2-2: poly(gamma=1, degree=2) + linear)";
+        let list = KernelExpression::parse_list(text, KernelDefaults::default()).unwrap();
+        let list: Vec<Kernel> = list.iter().map(|one| one.resolve(&table()).unwrap()).collect();
+        assert_eq!(list[0], Kernel::Linear);
+        // γ is that of the one column that the kernel sees.
+        let second = std::iter::once(1..2).collect();
+        assert_eq!(list[1], view(second, Box::new(Kernel::Gaussian { gamma: 1.0 })));
+        assert_eq!(read(&list[2].to_string()).unwrap(), list[2]);
+        for (text, message) in [
+            ("linear,", "the end of 'linear,'"),
+            ("linear; rbf", "',' or the end"),
+            ("view(2-1: rbf)", "a column of at least 2"),
+            ("view(3,2: rbf)", "a column of at least 4"),
+            ("view(0: rbf)", "a column of at least 1"),
+            ("view(1 rbf)", "',' or ':'"),
+        ] {
+            let error = KernelExpression::parse_list(text, KernelDefaults::default()).unwrap_err();
+            assert!(error.to_string().contains(message), "{text}: {error}");
+        }
     }
 
     fn kernels() -> impl Strategy<Value = Kernel> {

@@ -13,6 +13,7 @@ mod least_squares;
 mod linear;
 mod model;
 mod multiclass;
+mod multiple_kernel;
 pub(crate) mod names;
 mod novelty;
 mod online;
@@ -55,6 +56,7 @@ pub use model::{
 };
 pub(crate) use model::{PartsReader, PartsWriter, arranged, reason};
 pub use multiclass::{AllInOne, MulticlassSvc};
+pub use multiple_kernel::{BaseMachine, MultipleKernel, SIGNED_JITTER};
 pub use novelty::{OneClass, Svdd};
 pub use online::{Clock, Epochs, Lasvm, OnlineLearner, OnlineSvc, Schedule, WorkingSetStrategy};
 pub use parameters::{CalibrationMethod, ClassWeights, Gamma, Loss, Precision, SolverOptions};
@@ -64,3 +66,5 @@ pub use regression::{NuSvr, Svr};
 pub use scaled::{Scaled, ScalingRule};
 pub use specification::Specification;
 pub use warm_start::Start;
+
+pub use crate::solver::kernel_weights::WeightRule;

@@ -67,6 +67,33 @@ machine! {
     Svdd
 }
 
+impl OneClass {
+    /// The quadratic program that this machine solves, for others to solve.
+    pub(in crate::machine) fn dual_problem(&self, input: &FitInput<'_>) -> Result<smo::Problem> {
+        check_nu(self.nu)?;
+        let upper: Vec<f64> = input.rows().map(|row| input.weight(row)).collect();
+        let sum = self.nu * positive_sum(&upper)?;
+        Ok(sum_problem(vec![0.0; upper.len()], upper, sum))
+    }
+}
+
+/// Σ weights, which has to be positive.
+fn positive_sum(weights: &[f64]) -> Result<f64> {
+    let total = weights.iter().sum::<f64>();
+    if total > 0.0 { Ok(total) } else { Err(Error::parameter("weights", "a positive sum", total)) }
+}
+
+/// f = Kβ + p with 0 ≤ β ≤ u, Σβ = `sum`.
+fn sum_problem(linear: Vec<f64>, upper: Vec<f64>, sum: f64) -> smo::Problem {
+    smo::Problem {
+        linear,
+        lower: vec![0.0; upper.len()],
+        start: fill_up(upper.iter().copied(), sum),
+        upper,
+        ..smo::Problem::default()
+    }
+}
+
 struct Describer<'a> {
     kind: MachineKind,
     nu: f64,
@@ -87,10 +114,7 @@ impl Describer<'_> {
     fn fit_in<T: Real>(&self, part: &FitInput<'_>, context: &Context) -> Result<Model> {
         let weights: Vec<f64> = part.rows().map(|row| part.weight(row)).collect();
         let n = weights.len();
-        let total = weights.iter().sum::<f64>();
-        if total <= 0.0 {
-            return Err(Error::parameter("weights", "a positive sum", total));
-        }
+        let total = positive_sum(&weights)?;
         let packed = TrainingRows::<T>::whole(self.kernel, part, context)?;
         let is_ball = self.kind == MachineKind::Svdd;
         let (linear, upper, sum) = if is_ball {
@@ -99,14 +123,7 @@ impl Describer<'_> {
         } else {
             (vec![0.0; n], weights, self.nu * total)
         };
-        let upper: Vec<f64> = upper;
-        let mut problem = smo::Problem {
-            linear,
-            lower: vec![0.0; n],
-            start: fill_up(upper.iter().copied(), sum),
-            upper,
-            ..smo::Problem::default()
-        };
+        let mut problem = sum_problem(linear, upper, sum);
         self.earlier.apply(0, part.rows(), &mut problem);
         packed.start_on_backend(&[0], &mut problem, self.options.tol, context);
         let view = packed.rows.view(&[0], context);

@@ -88,6 +88,17 @@ enum Formulation {
     Share { nu: f64 },
 }
 
+impl Svr {
+    /// The quadratic program that this machine solves, over two copies of every row, for others to
+    /// solve.
+    pub(in crate::machine) fn dual_problem(&self, input: &FitInput<'_>) -> Result<smo::Problem> {
+        Error::check_not_negative("epsilon", self.epsilon)?;
+        Error::check_positive("c", self.c)?;
+        let bound: Vec<f64> = input.rows().map(|row| self.c * input.weight(row)).collect();
+        Ok(tube_problem(&input.labels().values()?, &bound, self.epsilon, self.loss))
+    }
+}
+
 impl KernelMachine for Svr {
     fn learn(
         &self,

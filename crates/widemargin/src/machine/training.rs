@@ -323,7 +323,7 @@ pub(in crate::machine) fn not_finite(kernel: &Kernel, found: String) -> Error {
 /// The support vectors; those of a precomputed kernel are known by their training rows alone, so
 /// that their table has its width but no values.
 pub(super) fn support_table(kernel: &Kernel, features: &Matrix, rows: &[usize]) -> Matrix {
-    if *kernel == Kernel::Precomputed {
+    if kernel.has_only_given_values() {
         let starts = vec![0; rows.len() + 1];
         let table = Csr::new(features.columns(), starts, Vec::new(), Vec::<f64>::new());
         return Matrix::SparseF64(table.expect("empty rows are valid"));

@@ -72,7 +72,7 @@ impl<T: Real> Combined<T> {
         Ok(combined)
     }
 
-    fn with_parts(combination: Combination<T>, parts: Vec<KernelBlocks<T>>) -> Self {
+    pub(super) fn with_parts(combination: Combination<T>, parts: Vec<KernelBlocks<T>>) -> Self {
         let diagonal = combination.all(parts.iter().map(KernelBlocks::diagonal));
         Self { combination, parts, diagonal }
     }
@@ -80,7 +80,7 @@ impl<T: Real> Combined<T> {
 
 impl<T: Real> PackedRows<T> for Combined<T> {
     fn len(&self) -> usize {
-        self.diagonal.len()
+        self.parts[0].len()
     }
 
     fn columns(&self) -> usize {

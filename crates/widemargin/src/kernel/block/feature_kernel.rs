@@ -387,7 +387,11 @@ fn plan<T: Real>(kernel: &Kernel, sparse: bool) -> (Formula, Pairing, Transform<
             let slope = if sparse { -4.0 } else { 1.0 };
             (Formula::Distance, Pairing::ChiSquared, Transform::exponential(gamma, slope))
         }
-        Kernel::Precomputed | Kernel::Custom(_) | Kernel::Sum(_) | Kernel::Product(_) => {
+        Kernel::Precomputed
+        | Kernel::Custom(_)
+        | Kernel::Sum(_)
+        | Kernel::Product(_)
+        | Kernel::View { .. } => {
             unreachable!("these kernels are not functions of one sum over features")
         }
     }

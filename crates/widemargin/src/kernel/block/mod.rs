@@ -21,6 +21,7 @@ mod sparse;
 #[cfg(test)]
 mod tests;
 mod transform;
+mod view;
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -32,10 +33,11 @@ use self::combined::{Combination, Combined};
 use self::custom::Custom;
 use self::feature_kernel::FeatureKernel;
 use self::precomputed::Precomputed;
-use super::Kernel;
+use self::view::View;
 use super::backend::{self, DualProblem, ExpansionTerm, PackedRows};
+use super::{Kernel, fill_table};
 use crate::context::Context;
-use crate::data::Matrix;
+use crate::data::{Dense, Matrix};
 use crate::error::{Error, Result};
 use crate::numeric::InstructionSet;
 use crate::numeric::simd::Real;
@@ -160,7 +162,52 @@ impl<T: Real> KernelBlocks<T> {
                 let parts = factors.iter().map(part).collect::<Result<_>>()?;
                 Arc::new(Combined::new(Combination::Product, parts, order)?)
             }
+            Kernel::View { columns, kernel } => {
+                let table = rows.select_columns(columns)?;
+                let inner = Self::pack(kernel, &table, order, set, context)?;
+                Arc::new(View::new(columns.clone(), rows.columns(), inner))
+            }
             _ => Arc::new(FeatureKernel::new(kernel, rows, order, set)?),
+        };
+        Ok(Self { packed })
+    }
+
+    /// The support vectors of a model, for prediction: the rows of `support`, and for values that are
+    /// given by the user the columns of their training rows `support_rows`.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new) and [`precomputed_columns`](Self::precomputed_columns).
+    pub(crate) fn of_support(
+        kernel: &Kernel,
+        support: &Matrix,
+        support_rows: &[usize],
+        context: &Context,
+    ) -> Result<Self> {
+        if !kernel.has_given_values() {
+            return Self::new(kernel, support, None, context);
+        }
+        kernel.validate()?;
+        let part = |kernel: &Kernel| Self::of_support(kernel, support, support_rows, context);
+        let all: Vec<usize> = (0..support.rows()).collect();
+        let packed: Arc<dyn PackedRows<T>> = match kernel {
+            Kernel::Sum(terms) => {
+                let weights = terms.iter().map(|(weight, _)| T::from_f64(*weight)).collect();
+                let parts = terms.iter().map(|(_, kernel)| part(kernel)).collect::<Result<_>>()?;
+                Arc::new(Combined::new(Combination::Sum(weights), parts, &all)?)
+            }
+            Kernel::Product(factors) => {
+                let parts = factors.iter().map(part).collect::<Result<_>>()?;
+                Arc::new(Combined::new(Combination::Product, parts, &all)?)
+            }
+            Kernel::View { columns, kernel } => {
+                let table = support.select_columns(columns)?;
+                let inner = Self::of_support(kernel, &table, support_rows, context)?;
+                Arc::new(View::new(columns.clone(), support.columns(), inner))
+            }
+            _ => {
+                let width = support_rows.iter().max().map_or(0, |&row| row + 1);
+                return Self::precomputed_columns(width, support_rows);
+            }
         };
         Ok(Self { packed })
     }
@@ -321,7 +368,9 @@ impl<T: Real> KernelBlocks<T> {
         if terms != 0 && terms != weights.len() {
             return Err(Error::length("weights of a sum of kernels", terms, weights.len()));
         }
-        weights.iter().try_for_each(|&weight| Error::check_not_negative("weight", weight))?;
+        if let Some(weight) = weights.iter().find(|w| !w.is_finite()) {
+            return Err(Error::parameter("weight", "a finite number", weight));
+        }
         let weights: Vec<T> = weights.iter().map(|&w| T::from_f64(w)).collect();
         let packed = self.packed.reweighted(&weights).ok_or_else(|| {
             Error::kernel("combination", "a weighted sum of kernels", "another kernel")
@@ -329,6 +378,31 @@ impl<T: Real> KernelBlocks<T> {
         let sizes = packed.diagonal().iter().map(|value| value.to_f64().abs());
         check_range::<T>("sum", sizes.enumerate())?;
         self.packed = packed;
+        Ok(())
+    }
+
+    /// Replaces the kernels of a weighted sum by tables of their values, computed once, so that other
+    /// weights cost no kernel values; the weights become 1. `adjust` may change a table, of which it is
+    /// given the number.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] at a request to stop; what `adjust` returns.
+    pub(crate) fn tabulate(
+        &mut self,
+        context: &Context,
+        mut adjust: impl FnMut(usize, &mut [T]) -> Result<()>,
+    ) -> Result<()> {
+        let (order, mut parts) = (self.len(), Vec::new());
+        for (at, term) in self.terms().iter().enumerate() {
+            let mut values = Vec::new();
+            fill_table(term, order, &mut values, context)?;
+            term.check_values()?;
+            adjust(at, &mut values)?;
+            let table = Precomputed::of_table(Dense::new(order, order, values)?);
+            parts.push(Self { packed: Arc::new(table) });
+        }
+        let weights = Combination::Sum(vec![T::ONE; parts.len()]);
+        self.packed = Arc::new(Combined::with_parts(weights, parts));
         Ok(())
     }
 

@@ -51,6 +51,12 @@ impl<T: Real> Precomputed<T> {
         Ok(Self::with_columns(Some(table), matrix.columns(), order.to_vec()))
     }
 
+    /// Takes a square table of the values of all packed rows.
+    pub(super) fn of_table(table: Dense<T>) -> Self {
+        let order = table.rows();
+        Self::with_columns(Some(table), order, (0..order).collect())
+    }
+
     /// Only the columns of query tables of at least `width` columns; no values of packed rows.
     pub(super) fn of_columns(width: usize, columns: &[usize]) -> Self {
         Self::with_columns(None, width, columns.to_vec())

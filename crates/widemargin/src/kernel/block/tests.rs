@@ -68,6 +68,12 @@ fn exact(kernel: &Kernel, x: &[f64], z: &[f64]) -> f64 {
         Kernel::Custom(custom) => custom.evaluate(x, z),
         Kernel::Sum(terms) => terms.iter().map(|(w, k)| w * exact(k, x, z)).sum(),
         Kernel::Product(factors) => factors.iter().map(|k| exact(k, x, z)).product(),
+        Kernel::View { columns, kernel } => {
+            let seen = |row: &[f64]| -> Vec<f64> {
+                columns.iter().flat_map(|range| row[range.clone()].to_vec()).collect()
+            };
+            exact(kernel, &seen(x), &seen(z))
+        }
         _ => unreachable!("not a function of two rows"),
     }
 }
@@ -89,6 +95,16 @@ fn kernels() -> Vec<Kernel> {
         Kernel::Custom(CustomKernel::new("weighted", asymmetric_rounding)),
         Kernel::Sum(vec![(0.25, Kernel::Linear), (2.0, Kernel::Gaussian { gamma: 0.1 })]),
         Kernel::Product(vec![Kernel::Cosine, Kernel::Laplacian { gamma: 0.05 }]),
+        Kernel::Sum(vec![
+            (
+                2.0,
+                Kernel::View {
+                    columns: std::iter::once(0..1).collect(),
+                    kernel: Box::new(Kernel::Linear),
+                },
+            ),
+            (0.5, Kernel::Gaussian { gamma: 0.03 }),
+        ]),
     ]
 }
 

@@ -110,9 +110,11 @@ fn unsuitable_weights_are_refused_and_change_nothing() {
     let context = Context::new();
     let mut changing = rows::<f32>(&sum(&[1.0, 2.0, 0.5]), &context);
     let before = entries(&changing, &context);
-    for (weights, expected) in
-        [(vec![1.0; 2], "length"), (vec![1.0, -1.0, 1.0], "parameter"), (vec![1e38; 3], "overflow")]
-    {
+    for (weights, expected) in [
+        (vec![1.0; 2], "length"),
+        (vec![1.0, f64::NAN, 1.0], "parameter"),
+        (vec![1e38; 3], "overflow"),
+    ] {
         let error = changing.reweight(&weights).unwrap_err();
         let kind = match error {
             Error::Length { .. } => "length",
@@ -126,4 +128,32 @@ fn unsuitable_weights_are_refused_and_change_nothing() {
     let mut alone = rows::<f32>(&Kernel::Linear, &context);
     assert!(matches!(alone.reweight(&[2.0]), Err(Error::Kernel { .. })));
     assert!(alone.view(&[0], &context).term_products(&[1.0; 60]).is_empty());
+}
+
+#[test]
+fn weights_may_be_negative() {
+    let context = Context::new();
+    let mut changing = rows::<f64>(&sum(&[1.0, 1.0, 1.0]), &context);
+    changing.reweight(&[0.0, -2.0, 0.0]).unwrap();
+    let gaussian = rows::<f64>(&kernels()[1], &context);
+    let expected: Vec<f64> =
+        entries(&gaussian, &context).iter().map(|value| -2.0 * value).collect();
+    assert_eq!(entries(&changing, &context), expected);
+}
+
+#[test]
+fn forms_of_terms_equal_products_with_their_rows() {
+    let context = Context::new();
+    let packed = rows::<f64>(&sum(&[1.0, 2.0, 0.5]), &context);
+    let view = packed.view(&[0], &context);
+    let beta: Vec<f64> = (0..60).map(|i| f64::from(i % 7) - 3.0).collect();
+    let forms = view.term_forms(&beta, 1);
+    for (form, product) in forms.iter().zip(view.term_products(&beta)) {
+        let expected: f64 = product.iter().zip(&beta).map(|(a, b)| a * b).sum();
+        assert!((form - expected).abs() <= 1e-10 * expected.abs().max(1.0));
+    }
+    let doubled: Vec<f64> = beta.iter().flat_map(|b| [*b, 2.0 * b]).collect();
+    for (two, one) in view.term_forms(&doubled, 2).iter().zip(&forms) {
+        assert!((two - 5.0 * one).abs() <= 1e-10 * one.abs().max(1.0));
+    }
 }

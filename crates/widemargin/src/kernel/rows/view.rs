@@ -1,5 +1,6 @@
 //! The matrix of one sub-problem over segments of kernel rows.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -46,6 +47,27 @@ impl<'a, T: Real> RowsView<'a, T> {
         let (rows, coefficients) = self.row_coefficients(beta);
         let terms = self.rows.blocks().terms();
         terms.iter().map(|term| self.product_with(term, &rows, &coefficients)).collect()
+    }
+
+    /// Σ over columns c of bᵀKᵢb, b being column c of `coefficients`, for every kernel Kᵢ of a weighted sum,
+    /// without its weight; the coefficients of a variable, one per column, stand one after another. Only
+    /// values between rows with coefficients are computed, block after block.
+    pub(crate) fn term_forms(&self, coefficients: &[f64], columns: usize) -> Vec<f64> {
+        let mut by_row: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        for (v, own) in coefficients.chunks_exact(columns).enumerate() {
+            if own.iter().any(|value| *value != 0.0) {
+                let sums = by_row.entry(self.row(v)).or_insert_with(|| vec![0.0; columns]);
+                sums.iter_mut().zip(own).for_each(|(sum, value)| *sum += value);
+            }
+        }
+        let rows: Vec<usize> = by_row.keys().copied().collect();
+        let own: Vec<f64> = by_row.into_values().flatten().collect();
+        let form = |term: &KernelBlocks<T>| {
+            let among = term.subset(&rows);
+            let rows = KernelRows::new(among, vec![0, rows.len()], RowCaching::Off, 0);
+            rows.form(&own, columns, self.context)
+        };
+        self.rows.blocks().terms().iter().map(form).collect()
     }
 
     /// The rows of variables that are not zero, ascending, with the sum of the variables of each.

@@ -157,6 +157,36 @@ impl Svc {
     }
 }
 
+/// The two-class problems of a classifier, over segments of rows.
+pub(in crate::machine) struct TwoClassProblems {
+    pub(in crate::machine) classes: Classes,
+    /// Rows of the data set, a segment for every class.
+    pub(in crate::machine) rows: Vec<Vec<usize>>,
+    /// Segments and quadratic program of every function.
+    pub(in crate::machine) problems: Vec<(Vec<usize>, smo::Problem)>,
+}
+
+impl Svc {
+    /// The problems that this machine solves, for others to solve.
+    pub(in crate::machine) fn two_class_problems(
+        &self,
+        input: &FitInput<'_>,
+    ) -> Result<TwoClassProblems> {
+        let classifier = self.classifier(input, UsableStart::NONE)?;
+        classifier.check()?;
+        let tasks = classifier.tasks()?;
+        let rows = classifier.class_rows(input.rows());
+        classifier.check_weights(&rows, &tasks)?;
+        let layout = RowSegments::new(&rows);
+        let problem = |(index, task): (usize, &Task)| {
+            let segments = task.iter().map(|&(s, _)| s).collect();
+            (segments, classifier.problem(&layout, index, task))
+        };
+        let problems = tasks.iter().enumerate().map(problem).collect();
+        Ok(TwoClassProblems { classes: classifier.classes, rows, problems })
+    }
+}
+
 impl KernelMachine for Svc {
     fn learn(
         &self,
@@ -257,7 +287,7 @@ impl Classifier<'_> {
         context.report(&Event::Stage { name: "two-class problems", total: tasks.len() });
         let segments: Vec<Vec<usize>> =
             tasks.iter().map(|task| task.iter().map(|&(s, _)| s).collect()).collect();
-        let problem = |index: usize| self.problem(&packed, index, &tasks[index]);
+        let problem = |index: usize| self.problem(&packed.layout, index, &tasks[index]);
         let starts = packed.backend_solutions(&segments, problem, self.options.tol, context);
         let solve = |(index, task): (usize, &Task)| {
             let mut problem = problem(index);
@@ -360,23 +390,17 @@ impl Classifier<'_> {
     }
 
     /// The quadratic program of a task.
-    fn problem<T: Real>(
-        &self,
-        packed: &TrainingRows<T>,
-        index: usize,
-        task: &Task,
-    ) -> smo::Problem {
-        let signed_rows = || {
-            task.iter().flat_map(|&(s, sign)| packed.layout.segment(s).map(move |row| (row, sign)))
-        };
+    fn problem(&self, layout: &RowSegments, index: usize, task: &Task) -> smo::Problem {
+        let signed_rows =
+            || task.iter().flat_map(|&(s, sign)| layout.segment(s).map(move |row| (row, sign)));
         let weights: Vec<f64> =
-            signed_rows().map(|(row, _)| self.weights[packed.layout.order[row]]).collect();
+            signed_rows().map(|(row, _)| self.weights[layout.order[row]]).collect();
         let signs: Vec<f64> = signed_rows().map(|(_, sign)| sign).collect();
         let mut problem = match self.rule {
             Formulation::Penalty { c, loss } => penalty_problem(&signs, &weights, c, loss),
             Formulation::Share { nu } => share_problem(&signs, &weights, nu),
         };
-        let rows = signed_rows().map(|(row, _)| packed.layout.order[row]);
+        let rows = signed_rows().map(|(row, _)| layout.order[row]);
         self.earlier.apply(index, rows, &mut problem);
         problem
     }

@@ -61,7 +61,7 @@ impl KernelExpansion {
 
     fn check_support_rows(&self, model: &Model) -> Result<()> {
         let (rows, count) = (&self.support_rows, self.support.rows());
-        if self.kernel != Kernel::Precomputed {
+        if !self.kernel.has_given_values() {
             return check_rows(rows, count, model);
         }
         if rows.len() != count {
@@ -201,7 +201,7 @@ impl ModelBody for KernelExpansion {
     }
 
     fn widen(&mut self, features: usize) -> bool {
-        let can = self.kernel != Kernel::Precomputed;
+        let can = !self.kernel.has_given_values();
         if can {
             self.support = self.support.clone().resized_columns(features);
         }
@@ -226,12 +226,8 @@ struct Run<T> {
 
 impl<T: Real> PreparedExpansion<T> {
     fn new(body: &KernelExpansion, subtracts_own: bool, context: &Context) -> Result<Self> {
-        let blocks = if body.kernel == Kernel::Precomputed {
-            let width = body.support_rows.iter().max().map_or(0, |&row| row + 1);
-            KernelBlocks::precomputed_columns(width, &body.support_rows)?
-        } else {
-            KernelBlocks::new(&body.kernel, &body.support, None, context)?
-        };
+        let blocks =
+            KernelBlocks::of_support(&body.kernel, &body.support, &body.support_rows, context)?;
         Ok(Self { blocks, runs: runs(&body.functions), offsets: body.offsets(), subtracts_own })
     }
 

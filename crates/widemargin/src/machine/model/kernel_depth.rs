@@ -22,6 +22,7 @@ fn check_nested(kernel: &Kernel, depth: usize) -> Result<()> {
     match kernel {
         Kernel::Sum(terms) => terms.iter().try_for_each(|(_, kernel)| inner(kernel)),
         Kernel::Product(factors) => factors.iter().try_for_each(inner),
+        Kernel::View { kernel, .. } => inner(kernel),
         _ => Ok(()),
     }
 }

@@ -70,6 +70,14 @@ impl Default for MulticlassSvc {
     }
 }
 
+/// The problem of all classes, over rows in the order of their classes.
+pub(in crate::machine) struct ClassesProblem {
+    pub(in crate::machine) names: Vec<Label>,
+    /// Rows of the data set.
+    pub(in crate::machine) rows: Vec<usize>,
+    pub(in crate::machine) problem: s2do::Problem,
+}
+
 impl KernelMachine for MulticlassSvc {
     fn learn(
         &self,
@@ -77,13 +85,9 @@ impl KernelMachine for MulticlassSvc {
         start: Option<Start<'_>>,
         context: &Context,
     ) -> Result<Model> {
-        Error::check_positive("c", self.c)?;
         self.kernel.validate()?;
         self.options.validate()?;
-        input.validate()?;
-        let classes = declared_classes(&input.labels(), self.classes.as_deref(), self.class_order)?;
-        check_two_classes(&classes.names)?;
-        let examples = self.examples(input, &classes)?;
+        let (classes, examples) = self.checked_examples(input)?;
         let start = start.map(Start::model);
         context.install(|| self.train(input, &classes.names, &examples, start, context))
     }
@@ -102,6 +106,39 @@ impl KernelMachine for MulticlassSvc {
 }
 
 impl MulticlassSvc {
+    /// The classes and the rows of positive weight, after the checks of C and of the data.
+    fn checked_examples(&self, input: FitInput<'_>) -> Result<(Classes, Examples)> {
+        Error::check_positive("c", self.c)?;
+        input.validate()?;
+        let classes = declared_classes(&input.labels(), self.classes.as_deref(), self.class_order)?;
+        check_two_classes(&classes.names)?;
+        let examples = self.examples(input, &classes)?;
+        Ok((classes, examples))
+    }
+
+    /// The problem that this machine solves, for others to solve.
+    pub(in crate::machine) fn dual_problem(&self, input: FitInput<'_>) -> Result<ClassesProblem> {
+        let (classes, examples) = self.checked_examples(input)?;
+        let problem = self.problem(classes.count(), &examples, None);
+        Ok(ClassesProblem { names: classes.names, rows: examples.rows, problem })
+    }
+
+    fn problem(
+        &self,
+        classes: usize,
+        examples: &Examples,
+        start: Option<Vec<f64>>,
+    ) -> s2do::Problem {
+        s2do::Problem {
+            loss: self.machine.loss(classes),
+            classes,
+            start,
+            codes: examples.codes.clone(),
+            upper: examples.upper.clone(),
+            bias: self.bias,
+        }
+    }
+
     /// The rows of positive weight, class by class.
     fn examples(&self, input: FitInput<'_>, classes: &Classes) -> Result<Examples> {
         let factors = self.class_weights.resolve(classes)?;
@@ -133,14 +170,8 @@ impl MulticlassSvc {
     ) -> Result<Model> {
         let started = Instant::now();
         let data = input.data();
-        let problem = s2do::Problem {
-            loss: self.machine.loss(names.len()),
-            classes: names.len(),
-            start: start.and_then(|model| self.start(model, names.len(), examples)),
-            codes: examples.codes.clone(),
-            upper: examples.upper.clone(),
-            bias: self.bias,
-        };
+        let start = start.and_then(|model| self.start(model, names.len(), examples));
+        let problem = self.problem(names.len(), examples, start);
         let options = s2do::Options {
             tol: self.options.tol,
             shrinking: self.options.shrinking,

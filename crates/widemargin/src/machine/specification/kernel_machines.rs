@@ -3,11 +3,11 @@
 use super::entries::Entry;
 use super::parameter::{Domain, Fallback, Parameter};
 use super::shared::{
-    C, CLASS_ORDER, CLASS_WEIGHT, EPSILON, KERNEL, LOSS, MAX_ITER, MULTICLASS, NU, PRECISION,
-    SCALE, SOLVER, TOL,
+    C, CLASS_ORDER, CLASS_WEIGHT, EPSILON, KERNEL, KERNELS, LOSS, MAX_ITER, MULTICLASS, NU,
+    PRECISION, SCALE, SOLVER, TOL,
 };
 use crate::machine::{
-    LsSvc, LsSvr, MachineKind, MulticlassSvc, NuSvc, NuSvr, OneClass, Svc, Svdd, Svr,
+    BaseMachine, LsSvc, LsSvr, MachineKind, MulticlassSvc, NuSvc, NuSvr, OneClass, Svc, Svdd, Svr,
 };
 
 /// LIBSVM's `grid.py`.
@@ -39,10 +39,10 @@ const BIAS: Parameter = Parameter {
 
 static C_SVC: Entry = Entry {
     summary: "classification with penalty C",
-    groups: &[&[C, LOSS, MULTICLASS, CLASS_WEIGHT, CLASS_ORDER], KERNEL, SOLVER, &[SCALE]],
+    groups: &[&[C, LOSS, MULTICLASS, CLASS_WEIGHT, CLASS_ORDER], KERNEL, KERNELS, SOLVER, &[SCALE]],
     grid: C_AND_GAMMA,
     build: |values| {
-        Ok(Box::new(Svc {
+        let svc = Svc {
             c: values.real("c")?,
             kernel: values.kernel()?,
             loss: values.loss(),
@@ -50,7 +50,8 @@ static C_SVC: Entry = Entry {
             scheme: values.scheme()?,
             class_order: values.class_order(),
             options: values.options()?,
-        }))
+        };
+        values.machine(svc, BaseMachine::Svc)
     },
 };
 
@@ -72,16 +73,17 @@ static NU_SVC: Entry = Entry {
 
 static EPSILON_SVR: Entry = Entry {
     summary: "regression with a tube of given width",
-    groups: &[&[C, EPSILON, LOSS], KERNEL, SOLVER, &[SCALE]],
+    groups: &[&[C, EPSILON, LOSS], KERNEL, KERNELS, SOLVER, &[SCALE]],
     grid: C_AND_GAMMA,
     build: |values| {
-        Ok(Box::new(Svr {
+        let svr = Svr {
             c: values.real("c")?,
             epsilon: values.real("epsilon")?,
             loss: values.loss(),
             kernel: values.kernel()?,
             options: values.options()?,
-        }))
+        };
+        values.machine(svr, BaseMachine::Svr)
     },
 };
 
@@ -101,11 +103,11 @@ static NU_SVR: Entry = Entry {
 
 static ONE_CLASS: Entry = Entry {
     summary: "novelty detection: a half-space away from the origin",
-    groups: &[&[NU], KERNEL, SOLVER, &[SCALE]],
+    groups: &[&[NU], KERNEL, KERNELS, SOLVER, &[SCALE]],
     grid: NU_AND_GAMMA,
     build: |values| {
         let (nu, kernel, options) = (values.real("nu")?, values.kernel()?, values.options()?);
-        Ok(Box::new(OneClass { nu, kernel, options }))
+        values.machine(OneClass { nu, kernel, options }, BaseMachine::OneClass)
     },
 };
 
@@ -121,14 +123,14 @@ static SVDD: Entry = Entry {
 
 static ALL_IN_ONE: Entry = Entry {
     summary: "classification with all classes in one problem",
-    groups: &[&[C, BIAS, CLASS_WEIGHT, CLASS_ORDER], KERNEL, SOLVER, &[SCALE]],
+    groups: &[&[C, BIAS, CLASS_WEIGHT, CLASS_ORDER], KERNEL, KERNELS, SOLVER, &[SCALE]],
     grid: C_AND_GAMMA,
     build: |values| {
         let machine = match values.specification.kind() {
             MachineKind::AllInOne(machine) => machine,
             _ => Default::default(),
         };
-        Ok(Box::new(MulticlassSvc {
+        let svc = MulticlassSvc {
             machine,
             c: values.real("c")?,
             kernel: values.kernel()?,
@@ -137,7 +139,8 @@ static ALL_IN_ONE: Entry = Entry {
             classes: None,
             class_order: values.class_order(),
             options: values.options()?,
-        }))
+        };
+        values.machine(svc, BaseMachine::Multiclass)
     },
 };
 

@@ -255,7 +255,8 @@ impl Specification {
     fn looks_at_features(&self) -> bool {
         let kernel = self.value("kernel").map_or_else(String::new, |kernel| kernel.to_string());
         let rule = !matches!(self.value("gamma"), None | Some(Value::Real(_)));
-        let own_rule = kernel.contains("scale") || kernel.contains("auto");
+        let kernels = self.value("kernels").map_or_else(String::new, |list| list.to_string());
+        let own_rule = [kernel, kernels].iter().any(|k| k.contains("scale") || k.contains("auto"));
         !MachineKind::LINEAR.contains(&self.kind) && (rule || own_rule)
     }
 

@@ -4,6 +4,7 @@ use super::value::Value;
 use crate::data::Label;
 use crate::error::{Error, Result};
 use crate::kernel::MapRule;
+use crate::machine::multiple_kernel::{WEIGHT_RULES, WeightsText};
 use crate::machine::{KernelDefaults, KernelExpression, ScalingRule};
 
 /// What values a parameter may have.
@@ -34,6 +35,10 @@ pub enum Domain {
     Choice(&'static [&'static str]),
     /// A kernel expression.
     Kernel,
+    /// Several kernel expressions with commas between them.
+    Kernels,
+    /// A rule for the weights of kernels.
+    KernelWeights,
     /// `none`, `balanced`, or a factor for every class named.
     ClassWeights,
     /// Several real numbers, or one of some names.
@@ -94,6 +99,8 @@ impl Domain {
             Self::Flag => "true or false".into(),
             Self::Choice(_) => return format!("one of {}", self.names().join(", ")),
             Self::Kernel => "a kernel".into(),
+            Self::Kernels => "kernels with commas between them".into(),
+            Self::KernelWeights => WEIGHT_RULES.into(),
             Self::ClassWeights => "none, balanced or LABEL=FACTOR,LABEL=FACTOR".into(),
             Self::Reals(_) => "finite numbers".into(),
             Self::Label => "a class label".into(),
@@ -194,6 +201,11 @@ impl Parameter {
                 KernelExpression::parse(text, KernelDefaults::default())?;
                 true
             }
+            (Domain::Kernels, Value::Text(text)) => {
+                KernelExpression::parse_list(text, KernelDefaults::default())?;
+                true
+            }
+            (Domain::KernelWeights, Value::Text(text)) => text.parse::<WeightsText>().is_ok(),
             (Domain::ClassWeights, Value::Text(text)) => text == "none" || text == "balanced",
             (Domain::ClassWeights, Value::Weights(_)) => true,
             (Domain::Reals(_), Value::Reals(numbers)) => numbers.iter().all(|n| n.is_finite()),
@@ -214,7 +226,7 @@ impl Parameter {
         let text = text.trim();
         let value = match self.domain {
             // Messages tell places in the expression.
-            Domain::Kernel => whole.into(),
+            Domain::Kernel | Domain::Kernels => whole.into(),
             // A name may read as a number: inf.
             _ if self.domain.names().contains(&text) => text.into(),
             Domain::Real { .. } | Domain::Integer { .. } => match number(text) {

@@ -7,9 +7,11 @@ use super::value::Value;
 use crate::data::{ClassOrder, Labels, Matrix};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
+use crate::machine::multiple_kernel::WeightsText;
 use crate::machine::{
-    ClassWeights, Epochs, Gamma, KernelDefaults, KernelExpression, Loss, Precision, Scheme,
-    SolverOptions, error_correcting_code,
+    BaseMachine, ClassWeights, Epochs, Gamma, KernelDefaults, KernelExpression, Loss, Machine,
+    MultipleKernel, Precision, SIGNED_JITTER, Scheme, SolverOptions, WeightRule,
+    error_correcting_code,
 };
 
 /// Below this tolerance single precision no longer carries enough digits.
@@ -93,6 +95,38 @@ impl Resolver<'_> {
         kernel_expression(self.specification)?.resolve(self.features)
     }
 
+    /// `machine`, or where there are several kernels the machine that learns their weights for it.
+    pub(super) fn machine<M: Machine + 'static>(
+        &self,
+        machine: M,
+        base: fn(M) -> BaseMachine,
+    ) -> Result<Box<dyn Machine>> {
+        let WeightsText(weights) = self.choice("weights")?;
+        let jitter = self.value("jitter").and_then(|jitter| jitter.number());
+        let kernels = kernel_list(self.specification, kernel_defaults(self.specification)?)?;
+        if kernels.is_empty() {
+            return match ["weights", "jitter"].iter().find(|name| self.specification.is_given(name))
+            {
+                Some(name) => {
+                    Err(Error::parameter("kernels", format!("kernels for {name}"), "none"))
+                }
+                None => Ok(Box::new(machine)),
+            };
+        }
+        if self.specification.is_given("kernel") {
+            let expected = "either one kernel or several (kernels)";
+            return Err(Error::parameter("kernel", expected, "both"));
+        }
+        let kernels = kernels.iter().map(|kernel| kernel.resolve(self.features));
+        let usual = if weights == WeightRule::Signed { SIGNED_JITTER } else { 0.0 };
+        Ok(Box::new(MultipleKernel {
+            kernels: kernels.collect::<Result<_>>()?,
+            weights,
+            jitter: jitter.unwrap_or(usual),
+            ..MultipleKernel::new(base(machine))
+        }))
+    }
+
     pub(super) fn class_weights(&self) -> Result<ClassWeights> {
         Ok(match self.some("class-weight")? {
             Value::Weights(weights) => ClassWeights::Given(weights),
@@ -155,12 +189,28 @@ impl Resolver<'_> {
     }
 }
 
+/// The kernels whose weights are learnt, none unless they were given.
+fn kernel_list(
+    specification: &Specification,
+    defaults: KernelDefaults,
+) -> Result<Vec<KernelExpression>> {
+    match specification.value("kernels") {
+        Some(text) => KernelExpression::parse_list(&text.to_string(), defaults),
+        None => Ok(Vec::new()),
+    }
+}
+
 /// The kernel expression of a specification with its `gamma`, `coef0` and `degree` as defaults.
 pub(super) fn kernel_expression(specification: &Specification) -> Result<KernelExpression> {
     let text = match specification.value("kernel") {
         Some(text) => text.to_string(),
         None => "linear".to_owned(),
     };
+    KernelExpression::parse(&text, kernel_defaults(specification)?)
+}
+
+/// `gamma`, `coef0` and `degree` of a specification.
+fn kernel_defaults(specification: &Specification) -> Result<KernelDefaults> {
     let gamma = match specification.value("gamma") {
         Some(Value::Real(gamma)) => Gamma::Value(gamma),
         Some(rule) => rule.to_string().parse()?,
@@ -172,10 +222,10 @@ pub(super) fn kernel_expression(specification: &Specification) -> Result<KernelE
             .map_err(|_| Error::parameter("degree", "a smaller exponent", degree))?,
         _ => 3,
     };
-    KernelExpression::parse(&text, KernelDefaults { gamma, coef0, degree })
+    Ok(KernelDefaults { gamma, coef0, degree })
 }
 
-/// Whether the kernel of a specification depends on its `gamma`, `degree` or `coef0`.
+/// Whether the kernel of a specification, or one of its kernels, depends on its `gamma`, `degree` or `coef0`.
 pub(super) fn kernel_reads(specification: &Specification, name: &str) -> Result<bool> {
     let text = specification.value("kernel").map_or_else(String::new, |text| text.to_string());
     let one = KernelDefaults { gamma: Gamma::Value(1.0), coef0: 1.0, degree: 1 };
@@ -185,6 +235,12 @@ pub(super) fn kernel_reads(specification: &Specification, name: &str) -> Result<
         _ => KernelDefaults { degree: 2, ..one },
     };
     let nothing = Matrix::DenseF64(crate::data::Dense::new(0, 0, Vec::new())?);
-    let kernel = |defaults| KernelExpression::parse(&text, defaults)?.resolve(&nothing);
-    Ok(kernel(one)? != kernel(other)?)
+    let kernels = |defaults| -> Result<Vec<Kernel>> {
+        let list = match specification.has("kernels") {
+            true => kernel_list(specification, defaults)?,
+            false => vec![KernelExpression::parse(&text, defaults)?],
+        };
+        list.iter().map(|kernel| kernel.resolve(&nothing)).collect()
+    };
+    Ok(kernels(one)? != kernels(other)?)
 }

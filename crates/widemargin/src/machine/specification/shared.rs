@@ -77,6 +77,28 @@ pub(super) const KERNEL: &[Parameter] = &[
     ),
 ];
 
+/// Several kernels whose weights are learnt.
+pub(super) const KERNELS: &[Parameter] = &[
+    parameter(
+        "kernels",
+        Domain::Kernels,
+        Fallback::Unset,
+        "Kernels whose weights are learnt, such as \"linear, poly(degree=2), rbf(gamma=0.1)\"",
+    ),
+    parameter(
+        "weights",
+        Domain::KernelWeights,
+        Fallback::Text("nonnegative"),
+        "Weights of the kernels: nonnegative, signed, uniform, or lp=P for those of a P-norm",
+    ),
+    parameter(
+        "jitter",
+        Domain::NOT_NEGATIVE,
+        Fallback::Unset,
+        "Share of its mean diagonal added to that of every kernel of --kernels [signed: 1e-6]",
+    ),
+];
+
 pub(super) const TOL: Parameter = parameter(
     "tol",
     Domain::POSITIVE,

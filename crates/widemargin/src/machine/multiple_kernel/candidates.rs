@@ -1,0 +1,187 @@
+//! The candidate kernels on all rows given: their traces, their tables, and what is said about them.
+
+use super::MultipleKernel;
+use super::formulation::Formulation;
+use crate::context::{Context, Event};
+use crate::data::Matrix;
+use crate::error::{Error, Result};
+use crate::kernel::{Gram, Kernel, KernelBlocks, KernelRows, RowCaching};
+use crate::machine::fit::FitInput;
+use crate::numeric::simd::Real;
+use crate::solver::kernel_weights::WeightRule;
+
+/// Rows that candidates are compared on and tested for negative eigenvalues.
+const SAMPLE: usize = 200;
+
+/// Candidates up to which every pair is compared.
+const MOST_COMPARED: usize = 64;
+
+/// Centred alignment above which the weights of two candidates are badly determined.
+const COLLINEAR: f64 = 0.999_99;
+
+/// The candidates, packed as one weighted sum.
+pub(super) struct Candidates<T: Real> {
+    /// A segment for every one of the formulation, and one for rows without labels.
+    pub(super) rows: KernelRows<T>,
+    /// What makes the trace of every candidate the number of rows.
+    pub(super) factors: Vec<f64>,
+    /// The matrices with that trace, for signed weights alone.
+    pub(super) grams: Vec<Gram>,
+}
+
+impl<T: Real> Candidates<T> {
+    pub(super) fn new(
+        machine: &MultipleKernel,
+        input: FitInput<'_>,
+        features: &Matrix,
+        formulation: &Formulation,
+        context: &Context,
+    ) -> Result<Self> {
+        let kernels = &machine.kernels;
+        let mut bounds = vec![0];
+        for rows in &formulation.rows {
+            bounds.push(bounds[bounds.len() - 1] + rows.len());
+        }
+        let mut order = formulation.rows.concat();
+        order.extend(input.data().rows()..features.rows());
+        if order.len() > bounds[bounds.len() - 1] {
+            bounds.push(order.len());
+        }
+        let sum = Kernel::Sum(kernels.iter().map(|kernel| (1.0, kernel.clone())).collect());
+        let mut blocks = KernelBlocks::<T>::new(&sum, features, Some(&order), context)?;
+        let factors = factors(&blocks, kernels, machine.jitter)?;
+        report_properties(&blocks, kernels, context)?;
+        let signed = machine.weights == WeightRule::Signed && kernels.len() > 1;
+        let n = order.len();
+        let bytes = n as u128 * n as u128 * kernels.len() as u128 * size_of::<T>() as u128;
+        let fits = bytes <= context.cache_bytes() as u128;
+        if signed && !fits {
+            let (what, limit) = ("tables of the candidates".into(), context.cache_bytes() as u128);
+            return Err(Error::TooLarge { what, bytes, limit });
+        }
+        let mut grams = Vec::new();
+        if fits {
+            blocks.tabulate(context, |at, values| {
+                if kernels[at].has_given_values() {
+                    check_symmetric(values, n, at)?;
+                }
+                let mean = (0..n).map(|i| values[i * n + i].to_f64()).sum::<f64>() / n as f64;
+                let added = T::from_f64(machine.jitter * mean);
+                (0..n).for_each(|i| values[i * n + i] += added);
+                if signed {
+                    let scaled = values.iter().map(|value| value.to_f64() * factors[at]);
+                    grams.push(Gram::new(n, scaled.collect())?);
+                }
+                Ok(())
+            })?;
+        } else if machine.jitter > 0.0 {
+            let (what, limit) = ("tables with jitter".into(), context.cache_bytes() as u128);
+            return Err(Error::TooLarge { what, bytes, limit });
+        }
+        let caching = if formulation.rows.len() > 2 { RowCaching::All } else { RowCaching::Off };
+        let rows = KernelRows::new(blocks, bounds, caching, context.cache_bytes());
+        Ok(Self { rows, factors, grams })
+    }
+}
+
+/// The name of a candidate in messages.
+fn named(kernels: &[Kernel], at: usize) -> String {
+    format!("{} ({})", at + 1, kernels[at])
+}
+
+/// Number of rows over trace, jitter included.
+fn factors<T: Real>(blocks: &KernelBlocks<T>, kernels: &[Kernel], jitter: f64) -> Result<Vec<f64>> {
+    let n = blocks.len() as f64;
+    let of = |(at, term): (usize, &KernelBlocks<T>)| {
+        let trace: f64 = term.diagonal().iter().map(|value| value.to_f64()).sum();
+        match trace > 0.0 && trace.is_finite() {
+            true => Ok(n / (trace * (1.0 + jitter))),
+            false => Err(Error::Kernel {
+                kernel: named(kernels, at),
+                expected: "a positive trace over the rows given".into(),
+                found: trace.to_string(),
+            }),
+        }
+    };
+    blocks.terms().iter().enumerate().map(of).collect()
+}
+
+/// Fails when a table of the user is not symmetric.
+fn check_symmetric<T: Real>(values: &[T], n: usize, at: usize) -> Result<()> {
+    /// Difference, as a share of the largest value, that is taken for rounding.
+    const ASYMMETRY: f64 = 1e-5;
+    let largest = values.iter().fold(0.0_f64, |most, value| most.max(value.to_f64().abs()));
+    for i in 0..n {
+        for j in 0..i {
+            let (below, above) = (values[i * n + j].to_f64(), values[j * n + i].to_f64());
+            if (below - above).abs() > ASYMMETRY * largest {
+                let (i, j) = (i + 1, j + 1);
+                return Err(Error::Kernel {
+                    kernel: format!("{} (precomputed)", at + 1),
+                    expected: "a symmetric table".into(),
+                    found: format!("{below} for rows {i} and {j} and {above} for rows {j} and {i}"),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Warns about candidates that are nearly multiples of each other and about those with negative
+/// eigenvalues, both on a sample of the rows.
+fn report_properties<T: Real>(
+    blocks: &KernelBlocks<T>,
+    kernels: &[Kernel],
+    context: &Context,
+) -> Result<()> {
+    let n = blocks.len();
+    let sample: Vec<usize> = (0..n.min(SAMPLE)).map(|i| i * n / n.min(SAMPLE)).collect();
+    let compared = kernels.len() <= MOST_COMPARED;
+    let mut centred: Vec<(usize, Gram)> = Vec::new();
+    for (at, term) in blocks.terms().iter().enumerate() {
+        let doubtful = !kernels[at].is_semidefinite();
+        if !(compared || doubtful) {
+            continue;
+        }
+        let subset = term.subset(&sample);
+        let mut values = vec![T::ZERO; sample.len() * sample.len()];
+        let mut out: Vec<&mut [T]> = values.chunks_mut(sample.len().max(1)).collect();
+        subset.block(&(0..sample.len()).collect::<Vec<_>>(), 0..sample.len(), &mut out);
+        let values: Vec<f64> = values.iter().map(|value| value.to_f64()).collect();
+        // A table that is not symmetric is refused with its own message.
+        let Ok(gram) = Gram::new(sample.len(), values) else { continue };
+        if doubtful {
+            let found = gram.definiteness(context)?;
+            if !found.is_semidefinite() {
+                let name = named(kernels, at);
+                let message = format!(
+                    "kernel {name} is not positive semidefinite: its matrix over {} rows has the eigenvalue {:.3e}",
+                    sample.len(),
+                    found.smallest
+                );
+                context.report(&Event::Warning { message });
+            }
+        }
+        centred.push((at, gram));
+    }
+    if !compared {
+        return Ok(());
+    }
+    let mut pairs = Vec::new();
+    for (k, (i, left)) in centred.iter().enumerate() {
+        for (j, right) in &centred[..k] {
+            if left.centred_alignment(right)? > COLLINEAR {
+                pairs.push(format!("{} and {}", named(kernels, *j), named(kernels, *i)));
+            }
+        }
+    }
+    if !pairs.is_empty() {
+        let message = format!(
+            "kernels that are nearly multiples of each other: {}; their weights are badly determined, the \
+             predictions are not",
+            pairs.join(", ")
+        );
+        context.report(&Event::Warning { message });
+    }
+    Ok(())
+}

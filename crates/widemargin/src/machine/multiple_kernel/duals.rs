@@ -1,0 +1,206 @@
+//! The dual problems of a machine over a weighted sum of kernels, solved again and again with other weights.
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::kernel::KernelRows;
+use crate::machine::SolverOptions;
+use crate::numeric::algebra::dot;
+use crate::numeric::simd::Real;
+use crate::outcome::{Outcome, Status};
+use crate::solver::kernel_weights::{Solved, WeightedDual};
+use crate::solver::{s2do, smo};
+
+/// Factor on the tolerance of the optimality conditions when the gap is not small enough.
+const TIGHTER: f64 = 0.25;
+
+/// The first tolerance of the optimality conditions.
+const FIRST_TOLERANCE: f64 = 1e-1;
+
+/// The smallest tolerance of the optimality conditions that is tried.
+const LAST_TOLERANCE: f64 = 1e-11;
+
+/// A tighter tolerance has to lower the gap to this share, or rounding has stopped progress.
+const PROGRESS: f64 = 0.8;
+
+/// The problems with their last solutions.
+pub(super) enum Problems {
+    TwoClass(Vec<TwoClass>),
+    Classes(Box<s2do::Problem>, Option<s2do::Solution>),
+}
+
+/// A problem with one function.
+pub(super) struct TwoClass {
+    pub(super) segments: Vec<usize>,
+    pub(super) problem: smo::Problem,
+    pub(super) solution: Option<smo::Solution>,
+}
+
+/// The last solutions.
+pub(super) enum Solutions {
+    /// Segments and solution of every function.
+    TwoClass(Vec<(Vec<usize>, smo::Solution)>),
+    Classes(s2do::Solution),
+    None,
+}
+
+/// Kernel rows and the problems over them.
+pub(super) struct KernelDuals<'a, T: Real> {
+    rows: KernelRows<T>,
+    /// What makes the trace of every kernel the number of rows.
+    factors: Vec<f64>,
+    problems: Problems,
+    options: SolverOptions,
+    /// Tolerance of the optimality conditions.
+    tol: f64,
+    effort: Outcome,
+    context: &'a Context,
+}
+
+impl<'a, T: Real> KernelDuals<'a, T> {
+    pub(super) fn new(
+        rows: KernelRows<T>,
+        factors: Vec<f64>,
+        problems: Problems,
+        options: SolverOptions,
+        context: &'a Context,
+    ) -> Self {
+        let effort = Outcome {
+            status: Status::Solved,
+            primal: 0.0,
+            dual: 0.0,
+            violation: 0.0,
+            iterations: 0,
+            blocks: 0,
+            kernel_rows: 0,
+        };
+        Self { rows, factors, problems, options, tol: FIRST_TOLERANCE, effort, context }
+    }
+
+    /// Kernel rows computed, work done and the last solutions.
+    ///
+    /// # Errors
+    /// As [`KernelBlocks::check_values`](crate::kernel::KernelBlocks::check_values).
+    pub(super) fn finish(self) -> Result<(u64, Outcome, Solutions)> {
+        self.rows.blocks().check_values()?;
+        let computed = self.rows.computed() / self.rows.blocks().len().max(1) as u64;
+        let solutions = match self.problems {
+            Problems::TwoClass(problems) => {
+                let solved = problems.into_iter().map(|p| Some((p.segments, p.solution?)));
+                solved.collect::<Option<_>>().map_or(Solutions::None, Solutions::TwoClass)
+            }
+            Problems::Classes(_, solution) => solution.map_or(Solutions::None, Solutions::Classes),
+        };
+        Ok((computed, self.effort, solutions))
+    }
+
+    /// Solves every problem to the present tolerance, from its last solution on.
+    fn descend(&mut self) -> Outcome {
+        let mut outcomes = Vec::new();
+        match &mut self.problems {
+            Problems::TwoClass(problems) => {
+                for one in problems {
+                    let view = self.rows.view(&one.segments, self.context);
+                    if let Some(last) = one.solution.take() {
+                        one.problem.initial_working_set = support(&last.beta);
+                        one.problem.start = last.beta;
+                        one.problem.bound_tolerance = smo::Problem::BOUND_TOLERANCE;
+                    }
+                    let variables = one.problem.linear.len();
+                    let mut options = self.options.for_problem(variables);
+                    options.tol = self.tol;
+                    let bytes = variables * variables * size_of::<T>();
+                    if bytes <= self.context.cache_bytes() {
+                        options.in_memory_up_to = variables;
+                    }
+                    let solution = smo::solve(&view, &one.problem, &options, self.context);
+                    outcomes.push(solution.outcome);
+                    one.solution = Some(solution);
+                }
+            }
+            Problems::Classes(problem, solution) => {
+                let view = self.rows.view(&[0], self.context);
+                if let Some(last) = solution.take() {
+                    let own = |(i, b): (usize, &[f64])| {
+                        let class = problem.codes[i] as usize;
+                        problem.loss.variables(class, b, problem.upper[i])
+                    };
+                    let rows = last.coefficients.chunks_exact(problem.classes).enumerate();
+                    problem.start = Some(rows.flat_map(own).collect());
+                }
+                let options = s2do::Options {
+                    tol: self.tol,
+                    shrinking: self.options.shrinking,
+                    max_iterations: self.options.max_iterations.unwrap_or(u64::MAX),
+                };
+                let solved = s2do::solve(&view, problem, &options, self.context);
+                outcomes.push(solved.outcome);
+                *solution = Some(solved);
+            }
+        }
+        let joined = outcomes.into_iter().reduce(Outcome::join).unwrap_or(self.effort);
+        self.effort.iterations += joined.iterations;
+        self.effort.blocks += joined.blocks;
+        self.effort.violation = joined.violation;
+        joined
+    }
+
+    /// The linear term of the last solutions, and their quadratic form with every kernel.
+    fn cut(&self, weights: &[f64], dual: f64) -> (f64, Vec<f64>) {
+        let mut forms = vec![0.0; self.factors.len()];
+        let mut add = |own: Vec<f64>| {
+            for ((form, own), factor) in forms.iter_mut().zip(own).zip(&self.factors) {
+                *form += 0.5 * own * factor;
+            }
+        };
+        match &self.problems {
+            Problems::TwoClass(problems) => {
+                let mut linear = 0.0;
+                for one in problems {
+                    let Some(solution) = &one.solution else { continue };
+                    let beta = &solution.beta;
+                    add(self.rows.view(&one.segments, self.context).term_forms(beta, 1));
+                    linear -= dot(&one.problem.linear, beta);
+                    if let Some(ridge) = &one.problem.ridge {
+                        let squares = ridge.iter().zip(beta).map(|(r, b)| r * b * b);
+                        linear -= 0.5 * squares.sum::<f64>();
+                    }
+                }
+                (linear, forms)
+            }
+            Problems::Classes(problem, solution) => {
+                if let Some(solution) = solution {
+                    let view = self.rows.view(&[0], self.context);
+                    add(view.term_forms(&solution.coefficients, problem.classes));
+                }
+                (dual + dot(&forms, weights), forms)
+            }
+        }
+    }
+}
+
+/// The variables that are not zero.
+fn support(beta: &[f64]) -> Vec<u32> {
+    (0..beta.len() as u32).filter(|&v| beta[v as usize] != 0.0).collect()
+}
+
+impl<T: Real> WeightedDual for KernelDuals<'_, T> {
+    fn solve(&mut self, weights: &[f64], gap: f64) -> Result<Solved> {
+        let raw: Vec<f64> = weights.iter().zip(&self.factors).map(|(w, f)| w * f).collect();
+        self.rows.reweight(&raw)?;
+        self.tol = (self.tol / TIGHTER).min(FIRST_TOLERANCE);
+        let mut last = f64::INFINITY;
+        let outcome = loop {
+            let outcome = self.descend();
+            let reached = outcome.gap() <= gap * outcome.primal.abs();
+            let ended = !matches!(outcome.status, Status::Solved | Status::AlmostSolved);
+            let stalled = outcome.gap() > PROGRESS * last && self.tol < gap;
+            if reached || ended || stalled || self.tol <= LAST_TOLERANCE {
+                break outcome;
+            }
+            last = outcome.gap();
+            self.tol *= TIGHTER;
+        };
+        let (linear, forms) = self.cut(weights, outcome.dual);
+        Ok(Solved { linear, forms, primal: outcome.primal, status: outcome.status })
+    }
+}

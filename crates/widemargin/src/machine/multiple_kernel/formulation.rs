@@ -1,0 +1,174 @@
+//! The dual problems of the machine inside, and the model that their solutions are.
+
+use super::BaseMachine;
+use super::duals::{Problems, Solutions, TwoClass};
+use crate::data::Label;
+use crate::error::{Error, Result};
+use crate::kernel::Kernel;
+use crate::machine::fit::FitInput;
+use crate::machine::model::{ClassTable, MachineKind, Model, Scheme, Training};
+use crate::machine::multiclass::class_model;
+use crate::machine::specification::Value;
+use crate::machine::training::{Expansion, RowSegments, Spent, assemble, check_outcome};
+use crate::machine::{AllInOne, Precision};
+use crate::outcome::Outcome;
+use crate::solver::{s2do, smo};
+
+/// A machine's problems over segments of rows.
+pub(super) struct Formulation {
+    kind: MachineKind,
+    /// Rows of the data set, segment after segment.
+    pub(super) rows: Vec<Vec<usize>>,
+    duals: Duals,
+    classes: Option<(Vec<Label>, Scheme)>,
+    parameters: Vec<(String, Value)>,
+}
+
+enum Duals {
+    TwoClass(Vec<(Vec<usize>, smo::Problem)>),
+    Classes(AllInOne, s2do::Problem),
+}
+
+impl Formulation {
+    /// Writes down the problems after the checks of the machine.
+    pub(super) fn new(machine: &BaseMachine, input: FitInput<'_>) -> Result<Self> {
+        match machine {
+            BaseMachine::Svc(svc) => {
+                let found = svc.two_class_problems(&input)?;
+                Ok(Self {
+                    kind: MachineKind::CSvc,
+                    rows: found.rows,
+                    duals: Duals::TwoClass(found.problems),
+                    classes: Some((found.classes.names, svc.scheme.clone())),
+                    parameters: vec![("c".into(), svc.c.into())],
+                })
+            }
+            BaseMachine::Multiclass(svc) => {
+                if svc.bias {
+                    return Err(Error::parameter("bias", "false with several kernels", true));
+                }
+                let found = svc.dual_problem(input)?;
+                Ok(Self {
+                    kind: MachineKind::AllInOne(svc.machine),
+                    rows: vec![found.rows],
+                    duals: Duals::Classes(svc.machine, found.problem),
+                    classes: Some((found.names, Scheme::OneVsRest)),
+                    parameters: vec![("c".into(), svc.c.into())],
+                })
+            }
+            BaseMachine::Svr(svr) => Ok(Self {
+                kind: MachineKind::EpsilonSvr,
+                rows: vec![input.rows().collect()],
+                duals: Duals::TwoClass(vec![(vec![0, 0], svr.dual_problem(&input)?)]),
+                classes: None,
+                parameters: vec![
+                    ("c".into(), svr.c.into()),
+                    ("epsilon".into(), svr.epsilon.into()),
+                ],
+            }),
+            BaseMachine::OneClass(machine) => Ok(Self {
+                kind: MachineKind::OneClass,
+                rows: vec![input.rows().collect()],
+                duals: Duals::TwoClass(vec![(vec![0], machine.dual_problem(&input)?)]),
+                classes: None,
+                parameters: vec![("nu".into(), machine.nu.into())],
+            }),
+        }
+    }
+
+    /// The problems, not yet solved.
+    pub(super) fn problems(&self) -> Problems {
+        match &self.duals {
+            Duals::TwoClass(problems) => Problems::TwoClass(
+                problems
+                    .iter()
+                    .map(|(segments, problem)| TwoClass {
+                        segments: segments.clone(),
+                        problem: problem.clone(),
+                        solution: None,
+                    })
+                    .collect(),
+            ),
+            Duals::Classes(_, problem) => Problems::Classes(Box::new(problem.clone()), None),
+        }
+    }
+
+    /// What the training record says.
+    pub(super) fn parameters(&self) -> Vec<(String, Value)> {
+        self.parameters.clone()
+    }
+
+    /// The model of solutions with a kernel.
+    pub(super) fn model(
+        &self,
+        input: FitInput<'_>,
+        kernel: &Kernel,
+        precision: Precision,
+        solutions: Solutions,
+        outcome: Outcome,
+        spent: Spent,
+        parameters: Vec<(String, Value)>,
+    ) -> Result<Model> {
+        check_outcome(kernel, &outcome)?;
+        match (solutions, &self.duals, &self.classes) {
+            (Solutions::Classes(solution), Duals::Classes(machine, problem), Some((names, _))) => {
+                let mut model = class_model(
+                    MachineKind::AllInOne(*machine),
+                    kernel,
+                    precision,
+                    input.data().features(),
+                    names,
+                    &self.rows[0],
+                    &problem.codes,
+                    &solution.coefficients,
+                    &solution.bias,
+                );
+                model.feature_names = input.data().feature_names().map(<[String]>::to_vec);
+                model.training = Some(Training {
+                    outcome: Outcome { kernel_rows: spent.kernel_rows, ..outcome },
+                    rows: input.rows().count(),
+                    seconds: spent.seconds,
+                    parameters,
+                    specification: None,
+                });
+                Ok(model)
+            }
+            (Solutions::TwoClass(solved), _, classes) => {
+                let expansions: Vec<Expansion> =
+                    solved.into_iter().map(|(segments, s)| self.expansion(segments, s)).collect();
+                let layout = RowSegments::new(&self.rows);
+                let (mut model, support) = assemble(
+                    self.kind,
+                    kernel,
+                    precision,
+                    &input,
+                    &layout,
+                    &expansions,
+                    outcome,
+                    spent,
+                    parameters,
+                )?;
+                model.classes = classes.as_ref().map(|(names, scheme)| ClassTable {
+                    names: names.clone(),
+                    scheme: scheme.clone(),
+                    support,
+                });
+                Ok(model)
+            }
+            _ => Err(Error::Interrupted),
+        }
+    }
+
+    /// Several copies of a segment become one.
+    fn expansion(&self, mut segments: Vec<usize>, solution: smo::Solution) -> Expansion {
+        let offset =
+            solution.multipliers.iter().sum::<f64>() / solution.multipliers.len().max(1) as f64;
+        let mut coefficients = solution.beta;
+        if segments == [0, 0] {
+            let second = coefficients.split_off(coefficients.len() / 2);
+            coefficients.iter_mut().zip(second).for_each(|(a, b)| *a += b);
+            segments.pop();
+        }
+        Expansion { segments, coefficients, offset }
+    }
+}

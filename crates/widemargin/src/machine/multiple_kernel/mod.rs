@@ -1,0 +1,255 @@
+//! Machines that learn the weights of a sum of kernels together with their coefficients.
+//!
+//! Over K = Σ µᵢ Kᵢ n / tr Kᵢ with Σµ = 1 they minimise the optimum of the training problem itself
+//! ([`kernel_weights`]): the Crammer–Singer problem and its relatives, C-SVC with one set of weights for all its
+//! two-class problems, ε-SVR or the one-class SVM (Lanckriet et al. 2004; Lu 2005, chapters 2 and 3). The traces
+//! are those over all rows given, unlabelled ones included, and for signed weights K has to be positive
+//! semidefinite on them. The result is a model of the machine inside with the weighted sum as its kernel.
+//!
+//! At equal trace the optimum of signed weights is at most that of weights that are not negative, and that at
+//! most the optimum of every single kernel. Nothing is promised about errors on new rows.
+
+mod candidates;
+mod duals;
+mod formulation;
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Instant;
+
+use self::candidates::Candidates;
+use self::duals::KernelDuals;
+use self::formulation::Formulation;
+use super::fit::{FitInput, Machine};
+use super::model::Model;
+use super::specification::Value;
+use super::training::{Spent, in_precision};
+use super::{MulticlassSvc, OneClass, Precision, SolverOptions, Svc, Svr};
+use crate::context::{Context, Event};
+use crate::data::Matrix;
+use crate::error::{Error, Result};
+use crate::kernel::Kernel;
+use crate::numeric::simd::Real;
+use crate::outcome::{Outcome, Status};
+use crate::solver::kernel_weights::{self, Options, WeightRule, Weights};
+
+/// The machine whose training problem decides the weights; its own kernel is not used.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BaseMachine {
+    /// C-SVC, the same weights for all its two-class problems.
+    Svc(Svc),
+    /// An all-in-one machine without offsets, such as that of Crammer and Singer.
+    Multiclass(MulticlassSvc),
+    /// ε-SVR.
+    Svr(Svr),
+    /// The one-class SVM.
+    OneClass(OneClass),
+}
+
+impl BaseMachine {
+    fn options(&self) -> &SolverOptions {
+        match self {
+            Self::Svc(machine) => &machine.options,
+            Self::Multiclass(machine) => &machine.options,
+            Self::Svr(machine) => &machine.options,
+            Self::OneClass(machine) => &machine.options,
+        }
+    }
+}
+
+/// Learns the weights of several kernels.
+///
+/// ```
+/// use widemargin::data::{Dataset, Dense, Labels, Matrix};
+/// use widemargin::kernel::Kernel;
+/// use widemargin::machine::{BaseMachine, Machine, MultipleKernel, Svc};
+/// use widemargin::Context;
+///
+/// let rows = Dense::new(6, 1, vec![-3.0, -2.5, -0.5, 0.5, 2.5, 3.0])?;
+/// let data = Dataset::new(Matrix::DenseF64(rows), Labels::Int(vec![1, 1, 0, 0, 1, 1]))?;
+/// let machine = MultipleKernel {
+///     kernels: vec![Kernel::Linear, Kernel::Gaussian { gamma: 0.5 }],
+///     ..MultipleKernel::new(BaseMachine::Svc(Svc::default()))
+/// };
+/// let context = Context::new();
+/// let model = machine.fit(&data, &context)?;
+/// assert_eq!(&model.predictor(&context)?.predict(data.features())?, data.labels());
+/// # Ok::<(), widemargin::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct MultipleKernel {
+    /// The machine. Its tolerance is the certified gap: objective minus lower bound, as a share of the
+    /// objective.
+    pub machine: BaseMachine,
+    /// The candidates.
+    pub kernels: Vec<Kernel>,
+    /// Which weights are admitted.
+    pub weights: WeightRule,
+    /// Share of the mean diagonal of every candidate that is added to its diagonal while training; needed
+    /// for signed weights of candidates that are singular on the rows.
+    pub jitter: f64,
+    /// Rows without labels that K has to be positive semidefinite on too, and that count for the traces.
+    pub unlabelled: Option<Matrix>,
+}
+
+/// Jitter of signed weights unless told otherwise.
+pub const SIGNED_JITTER: f64 = 1e-6;
+
+impl MultipleKernel {
+    /// No kernels yet, non-negative weights.
+    pub fn new(machine: BaseMachine) -> Self {
+        let (kernels, weights) = (Vec::new(), WeightRule::default());
+        Self { machine, kernels, weights, jitter: 0.0, unlabelled: None }
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.kernels.is_empty() {
+            return Err(Error::parameter("kernels", "at least one kernel", "none"));
+        }
+        if !(self.jitter.is_finite() && self.jitter >= 0.0) {
+            return Err(Error::parameter("jitter", "a finite number of at least 0", self.jitter));
+        }
+        self.kernels.iter().try_for_each(Kernel::validate)?;
+        self.machine.options().validate()
+    }
+
+    /// Signed weights are decided by eigenvalues, which need double precision.
+    fn precision(&self) -> Precision {
+        match self.weights {
+            WeightRule::Signed => Precision::F64,
+            _ => self.machine.options().precision,
+        }
+    }
+
+    fn fit_in<T: Real>(
+        &self,
+        input: FitInput<'_>,
+        features: &Matrix,
+        formulation: &Formulation,
+        context: &Context,
+    ) -> Result<Model> {
+        let started = Instant::now();
+        let candidates = Candidates::<T>::new(self, input, features, formulation, context)?;
+        let Candidates { rows, factors, grams } = candidates;
+        let gap = self.machine.options().tol;
+        let problems = formulation.problems();
+        let options = self.machine.options();
+        let mut duals = KernelDuals::new(rows, factors.clone(), problems, *options, context);
+        let found = kernel_weights::minimise(
+            &mut duals,
+            self.kernels.len(),
+            self.weights,
+            &grams,
+            &Options { gap, ..Options::default() },
+            context,
+        )?;
+        if let (true, Some(smallest)) =
+            (found.weights.iter().any(|weight| *weight < 0.0), found.smallest_eigenvalue)
+        {
+            let message = format!(
+                "some kernels have negative weights: their sum is positive semidefinite on the rows given, with \
+                 the smallest eigenvalue {smallest:.3e}, but not necessarily on new ones"
+            );
+            context.report(&Event::Warning { message });
+        }
+        let (kernel_rows, effort, solutions) = duals.finish()?;
+        let outcome =
+            Outcome { status: found.status, primal: found.objective, dual: found.bound, ..effort };
+        let kernel = self.combined(&found, &factors);
+        let spent = Spent { kernel_rows, seconds: started.elapsed().as_secs_f64() };
+        let parameters = self.record(&found, formulation);
+        let precision = Precision::of::<T>();
+        formulation.model(input, &kernel, precision, solutions, outcome, spent, parameters)
+    }
+
+    /// The weighted sum without the kernels of weight 0.
+    fn combined(&self, found: &Weights, factors: &[f64]) -> Kernel {
+        let terms = self.kernels.iter().zip(&found.weights).zip(factors);
+        let terms = terms.filter(|((_, weight), _)| **weight != 0.0);
+        Kernel::Sum(terms.map(|((kernel, w), factor)| (w * factor, kernel.clone())).collect())
+    }
+
+    fn record(&self, found: &Weights, formulation: &Formulation) -> Vec<(String, Value)> {
+        let mut parameters = formulation.parameters();
+        parameters.push(("tol".into(), self.machine.options().tol.into()));
+        parameters.push(("weights".into(), WeightsText(self.weights).to_string().into()));
+        parameters.push(("kernel-weights".into(), found.weights.clone().into()));
+        parameters.push(("rounds".into(), found.rounds.into()));
+        parameters.push(("solves".into(), found.solves.into()));
+        if let Some(smallest) = found.smallest_eigenvalue {
+            parameters.push(("smallest-eigenvalue".into(), smallest.into()));
+        }
+        parameters
+    }
+}
+
+impl Machine for MultipleKernel {
+    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
+        self.check()?;
+        input.validate()?;
+        let formulation = Formulation::new(&self.machine, input)?;
+        let stacked = match &self.unlabelled {
+            Some(rows) => {
+                rows.validate()?;
+                Some(input.data().features().stacked(rows)?)
+            }
+            None => None,
+        };
+        let features = stacked.as_ref().unwrap_or(input.data().features());
+        in_precision(self.precision(), context, |precision| match precision {
+            Precision::F32 => {
+                let model = self.fit_in::<f32>(input, features, &formulation, context)?;
+                let status = model.training.as_ref().map(|training| training.outcome.status);
+                match status {
+                    // The gap is below what single precision carries.
+                    Some(Status::AlmostSolved | Status::NumericalTrouble) => {
+                        self.fit_in::<f64>(input, features, &formulation, context)
+                    }
+                    _ => Ok(model),
+                }
+            }
+            Precision::F64 => self.fit_in::<f64>(input, features, &formulation, context),
+        })
+    }
+
+    fn precision(&self) -> Precision {
+        MultipleKernel::precision(self)
+    }
+}
+
+/// A rule for weights as text: `nonnegative`, `signed`, `uniform` or `lp=P`.
+pub(in crate::machine) struct WeightsText(pub(in crate::machine) WeightRule);
+
+/// What [`WeightsText`] reads.
+pub(in crate::machine) const WEIGHT_RULES: &str =
+    "nonnegative, signed, uniform or lp=P with P of at least 1";
+
+impl fmt::Display for WeightsText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            WeightRule::NonNegative => f.write_str("nonnegative"),
+            WeightRule::Signed => f.write_str("signed"),
+            WeightRule::Uniform => f.write_str("uniform"),
+            WeightRule::Norm(p) => write!(f, "lp={p}"),
+        }
+    }
+}
+
+impl FromStr for WeightsText {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let refuse = || Error::parameter("weights", WEIGHT_RULES, text);
+        Ok(Self(match text {
+            "nonnegative" => WeightRule::NonNegative,
+            "signed" => WeightRule::Signed,
+            "uniform" => WeightRule::Uniform,
+            _ => match text.strip_prefix("lp=").and_then(|p| p.trim().parse::<f64>().ok()) {
+                Some(1.0) => WeightRule::NonNegative,
+                Some(f64::INFINITY) => WeightRule::Uniform,
+                Some(p) if p > 1.0 => WeightRule::Norm(p),
+                _ => return Err(refuse()),
+            },
+        }))
+    }
+}

@@ -1,0 +1,169 @@
+//! Cutting planes for weights that are not negative, and for signed weights in the cone of positive
+//! semidefinite matrices.
+//!
+//! Without a cone a round evaluates the point nearest to the last one where no cut is above a level between
+//! bound and objective (the level method). With a cone it goes from an interior point towards the lowest point
+//! of the cuts as far as the cone reaches and evaluates that point and the middle between it and the best one
+//! (the in-out method of Ben-Ameur and Neto 2007): cuts at points outside the cone alone take very many rounds.
+
+use super::master::Master;
+use super::semidefinite::Cone;
+use super::{Options, Solved, WeightedDual, Weights, certified, relative};
+use crate::context::{Context, Event};
+use crate::error::Result;
+use crate::solver::Status;
+
+/// Where the level is between the bound (0) and the objective (1).
+const LEVEL: f64 = 0.5;
+
+/// Accuracy of the first training problem.
+const FIRST_GAP: f64 = 1e-2;
+
+/// Accuracy of a training problem, as a share of the gap of the weights at that time or at the end.
+const SOLVE_SHARE: f64 = 0.2;
+
+/// Part of the gap asked for at which the rounds end; the last training problem may take the rest.
+const END_SHARE: f64 = 0.8;
+
+/// Rounds without a better bound or objective after which rounding is taken to stop progress.
+const MOST_STALLED: usize = 30;
+
+/// A weight below this is zero.
+const ZERO: f64 = 1e-9;
+
+struct Run<'a> {
+    dual: &'a mut dyn WeightedDual,
+    master: Master,
+    options: &'a Options,
+    best: Vec<f64>,
+    objective: f64,
+    bound: f64,
+    rounds: usize,
+    solves: usize,
+}
+
+/// Minimises from `start`, a point strictly inside.
+pub(super) fn minimise(
+    dual: &mut dyn WeightedDual,
+    start: Vec<f64>,
+    cone: Option<&Cone>,
+    options: &Options,
+    context: &Context,
+) -> Result<Weights> {
+    let (low, high) = match cone {
+        Some(_) => (-options.largest, options.largest),
+        None => (0.0, f64::INFINITY),
+    };
+    let mut run = Run {
+        dual,
+        master: Master::new(low, high),
+        options,
+        best: start.clone(),
+        objective: f64::INFINITY,
+        bound: f64::NEG_INFINITY,
+        rounds: 0,
+        solves: 0,
+    };
+    let inside = vec![1.0 / start.len() as f64; start.len()];
+    run.evaluate(&start)?;
+    let (mut last, mut stalled, mut reached) = (start, 0, f64::INFINITY);
+    let status = loop {
+        run.rounds += 1;
+        let lowest = run.master.lowest(&inside, context);
+        run.bound = run.bound.max(lowest.bound);
+        run.report(context);
+        stalled = if run.gap() < reached { 0 } else { stalled + 1 };
+        reached = reached.min(run.gap());
+        if reached <= END_SHARE * options.gap {
+            break Status::Solved;
+        }
+        if stalled == MOST_STALLED {
+            break Status::NumericalTrouble;
+        }
+        if let Some(status) = context.stop_request() {
+            break status;
+        }
+        if run.rounds >= options.max_rounds {
+            break Status::IterationLimit;
+        }
+        match cone {
+            None => {
+                let level = run.bound + LEVEL * (run.objective - run.bound);
+                last = match stalled > 1 {
+                    true => sparse(lowest.weights),
+                    false => sparse(run.master.nearest(&last, level, &inside, context)),
+                };
+                run.evaluate(&last)?;
+            }
+            Some(cone) => {
+                let (point, cuts) = cone.reach(&lowest.weights, context)?;
+                cuts.into_iter().for_each(|cut| run.master.add_cone(cut));
+                run.evaluate(&point)?;
+                let middle: Vec<f64> =
+                    point.iter().zip(&run.best).map(|(a, b)| 0.5 * (a + b)).collect();
+                run.evaluate(&middle)?;
+            }
+        }
+    };
+    run.finish(status, cone, context)
+}
+
+/// Weights of rounding become 0; the others still sum to 1.
+fn sparse(mut weights: Vec<f64>) -> Vec<f64> {
+    weights.iter_mut().for_each(|weight| *weight = if *weight < ZERO { 0.0 } else { *weight });
+    let total: f64 = weights.iter().sum();
+    weights.iter_mut().for_each(|weight| *weight /= total);
+    weights
+}
+
+impl Run<'_> {
+    fn gap(&self) -> f64 {
+        relative(self.objective - self.bound, self.objective)
+    }
+
+    /// Solves the training problem at `weights` and keeps its cut.
+    fn evaluate(&mut self, weights: &[f64]) -> Result<()> {
+        let now = if self.bound.is_finite() { SOLVE_SHARE * self.gap() } else { FIRST_GAP };
+        let gap = now.clamp(SOLVE_SHARE * self.options.gap, FIRST_GAP);
+        let Solved { linear, forms, primal, .. } = self.dual.solve(weights, gap)?;
+        self.solves += 1;
+        if primal < self.objective {
+            (self.objective, self.best) = (primal, weights.to_vec());
+        }
+        self.master.add_objective(forms, linear);
+        Ok(())
+    }
+
+    fn report(&self, context: &Context) {
+        if context.is_observed() {
+            context.report(&Event::Iteration {
+                iteration: self.rounds,
+                violation: self.gap(),
+                objective: self.objective,
+                active: self.best.iter().filter(|weight| **weight != 0.0).count(),
+            });
+        }
+    }
+
+    /// Solves once more at the best weights, so that the last solution belongs to them.
+    fn finish(mut self, status: Status, cone: Option<&Cone>, context: &Context) -> Result<Weights> {
+        let accuracy = 0.5 * (1.0 - END_SHARE) * self.options.gap;
+        self.objective = self.dual.solve(&self.best, accuracy)?.primal;
+        self.solves += 1;
+        let status = match status {
+            Status::Solved | Status::NumericalTrouble => certified(self.gap(), self.options.gap),
+            limit => limit,
+        };
+        let smallest_eigenvalue =
+            cone.map(|cone| cone.smallest_eigenvalue(&self.best, context)).transpose()?;
+        Ok(Weights {
+            objective: self.objective,
+            bound: self.bound,
+            status,
+            rounds: self.rounds,
+            solves: self.solves,
+            smallest_eigenvalue,
+            weights: self.best,
+        })
+    }
+}
