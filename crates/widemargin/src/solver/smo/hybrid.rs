@@ -69,8 +69,9 @@ impl Hybrid {
         }
     }
 
-    /// Lowers the objective over the variables of `state` until their violation is at most `tol`, `max_steps` were taken or a stop was asked
-    /// for; returns the steps, a Newton step counted as one for each variable it may move.
+    /// Lowers the objective over the variables of `state` until their violation is at most `tol`,
+    /// `max_steps` were taken or a stop was asked for; returns the steps, a Newton step counted as one
+    /// for each variable it may move.
     pub(super) fn descend<T: Real, M: InnerMatrix<T>>(
         &mut self,
         state: &mut State,
@@ -124,7 +125,8 @@ impl Hybrid {
         (0..state.len()).for_each(|v| matrix.ensure(v));
         let width = padded(state.len()) as f64;
         // An interruption shows at the next look at limits.
-        let taken = self.newton.step(state, matrix, PRECISE * tol, context).unwrap_or_default();
+        let (most, tol) = (self.most, PRECISE * tol);
+        let taken = self.newton.step(state, matrix, most, tol, context).unwrap_or_default();
         let cost = entries(taken.cubes, taken.rows * width);
         (self.spent, self.is_first) = (0.0, false);
         self.allowance = if taken.is_solved { SOLVED_SHARE * cost } else { cost };

@@ -61,7 +61,8 @@ impl Default for Newton {
 
 impl Newton {
     /// Moves the variables of `state` to the solution of the damped program, or to the projection of
-    /// the last guess where that lowers the objective. Multipliers are right to within `tol`.
+    /// the last guess where that lowers the objective. Multipliers are right to within `tol`; no guess
+    /// has more than `most` variables inside.
     ///
     /// # Errors
     /// [`Error::Interrupted`](crate::Error::Interrupted) when it was stopped; the state is as it was.
@@ -69,6 +70,7 @@ impl Newton {
         &mut self,
         state: &mut State,
         matrix: &M,
+        most: usize,
         tol: f64,
         context: &Context,
     ) -> Result<StepOutcome> {
@@ -76,7 +78,7 @@ impl Newton {
         let mut program = Program::new(state, self.damping * mean);
         let mut outcome = StepOutcome::default();
         let mut changes: Vec<usize> = Vec::new();
-        while changes.len() < GUESSES {
+        while changes.len() < GUESSES && program.order() <= most {
             let order = program.order() as f64;
             outcome.cubes += order * order * order;
             outcome.rows += order;
