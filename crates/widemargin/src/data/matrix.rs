@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::pieces;
 use super::{Csr, Dense};
 use crate::error::{Error, Result};
+use crate::numeric::simd::Real;
 
 /// Share of non-zeros below which sparse storage is chosen by [`Layout::Auto`].
 pub(crate) const SPARSE_DENSITY: f64 = 0.25;
@@ -45,6 +46,30 @@ macro_rules! each {
     };
 }
 
+/// The same storage with another table in it.
+macro_rules! in_same_storage {
+    ($self:expr, $m:ident => $body:expr) => {
+        match $self {
+            Matrix::DenseF32($m) => Matrix::DenseF32($body),
+            Matrix::DenseF64($m) => Matrix::DenseF64($body),
+            Matrix::SparseF32($m) => Matrix::SparseF32($body),
+            Matrix::SparseF64($m) => Matrix::SparseF64($body),
+        }
+    };
+}
+
+/// What is done to dense tables and what to sparse ones, of either precision.
+macro_rules! by_storage {
+    ($self:expr, $m:ident => dense $dense:expr, sparse $sparse:expr) => {
+        match $self {
+            Matrix::DenseF32($m) => $dense,
+            Matrix::DenseF64($m) => $dense,
+            Matrix::SparseF32($m) => $sparse,
+            Matrix::SparseF64($m) => $sparse,
+        }
+    };
+}
+
 impl Matrix {
     /// Number of rows.
     pub fn rows(&self) -> usize {
@@ -63,12 +88,9 @@ impl Matrix {
 
     /// Number of values that are not zero; of sparse storage those that are stored.
     pub fn nonzeros(&self) -> usize {
-        match self {
-            Self::DenseF32(m) => m.values().iter().filter(|v| **v != 0.0).count(),
-            Self::DenseF64(m) => m.values().iter().filter(|v| **v != 0.0).count(),
-            Self::SparseF32(m) => m.nonzeros(),
-            Self::SparseF64(m) => m.nonzeros(),
-        }
+        by_storage!(self, m =>
+            dense m.values().iter().filter(|v| **v != 0.0).count(),
+            sparse m.nonzeros())
     }
 
     /// Share of values that are not zero.
@@ -163,40 +185,23 @@ impl Matrix {
 
     /// The rows named by `indices`, in that order.
     pub fn select_rows(&self, indices: &[usize]) -> Self {
-        match self {
-            Self::DenseF32(m) => Self::DenseF32(m.select_rows(indices)),
-            Self::DenseF64(m) => Self::DenseF64(m.select_rows(indices)),
-            Self::SparseF32(m) => Self::SparseF32(m.select_rows(indices)),
-            Self::SparseF64(m) => Self::SparseF64(m.select_rows(indices)),
-        }
+        in_same_storage!(self, m => m.select_rows(indices))
     }
 
     /// Calls `visit(column, value)` for the non-zero values of row `i`, columns ascending.
     pub fn for_each_nonzero(&self, i: usize, mut visit: impl FnMut(usize, f64)) {
-        match self {
-            Self::DenseF32(m) => {
-                for (j, &v) in m.row(i).iter().enumerate().filter(|(_, v)| **v != 0.0) {
-                    visit(j, f64::from(v));
-                }
+        by_storage!(self, m =>
+        dense {
+            for (j, &v) in m.row(i).iter().enumerate().filter(|(_, v)| **v != 0.0) {
+                visit(j, v.to_f64());
             }
-            Self::DenseF64(m) => {
-                for (j, &v) in m.row(i).iter().enumerate().filter(|(_, v)| **v != 0.0) {
-                    visit(j, v);
-                }
+        },
+        sparse {
+            let (indices, values) = m.row(i);
+            for (&j, &v) in indices.iter().zip(values) {
+                visit(j as usize, v.to_f64());
             }
-            Self::SparseF32(m) => {
-                let (indices, values) = m.row(i);
-                for (&j, &v) in indices.iter().zip(values) {
-                    visit(j as usize, f64::from(v));
-                }
-            }
-            Self::SparseF64(m) => {
-                let (indices, values) = m.row(i);
-                for (&j, &v) in indices.iter().zip(values) {
-                    visit(j as usize, v);
-                }
-            }
-        }
+        })
     }
 
     /// Writes row `i` into `out`, which has one place per column.
@@ -229,33 +234,18 @@ impl Matrix {
     /// # Errors
     /// [`Error::Length`] when a column that is not all zero would be lost.
     pub(crate) fn with_columns(self, columns: usize) -> Result<Self> {
-        match self {
-            Self::DenseF32(m) => resize_dense(m, columns).map(Self::DenseF32),
-            Self::DenseF64(m) => resize_dense(m, columns).map(Self::DenseF64),
-            Self::SparseF32(m) => m.with_columns(columns).map(Self::SparseF32),
-            Self::SparseF64(m) => m.with_columns(columns).map(Self::SparseF64),
-        }
+        Ok(in_same_storage!(self, m => m.with_columns(columns)?))
     }
 
     /// The same rows without their first column, such as the serial numbers that LIBSVM puts in
     /// front of precomputed kernel values.
     pub fn without_first_column(self) -> Self {
-        match self {
-            Self::DenseF32(m) => Self::DenseF32(drop_first(&m)),
-            Self::DenseF64(m) => Self::DenseF64(drop_first(&m)),
-            Self::SparseF32(m) => Self::SparseF32(m.without_first_column()),
-            Self::SparseF64(m) => Self::SparseF64(m.without_first_column()),
-        }
+        in_same_storage!(self, m => m.without_first_column())
     }
 
     /// The same rows with `columns` columns: new ones are zero, those beyond are dropped.
     pub fn resized_columns(self, columns: usize) -> Self {
-        match self {
-            Self::DenseF32(m) => Self::DenseF32(cut_or_fill(&m, columns)),
-            Self::DenseF64(m) => Self::DenseF64(cut_or_fill(&m, columns)),
-            Self::SparseF32(m) => Self::SparseF32(m.resized_columns(columns)),
-            Self::SparseF64(m) => Self::SparseF64(m.resized_columns(columns)),
-        }
+        in_same_storage!(self, m => m.resized_columns(columns))
     }
 
     /// Checks that there is at least one row and that every value is finite.
@@ -269,29 +259,17 @@ impl Matrix {
         if self.columns() == 0 {
             return Err(Error::Empty { what: "feature" });
         }
-        let position = match self {
-            Self::DenseF32(m) => first_failing(m.values(), f32::is_finite),
-            Self::DenseF64(m) => first_failing(m.values(), f64::is_finite),
-            Self::SparseF32(m) => first_failing(m.values(), f32::is_finite),
-            Self::SparseF64(m) => first_failing(m.values(), f64::is_finite),
-        };
-        match position {
+        match each!(self, m => first_failing(m.values(), |v| v.is_finite())) {
             None => Ok(()),
             Some(at) => Err(self.non_finite_at(at)),
         }
     }
 
     fn non_finite_at(&self, at: usize) -> Error {
-        let (row, column, value) = match self {
-            Self::DenseF32(m) => (at / m.columns(), at % m.columns(), f64::from(m.values()[at])),
-            Self::DenseF64(m) => (at / m.columns(), at % m.columns(), m.values()[at]),
-            Self::SparseF32(m) => {
-                (row_of(m.indptr(), at), m.indices()[at] as usize, f64::from(m.values()[at]))
-            }
-            Self::SparseF64(m) => {
-                (row_of(m.indptr(), at), m.indices()[at] as usize, m.values()[at])
-            }
-        };
+        let value = each!(self, m => m.values()[at].to_f64());
+        let (row, column) = by_storage!(self, m =>
+            dense (at / m.columns(), at % m.columns()),
+            sparse (row_of(m.indptr(), at), m.indices()[at] as usize));
         Error::NonFinite { row: row + 1, column: column + 1, value }
     }
 }
@@ -334,37 +312,39 @@ fn to_dense<T: Copy + Default>(sparse: &Csr<T>) -> Dense<T> {
     Dense::new(rows, columns, values).expect("one value per place")
 }
 
-fn drop_first<T: Copy>(dense: &Dense<T>) -> Dense<T> {
-    let rows = 0..dense.rows();
-    let columns = dense.columns().saturating_sub(1);
-    let kept = rows.flat_map(|i| dense.row(i).iter().skip(1).copied()).collect();
-    Dense::new(dense.rows(), columns, kept).expect("one value per place")
-}
-
-fn resize_dense<T>(dense: Dense<T>, columns: usize) -> Result<Dense<T>>
-where
-    T: Copy + Default + PartialEq,
-{
-    if columns == dense.columns() {
-        return Ok(dense);
+impl<T: Copy + Default + PartialEq> Dense<T> {
+    /// See [`Matrix::without_first_column`].
+    fn without_first_column(&self) -> Self {
+        let rows = 0..self.rows();
+        let columns = self.columns().saturating_sub(1);
+        let kept = rows.flat_map(|i| self.row(i).iter().skip(1).copied()).collect();
+        Self::new(self.rows(), columns, kept).expect("one value per place")
     }
-    if columns < dense.columns() {
-        for i in 0..dense.rows() {
-            let lost = &dense.row(i)[columns..];
-            if let Some(last) = lost.iter().rposition(|v| *v != T::default()) {
-                return Err(Error::length("features", columns, columns + last + 1));
+
+    /// See [`Matrix::with_columns`].
+    fn with_columns(self, columns: usize) -> Result<Self> {
+        if columns == self.columns() {
+            return Ok(self);
+        }
+        if columns < self.columns() {
+            for i in 0..self.rows() {
+                let lost = &self.row(i)[columns..];
+                if let Some(last) = lost.iter().rposition(|v| *v != T::default()) {
+                    return Err(Error::length("features", columns, columns + last + 1));
+                }
             }
         }
+        Ok(self.resized_columns(columns))
     }
-    Ok(cut_or_fill(&dense, columns))
-}
 
-fn cut_or_fill<T: Copy + Default>(dense: &Dense<T>, columns: usize) -> Dense<T> {
-    let kept = dense.columns().min(columns);
-    let mut values = Vec::with_capacity(dense.rows() * columns);
-    for i in 0..dense.rows() {
-        values.extend_from_slice(&dense.row(i)[..kept]);
-        values.resize((i + 1) * columns, T::default());
+    /// See [`Matrix::resized_columns`].
+    fn resized_columns(&self, columns: usize) -> Self {
+        let kept = self.columns().min(columns);
+        let mut values = Vec::with_capacity(self.rows() * columns);
+        for i in 0..self.rows() {
+            values.extend_from_slice(&self.row(i)[..kept]);
+            values.resize((i + 1) * columns, T::default());
+        }
+        Self::new(self.rows(), columns, values).expect("one value per place")
     }
-    Dense::new(dense.rows(), columns, values).expect("one value per place")
 }

@@ -149,8 +149,8 @@ impl Gram {
     /// The values of `kernel` between all rows of `features`.
     ///
     /// # Errors
-    /// As [`KernelBlocks::new`] and [`new`](Self::new); [`Error::TooLarge`] when the table does not
-    /// fit the cache of the context.
+    /// As [`new`](Self::new); those of a kernel that does not suit the rows; [`Error::TooLarge`] when the
+    /// table does not fit the cache of the context.
     pub fn of(kernel: &Kernel, features: &Matrix, context: &Context) -> Result<Self> {
         let order = features.rows();
         let bytes = 8 * order as u128 * order as u128;

@@ -11,6 +11,7 @@ use crate::context::Context;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelBlocks, KernelRows, RowCaching};
+use crate::machine::names::defaults;
 use crate::numeric::simd::Real;
 use crate::solver::adatron;
 
@@ -47,16 +48,12 @@ pub struct KernelAdatron {
     pub options: SolverOptions,
 }
 
-impl Default for KernelAdatron {
-    fn default() -> Self {
-        Self {
-            c: 1.0,
-            kernel: Kernel::Gaussian { gamma: 1.0 },
-            rate: 1.0,
-            options: SolverOptions::default(),
-        }
-    }
-}
+defaults!(KernelAdatron {
+    c: 1.0,
+    kernel: Kernel::Gaussian { gamma: 1.0 },
+    rate: 1.0,
+    options: SolverOptions::default(),
+});
 
 impl Machine for KernelAdatron {
     fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {

@@ -6,13 +6,14 @@
 
 use super::fit::{FitInput, KernelMachine, kernel_fields};
 use super::model::{ClassTable, MachineKind, Model, Scheme};
-use super::parameters::{ClassWeights, Precision, SolverOptions};
-use super::training::{Expansion, TrainingRows, assemble, report_solved, with_precision};
+use super::parameters::{ClassWeights, SolverOptions};
+use super::training::{Expansion, TrainingRows, report_solved, with_precision};
 use super::warm_start::{Start, UsableStart};
 use crate::context::Context;
 use crate::data::{ClassOrder, check_two_classes};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, RowCaching};
+use crate::machine::names::defaults;
 use crate::numeric::simd::Real;
 use crate::outcome::Outcome;
 use crate::solver::least_squares::{self, Options, Problem};
@@ -35,17 +36,13 @@ pub struct LsSvc {
     pub options: SolverOptions,
 }
 
-impl Default for LsSvc {
-    fn default() -> Self {
-        Self {
-            c: 1.0,
-            kernel: Kernel::Gaussian { gamma: 1.0 },
-            class_weights: ClassWeights::Uniform,
-            class_order: ClassOrder::Sorted,
-            options: SolverOptions::default(),
-        }
-    }
-}
+defaults!(LsSvc {
+    c: 1.0,
+    kernel: Kernel::Gaussian { gamma: 1.0 },
+    class_weights: ClassWeights::Uniform,
+    class_order: ClassOrder::Sorted,
+    options: SolverOptions::default(),
+});
 
 /// Least-squares regression: kernel ridge regression with an offset that is not penalised.
 #[derive(Clone, Debug, PartialEq)]
@@ -198,16 +195,7 @@ impl System<'_> {
                 expansion
             })
             .collect();
-        assemble(
-            self.kind,
-            self.kernel,
-            Precision::of::<T>(),
-            input,
-            &packed.layout,
-            &expansions,
-            outcome,
-            packed.spent()?,
-            vec![("c".into(), self.c.into()), ("tol".into(), self.options.tol.into())],
-        )
+        let parameters = vec![("c".into(), self.c.into()), ("tol".into(), self.options.tol.into())];
+        packed.assemble(self.kind, self.kernel, input, &expansions, outcome, parameters)
     }
 }

@@ -38,4 +38,16 @@ macro_rules! names {
     };
 }
 
+/// Gives a type its default value.
+macro_rules! defaults {
+    ($type:ident $value:tt) => {
+        impl Default for $type {
+            fn default() -> Self {
+                Self $value
+            }
+        }
+    };
+}
+
+pub(crate) use defaults;
 pub(crate) use names;

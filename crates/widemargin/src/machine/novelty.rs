@@ -8,8 +8,8 @@
 use super::classification::check_nu;
 use super::fit::{FitInput, KernelMachine, kernel_fields};
 use super::model::{Ball, Body, MachineKind, Model};
-use super::parameters::{Precision, SolverOptions};
-use super::training::{Expansion, TrainingRows, assemble, fill_up, report_solved, with_precision};
+use super::parameters::SolverOptions;
+use super::training::{Expansion, TrainingRows, fill_up, report_solved, with_precision};
 use super::warm_start::{Start, UsableStart};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -139,17 +139,9 @@ impl Describer<'_> {
         report_solved(context, 0, &expansion, largest, solution.outcome, None);
         let parameters =
             vec![("nu".into(), self.nu.into()), ("tol".into(), self.options.tol.into())];
-        let (model, _) = assemble(
-            self.kind,
-            self.kernel,
-            Precision::of::<T>(),
-            part,
-            &packed.layout,
-            &[expansion],
-            solution.outcome,
-            packed.spent()?,
-            parameters,
-        )?;
+        let (kind, outcome) = (self.kind, solution.outcome);
+        let (model, _) =
+            packed.assemble(kind, self.kernel, part, &[expansion], outcome, parameters)?;
         let body = match model.body {
             Body::KernelExpansion(expansion) if is_ball => Ball(expansion).into(),
             body => body,

@@ -8,15 +8,16 @@
 use super::classification::check_nu;
 use super::fit::{FitInput, KernelMachine, kernel_fields};
 use super::model::{MachineKind, Model};
-use super::parameters::{Loss, Precision, SolverOptions};
+use super::parameters::{Loss, SolverOptions};
 use super::specification::Value;
 use super::training::{
-    Expansion, TrainingRows, assemble, equivalent_nu, fill_up, report_solved, with_precision,
+    Expansion, TrainingRows, equivalent_nu, fill_up, report_solved, with_precision,
 };
 use super::warm_start::{Start, UsableStart};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
+use crate::machine::names::defaults;
 use crate::numeric::simd::Real;
 use crate::solver::smo;
 
@@ -35,17 +36,13 @@ pub struct Svr {
     pub options: SolverOptions,
 }
 
-impl Default for Svr {
-    fn default() -> Self {
-        Self {
-            c: 1.0,
-            epsilon: 0.1,
-            loss: Loss::Hinge,
-            kernel: Kernel::Gaussian { gamma: 1.0 },
-            options: SolverOptions::default(),
-        }
-    }
-}
+defaults!(Svr {
+    c: 1.0,
+    epsilon: 0.1,
+    loss: Loss::Hinge,
+    kernel: Kernel::Gaussian { gamma: 1.0 },
+    options: SolverOptions::default(),
+});
 
 /// Support vector regression with ν, the share of rows outside the tube.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,16 +57,12 @@ pub struct NuSvr {
     pub options: SolverOptions,
 }
 
-impl Default for NuSvr {
-    fn default() -> Self {
-        Self {
-            c: 1.0,
-            nu: 0.5,
-            kernel: Kernel::Gaussian { gamma: 1.0 },
-            options: SolverOptions::default(),
-        }
-    }
-}
+defaults!(NuSvr {
+    c: 1.0,
+    nu: 0.5,
+    kernel: Kernel::Gaussian { gamma: 1.0 },
+    options: SolverOptions::default(),
+});
 
 /// What the two machines share once their own parameters are checked.
 struct Regressor<'a> {
@@ -190,17 +183,9 @@ impl Regressor<'_> {
         };
         let largest = |i: usize| problem.upper[i];
         report_solved(context, 0, &expansion, largest, solution.outcome, determined);
-        let (model, _) = assemble(
-            self.kind,
-            self.kernel,
-            Precision::of::<T>(),
-            part,
-            &packed.layout,
-            &[expansion],
-            solution.outcome,
-            packed.spent()?,
-            parameters,
-        )?;
+        let (kind, outcome) = (self.kind, solution.outcome);
+        let (model, _) =
+            packed.assemble(kind, self.kernel, part, &[expansion], outcome, parameters)?;
         Ok(model)
     }
 }

@@ -152,6 +152,21 @@ impl<T: Real> TrainingRows<T> {
         Ok(Spent { kernel_rows, seconds: self.started.elapsed().as_secs_f64() })
     }
 
+    /// The model of decision functions over these rows; see [`assemble`].
+    pub(in crate::machine) fn assemble(
+        &self,
+        kind: MachineKind,
+        kernel: &Kernel,
+        part: &FitInput<'_>,
+        expansions: &[Expansion],
+        outcome: Outcome,
+        parameters: Vec<(String, Value)>,
+    ) -> Result<(Model, Vec<usize>)> {
+        let (precision, spent) = (Precision::of::<T>(), self.spent()?);
+        let layout = &self.layout;
+        assemble(kind, kernel, precision, part, layout, expansions, outcome, spent, parameters)
+    }
+
     /// The solutions that the backend finds for one problem per list of segments; none where it
     /// leaves problems to the CPU.
     pub(in crate::machine) fn backend_solutions(

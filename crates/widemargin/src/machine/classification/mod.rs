@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::kernel::{Kernel, RowCaching};
 use crate::machine::fit::{FitInput, KernelMachine, PenaltyPath, kernel_fields};
 use crate::machine::model::{ClassTable, MachineKind, Model, Scheme};
+use crate::machine::names::defaults;
 use crate::machine::parameters::{ClassWeights, Loss, Precision, SolverOptions};
 use crate::machine::specification::Value;
 use crate::machine::training::{
@@ -62,19 +63,15 @@ pub struct Svc {
     pub options: SolverOptions,
 }
 
-impl Default for Svc {
-    fn default() -> Self {
-        Self {
-            c: 1.0,
-            kernel: Kernel::Gaussian { gamma: 1.0 },
-            loss: Loss::Hinge,
-            class_weights: ClassWeights::Uniform,
-            scheme: Scheme::OneVsOne,
-            class_order: ClassOrder::Sorted,
-            options: SolverOptions::default(),
-        }
-    }
-}
+defaults!(Svc {
+    c: 1.0,
+    kernel: Kernel::Gaussian { gamma: 1.0 },
+    loss: Loss::Hinge,
+    class_weights: ClassWeights::Uniform,
+    scheme: Scheme::OneVsOne,
+    class_order: ClassOrder::Sorted,
+    options: SolverOptions::default(),
+});
 
 /// Support vector classification with ν, the share of margin errors.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,18 +90,14 @@ pub struct NuSvc {
     pub options: SolverOptions,
 }
 
-impl Default for NuSvc {
-    fn default() -> Self {
-        Self {
-            nu: 0.5,
-            kernel: Kernel::Gaussian { gamma: 1.0 },
-            class_weights: ClassWeights::Uniform,
-            scheme: Scheme::OneVsOne,
-            class_order: ClassOrder::Sorted,
-            options: SolverOptions::default(),
-        }
-    }
-}
+defaults!(NuSvc {
+    nu: 0.5,
+    kernel: Kernel::Gaussian { gamma: 1.0 },
+    class_weights: ClassWeights::Uniform,
+    scheme: Scheme::OneVsOne,
+    class_order: ClassOrder::Sorted,
+    options: SolverOptions::default(),
+});
 
 /// What the two machines share once their own parameters are checked.
 struct Classifier<'a> {

@@ -15,6 +15,7 @@ use crate::data::{ClassOrder, Classes, Dataset, check_two_classes, memory, piece
 use crate::error::{Error, Result};
 use crate::machine::fit::{FitInput, Machine, WarmStart};
 use crate::machine::model::{Linear, MachineKind, Model, Training};
+use crate::machine::names::defaults;
 use crate::machine::parameters::ClassWeights;
 use crate::machine::warm_start::Start;
 use crate::solver::Outcome;
@@ -60,21 +61,17 @@ pub struct LinearSvc {
     pub options: LinearOptions,
 }
 
-impl Default for LinearSvc {
-    fn default() -> Self {
-        Self {
-            c: 1.0,
-            loss: LinearLoss::default(),
-            penalty: Penalty::default(),
-            multiclass: LinearMulticlass::default(),
-            bias: Bias::default(),
-            solver: LinearSolver::default(),
-            class_weights: ClassWeights::Uniform,
-            class_order: ORDER,
-            options: LinearOptions::default(),
-        }
-    }
-}
+defaults!(LinearSvc {
+    c: 1.0,
+    loss: LinearLoss::default(),
+    penalty: Penalty::default(),
+    multiclass: LinearMulticlass::default(),
+    bias: Bias::default(),
+    solver: LinearSolver::default(),
+    class_weights: ClassWeights::Uniform,
+    class_order: ORDER,
+    options: LinearOptions::default(),
+});
 
 impl LinearSvc {
     fn plan(&self, functions: usize) -> LinearPlan {

@@ -12,6 +12,7 @@ use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::machine::fit::{FitInput, Machine, WarmStart};
 use crate::machine::model::{Linear, MachineKind, Model, Training};
+use crate::machine::names::defaults;
 use crate::solver::linear::rows::LinearRows;
 use crate::solver::linear::{Loss, Solution};
 
@@ -32,18 +33,14 @@ pub struct LinearSvr {
     pub options: LinearOptions,
 }
 
-impl Default for LinearSvr {
-    fn default() -> Self {
-        Self {
-            c: 1.0,
-            epsilon: 0.1,
-            squared: false,
-            bias: Bias::default(),
-            solver: LinearSolver::default(),
-            options: LinearOptions::default(),
-        }
-    }
-}
+defaults!(LinearSvr {
+    c: 1.0,
+    epsilon: 0.1,
+    squared: false,
+    bias: Bias::default(),
+    solver: LinearSolver::default(),
+    options: LinearOptions::default(),
+});
 
 impl LinearSvr {
     /// Trains for every (C, ε) of a list, each problem from the solution of the one before.

@@ -11,6 +11,7 @@ use crate::machine::fit::{FitInput, KernelMachine, kernel_fields};
 use crate::machine::model::{
     ClassTable, DecisionFunction, KernelExpansion, MachineKind, Model, Part, Scheme, Training,
 };
+use crate::machine::names::defaults;
 use crate::machine::parameters::{ClassWeights, Precision, SolverOptions};
 use crate::machine::training::{check_outcome, in_precision, support_table};
 use crate::machine::warm_start::Start;
@@ -55,20 +56,16 @@ pub struct MulticlassSvc {
     pub options: SolverOptions,
 }
 
-impl Default for MulticlassSvc {
-    fn default() -> Self {
-        Self {
-            machine: AllInOne::default(),
-            c: 1.0,
-            kernel: Kernel::Gaussian { gamma: 1.0 },
-            bias: false,
-            class_weights: ClassWeights::Uniform,
-            classes: None,
-            class_order: ClassOrder::Sorted,
-            options: SolverOptions::default(),
-        }
-    }
-}
+defaults!(MulticlassSvc {
+    machine: AllInOne::default(),
+    c: 1.0,
+    kernel: Kernel::Gaussian { gamma: 1.0 },
+    bias: false,
+    class_weights: ClassWeights::Uniform,
+    classes: None,
+    class_order: ClassOrder::Sorted,
+    options: SolverOptions::default(),
+});
 
 /// The problem of all classes, over rows in the order of their classes.
 pub(in crate::machine) struct ClassesProblem {

@@ -11,6 +11,7 @@ use crate::kernel::Kernel;
 use crate::machine::fit::{FitInput, Machine};
 use crate::machine::model::Model;
 use crate::machine::multiclass::AllInOne;
+use crate::machine::names::defaults;
 use crate::numeric::random::Generator;
 use crate::solver::Status;
 
@@ -48,24 +49,20 @@ pub struct OnlineSvc {
     pub tol: f64,
 }
 
-impl Default for OnlineSvc {
-    fn default() -> Self {
-        Self {
-            machine: AllInOne::default(),
-            c: 1.0,
-            kernel: Kernel::Gaussian { gamma: 1.0 },
-            epochs: Epochs::Times(1),
-            strategy: WorkingSetStrategy::default(),
-            schedule: Schedule::Adaptive,
-            clock: Clock::Counted,
-            multiplier: None,
-            shuffle: true,
-            budget: None,
-            classes: None,
-            tol: 1e-3,
-        }
-    }
-}
+defaults!(OnlineSvc {
+    machine: AllInOne::default(),
+    c: 1.0,
+    kernel: Kernel::Gaussian { gamma: 1.0 },
+    epochs: Epochs::Times(1),
+    strategy: WorkingSetStrategy::default(),
+    schedule: Schedule::Adaptive,
+    clock: Clock::Counted,
+    multiplier: None,
+    shuffle: true,
+    budget: None,
+    classes: None,
+    tol: 1e-3,
+});
 
 impl OnlineSvc {
     /// A machine that has learnt nothing yet; seed and cache are those of the context.

@@ -17,6 +17,7 @@ use crate::kernel::Kernel;
 use crate::machine::Precision;
 use crate::machine::fit::{FitInput, Machine};
 use crate::machine::model::Model;
+use crate::machine::names::defaults;
 use crate::machine::training::{check_outcome, not_finite};
 use crate::machine::two_class::{TwoClass, two_classes};
 use crate::numeric::random::Generator;
@@ -46,18 +47,14 @@ pub struct Lasvm {
     pub tol: f64,
 }
 
-impl Default for Lasvm {
-    fn default() -> Self {
-        Self {
-            c: 1.0,
-            kernel: Kernel::Gaussian { gamma: 1.0 },
-            epochs: Epochs::Times(1),
-            finishing: true,
-            shuffle: true,
-            tol: 1e-3,
-        }
-    }
-}
+defaults!(Lasvm {
+    c: 1.0,
+    kernel: Kernel::Gaussian { gamma: 1.0 },
+    epochs: Epochs::Times(1),
+    finishing: true,
+    shuffle: true,
+    tol: 1e-3,
+});
 
 /// An example at hand.
 #[derive(Clone, Copy)]

@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::data::{Classes, Dataset};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
-use crate::machine::names::names;
+use crate::machine::names::{defaults, names};
 use crate::machine::{ClassTable, DecisionFunction, KernelExpansion, Model, Precision, Scheme};
 use crate::numeric::algebra::{Cholesky, add, add_products, dot, eigen_interruptible};
 
@@ -64,17 +64,13 @@ pub struct Fisher {
     pub directions: Option<usize>,
 }
 
-impl Default for Fisher {
-    fn default() -> Self {
-        Self {
-            threshold: FisherThreshold::Prior,
-            shrinkage: Shrinkage::None,
-            priors: Priors::Frequencies,
-            unbiased: false,
-            directions: None,
-        }
-    }
-}
+defaults!(Fisher {
+    threshold: FisherThreshold::Prior,
+    shrinkage: Shrinkage::None,
+    priors: Priors::Frequencies,
+    unbiased: false,
+    directions: None,
+});
 
 rows::trained_on_selected!(Fisher);
 

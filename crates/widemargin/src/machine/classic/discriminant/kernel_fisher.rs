@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::data::{Dataset, Labels};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelBlocks};
-use crate::machine::names::names;
+use crate::machine::names::{defaults, names};
 use crate::machine::training::support_table;
 use crate::machine::{
     Calibration, DecisionFunction, FitInput, KernelExpansion, Machine, Model, Part, Precision,
@@ -88,18 +88,14 @@ pub struct KernelFisher {
     pub landmarks: Option<usize>,
 }
 
-impl Default for KernelFisher {
-    fn default() -> Self {
-        Self {
-            kernel: Kernel::Gaussian { gamma: 1.0 },
-            mu: 1e-3,
-            ridge: KernelFisherRidge::Coefficients,
-            threshold: KernelFisherThreshold::Svm,
-            priors: Priors::Frequencies,
-            landmarks: None,
-        }
-    }
-}
+defaults!(KernelFisher {
+    kernel: Kernel::Gaussian { gamma: 1.0 },
+    mu: 1e-3,
+    ridge: KernelFisherRidge::Coefficients,
+    threshold: KernelFisherThreshold::Svm,
+    priors: Priors::Frequencies,
+    landmarks: None,
+});
 
 impl Machine for KernelFisher {
     fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {

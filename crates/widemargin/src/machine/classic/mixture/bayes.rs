@@ -12,6 +12,7 @@ use super::semi::{Rows, improve};
 use crate::context::Context;
 use crate::data::{ClassOrder, Classes, Dataset, Label};
 use crate::error::{Error, Result};
+use crate::machine::names::defaults;
 use crate::machine::{ClassTable, Model, Scheme};
 use crate::solver::Status;
 
@@ -50,17 +51,13 @@ pub struct MixtureBayes {
     pub unlabelled: Option<Label>,
 }
 
-impl Default for MixtureBayes {
-    fn default() -> Self {
-        Self {
-            mixture: GaussianMixture::default(),
-            priors: Priors::Frequencies,
-            loss: None,
-            unbiased: false,
-            unlabelled: None,
-        }
-    }
-}
+defaults!(MixtureBayes {
+    mixture: GaussianMixture::default(),
+    priors: Priors::Frequencies,
+    loss: None,
+    unbiased: false,
+    unlabelled: None,
+});
 
 rows::trained_on_selected!(MixtureBayes);
 

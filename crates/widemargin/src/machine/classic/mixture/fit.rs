@@ -9,7 +9,7 @@ use super::em::{self, Fitted};
 use crate::context::Context;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
-use crate::machine::names::names;
+use crate::machine::names::{defaults, names};
 use crate::machine::specification::Value;
 use crate::machine::{Calibration, Model};
 
@@ -100,23 +100,19 @@ pub struct GaussianMixture {
     pub start: MixtureStart,
 }
 
-impl Default for GaussianMixture {
-    fn default() -> Self {
-        Self {
-            components: 1,
-            criterion: None,
-            covariance: Covariance::Full,
-            floor: 1e-6,
-            shrinkage: 0.0,
-            stop: MixtureStop::Likelihood,
-            tol: 1e-6,
-            max_iterations: 200,
-            starts: 1,
-            initialisation: Initialisation::KMeans,
-            start: MixtureStart::default(),
-        }
-    }
-}
+defaults!(GaussianMixture {
+    components: 1,
+    criterion: None,
+    covariance: Covariance::Full,
+    floor: 1e-6,
+    shrinkage: 0.0,
+    stop: MixtureStop::Likelihood,
+    tol: 1e-6,
+    max_iterations: 200,
+    starts: 1,
+    initialisation: Initialisation::KMeans,
+    start: MixtureStart::default(),
+});
 
 impl GaussianMixture {
     pub(super) fn validate(&self) -> Result<()> {

@@ -15,7 +15,7 @@ use super::super::{Classic, Neighbours};
 use crate::context::Context;
 use crate::data::{Classes, Dataset};
 use crate::error::{Error, Result};
-use crate::machine::names::names;
+use crate::machine::names::{defaults, names};
 use crate::machine::{Calibration, Model};
 use crate::numeric::algebra::{Cholesky, eigen_symmetric};
 
@@ -94,17 +94,13 @@ pub struct KNearest {
     pub regression: bool,
 }
 
-impl Default for KNearest {
-    fn default() -> Self {
-        Self {
-            k: 5,
-            weighting: Weighting::Uniform,
-            metric: NeighbourMetric::Euclidean,
-            search: NeighbourSearch::Auto,
-            regression: false,
-        }
-    }
-}
+defaults!(KNearest {
+    k: 5,
+    weighting: Weighting::Uniform,
+    metric: NeighbourMetric::Euclidean,
+    search: NeighbourSearch::Auto,
+    regression: false,
+});
 
 rows::trained_on_selected!(KNearest);
 

@@ -14,6 +14,7 @@ use crate::context::Context;
 use crate::data::{Classes, Dataset, Matrix};
 use crate::error::Result;
 use crate::machine::Model;
+use crate::machine::names::defaults;
 
 /// The Bayes classifier on a Parzen-window density per class.
 ///
@@ -42,15 +43,11 @@ pub struct Parzen {
     pub priors: Priors,
 }
 
-impl Default for Parzen {
-    fn default() -> Self {
-        Self {
-            window: Window::Gaussian,
-            width: WindowWidth::LeaveOneOut,
-            priors: Priors::Frequencies,
-        }
-    }
-}
+defaults!(Parzen {
+    window: Window::Gaussian,
+    width: WindowWidth::LeaveOneOut,
+    priors: Priors::Frequencies,
+});
 
 rows::trained_on_selected!(Parzen, KernelDensity, ProbabilisticNetwork);
 
@@ -90,15 +87,11 @@ pub struct ProbabilisticNetwork {
     pub priors: Priors,
 }
 
-impl Default for ProbabilisticNetwork {
-    fn default() -> Self {
-        Self {
-            input: NetworkInput::Distance,
-            width: WindowWidth::LeastErrors,
-            priors: Priors::Frequencies,
-        }
-    }
-}
+defaults!(ProbabilisticNetwork {
+    input: NetworkInput::Distance,
+    width: WindowWidth::LeastErrors,
+    priors: Priors::Frequencies,
+});
 
 impl ProbabilisticNetwork {
     fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {
