@@ -433,7 +433,8 @@ class MultipleKernelSVC(ClassifierMixin, _MultipleKernel):
         table = self._checked(X)
         threads = self._threads()
         if self.machine == "cs":
-            scores = self._model.decision_values(table, threads) / np.sqrt(_MARGIN)
+            scores: NDArray[np.float64] = self._model.decision_values(table, threads)
+            scores = scores / np.sqrt(_MARGIN)
             return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
         if len(self.classes_) == 2:
             return -self._model.decision_values(table, threads)[:, 0]

@@ -28,6 +28,31 @@ fn a_model_predicts_the_file_it_was_trained_on() {
 }
 
 #[test]
+fn weights_of_several_kernels_are_learnt_kept_and_shown() {
+    let folder = Folder::new();
+    folder.copy("iris.csv");
+    let kernels = "linear, rbf(gamma=0.1), view(3-4: poly(degree=2))";
+    for more in [&["-s", "c-svc"][..], &["-s", "cs", "--weights", "lp=2"]] {
+        let mut words = vec!["train", "iris.csv", "--kernels", kernels, "-o", "iris.wm"];
+        words.extend(more);
+        folder.run_words(&words).exits(0);
+        let shown = folder.run("inspect iris.wm").exits(0).stdout;
+        assert!(shown.contains("kernel-weights="), "{shown}");
+        let run = folder.run("predict iris.csv --model iris.wm --output answers --json").exits(0);
+        assert!(run.json()["accuracy"].as_f64().expect("a number") > 0.93);
+    }
+    for (words, message) in [
+        (["--weights", "signed"], "expected kernels for weights"),
+        (["--kernels", "linear, rbff"], "'rbff' at character 9"),
+        (["--kernels", "view(7-9: rbf)"], "columns of a view: expected 9, found 4"),
+    ] {
+        let words = [&["train", "iris.csv", "-o", "other.wm"][..], &words].concat();
+        let run = folder.run_words(&words);
+        assert!(run.stderr.contains(message), "{}", run.stderr);
+    }
+}
+
+#[test]
 fn the_summary_for_programs_has_every_number_a_benchmark_needs() {
     let folder = Folder::new();
     folder.copy("iris.libsvm");

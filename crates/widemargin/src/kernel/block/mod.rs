@@ -349,8 +349,6 @@ impl<T: Real> KernelBlocks<T> {
     }
 
     /// The kernels of a weighted sum, each packed; none for any other kernel.
-    // For machines that learn the weights of a sum of kernels.
-    #[allow(dead_code)]
     pub(crate) fn terms(&self) -> Vec<Self> {
         self.packed.terms().into_iter().map(|packed| Self { packed }).collect()
     }
@@ -361,8 +359,6 @@ impl<T: Real> KernelBlocks<T> {
     /// # Errors
     /// [`Error::Kernel`] when the kernel is not a sum, [`Error::Length`] or [`Error::Parameter`]
     /// when the weights do not suit it, [`Error::Overflow`] when its values then overflow.
-    // For machines that learn the weights of a sum of kernels.
-    #[allow(dead_code)]
     pub(crate) fn reweight(&mut self, weights: &[f64]) -> Result<()> {
         let terms = self.terms().len();
         if terms != 0 && terms != weights.len() {

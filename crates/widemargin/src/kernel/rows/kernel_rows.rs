@@ -75,8 +75,6 @@ impl<T: Real> KernelRows<T> {
     ///
     /// # Errors
     /// As [`KernelBlocks::reweight`].
-    // For machines that learn the weights of a sum of kernels.
-    #[allow(dead_code)]
     pub(crate) fn reweight(&mut self, weights: &[f64]) -> Result<()> {
         self.blocks.reweight(weights)?;
         self.cache.clear();

@@ -75,22 +75,26 @@ fn reweighted_double_precision_has_the_bits_of_a_fresh_sum() {
 }
 
 #[test]
-fn products_by_kernel_are_those_of_kernels_packed_alone() {
+fn forms_by_kernel_are_those_of_kernels_packed_alone() {
     for threads in [1, 2] {
         let context = Context::new().with_threads(threads).unwrap();
         let weights = [0.25, 3.0, 0.5];
         let together = rows::<f64>(&sum(&weights), &context);
         let beta = coefficients();
         let view = together.view(&[0, 1], &context);
-        let by_kernel = view.term_products(&beta);
-        for (kernel, product) in kernels().iter().zip(&by_kernel) {
+        let forms = view.term_forms(&beta, 1);
+        assert_eq!(forms.len(), 3);
+        let form =
+            |product: Vec<f64>| -> f64 { product.iter().zip(&beta).map(|(p, b)| p * b).sum() };
+        let is_near = |a: f64, b: f64| (a - b).abs() <= 1e-12 * (1.0 + b.abs());
+        for (kernel, found) in kernels().iter().zip(&forms) {
             let alone = rows::<f64>(kernel, &context);
-            assert_eq!(*product, alone.view(&[0, 1], &context).product(&beta), "{kernel:?}");
+            let expected = form(alone.view(&[0, 1], &context).product(&beta));
+            assert!(is_near(*found, expected), "{kernel:?}: {found} {expected}");
         }
-        for (i, total) in view.product(&beta).into_iter().enumerate() {
-            let sum: f64 = by_kernel.iter().zip(weights).map(|(part, w)| w * part[i]).sum();
-            assert!((sum - total).abs() <= 1e-12 * (1.0 + total.abs()), "{sum} {total}");
-        }
+        let (sum, total): (f64, f64) =
+            (forms.iter().zip(weights).map(|(own, w)| w * own).sum(), form(view.product(&beta)));
+        assert!(is_near(sum, total), "{sum} {total}");
         let subset = together.blocks().subset(&[3, 80, 81]);
         assert_eq!(subset.terms().len(), 3);
     }
@@ -127,7 +131,7 @@ fn unsuitable_weights_are_refused_and_change_nothing() {
     assert_eq!(entries(&changing, &context), before);
     let mut alone = rows::<f32>(&Kernel::Linear, &context);
     assert!(matches!(alone.reweight(&[2.0]), Err(Error::Kernel { .. })));
-    assert!(alone.view(&[0], &context).term_products(&[1.0; 60]).is_empty());
+    assert!(alone.view(&[0], &context).term_forms(&[1.0; 60], 1).is_empty());
 }
 
 #[test]
@@ -148,7 +152,10 @@ fn forms_of_terms_equal_products_with_their_rows() {
     let view = packed.view(&[0], &context);
     let beta: Vec<f64> = (0..60).map(|i| f64::from(i % 7) - 3.0).collect();
     let forms = view.term_forms(&beta, 1);
-    for (form, product) in forms.iter().zip(view.term_products(&beta)) {
+    assert_eq!(forms.len(), 3);
+    for (form, kernel) in forms.iter().zip(kernels()) {
+        let alone = rows::<f64>(&kernel, &context);
+        let product = alone.view(&[0], &context).product(&beta);
         let expected: f64 = product.iter().zip(&beta).map(|(a, b)| a * b).sum();
         assert!((form - expected).abs() <= 1e-10 * expected.abs().max(1.0));
     }

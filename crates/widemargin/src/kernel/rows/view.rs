@@ -39,18 +39,8 @@ impl<'a, T: Real> RowsView<'a, T> {
         self.segments.iter().flat_map(|&s| self.rows.segment(s)).collect()
     }
 
-    /// Kᵢβ for every kernel Kᵢ of a weighted sum, without its weight; empty for any other kernel.
-    /// Block after block, so that no matrix exists as a whole.
-    // For machines that learn the weights of a sum of kernels.
-    #[allow(dead_code)]
-    pub(crate) fn term_products(&self, beta: &[f64]) -> Vec<Vec<f64>> {
-        let (rows, coefficients) = self.row_coefficients(beta);
-        let terms = self.rows.blocks().terms();
-        terms.iter().map(|term| self.product_with(term, &rows, &coefficients)).collect()
-    }
-
     /// Σ over columns c of bᵀKᵢb, b being column c of `coefficients`, for every kernel Kᵢ of a weighted sum,
-    /// without its weight; the coefficients of a variable, one per column, stand one after another. Only
+    /// without its weight and none for any other kernel; the coefficients of a variable, one per column, stand one after another. Only
     /// values between rows with coefficients are computed, block after block.
     pub(crate) fn term_forms(&self, coefficients: &[f64], columns: usize) -> Vec<f64> {
         let mut by_row: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
