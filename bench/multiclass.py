@@ -2,7 +2,7 @@
 
     WIDEMARGIN_DATA=… python3 bench/multiclass.py [digits letter3000 letter usps classes text online mnist]
 
-Uses target/release/widemargin; prints rows of bench/multiclass.md.
+Uses target/release/widemargin, or the program in WIDEMARGIN; prints rows of bench/multiclass.md.
 """
 
 import gzip
@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PROGRAM = ROOT / "target" / "release" / "widemargin"
+PROGRAM = os.environ.get("WIDEMARGIN", ROOT / "target" / "release" / "widemargin")
 DATA = os.environ.get("WIDEMARGIN_DATA")
 #: CPU seconds of Shark (RBF, no bias, eps 1e-3), measured beside the other peers.
 SHARK = {

@@ -21,7 +21,7 @@ pub(crate) enum Outcome {
 }
 
 /// Exit code of work that --max-time ended: that of `timeout`.
-const EXIT_TIME_LIMIT: u8 = 124;
+pub(crate) const EXIT_TIME_LIMIT: u8 = 124;
 
 /// Exit code of work that Ctrl-C ended: that of shells.
 pub(crate) const EXIT_INTERRUPTED: u8 = 130;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use widemargin::CancelToken;
 
-use crate::failure::EXIT_INTERRUPTED;
+use crate::failure::{EXIT_INTERRUPTED, EXIT_TIME_LIMIT, Failure};
 use crate::terminal;
 
 /// How the process responds to Ctrl-C.
@@ -39,6 +39,15 @@ impl Interrupt {
         }
         let _finished = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
         std::process::exit(EXIT_INTERRUPTED.into());
+    }
+
+    /// Ends the program at the time limit of something that has no partial result.
+    pub(crate) fn exit_at_time_limit(&self) -> ! {
+        let _finished = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
+        terminal::report(&Failure::Message(
+            "the time limit was reached while the data was read".to_owned(),
+        ));
+        std::process::exit(EXIT_TIME_LIMIT.into());
     }
 
     /// The token the computation has to watch.

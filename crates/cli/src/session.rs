@@ -1,7 +1,12 @@
 //! One run of a command: its threads, progress bar, time limit and handling of Ctrl-C.
+//!
+//! The time limit is one for the whole command and starts with it. Computations end at it by themselves;
+//! reading, which has no partial result, is ended together with the program.
 
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
+use widemargin::Status;
 use widemargin::{CancelToken, Context, Error, Event, Observer};
 
 use crate::failure::{CommandResult, Failure};
@@ -12,19 +17,42 @@ use crate::progress::Progress;
 pub(crate) struct Session<'a> {
     pub(crate) context: Context,
     pub(crate) interrupt: &'a Interrupt,
-    pub(crate) time_limit: Option<Duration>,
     pub(crate) quiet: bool,
 }
 
 impl Session<'_> {
-    /// Runs `read` on the threads of the session.
+    /// Limits the rest of the command to `limit` from now on unless it has a limit already.
+    pub(crate) fn limit_rest(&mut self, limit: Duration) {
+        if self.context.time_left().is_none() {
+            self.context = self.context.clone().with_time_limit(limit);
+        }
+    }
+
+    /// Whether the time limit has been reached.
+    pub(crate) fn is_out_of_time(&self) -> bool {
+        self.context.stop_request() == Some(Status::TimeLimit)
+    }
+
+    /// Runs `read` on the threads of the session; at the time limit the program ends.
     pub(crate) fn read<R: Send>(
         &self,
         message: &str,
         read: impl FnOnce() -> CommandResult<R> + Send,
     ) -> CommandResult<R> {
         let progress = Progress::new(message, self.quiet);
-        let result = self.context.install(read);
+        let result = std::thread::scope(|scope| {
+            let (finished, end) = channel::<()>();
+            if let Some(limit) = self.context.time_left() {
+                scope.spawn(move || {
+                    if end.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+                        self.interrupt.exit_at_time_limit();
+                    }
+                });
+            }
+            let result = self.context.install(read);
+            drop(finished);
+            result
+        });
         progress.finish();
         result
     }
@@ -47,7 +75,7 @@ impl Session<'_> {
     ) -> CommandResult<R> {
         let progress = Progress::new(message, self.quiet);
         let bar = progress.clone();
-        let context = self.limited().with_observer(move |event: &Event| {
+        let context = self.context.clone().with_observer(move |event: &Event| {
             bar.observe(event);
             observer.observe(event);
         });
@@ -56,9 +84,9 @@ impl Session<'_> {
         result.map_err(|error| self.failure(error))
     }
 
-    /// Runs a computation that neither the time limit nor an earlier Ctrl-C ends: what is done with the
-    /// result of one that they ended.
-    pub(crate) fn run_unlimited<R>(
+    /// Runs a computation that an earlier Ctrl-C does not end: what is done with the result of the one
+    /// that it ended. The next Ctrl-C quits.
+    pub(crate) fn run_after_interrupt<R>(
         &self,
         message: &str,
         compute: impl FnOnce(&Context) -> widemargin::Result<R>,
@@ -70,15 +98,6 @@ impl Session<'_> {
         let result = compute(&context);
         progress.finish();
         result.map_err(|error| self.failure(error))
-    }
-
-    /// The context with the time limit, which begins now.
-    fn limited(&self) -> Context {
-        let context = self.context.clone();
-        match self.time_limit {
-            Some(limit) => context.with_time_limit(limit),
-            None => context,
-        }
     }
 
     /// Work that ended although nobody pressed Ctrl-C ran out of time.
@@ -96,7 +115,7 @@ impl Session<'_> {
         compute: impl FnOnce(&Context) -> widemargin::Result<R>,
     ) -> CommandResult<R> {
         let progress = Progress::new(message, self.quiet);
-        let result = compute(&self.limited());
+        let result = compute(&self.context);
         progress.finish();
         result.map_err(|error| self.failure(error))
     }

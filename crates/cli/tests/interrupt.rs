@@ -12,6 +12,10 @@ use common::{Folder, Run};
 
 /// Rows of two classes that overlap so much that a tight tolerance takes minutes.
 fn hard_data(folder: &Folder) {
+    overlapping(folder, 4000);
+}
+
+fn overlapping(folder: &Folder, rows: usize) {
     let mut state = 12345_u64;
     let mut random = || {
         state =
@@ -19,7 +23,7 @@ fn hard_data(folder: &Folder) {
         (state >> 33) as f64 / f64::from(u32::MAX) * 2.0 - 1.0
     };
     let mut text = String::new();
-    for i in 0..4000 {
+    for i in 0..rows {
         text.push_str(if i % 2 == 0 { "+1" } else { "-1" });
         for j in 1..=10 {
             text.push_str(&format!(" {j}:{:.5}", random()));
@@ -122,4 +126,87 @@ fn prediction_ends_at_its_time_limit() {
     let run = folder.run("predict many --model hard.wm --max-time 0.01 -o p.txt").exits(124);
     assert!(run.stderr.contains("the time limit was reached"), "{}", run.stderr);
     assert!(!folder.names().contains(&"p.txt".to_owned()));
+}
+
+/// A search over more points than can be tried in minutes.
+const SEARCH: &str = "tune hard -o best.wm --journal journal --grid gamma=2^-15:2^3:37 \
+                      --grid c=2^-5:2^15:41";
+
+/// What can be used of a search that was stopped: its best point, and a model of it.
+fn assert_best_is_kept(folder: &Folder, run: &Run) {
+    assert!(run.stdout.contains("best "), "{}", run.stdout);
+    assert!(run.stderr.contains("points were finished"), "{}", run.stderr);
+    folder.run("predict hard --model best.wm --json").exits(0);
+    assert_eq!(folder.names(), ["best.wm", "hard", "journal"]);
+}
+
+#[test]
+fn a_search_stopped_by_ctrl_c_trains_and_writes_its_best_point() {
+    let folder = Folder::new();
+    overlapping(&folder, 200);
+    let words: Vec<&str> = SEARCH.split_whitespace().collect();
+    let mut child = folder
+        .command(&words)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    // The journal has a line for every point and fold that is known.
+    let journal = folder.file("journal");
+    let begun = Instant::now();
+    while std::fs::read_to_string(&journal).map_or(0, |text| text.lines().count()) < 10 {
+        assert!(child.try_wait().unwrap().is_none(), "ended before it could be interrupted");
+        assert!(begun.elapsed() < Duration::from_secs(300), "no point was finished");
+        sleep(Duration::from_millis(20));
+    }
+    interrupt(&child);
+    let run = Run::from(child.wait_with_output().unwrap()).exits(130);
+    assert!(run.stderr.contains("interrupted"), "{}", run.stderr);
+    assert_best_is_kept(&folder, &run);
+}
+
+#[test]
+fn a_search_and_its_last_training_share_one_time_limit() {
+    let folder = Folder::new();
+    overlapping(&folder, 200);
+    let limit = 4.0;
+    let started = Instant::now();
+    let run = folder.run(&format!("{SEARCH} --max-time {limit}")).exits(124);
+    let seconds = started.elapsed().as_secs_f64();
+    assert!(seconds < 1.1 * limit + 0.5 + BUSY, "{seconds} s");
+    assert!(run.stderr.contains("time limit"), "{}", run.stderr);
+    assert_best_is_kept(&folder, &run);
+}
+
+/// Seconds that a program without optimisation may lose on two processors that it shares with other
+/// tests, where what it does between two looks at the clock takes a hundred times as long;
+/// `bench/limits.py` checks the promise without them.
+const BUSY: f64 = 10.0;
+
+#[test]
+fn a_time_limit_ends_the_reading_of_data_that_does_not_come() {
+    let folder = Folder::new();
+    let started = Instant::now();
+    let mut child = folder
+        .command(&["train", "-", "-o", "m.wm", "--max-time", "0.5"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let open = child.stdin.take();
+    let run = Run::from(child.wait_with_output().unwrap()).exits(124);
+    drop(open);
+    assert!(started.elapsed().as_secs_f64() < 1.05 + BUSY);
+    assert!(run.stderr.contains("while the data was read"), "{}", run.stderr);
+    assert!(folder.names().is_empty());
+}
+
+#[test]
+fn compression_at_its_time_limit_writes_the_best_model_so_far() {
+    let folder = Folder::new();
+    overlapping(&folder, 400);
+    folder.run("train hard -o hard.wm --gamma 5 -q").exits(0);
+    let run = folder.run("compress hard.wm -o small.wm --vectors 50 --max-time 0.001").exits(124);
+    assert!(run.stderr.contains("time limit reached"), "{}", run.stderr);
+    folder.run("predict hard --model small.wm -q").exits(0);
 }

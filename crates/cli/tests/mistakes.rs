@@ -109,3 +109,37 @@ fn likely_causes_get_a_hint() {
         assert!(run.stderr.contains(hint), "{command}: {}", run.stderr);
     }
 }
+
+/// Two rows with one feature of a huge index must not take gigabytes that are not there.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_needs_more_memory_than_there_is_is_refused() {
+    let folder = Folder::new();
+    folder.write("huge", "1 1:1 134217728:1\n2 1:2 134217728:3\n");
+    for command in [
+        "train huge -s kmeans --clusters 2 -o m.wm",
+        "train huge -s linear-svc -o m.wm",
+        "train huge -s linear-svc --penalty l1 -o m.wm",
+        "train huge -s logistic --penalty l1 -o m.wm",
+    ] {
+        let script = format!("ulimit -v 3000000 && exec {} {command}", common::PROGRAM);
+        let output = std::process::Command::new("sh")
+            .args(["-c", &script])
+            .current_dir(folder.path())
+            .output()
+            .expect("a shell");
+        let run = common::Run::from(output).exits(1);
+        assert!(run.stderr.contains(" needs "), "{command}: {}", run.stderr);
+        assert_eq!(folder.names(), ["huge"]);
+    }
+}
+
+#[test]
+fn the_help_lists_every_machine_with_what_it_is() {
+    let help = Folder::new().run("train --help").exits(0).stdout;
+    for line in
+        ["c-svc             classification with penalty C", "spectral          spectral clustering"]
+    {
+        assert!(help.contains(line), "{help}");
+    }
+}

@@ -179,7 +179,7 @@ fn a_search_that_runs_out_of_time_reports_and_writes_its_best() {
     let folder = Folder::new();
     let data = shipped("digits.libsvm.xz").display().to_string();
     let run = folder.run(&format!(
-        "tune {data} -s knn --grid neighbours=1:400:300 --max-time 1 --json -o best.wm"
+        "tune {data} -s knn --grid neighbours=1:400:300 --max-time 4 --json -o best.wm"
     ));
     let run = run.exits(124);
     let found = run.json();

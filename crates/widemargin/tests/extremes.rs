@@ -5,15 +5,19 @@ use std::time::{Duration, Instant};
 
 use widemargin::data::{Dataset, Dense, Labels, Matrix};
 use widemargin::kernel::Kernel;
+use widemargin::machine::specification::{Domain, Value};
 use widemargin::machine::{
     AllInOne, KernelAdatron, Lasvm, Machine, MulticlassSvc, NuSvc, NuSvr, OneClass, OnlineSvc,
-    Precision, Svc, Svdd, Svr,
+    Precision, Specification, Svc, Svdd, Svr,
 };
 use widemargin::{Context, Error};
 
-/// Seconds that a training may take, and what it may take beyond them on a busy machine.
+/// Seconds that a training may take, and what it may take beyond them. The promise is 10 % and half a
+/// second, which `bench/limits.py` checks of an optimised program on large problems; here the code is
+/// not optimised and shares two processors with other tests: 20 000 steps between two looks at the clock
+/// took up to three seconds.
 const LIMIT: f64 = 0.5;
-const GRACE: f64 = 5.0;
+const GRACE: f64 = 0.1 * LIMIT + 0.5 + 3.0;
 
 /// Two features in a fixed pattern, the second of size `scale`; two classes.
 fn rows(count: usize, scale: f64) -> Dataset {
@@ -48,16 +52,105 @@ fn machines(c: f64, nu: f64, kernel: &Kernel) -> Vec<(String, Box<dyn Machine>)>
 
 fn check(data: &Dataset, c: f64, nu: f64, kernel: &Kernel) {
     for (name, machine) in machines(c, nu, kernel) {
-        let started = Instant::now();
-        let context = Context::new().with_time_limit(Duration::from_secs_f64(LIMIT));
-        let found = machine.fit(data, &context);
-        let place = format!("{name}, C = {c:e}, nu = {nu:e}, {kernel}");
-        assert!(started.elapsed().as_secs_f64() < LIMIT + GRACE, "{place}: too late");
-        if let Ok(model) = found {
-            let outcome = model.training.unwrap().outcome;
-            assert!(outcome.is_finite(), "{place}: {outcome:?}");
-            let finite = outcome.primal.is_finite() && outcome.dual.is_finite();
-            assert!(finite || !outcome.status.is_solved(), "{place}: {outcome:?}");
+        check_fit(&*machine, data, &format!("{name}, C = {c:e}, nu = {nu:e}, {kernel}"));
+    }
+}
+
+/// Trains in time; a model has finite numbers, or is not solved, and predicts finite numbers.
+fn check_fit(machine: &dyn Machine, data: &Dataset, place: &str) {
+    let started = Instant::now();
+    let context = Context::new().with_time_limit(Duration::from_secs_f64(LIMIT));
+    let found = machine.fit(data, &context);
+    let seconds = started.elapsed().as_secs_f64();
+    assert!(seconds < LIMIT + GRACE, "{place}: {seconds} s");
+    let Ok(model) = found else { return };
+    let training = model.training.as_ref().expect(place);
+    let outcome = training.outcome;
+    assert!(outcome.is_finite(), "{place}: {outcome:?}");
+    let finite = outcome.primal.is_finite() && outcome.dual.is_finite();
+    assert!(finite || !outcome.status.is_solved(), "{place}: {outcome:?}");
+    if outcome.status.is_solved() {
+        let predictor = model.predictor(&context).expect(place);
+        match predictor.decision_values(data.features()) {
+            Ok(values) => {
+                let numbers = values.values();
+                assert!(!numbers.iter().any(|v| v.is_nan()), "{place}: {numbers:?}");
+            }
+            // Squares of what the training needs only once; the error names the row and the remedy.
+            Err(error) => assert!(matches!(error, Error::Overflow { .. }), "{place}: {error}"),
+        }
+    }
+}
+
+/// Every machine of the specification with one number at an extreme of its range, or all at their
+/// defaults.
+fn specifications() -> Vec<Specification> {
+    let mut all = Vec::new();
+    for plain in Specification::all() {
+        all.push(plain.clone());
+        for parameter in plain.entry().parameters() {
+            let values: &[f64] = match parameter.domain {
+                Domain::Real { .. } => &[1e-300, 1e-30, 1.0, 1e30, 1e300],
+                Domain::Integer { .. } => &[1.0, 1e3],
+                _ => &[],
+            };
+            for &value in values {
+                let value = match parameter.domain {
+                    Domain::Integer { .. } => Value::Integer(value as u64),
+                    _ => Value::Real(value),
+                };
+                let mut changed = plain.clone();
+                // Refused by name where it is outside the range.
+                if changed.set(parameter.name, value).is_ok() {
+                    all.push(changed);
+                }
+            }
+        }
+    }
+    all
+}
+
+fn check_specifications(specifications: &[Specification], data: &Dataset) {
+    for specification in specifications {
+        if let Ok(machine) = specification.build(data, 0) {
+            check_fit(&*machine, data, &specification.to_string());
+        }
+    }
+}
+
+#[test]
+fn every_parameter_of_every_machine_at_its_extremes_ends_in_time_and_finite() {
+    check_specifications(&specifications(), &rows(40, 1.0));
+}
+
+#[test]
+fn every_machine_on_extreme_features_ends_in_time_and_finite() {
+    let plain: Vec<Specification> = Specification::all().collect();
+    for scale in [1e-300, 1e-30, 2e7, 1e30, 1e150, 1e300] {
+        check_specifications(&plain, &rows(50, scale));
+    }
+}
+
+#[test]
+fn every_linear_loss_and_penalty_with_extreme_numbers_ends_in_time_and_finite() {
+    let penalised = |words: &[(&str, &str)]| {
+        let kind = words[0].1.parse().unwrap();
+        let mut specification = Specification::new(kind);
+        words[1..].iter().for_each(|(name, value)| specification.parse(name, value).unwrap());
+        specification
+    };
+    for c in ["1e-300", "1e-30", "1e30", "1e300"] {
+        let all = [
+            penalised(&[("", "linear-svc"), ("c", c), ("loss", "hinge")]),
+            penalised(&[("", "linear-svc"), ("c", c), ("penalty", "l1")]),
+            penalised(&[("", "logistic"), ("c", c), ("penalty", "l1")]),
+            penalised(&[("", "logistic"), ("c", c), ("solver", "dual")]),
+            penalised(&[("", "linear-svc"), ("c", c), ("solver", "newton")]),
+            penalised(&[("", "linear-svc"), ("c", c), ("intercept", "free")]),
+            penalised(&[("", "linear-svr"), ("c", c), ("epsilon", "0")]),
+        ];
+        for scale in [1e-300, 1.0, 1e30, 1e300] {
+            check_specifications(&all, &rows(50, scale));
         }
     }
 }

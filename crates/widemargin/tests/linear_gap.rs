@@ -145,6 +145,63 @@ impl Correlated {
         solver.solve();
         solver.solution.obj_val
     }
+
+    /// The least objective of the squared hinge loss with the ℓ1 penalty, by an interior-point solver:
+    /// Σ uⱼ + C Σ ξᵢ² over |wⱼ| ≤ uⱼ, ξᵢ ≥ 0 and tᵢ⟨w, xᵢ⟩ ≥ 1 − ξᵢ.
+    fn squared_hinge_l1(&self, c: f64) -> f64 {
+        let (n, d) = (self.rows, self.width + 1);
+        let (mut i, mut j, mut v) = (Vec::new(), Vec::new(), Vec::new());
+        let mut entry = |row: usize, column: usize, value: f64| {
+            i.push(row);
+            j.push(column);
+            v.push(value);
+        };
+        for row in 0..n {
+            for (column, x) in self.row(row).into_iter().enumerate() {
+                entry(row, column, -self.targets[row] * x);
+            }
+            entry(row, d + row, -1.0);
+            entry(n + row, d + row, -1.0);
+        }
+        for column in 0..d {
+            for (block, sign) in [(0, 1.0), (1, -1.0)] {
+                entry(2 * n + block * d + column, column, sign);
+                entry(2 * n + block * d + column, d + n + column, -1.0);
+            }
+        }
+        let (height, width) = (2 * n + 2 * d, 2 * d + n);
+        let a = CscMatrix::new_from_triplets(height, width, i, j, v);
+        let errors: Vec<usize> = (d..d + n).collect();
+        let p =
+            CscMatrix::new_from_triplets(width, width, errors.clone(), errors, vec![2.0 * c; n]);
+        let linear: Vec<f64> = (0..width).map(|k| f64::from(u8::from(k >= d + n))).collect();
+        let bounds: Vec<f64> = (0..height).map(|k| if k < n { -1.0 } else { 0.0 }).collect();
+        let cones = [SupportedConeT::NonnegativeConeT(height)];
+        let settings = DefaultSettingsBuilder::default().verbose(false).build().unwrap();
+        let mut solver = DefaultSolver::new(&p, &linear, &a, &bounds, &cones, settings).unwrap();
+        solver.solve();
+        solver.solution.obj_val
+    }
+
+    /// A bound from below on the objective of logistic regression with the ℓ1 penalty: the dual objective
+    /// −C Σ (s ln s + (1 − s) ln(1 − s)) at the probabilities s of errors under `weights`, divided until
+    /// |Σ C sᵢtᵢxᵢⱼ| ≤ 1.
+    fn logistic_l1_bound(&self, c: f64, weights: &[f64]) -> f64 {
+        let mut sums = vec![0.0; self.width + 1];
+        let mut shares = Vec::new();
+        for i in 0..self.rows {
+            let x = self.row(i);
+            let margin: f64 =
+                self.targets[i] * x.iter().zip(weights).map(|(x, w)| x * w).sum::<f64>();
+            let share = 1.0 / (1.0 + margin.exp());
+            sums.iter_mut().zip(&x).for_each(|(sum, x)| *sum += c * share * self.targets[i] * x);
+            shares.push(share);
+        }
+        let largest = sums.iter().fold(1.0_f64, |most, sum| most.max(sum.abs()));
+        let entropy =
+            |s: f64| if s > 0.0 && s < 1.0 { s * s.ln() + (1.0 - s) * (1.0 - s).ln() } else { 0.0 };
+        -c * shares.iter().map(|share| entropy(share / largest)).sum::<f64>()
+    }
 }
 
 /// A⁻¹b, given the lower triangle of A.
@@ -201,6 +258,39 @@ fn solved_means_close_to_the_optimum_on_ill_conditioned_rows() {
                     assert!(outcome.dual <= best * (1.0 + 1e-6), "{what}");
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn solved_means_close_to_the_optimum_with_the_l1_penalty() {
+    for (rows, width, c) in [(160, 40, 1.0), (160, 40, 100.0), (60, 90, 100.0)] {
+        let case = Correlated::new(rows, width, 11);
+        for (loss, layout) in [LinearLoss::SquaredHinge, LinearLoss::Logistic]
+            .into_iter()
+            .flat_map(|loss| [(loss, Layout::Dense), (loss, Layout::Sparse)])
+        {
+            let svc = LinearSvc { c, loss, penalty: Penalty::L1, ..LinearSvc::default() };
+            let model = svc.fit(&case.data(layout), &Context::new()).unwrap();
+            let outcome = model.training.as_ref().unwrap().outcome;
+            let best = match loss {
+                LinearLoss::Logistic => {
+                    let linear = model.linear().unwrap();
+                    let mut weights = vec![0.0; width];
+                    linear.weights.copy_row(0, &mut weights);
+                    weights.push(-linear.offsets[0]);
+                    let signed =
+                        |sign: f64| -> Vec<f64> { weights.iter().map(|w| sign * w).collect() };
+                    let bound = |sign| case.logistic_l1_bound(c, &signed(sign));
+                    bound(1.0).max(bound(-1.0))
+                }
+                _ => case.squared_hinge_l1(c),
+            };
+            let what = format!("{rows} × {width}, C = {c}, {loss}: {outcome:?} for {best}");
+            assert_eq!(outcome.status, Status::Solved, "{what}");
+            assert!(outcome.gap() <= GAP * outcome.primal, "{what}");
+            let excess = outcome.primal - best;
+            assert!(excess > -1e-6 * best && excess <= 2.0 * GAP * best, "{what}");
         }
     }
 }

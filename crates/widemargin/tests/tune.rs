@@ -359,6 +359,50 @@ fn a_time_limit_leaves_what_was_finished() {
     assert!(matches!(error, widemargin::Error::Interrupted), "{error}");
 }
 
+/// Rows of two classes that overlap, so that every penalty takes longer than the one before.
+fn mixed(rows: usize) -> Dataset {
+    let value = |i: usize| (i * 7919 % 1013) as f64 / 1013.0 - 0.5;
+    let values = (0..rows).flat_map(|i| [value(3 * i), value(3 * i + 1), value(3 * i + 2)]);
+    let labels = (0..rows as i64).map(|i| (i * i + i / 3) % 2).collect();
+    let table = Dense::new(rows, 3, values.collect()).unwrap();
+    Dataset::new(Matrix::DenseF64(table), Labels::Int(labels)).unwrap()
+}
+
+#[test]
+fn a_time_limit_inside_the_first_path_keeps_the_penalties_that_were_finished() {
+    let data = mixed(300);
+    let family = |point: &Point| -> Result<Box<dyn Machine>> { Ok(Box::new(svc(point))) };
+    let penalties = Axis::logarithmic("c", 0.1, 1e4, 11).unwrap();
+    let space = Space { axes: vec![Axis::list("gamma", vec![Value::Real(1.0)]), penalties] };
+    let plan = plan(&data, Strategy::Grid, Metric::Accuracy);
+    let whole = search(&family, &space, &data, &plan, None, &Context::new()).unwrap();
+    let mut limit = Duration::from_millis(1);
+    let mut stopped_inside = 0;
+    loop {
+        let context = Context::new().with_time_limit(limit);
+        limit = limit.mul_f64(1.2);
+        let found = match search(&family, &space, &data, &plan, None, &context) {
+            Err(error) => {
+                assert!(matches!(error, widemargin::Error::Interrupted), "{error}");
+                continue;
+            }
+            Ok(found) => found,
+        };
+        for (trial, other) in found.trials.iter().zip(&whole.trials) {
+            for (record, other) in trial.records.iter().zip(&other.records) {
+                assert!(record.is_none_or(|record| Some(record.score) == other.map(|r| r.score)));
+            }
+        }
+        let best = found.best().unwrap();
+        assert!(best.partial_mean().is_some());
+        if found.stopped.is_none() {
+            break;
+        }
+        stopped_inside += usize::from(found.trials.iter().any(|trial| trial.mean().is_none()));
+    }
+    assert!(stopped_inside > 0, "every search was stopped before its first penalty or not at all");
+}
+
 #[test]
 fn a_search_stopped_between_rounds_keeps_the_last_finished_one() {
     let data = iris();

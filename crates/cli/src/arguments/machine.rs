@@ -35,8 +35,9 @@ impl From<ProbabilityName> for CalibrationMethod {
 
 /// Every machine with what it is for.
 fn machines() -> String {
-    let line =
-        |kind: MachineKind| format!("\n{kind:<18}{}", Specification::new(kind).entry().summary);
+    let line = |kind: MachineKind| {
+        format!("\n{:<18}{}", kind.to_string(), Specification::new(kind).entry().summary)
+    };
     let lines: String = MachineKind::all().map(line).collect();
     format!("The machine:{lines}")
 }

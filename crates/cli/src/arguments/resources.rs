@@ -24,7 +24,7 @@ pub(crate) struct ResourceArguments {
     #[arg(long, value_name = "MB", default_value_t = 1024, value_parser = whole::<usize>)]
     pub(crate) cache_mb: usize,
 
-    /// Stop after this many seconds and keep the best model so far
+    /// Stop this many seconds after the start, reading included, and keep the best model so far
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) max_time: Option<Duration>,
 
@@ -60,6 +60,9 @@ impl ResourceArguments {
         if let Some(set) = self.instruction_set {
             context = context.with_instruction_set(set)?;
         }
-        Ok(Session { context, interrupt, time_limit: self.max_time, quiet: self.quiet })
+        if let Some(limit) = self.max_time {
+            context = context.with_time_limit(limit);
+        }
+        Ok(Session { context, interrupt, quiet: self.quiet })
     }
 }

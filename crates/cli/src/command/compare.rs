@@ -76,8 +76,8 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         &[Some(&arguments.data), arguments.input.labels.as_deref()],
     )?;
     let mut session = arguments.resources.session(interrupt)?;
-    session.time_limit.get_or_insert(BUDGET);
     let data = session.read("reading", || Ok(arguments.input.read(&arguments.data)?.dataset))?;
+    session.limit_rest(BUDGET);
     let options = CompareOptions {
         folds: arguments.folds,
         repeats: arguments.repeats,

@@ -13,6 +13,7 @@ use widemargin::operation::compress::{
 };
 use widemargin::operation::cross_validate::Quality;
 
+use super::predict::decision_values;
 use crate::arguments::{InputArguments, ResourceArguments};
 use crate::data_file::{check_outputs, check_picture};
 use crate::evaluation::Evaluation;
@@ -143,6 +144,8 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
             "no smaller model tried keeps the accuracy asked for; allow a larger --max-loss".into(),
         ));
     };
+    let mut out_of_time = session.is_out_of_time();
+    let held_out = held_out.filter(|_| !out_of_time);
     if let Some(data) = &held_out {
         compressed.model =
             session.run("calibrating", |context| recalibrate(data, compressed.model, context))?;
@@ -154,14 +157,24 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         picture::sizes(path, score_name(&model), &points, compressed.model.support_count())?;
     }
     let small = &compressed.model;
-    let measured = held_out.as_ref().map(|data| measure(&session, &model, small, data));
-    let measured = measured.transpose()?;
+    let measured = match held_out.as_ref().map(|data| measure(&session, &model, small, data)) {
+        Some(Err(Failure::TimeLimit)) => {
+            out_of_time = true;
+            None
+        }
+        measured => measured.transpose()?,
+    };
     session.save(|| model_file::save(small, &arguments.output, format))?;
     let report = Report { model: &model, compressed: &compressed, spent, measured };
     if arguments.json {
         terminal::print_json(&report.json(arguments))?;
     } else if !arguments.resources.quiet {
         terminal::print(&report.text(arguments))?;
+    }
+    if out_of_time {
+        let missing = "it may be larger than asked for and was not measured on --data";
+        terminal::warn(&format!("time limit reached: the model is the best so far; {missing}"));
+        return Ok(Outcome::TimeLimit);
     }
     Ok(if interrupt.token().is_cancelled() { Outcome::Interrupted } else { Outcome::Done })
 }
@@ -199,8 +212,10 @@ fn measure(
         let mut best: Option<Evaluation> = None;
         for _ in 0..REPEATS {
             let watch = Stopwatch::start();
-            let answers = session
-                .ask("predicting", |context| model.predictor(context)?.predict(data.features()))?;
+            let answers = session.ask("predicting", |context| {
+                let predictor = model.predictor(context)?;
+                Ok(predictor.predictions(&decision_values(&predictor, data, context)?))
+            })?;
             let evaluation = Evaluation::new(model, data.labels(), &answers, watch.stop())?;
             if best.as_ref().is_none_or(|b| evaluation.spent.seconds < b.spent.seconds) {
                 best = Some(evaluation);

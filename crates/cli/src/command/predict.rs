@@ -2,14 +2,13 @@
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use clap::Args;
+use widemargin::Context;
 use widemargin::data::read::is_standard_stream;
 use widemargin::data::write::write_atomically;
 use widemargin::data::{Dataset, Dense, Labels};
 use widemargin::machine::{Model, Predictor, Scheme};
-use widemargin::{Context, Error};
 
 use crate::arguments::{InputArguments, ResourceArguments};
 use crate::data_file::check_outputs;
@@ -119,39 +118,21 @@ fn predict(
     Ok(Predictions { labels, numbers })
 }
 
-/// Rows predicted before the clock is looked at for the first time.
-const FIRST_ROWS: usize = 256;
-
-/// Time between two looks at the clock.
-const PATIENCE: Duration = Duration::from_millis(100);
-
-/// The decision values of all rows, computed in runs of rows between which the time limit is looked at.
-fn decision_values(
+/// The decision values of all rows within the time limit.
+///
+/// # Errors
+/// `Interrupted` at the time limit; otherwise as `Predictor::decision_values`.
+pub(super) fn decision_values(
     predictor: &Predictor<'_>,
     data: &Dataset,
     context: &Context,
 ) -> widemargin::Result<Dense<f64>> {
     let features = data.features();
-    if context.time_left().is_none() || features.rows() <= FIRST_ROWS {
+    if context.time_left().is_none() || features.rows() == 0 {
         return predictor.decision_values(features);
     }
     features.validate()?;
-    let mut values = Vec::new();
-    let (mut start, mut count) = (0, FIRST_ROWS);
-    while start < features.rows() {
-        if context.stop_request().is_some() {
-            return Err(Error::Interrupted);
-        }
-        let begun = Instant::now();
-        let end = features.rows().min(start + count);
-        let rows: Vec<usize> = (start..end).collect();
-        values.extend_from_slice(predictor.decision_values_of(features, &rows)?.values());
-        if begun.elapsed() < PATIENCE {
-            count *= 2;
-        }
-        start = end;
-    }
-    Dense::new(features.rows(), values.len() / features.rows(), values)
+    predictor.decision_values_in_time(features, &(0..features.rows()).collect::<Vec<_>>())
 }
 
 fn class_names(model: &Model) -> Vec<String> {

@@ -13,6 +13,7 @@ use widemargin::machine::specification::Value as Setting;
 use widemargin::machine::{CalibrationMethod, MachineKind, Model, Specification};
 use widemargin::operation::calibrate::calibrate;
 
+use super::predict::decision_values;
 use super::prepare::{complete, training_rows};
 use super::{from_disk, inspect, stream};
 use crate::arguments::{InputArguments, MachineArguments, ResourceArguments};
@@ -123,8 +124,20 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         Outcome::Done if method.is_some() && model.calibration.is_none() => Outcome::NotConverged,
         outcome => outcome,
     };
-    let test = arguments.test.as_ref().map(|path| test(arguments, path, model.clone(), &session));
-    let test = test.transpose()?;
+    let test = match &arguments.test {
+        Some(path) => match test(arguments, path, model.clone(), &session) {
+            Err(Failure::TimeLimit) => {
+                terminal::warn("the time limit was reached: the model was not tested");
+                None
+            }
+            tested => Some(tested?),
+        },
+        None => None,
+    };
+    let outcome = match test {
+        None if arguments.test.is_some() => Outcome::TimeLimit,
+        _ => outcome,
+    };
     let to_stdout = target.as_os_str() != "-";
     if arguments.json {
         let mut document = document(&shape, &model, spent, session.threads(), &target);
@@ -211,16 +224,22 @@ fn say(to_stdout: bool, text: &str) -> CommandResult<()> {
 }
 
 /// Warns when the promised tolerance was not reached.
-fn tell_status(model: &Model, target: &Path) -> Outcome {
+pub(super) fn tell_status(model: &Model, target: &Path) -> Outcome {
     let Some(training) = &model.training else { return Outcome::Done };
-    let status = training.outcome.status;
-    if status.is_solved() {
+    let outcome = &training.outcome;
+    if outcome.status.is_solved() {
         return Outcome::Done;
     }
-    let violation = training.outcome.violation;
-    let target = target.display();
+    let (status, violation, target) = (outcome.status, outcome.violation, target.display());
+    let share = outcome.gap() / outcome.primal.abs();
+    let gap = match model.linear() {
+        Some(_) if share.is_finite() => {
+            format!(" and the duality gap is {:.2} % of the objective", 100.0 * share)
+        }
+        _ => String::new(),
+    };
     terminal::warn(&format!(
-        "{status}: the optimality conditions hold only to {violation:.1e}; \
+        "{status}: the optimality conditions hold only to {violation:.1e}{gap}; \
          the best model so far is in {target}"
     ));
     status.into()
@@ -232,11 +251,16 @@ fn test(
     mut model: Model,
     session: &Session<'_>,
 ) -> CommandResult<Evaluation> {
+    if session.is_out_of_time() {
+        return Err(Failure::TimeLimit);
+    }
     let input = arguments.input.with_labels(arguments.test_labels.as_deref());
     let data = session.read("reading", || model_file::read_for(&mut model, &input, path))?;
     let watch = Stopwatch::start();
-    let answers =
-        session.ask("testing", |context| model.predictor(context)?.predict(data.features()))?;
+    let answers = session.ask("testing", |context| {
+        let predictor = model.predictor(context)?;
+        Ok(predictor.predictions(&decision_values(&predictor, &data, context)?))
+    })?;
     Evaluation::new(&model, data.labels(), &answers, watch.stop())
 }
 

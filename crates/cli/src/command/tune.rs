@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value as Json, json};
+use widemargin::Context;
 use widemargin::data::Dataset;
 use widemargin::data::write::write_atomically;
 use widemargin::machine::specification::Value;
@@ -16,6 +17,7 @@ use widemargin::operation::tune::{
 };
 
 use super::prepare::{complete, training_rows};
+use super::train;
 use crate::arguments::value::{value, whole};
 use crate::arguments::{InputArguments, MachineArguments, ResourceArguments};
 use crate::data_file::{check_outputs, check_picture};
@@ -62,7 +64,8 @@ Examples:
 A grid is LOW:HIGH:COUNT, numbers at equal ratios (2^-5:2^15:11), or a list. Without --grid, C and
 (for kernels that have it) gamma are searched over the ranges of LIBSVM's grid.py. Kernel values and solutions
 are shared between points and folds; the scores are those of training every machine by itself.
-With --journal, the same command goes on where an interrupted one was.")]
+With --journal, the same command goes on where an interrupted one was. With --max-time and -o, a quarter
+of the time is kept for training the best point on all rows.")]
 pub(crate) struct Arguments {
     /// Data file; '-': standard input
     data: PathBuf,
@@ -139,7 +142,8 @@ pub(crate) struct Arguments {
     #[arg(long, alias = "picture", value_name = "FILE.svg")]
     plot: Option<PathBuf>,
 
-    /// Train every machine by itself, sharing nothing: the same scores, slower
+    /// Train every machine by itself, sharing nothing: slower, and the same scores but for rows that are
+    /// within --tol of a boundary
     #[arg(long)]
     cold: bool,
 
@@ -189,7 +193,9 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     let family = SpecifiedFamily::new(specification, &data, arguments.resources.seed)?;
     let plan = plan(arguments, &family, &data)?;
     let watch = Stopwatch::start();
+    let keeps_model = arguments.output.is_some();
     let found = session.run("tuning", |context| {
+        let context = &limited(context, keeps_model);
         search(&family, &space, &data, &plan, arguments.journal.as_deref(), context)
     })?;
     let spent = watch.stop();
@@ -199,21 +205,36 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     if let Some(path) = &arguments.plot {
         draw(path, &space, &found, name_of(&plan))?;
     }
-    let best = found.best().ok_or(widemargin::Error::Interrupted)?;
-    if let Some(target) = &arguments.output {
-        let specification = family.specification_at(&best.point)?;
-        let machine = specification.build(&data, arguments.resources.seed)?;
-        // The limit was for the search; its best point is trained to the end.
-        let mut model = session.run_unlimited("training", |context| machine.fit(&data, context))?;
-        complete(&mut model, preparation, &specification);
-        session.save(|| model_file::save(&model, target, ModelFormatName::Native))?;
-    }
     if arguments.json {
         terminal::print_json(&document(&found, &plan, spent))?;
     } else if !arguments.resources.quiet {
         terminal::print(&text(arguments, &space, &found, &plan, spent))?;
     }
-    Ok(tell_status(&found))
+    let ended = tell_status(&found);
+    let (Some(target), Some(best)) = (&arguments.output, found.best()) else { return Ok(ended) };
+    let specification = family.specification_at(&best.point)?;
+    let machine = specification.build(&data, arguments.resources.seed)?;
+    let mut model =
+        session.run_after_interrupt("training", |context| machine.fit(&data, context))?;
+    complete(&mut model, preparation, &specification);
+    session.save(|| model_file::save(&model, target, ModelFormatName::Native))?;
+    Ok(match train::tell_status(&model, target) {
+        Outcome::Done => ended,
+        unfinished => unfinished,
+    })
+}
+
+/// Share of --max-time that the search may take when the best point is then trained on all rows. A point
+/// takes several trainings on nearly as many rows, so that a quarter of the time is enough for one more
+/// unless the search saw hardly one point.
+const SEARCH_SHARE: f64 = 0.75;
+
+/// The context of the search: with less time when a model is to be trained afterwards.
+fn limited(context: &Context, keeps_model: bool) -> Context {
+    match context.time_left() {
+        Some(left) if keeps_model => context.clone().with_time_limit(left.mul_f64(SEARCH_SHARE)),
+        _ => context.clone(),
+    }
 }
 
 /// The parameters to search: those asked for, or the usual ones of the machine.

@@ -109,7 +109,7 @@ fn threads() -> usize {
 /// A session of a stand-in: all threads, no progress on the screen.
 pub(crate) fn session(interrupt: &Interrupt) -> CommandResult<Session<'_>> {
     let context = Context::new().with_threads(threads())?.with_cancel_token(interrupt.token());
-    Ok(Session { context, interrupt, time_limit: None, quiet: true })
+    Ok(Session { context, interrupt, quiet: true })
 }
 
 /// Reads LIBSVM text for a kernel; `base` is that of the training file, if known.

@@ -202,7 +202,6 @@ pub(super) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
             .with_cache_bytes(cache_bytes(options.cache_mb)?)
             .with_cancel_token(interrupt.token()),
         interrupt,
-        time_limit: None,
         quiet: true,
     };
     let mut specification = options.specification()?;

@@ -1,7 +1,7 @@
 //! The memory this process may still take, and the refusal of what would not fit in it.
 //!
 //! On Linux that is the system's `MemAvailable` or, where it is less, what the control group (a container,
-//! a batch job) leaves; elsewhere a fixed amount is assumed.
+//! a batch job) or the limit of the address space (`ulimit -v`) leaves; elsewhere a fixed amount is assumed.
 
 use std::fs;
 
@@ -13,7 +13,8 @@ const ASSUMED: u64 = 8 << 30;
 /// Bytes that can still be allocated without swapping.
 pub(crate) fn available() -> u64 {
     let text = |path: &str| fs::read_to_string(path).ok();
-    let system = text("/proc/meminfo").and_then(|text| mem_available(&text)).unwrap_or(ASSUMED);
+    let system =
+        text("/proc/meminfo").and_then(|text| kibibytes(&text, "MemAvailable:")).unwrap_or(ASSUMED);
     let group = [
         ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
         (
@@ -23,7 +24,10 @@ pub(crate) fn available() -> u64 {
     ]
     .into_iter()
     .find_map(|(limit, used)| left_in_group(&text(limit)?, &text(used)?));
-    group.map_or(system, |left| left.min(system))
+    let mapped = text("/proc/self/status").and_then(|text| kibibytes(&text, "VmSize:"));
+    let address_space = text("/proc/self/limits").and_then(|text| address_space(&text));
+    let left = address_space.map(|limit| limit.saturating_sub(mapped.unwrap_or(0)));
+    [group, left].into_iter().flatten().fold(system, u64::min)
 }
 
 /// Refuses `what` if its `bytes` are more than there are.
@@ -40,10 +44,17 @@ pub(crate) fn check(what: impl FnOnce() -> String, bytes: u128) -> Result<()> {
     if bytes > limit { Err(Error::TooLarge { what: what(), bytes, limit }) } else { Ok(()) }
 }
 
-fn mem_available(text: &str) -> Option<u64> {
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+/// The bytes of a line of `/proc/meminfo` or `/proc/self/status`.
+fn kibibytes(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kibibytes: u64 = line.split_whitespace().next()?.parse().ok()?;
     kibibytes.checked_mul(1024)
+}
+
+/// The limit of the address space in `/proc/self/limits`; nothing where it is unlimited.
+fn address_space(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+    line.split_whitespace().next()?.parse().ok()
 }
 
 /// What a control group leaves; nothing for one without a limit.
@@ -59,8 +70,12 @@ mod tests {
     #[test]
     fn the_systems_files_are_understood() {
         let text = "MemTotal:  100 kB\nMemFree: 10 kB\nMemAvailable:   64 kB\n";
-        assert_eq!(mem_available(text), Some(65_536));
-        assert_eq!(mem_available("MemTotal: 1 kB\n"), None);
+        assert_eq!(kibibytes(text, "MemAvailable:"), Some(65_536));
+        assert_eq!(kibibytes("MemTotal: 1 kB\n", "MemAvailable:"), None);
+        let limits =
+            "Limit  Soft  Hard\nMax address space         3072000              unlimited bytes\n";
+        assert_eq!(address_space(limits), Some(3_072_000));
+        assert_eq!(address_space("Max address space  unlimited  unlimited  bytes\n"), None);
         assert_eq!(left_in_group("1000\n", "400\n"), Some(600));
         assert_eq!(left_in_group("1000\n", "1400\n"), Some(0));
         assert_eq!(left_in_group("max\n", "400\n"), None);

@@ -99,10 +99,11 @@ pub trait PenaltyPath: Machine + Any {
     /// be predicted ([`Paths::winners`]). `earlier`, of the same machine with another kernel on the
     /// same parts, is where it starts from.
     ///
-    /// `None` when that is not possible together: a class without rows in some part.
+    /// `None` when that is not possible together: a class without rows in some part. When it is
+    /// stopped, the paths hold the penalties that were finished ([`Paths::finished`]).
     ///
     /// # Errors
-    /// As [`Machine::fit_with`]; [`Error::Interrupted`] when it was stopped.
+    /// As [`Machine::fit_with`].
     fn fit_paths<'a>(
         &'a self,
         penalties: &[f64],

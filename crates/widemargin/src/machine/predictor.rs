@@ -1,6 +1,7 @@
 //! Prediction: decision values of many rows, and the labels, scores and densities that they mean.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::model::{Body, Evaluation, Model, Prepared, Scratch, run_of};
 use super::probability::{log_sum, softmax};
@@ -10,6 +11,10 @@ use crate::data::{Dense, Labels, Matrix};
 use crate::error::{Error, Result};
 use crate::kernel::PreparedMap;
 use crate::numeric::parallel::Scratches;
+
+/// Rows predicted before the clock is looked at for the first time, and the time between two looks.
+const FIRST_ROWS: usize = 256;
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Rows predicted by one task.
 const TASK_ROWS: usize = 256;
@@ -97,6 +102,9 @@ impl Predictor<'_> {
     /// # Panics
     /// When a row does not exist.
     pub fn decision_values_of(&self, features: &Matrix, rows: &[usize]) -> Result<Dense<f64>> {
+        if !self.packed.0.body.takes_any_rows() && features.columns() != self.model.features() {
+            return Err(Error::length("features", self.model.features(), features.columns()));
+        }
         if let Some(scaler) = &self.model.preparation.scaler {
             let scaled = scaler.transform(features.select_rows(rows))?;
             scaled.validate()?;
@@ -108,6 +116,31 @@ impl Predictor<'_> {
             return self.sums(&part, &(0..rows.len()).collect::<Vec<_>>());
         }
         self.sums(features, rows)
+    }
+
+    /// As [`decision_values_of`](Self::decision_values_of), in runs of rows between which it looks at the
+    /// time limit and requests to stop.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] when it was stopped; otherwise as
+    /// [`decision_values_of`](Self::decision_values_of).
+    pub fn decision_values_in_time(&self, features: &Matrix, rows: &[usize]) -> Result<Dense<f64>> {
+        if rows.len() <= FIRST_ROWS {
+            return self.decision_values_of(features, rows);
+        }
+        let mut values = Vec::with_capacity(rows.len() * self.model.outputs());
+        let (mut rest, mut count) = (rows, FIRST_ROWS);
+        while !rest.is_empty() {
+            self.context.checkpoint()?;
+            let begun = Instant::now();
+            let (run, after) = rest.split_at(count.min(rest.len()));
+            values.extend_from_slice(self.decision_values_of(features, run)?.values());
+            if begun.elapsed() < PATIENCE {
+                count *= 2;
+            }
+            rest = after;
+        }
+        Dense::new(rows.len(), values.len() / rows.len(), values)
     }
 
     fn sums(&self, features: &Matrix, rows: &[usize]) -> Result<Dense<f64>> {

@@ -288,7 +288,10 @@ impl Paths<'_> {
         let places: Vec<usize> = segments.iter().flat_map(|&s| self.layout.segment(s)).collect();
         let blocks = rows.blocks().subset(&places);
         let Memory { matrix, solver: kept } = memory;
-        fill_table(&blocks, WholeMatrix::<T>::stride(size), matrix, context)?;
+        match fill_table(&blocks, WholeMatrix::<T>::stride(size), matrix, context) {
+            Err(Error::Interrupted) => return Ok(self.parts.iter().map(|_| Vec::new()).collect()),
+            filled => filled?,
+        }
         let mut solver =
             PathSolver::new(WholeMatrix::new(matrix, size), size, std::mem::take(kept));
         let solved = self.follow(svc, task, earlier, &view, &mut solver, context);
@@ -296,7 +299,7 @@ impl Paths<'_> {
         solved
     }
 
-    /// Solves one two-class problem for every part and penalty.
+    /// Solves one two-class problem for every part and penalty, or as many as there is time for.
     fn follow<M: PathRows>(
         &self,
         svc: &Svc,
@@ -337,7 +340,7 @@ impl Paths<'_> {
                     }
                 };
                 if matches!(solution.outcome.status, Status::Interrupted | Status::TimeLimit) {
-                    return Err(Error::Interrupted);
+                    return Ok(solved);
                 }
                 let held_out = self.held_out[part].values(task, &self.layout, &solution);
                 let seconds = started.elapsed().as_secs_f64();
@@ -350,7 +353,14 @@ impl Paths<'_> {
         Ok(solved)
     }
 
-    /// What the same classifier with another kernel may start from.
+    /// How many of the penalties, from the smallest on, a part was solved for: fewer than all where the
+    /// training was stopped.
+    pub fn finished(&self, part: usize) -> usize {
+        self.solutions.iter().map(|of_task| of_task[part].len()).min().unwrap_or(0)
+    }
+
+    /// What the same classifier with another kernel may start from; all penalties must be
+    /// [`finished`](Self::finished).
     pub fn into_starts(mut self) -> PathStarts {
         let (order, tasks) = (self.layout.order, self.tasks);
         let all = self.solutions.iter_mut().flatten().flatten();

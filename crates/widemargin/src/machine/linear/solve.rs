@@ -205,7 +205,8 @@ impl LinearPlan {
 /// [`Error::Parameter`] that names the largest feature and the remedy.
 pub(super) fn check_finite(outcome: &Outcome, weights: &[f64], features: &Matrix) -> Result<()> {
     let unfinished = matches!(outcome.status, Status::TimeLimit | Status::Interrupted);
-    let proven = unfinished || outcome.primal.is_finite() && outcome.dual.is_finite();
+    let finite = outcome.primal.is_finite() && outcome.dual.is_finite();
+    let proven = if unfinished { outcome.is_finite() } else { finite };
     if proven && weights.iter().all(|weight| weight.is_finite()) {
         return Ok(());
     }

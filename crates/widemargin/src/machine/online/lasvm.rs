@@ -203,12 +203,16 @@ impl State<'_> {
         }
     }
 
-    /// Hinge losses of all rows, and the largest violation of a row that is not at hand.
-    fn sweep(&mut self) -> Result<(f64, f64)> {
+    /// Hinge losses of all rows, and the largest violation of a row that is not at hand; infinite, that
+    /// is unknown, when there is no time for it.
+    fn sweep(&mut self, context: &Context) -> Result<(f64, f64)> {
         let (offset, rows) = (self.offset(), self.data.rows());
         let mut cost = 0.0;
         let (mut highest, mut lowest) = (f64::NEG_INFINITY, f64::INFINITY);
         for start in (0..rows).step_by(GROUP) {
+            if context.stop_request().is_some() {
+                return Ok((f64::INFINITY, f64::INFINITY));
+            }
             let range = start..(start + GROUP).min(rows);
             let values = self.store.query(self.data.features(), range.clone())?;
             for (row, values) in range.zip(&values) {
@@ -286,7 +290,7 @@ impl Lasvm {
         }
         let (cost, violation) = match found {
             Some(found) => found,
-            None => state.sweep()?,
+            None => state.sweep(context)?,
         };
         if violation <= self.tol {
             status = Status::Solved;
@@ -349,7 +353,7 @@ impl Lasvm {
                 if let Some(stopped) = state.finish(context)? {
                     return Ok((stopped, found));
                 }
-                let (cost, violation) = state.sweep()?;
+                let (cost, violation) = state.sweep(context)?;
                 found = Some((cost, violation));
                 if violation <= self.tol {
                     return Ok((Status::Solved, found));

@@ -390,7 +390,8 @@ where
     }
 
     /// Trains machines that differ in their penalty alone together; false when that cannot be done.
-    /// They start from the solutions in `earlier`, which theirs replace.
+    /// They start from the solutions in `earlier`, which theirs replace. When stopped, the penalties
+    /// finished so far are answered for.
     fn c_path(
         &self,
         data: &Dataset,
@@ -412,17 +413,19 @@ where
             Ok(None) | Err(_) => return Ok(false),
         };
         let work = |part: usize| {
-            if self.context.stop_request().is_some() {
-                return Err(Error::Interrupted);
-            }
             let (place, split) = splits[part];
-            let wanted: Vec<(usize, usize)> = (0..c_path.len())
+            let is_stopped = self.context.stop_request().is_some();
+            let wanted: Vec<(usize, usize)> = (0..paths.finished(part))
                 .map(|penalty| (c_path[penalty].0, penalty))
                 .filter(|(m, _)| (self.wanted)(*m, *place))
+                .filter(|&(_, penalty)| !is_stopped || self.is_known(&paths, part, penalty))
                 .collect();
             self.predict_path(data, *place, split, &paths, part, &wanted)
         };
         self.context.try_for_each(0..parts.len(), work)?;
+        if (0..parts.len()).any(|part| paths.finished(part) < penalties.len()) {
+            return Err(Error::Interrupted);
+        }
         *earlier = Some(paths.into_starts());
         Ok(true)
     }

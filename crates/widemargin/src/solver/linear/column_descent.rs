@@ -2,13 +2,18 @@
 //!
 //! newGLMNET (Yuan, Ho and Lin, 2012): a step minimises ‖w + d‖₁ plus the quadratic model of the loss to a
 //! precision that follows the progress, and skips features whose weight is 0 with a gradient inside the
-//! bound (shrinking).
+//! bound (shrinking). Where that takes many passes, the weights that are not 0 are solved for together
+//! ([`FaceHessian`]).
 
 use super::columns::Columns;
+use super::face::{FaceHessian, FaceWeight};
 use super::loss_derivatives::curvature;
 use super::newton::{QuadraticModel, Step, Subproblem};
 use super::problem::Loss;
-use super::tuning::newton::{FARTHEST_MOVE, MOST_INNER, RIDGE, SMALLEST_MOVE};
+use super::tuning::newton::{
+    FACE_PASSES, FACE_PASSES_PER_WEIGHT, FARTHEST_MOVE, MOST_FACTORED, MOST_INNER, RIDGE,
+    SMALLEST_MOVE,
+};
 use crate::context::Context;
 use crate::numeric::random::Generator;
 use crate::solver::Status;
@@ -32,6 +37,43 @@ impl<'a> ColumnDescent<'a> {
         let (generator, squared) = (Generator::new(context.seed()), loss.is_squared());
         let (bounded, precision, margin) = (false, None, f64::INFINITY);
         Self { columns, context, generator, squared, bounded, precision, margin }
+    }
+
+    /// Moves the weights that are not 0 to the minimum of the model with their signs; returns how many
+    /// there are.
+    fn move_on_face(
+        &self,
+        face: &mut FaceHessian,
+        subproblem: &Subproblem<'_>,
+        rows: &mut [[f64; 2]],
+        step: &mut [f64],
+    ) -> Result<usize, Status> {
+        let Subproblem { point, penalty_weights, .. } = *subproblem;
+        let mut free = Vec::new();
+        for (place, penalty) in penalty_weights.iter().enumerate() {
+            let value = point.weights[place] + step[place];
+            if value != 0.0 {
+                let mut slope = point.gradient[place] + RIDGE * step[place];
+                self.columns.visit(place, |i, x| slope += x * (rows[i][0] * rows[i][1]));
+                slope += penalty * value.signum();
+                free.push(FaceWeight { place, value, slope });
+            }
+        }
+        if free.len() > MOST_FACTORED {
+            return Ok(free.len());
+        }
+        let moves = face.minimise(&free, self.columns, rows, self.context);
+        let stopped = |_| self.context.stop_request().unwrap_or(Status::Interrupted);
+        for (weight, move_) in free.iter().zip(moves.map_err(stopped)?.into_iter().flatten()) {
+            // Exactly 0 where it ends there.
+            let reached = weight.value + move_;
+            step[weight.place] = match reached == 0.0 {
+                true => -point.weights[weight.place],
+                false => step[weight.place] + move_,
+            };
+            self.columns.visit(weight.place, |i, x| rows[i][0] += x * move_);
+        }
+        Ok(free.len())
     }
 }
 
@@ -62,6 +104,7 @@ impl QuadraticModel for ColumnDescent<'_> {
         let goal = *self.precision.get_or_insert(sum);
         let mut step = vec![0.0; weights.len()];
         let (mut order, mut margin, mut passes) = (active.clone(), f64::INFINITY, 0);
+        let (mut face, mut face_pass) = (FaceHessian::default(), FACE_PASSES);
         while passes < MOST_INNER {
             if let Some(status) = self.context.stop_request() {
                 return Err(status);
@@ -100,6 +143,11 @@ impl QuadraticModel for ColumnDescent<'_> {
                 margin = f64::INFINITY;
             } else {
                 margin = worst / rows.len().max(1) as f64;
+                if passes == face_pass {
+                    let free = self.move_on_face(&mut face, subproblem, &mut rows, &mut step)?;
+                    let share = (FACE_PASSES_PER_WEIGHT * free as f64) as usize;
+                    face_pass += share.max(FACE_PASSES);
+                }
             }
         }
         if passes <= 1 {

@@ -12,6 +12,7 @@ mod column_descent;
 mod columns;
 mod crammer_singer;
 mod dual;
+mod face;
 mod hessian_products;
 mod interior;
 mod logistic;

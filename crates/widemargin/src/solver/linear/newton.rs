@@ -103,8 +103,8 @@ pub(crate) fn needs_columns<R: LinearRows>(rows: &R) -> bool {
 /// `free_bias` is set. `columns` are those of the rows, made where they are needed and not given.
 ///
 /// The tolerance bounds the KKT violation relative to that at 0: the norm of the gradient for ℓ2, the
-/// sum over all weights for ℓ1. With ℓ2 the duality gap is bounded too; with ℓ1, whose dual bound is
-/// loose, what the Hessian of sampled rows predicts is left to gain.
+/// sum over all weights for ℓ1. The duality gap is bounded too; with ℓ1 and the Hessian of sampled rows,
+/// what that predicts is left to gain will do, because the dual bound of ℓ1 is loose.
 pub(crate) fn solve<R: LinearRows>(
     rows: &R,
     columns: Option<&Columns>,
@@ -270,7 +270,7 @@ impl<T: Table> Newton<'_, T> {
             let violation = self.violation(&point);
             let met = violation <= self.options.tol * at_zero;
             let estimate = certified && self.norm == Norm::L1 && model.is_cheap();
-            if violation == 0.0 || met && !estimate && (!certified || self.gap_is_met(&point)) {
+            if violation == 0.0 || met && (!certified || self.gap_is_met(&point)) {
                 break Status::Solved;
             }
             let step = match model.minimise(&self.subproblem(&point, violation, met && estimate)) {
@@ -341,10 +341,31 @@ impl<T: Table> Newton<'_, T> {
         if self.norm == Norm::L2 { sum.sqrt() } else { sum }
     }
 
-    /// Whether the duality gap, ½‖gradient‖² for the dual point −Cᵢℓ′, is small enough; always with ℓ1.
+    /// Whether the duality gap for the dual point −Cᵢℓ′ is small enough; with ℓ2 it is ½‖gradient‖².
     fn gap_is_met(&self, point: &Point) -> bool {
-        self.norm == Norm::L1
-            || 0.5 * self.violation(point).powi(2) <= self.options.gap * point.objective.abs()
+        let gap = match self.norm {
+            Norm::L2 => 0.5 * self.violation(point).powi(2),
+            Norm::L1 => point.objective - self.scaled_bound(point),
+        };
+        gap <= self.options.gap * point.objective.abs()
+    }
+
+    fn penalised_gradient<'b>(&'b self, point: &'b Point) -> impl Iterator<Item = f64> + 'b {
+        let both = point.gradient.iter().zip(self.penalty_weights);
+        both.filter(|(_, penalty)| **penalty > 0.0).map(|(gradient, _)| *gradient)
+    }
+
+    /// What the dual variables are divided by for |Σ βᵢxᵢⱼ| ≤ 1, the constraint of the dual of ℓ1.
+    fn largest_gradient(&self, point: &Point) -> f64 {
+        self.penalised_gradient(point).map(f64::abs).fold(1.0, f64::max)
+    }
+
+    /// The dual objective of ℓ1 at the scaled dual variables.
+    fn scaled_bound(&self, point: &Point) -> f64 {
+        let Problem { loss, targets, costs, .. } = *self.problem;
+        let largest = self.largest_gradient(point);
+        let slopes = point.slopes.iter().enumerate();
+        -slopes.map(|(i, s)| conjugate(loss, -s / largest, targets[i], costs[i])).sum::<f64>()
     }
 
     /// The slope of the objective along a step, for ℓ1 over its whole length.
@@ -409,20 +430,14 @@ impl<T: Table> Newton<'_, T> {
         };
         // sup over z of −βz − Cℓ(z) is reached at the z whose slope −β is.
         let separable = inner(&point.weights, &point.gradient) - point.loss;
-        let mut dual: Vec<f64> = point.slopes.iter().map(|slope| -slope).collect();
-        let penalised =
-            || point.gradient.iter().zip(self.penalty_weights).filter(|(_, c)| **c > 0.0);
-        let bound = match self.norm {
-            Norm::L2 => -0.5 * penalised().map(|(g, _)| g * g).sum::<f64>() - separable,
-            Norm::L1 => {
-                // Scaled until |Σ βᵢxᵢⱼ| ≤ 1.
-                let largest = penalised().map(|(g, _)| g.abs()).fold(1.0, f64::max);
-                dual.iter_mut().for_each(|beta| *beta /= largest);
-                let Problem { loss, targets, costs, .. } = *self.problem;
-                let terms = (0..dual.len()).map(|i| conjugate(loss, dual[i], targets[i], costs[i]));
-                -terms.sum::<f64>()
+        let (bound, scale) = match self.norm {
+            Norm::L2 => {
+                let squares = self.penalised_gradient(&point).map(|g| g * g).sum::<f64>();
+                (-0.5 * squares - separable, 1.0)
             }
+            Norm::L1 => (self.scaled_bound(&point), self.largest_gradient(&point)),
         };
+        let dual: Vec<f64> = point.slopes.iter().map(|slope| -slope / scale).collect();
         let violation = left / at_zero.max(f64::MIN_POSITIVE);
         let outcome = passes.outcome(status, point.objective, bound, violation);
         Solution { weights: point.weights, dual, outcome }

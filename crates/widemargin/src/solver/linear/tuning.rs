@@ -48,6 +48,13 @@ pub(super) mod newton {
     /// Passes over the weights for one minimum with the ℓ1 penalty.
     pub(in super::super) const MOST_INNER: usize = 1000;
 
+    /// Passes over the weights before the minimum of the model over the weights that are not 0 is solved
+    /// for, at least and per weight of these: their Hessian costs half a pass for every weight. What is
+    /// added to its diagonal, as a share.
+    pub(in super::super) const FACE_PASSES: usize = 10;
+    pub(in super::super) const FACE_PASSES_PER_WEIGHT: f64 = 0.05;
+    pub(in super::super) const FACE_RIDGE: f64 = 1e-12;
+
     /// No weight moves farther than this share of the largest on a sampled Hessian, or than this
     /// distance in descent over columns (LIBLINEAR's): a second derivative holds nearby only.
     pub(in super::super) const FARTHEST: f64 = 0.5;

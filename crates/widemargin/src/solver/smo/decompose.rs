@@ -16,7 +16,10 @@ use crate::solver::{Outcome, Status};
 /// Columns of the gradient one task brings up to date.
 const UPDATE_CHUNK: usize = 4096;
 
-/// Steps of the inner solver between two looks at limits and requests to stop.
+/// Steps of the inner solver between two looks at the clock.
+pub(super) const LOOK_STEPS: u64 = 1000;
+
+/// Steps of the inner solver before its working set is chosen anew.
 pub(super) const INNER_STEPS: u64 = 20_000;
 
 /// Rows that join a problem that holds its rows at a time.
@@ -65,15 +68,21 @@ pub(crate) fn solve<R: MatrixRows>(
         .map(|v| rows.diagonal(v) + problem.ridge.as_ref().map_or(0.0, |ridge| ridge[v]))
         .collect();
     let mut in_memory = InnerRows::new();
+    let mut stopped = None;
     let gradient = fresh_gradient(problem, &problem.start, |beta| {
         if n > options.in_memory_up_to || problem.initial_working_set.is_empty() {
-            return rows.product(beta);
+            let (product, status) = stoppable_product(rows, beta, context);
+            stopped = status;
+            return product;
         }
         in_memory.resize_with(n, || None);
         load(rows, &problem.initial_working_set, &mut in_memory);
         product(rows, &mut in_memory, beta, context.instruction_set())
     });
     let mut state = State::new(problem, gradient, diagonal);
+    if let Some(status) = stopped {
+        return unknown(problem, &mut state, status, rows.computed());
+    }
     let hybrid = Hybrid::new(options, context);
     let mut run = Run { linear: &problem.linear, options, context, hybrid, steps: 0, blocks: 0 };
     let mut confirmations = 0;
@@ -95,7 +104,13 @@ pub(crate) fn solve<R: MatrixRows>(
             } else {
                 run.descend(rows, &mut state, options.tol)
             };
-            fresh_gradient(problem, &state.beta, |beta| rows.product(beta))
+            match ended {
+                // There is no time for a fresh gradient; the running one is that of this point.
+                Some(Status::TimeLimit | Status::Interrupted) => {
+                    std::mem::take(&mut state.gradient)
+                }
+                _ => fresh_gradient(problem, &state.beta, |beta| rows.product(beta)),
+            }
         };
         let violation = worst(&state.extremes());
         if let Some(status) = verdict(ended, violation, options.tol, &mut confirmations) {
@@ -108,6 +123,39 @@ pub(crate) fn solve<R: MatrixRows>(
         &mut state,
         Effort { status, violation, steps, blocks, entries: rows.computed() },
     )
+}
+
+/// Variables whose rows are multiplied between two looks at the clock.
+const PRODUCT_ROWS: usize = 512;
+
+/// The product of the matrix with `beta`; a part of it, and why, when the context asks to stop.
+fn stoppable_product<R: MatrixRows>(
+    rows: &R,
+    beta: &[f64],
+    context: &Context,
+) -> (Vec<f64>, Option<Status>) {
+    let nonzero: Vec<usize> = (0..beta.len()).filter(|&v| beta[v] != 0.0).collect();
+    let mut sum = vec![0.0; beta.len()];
+    for run in nonzero.chunks(PRODUCT_ROWS) {
+        if let Some(status) = context.stop_request() {
+            return (sum, Some(status));
+        }
+        let mut part = vec![0.0; beta.len()];
+        run.iter().for_each(|&v| part[v] = beta[v]);
+        let product = rows.product(&part);
+        sum.iter_mut().zip(product).for_each(|(sum, value)| *sum += value);
+    }
+    (sum, None)
+}
+
+/// The start as the solution of a solve that was stopped before its gradient was known: nothing is
+/// known of its objective.
+fn unknown(problem: &Problem, state: &mut State, status: Status, entries: u64) -> Solution {
+    let effort = Effort { status, violation: f64::INFINITY, steps: 0, blocks: 0, entries };
+    let solution = finish(problem, state, effort);
+    let outcome =
+        Outcome { primal: f64::INFINITY, dual: f64::NEG_INFINITY, status, ..solution.outcome };
+    Solution { outcome, ..solution }
 }
 
 /// How a descent whose fresh gradient shows `violation` ends; `None` when it must go on.

@@ -6,6 +6,7 @@
 //! never sees a factor, and none costs more than twice what pair steps alone would. Costs are counted,
 //! not measured, so that the result depends neither on the machine nor on the number of threads.
 
+use super::decompose::LOOK_STEPS;
 use super::inner::{Inner, InnerMatrix, Masks, padded};
 use super::newton::Newton;
 use super::problem::Options;
@@ -169,7 +170,15 @@ fn pair_steps<T: Real, M: InnerMatrix<T>>(
         groups: &state.groups,
         group_count: state.group_count,
     };
-    let progress = inner.run(tol, max_steps);
+    let mut steps = 0;
+    while steps < max_steps && context.stop_request().is_none() {
+        let most = (max_steps - steps).min(LOOK_STEPS);
+        let taken = inner.run(tol, most);
+        steps += taken;
+        if taken < most {
+            break;
+        }
+    }
     state.gradient.truncate(q);
-    progress
+    steps
 }

@@ -64,8 +64,12 @@ pub(super) fn fit(
     let mut generator = Generator::new(context.seed());
     let mut best: Option<Fitted> = None;
     for _ in 0..machine.starts.max(1) {
-        let start = problem.start(&mut generator)?;
-        let fitted = problem.climb(start, &mut generator)?;
+        let start = problem.start(&mut generator);
+        let fitted = match start.and_then(|start| problem.climb(start, &mut generator)) {
+            // A start that was stopped early is not better than a whole one.
+            Err(Error::Interrupted) if best.is_some() => break,
+            fitted => fitted?,
+        };
         let better = |other: &Fitted| fitted.log_likelihood > other.log_likelihood;
         if best.as_ref().is_none_or(better) {
             best = Some(fitted);
@@ -127,7 +131,7 @@ impl Problem<'_> {
                 constant: 0.0,
             };
             let source = Source::Given(&shares);
-            let sums = pass(self.blocks, &vec![none; count], source, self.second(), self.context);
+            let sums = pass(self.blocks, &vec![none; count], source, self.second(), self.context)?;
             self.maximise(&vec![0.0; count * features], &sums)
         };
         if let Some(weights) = &given.weights {
@@ -202,8 +206,15 @@ impl Problem<'_> {
         let mut iterations = 0;
         while iterations < self.machine.max_iterations {
             let components = self.components(&parameters)?;
-            let sums =
-                pass(self.blocks, &components, Source::Densities, self.second(), self.context);
+            let second = self.second();
+            let sums = match pass(self.blocks, &components, Source::Densities, second, self.context)
+            {
+                Err(Error::Interrupted) if iterations > 0 => {
+                    status = self.context.stop_request().unwrap_or(Status::Interrupted);
+                    break;
+                }
+                sums => sums?,
+            };
             let reached = sums.log_likelihood / rows;
             if !reached.is_finite() {
                 return Err(Error::model("the likelihood of a mixture overflowed; scale the data"));

@@ -7,6 +7,7 @@
 
 use super::covariance::Factor;
 use crate::context::Context;
+use crate::error::Result;
 use crate::numeric::simd::{PlainLoop, exp_of_negative, run_plain};
 
 /// Rows of a block.
@@ -144,23 +145,27 @@ pub(super) enum Source<'a> {
 }
 
 /// One pass.
+///
+/// # Errors
+/// [`Error::Interrupted`](crate::Error::Interrupted) when the context asks to stop.
 pub(super) fn pass(
     blocks: &Blocks,
     components: &[Component],
     source: Source<'_>,
     second: Second,
     context: &Context,
-) -> Sums {
+) -> Result<Sums> {
     let size = ROWS * blocks.features;
     let task = |(task, values): (usize, &[f64])| {
+        context.checkpoint()?;
         let work = Pass { blocks, components, source, second, task, values };
-        run_plain(context.instruction_set(), work)
+        Ok(run_plain(context.instruction_set(), work))
     };
     let chunk = (TASK_BLOCKS * size).max(1);
-    let parts = context.map(blocks.values.chunks(chunk).enumerate(), task);
+    let parts = context.try_map(blocks.values.chunks(chunk).enumerate(), task)?;
     let mut sums = Sums::default();
     parts.iter().for_each(|part| sums.add(part));
-    sums
+    Ok(sums)
 }
 
 /// ln(weight · density) of every component for the rows of one block, component after component.

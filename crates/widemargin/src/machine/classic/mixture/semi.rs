@@ -54,7 +54,7 @@ pub(super) fn improve(
             return Err(Error::model("the likelihood of a mixture overflowed; scale the data"));
         }
         let sums =
-            pass(&blocks, &components, Source::Given(&shares), parts.covariance.second(), context);
+            pass(&blocks, &components, Source::Given(&shares), parts.covariance.second(), context)?;
         let mut first = 0;
         for (class, parameters) in classes.iter_mut().enumerate() {
             let own = sums.part(first, parameters.weights.len());

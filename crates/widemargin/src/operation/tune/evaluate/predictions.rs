@@ -68,6 +68,12 @@ where
         Ok(())
     }
 
+    /// Whether the solver knows the predictions of a part and penalty, so that they take no time.
+    pub(super) fn is_known(&self, paths: &Paths<'_>, part: usize, penalty: usize) -> bool {
+        self.job.response != Response::Probabilities
+            && paths.held_out_values(part, penalty).is_some()
+    }
+
     /// The classes of held-out rows; only those that the solver does not know are evaluated.
     fn elected(
         &self,
@@ -136,7 +142,7 @@ where
             model
         };
         let predictor = model.predictor(self.quiet)?;
-        let values = predictor.decision_values_of(data.features(), &split.test)?;
+        let values = predictor.decision_values_in_time(data.features(), &split.test)?;
         let probabilities = match with_probabilities {
             true => Some(predictor.probabilities_of(&values)?),
             false => None,
