@@ -187,7 +187,7 @@ def scaling_table(store):
     return lines
 
 
-def machine():
+def processor():
     model = "unknown processor"
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
@@ -195,11 +195,14 @@ def machine():
             break
     cores = len([l for l in Path("/proc/cpuinfo").read_text().splitlines()
                  if l.startswith("processor")])
+    return f"{model}, {cores} cores, {platform.system()} {platform.machine()}"
+
+
+def machine():
     rustc = subprocess.run(["rustc", "--version"], capture_output=True, text=True).stdout.split()
     packages = ", ".join(f"{p} {version(p)}" for p in
                          ("scikit-learn", "scikit-learn-intelex", "libsvm-official", "numpy"))
-    return (f"{model}, {cores} cores, {platform.system()} {platform.machine()}; Python "
-            f"{platform.python_version()}, {packages}, libsvm-rs 0.9.2, rustc {rustc[1]}.")
+    return (f"{processor()}; Python {platform.python_version()}, {packages}, libsvm-rs 0.9.2, rustc {rustc[1]}.")
 
 
 def report(store, names):

@@ -1,18 +1,16 @@
 //! A = L Lᵀ for symmetric positive definite A, in panels: each is factored by itself, then its product with
 //! its transpose is subtracted from the rest (right-looking, as LAPACK's `dpotrf`).
 
-use rayon::prelude::*;
-
 use super::dot;
 use crate::context::Context;
 use crate::error::Result;
 use crate::numeric::simd::{PlainLoop, Weights, multiply, run_plain};
 
 /// Columns factored before the rest is brought up to date.
-const PANEL: usize = 96;
+const PANEL: usize = 48;
 
 /// The order up to which a matrix is factored as one panel.
-const SMALL: usize = 192;
+const SMALL: usize = 96;
 
 /// Rows of a panel that are known before the others are brought up to date: as many as there are
 /// registers for their factors.
@@ -148,16 +146,66 @@ fn factor_panel(
         let entries = row[start..].iter_mut().take(i + 1).enumerate();
         entries.for_each(|(j, entry)| *entry = corner[j * width + i]);
     }
-    let below = |row: &mut [f64]| {
-        run_plain(set, Elimination { row: &mut row[start..end], corner: &corner, width });
-    };
-    let rest = &mut a[end * order..];
-    if context.is_parallel() && rest.len() > PANEL * order {
-        rest.par_chunks_exact_mut(order).with_min_len(16).for_each(below);
-    } else {
-        rest.chunks_exact_mut(order).for_each(below);
+    if end < order {
+        eliminate(&mut a[end * order..], order, start, &corner, width, context);
     }
     true
+}
+
+/// Replaces columns `start..start + width` of rows by X with X Lᵀ = them, Lᵀ being the upper triangle
+/// of `corner`: a product with L⁻ᵀ, which runs at the speed of products.
+fn eliminate(
+    rows: &mut [f64],
+    order: usize,
+    start: usize,
+    corner: &[f64],
+    width: usize,
+    context: &Context,
+) {
+    let set = context.instruction_set();
+    let inverse = Weights::new(width, run_plain(set, CornerInverse { upper: corner, width }));
+    let task = |rows: &mut [f64]| {
+        let columns = start..start + width;
+        let before: Vec<f64> =
+            rows.chunks_exact(order).flat_map(|row| &row[columns.clone()]).copied().collect();
+        let mut solved = vec![0.0; before.len()];
+        multiply(set, &before, width, &inverse, 0, width, &mut solved);
+        for (row, solved) in rows.chunks_exact_mut(order).zip(solved.chunks_exact(width)) {
+            row[columns.clone()].copy_from_slice(solved);
+        }
+    };
+    let worth = rows.len() > TASK_ROWS * order;
+    context.for_each_if(worth, rows.chunks_mut(TASK_ROWS * order), task);
+}
+
+/// L⁻¹, row-major, of the L whose transpose is the upper triangle of a square.
+struct CornerInverse<'a> {
+    upper: &'a [f64],
+    width: usize,
+}
+
+impl PlainLoop for CornerInverse<'_> {
+    type Output = Vec<f64>;
+
+    #[inline(always)]
+    fn run(self) -> Vec<f64> {
+        let Self { upper, width } = self;
+        let mut inverse = vec![0.0; width * width];
+        for i in 0..width {
+            let (known, own) = inverse.split_at_mut(i * width);
+            let own = &mut own[..=i];
+            for (j, row) in known.chunks_exact(width).enumerate() {
+                let factor = upper[j * width + i];
+                for (entry, value) in own[..=j].iter_mut().zip(row) {
+                    *entry -= factor * value;
+                }
+            }
+            let pivot = upper[i * width + i];
+            own.iter_mut().for_each(|entry| *entry /= pivot);
+            own[i] = 1.0 / pivot;
+        }
+        inverse
+    }
 }
 
 /// Factors the square whose upper triangle this is, in place; false at a pivot that is not positive.
@@ -216,31 +264,6 @@ fn subtract<const N: usize>(own: &mut [f64], factors: [f64; N], rows: [&[f64]; N
     for (k, entry) in own_rest.iter_mut().enumerate() {
         for n in 0..N {
             *entry -= factors[n] * parts[n].1[k];
-        }
-    }
-}
-
-/// Replaces the first entries r of a row by the solution x of x Lᵀ = r, Lᵀ being the upper triangle of
-/// `corner`.
-struct Elimination<'a> {
-    row: &'a mut [f64],
-    corner: &'a [f64],
-    width: usize,
-}
-
-impl PlainLoop for Elimination<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let Self { row, corner, width } = self;
-        for j in 0..row.len() {
-            let (own, rest) = row[j..].split_at_mut(1);
-            let factors = &corner[j * width + j..][..=rest.len()];
-            own[0] /= factors[0];
-            for (entry, factor) in rest.iter_mut().zip(&factors[1..]) {
-                *entry -= own[0] * factor;
-            }
         }
     }
 }

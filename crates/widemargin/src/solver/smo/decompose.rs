@@ -1,21 +1,23 @@
 //! The outer loop: working sets, gradient updates, shrinking and the final check.
 
+use super::active_block::ActiveBlock;
 use super::gather::{Gathered, LastWorkingSet};
-use super::in_memory::{InMemory, load, product};
-use super::inner::{Brought, Inner, InnerMatrix, InnerRows, Masks, padded};
+use super::hybrid::Hybrid;
+use super::in_memory::{load, product};
+use super::inner::{Brought, InnerRows};
 use super::problem::{Options, Problem, Solution};
-use super::select::{Selector, active_variables};
+use super::select::{Selector, active_variables, is_active, worst_violators};
 use super::state::{Extremes, State};
 use crate::context::{Context, Event};
 use crate::kernel::{MatrixRows, Row, RowCaching};
-use crate::numeric::simd::{Real, accumulate};
+use crate::numeric::simd::{Real, accumulate, gather};
 use crate::solver::{Outcome, Status};
 
 /// Columns of the gradient one task brings up to date.
 const UPDATE_CHUNK: usize = 4096;
 
 /// Steps of the inner solver between two looks at the clock.
-const LOOK_STEPS: u64 = 1000;
+pub(super) const LOOK_STEPS: u64 = 1000;
 
 /// Steps of the inner solver before its working set is chosen anew.
 pub(super) const INNER_STEPS: u64 = 20_000;
@@ -29,6 +31,12 @@ pub(super) const SUBPROBLEM_SHARE: f64 = 0.5;
 
 /// The same for a working set of nearly all violating variables, which little is left to undo.
 const SUBPROBLEM_SHARE_ALL: f64 = 0.1;
+
+/// Blocks in a row without a lower violation that only rounding explains.
+const STALLED: usize = 1000;
+
+/// Share of the tolerance to which all variables are solved, so that rounding does not show.
+const ALL_SOLVED: f64 = 0.95;
 
 /// Part of the variables that a working set may be when its rows are not kept.
 const STREAMED_SHARE: usize = 12;
@@ -75,7 +83,8 @@ pub(crate) fn solve<R: MatrixRows>(
     if let Some(status) = stopped {
         return unknown(problem, &mut state, status, rows.computed());
     }
-    let mut run = Run { linear: &problem.linear, options, context, steps: 0, blocks: 0 };
+    let hybrid = Hybrid::new(options, context);
+    let mut run = Run { linear: &problem.linear, options, context, hybrid, steps: 0, blocks: 0 };
     let mut confirmations = 0;
     if n <= options.in_memory_up_to {
         in_memory.resize_with(n, || None);
@@ -231,6 +240,7 @@ struct Run<'a> {
     linear: &'a [f64],
     options: &'a Options,
     context: &'a Context,
+    hybrid: Hybrid,
     steps: u64,
     blocks: u64,
 }
@@ -245,26 +255,40 @@ impl Run<'_> {
         in_memory: &mut InnerRows<R::Value>,
         tol: f64,
     ) -> Option<Status> {
-        let context = self.context;
-        let mut selector = Selector::new(state.len(), state.len());
-        in_memory.resize_with(state.len(), || None);
-        let there: Vec<u32> =
-            (0..state.len() as u32).filter(|&v| in_memory[v as usize].is_some()).collect();
-        selector.count_at_hand(&there);
+        let n = state.len();
+        in_memory.resize_with(n, || None);
+        let mut block = ActiveBlock::new(n, n, Vec::new());
+        let mut part = State::default();
+        let inside = state.inside();
+        load(rows, &inside, in_memory);
+        join_loaded(&mut block, &inside, in_memory);
+        let (mut is_solved, mut lowest, mut rounds) = (false, f64::INFINITY, 0);
         loop {
             let (extremes, violation) = match self.look(state, tol) {
                 Look::GoOn(extremes, violation) => (extremes, violation),
                 Look::End(ended) => return ended,
             };
-            let fresh = selector.select_fresh(state, &extremes, LOAD_BATCH, self.context);
+            let outside = |v: usize| !block.contains(v);
+            let fresh = worst_violators(state, &extremes, LOAD_BATCH, outside, self.context);
+            rounds = if violation < lowest { 0 } else { rounds + 1 };
+            lowest = lowest.min(violation);
+            // What violates now was solved already: rounding, on which a fresh gradient decides.
+            if fresh.is_empty() && is_solved || rounds == STALLED {
+                return None;
+            }
             load(rows, &fresh, in_memory);
-            let inner_tol =
-                if fresh.is_empty() { tol } else { (SUBPROBLEM_SHARE * violation).max(tol) };
-            let there: Vec<bool> = in_memory.iter().map(Option::is_some).collect();
-            let matrix = Brought { rows: in_memory, source: InMemory };
-            let steps = self.steps_left();
-            self.steps += descend_inner(state, matrix, |v| there[v], inner_tol, steps, context);
+            let held = state.held_at_bounds();
+            block.keep(|v| is_active(state, &held, v));
+            join_loaded(&mut block, &fresh, in_memory);
+            let share = if fresh.is_empty() { 0.0 } else { SUBPROBLEM_SHARE };
+            let inner_tol = (share * violation).max(ALL_SOLVED * tol);
+            state.select_into(block.members(), &mut part);
+            let (most, context) = (self.steps_left(), self.context);
+            let steps = self.hybrid.descend(&mut part, block.matrix(), inner_tol, most, context);
+            is_solved = inner_tol <= tol && steps < most;
+            self.steps += steps;
             self.blocks += 1;
+            take_over(state, &part, block.members(), in_memory, context);
         }
     }
 
@@ -342,7 +366,7 @@ impl Run<'_> {
             let set = selector.select(state, &extremes, size, size / 8);
             let inner_tol = (SUBPROBLEM_SHARE * violation).max(0.5 * tol);
             let steps = self.steps_left();
-            self.steps += improve(rows, state, set, &mut earlier, inner_tol, steps, self.context);
+            self.steps += self.improve(rows, state, set, &mut earlier, inner_tol, steps);
             self.blocks += 1;
         }
     }
@@ -415,85 +439,75 @@ impl Run<'_> {
         }
         ended
     }
+
+    /// Solves the sub-problem of the variables `set` and updates the state; returns the steps.
+    fn improve<R: MatrixRows>(
+        &mut self,
+        rows: &R,
+        state: &mut State,
+        set: Vec<u32>,
+        earlier: &mut LastWorkingSet<R::Value>,
+        tol: f64,
+        max_steps: u64,
+    ) -> u64 {
+        let context = self.context;
+        let fetched = rows.fetch(&set);
+        let mut part = state.select(&set);
+        let source = Gathered::new(rows, &fetched, &set, earlier);
+        let mut in_memory = (0..set.len()).map(|_| None).collect();
+        let matrix = Brought { rows: &mut in_memory, source };
+        let steps = self.hybrid.descend(&mut part, matrix, tol, max_steps, context);
+        let mut changes = Vec::with_capacity(set.len());
+        let mut changed_rows = Vec::with_capacity(set.len());
+        for (w, &v) in set.iter().enumerate() {
+            let v = v as usize;
+            let change = part.beta[w] - state.beta[v];
+            if change != 0.0 {
+                state.beta[v] = part.beta[w];
+                if let Some(ridge) = &state.ridge {
+                    state.gradient[v] += ridge[v] * change;
+                }
+                changes.push(change);
+                changed_rows.push(&fetched[w]);
+            }
+        }
+        update_gradient(&mut state.gradient, rows.pieces(), &changed_rows, &changes, context);
+        *earlier = LastWorkingSet { set, rows: in_memory };
+        steps
+    }
 }
 
-/// Solves the sub-problem of the variables `set` and updates the state; returns the steps.
-fn improve<R: MatrixRows>(
-    rows: &R,
+/// Lets variables whose rows are in memory join a block.
+fn join_loaded<T: Real>(block: &mut ActiveBlock<T>, variables: &[u32], in_memory: &InnerRows<T>) {
+    let row = |v: &u32| in_memory[*v as usize].as_deref().unwrap_or_default();
+    block.join(variables, |fresh, columns, out, stride| {
+        let rows: Vec<&[T]> = fresh.iter().map(row).collect();
+        gather(&rows, columns, out, stride);
+    });
+}
+
+/// Moves the variables `members` to where they are in `part` and brings the gradient up to date.
+fn take_over<T: Real>(
     state: &mut State,
-    set: Vec<u32>,
-    earlier: &mut LastWorkingSet<R::Value>,
-    tol: f64,
-    max_steps: u64,
+    part: &State,
+    members: &[u32],
+    in_memory: &InnerRows<T>,
     context: &Context,
-) -> u64 {
-    let fetched = rows.fetch(&set);
-    let mut part = state.select(&set);
-    let source = Gathered::new(rows, &fetched, &set, earlier);
-    let mut in_memory = (0..set.len()).map(|_| None).collect();
-    let matrix = Brought { rows: &mut in_memory, source };
-    let steps = descend_inner(&mut part, matrix, |_| true, tol, max_steps, context);
-    let mut changes = Vec::with_capacity(set.len());
-    let mut changed_rows = Vec::with_capacity(set.len());
-    for (w, &v) in set.iter().enumerate() {
+) {
+    let (mut rows, mut changes) = (Vec::new(), Vec::new());
+    for (&v, &beta) in members.iter().zip(&part.beta) {
         let v = v as usize;
-        let change = part.beta[w] - state.beta[v];
+        let change = beta - state.beta[v];
         if change != 0.0 {
-            state.beta[v] = part.beta[w];
+            state.beta[v] = beta;
             if let Some(ridge) = &state.ridge {
                 state.gradient[v] += ridge[v] * change;
             }
+            rows.push(&in_memory[v].as_deref().unwrap_or_default()[..state.gradient.len()]);
             changes.push(change);
-            changed_rows.push(&fetched[w]);
         }
     }
-    update_gradient(&mut state.gradient, rows.pieces(), &changed_rows, &changes, context);
-    *earlier = LastWorkingSet { set, rows: in_memory };
-    steps
-}
-
-/// Runs the inner solver on the variables of `state` that take part.
-pub(super) fn descend_inner<T: Real, M: InnerMatrix<T>>(
-    state: &mut State,
-    matrix: M,
-    takes_part: impl Fn(usize) -> bool,
-    tol: f64,
-    max_steps: u64,
-    context: &Context,
-) -> u64 {
-    let (q, width) = (state.len(), padded(state.len()));
-    let mut masks = Masks::new(width, state.group_count);
-    for v in (0..q).filter(|&v| takes_part(v)) {
-        masks.set(v, state.group(v), state.can_rise(v), state.can_fall(v));
-    }
-    let mut rough_diagonal: Vec<T> = state.diagonal.iter().map(|&d| T::from_f64(d)).collect();
-    rough_diagonal.resize(width, T::ONE);
-    state.gradient.resize(width, 0.0);
-    let mut inner = Inner {
-        set: context.instruction_set(),
-        matrix,
-        beta: &mut state.beta,
-        gradient: &mut state.gradient,
-        lower: &state.lower,
-        upper: &state.upper,
-        diagonal: &state.diagonal,
-        rough_diagonal: &rough_diagonal,
-        ridge: state.ridge.as_deref(),
-        masks,
-        groups: &state.groups,
-        group_count: state.group_count,
-    };
-    let mut steps = 0;
-    while steps < max_steps && context.stop_request().is_none() {
-        let most = (max_steps - steps).min(LOOK_STEPS);
-        let taken = inner.run(tol, most);
-        steps += taken;
-        if taken < most {
-            break;
-        }
-    }
-    state.gradient.truncate(q);
-    steps
+    accumulate(context.instruction_set(), &mut state.gradient, &rows, &changes);
 }
 
 /// gradient += Σ changeᵣ rowᵣ.

@@ -5,17 +5,10 @@
 //! passes over the gradient, and the final check adds them up afresh instead of computing the matrix
 //! again.
 
-use super::inner::{InnerRows, RowSource, padded};
+use super::inner::{InnerRows, padded};
 use crate::kernel::{Buffer, MatrixRows};
 use crate::numeric::InstructionSet;
-use crate::numeric::simd::{Real, accumulate};
-
-/// Rows that all variables taking part have already.
-pub(super) struct InMemory;
-
-impl<T: Real> RowSource<T> for InMemory {
-    fn fill(&mut self, _: usize, _: &mut InnerRows<T>) {}
-}
+use crate::numeric::simd::accumulate;
 
 /// Fetches the rows of `variables` that are not in memory yet.
 pub(super) fn load<R: MatrixRows>(

@@ -39,6 +39,16 @@ pub(super) struct Brought<'a, T: Real, S> {
     pub(super) source: S,
 }
 
+impl<T: Real, M: InnerMatrix<T>> InnerMatrix<T> for &mut M {
+    fn ensure(&mut self, v: usize) {
+        (**self).ensure(v);
+    }
+
+    fn row(&self, v: usize) -> &[T] {
+        (**self).row(v)
+    }
+}
+
 impl<T: Real, S: RowSource<T>> InnerMatrix<T> for Brought<'_, T, S> {
     fn ensure(&mut self, v: usize) {
         if self.rows[v].is_none() {

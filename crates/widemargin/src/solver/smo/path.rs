@@ -3,20 +3,20 @@
 //! Who solves the same problem with other boxes again and again finds nearly the same variables
 //! inside them. Those are kept, with their part of the matrix, from problem to problem: pair steps
 //! run among them and the worst violators alone, in the processor's cache, until no variable violates
-//! the optimality conditions, which is seen on the gradient of all variables. The last few steps are
-//! replaced by one of Newton on the variables inside their boxes, where those are few.
+//! the optimality conditions, which is seen on the gradient of all variables. Newton steps on the
+//! active variables take over where pair steps are slow.
 
+use super::active_block::ActiveBlock;
 use super::decompose::{
-    Effort, INNER_STEPS, SUBPROBLEM_SHARE, descend_inner, finish, fresh_gradient, verdict, worst,
+    Effort, INNER_STEPS, SUBPROBLEM_SHARE, finish, fresh_gradient, verdict, worst,
 };
-use super::face::descend_face;
-use super::inner::{InnerMatrix, padded};
+use super::hybrid::Hybrid;
 use super::path_rows::{PathRows, nonzero_places};
 use super::problem::{Options, Problem, Solution};
 use super::select::{is_active, worst_violators};
 use super::state::{Extremes, State, extremes_of};
 use crate::context::Context;
-use crate::numeric::simd::{Real, mirror};
+use crate::numeric::simd::Real;
 use crate::solver::Status;
 
 /// Fewest variables that may join the others at a time.
@@ -33,33 +33,9 @@ const TIMES_LARGER: usize = 8;
 /// Error of the gradient, as a share of the tolerance, from which on it is computed afresh.
 const DRIFT: f64 = 0.1;
 
-/// Share of the active variables below which those in use are gathered anew.
-const SPARSE: f64 = 0.7;
-
 /// KKT violation to which the active variables are solved before those outside are checked, where the point to
 /// start from is one of another problem.
 const ROUGH: f64 = 0.1;
-
-/// Violation from which on a step of Newton replaces many pair steps.
-const NEARLY: f64 = 0.01;
-
-/// Most variables of a step of Newton.
-const MOST_INSIDE: usize = 120;
-
-/// The matrix of the active variables: the first `width` places of every row.
-struct Compact<'a, T> {
-    values: &'a [T],
-    stride: usize,
-    width: usize,
-}
-
-impl<T: Real> InnerMatrix<T> for Compact<'_, T> {
-    fn ensure(&mut self, _: usize) {}
-
-    fn row(&self, v: usize) -> &[T] {
-        &self.values[v * self.stride..v * self.stride + self.width]
-    }
-}
 
 /// A point and its gradient f.
 #[derive(Clone, Debug)]
@@ -95,21 +71,53 @@ impl Change {
     }
 }
 
+/// How one problem's descent goes on.
+struct Descent<'a> {
+    options: &'a Options,
+    context: &'a Context,
+    /// Whether it began at 0.
+    is_new: bool,
+    hybrid: Hybrid,
+    steps: u64,
+    blocks: u64,
+    /// KKT violation to which the active variables are solved next.
+    inner_tol: f64,
+    /// The limit that ended it, if one did.
+    ended: Option<Status>,
+}
+
+impl<'a> Descent<'a> {
+    fn new(is_new: bool, options: &'a Options, context: &'a Context) -> Self {
+        let (hybrid, inner_tol) = (Hybrid::new(options, context), f64::INFINITY);
+        Self { options, context, is_new, hybrid, steps: 0, blocks: 0, inner_tol, ended: None }
+    }
+
+    /// Descends on the members of a block, whose state is `part`.
+    fn run<T: Real>(&mut self, block: &ActiveBlock<T>, part: &mut State) {
+        while self.ended.is_none() {
+            let left = self.options.max_iterations.saturating_sub(self.steps).min(INNER_STEPS);
+            let matrix = block.matrix();
+            let taken = self.hybrid.descend(part, matrix, self.inner_tol, left, self.context);
+            self.steps += taken;
+            self.blocks += 1;
+            let spent = self.steps >= self.options.max_iterations;
+            let limit = (taken == left && spent).then_some(Status::IterationLimit);
+            self.ended = self.context.stop_request().or(limit);
+            if taken < left {
+                return;
+            }
+        }
+    }
+}
+
 /// Solves one problem after the other over one matrix.
 pub(crate) struct PathSolver<M: PathRows> {
     matrix: M,
     diagonal: Vec<f64>,
-    /// Most active variables.
-    most: usize,
-    /// The variables that took part so far, in the order they joined.
-    active: Vec<u32>,
-    is_active: Vec<bool>,
+    /// The variables that took part so far.
+    block: ActiveBlock<M::Value>,
     /// Which variables some solution had inside their boxes.
     inside: Vec<bool>,
-    /// The matrix of the active variables, with room for more of them in every row; what stands there
-    /// does not matter.
-    compact: Vec<M::Value>,
-    stride: usize,
     /// Memory of the problem at hand, with the diagonal of the matrix, and of its active part.
     whole: State,
     part: State,
@@ -119,16 +127,11 @@ impl<M: PathRows> PathSolver<M> {
     /// A solver that has not seen a problem, of which at most `most` variables may take part.
     /// `memory` is that of an earlier solver, or empty.
     pub(crate) fn new(matrix: M, most: usize, memory: Vec<M::Value>) -> Self {
-        let (is_active, inside) = (vec![false; matrix.len()], vec![false; matrix.len()]);
         let diagonal: Vec<f64> = (0..matrix.len()).map(|v| matrix.diagonal(v)).collect();
         Self {
+            block: ActiveBlock::new(matrix.len(), most, memory),
+            inside: vec![false; matrix.len()],
             matrix,
-            most,
-            active: Vec::new(),
-            is_active,
-            inside,
-            compact: memory,
-            stride: 0,
             whole: State { diagonal: diagonal.clone(), ..State::default() },
             part: State::default(),
             diagonal,
@@ -137,7 +140,7 @@ impl<M: PathRows> PathSolver<M> {
 
     /// Its memory, for the next solver.
     pub(crate) fn into_memory(self) -> Vec<M::Value> {
-        self.compact
+        self.block.into_memory()
     }
 
     /// The gradient of `problem` at `beta`, found from that at a point nearby, if there is one.
@@ -178,40 +181,25 @@ impl<M: PathRows> PathSolver<M> {
         let n = self.matrix.len();
         problem.assert_lengths(n);
         assert!(start.beta.len() == n && start.gradient.len() == n, "one entry per variable");
-        let at_once = JOIN.max(n / JOIN_SHARE);
         let is_new = start.beta.iter().all(|&beta| beta == 0.0);
         let mut state = self.state(problem, start);
         let mut part = std::mem::take(&mut self.part);
         self.join(&state.inside())?;
-        let (mut steps, mut blocks, mut confirmations) = (0, 0, 0);
-        let (mut inner_tol, mut ended, mut is_fresh) = (f64::INFINITY, None, false);
+        let mut descent = Descent::new(is_new, options, context);
+        let (mut confirmations, mut is_fresh) = (0, false);
         let (status, violation) = loop {
             let extremes = state.extremes();
             let violation = worst(&extremes);
             if !violation.is_finite() {
                 break (Status::NumericalTrouble, violation);
             }
-            let mut expected = false;
-            if ended.is_none() && violation > options.tol {
-                let fresh =
-                    worst_violators(&state, &extremes, at_once, |v| !self.is_active[v], context);
-                let count = self.active.len() + fresh.len();
-                let slows = count > MANY_ACTIVE && count < n / TIMES_LARGER;
-                if slows || padded(count) > self.stride {
-                    self.keep(|v| is_active(&state, &extremes, v));
-                }
-                self.join(&fresh)?;
-                // Violators outside are news, and what a loose tolerance left was expected: neither
-                // contradicts the running gradient.
-                expected = inner_tol > options.tol || !fresh.is_empty();
-                let wanted = if fresh.is_empty() { 0.0 } else { SUBPROBLEM_SHARE * violation };
-                let rough = if inner_tol.is_infinite() && !is_new { ROUGH } else { wanted };
-                inner_tol = rough.max(options.tol);
-            }
+            let goes_on = descent.ended.is_none() && violation > options.tol;
+            let expected = goes_on && self.admit(&state, &extremes, &mut descent)?;
             if !expected
-                && let Some(status) = verdict(ended, violation, options.tol, &mut confirmations)
+                && let Some(status) =
+                    verdict(descent.ended, violation, options.tol, &mut confirmations)
             {
-                let is_final = is_fresh || ended.is_some();
+                let is_final = is_fresh || descent.ended.is_some();
                 if is_final || self.is_current(problem, &state, &extremes[0], options.tol) {
                     break (status, violation);
                 }
@@ -220,42 +208,51 @@ impl<M: PathRows> PathSolver<M> {
                 state.gradient = fresh_gradient(problem, &state.beta, product);
                 continue;
             }
-            state.select_into(&self.active, &mut part);
-            if inner_tol < NEARLY {
-                let left = options.max_iterations.saturating_sub(steps).min(INNER_STEPS);
-                steps += self.descend(&mut part, NEARLY, left, context);
-                let width = padded(self.active.len());
-                let row = |v: usize| &self.compact[v * self.stride..v * self.stride + width];
-                // An interruption shows at the next look at limits.
-                steps += descend_face(&mut part, row, MOST_INSIDE, context).unwrap_or(0) as u64;
-            }
-            while ended.is_none() {
-                let left = options.max_iterations.saturating_sub(steps).min(INNER_STEPS);
-                let taken = self.descend(&mut part, inner_tol, left, context);
-                steps += taken;
-                blocks += 1;
-                if taken < left {
-                    break;
-                }
-                let spent = steps >= options.max_iterations;
-                ended = context.stop_request().or(spent.then_some(Status::IterationLimit));
-            }
-            ended = ended.or_else(|| context.stop_request());
+            state.select_into(self.block.members(), &mut part);
+            descent.run(&self.block, &mut part);
             self.take_over(problem, &part, &mut state, context);
         };
         for v in state.inside() {
             self.inside[v as usize] = true;
         }
+        let (steps, blocks) = (descent.steps, descent.blocks);
         let effort = Effort { status, violation, steps, blocks, entries: 0 };
         let solution = finish(problem, &mut state, effort);
         (self.whole, self.part) = (state, part);
         Some(solution)
     }
 
+    /// Lets the worst violators join and says how far to descend next; whether a violation was to be
+    /// expected, and `None` when too many variables would take part.
+    fn admit(
+        &mut self,
+        state: &State,
+        extremes: &[Extremes; 2],
+        descent: &mut Descent<'_>,
+    ) -> Option<bool> {
+        let n = self.matrix.len();
+        let (at_once, tol) = (JOIN.max(n / JOIN_SHARE), descent.options.tol);
+        let outside = |v: usize| !self.block.contains(v);
+        let fresh = worst_violators(state, extremes, at_once, outside, descent.context);
+        let count = self.block.members().len() + fresh.len();
+        let slows = count > MANY_ACTIVE && count < n / TIMES_LARGER;
+        if slows || !self.block.has_room(count) {
+            self.block.keep(|v| is_active(state, extremes, v));
+        }
+        self.join(&fresh)?;
+        // Violators outside are news, and what a loose tolerance left was expected: neither
+        // contradicts the running gradient.
+        let expected = descent.inner_tol > tol || !fresh.is_empty();
+        let wanted = if fresh.is_empty() { 0.0 } else { SUBPROBLEM_SHARE * worst(extremes) };
+        let is_rough = descent.inner_tol.is_infinite() && !descent.is_new;
+        descent.inner_tol = if is_rough { ROUGH } else { wanted }.max(tol);
+        Some(expected)
+    }
+
     /// Moves the active variables to where they are in `part`.
     fn take_over(&self, problem: &Problem, part: &State, state: &mut State, context: &Context) {
         let mut change = Change::default();
-        for (&v, &beta) in self.active.iter().zip(&part.beta) {
+        for (&v, &beta) in self.block.members().iter().zip(&part.beta) {
             change.push(v, beta - state.beta[v as usize]);
             state.beta[v as usize] = beta;
         }
@@ -285,29 +282,8 @@ impl<M: PathRows> PathSolver<M> {
     /// Keeps only the active variables that were inside their boxes in a solution since the last
     /// time, where that leaves many out.
     pub(crate) fn refresh(&mut self) {
-        let inside = std::mem::replace(&mut self.inside, vec![false; self.is_active.len()]);
-        self.keep(|v| inside[v]);
-    }
-
-    /// Keeps only the active variables that `wanted` names, where that leaves many out.
-    fn keep(&mut self, wanted: impl Fn(usize) -> bool) {
-        let places = (0..self.active.len()).filter(|&i| wanted(self.active[i] as usize));
-        let kept: Vec<usize> = places.collect();
-        if kept.len() as f64 >= SPARSE * self.active.len() as f64 {
-            return;
-        }
-        for (i, &from) in kept.iter().enumerate() {
-            for (j, &column) in kept.iter().enumerate() {
-                self.compact[i * self.stride + j] = self.compact[from * self.stride + column];
-            }
-        }
-        for &v in &self.active {
-            self.is_active[v as usize] = false;
-        }
-        self.active = kept.iter().map(|&i| self.active[i]).collect();
-        for &v in &self.active {
-            self.is_active[v as usize] = true;
-        }
+        let inside = std::mem::replace(&mut self.inside, vec![false; self.matrix.len()]);
+        self.block.keep(|v| inside[v]);
     }
 
     /// The state of a problem at a point, in the memory of the one before.
@@ -352,44 +328,11 @@ impl<M: PathRows> PathSolver<M> {
         }
     }
 
-    /// Pair steps among the active variables.
-    fn descend(&self, part: &mut State, tol: f64, most: u64, context: &Context) -> u64 {
-        let width = padded(self.active.len());
-        let compact = Compact { values: &self.compact, stride: self.stride, width };
-        descend_inner(part, compact, |_| true, tol, most, context)
-    }
-
     /// Makes variables active; `None` when those are too many.
     fn join(&mut self, variables: &[u32]) -> Option<()> {
-        let fresh: Vec<u32> =
-            variables.iter().copied().filter(|&v| !self.is_active[v as usize]).collect();
-        if fresh.is_empty() {
-            return Some(());
-        }
-        let before = self.active.len();
-        let count = before + fresh.len();
-        if count > self.most {
-            return None;
-        }
-        for &v in &fresh {
-            self.is_active[v as usize] = true;
-        }
-        self.active.extend(&fresh);
-        if padded(count) > self.stride {
-            let most = padded(self.matrix.len().min(self.most));
-            let stride = padded(count + count / 2).min(most);
-            if self.compact.len() < stride * stride {
-                self.compact.resize(stride * stride, M::Value::ZERO);
-            }
-            for i in (0..before).rev() {
-                let from = i * self.stride;
-                self.compact.copy_within(from..from + before, i * stride);
-            }
-            self.stride = stride;
-        }
-        let stride = self.stride;
-        self.matrix.gather(&fresh, &self.active, &mut self.compact[before * stride..], stride);
-        mirror(&mut self.compact[..count * stride], stride, before, count);
-        Some(())
+        let matrix = &self.matrix;
+        self.block.join(variables, |rows, columns, out, stride| {
+            matrix.gather(rows, columns, out, stride);
+        })
     }
 }

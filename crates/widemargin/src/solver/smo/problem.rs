@@ -53,6 +53,12 @@ pub(crate) struct Options {
     /// Most variables of a problem that keeps all the rows it needs in memory instead of taking
     /// working sets.
     pub in_memory_up_to: usize,
+    /// Most variables inside their boxes for which a Newton step is taken: the memory of its factor is
+    /// this number squared, in double precision.
+    pub newton_up_to: usize,
+    /// Cost of pair steps before a Newton step, in units of what that is expected to cost; at 0 there is
+    /// one after every few pair steps.
+    pub pairs_share: f64,
     /// Fewest variables for which shrinking pays for packing the rest again.
     pub shrink_from: usize,
 }
@@ -65,6 +71,8 @@ impl Default for Options {
             max_iterations: u64::MAX,
             working_set: 2048,
             in_memory_up_to: 4096,
+            newton_up_to: 4096,
+            pairs_share: 1.0,
             shrink_from: 4000,
         }
     }

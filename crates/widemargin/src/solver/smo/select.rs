@@ -68,11 +68,6 @@ impl Selector {
         Self { at_hand: AtHand::new(variables, capacity), candidates: [Vec::new(), Vec::new()] }
     }
 
-    /// Counts the rows of `variables` as used.
-    pub(super) fn count_at_hand(&mut self, variables: &[u32]) {
-        self.at_hand.take(variables);
-    }
-
     /// A working set of at most `size` variables, at most `fresh` of them with rows not at hand,
     /// ascending. Contains the most violating pair.
     pub(super) fn select(
@@ -136,19 +131,6 @@ impl Selector {
             fall();
         }
         self.chosen()
-    }
-
-    /// The worst `size` violators whose rows are not at hand, ascending.
-    pub(super) fn select_fresh(
-        &mut self,
-        state: &State,
-        extremes: &[Extremes; 2],
-        size: usize,
-        context: &Context,
-    ) -> Vec<u32> {
-        let chosen = worst_violators(state, extremes, size, |v| !self.at_hand.has(v), context);
-        self.at_hand.take(&chosen);
-        chosen
     }
 
     /// The candidates of both sides, ascending.

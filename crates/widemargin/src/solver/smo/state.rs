@@ -127,6 +127,15 @@ impl State {
         inside
     }
 
+    /// How many variables are strictly inside their boxes.
+    pub(super) fn inside_count(&self) -> usize {
+        let boxes = self.lower.iter().zip(&self.upper);
+        let is_inside = |(beta, (lower, upper)): (&f64, (&f64, &f64))| {
+            usize::from((beta > lower) & (beta < upper))
+        };
+        self.beta.iter().zip(boxes).map(is_inside).sum()
+    }
+
     /// m and M of every group.
     pub(super) fn extremes(&self) -> [Extremes; 2] {
         let mut extremes = [Extremes::NONE; 2];
@@ -193,6 +202,15 @@ impl State {
             }
         };
         (0..self.group_count).map(of_group).collect()
+    }
+
+    /// Extremes that count every variable at a bound as inactive that its group's multiplier holds there.
+    pub(super) fn held_at_bounds(&self) -> [Extremes; 2] {
+        let multipliers = self.multipliers(0.0);
+        std::array::from_fn(|g| {
+            let value = -multipliers.get(g).copied().unwrap_or(0.0);
+            Extremes { up: value, down: value }
+        })
     }
 
     /// Gap between the objective and its lower bound by the multipliers.

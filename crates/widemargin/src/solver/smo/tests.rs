@@ -94,16 +94,21 @@ fn reference(program: &Program) -> f64 {
     solver.solution.obj_val
 }
 
-/// Checks the solution by working sets of the given size, with shrinking, and with all rows held.
+/// Checks the solution by working sets of the given size, with shrinking, and with all rows held, by
+/// pair steps and by Newton steps after every few of them.
 fn check(program: &Program, working_set: usize) -> Result<(), TestCaseError> {
-    check_one(program, working_set, 0)?;
-    check_one(program, working_set, program.matrix.len())
+    for pairs_share in [1.0, 0.0] {
+        check_one(program, working_set, 0, pairs_share)?;
+        check_one(program, working_set, program.matrix.len(), pairs_share)?;
+    }
+    Ok(())
 }
 
 fn check_one(
     program: &Program,
     working_set: usize,
     in_memory_up_to: usize,
+    pairs_share: f64,
 ) -> Result<(), TestCaseError> {
     let n = program.matrix.len();
     let context = Context::new();
@@ -117,8 +122,14 @@ fn check_one(
     .unwrap();
     let rows = KernelRows::new(blocks, vec![0, n / 2, n], RowCaching::OwnSegment, 1 << 20);
     let view = rows.view(&[0, 1], &context);
-    let options =
-        Options { tol: 1e-8, working_set, in_memory_up_to, shrink_from: 0, ..Options::default() };
+    let options = Options {
+        tol: 1e-8,
+        working_set,
+        in_memory_up_to,
+        pairs_share,
+        shrink_from: 0,
+        ..Options::default()
+    };
     let solution = solve(&view, &program.problem, &options, &context);
     prop_assert_eq!(solution.outcome.status, Status::Solved);
 
@@ -147,6 +158,26 @@ fn check_one(
     Ok(())
 }
 
+/// Programs without a unique optimum or without a variable inside its box: every row of the matrix
+/// twice, and a start whose sum is near one of its limits, 0 being the lower one and 1 the upper.
+fn degenerate(n: usize, rank: usize, groups: bool) -> impl Strategy<Value = Program> {
+    let limit = prop::sample::select(vec![0.0, 1e-3, 0.5, 1.0 - 1e-3, 1.0]);
+    (program(n, rank, false, groups), limit).prop_map(|(mut program, limit)| {
+        let n = program.matrix.len();
+        let original = |i: usize| i / 2 * 2;
+        program.matrix = (0..n)
+            .map(|i| (0..n).map(|j| program.matrix[original(i)][original(j)]).collect())
+            .collect();
+        let problem = &mut program.problem;
+        for i in 0..n {
+            let (lower, upper) = (problem.lower[i], problem.upper[i]);
+            problem.start[i] = (lower + limit * (upper - lower)).clamp(lower, upper);
+            problem.linear[i] = problem.linear[original(i)];
+        }
+        program
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
@@ -163,5 +194,24 @@ proptest! {
     #[test]
     fn a_ridge_and_no_upper_bound(program in program(18, 4, true, false), size in 2_usize..20) {
         check(&program, size)?;
+    }
+
+    #[test]
+    fn rows_twice_and_sums_at_their_limits(
+        program in degenerate(26, 4, false), size in 2_usize..30,
+    ) {
+        check(&program, size)?;
+    }
+
+    #[test]
+    fn rows_twice_and_two_sums_at_their_limits(
+        program in degenerate(24, 3, true), size in 4_usize..24,
+    ) {
+        check(&program, size)?;
+    }
+
+    #[test]
+    fn many_variables_of_a_singular_matrix(program in program(90, 40, false, true)) {
+        check(&program, 64)?;
     }
 }

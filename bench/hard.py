@@ -1,0 +1,266 @@
+"""Training time against the penalty: ours beside scikit-learn on real sets of 500 to 5 000 rows.
+
+    WIDEMARGIN_DATA=folder python hard.py [--sets pima,abalone] [--rounds 3]
+
+Every set is trained with C = 1, 100, 1 000 and 10 000 on one thread; columns are standardised, the width
+stays. Runs are interleaved, processor seconds of fitting alone count, the best of the rounds stands (one
+round where scikit-learn takes longer than SLOW seconds). Both solutions' dual objectives are computed in
+f64 by `models.py`. A full run writes bench/hard.md. WIDEMARGIN names the program, as in `runners.py`.
+"""
+
+import argparse
+import json
+import statistics
+import tempfile
+import time
+from dataclasses import dataclass
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+from compare import processor, seconds, verdict
+from models import Kernel, Model, quadratic_form, read_model
+from problems import data_folder, read_libsvm
+from runners import HERE, OURS, measured
+from sklearn.svm import SVC, SVR
+
+PENALTIES = (1, 100, 1_000, 10_000)
+EPSILON = 0.1
+SLOW = 5.0
+PAGE = HERE / "hard.md"
+MEDIAN, LEAST, MEDIAN_LARGEST, GROWTH, REGRESSION = 6.0, 2.5, 10.0, 8.0, 40.0
+SAME_OBJECTIVE = 1e-6
+
+
+@dataclass(frozen=True)
+class Set:
+    """A data set: rows taken, width (None: one by the number of columns), whether targets are numbers,
+    and the largest penalty scikit-learn is given."""
+
+    name: str
+    rows: int
+    gamma: float | None = None
+    regression: bool = False
+    peer_up_to: int = PENALTIES[-1]
+
+
+SETS = (
+    Set("pima", 768, 0.1),
+    Set("german.numer", 1000, 0.05),
+    Set("australian", 690),
+    Set("banknote", 1372),
+    Set("vehicle", 846),
+    Set("wdbc", 569),
+    Set("breast-cancer-wisconsin", 683),
+    Set("dna", 2000),
+    Set("satimage", 4000, 0.05),
+    Set("a9a", 3000),
+    Set("ijcnn1", 4000),
+    Set("covtype-binary-10k", 4000),
+    Set("housing", 506, regression=True),
+    Set("abalone", 3000, 0.2, regression=True, peer_up_to=1000),
+    Set("cpusmall", 3000, 0.1, regression=True, peer_up_to=1000),
+)
+
+
+def load(target: Set):
+    """Standardised rows as f32, and labels or targets."""
+    folder = data_folder() / target.name
+    files = [folder / f"{target.name}{part}.libsvm.xz" for part in ("", ".train")]
+    rows, labels = read_libsvm(next(path for path in files if path.exists()))
+    rows = rows.toarray()
+    rows = (rows - rows.mean(0)) / (rows.std(0) + 1e-12)
+    order = np.random.default_rng(1).permutation(len(labels))[: target.rows]
+    labels = labels[order] if target.regression else labels[order].astype(np.int64)
+    return rows[order].astype(np.float32), labels
+
+
+def regression_dual(kernel: Kernel, rows, targets, beta) -> float:
+    return float(
+        targets @ beta - EPSILON * np.abs(beta).sum() - 0.5 * quadratic_form(kernel, rows, beta)
+    )
+
+
+def places(rows, vectors):
+    """Where in `rows` the support vectors stand, which are in their order."""
+    found, place = [], 0
+    for vector in vectors.astype(np.float32):
+        while not np.array_equal(rows[place], vector):
+            place += 1
+        found.append(place)
+        place += 1
+    return found
+
+
+def peer(target: Set, rows, labels, gamma: float, c: float) -> dict:
+    machine_class = SVR if target.regression else SVC
+    estimator = machine_class(C=c, gamma=gamma, cache_size=1000)
+    start = time.process_time()
+    estimator.fit(rows, labels)
+    cpu = time.process_time() - start
+    kernel = Kernel("rbf", gamma)
+    support, coefficients = estimator.support_, np.asarray(estimator.dual_coef_)
+    if target.regression:
+        dual = regression_dual(kernel, rows[support], labels[support], coefficients[0])
+    else:
+        per_class = list(estimator.n_support_)
+        dual = Model(
+            "c_svc", kernel, rows[support], coefficients, np.zeros(0), per_class=per_class
+        ).dual()
+    return {"cpu": cpu, "steps": int(np.sum(estimator.n_iter_)), "dual": dual}
+
+
+def ours(target: Set, folder: Path, rows, labels, gamma: float, c: float) -> dict:
+    settings = [
+        OURS,
+        "train",
+        folder / "rows.npy",
+        "--labels",
+        folder / "labels.npy",
+        "--kernel",
+        "rbf",
+        "--gamma",
+        repr(gamma),
+        "--c",
+        c,
+        "--tol",
+        "1e-3",
+        "--cache-mb",
+        1000,
+        "--threads",
+        1,
+        "--json",
+        *(["--machine", "epsilon-svr", "--epsilon", EPSILON] if target.regression else []),
+        "--model",
+        folder / "model",
+        "--model-format",
+        "libsvm",
+    ]
+    text, _ = measured(settings, 1)
+    result = json.loads(text)
+    model = read_model(folder / "model", rows.shape[1])
+    if target.regression:
+        at = places(rows, model.vectors)
+        exact = rows[at].astype(np.float64)
+        dual = regression_dual(model.kernel, exact, labels[at], model.coefficients[0])
+    else:
+        dual = model.dual()
+    return {
+        "cpu": result["fit_cpu_seconds"],
+        "steps": result["iterations"],
+        "dual": dual,
+        "status": result["status"],
+    }
+
+
+def better(old, new):
+    return new if old is None or new["cpu"] < old["cpu"] else old
+
+
+def measure(target: Set, rounds: int):
+    """{C: (ours, scikit-learn's or None)}."""
+    rows, labels = load(target)
+    gamma = target.gamma or 1.0 / rows.shape[1]
+    cells = {}
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        np.save(folder / "rows.npy", rows)
+        np.save(folder / "labels.npy", labels)
+        for c in PENALTIES:
+            mine, other = None, None
+            for _ in range(rounds):
+                mine = better(mine, ours(target, folder, rows, labels, gamma, c))
+                if c <= target.peer_up_to and (other is None or other["cpu"] < SLOW):
+                    other = better(other, peer(target, rows.astype(np.float64), labels, gamma, c))
+            cells[c] = (mine, other)
+            ratio = f"{other['cpu'] / mine['cpu']:.1f}x" if other else "-"
+            print(f"{target.name:24} C = {c:<6} {seconds(mine['cpu'])} {ratio}", flush=True)
+    return cells
+
+
+def row(target: Set, cells):
+    parts = []
+    for mine, other in cells.values():
+        ratio = f"**{other['cpu'] / mine['cpu']:.1f}×** " if other else ""
+        peer_time = f" / {seconds(other['cpu'])}" if other else ""
+        parts.append(f"{ratio}{seconds(mine['cpu'])}{peer_time}, {mine['steps']} steps")
+    growth = cells[PENALTIES[-1]][0]["cpu"] / cells[1][0]["cpu"]
+    distances = [
+        (other["dual"] - mine["dual"]) / abs(other["dual"])
+        for mine, other in cells.values()
+        if other
+    ]
+    return (
+        f"| {target.name}, {target.rows} rows | "
+        + " | ".join(parts)
+        + f" | {growth:.1f} | {max(distances):.0e} |"
+    )
+
+
+def bars(results):
+    ratios = {
+        (t.name, c): other["cpu"] / mine["cpu"]
+        for t, cells in results
+        for c, (mine, other) in cells.items()
+        if other
+    }
+    largest = [ratio for (_, c), ratio in ratios.items() if c == PENALTIES[-1]]
+    growth = max(cells[PENALTIES[-1]][0]["cpu"] / cells[1][0]["cpu"] for _, cells in results)
+    distance = max(
+        (other["dual"] - mine["dual"]) / abs(other["dual"])
+        for _, cells in results
+        for mine, other in cells.values()
+        if other
+    )
+    checks = [
+        ("median ratio", statistics.median(ratios.values()), MEDIAN, True),
+        ("smallest ratio", min(ratios.values()), LEAST, True),
+        (
+            f"median ratio at C = {PENALTIES[-1]}",
+            statistics.median(largest or [0]),
+            MEDIAN_LARGEST,
+            True,
+        ),
+        ("largest growth of ours from C = 1 to the largest", growth, GROWTH, False),
+        ("objective below scikit-learn's, relative, at most", distance, SAME_OBJECTIVE, False),
+    ]
+    for name in ("abalone", "cpusmall"):
+        if (name, 1000) in ratios:
+            checks.append((f"{name} at C = 1000", ratios[name, 1000], REGRESSION, True))
+    yield from ("| | measured | wanted | |", "|--|--|--|--|")
+    for title, value, bar, at_least in checks:
+        passed = value >= bar if at_least else value <= bar
+        yield f"| {title} | {value:.3g} | {'≥' if at_least else '≤'} {bar:g} | {verdict(passed)} |"
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--sets", help="names, separated by commas; no page is written")
+    parser.add_argument("--rounds", type=int, default=3)
+    options = parser.parse_args()
+    names = options.sets.split(",") if options.sets else [target.name for target in SETS]
+    results = [(target, measure(target, options.rounds)) for target in SETS if target.name in names]
+    lines = [
+        "# Training time against the penalty",
+        "",
+        f"`bench/hard.py`, {date.today()}, {processor()}, scikit-learn {version('scikit-learn')}, one thread, "
+        "processor time of fitting. Every cell: ratio, ours / scikit-learn's, our steps (a Newton step "
+        "counts one for each variable it may move).",
+        "",
+        *bars(results),
+        "",
+        "| set | " + " | ".join(f"C = {c}" for c in PENALTIES) + " | growth | objective below |",
+        "|--" * (len(PENALTIES) + 3) + "|",
+        *(row(target, cells) for target, cells in results),
+    ]
+    text = "\n".join(lines) + "\n"
+    print(text)
+    if not options.sets:
+        PAGE.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

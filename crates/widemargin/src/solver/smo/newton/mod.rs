@@ -1,0 +1,21 @@
+//! Second-order steps on all variables inside their boxes at once.
+//!
+//! Pair steps find out soon which variables are inside their boxes at the optimum, but need very
+//! many rounds until those agree when the penalty is large. A step solves
+//!
+//! ```text
+//! minimise   ½ dᵀ(K + diag(r) + μI)d + fᵀd
+//! subject to l ≤ β + d ≤ u,   Σ d = 0 in every group
+//! ```
+//!
+//! which is one iteration of the proximal point method (Rockafellar, 1976) and never raises the
+//! objective. The program is solved by the primal-dual active set method (Hintermüller, Ito and
+//! Kunisch, 2002): guess which variables are at which bound, solve for the others with one Cholesky
+//! factor, send those that left their boxes to the bounds and release those that multipliers do not
+//! hold there, until nothing changes. The damping μ falls after every program that was solved so and
+//! rises when the guesses do not settle; it also covers what rounding takes from a singular K.
+
+mod projection;
+mod step;
+
+pub(super) use step::Newton;
