@@ -76,10 +76,10 @@ fn no_layer_uses_one_above_it() {
 /// Whether a line begins a function.
 fn begins_function(line: &str) -> bool {
     let mut words = line.split_whitespace();
-    let before = words.by_ref().take_while(|word| *word != "fn");
     let known = ["const", "unsafe", "extern", "\"C\""];
-    let only_qualifiers = before.fold(true, |all, word| {
-        all && (word.starts_with("pub") || word.starts_with("crate::") || known.contains(&word))
+    let mut before = words.by_ref().take_while(|word| *word != "fn");
+    let only_qualifiers = before.all(|word| {
+        word.starts_with("pub") || word.starts_with("crate::") || known.contains(&word)
     });
     only_qualifiers && words.next().is_some()
 }
@@ -96,7 +96,7 @@ fn long_functions(text: &str) -> Vec<(usize, usize)> {
                     || (!rest.starts_with(' ') && (rest.ends_with(';') || rest.ends_with("}")))
             })
         };
-        lines[first..].iter().position(|line| ends(line)).map_or(0, |last| last + 1)
+        lines[first..].iter().position(ends).map_or(0, |last| last + 1)
     };
     (0..lines.len())
         .filter(|&first| begins_function(lines[first]))
