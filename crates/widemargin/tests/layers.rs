@@ -1,4 +1,5 @@
-//! A layer uses only the layers under it (docs/architecture.md): no `crate::…` path leads upwards.
+//! Rules of the source that the compiler does not check: a layer uses only the layers under it
+//! (docs/architecture.md), so that no `crate::…` path leads upwards, and functions stay short.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,12 +12,15 @@ const LAYERS: [&str; 6] = ["numeric", "data", "kernel", "solver", "machine", "op
 const SHARED: [(&str, &str); 3] =
     [("error.rs", "numeric"), ("context.rs", "kernel"), ("outcome.rs", "numeric")];
 
+/// Lines that a function may have, from its name to its last brace.
+const LONGEST_FUNCTION: usize = 80;
+
 fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder of the library") {
         let path = entry.expect("an entry").path();
         if path.is_dir() {
             rust_files(&path, files);
-        } else if path.extension().is_some_and(|end| end == "rs") && !path.ends_with("tests.rs") {
+        } else if path.extension().is_some_and(|end| end == "rs") {
             files.push(path);
         }
     }
@@ -58,6 +62,7 @@ fn no_layer_uses_one_above_it() {
     for (highest, layer) in LAYERS.iter().enumerate() {
         let mut files = Vec::new();
         rust_files(&source.join(layer), &mut files);
+        files.retain(|path| !path.ends_with("tests.rs"));
         files.iter().for_each(|path| check(path, highest));
     }
     for (name, highest) in SHARED {
@@ -66,4 +71,58 @@ fn no_layer_uses_one_above_it() {
     }
     assert!(checked > 300, "only {checked} uses were found: the check reads the wrong files");
     assert!(wrong.is_empty(), "upward uses:\n{}", wrong.join("\n"));
+}
+
+/// Whether a line begins a function.
+fn begins_function(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let known = ["const", "unsafe", "extern", "\"C\""];
+    let mut before = words.by_ref().take_while(|word| *word != "fn");
+    let only_qualifiers = before.all(|word| {
+        word.starts_with("pub") || word.starts_with("crate::") || known.contains(&word)
+    });
+    only_qualifiers && words.next().is_some()
+}
+
+/// The functions of a formatted file that are too long, with their lines.
+fn long_functions(text: &str) -> Vec<(usize, usize)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let length = |first: usize| {
+        let line = lines[first];
+        let indent = &line[..line.len() - line.trim_start().len()];
+        let ends = |line: &&str| {
+            line.strip_prefix(indent).is_some_and(|rest| {
+                rest == "}"
+                    || (!rest.starts_with(' ') && (rest.ends_with(';') || rest.ends_with("}")))
+            })
+        };
+        lines[first..].iter().position(ends).map_or(0, |last| last + 1)
+    };
+    (0..lines.len())
+        .filter(|&first| begins_function(lines[first]))
+        .map(|first| (first + 1, length(first)))
+        .filter(|&(_, length)| length > LONGEST_FUNCTION)
+        .collect()
+}
+
+#[test]
+fn functions_are_short() {
+    let body = "    let x = 1;\n".repeat(LONGEST_FUNCTION - 2);
+    let function = |body: &str| format!("pub(crate) fn f(\n    x: u8,\n) {{\n{body}}}\n");
+    assert_eq!(long_functions(&function(&body)), [(1, LONGEST_FUNCTION + 2)]);
+    assert!(long_functions(&function("")).is_empty());
+    let mut files = Vec::new();
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for folder in ["widemargin/src", "cli/src", "python/src"] {
+        rust_files(&crates.join(folder), &mut files);
+    }
+    assert!(files.len() > 300, "only {} files were found", files.len());
+    let mut long = Vec::new();
+    for path in files {
+        let text = fs::read_to_string(&path).expect("a readable file");
+        for (line, length) in long_functions(&text) {
+            long.push(format!("{}:{line} has {length} lines", path.display()));
+        }
+    }
+    assert!(long.is_empty(), "functions over {LONGEST_FUNCTION} lines:\n{}", long.join("\n"));
 }
