@@ -92,6 +92,10 @@ pub struct MultipleKernel {
     pub unlabelled: Option<Matrix>,
 }
 
+/// Share of the limit of signed weights within which a weight counts as limited: the master problem is solved
+/// inside its bounds.
+const AT_LIMIT: f64 = 1e-3;
+
 /// Jitter of signed weights unless told otherwise.
 pub const SIGNED_JITTER: f64 = 1e-6;
 
@@ -131,27 +135,19 @@ impl MultipleKernel {
         let started = Instant::now();
         let candidates = Candidates::<T>::new(self, input, features, formulation, context)?;
         let Candidates { rows, factors, grams } = candidates;
-        let gap = self.machine.options().tol;
-        let problems = formulation.problems();
         let options = self.machine.options();
+        let limits = Options { gap: options.tol, ..Options::default() };
+        let problems = formulation.problems();
         let mut duals = KernelDuals::new(rows, factors.clone(), problems, *options, context);
         let found = kernel_weights::minimise(
             &mut duals,
             self.kernels.len(),
             self.weights,
             &grams,
-            &Options { gap, ..Options::default() },
+            &limits,
             context,
         )?;
-        if let (true, Some(smallest)) =
-            (found.weights.iter().any(|weight| *weight < 0.0), found.smallest_eigenvalue)
-        {
-            let message = format!(
-                "some kernels have negative weights: their sum is positive semidefinite on the rows given, with \
-                 the smallest eigenvalue {smallest:.3e}, but not necessarily on new ones"
-            );
-            context.report(&Event::Warning { message });
-        }
+        warn_of_signed(&found, &limits, context);
         let (kernel_rows, effort, solutions) = duals.finish()?;
         let outcome =
             Outcome { status: found.status, primal: found.objective, dual: found.bound, ..effort };
@@ -214,6 +210,28 @@ impl Machine for MultipleKernel {
 
     fn precision(&self) -> Precision {
         MultipleKernel::precision(self)
+    }
+}
+
+/// Says what signed weights do not promise: anything about new rows, and a bound beyond the limit of their size.
+fn warn_of_signed(found: &Weights, limits: &Options, context: &Context) {
+    let warn = |message| context.report(&Event::Warning { message });
+    if let (true, Some(smallest)) =
+        (found.weights.iter().any(|weight| *weight < 0.0), found.smallest_eigenvalue)
+    {
+        warn(format!(
+            "some kernels have negative weights: their sum is positive semidefinite on the rows given, with \
+             the smallest eigenvalue {smallest:.3e}, but not necessarily on new ones"
+        ));
+    }
+    let at_limit = |weight: &f64| weight.abs() >= (1.0 - AT_LIMIT) * limits.largest;
+    if let Some(kernel) = found.weights.iter().position(at_limit) {
+        warn(format!(
+            "the weight of kernel {} is at the limit of {}, which the lower bound holds for: some kernels are \
+             nearly combinations of others; leave one out",
+            kernel + 1,
+            limits.largest
+        ));
     }
 }
 
