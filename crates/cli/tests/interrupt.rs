@@ -168,7 +168,7 @@ fn a_search_stopped_by_ctrl_c_trains_and_writes_its_best_point() {
 #[test]
 fn a_search_and_its_last_training_share_one_time_limit() {
     let folder = Folder::new();
-    overlapping(&folder, 200);
+    overlapping(&folder, 800);
     let limit = 4.0;
     let started = Instant::now();
     let run = folder.run(&format!("{SEARCH} --max-time {limit}")).exits(124);

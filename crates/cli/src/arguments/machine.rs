@@ -220,6 +220,8 @@ mod tests {
                 Domain::Integer { .. } => values.push("7".into()),
                 Domain::Choice(names) => values.extend(names.iter().map(|name| (*name).to_owned())),
                 Domain::Kernel => values.push("poly".into()),
+                Domain::Kernels => values.push("linear, rbf".into()),
+                Domain::KernelWeights => values.push("signed".into()),
                 Domain::ClassWeights => values.push("balanced".into()),
                 Domain::Reals(_) => values.push("1,2".into()),
                 Domain::Scaling => values.push("standard".into()),

@@ -17,7 +17,7 @@ use crate::data::memory;
 use crate::error::{Error, Result};
 
 /// What some editors put in front of UTF-8 text; no binary format that is read begins with it.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Largest dictionary an xz stream may ask for, in KiB (`xz -9` uses 64 MiB).
 const XZ_MEMORY_KIB: u32 = 1 << 20;

@@ -103,11 +103,6 @@ impl AllInOne {
     }
 
     /// The constants of the machine for a number of classes.
-    ///
-    /// ```
-    /// use widemargin::machine::AllInOne;
-    /// assert_eq!(AllInOne::Reinforced.loss(5).own_target, 4.0);
-    /// ```
     pub(crate) fn loss(self, classes: usize) -> MulticlassLoss {
         let entry = self.entry();
         MulticlassLoss {
@@ -137,5 +132,16 @@ impl FromStr for AllInOne {
             let names = Self::ALL.map(Self::name).join(", ");
             Error::parameter("machine", format!("one of {names} (or dgi for adm)"), text)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reinforced_machine_asks_its_own_class_for_the_margins_of_all_others() {
+        assert_eq!(AllInOne::Reinforced.loss(5).own_target, 4.0);
+        assert_eq!(AllInOne::WestonWatkins.loss(5).own_target, 1.0);
     }
 }

@@ -3,6 +3,7 @@
 use super::super::assemble::{Real, RowsPart};
 use super::super::number::{byte_at, decimal_prefix, number, whole_prefix};
 use super::super::place::{Fault, quoted};
+use super::super::source::BYTE_ORDER_MARK;
 use super::rules::Rules;
 
 /// Whole numbers below this are exact doubles.
@@ -86,7 +87,7 @@ pub(super) fn parse_lines<T: Real>(
     let mut at = 0;
     let mut largest_plus_one = 0;
     while at < bytes.len() {
-        at = skip_blanks(bytes, at);
+        at = row_start(bytes, at);
         match byte_at(bytes, at) {
             b'\n' => at += 1,
             b'#' => at = skip_comment(bytes, at),
@@ -103,6 +104,16 @@ pub(super) fn parse_lines<T: Real>(
     }
     out.largest = out.largest.max((largest_plus_one as u32).checked_sub(1));
     Ok(())
+}
+
+/// Past the blanks at the beginning of a line, and past byte order marks: files with a mark that were joined have
+/// marks in the middle.
+pub(super) fn row_start(bytes: &[u8], at: usize) -> usize {
+    let mut at = skip_blanks(bytes, at);
+    while bytes[at..].starts_with(BYTE_ORDER_MARK) {
+        at = skip_blanks(bytes, at + BYTE_ORDER_MARK.len());
+    }
+    at
 }
 
 fn parse_label<T>(

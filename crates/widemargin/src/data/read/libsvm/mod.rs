@@ -21,7 +21,7 @@ use super::place::Fault;
 use crate::data::{Dataset, Labels};
 use crate::error::{Error, Result};
 use crate::numeric::parallel::{self, Threads};
-use line::{Parsed, parse_lines, skip_blanks, skip_comment, token};
+use line::{Parsed, parse_lines, row_start, skip_comment, token};
 use rules::Rules;
 
 const CHUNK_BYTES: usize = 1 << 20;
@@ -201,7 +201,7 @@ fn text_labels(bytes: &[u8]) -> Vec<String> {
     let mut labels = Vec::new();
     let mut at = 0;
     while at < bytes.len() {
-        at = skip_blanks(bytes, at);
+        at = row_start(bytes, at);
         let word = token(bytes, at);
         if !word.is_empty() {
             labels.push(String::from_utf8_lossy(word).into_owned());

@@ -27,6 +27,15 @@ fn a_file_with_everything_in_it() {
 }
 
 #[test]
+fn byte_order_marks_at_the_beginning_of_lines_are_no_part_of_labels() {
+    let mark = "\u{feff}";
+    let joined = format!("{mark}{mark}1 1:2\n{mark}-1 1:3\n {mark}1 2:1\n{mark}# end\n{mark}\n");
+    assert_eq!(rows(&joined), rows("1 1:2\n-1 1:3\n1 2:1\n"));
+    let words = format!("{mark}a 1:2\n{mark}b{mark} 1:3\n");
+    assert_eq!(rows(&words).0, Labels::Text(vec!["a".into(), format!("b{mark}")]));
+}
+
+#[test]
 fn the_index_zero_anywhere_makes_the_file_zero_based() {
     let zero = parse("1 1:1 2:2\n-1 0:5\n", &ReadOptions::new()).unwrap();
     assert_eq!((zero.base, zero.dataset.columns()), (IndexBase::Zero, 3));
