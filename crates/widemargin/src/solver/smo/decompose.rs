@@ -247,7 +247,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// As [`descend`](Self::descend), holding the row of every variable that takes part; puts the
-    /// rows into `in_memory`.
+    /// rows into `in_memory`, and those that are there already take part from the beginning.
     fn descend_in_memory<R: MatrixRows>(
         &mut self,
         rows: &R,
@@ -259,9 +259,14 @@ impl Run<'_> {
         in_memory.resize_with(n, || None);
         let mut block = ActiveBlock::new(n, n, Vec::new());
         let mut part = State::default();
-        let inside = state.inside();
-        load(rows, &inside, in_memory);
-        join_loaded(&mut block, &inside, in_memory);
+        load(rows, &state.inside(), in_memory);
+        let held = state.held_at_bounds();
+        let takes_part = |v: &u32| {
+            let v = *v as usize;
+            in_memory[v].is_some() && is_active(state, &held, v)
+        };
+        let at_hand: Vec<u32> = (0..n as u32).filter(takes_part).collect();
+        join_loaded(&mut block, &at_hand, in_memory);
         let (mut is_solved, mut lowest, mut rounds) = (false, f64::INFINITY, 0);
         loop {
             let (extremes, violation) = match self.look(state, tol) {
