@@ -235,7 +235,7 @@ def test_a_warm_start_finds_the_optimum_of_the_new_problem_in_fewer_steps():
         np.testing.assert_allclose(values, expected, atol=1e-4)
         cold = SVC(**first).set_params(**change).fit(X, y)
         steps[name] += warm.n_iter_.sum(), cold.n_iter_.sum()
-    # A Newton step counts as one step for each variable, so that a single problem may need some more.
+    # A Newton step counts as one step for each variable, so that one problem may need some more.
     for warm, cold in steps.values():
         assert warm < 0.9 * cold, steps
 

@@ -50,10 +50,11 @@ pub(super) mod newton {
 
     /// Passes over the weights before the minimum of the model over the weights that are not 0 is solved
     /// for, at least and per weight of these: their Hessian costs half a pass for every weight. What is
-    /// added to its diagonal, as a share.
+    /// added to its diagonal, as a share: rounding, divided by it, is how far weights move where the model
+    /// is flat.
     pub(in super::super) const FACE_PASSES: usize = 10;
     pub(in super::super) const FACE_PASSES_PER_WEIGHT: f64 = 0.05;
-    pub(in super::super) const FACE_RIDGE: f64 = 1e-12;
+    pub(in super::super) const FACE_RIDGE: f64 = 1e-9;
 
     /// No weight moves farther than this share of the largest on a sampled Hessian, or than this
     /// distance in descent over columns (LIBLINEAR's): a second derivative holds nearby only.
