@@ -117,38 +117,34 @@ impl Correlated {
         objective(&w)
     }
 
-    /// The least objective of the hinge loss, by an interior-point solver.
+    /// The least objective of the hinge loss.
     fn hinge(&self, c: f64) -> f64 {
         let (n, d) = (self.rows, self.width + 1);
-        let (mut i, mut j, mut v) = (Vec::new(), Vec::new(), Vec::new());
-        let mut entry = |row: usize, column: usize, value: f64| {
-            i.push(row);
-            j.push(column);
-            v.push(value);
-        };
-        for row in 0..n {
-            for (column, x) in self.row(row).into_iter().enumerate() {
-                entry(row, column, -self.targets[row] * x);
-            }
-            entry(row, d + row, -1.0);
-            entry(n + row, d + row, -1.0);
-        }
-        let a = CscMatrix::new_from_triplets(2 * n, d + n, i, j, v);
-        let diagonal: Vec<usize> = (0..d).collect();
-        let p =
-            CscMatrix::new_from_triplets(d + n, d + n, diagonal.clone(), diagonal, vec![1.0; d]);
         let linear: Vec<f64> = (0..d + n).map(|k| if k < d { 0.0 } else { c }).collect();
-        let bounds: Vec<f64> = (0..2 * n).map(|k| if k < n { -1.0 } else { 0.0 }).collect();
-        let cones = [SupportedConeT::NonnegativeConeT(2 * n)];
-        let settings = DefaultSettingsBuilder::default().verbose(false).build().unwrap();
-        let mut solver = DefaultSolver::new(&p, &linear, &a, &bounds, &cones, settings).unwrap();
-        solver.solve();
-        solver.solution.obj_val
+        self.least(&[], (0..d, 1.0), &linear)
     }
 
-    /// The least objective of the squared hinge loss with the ℓ1 penalty, by an interior-point solver:
-    /// Σ uⱼ + C Σ ξᵢ² over |wⱼ| ≤ uⱼ, ξᵢ ≥ 0 and tᵢ⟨w, xᵢ⟩ ≥ 1 − ξᵢ.
+    /// The least objective of the squared hinge loss with the ℓ1 penalty: Σ uⱼ + C Σ ξᵢ² with |wⱼ| ≤ uⱼ.
     fn squared_hinge_l1(&self, c: f64) -> f64 {
+        let (n, d) = (self.rows, self.width + 1);
+        let mut sizes = Vec::new();
+        for column in 0..d {
+            for sign in [1.0, -1.0] {
+                sizes.push([(column, sign), (d + n + column, -1.0)]);
+            }
+        }
+        let linear: Vec<f64> = (0..2 * d + n).map(|k| f64::from(u8::from(k >= d + n))).collect();
+        self.least(&sizes, (d..d + n, 2.0 * c), &linear)
+    }
+
+    /// The least value of ⟨q, x⟩ + ½h Σ xₖ² over some k, by an interior-point solver. x begins with weights w and
+    /// slacks ξ ≥ 0, tᵢ⟨w, xᵢ⟩ ≥ 1 − ξᵢ; sums over two entries in `at_most_zero` are at most 0.
+    fn least(
+        &self,
+        at_most_zero: &[[(usize, f64); 2]],
+        (curved, curvature): (std::ops::Range<usize>, f64),
+        linear: &[f64],
+    ) -> f64 {
         let (n, d) = (self.rows, self.width + 1);
         let (mut i, mut j, mut v) = (Vec::new(), Vec::new(), Vec::new());
         let mut entry = |row: usize, column: usize, value: f64| {
@@ -163,22 +159,18 @@ impl Correlated {
             entry(row, d + row, -1.0);
             entry(n + row, d + row, -1.0);
         }
-        for column in 0..d {
-            for (block, sign) in [(0, 1.0), (1, -1.0)] {
-                entry(2 * n + block * d + column, column, sign);
-                entry(2 * n + block * d + column, d + n + column, -1.0);
-            }
+        for (row, pair) in at_most_zero.iter().enumerate() {
+            pair.iter().for_each(|&(column, value)| entry(2 * n + row, column, value));
         }
-        let (height, width) = (2 * n + 2 * d, 2 * d + n);
+        let (height, width) = (2 * n + at_most_zero.len(), linear.len());
         let a = CscMatrix::new_from_triplets(height, width, i, j, v);
-        let errors: Vec<usize> = (d..d + n).collect();
-        let p =
-            CscMatrix::new_from_triplets(width, width, errors.clone(), errors, vec![2.0 * c; n]);
-        let linear: Vec<f64> = (0..width).map(|k| f64::from(u8::from(k >= d + n))).collect();
+        let diagonal: Vec<usize> = curved.collect();
+        let values = vec![curvature; diagonal.len()];
+        let p = CscMatrix::new_from_triplets(width, width, diagonal.clone(), diagonal, values);
         let bounds: Vec<f64> = (0..height).map(|k| if k < n { -1.0 } else { 0.0 }).collect();
         let cones = [SupportedConeT::NonnegativeConeT(height)];
         let settings = DefaultSettingsBuilder::default().verbose(false).build().unwrap();
-        let mut solver = DefaultSolver::new(&p, &linear, &a, &bounds, &cones, settings).unwrap();
+        let mut solver = DefaultSolver::new(&p, linear, &a, &bounds, &cones, settings).unwrap();
         solver.solve();
         solver.solution.obj_val
     }

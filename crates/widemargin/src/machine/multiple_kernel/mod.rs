@@ -271,3 +271,39 @@ impl FromStr for WeightsText {
         }))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[test]
+    fn negative_weights_and_weights_at_the_limit_are_warned_of() {
+        let warnings = |weights: Vec<f64>| {
+            let messages = Arc::new(Mutex::new(Vec::new()));
+            let seen = messages.clone();
+            let context = Context::new().with_observer(move |event: &Event| {
+                if let Event::Warning { message } = event {
+                    seen.lock().unwrap().push(message.clone());
+                }
+            });
+            let found = Weights {
+                weights,
+                objective: 1.0,
+                bound: 1.0,
+                status: Status::Solved,
+                rounds: 1,
+                solves: 1,
+                smallest_eigenvalue: Some(0.1),
+            };
+            warn_of_signed(&found, &Options::default(), &context);
+            messages.lock().unwrap().clone()
+        };
+        assert!(warnings(vec![0.4, 0.6]).is_empty());
+        let [negative] = &warnings(vec![-0.4, 1.4])[..] else { panic!("one warning") };
+        assert!(negative.contains("negative weights"), "{negative}");
+        let [_, limit] = &warnings(vec![-48.99, 49.99])[..] else { panic!("two warnings") };
+        assert!(limit.starts_with("the weight of kernel 2 is at the limit of 50"), "{limit}");
+    }
+}
