@@ -299,7 +299,9 @@ impl<'a> Program<'a> {
             }
             indicators.push((g, own));
         }
-        for (g, indicator) in &indicators {
+        // Twice: entries of A⁻¹e are as large as one over the damping, and the first round leaves their
+        // rounding in the sums.
+        for (g, indicator) in indicators.iter().chain(&indicators) {
             shift(&mut steps, indicator, *g, -sums[*g]);
         }
         steps.iter().all(|step| step.is_finite()).then_some(steps)
