@@ -8,6 +8,7 @@ mod command;
 mod data_file;
 mod evaluation;
 mod failure;
+mod help;
 mod interrupt;
 mod liblinear;
 mod libsvm;
@@ -27,6 +28,7 @@ use clap::Parser;
 use mimalloc::MiMalloc;
 
 use crate::command::CommandLine;
+use crate::failure::Outcome;
 use crate::interrupt::Interrupt;
 use crate::libsvm::Program;
 
@@ -41,8 +43,11 @@ fn main() -> ExitCode {
     if let Some((program, rest)) = stand_in(&arguments) {
         return program.run(rest, &Interrupt::install());
     }
-    let line = CommandLine::parse_from(arguments);
-    match line.run(&Interrupt::install()) {
+    let outcome = match help::requested(&arguments) {
+        Some(text) => text.and_then(|text| terminal::print(&text)).map(|()| Outcome::Done),
+        None => CommandLine::parse_from(arguments).run(&Interrupt::install()),
+    };
+    match outcome {
         Ok(outcome) => outcome.into(),
         Err(failure) => {
             terminal::report(&failure);

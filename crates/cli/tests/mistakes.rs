@@ -133,13 +133,3 @@ fn what_needs_more_memory_than_there_is_is_refused() {
         assert_eq!(folder.names(), ["huge"]);
     }
 }
-
-#[test]
-fn the_help_lists_every_machine_with_what_it_is() {
-    let help = Folder::new().run("train --help").exits(0).stdout;
-    for line in
-        ["c-svc             classification with penalty C", "spectral          spectral clustering"]
-    {
-        assert!(help.contains(line), "{help}");
-    }
-}

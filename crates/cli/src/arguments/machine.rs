@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use clap::error::Error as ClapError;
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Args, Command, FromArgMatches, ValueEnum};
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
 use widemargin::machine::{CalibrationMethod, MachineKind, Specification};
 
 use super::parameter_options::{Form, form, option, options};
@@ -33,21 +33,44 @@ impl From<ProbabilityName> for CalibrationMethod {
     }
 }
 
-/// Every machine with what it is for.
-fn machines() -> String {
+/// Every machine with what it is for, one a line.
+pub(crate) fn machine_list() -> String {
     let line = |kind: MachineKind| {
-        format!("\n{:<18}{}", kind.to_string(), Specification::new(kind).entry().summary)
+        format!("{:<18}{}\n", kind.to_string(), Specification::new(kind).entry().summary)
     };
-    let lines: String = MachineKind::all().map(line).collect();
-    format!("The machine:{lines}")
+    MachineKind::all().map(line).collect()
+}
+
+/// The machine that `--linear` makes of `kind`.
+pub(crate) fn linear_kind(kind: MachineKind, logistic: bool) -> CommandResult<MachineKind> {
+    match kind {
+        MachineKind::LinearSvc | MachineKind::CSvc if logistic => Ok(MachineKind::Logistic),
+        MachineKind::CSvc => Ok(MachineKind::LinearSvc),
+        MachineKind::EpsilonSvr => Ok(MachineKind::LinearSvr),
+        MachineKind::OneClass => Ok(MachineKind::LinearOneClass),
+        linear if MachineKind::LINEAR.contains(&linear) => Ok(linear),
+        other => Err(Failure::usage(format!(
+            "--linear goes with c-svc, epsilon-svr and one-class, not with {other}"
+        ))),
+    }
+}
+
+/// The option of help; `help` prints what is asked for before clap comes to it.
+fn help_option() -> Arg {
+    Arg::new("help")
+        .long("help")
+        .short('h')
+        .action(ArgAction::Help)
+        .help("Print help (more: at the end)")
 }
 
 /// What is no parameter of a machine.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Machine")]
 pub(crate) struct Choice {
-    /// The machine; --help lists them all
-    #[arg(long, short = 's', value_name = "KIND", default_value = "c-svc", long_help = machines(),
+    /// The machine; --help machines lists them
+    #[arg(long, short = 's', value_name = "KIND", default_value = "c-svc",
+          long_help = format!("The machine:\n{}", machine_list()),
           value_parser = value::<MachineKind>)]
     machine: MachineKind,
 
@@ -90,7 +113,7 @@ pub(crate) struct MachineArguments {
 
 impl Args for MachineArguments {
     fn augment_args(command: Command) -> Command {
-        let command = Choice::augment_args(command);
+        let command = Choice::augment_args(command.disable_help_flag(true).arg(help_option()));
         options().into_iter().fold(command, |command, parameters| command.arg(option(&parameters)))
     }
 
@@ -168,19 +191,11 @@ impl MachineArguments {
         if logistic && kind == MachineKind::CSvc && !self.choice.linear {
             return Err(Failure::usage("--loss logistic is for linear machines: add --linear"));
         }
-        Ok(match kind {
-            MachineKind::LinearSvc if logistic => MachineKind::Logistic,
-            MachineKind::CSvc if self.choice.linear && logistic => MachineKind::Logistic,
-            MachineKind::CSvc if self.choice.linear => MachineKind::LinearSvc,
-            MachineKind::EpsilonSvr if self.choice.linear => MachineKind::LinearSvr,
-            MachineKind::OneClass if self.choice.linear => MachineKind::LinearOneClass,
-            other if self.choice.linear && !MachineKind::LINEAR.contains(&other) => {
-                return Err(Failure::usage(format!(
-                    "--linear goes with c-svc, epsilon-svr and one-class, not with {other}"
-                )));
-            }
-            other => other,
-        })
+        match kind {
+            MachineKind::LinearSvc if logistic => Ok(MachineKind::Logistic),
+            kind if self.choice.linear => linear_kind(kind, logistic),
+            kind => Ok(kind),
+        }
     }
 }
 

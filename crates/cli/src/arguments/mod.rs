@@ -8,6 +8,7 @@ mod scale;
 pub(crate) mod value;
 
 pub(crate) use input::{FormatName, InputArguments, first_index};
-pub(crate) use machine::MachineArguments;
+pub(crate) use machine::{MachineArguments, linear_kind, machine_list};
+pub(crate) use parameter_options::parameter_help;
 pub(crate) use resources::ResourceArguments;
 pub(crate) use scale::{Scaling, scaling};

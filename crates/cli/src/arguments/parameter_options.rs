@@ -108,8 +108,24 @@ fn choices(owned: &[Owned]) -> Vec<&'static str> {
     names
 }
 
+/// What the help of one machine says about a parameter.
+pub(crate) fn parameter_help(machine: &str, parameter: &'static Parameter) -> String {
+    described(&[(machine.to_owned(), parameter)], "")
+}
+
 fn help(owned: &[Owned]) -> String {
-    let mut text = owned[0].1.about.to_owned();
+    let machines: Vec<&str> = owned.iter().map(|(machine, _)| machine.as_str()).collect();
+    match machines.len() <= 4 {
+        true => described(owned, &format!(" (of {})", machines.join(", "))),
+        false => described(owned, ""),
+    }
+}
+
+fn described(owned: &[Owned], owners: &str) -> String {
+    let mut text = match form(owned[0].1) {
+        Form::Switch(false) => format!("Switch off {}: {}", owned[0].1.name, owned[0].1.about),
+        _ => owned[0].1.about.to_owned(),
+    };
     match owned[0].1.domain {
         Domain::Choice(_) => text.push_str(&format!(": {}", choices(owned).join(", "))),
         Domain::Real { names, .. } | Domain::Integer { names, .. } if !names.is_empty() => {
@@ -117,10 +133,7 @@ fn help(owned: &[Owned]) -> String {
         }
         _ => {}
     }
-    let machines: Vec<&str> = owned.iter().map(|(machine, _)| machine.as_str()).collect();
-    if machines.len() <= 4 {
-        text.push_str(&format!(" (of {})", machines.join(", ")));
-    }
+    text.push_str(owners);
     let mut defaults: Vec<(String, Vec<&str>)> = Vec::new();
     for (machine, parameter) in owned {
         let Some(default) = parameter.default.value() else { continue };

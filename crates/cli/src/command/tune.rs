@@ -62,10 +62,10 @@ Examples:
   widemargin tune big.csv --method surrogate --points 40 --max-time 600 --journal big.jsonl
 
 A grid is LOW:HIGH:COUNT, numbers at equal ratios (2^-5:2^15:11), or a list. Without --grid, C and
-(for kernels that have it) gamma are searched over the ranges of LIBSVM's grid.py. Kernel values and solutions
-are shared between points and folds; the scores are those of training every machine by itself.
-With --journal, the same command goes on where an interrupted one was. With --max-time and -o, a quarter
-of the time is kept for training the best point on all rows.")]
+(for kernels that have it) gamma are searched over the ranges of LIBSVM's grid.py. Kernel values and
+solutions are shared between points and folds; the scores are those of training every machine by
+itself. With --journal, the same command goes on where an interrupted one was. With --max-time and
+-o, a quarter of the time is kept for training the best point on all rows.")]
 pub(crate) struct Arguments {
     /// Data file; '-': standard input
     data: PathBuf,
