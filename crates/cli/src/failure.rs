@@ -59,6 +59,8 @@ pub(crate) enum Failure {
     Message(String),
     /// --max-time ended the work before there was anything to keep.
     TimeLimit,
+    /// The same, with what would help.
+    TimeLimitWith(&'static str),
     /// The reader of standard output went away; nobody is there to be told.
     BrokenPipe,
 }
@@ -73,7 +75,7 @@ impl Failure {
             Self::Library(Error::Parameter { .. } | Error::UnknownParameter { .. })
             | Self::Usage(_) => ExitCode::from(2),
             Self::Library(Error::Interrupted) => ExitCode::from(EXIT_INTERRUPTED),
-            Self::TimeLimit => ExitCode::from(EXIT_TIME_LIMIT),
+            Self::TimeLimit | Self::TimeLimitWith(_) => ExitCode::from(EXIT_TIME_LIMIT),
             Self::BrokenPipe => ExitCode::SUCCESS,
             Self::Library(_) | Self::Message(_) => ExitCode::FAILURE,
         }
@@ -118,6 +120,7 @@ impl fmt::Display for Failure {
             Self::TimeLimit => {
                 f.write_str("the time limit was reached before there was a result to keep")
             }
+            Self::TimeLimitWith(help) => f.write_str(help),
             Self::BrokenPipe => f.write_str("standard output was closed"),
         }
     }

@@ -210,3 +210,25 @@ fn compression_at_its_time_limit_writes_the_best_model_so_far() {
     assert!(run.stderr.contains("time limit reached"), "{}", run.stderr);
     folder.run("predict hard --model small.wm -q").exits(0);
 }
+
+#[test]
+fn a_search_without_time_for_one_point_says_what_helps() {
+    let folder = Folder::new();
+    overlapping(&folder, 800);
+    let run = folder.run("tune hard -o best.wm -q --max-time 0.001").exits(124);
+    if !run.stderr.contains("while the data was read") {
+        assert!(run.stderr.contains("before one point had been tried"), "{}", run.stderr);
+        assert!(run.stderr.contains("--method halving"), "{}", run.stderr);
+    }
+    assert_eq!(folder.names(), ["hard"]);
+}
+
+#[test]
+fn temporary_files_of_a_killed_program_are_removed_by_the_next_run() {
+    let folder = Folder::new();
+    overlapping(&folder, 100);
+    folder.write(".hard.wm.aB3dE9.tmp", "half a model");
+    folder.write("mine.tmp", "not of this program");
+    folder.run("train hard -o hard.wm -q").exits(0);
+    assert_eq!(folder.names(), ["hard", "hard.wm", "mine.tmp"]);
+}

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use widemargin::Status;
 use widemargin::data::{Dataset, Dense, Labels, Matrix};
-use widemargin::kernel::Kernel;
-use widemargin::machine::{Machine, Model, SolverOptions, Svc};
+use widemargin::kernel::{CustomKernel, Kernel};
+use widemargin::machine::{LsSvc, LsSvr, Machine, Model, MulticlassSvc, SolverOptions, Svc};
 use widemargin::{CancelToken, Context, Event};
 
 /// Rows on a circle with labels that alternate: slow to separate.
@@ -89,5 +89,74 @@ fn the_dual_never_decreases() {
     assert!(duals.len() > 3);
     for pair in duals.windows(2) {
         assert!(pair[1] >= pair[0] - 1e-6 * pair[0].abs(), "{pair:?}");
+    }
+}
+
+/// A Gaussian kernel that counts its values and asks to stop at `cancel_at` of them.
+fn counting_kernel(cancel_at: usize) -> (Kernel, CancelToken, Arc<AtomicUsize>) {
+    let (token, count) = (CancelToken::new(), Arc::new(AtomicUsize::new(0)));
+    let (cancel, counted) = (token.clone(), Arc::clone(&count));
+    let value = move |a: &[f64], b: &[f64]| {
+        if counted.fetch_add(1, Ordering::Relaxed) == cancel_at {
+            cancel.cancel();
+        }
+        (-a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>()).exp()
+    };
+    (Kernel::Custom(CustomKernel::new("counting", value)), token, count)
+}
+
+#[test]
+fn least_squares_stops_inside_a_product() {
+    // One product has 9 million values, of which at most four million are between two looks.
+    let (n, cancel_at) = (3000, 2_000_000);
+    let data = hard(n);
+    for classes in [true, false] {
+        let (kernel, token, count) = counting_kernel(cancel_at);
+        let context = Context::new().with_cancel_token(token);
+        let machine: Box<dyn Machine> = match classes {
+            true => Box::new(LsSvc { kernel, ..LsSvc::default() }),
+            false => Box::new(LsSvr { kernel, ..LsSvr::default() }),
+        };
+        let model = machine.fit(&data, &context).unwrap();
+        let outcome = model.training.unwrap().outcome;
+        assert_eq!(outcome.status, Status::Interrupted);
+        assert!(outcome.is_finite() && outcome.violation > 0.0);
+        let values = count.load(Ordering::Relaxed);
+        assert!(values <= cancel_at + (1 << 22) + n, "{values}");
+    }
+}
+
+#[test]
+fn least_squares_without_time_returns_a_model_that_says_so() {
+    let context = Context::new().with_time_limit(Duration::ZERO);
+    for n in [200, 3000] {
+        let model = LsSvc::default().fit(&hard(n), &context).unwrap();
+        let outcome = model.training.as_ref().unwrap().outcome;
+        assert_eq!(outcome.status, Status::TimeLimit);
+        // All coefficients are zero, where the residuals are the targets -1 and 1.
+        assert_eq!((outcome.violation, outcome.dual), (2.0, 0.0));
+    }
+}
+
+#[test]
+fn an_all_in_one_machine_uses_the_time_it_has() {
+    // The scores of all rows take long to bring up to date after a large part: parts are made as large as
+    // the time left allows instead of giving up before the first.
+    let limit = Duration::from_secs(1);
+    let context = Context::new().with_cache_bytes(64 << 20).with_time_limit(limit);
+    let machine = MulticlassSvc {
+        kernel: Kernel::Gaussian { gamma: 5.0 },
+        c: 100.0,
+        ..MulticlassSvc::default()
+    };
+    let started = Instant::now();
+    let model = machine.fit(&hard(12_000), &context).unwrap();
+    let outcome = model.training.as_ref().unwrap().outcome;
+    if outcome.status == Status::TimeLimit {
+        let used = started.elapsed();
+        assert!(used >= limit.mul_f64(0.8), "gave up after {used:?}");
+        assert!(outcome.dual > 0.0);
+    } else {
+        assert!(outcome.status.is_solved());
     }
 }

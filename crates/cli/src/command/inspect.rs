@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
             }
         }
         Content::Data(loaded) => {
-            let summary = loaded.dataset.summary();
+            let summary = loaded.dataset.summary()?;
             if arguments.json {
                 terminal::print_json(&data_json(&loaded, &summary))?;
             } else {

@@ -191,7 +191,7 @@ fn regions(
     if model.kind.is_regressor() {
         return Err(Failure::usage(format!("decision regions need classes, not {}", model.kind)));
     }
-    let features = data.summary().features;
+    let features = data.summary()?.features;
     let axes = axes(&arguments.axes, &features)?;
     let ranges = axes.map(|j| margin(&features[j]));
     let cells = usize::from(arguments.cells);

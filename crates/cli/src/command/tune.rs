@@ -197,6 +197,10 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     let found = session.run("tuning", |context| {
         let context = &limited(context, keeps_model);
         search(&family, &space, &data, &plan, arguments.journal.as_deref(), context)
+    });
+    let found = found.map_err(|failure| match failure {
+        Failure::TimeLimit => Failure::TimeLimitWith(NOTHING_TRIED),
+        other => other,
     })?;
     let spent = watch.stop();
     if let Some(path) = &arguments.table {
@@ -223,6 +227,10 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         unfinished => unfinished,
     })
 }
+
+/// What helps when the time limit came before the first point had been tried on a single split.
+const NOTHING_TRIED: &str = "the time limit was reached before one point had been tried on one split; \
+    a larger --max-time, --method halving with a small --min-rows, or a smaller file would help";
 
 /// Share of --max-time that the search may take when the best point is then trained on all rows. A point
 /// takes several trainings on nearly as many rows, so that a quarter of the time is enough for one more

@@ -158,6 +158,20 @@ impl<T: Copy> Csr<T> {
         self
     }
 
+    /// The same rows without the columns that no row has a value in.
+    pub(crate) fn without_empty_columns(&self) -> Self {
+        let mut used = self.indices.clone();
+        used.sort_unstable();
+        used.dedup();
+        let place = |column: &u32| used.partition_point(|other| other < column) as u32;
+        Self {
+            columns: used.len(),
+            indptr: self.indptr.clone(),
+            indices: self.indices.iter().map(place).collect(),
+            values: self.values.clone(),
+        }
+    }
+
     /// The same rows without their first column.
     #[must_use]
     pub(crate) fn without_first_column(&self) -> Self {

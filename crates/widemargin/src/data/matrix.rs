@@ -1,5 +1,6 @@
 //! The feature table of a data set: dense or sparse, single or double precision.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::pieces;
@@ -235,6 +236,15 @@ impl Matrix {
     /// [`Error::Length`] when a column that is not all zero would be lost.
     pub(crate) fn with_columns(self, columns: usize) -> Result<Self> {
         Ok(in_same_storage!(self, m => m.with_columns(columns)?))
+    }
+
+    /// The same rows without the columns that no sparse row has a value in; dense tables stay as they are.
+    pub(crate) fn without_empty_columns(&self) -> Cow<'_, Self> {
+        match self {
+            Self::SparseF32(m) => Cow::Owned(Self::SparseF32(m.without_empty_columns())),
+            Self::SparseF64(m) => Cow::Owned(Self::SparseF64(m.without_empty_columns())),
+            dense => Cow::Borrowed(dense),
+        }
     }
 
     /// The same rows without their first column, such as the serial numbers that LIBSVM puts in

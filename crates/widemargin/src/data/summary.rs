@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::{ClassOrder, Dataset, Label, Labels};
+use super::{ClassOrder, Dataset, Label, Labels, memory};
+use crate::error::Result;
 
 /// Distinct labels beyond which numbers are taken for regression targets.
 const MOST_CLASSES: usize = 1000;
@@ -73,12 +74,17 @@ impl Dataset {
     /// ```
     /// use widemargin::data::read::{ReadOptions, read_bytes};
     /// let data = read_bytes(b"+1 1:0.5 3:2\n-1 3:4\n", &ReadOptions::new())?.dataset;
-    /// let summary = data.summary();
+    /// let summary = data.summary()?;
     /// assert_eq!(summary.nonzeros, 3);
     /// assert_eq!(summary.features[2].mean, 3.0);
     /// # Ok::<(), widemargin::Error>(())
     /// ```
-    pub fn summary(&self) -> Summary {
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`](crate::Error::TooLarge) when there is no memory for an entry per feature.
+    pub fn summary(&self) -> Result<Summary> {
+        let bytes = size_of::<FeatureSummary>() as u128 * self.columns() as u128;
+        memory::check(|| format!("the summary of {} features", self.columns()), bytes)?;
         let features = features(self);
         let nonzeros = features.iter().map(|f| f.nonzeros).sum();
         let groups = self.groups().map(|groups| {
@@ -87,7 +93,7 @@ impl Dataset {
             sorted.dedup();
             sorted.len()
         });
-        Summary {
+        Ok(Summary {
             rows: self.rows(),
             nonzeros,
             density: nonzeros as f64 / ((self.rows() * self.columns()) as f64).max(1.0),
@@ -95,7 +101,7 @@ impl Dataset {
             labels: labels(self.labels()),
             groups,
             features,
-        }
+        })
     }
 }
 
@@ -184,8 +190,8 @@ mod tests {
             .and_then(|d| d.with_feature_names(names))
             .expect("three labels, two names");
         let sparse = data.features().clone().into_layout(Layout::Sparse);
-        let sparse = data.clone().with_features(sparse).expect("same rows").summary();
-        let dense = data.summary();
+        let sparse = data.clone().with_features(sparse).expect("same rows").summary().unwrap();
+        let dense = data.summary().unwrap();
         assert_eq!(dense.features, sparse.features);
         assert_eq!((dense.sparse, sparse.sparse), (false, true));
         let [a, b] = &dense.features[..] else { panic!("two features") };

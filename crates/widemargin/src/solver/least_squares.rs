@@ -15,7 +15,7 @@
 use crate::context::{Context, Event};
 use crate::error::{Error, Result};
 use crate::kernel::MatrixRows;
-use crate::numeric::algebra::{Cholesky, dot};
+use crate::numeric::algebra::{Cholesky, add_products, dot};
 use crate::numeric::simd::Real;
 use crate::outcome::{Outcome, Status};
 
@@ -72,40 +72,59 @@ pub(crate) fn solve<M: MatrixRows>(
     let n = matrix.len();
     assert!(problem.ridge.len() == n && problem.targets.iter().all(|y| y.len() == n));
     assert!(problem.start.iter().all(|beta| beta.len() == n));
-    let (betas, status, iterations) = if n <= DIRECT_ORDER {
-        (solve_directly(matrix, problem, context)?, Status::Solved, 1)
+    let (columns, status, iterations) = if n <= DIRECT_ORDER {
+        solve_directly(matrix, problem, context)?
     } else {
         solve_iteratively(matrix, problem, options, context)?
     };
-    let columns = problem.targets.iter().zip(betas);
-    Ok(columns
-        .map(|(y, beta)| {
-            let product = matrix.product(&beta);
-            certify(y, beta, &product, &problem.ridge, options.tol, (status, iterations))
-        })
-        .collect())
+    let columns = problem.targets.iter().zip(columns);
+    let certified = |(y, column): (&Vec<f64>, Column)| {
+        certify(y, column, &problem.ridge, options.tol, (status, iterations))
+    };
+    Ok(columns.map(certified).collect())
 }
 
-/// The solution with its certificate, from a fresh product Kβ.
+/// One column with its residual, which is fresh unless a limit or a request ended the work.
+struct Column {
+    beta: Vec<f64>,
+    /// y − (K + diag(r)) β
+    residual: Vec<f64>,
+    direction: Vec<f64>,
+    /// ⟨residual, step⟩ of the last direction.
+    slope: f64,
+}
+
+impl Column {
+    fn new(beta: Vec<f64>, residual: Vec<f64>) -> Self {
+        Self { beta, residual, direction: Vec::new(), slope: 0.0 }
+    }
+
+    /// β = 0, which is feasible.
+    fn zero(y: &[f64]) -> Self {
+        Self::new(vec![0.0; y.len()], y.to_vec())
+    }
+}
+
+/// The solution with its certificate.
 fn certify(
     y: &[f64],
-    beta: Vec<f64>,
-    product: &[f64],
+    column: Column,
     ridge: &[f64],
     tol: f64,
     (status, iterations): (Status, u64),
 ) -> Solution {
-    let residual = |i: usize| y[i] - product[i] - ridge[i] * beta[i];
+    let Column { beta, residual, .. } = column;
     let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
-    for value in (0..y.len()).map(residual) {
+    for &value in &residual {
         (least, most) = (least.min(value), most.max(value));
     }
     let bias = 0.5 * (least + most);
     let (mut quadratic, mut linear, mut errors) = (0.0, 0.0, 0.0);
     for i in 0..y.len() {
-        let error = y[i] - product[i] - bias;
-        quadratic += 0.5 * beta[i] * product[i];
-        linear += beta[i] * (y[i] - 0.5 * ridge[i] * beta[i]);
+        let ridged = ridge[i] * beta[i];
+        let error = residual[i] + ridged - bias;
+        quadratic += 0.5 * beta[i] * (y[i] - ridged - residual[i]);
+        linear += beta[i] * (y[i] - 0.5 * ridged);
         errors += 0.5 * error * error / ridge[i];
     }
     let violation = most - least;
@@ -127,13 +146,48 @@ fn certify(
     Solution { beta, bias, outcome }
 }
 
+/// Values of the matrix computed between two looks at the clock, unless [`FETCHED_ROWS`] rows have more.
+const VALUES_BETWEEN_LOOKS: usize = 1 << 22;
+
+/// Rows of a matrix of order n that are multiplied between two looks at the clock.
+fn rows_between_looks(n: usize) -> usize {
+    let blocks = VALUES_BETWEEN_LOOKS / (n.max(1) * FETCHED_ROWS);
+    blocks.max(1) * FETCHED_ROWS
+}
+
+/// y − (K + diag(r)) β, computed afresh; `None` when the context asks to stop.
+fn fresh_residual<M: MatrixRows>(
+    matrix: &M,
+    y: &[f64],
+    ridge: &[f64],
+    beta: &[f64],
+    context: &Context,
+) -> Option<Vec<f64>> {
+    let fitted = ridge.iter().zip(beta).map(|(r, b)| r * b);
+    let mut residual: Vec<f64> = y.iter().zip(fitted).map(|(y, f)| y - f).collect();
+    let rows = rows_between_looks(beta.len());
+    for start in (0..beta.len()).step_by(rows) {
+        let end = (start + rows).min(beta.len());
+        if beta[start..end].iter().all(|b| *b == 0.0) {
+            continue;
+        }
+        if context.stop_request().is_some() {
+            return None;
+        }
+        let mut part = vec![0.0; beta.len()];
+        part[start..end].copy_from_slice(&beta[start..end]);
+        residual.iter_mut().zip(matrix.product(&part)).for_each(|(r, product)| *r -= product);
+    }
+    Some(residual)
+}
+
 /// β of every column by one Cholesky factor: with H = K + diag(r), η = H⁻¹1 and ν = H⁻¹y the solution is
-/// b = 1ᵀν / 1ᵀη and β = ν − bη.
+/// b = 1ᵀν / 1ᵀη and β = ν − bη. Columns that there was no time for are zero.
 fn solve_directly<M: MatrixRows>(
     matrix: &M,
     problem: &Problem,
     context: &Context,
-) -> Result<Vec<Vec<f64>>> {
+) -> Result<(Vec<Column>, Status, u64)> {
     let n = matrix.len();
     let mut entries = Vec::with_capacity(n * n);
     let variables: Vec<u32> = (0..n as u32).collect();
@@ -149,14 +203,24 @@ fn solve_directly<M: MatrixRows>(
     let mut ones = vec![1.0; n];
     factor.solve(&mut ones);
     let total: f64 = ones.iter().sum();
-    let column = |y: &Vec<f64>| {
-        let mut beta = y.clone();
+    let solve = |y: &[f64]| {
+        context.stop_request().is_none().then_some(())?;
+        let mut beta = y.to_vec();
         factor.solve(&mut beta);
         let bias = beta.iter().sum::<f64>() / total;
         beta.iter_mut().zip(&ones).for_each(|(value, one)| *value -= bias * one);
-        beta
+        let residual = fresh_residual(matrix, y, &problem.ridge, &beta, context)?;
+        Some(Column::new(beta, residual))
     };
-    Ok(problem.targets.iter().map(column).collect())
+    let mut status = Status::Solved;
+    let mut column = |y: &Vec<f64>| {
+        solve(y).unwrap_or_else(|| {
+            status = context.stop_request().unwrap_or(Status::Interrupted);
+            Column::zero(y)
+        })
+    };
+    let columns = problem.targets.iter().map(&mut column).collect();
+    Ok((columns, status, 1))
 }
 
 /// Times that residuals are computed afresh before rounding is taken to stop progress.
@@ -164,16 +228,6 @@ const RESTARTS: usize = 5;
 
 /// Share of the tolerance at which a running residual, which rounding moves, counts as solved.
 const MARGIN: f64 = 0.5;
-
-/// One column in progress.
-struct Column {
-    beta: Vec<f64>,
-    /// y − (K + diag(r)) β
-    residual: Vec<f64>,
-    direction: Vec<f64>,
-    /// ⟨residual, step⟩ of the last direction.
-    slope: f64,
-}
 
 fn not_positive_definite() -> Error {
     Error::kernel(
@@ -184,67 +238,89 @@ fn not_positive_definite() -> Error {
     )
 }
 
-/// β of every column, how it ended and the number of products.
+/// Every column, how it ended and the number of products.
 fn solve_iteratively<M: MatrixRows>(
     matrix: &M,
     problem: &Problem,
     options: &Options,
     context: &Context,
-) -> Result<(Vec<Vec<f64>>, Status, u64)> {
-    let n = matrix.len();
-    let preconditioner = Preconditioner::new(matrix, &problem.ridge, context)?;
+) -> Result<(Vec<Column>, Status, u64)> {
+    let ridge = &problem.ridge;
+    let mut columns: Vec<Column> = problem.targets.iter().map(|y| Column::zero(y)).collect();
+    for (column, start) in columns.iter_mut().zip(&problem.start) {
+        // The residual is y so far; without that of the start there is nothing to go on from.
+        let beta = centred(start);
+        let residual = fresh_residual(matrix, &column.residual, ridge, &beta, context);
+        *column = Column::new(beta, residual.ok_or(Error::Interrupted)?);
+    }
+    let preconditioner = match Preconditioner::new(matrix, ridge, context) {
+        Err(Error::Interrupted) => {
+            return Ok((columns, context.stop_request().unwrap_or(Status::Interrupted), 0));
+        }
+        made => made?,
+    };
     keep_rows(matrix, context);
-    let mut columns: Vec<Column> = (0..problem.targets.len())
-        .map(|c| Column {
-            beta: problem.start.get(c).map_or_else(|| vec![0.0; n], |start| centred(start)),
-            residual: Vec::new(),
-            direction: Vec::new(),
-            slope: 0.0,
-        })
-        .collect();
     let mut iterations = 0;
     for _ in 0..RESTARTS {
-        for (column, y) in columns.iter_mut().zip(&problem.targets) {
-            let product = match column.beta.iter().all(|b| *b == 0.0) {
-                true => vec![0.0; n],
-                false => matrix.product(&column.beta),
-            };
-            let ridge = problem.ridge.iter().zip(&column.beta);
-            let fitted = product.iter().zip(ridge).map(|(k, (r, b))| k + r * b);
-            column.residual = y.iter().zip(fitted).map(|(y, f)| y - f).collect();
-            column.direction.clear();
-        }
         let mut open: Vec<&mut Column> =
             columns.iter_mut().filter(|c| spread(&c.residual) > options.tol).collect();
         if open.is_empty() {
             break;
         }
-        while !open.is_empty() {
-            let limit = (iterations >= options.max_iterations).then_some(Status::IterationLimit);
-            if let Some(stopped) = context.stop_request().or(limit) {
-                return Ok((betas(columns), stopped, iterations));
+        open.iter_mut().for_each(|column| column.direction.clear());
+        let stopped =
+            descend(matrix, ridge, &preconditioner, &mut open, options, &mut iterations, context)?;
+        if let Some(status) = stopped {
+            return Ok((columns, status, iterations));
+        }
+        for (column, y) in columns.iter_mut().zip(&problem.targets) {
+            match fresh_residual(matrix, y, ridge, &column.beta, context) {
+                Some(residual) => column.residual = residual,
+                None => {
+                    let status = context.stop_request().unwrap_or(Status::Interrupted);
+                    return Ok((columns, status, iterations));
+                }
             }
-            advance(matrix, &problem.ridge, &preconditioner, &mut open)?;
-            iterations += 1;
-            let worst = open.iter().map(|c| spread(&c.residual)).fold(0.0, f64::max);
-            if !worst.is_finite() {
-                return Err(not_positive_definite());
-            }
-            context.report(&Event::Iteration {
-                iteration: iterations as usize,
-                violation: worst,
-                objective: open.iter().map(|c| 0.5 * dot(&c.beta, &c.residual)).sum(),
-                active: open.len(),
-            });
-            open.retain(|column| spread(&column.residual) > MARGIN * options.tol);
         }
     }
     // Whether rounding left a violation shows in the certificate.
-    Ok((betas(columns), Status::Solved, iterations))
+    Ok((columns, Status::Solved, iterations))
 }
 
-fn betas(columns: Vec<Column>) -> Vec<Vec<f64>> {
-    columns.into_iter().map(|column| column.beta).collect()
+/// Steps until the running residuals of all open columns are small enough; why it ended otherwise.
+fn descend<M: MatrixRows>(
+    matrix: &M,
+    ridge: &[f64],
+    preconditioner: &Preconditioner,
+    open: &mut Vec<&mut Column>,
+    options: &Options,
+    iterations: &mut u64,
+    context: &Context,
+) -> Result<Option<Status>> {
+    while !open.is_empty() {
+        if *iterations >= options.max_iterations {
+            return Ok(context.stop_request().or(Some(Status::IterationLimit)));
+        }
+        match advance(matrix, ridge, preconditioner, open, context) {
+            Err(Error::Interrupted) => {
+                return Ok(context.stop_request().or(Some(Status::Interrupted)));
+            }
+            other => other?,
+        }
+        *iterations += 1;
+        let worst = open.iter().map(|c| spread(&c.residual)).fold(0.0, f64::max);
+        if !worst.is_finite() {
+            return Err(not_positive_definite());
+        }
+        context.report(&Event::Iteration {
+            iteration: *iterations as usize,
+            violation: worst,
+            objective: open.iter().map(|c| 0.5 * dot(&c.beta, &c.residual)).sum(),
+            active: open.len(),
+        });
+        open.retain(|column| spread(&column.residual) > MARGIN * options.tol);
+    }
+    Ok(None)
 }
 
 /// The values less their mean.
@@ -274,14 +350,19 @@ fn keep_rows<M: MatrixRows>(matrix: &M, context: &Context) {
 }
 
 /// One step of every open column.
+///
+/// # Errors
+/// [`Error::Interrupted`], before any column has moved, when the context asks to stop.
 fn advance<M: MatrixRows>(
     matrix: &M,
     ridge: &[f64],
     preconditioner: &Preconditioner,
     open: &mut [&mut Column],
+    context: &Context,
 ) -> Result<()> {
     let n = matrix.len();
     for column in open.iter_mut() {
+        context.checkpoint()?;
         let gradient = centred(&column.residual);
         let step = preconditioner.step(&gradient);
         let slope = dot(&gradient, &step);
@@ -300,7 +381,12 @@ fn advance<M: MatrixRows>(
         coefficients.extend(open.iter().map(|column| column.direction[i]));
     }
     let mut products = vec![vec![0.0; n]; open.len()];
-    matrix.add_products(&variables, &coefficients, &mut products);
+    let rows = rows_between_looks(n);
+    let blocks = variables.chunks(rows).zip(coefficients.chunks(rows * open.len()));
+    for (variables, coefficients) in blocks {
+        context.checkpoint()?;
+        matrix.add_products(variables, coefficients, &mut products);
+    }
     for (column, product) in open.iter_mut().zip(&mut products) {
         let terms = product.iter_mut().zip(ridge).zip(&column.direction);
         terms.for_each(|((p, r), d)| *p += r * d);
@@ -341,16 +427,22 @@ fn rank(n: usize) -> usize {
 }
 
 impl Preconditioner {
+    /// # Errors
+    /// [`Error::Interrupted`] when the context asks to stop.
     fn new<M: MatrixRows>(matrix: &M, ridge: &[f64], context: &Context) -> Result<Self> {
-        let factor = pivoted_columns(matrix, context);
+        let factor = pivoted_columns(matrix, context)?;
         let inverse_ridge: Vec<f64> = ridge.iter().map(|r| 1.0 / r).collect();
-        let r = factor.len();
+        let (n, r) = (ridge.len(), factor.len());
         let mut inner = vec![0.0; r * r];
-        for (i, left) in factor.iter().enumerate() {
-            let scaled: Vec<f64> = left.iter().zip(&inverse_ridge).map(|(l, d)| l * d).collect();
-            for (j, right) in factor[..=i].iter().enumerate() {
-                inner[i * r + j] = dot(&scaled, right) + if i == j { 1.0 } else { 0.0 };
-            }
+        (0..r).for_each(|i| inner[i * r + i] = 1.0);
+        let scales: Vec<f64> = inverse_ridge.iter().map(|d| d.sqrt()).collect();
+        for start in (0..n).step_by(FETCHED_ROWS) {
+            let rows = start..(start + FETCHED_ROWS).min(n);
+            let scaled = |column: &Vec<f64>| -> Vec<f64> {
+                column[rows.clone()].iter().zip(&scales[rows.clone()]).map(|(l, d)| l * d).collect()
+            };
+            let panel: Vec<f64> = factor.iter().flat_map(scaled).collect();
+            add_products(&mut inner, r, &panel, rows.len(), context)?;
         }
         let inner = match r {
             0 => None,
@@ -390,12 +482,13 @@ impl Preconditioner {
 }
 
 /// Columns of the Cholesky factor of K, the largest remaining diagonal entry first.
-fn pivoted_columns<M: MatrixRows>(matrix: &M, context: &Context) -> Vec<Vec<f64>> {
+fn pivoted_columns<M: MatrixRows>(matrix: &M, context: &Context) -> Result<Vec<Vec<f64>>> {
     let n = matrix.len();
     let mut rest: Vec<f64> = (0..n).map(|v| matrix.diagonal(v)).collect();
     let smallest = COMPLETE * rest.iter().copied().fold(0.0, f64::max);
     let mut columns: Vec<Vec<f64>> = Vec::new();
-    while columns.len() < rank(n) && context.stop_request().is_none() {
+    while columns.len() < rank(n) {
+        context.checkpoint()?;
         let largest = |best: usize, v: usize| if rest[v] > rest[best] { v } else { best };
         let pivot = (1..n).fold(0, largest);
         if rest[pivot].is_nan() || rest[pivot] <= smallest {
@@ -415,5 +508,5 @@ fn pivoted_columns<M: MatrixRows>(matrix: &M, context: &Context) -> Vec<Vec<f64>
         rest[pivot] = 0.0;
         columns.push(column);
     }
-    columns
+    Ok(columns)
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::number::push_shortest;
 use super::write_atomically;
-use crate::data::{Dataset, Labels, Matrix};
+use crate::data::{Dataset, Labels, Matrix, memory};
 use crate::error::Result;
 
 /// Writes `data` with a header of its feature names (`x1`, `x2`, ... if it has none) and, if it has
@@ -56,7 +56,11 @@ fn write_records(out: &mut dyn Write, data: &Dataset, delimiter: u8) -> csv::Res
 /// Saves text with fields between commas or other delimiters, all of it or nothing; see [`write_csv`].
 ///
 /// # Errors
-/// [`Error::Io`](crate::Error::Io).
+/// [`Error::Io`](crate::Error::Io); [`Error::TooLarge`](crate::Error::TooLarge) when there is no memory for
+/// one row.
 pub fn save_csv(path: impl AsRef<Path>, data: &Dataset, delimiter: u8) -> Result<()> {
+    // A name and a number of every column.
+    let bytes = (size_of::<String>() + 16 + 8) as u128 * data.columns() as u128;
+    memory::check(|| format!("a row of {} columns", data.columns()), bytes)?;
     write_atomically(path.as_ref(), |out| write_csv(out, data, delimiter))
 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use super::write_atomically;
-use crate::data::{Labels, Matrix};
+use crate::data::{Labels, Matrix, memory};
 use crate::error::{Error, Result};
 
 /// Writes the table as a 2-D array of its own precision; sparse tables are written out in full.
@@ -32,8 +32,10 @@ pub fn write_npy(out: &mut dyn Write, features: &Matrix) -> io::Result<()> {
 /// Saves the table, all of it or nothing; see [`write_npy`].
 ///
 /// # Errors
-/// [`Error::Io`].
+/// [`Error::Io`]; [`Error::TooLarge`] when there is no memory for one row.
 pub fn save_npy(path: impl AsRef<Path>, features: &Matrix) -> Result<()> {
+    let columns = features.columns();
+    memory::check(|| format!("a row of {columns} columns"), 8 * columns as u128)?;
     write_atomically(path.as_ref(), |out| write_npy(out, features))
 }
 

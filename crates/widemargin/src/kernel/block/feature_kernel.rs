@@ -203,7 +203,8 @@ impl<T: Real> FeatureKernel<T> {
     fn largest_value(&self, sum: f64) -> f64 {
         let product = match self.largest {
             0.0 => sum,
-            largest => (sum * largest).sqrt(),
+            // The product of the two squares may overflow where that of the lengths does not.
+            largest => sum.sqrt() * largest.sqrt(),
         };
         match self.transform {
             Transform::Power { gamma, coef0, degree } => {

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::Matrix;
+use crate::data::{Matrix, memory};
 use crate::error::{Error, Result};
 use crate::numeric::InstructionSet;
 use crate::numeric::random::Generator;
@@ -41,6 +41,15 @@ impl FourierMap {
                 self.inputs, self.outputs, self.gamma
             )))
         }
+    }
+}
+
+impl FourierMap {
+    /// Checks that there is memory for the frequencies, laid out in both ways and on their way between.
+    pub(super) fn check_memory(&self) -> Result<()> {
+        let Self { inputs, outputs, .. } = self;
+        let bytes = 3 * 4 * *inputs as u128 * *outputs as u128;
+        memory::check(|| format!("{outputs} random features of {inputs} features"), bytes)
     }
 }
 

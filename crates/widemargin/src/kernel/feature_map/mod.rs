@@ -20,7 +20,7 @@ use nystroem::NystroemBlocks;
 pub use nystroem::NystroemMap;
 
 use crate::context::Context;
-use crate::data::{Dense, Matrix};
+use crate::data::{Dense, Matrix, memory};
 use crate::error::{Error, Result};
 
 /// Rows mapped by one task.
@@ -135,13 +135,15 @@ impl FeatureMap {
     /// Packs the map for many rows.
     ///
     /// # Errors
-    /// [`Error::Kernel`] when the rows of a Nyström map do not suit the kernel.
+    /// [`Error::Kernel`] when the rows of a Nyström map do not suit the kernel, [`Error::TooLarge`] when
+    /// there is no memory for random frequencies of that size.
     pub(crate) fn prepare(&self, context: &Context) -> Result<PreparedMap> {
         Ok(PreparedMap {
             inputs: self.inputs(),
             outputs: self.outputs(),
             factors: match self {
                 Self::Fourier(map) => {
+                    map.check_memory()?;
                     Factors::Fourier(FourierWeights::new(map, context.instruction_set()))
                 }
                 Self::Nystroem(map) => {
@@ -157,6 +159,8 @@ impl FeatureMap {
     /// [`Error::Length`] when the table does not have the width of the map.
     pub fn transform(&self, features: &Matrix, context: &Context) -> Result<Matrix> {
         let ready = self.prepare(context)?;
+        let what = || format!("{} features of {} rows", self.outputs(), features.rows());
+        memory::check(what, 4 * features.rows() as u128 * self.outputs() as u128)?;
         let mut values = vec![0.0_f32; features.rows() * self.outputs()];
         let task = |(t, out): (usize, &mut [f32])| {
             let start = t * TASK_ROWS;

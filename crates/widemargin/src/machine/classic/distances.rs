@@ -10,6 +10,7 @@ use crate::context::Context;
 use crate::data::{Dense, Matrix};
 use crate::error::Result;
 use crate::kernel::{Kernel, KernelBlocks, Queries};
+use crate::numeric::algebra::squared_distance;
 use crate::numeric::simd::Real;
 
 /// Share of non-zeros from which rows are centred; below, the engine multiplies non-zeros only.
@@ -97,4 +98,82 @@ fn moved(rows: &Matrix, range: Range<usize>, origin: Option<&[f64]>) -> Result<(
     let norms = values.chunks_exact(columns.max(1)).map(|row| row.iter().map(|v| v * v).sum());
     let norms = norms.collect();
     Ok((Matrix::DenseF64(Dense::new(range.len(), columns, values)?), norms))
+}
+
+/// Features up to which sparse rows are laid out densely to be compared.
+pub(super) const FEW_FEATURES: usize = 1 << 20;
+
+/// ‖x − z‖² of single pairs of rows as a sum of squared differences, which loses no digits.
+pub(super) struct ExactDistances<'a> {
+    queries: &'a Matrix,
+    rows: &'a Matrix,
+    /// A query and a row laid out densely, unless that would take much memory for few values.
+    dense: Option<(Vec<f64>, Vec<f64>)>,
+}
+
+impl<'a> ExactDistances<'a> {
+    pub(super) fn new(queries: &'a Matrix, rows: &'a Matrix) -> Self {
+        let columns = rows.columns();
+        let is_sparse = rows.is_sparse() && queries.is_sparse() && columns > FEW_FEATURES;
+        let dense = (!is_sparse).then(|| (vec![0.0; columns], vec![0.0; columns]));
+        Self { queries, rows, dense }
+    }
+
+    /// The squared distances of one query to the rows at `places`.
+    pub(super) fn squared(
+        &mut self,
+        query: usize,
+        places: impl Iterator<Item = usize>,
+    ) -> Vec<f64> {
+        let Some((x, z)) = &mut self.dense else {
+            let x = nonzeros(self.queries, query);
+            return places.map(|i| sparse_squared_distance(&x, &nonzeros(self.rows, i))).collect();
+        };
+        self.queries.copy_row(query, x);
+        let squared = |i| {
+            self.rows.copy_row(i, z);
+            squared_distance(x, z)
+        };
+        places.map(squared).collect()
+    }
+}
+
+/// The values of a row that are not 0, with their features.
+fn nonzeros(rows: &Matrix, i: usize) -> Vec<(usize, f64)> {
+    let mut found = Vec::new();
+    rows.for_each_nonzero(i, |j, value| found.push((j, value)));
+    found
+}
+
+/// ‖x − y‖² of rows given by their values that are not 0.
+fn sparse_squared_distance(x: &[(usize, f64)], y: &[(usize, f64)]) -> f64 {
+    let (mut sum, mut rest) = (0.0, y);
+    for &(j, value) in x {
+        let before = rest.iter().take_while(|(k, _)| *k < j).count();
+        sum += rest[..before].iter().map(|(_, other)| other * other).sum::<f64>();
+        rest = &rest[before..];
+        let other = match rest.first() {
+            Some(&(k, other)) if k == j => {
+                rest = &rest[1..];
+                other
+            }
+            _ => 0.0,
+        };
+        sum += (value - other) * (value - other);
+    }
+    sum + rest.iter().map(|(_, other)| other * other).sum::<f64>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sparse_squared_distance;
+
+    #[test]
+    fn distances_of_sparse_rows_are_exact() {
+        let (x, y) = ([(1, 2.0), (4, -1.0)], [(0, 3.0), (4, 1.0), (9, 2.0)]);
+        for (a, b, expected) in [(&x[..], &y[..], 21.0), (&y[..], &x[..], 21.0), (&x[..], &[], 5.0)]
+        {
+            assert_eq!(sparse_squared_distance(a, b), expected);
+        }
+    }
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::Classic;
 use crate::context::{Context, Event};
-use crate::data::{ClassOrder, Classes, Dataset, Dense, Matrix};
+use crate::data::{ClassOrder, Classes, Dataset, Dense, Matrix, memory};
 use crate::error::{Error, Result};
 use crate::machine::specification::Value;
 use crate::machine::{Body, Calibration, ClassTable, MachineKind, Model, Scheme, Training};
@@ -29,16 +29,21 @@ macro_rules! trained_on_selected {
 pub(super) use trained_on_selected;
 
 /// All rows, one after the other.
-pub(super) fn dense_rows(features: &Matrix) -> Vec<f64> {
+///
+/// # Errors
+/// [`Error::TooLarge`] when there is no memory for them.
+pub(super) fn dense_rows(features: &Matrix) -> Result<Vec<f64>> {
     if let Matrix::DenseF64(dense) = features {
-        return dense.values().to_vec();
+        return Ok(dense.values().to_vec());
     }
     let columns = features.columns();
+    let what = || format!("a dense table of {} rows and {columns} features", features.rows());
+    memory::check(what, 8 * features.rows() as u128 * columns as u128)?;
     let mut rows = vec![0.0; features.rows() * columns];
     for (i, row) in rows.chunks_exact_mut(columns.max(1)).enumerate() {
         features.for_each_nonzero(i, |j, value| row[j] = value);
     }
-    rows
+    Ok(rows)
 }
 
 /// A table of rows of one width.
@@ -80,6 +85,12 @@ pub(super) fn column_scatters(rows: &Matrix, means: &[f64]) -> Vec<f64> {
     let zeros = zeros.iter().zip(means).map(|(&zeros, mean)| zeros as f64 * mean * mean);
     sums.iter_mut().zip(zeros).for_each(|(sum, rest)| *sum += rest);
     sums
+}
+
+/// Σ (x − mean)² over all columns of a table; those without a value take no memory.
+pub(super) fn total_scatter(rows: &Matrix) -> f64 {
+    let rows = rows.without_empty_columns();
+    column_scatters(&rows, &column_means(&rows)).iter().sum()
 }
 
 /// Largest square matrix of features, in bytes.

@@ -9,9 +9,9 @@ use std::time::Instant;
 use super::assemble::{ORDER, linear_model};
 use super::parameters::{Bias, LinearLoss, LinearMulticlass, LinearOptions, LinearSolver, Penalty};
 use super::rows::{ATTENDING, FeatureOrder, RowTask, with_rows};
-use super::solve::{Algorithm, LinearPlan, check_finite};
+use super::solve::{Algorithm, LinearPlan, check_finite, check_memory};
 use crate::context::Context;
-use crate::data::{ClassOrder, Classes, Dataset, check_two_classes, memory, pieces};
+use crate::data::{ClassOrder, Classes, Dataset, check_two_classes, pieces};
 use crate::error::{Error, Result};
 use crate::machine::fit::{FitInput, Machine, WarmStart};
 use crate::machine::model::{Linear, MachineKind, Model, Training};
@@ -149,9 +149,7 @@ impl LinearSvc {
             (LinearMulticlass::OneVsRest, 2) => 1,
             (_, count) => count,
         };
-        // The weights of all functions, and of one problem at a time gradient, curvature, step and order.
-        let bytes = 8 * (functions as u128 + 6) * data.columns() as u128;
-        memory::check(|| format!("training on {} features", data.columns()), bytes)?;
+        check_memory(data.columns(), functions)?;
         let same = |model: &&Model| {
             model.classes.as_ref().is_some_and(|table| table.names == classes.names)
         };

@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::assemble::linear_model;
 use super::parameters::{LinearOptions, LinearSolver, Penalty};
 use super::rows::{FeatureOrder, RowTask, with_rows};
-use super::solve::{Algorithm, LinearPlan, check_finite};
+use super::solve::{Algorithm, LinearPlan, check_finite, check_memory};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::machine::Bias;
@@ -37,6 +37,7 @@ impl Machine for LinearOneClass {
         check_nu(self.nu)?;
         self.options.validate()?;
         data.features().validate()?;
+        check_memory(data.columns(), 1)?;
         let started = Instant::now();
         let upper = data.weights().map_or_else(|| vec![1.0; data.rows()], <[f64]>::to_vec);
         let total = self.nu * upper.iter().sum::<f64>();

@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::assemble::{linear_model, start_weights};
 use super::parameters::{Bias, LinearOptions, LinearSolver, Penalty};
 use super::rows::{FeatureOrder, RowTask, with_rows};
-use super::solve::{Algorithm, LinearPlan, Start, check_finite};
+use super::solve::{Algorithm, LinearPlan, Start, check_finite, check_memory};
 use crate::context::{Context, Event, SolvedFunction};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
@@ -59,6 +59,7 @@ impl LinearSvr {
         self.options.validate()?;
         data.features().validate()?;
         let targets = data.labels().values()?;
+        check_memory(data.columns(), 1)?;
         let start = start
             .filter(|model| model.kind == MachineKind::LinearSvr)
             .and_then(Model::linear)

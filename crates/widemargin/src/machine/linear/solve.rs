@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::parameters::{Bias, LinearOptions, LinearSolver, Penalty};
 use crate::context::Context;
-use crate::data::Matrix;
+use crate::data::{Matrix, memory};
 use crate::error::{Error, Result};
 use crate::machine::parameters::Precision;
 use crate::solver::linear::rows::LinearRows;
@@ -24,6 +24,13 @@ const MANY_FUNCTIONS: usize = 8;
 /// Proximal steps for a bias without a penalty, and how closely it has to converge.
 const MOST_PROXIMAL: usize = 200;
 const CONVERGED: f64 = 1e-9;
+
+/// Checks that there is memory for the weights of all functions and, of one problem at a time, gradient,
+/// curvature, step and order.
+pub(super) fn check_memory(features: usize, functions: usize) -> Result<()> {
+    let bytes = 8 * (functions as u128 + 6) * features as u128;
+    memory::check(|| format!("training on {features} features"), bytes)
+}
 
 /// An algorithm that suits a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -49,7 +49,7 @@ impl Cholesky {
         mut a: Vec<f64>,
         order: usize,
         context: &Context,
-        check: impl Fn() -> Result<()>,
+        check: impl Fn() -> Result<()> + Sync,
     ) -> Result<Option<Self>> {
         assert_eq!(a.len(), order * order, "a square matrix");
         let smallest: Vec<f64> =
@@ -62,7 +62,7 @@ impl Cholesky {
                 return Ok(None);
             }
             if end < order {
-                update(&mut a, order, start, end, context);
+                update(&mut a, order, start, end, context, &check)?;
             }
         }
         Ok(Some(Self { order, lower: a }))
@@ -269,28 +269,49 @@ fn subtract<const N: usize>(own: &mut [f64], factors: [f64; N], rows: [&[f64]; N
 }
 
 /// Subtracts P Pᵀ from the rows and columns from `end` on, P being their columns `start..end`.
-fn update(a: &mut [f64], order: usize, start: usize, end: usize, context: &Context) {
+fn update(
+    a: &mut [f64],
+    order: usize,
+    start: usize,
+    end: usize,
+    context: &Context,
+    check: &(impl Fn() -> Result<()> + Sync),
+) -> Result<()> {
     let rest = &mut a[end * order..];
     let panel: Vec<f64> =
         rest.chunks_exact(order).flat_map(|row| &row[start..end]).copied().collect();
-    add_products(rest, order, end, &panel, end - start, -1.0, context);
+    add_checked_products((rest, order, end), &panel, end - start, -1.0, context, check)
 }
 
-/// Adds `sign` P Pᵀ to the lower triangle of the square that begins at column `first` of rows `stride` wide;
-/// P is row-major with `width` columns.
+/// Adds P Pᵀ to the lower triangle of a square of `order` rows; P is row-major with `width` columns.
+///
+/// # Errors
+/// [`Error::Interrupted`](crate::Error::Interrupted) when the context asks to stop.
 pub(crate) fn add_products(
     a: &mut [f64],
-    stride: usize,
-    first: usize,
+    order: usize,
+    panel: &[f64],
+    width: usize,
+    context: &Context,
+) -> Result<()> {
+    add_checked_products((a, order, 0), panel, width, 1.0, context, &|| context.checkpoint())
+}
+
+/// Adds `sign` P Pᵀ to the lower triangle of the square that begins at column `first` of rows `stride` wide,
+/// with a `check` before every [`TASK_ROWS`] rows.
+fn add_checked_products(
+    (a, stride, first): (&mut [f64], usize, usize),
     panel: &[f64],
     width: usize,
     sign: f64,
     context: &Context,
-) {
+    check: &(impl Fn() -> Result<()> + Sync),
+) -> Result<()> {
     let block = TASK_ROWS * width;
     let packed: Vec<Weights<f64>> =
         panel.chunks(block).map(|rows| Weights::new(width, rows.to_vec())).collect();
     let task = |(at, rows): (usize, &mut [f64])| {
+        check()?;
         let left = &panel[at * block..(at * block + block).min(panel.len())];
         let mut product = Vec::new();
         for (b, right) in packed[..=at].iter().enumerate() {
@@ -304,8 +325,9 @@ pub(crate) fn add_products(
                 }
             }
         }
+        Ok(())
     };
-    context.for_each(a.chunks_mut(TASK_ROWS * stride).enumerate(), task);
+    context.try_for_each(a.chunks_mut(TASK_ROWS * stride).enumerate(), task)
 }
 
 #[cfg(test)]
@@ -338,6 +360,29 @@ mod tests {
                 assert!((unit[i] - inverse[i * order]).abs() < 1e-9 * (1.0 + unit[i].abs()));
             }
         }
+    }
+
+    #[test]
+    fn products_are_interrupted_between_tasks() {
+        use crate::CancelToken;
+        use std::sync::atomic::{AtomicUsize, Ordering};
+        let (order, width) = (10 * TASK_ROWS, 2);
+        let panel = vec![1.0; order * width];
+        let looks = AtomicUsize::new(0);
+        let check = || match looks.fetch_add(1, Ordering::Relaxed) {
+            3 => Err(crate::Error::Interrupted),
+            _ => Ok(()),
+        };
+        let mut a = vec![0.0; order * order];
+        let context = Context::new();
+        let ended = add_checked_products((&mut a, order, 0), &panel, width, 1.0, &context, &check);
+        assert!(matches!(ended, Err(crate::Error::Interrupted)));
+        assert_eq!(looks.into_inner(), 4);
+        assert_eq!(a[3 * TASK_ROWS * order], 0.0);
+        let token = CancelToken::new();
+        token.cancel();
+        let stopped = Context::new().with_cancel_token(token);
+        assert!(add_products(&mut a, order, &panel, width, &stopped).is_err());
     }
 
     #[test]

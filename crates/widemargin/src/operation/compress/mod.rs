@@ -39,6 +39,7 @@ use self::select::{eliminate, prune, sparse};
 use self::sums::{compare, gram, reweigh};
 use self::top_down::{VectorSearch, construct};
 use crate::context::{Context, Event};
+use crate::data::memory;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::machine::{Model, Precision};
@@ -149,7 +150,7 @@ impl ModelCompression {
     }
 
     fn apply_in<T: Element>(&self, model: &Model, context: &Context) -> Result<Compressed> {
-        let originals = self.originals(model);
+        let originals = self.originals(model)?;
         let budget = match self.target {
             CompressionTarget::Vectors(count) => count,
             CompressionTarget::Ratio(ratio) => {
@@ -163,9 +164,17 @@ impl ModelCompression {
     }
 
     /// The pools of a model that are compressed: one for all functions, or one for each.
-    fn originals(&self, model: &Model) -> Vec<VectorPool> {
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] when there is no memory for their vectors, which are dense.
+    fn originals(&self, model: &Model) -> Result<Vec<VectorPool>> {
         let shared = self.shared && model.functions().len() > 1;
-        if shared { vec![together(model)] } else { separate(model) }
+        let copies = if shared { 1 } else { model.functions().len() };
+        let (vectors, features) = (model.support_count(), model.features());
+        // The vectors themselves and those they are merged to.
+        let bytes = 2 * 8 * copies as u128 * vectors as u128 * features as u128;
+        memory::check(|| format!("{vectors} dense vectors of {features} features"), bytes)?;
+        Ok(if shared { vec![together(model)] } else { separate(model) })
     }
 
     /// The model over reduced pools, with their best weights and places.

@@ -108,7 +108,7 @@ impl<'a> Way<'a> {
     ) -> Result<Self> {
         let compression =
             ModelCompression { target: CompressionTarget::Vectors(1), ..*compression };
-        let originals = compression.originals(model);
+        let originals = compression.originals(model)?;
         let total: usize = originals.iter().map(VectorPool::len).sum();
         let fewest = model.classes.as_ref().map_or(1, |table| table.names.len());
         let sizes = std::iter::successors(Some(total as f64 * rung), |size| Some(size * rung));

@@ -52,7 +52,7 @@ impl ModelBody for Centres {
     }
 
     fn prepare(&self, _model: &Model, _context: &Context) -> Result<Box<dyn Prepared>> {
-        let centres = dense_rows(&self.centres);
+        let centres = dense_rows(&self.centres)?;
         let norms =
             centres.chunks_exact(self.centres.columns().max(1)).map(|c| dot(c, c)).collect();
         Ok(Box::new(PreparedCentres { centres, norms }))

@@ -6,7 +6,7 @@
 //! of 2 + ln k draws each.
 
 use super::super::distances::Distances;
-use super::super::rows::{column_means, column_scatters, table};
+use super::super::rows::{table, total_scatter};
 use crate::context::Context;
 use crate::data::Matrix;
 use crate::error::{Error, Result};
@@ -176,8 +176,7 @@ impl<'a> Lloyd<'a> {
 
     /// Mean variance of the features.
     fn variance(&self) -> f64 {
-        let scatter: f64 = column_scatters(&self.rows, &column_means(&self.rows)).iter().sum();
-        scatter / (self.len() * self.columns).max(1) as f64
+        total_scatter(&self.rows) / (self.len() * self.columns).max(1) as f64
     }
 }
 

@@ -67,8 +67,7 @@ impl Expansion<'_> {
                     turned[j * rows.len() + r] = value - mean;
                 }
             }
-            add_products(&mut within, width, 0, &turned, rows.len(), 1.0, self.context);
-            Ok(())
+            add_products(&mut within, width, &turned, rows.len(), self.context)
         })?;
         Ok(within)
     }

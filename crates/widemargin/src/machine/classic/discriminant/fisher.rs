@@ -85,7 +85,7 @@ impl Fisher {
         }
         let columns = data.columns();
         rows::check_square("the within-class scatter", columns)?;
-        let rows = dense_rows(data.features());
+        let rows = dense_rows(data.features())?;
         let members = classes.rows_by_class();
         let counts: Vec<usize> = members.iter().map(Vec::len).collect();
         let log_priors = self.priors.logarithms(&counts)?;
@@ -228,7 +228,7 @@ impl Spread {
             false => (0..columns).flat_map(|j| whitened.iter().map(move |w| w[j])).collect(),
         };
         let mut products = vec![0.0; order * order];
-        add_products(&mut products, order, 0, &panel, panel.len() / order, 1.0, context);
+        add_products(&mut products, order, &panel, panel.len() / order, context)?;
         let eigen = eigen_interruptible(products, order, context)?;
         let largest = eigen.values[0].max(0.0);
         let (mut directions, mut ratios) = (Vec::new(), Vec::new());

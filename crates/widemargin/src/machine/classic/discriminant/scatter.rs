@@ -86,11 +86,10 @@ impl Shrinkage {
         }
         let mut covariance = vec![0.0; columns * columns];
         for start in (0..rows.len()).step_by(BLOCK_ROWS) {
-            context.checkpoint()?;
             let end = (start + BLOCK_ROWS).min(rows.len());
             let block: Vec<f64> =
                 centred.iter().flat_map(|column| &column[start..end]).copied().collect();
-            add_products(&mut covariance, columns, 0, &block, end - start, 1.0, context);
+            add_products(&mut covariance, columns, &block, end - start, context)?;
         }
         for i in 0..columns {
             for j in 0..=i {

@@ -95,7 +95,7 @@ impl MixtureBayes {
             ..Effort::closed_form(started, &[])
         };
         for (members, name) in members.iter().zip(&names) {
-            let own = dense_rows(&data.features().select_rows(members));
+            let own = dense_rows(&data.features().select_rows(members))?;
             let mut mixture = self.mixture.clone();
             if mixture.components > members.len() {
                 mixture.components = members.len();
@@ -117,7 +117,7 @@ impl MixtureBayes {
             means.extend(fitted.means);
         }
         if class_of.contains(&None) {
-            let values = dense_rows(data.features());
+            let values = dense_rows(data.features())?;
             let all = Rows { values: &values, classes: &class_of, features: columns };
             let fixed = self.priors != Priors::Frequencies;
             let climb = improve(self, &all, &mut parts, &mut means, fixed, context)?;

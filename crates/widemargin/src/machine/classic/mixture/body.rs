@@ -142,7 +142,7 @@ struct PreparedMixtures {
 impl PreparedMixtures {
     fn new(body: &Mixtures, has_classes: bool, context: &Context) -> Result<Self> {
         let features = body.means.columns();
-        let means = dense_rows(&body.means);
+        let means = dense_rows(&body.means)?;
         let mut components = Vec::new();
         let (mut first, mut value) = (0, 0);
         for &count in &body.components {
@@ -168,7 +168,7 @@ impl Prepared for PreparedMixtures {
     fn evaluate(&self, evaluation: Evaluation<'_>) -> Result<()> {
         let Evaluation { queries, rows, out, context, .. } = evaluation;
         let part = queries.select_rows(rows);
-        let blocks = Blocks::new(&dense_rows(&part), self.features, &vec![0.0; self.features]);
+        let blocks = Blocks::new(&dense_rows(&part)?, self.features, &vec![0.0; self.features]);
         let width =
             if self.classes.is_empty() { self.components.len() } else { self.classes.len() };
         for (block, out) in out.chunks_mut(ROWS * width).enumerate() {

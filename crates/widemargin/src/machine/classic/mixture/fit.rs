@@ -7,7 +7,7 @@ use super::super::{Classic, Mixtures};
 use super::covariance::Covariance;
 use super::em::{self, Fitted};
 use crate::context::Context;
-use crate::data::Dataset;
+use crate::data::{Dataset, memory};
 use crate::error::{Error, Result};
 use crate::machine::names::{defaults, names};
 use crate::machine::specification::Value;
@@ -140,6 +140,10 @@ impl GaussianMixture {
         if !self.covariance.is_diagonal() {
             rows::check_square("a covariance", features)?;
         }
+        // Means and covariances of this round, the best one so far and their sums.
+        let numbers = self.components as u128 * features as u128
+            + self.covariance.values(self.components, features) as u128;
+        memory::check(|| format!("a mixture of {features} features"), 3 * 8 * numbers)?;
         let Some(criterion) = self.criterion else {
             return em::fit(self, values, features, self.components, context);
         };
@@ -179,7 +183,7 @@ impl GaussianMixture {
             return Err(Error::parameter("components", expected, self.components));
         }
         let columns = data.columns();
-        let fitted = self.mixture(&dense_rows(data.features()), columns, context)?;
+        let fitted = self.mixture(&dense_rows(data.features())?, columns, context)?;
         let effort = Effort {
             started,
             status: fitted.status,

@@ -5,6 +5,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::super::distances::FEW_FEATURES;
 use super::super::rows::dense_rows;
 use super::brute::Brute;
 use super::fit::{NeighbourSearch, Weighting};
@@ -21,9 +22,6 @@ use crate::machine::model::{
 
 /// Rows below which no tree is tried.
 const FEW_ROWS: usize = 500;
-
-/// Features above which rows that are stored sparsely are not made dense, whatever is asked for.
-const FEW_FEATURES: usize = 1 << 20;
 
 /// Features above which no tree is tried.
 const MANY_FEATURES: usize = 64;
@@ -48,14 +46,14 @@ impl Finder {
         context: &Context,
     ) -> Result<Self> {
         let columns = rows.columns();
-        let tree = |hull: Hull| Tree::new(&dense_rows(rows), columns, hull);
+        let tree = |hull: Hull| dense_rows(rows).map(|rows| Tree::new(&rows, columns, hull));
         match search {
             // A tree holds its rows densely.
             _ if rows.is_sparse() && columns > FEW_FEATURES => {}
-            NeighbourSearch::Tree => return Ok(Self::Tree(tree(Hull::Box))),
-            NeighbourSearch::BallTree => return Ok(Self::Tree(tree(Hull::Ball))),
+            NeighbourSearch::Tree => return tree(Hull::Box).map(Self::Tree),
+            NeighbourSearch::BallTree => return tree(Hull::Ball).map(Self::Tree),
             NeighbourSearch::Auto if rows.rows() >= FEW_ROWS && columns <= MANY_FEATURES => {
-                let tree = tree(Hull::Box);
+                let tree = tree(Hull::Box)?;
                 if tree.is_worth_it(k) {
                     return Ok(Self::Tree(tree));
                 }

@@ -7,11 +7,10 @@
 
 use std::ops::Range;
 
-use super::super::distances::Distances;
+use super::super::distances::{Distances, ExactDistances};
 use crate::context::Context;
 use crate::data::Matrix;
 use crate::error::Result;
-use crate::numeric::algebra::squared_distance;
 use crate::numeric::simd::Real;
 
 /// Rows whose products are held at a time.
@@ -59,10 +58,9 @@ impl<T: Real> Brute<T> {
         k: usize,
         mut visit: impl FnMut(usize, &[(f64, usize)]),
     ) -> Result<()> {
-        let columns = self.rows.columns();
         let epsilon = if size_of::<T>() == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON };
         let mut block = vec![T::ZERO; QUERIES * BLOCK];
-        let (mut query, mut row) = (vec![0.0; columns], vec![0.0; columns]);
+        let mut distances = ExactDistances::new(queries, &self.rows);
         for start in range.clone().step_by(QUERIES) {
             let part = start..(start + QUERIES).min(range.end);
             let measured = self.distances.measure(queries, part.clone())?;
@@ -88,15 +86,9 @@ impl<T: Real> Brute<T> {
             }
             for (i, candidates) in part.zip(&mut candidates) {
                 candidates.shrink(k, slack[i - start]);
-                queries.copy_row(i, &mut query);
-                let mut exact: Vec<(f64, usize)> = candidates
-                    .found
-                    .iter()
-                    .map(|&(_, z)| {
-                        self.rows.copy_row(z as usize, &mut row);
-                        (squared_distance(&query, &row), z as usize)
-                    })
-                    .collect();
+                let places = || candidates.found.iter().map(|&(_, z)| z as usize);
+                let mut exact: Vec<(f64, usize)> =
+                    distances.squared(i, places()).into_iter().zip(places()).collect();
                 exact.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
                 exact.truncate(k);
                 visit(i, &exact);

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::super::distances::Distances;
+use super::super::distances::{Distances, ExactDistances};
 use super::{NetworkInput, Window};
 use crate::context::Context;
 use crate::data::Matrix;
@@ -16,7 +16,6 @@ use crate::machine::model::{
     Prepared, check_classes, check_length, check_priors, check_rows, fail, from_header, to_header,
 };
 use crate::machine::probability::log_sum;
-use crate::numeric::algebra::squared_distance;
 use crate::numeric::simd::{Weights, multiply};
 
 /// Rows whose windows are held at a time.
@@ -24,9 +23,6 @@ const BLOCK_COLUMNS: usize = 512;
 
 /// Sums of Gaussians below this have lost digits and are computed anew from their logarithms.
 const SMALLEST_SUM: f64 = 1e-250;
-
-/// Features up to which a query far from all rows is laid out densely.
-const FEW_FEATURES: usize = 1 << 20;
 
 /// Windows around rows.
 #[derive(Clone, Debug, PartialEq)]
@@ -237,59 +233,7 @@ impl Class {
     /// ln Σ exp(−‖x − xᵢ‖²/2σ²) of a query x, row `q` of `asked`, far from all rows.
     fn far(&self, asked: &Matrix, q: usize) -> f64 {
         let gamma = 0.5 / (self.width * self.width);
-        let exponents: Vec<f64> = if asked.columns() > FEW_FEATURES && asked.is_sparse() {
-            let query = nonzeros(asked, q);
-            let rows = (0..self.count).map(|i| nonzeros(&self.rows, i));
-            rows.map(|row| -gamma * sparse_squared_distance(&query, &row)).collect()
-        } else {
-            let (mut query, mut row) = (vec![0.0; asked.columns()], vec![0.0; asked.columns()]);
-            asked.copy_row(q, &mut query);
-            let squared = |i| {
-                self.rows.copy_row(i, &mut row);
-                -gamma * squared_distance(&query, &row)
-            };
-            (0..self.count).map(squared).collect()
-        };
-        log_sum(&exponents)
-    }
-}
-
-/// The values of a row that are not 0, with their features.
-fn nonzeros(rows: &Matrix, i: usize) -> Vec<(usize, f64)> {
-    let mut found = Vec::new();
-    rows.for_each_nonzero(i, |j, value| found.push((j, value)));
-    found
-}
-
-/// ‖x − y‖² of rows given by their values that are not 0.
-fn sparse_squared_distance(x: &[(usize, f64)], y: &[(usize, f64)]) -> f64 {
-    let (mut sum, mut rest) = (0.0, y);
-    for &(j, value) in x {
-        let before = rest.iter().take_while(|(k, _)| *k < j).count();
-        sum += rest[..before].iter().map(|(_, other)| other * other).sum::<f64>();
-        rest = &rest[before..];
-        let other = match rest.first() {
-            Some(&(k, other)) if k == j => {
-                rest = &rest[1..];
-                other
-            }
-            _ => 0.0,
-        };
-        sum += (value - other) * (value - other);
-    }
-    sum + rest.iter().map(|(_, other)| other * other).sum::<f64>()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::sparse_squared_distance;
-
-    #[test]
-    fn distances_of_sparse_rows_are_exact() {
-        let (x, y) = ([(1, 2.0), (4, -1.0)], [(0, 3.0), (4, 1.0), (9, 2.0)]);
-        for (a, b, expected) in [(&x[..], &y[..], 21.0), (&y[..], &x[..], 21.0), (&x[..], &[], 5.0)]
-        {
-            assert_eq!(sparse_squared_distance(a, b), expected);
-        }
+        let squared = ExactDistances::new(asked, &self.rows).squared(q, 0..self.count);
+        log_sum(&squared.iter().map(|squared| -gamma * squared).collect::<Vec<f64>>())
     }
 }

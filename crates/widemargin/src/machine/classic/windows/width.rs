@@ -11,7 +11,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use super::super::Window;
-use super::super::rows::{column_means, column_scatters, warn};
+use super::super::rows::{total_scatter, warn};
 use super::errors::least_errors;
 use super::left_out::{LeftOut, sampled_rows};
 use crate::context::Context;
@@ -114,8 +114,7 @@ impl WindowWidth {
             return Ok(width);
         }
         let (count, d) = (rows.rows() as f64, rows.columns() as f64);
-        let scatter: f64 = column_scatters(rows, &column_means(rows)).iter().sum();
-        let deviation = (scatter / (count * d)).sqrt();
+        let deviation = (total_scatter(rows) / (count * d)).sqrt();
         if deviation == 0.0 {
             warn(context, "rows that do not differ get windows of width 1");
             return Ok(1.0);

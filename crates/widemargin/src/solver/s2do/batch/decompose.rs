@@ -115,6 +115,17 @@ impl Run<'_> {
             .or(late.then_some(Status::TimeLimit))
     }
 
+    /// The size of a part, at most `size`, after which the scores can be brought up to date in half of the
+    /// time left; the other half is for its steps. `None` when that is not enough for one example.
+    fn affordable(&self, size: usize) -> Option<usize> {
+        let Some(left) = self.context.time_left() else { return Some(size) };
+        if self.seconds_per_row == 0.0 {
+            return Some(size);
+        }
+        let most = 0.5 * left.as_secs_f64() / self.seconds_per_row;
+        (most >= 1.0).then(|| size.min(most as usize))
+    }
+
     /// Raises the objective until the violation over the examples of `table` is at most `tol`
     /// (`None`) or a limit ends it (`Some`).
     fn ascend<R: MatrixRows>(
@@ -155,6 +166,7 @@ impl Run<'_> {
             if in_parts {
                 // The first parts are small: they tell what bringing the scores up to date costs.
                 let size = (part >> (FIRST_PARTS - rounds.min(FIRST_PARTS))).max(SMALL_BLOCK);
+                let Some(size) = self.affordable(size) else { return Some(Status::TimeLimit) };
                 rounds += 1;
                 let mut set = choose(&violations, size, target.min(tol));
                 fill_up(&mut set, &recent, size);

@@ -1,0 +1,102 @@
+//! Rows with a huge index in a program that may take little memory: what does not fit is refused with the
+//! number of bytes it would take, and nothing is aborted by a failed allocation.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::fmt::Write;
+use std::process::{Command, Stdio};
+
+use common::{Folder, PROGRAM, Run};
+use widemargin::machine::Specification;
+
+/// Address space of the program, in kibibytes: less than one number for each of 2^27 features.
+const KIBIBYTES: usize = 1_000_000;
+
+/// Runs the program in little memory; it ends by itself, and says how much memory is missing if it fails.
+fn run_in_little_memory(folder: &Folder, line: &str) -> Run {
+    let limited = format!("ulimit -v {KIBIBYTES}; exec \"$0\" {line}");
+    let output = Command::new("sh")
+        .args(["-c", &limited, PROGRAM])
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        .output()
+        .expect("a shell starts");
+    let run = Run::from(output);
+    let failed = match run.code {
+        Some(0 | 3) => false,
+        Some(1) => true,
+        code => panic!("{line}: {code:?}\n{}", run.stderr),
+    };
+    let says_why = run.stderr.contains("bytes, more than the limit of");
+    assert_eq!(failed, says_why, "{line}\n{}", run.stderr);
+    run
+}
+
+fn folder() -> Folder {
+    let folder = Folder::new();
+    let mut text = String::new();
+    for i in 0..16 {
+        let (label, index) = (1 + i % 2, 1 + i % 5);
+        writeln!(text, "{label} {index}:0.{} 134217728:{}", i + 1, 1 + i % 3).expect("a string");
+    }
+    folder.write("rows", text);
+    folder
+}
+
+#[test]
+fn every_machine_learns_sparsely_or_says_what_it_would_need() {
+    let folder = folder();
+    let mut learnt = Vec::new();
+    for specification in Specification::all() {
+        let name = specification.name();
+        let options = match name.strip_prefix("online ") {
+            Some(batch) => format!("{batch} --online"),
+            None => name.to_string(),
+        };
+        let run = run_in_little_memory(&folder, &format!("train rows -s {options} -o m.wm -q"));
+        if run.code != Some(1) {
+            learnt.push(name.to_string());
+            run_in_little_memory(&folder, "predict rows --model m.wm -q");
+            run_in_little_memory(&folder, "inspect m.wm");
+        }
+    }
+    for name in ["c-svc", "ls-svc", "ww", "knn", "parzen", "density", "pnn", "spectral"] {
+        assert!(learnt.iter().any(|known| known == name), "{name} needs no dense rows");
+    }
+}
+
+#[test]
+fn every_command_works_on_sparse_rows_or_says_what_it_would_need() {
+    let folder = folder();
+    run_in_little_memory(&folder, "train rows -o k.wm -q").exits(0);
+    for line in [
+        "train rows -o m.wm -q --online",
+        "train rows -o m.wm -q -s ww --online",
+        "train rows -o m.wm -q --probability",
+        "train rows -o m.wm -q --scale standard",
+        "train rows -o m.wm -q --scale minmax",
+        "train rows -o m.wm -q --linear --approximate rff:20",
+        "train rows -o m.wm -q --linear --approximate nystroem:4",
+        "train rows -o m.wm -q -s linear-svc --penalty l1",
+        "train rows -o m.wm -q -s linear-svc --multiclass crammer-singer",
+        "train rows -o m.wm -q -s gmm --covariance diag",
+        "train rows -o m.wm -q -s knn --metric mahalanobis",
+        "cross-validate rows -q",
+        "tune rows -q --grid c=1,10",
+        "scale rows -o scaled.txt",
+        "inspect rows",
+        "convert rows -o rows.csv",
+        "convert rows -o rows.npy",
+        "compress k.wm -o c.wm --vectors 2",
+        "plot regions rows --model k.wm -o c.svg",
+        "plot confusion rows --model k.wm -o c.svg",
+        "svm-train rows m",
+        "ll-train rows m",
+        "ll-train -s 11 rows m",
+        "ll-train -s 21 rows m",
+    ] {
+        run_in_little_memory(&folder, line);
+    }
+}
