@@ -1,6 +1,5 @@
 //! `cross-validate`: how good a machine is on rows it was not trained on.
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -10,6 +9,7 @@ use widemargin::data::write::write_atomically;
 use widemargin::operation::cross_validate::{CrossValidation, FoldResult, Quality, cross_validate};
 use widemargin::operation::folds::Folds;
 
+use super::predict::write_labels;
 use super::prepare::training_rows;
 use crate::arguments::{InputArguments, MachineArguments, ResourceArguments};
 use crate::data_file::check_outputs;
@@ -100,7 +100,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     })?;
     let spent = watch.stop();
     if let Some(path) = &arguments.output {
-        session.save(|| write_atomically(path, |out| write_answers(out, &result)))?;
+        session.save(|| write_atomically(path, |out| write_labels(&result.predictions, out)))?;
     }
     if arguments.json {
         terminal::print_json(&document(&result, spent))?;
@@ -108,12 +108,6 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         terminal::print(&text(&result, spent))?;
     }
     Ok(tell_status(&result))
-}
-
-fn write_answers(out: &mut dyn Write, result: &CrossValidation) -> std::io::Result<()> {
-    (0..result.predictions.len())
-        .filter_map(|i| result.predictions.get(i))
-        .try_for_each(|label| writeln!(out, "{}", terminal::one_line(&label.to_string())))
 }
 
 /// One number that says how good a fold was.

@@ -14,6 +14,7 @@ mod scale;
 mod stream;
 mod threshold;
 mod train;
+mod transduce;
 mod tune;
 
 use clap::{Parser, Subcommand};

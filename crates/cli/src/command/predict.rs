@@ -166,6 +166,13 @@ fn function_names(model: &Model) -> Vec<String> {
     }
 }
 
+/// One label a line.
+pub(super) fn write_labels(labels: &Labels, out: &mut dyn Write) -> io::Result<()> {
+    (0..labels.len())
+        .filter_map(|i| labels.get(i))
+        .try_for_each(|label| writeln!(out, "{}", terminal::one_line(&label.to_string())))
+}
+
 impl Predictions {
     /// One prediction a line; numbers follow after tabs, under a line that names them.
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {

@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use widemargin::data::Dataset;
-use widemargin::data::read::read_weights;
+use widemargin::data::read::{read, read_weights};
 use widemargin::kernel::Kernel;
 use widemargin::machine::{Model, Preparation, Specification};
 
+use super::transduce::{self, NO_LABEL};
 use crate::arguments::InputArguments;
 use crate::failure::CommandResult;
 use crate::model_file;
@@ -18,7 +19,8 @@ pub(super) fn training_rows(
     weights: Option<&Path>,
     specification: &Specification,
 ) -> CommandResult<(Dataset, Preparation)> {
-    let loaded = input.read(path)?;
+    let may_miss = transduce::mark(specification).as_deref() == Some(NO_LABEL);
+    let loaded = read(path, &input.options().missing_labels(may_miss))?;
     let preparation = Preparation::of_file(&loaded);
     let kernel = specification.kernel(loaded.dataset.features())?;
     let mut data = model_file::kernel_values(kernel == Kernel::Precomputed, loaded)?;

@@ -15,7 +15,7 @@ use widemargin::operation::calibrate::calibrate;
 
 use super::predict::decision_values;
 use super::prepare::{complete, training_rows};
-use super::{from_disk, inspect, stream};
+use super::{from_disk, inspect, stream, transduce};
 use crate::arguments::{InputArguments, MachineArguments, ResourceArguments};
 use crate::data_file::check_outputs;
 use crate::evaluation::Evaluation;
@@ -37,6 +37,7 @@ Examples:
   widemargin train prices.csv --machine epsilon-svr --kernel poly --degree 2 --epsilon 0.5
   widemargin train a9a.txt --kernel \"0.7*rbf(gamma=0.05) + linear\" --class-weight balanced
   zcat a9a.gz | widemargin train - -o a9a.wm --max-time 60
+  widemargin train few.csv --kernels \"linear, rbf\" --transduce rest.csv --transduced rest.txt
   widemargin train news.txt --linear --loss logistic --penalty l1
   widemargin train clicks.txt --linear --memory 1GB -o clicks.wm   # larger than memory
   zcat news.gz | widemargin train - --machine ww --online --kernel linear -o news.wm
@@ -61,6 +62,16 @@ pub(crate) struct Arguments {
     /// Model of an earlier --online training to go on from
     #[arg(long, value_name = "FILE", requires = "online")]
     pub(super) resume: Option<PathBuf>,
+
+    /// Rows without labels that take part in the training of --kernels and are predicted
+    /// (transduction); their labels, if any, are not looked at
+    #[arg(long, value_name = "FILE", requires = "transduced", conflicts_with_all = ["memory", "online"])]
+    transduce: Option<PathBuf>,
+
+    /// Where to write the predictions for the rows without labels, one a line: those of DATA that
+    /// --unlabelled names, then those of --transduce
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["memory", "online"])]
+    transduced: Option<PathBuf>,
 
     /// Data to try the model on
     #[arg(long, value_name = "FILE")]
@@ -87,34 +98,32 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     let session = arguments.resources.session(interrupt)?;
     let target = model_file::target(arguments.output.as_deref(), &arguments.data)?;
     model_file::check_writable(&target)?;
-    // Only --memory reads folders. A model that is resumed may be replaced by what it becomes.
-    let reads_data = arguments.machine.choice.memory.is_some() || !arguments.data.is_dir();
-    check_outputs(
-        &[("-o", Some(&target))],
-        &[
-            reads_data.then_some(&arguments.data),
-            arguments.input.labels.as_deref(),
-            arguments.sample_weights.as_deref(),
-            arguments.test.as_deref(),
-            arguments.test_labels.as_deref(),
-        ],
-    )?;
+    check_files(arguments, &target)?;
     let start = arguments.resume.as_ref().map(Model::load).transpose()?;
     let specification = match &start {
         Some(start) => arguments.machine.resumed_specification(start.kind)?,
         None => arguments.machine.checked_specification()?,
     };
+    let specification = with_unlabelled(arguments, specification)?;
     check(arguments, &specification)?;
     let method: Option<CalibrationMethod> = arguments.machine.choice.probability.map(Into::into);
+    let mut unlabelled = None;
     let (model, shape, spent) = match (arguments.machine.choice.memory, start) {
         (Some(memory), _) => from_disk::train(arguments, &specification, memory, &session)?,
         (None, Some(start)) => stream::resume(arguments, &specification, start, &session)?,
         (None, None) if stream::is_streamed(arguments, &specification) => {
             stream::train(arguments, &specification, &session)?
         }
-        (None, None) => train(arguments, &specification, method, &session)?,
+        (None, None) => {
+            let (trained, shape, spent, rows) = train(arguments, &specification, method, &session)?;
+            unlabelled = rows;
+            (trained, shape, spent)
+        }
     };
     session.save(|| model_file::save(&model, &target, arguments.model_format))?;
+    if let (Some(rows), Some(path)) = (unlabelled, &arguments.transduced) {
+        transduce::write_predictions(&model, &rows, path, &session)?;
+    }
     let limited = matches!(specification.value("epochs"), Some(Setting::Integer(_)));
     let ended = model.training.as_ref().map(|training| training.outcome.status);
     let as_asked = limited && ended == Some(Status::IterationLimit);
@@ -155,16 +164,60 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     Ok(outcome)
 }
 
-/// Reads all rows, then trains.
+/// Fails where an output is an input.
+fn check_files(arguments: &Arguments, target: &Path) -> CommandResult<()> {
+    // Only --memory reads folders. A model that is resumed may be replaced by what it becomes.
+    let reads_data = arguments.machine.choice.memory.is_some() || !arguments.data.is_dir();
+    check_outputs(
+        &[("-o", Some(target)), ("--transduced", arguments.transduced.as_deref())],
+        &[
+            arguments.transduce.as_deref(),
+            reads_data.then_some(&arguments.data),
+            arguments.input.labels.as_deref(),
+            arguments.sample_weights.as_deref(),
+            arguments.test.as_deref(),
+            arguments.test_labels.as_deref(),
+        ],
+    )
+}
+
+/// With rows of --transduce the label of rows without one is `?` unless told.
+fn with_unlabelled(
+    arguments: &Arguments,
+    mut specification: Specification,
+) -> CommandResult<Specification> {
+    let mark = transduce::mark(&specification);
+    if arguments.transduce.is_some() && mark.is_none() {
+        specification.set("unlabelled", transduce::NO_LABEL)?;
+    } else if arguments.transduced.is_some() && mark.is_none() {
+        return Err(Failure::usage(
+            "--transduced needs rows without labels: --unlabelled LABEL or --transduce FILE",
+        ));
+    }
+    let has_mark = transduce::mark(&specification).is_some();
+    if has_mark && arguments.machine.choice.probability.is_some() {
+        return Err(Failure::usage("--probability needs labels of all rows"));
+    }
+    Ok(specification)
+}
+
+/// Reads all rows, then trains; gives the rows without labels as well.
 fn train(
     arguments: &Arguments,
     specification: &Specification,
     method: Option<CalibrationMethod>,
     session: &Session<'_>,
-) -> CommandResult<(Model, Shape, Spent)> {
+) -> CommandResult<(Model, Shape, Spent, Option<Dataset>)> {
     let weights = arguments.sample_weights.as_deref();
+    let mark = transduce::mark(specification);
     let (data, preparation) = session.read("reading", || {
-        training_rows(&arguments.input, &arguments.data, weights, specification)
+        let input = &arguments.input;
+        let (data, preparation) = training_rows(input, &arguments.data, weights, specification)?;
+        let data = match (&arguments.transduce, &mark) {
+            (Some(path), Some(mark)) => transduce::add_rows(data, path, input, &preparation, mark)?,
+            _ => data,
+        };
+        Ok((data, preparation))
     })?;
     let machine = specification.build(&data, arguments.resources.seed)?;
     let watch = Stopwatch::start();
@@ -177,7 +230,8 @@ fn train(
     })?;
     let spent = watch.stop();
     complete(&mut model, preparation, specification);
-    Ok((model, Shape::of(&data), spent))
+    let unlabelled = mark.map(|mark| transduce::unlabelled(&data, &mark)).transpose()?;
+    Ok((model, Shape::of(&data), spent, unlabelled))
 }
 
 /// What is told about the rows a model was trained on.
@@ -205,7 +259,7 @@ fn check(arguments: &Arguments, specification: &Specification) -> CommandResult<
     if probability && specification.kind() == MachineKind::Svdd {
         return Err(Failure::usage("svdd has no probabilities; use --machine one-class"));
     }
-    for path in arguments.test.iter().chain(&arguments.test_labels) {
+    for path in arguments.test.iter().chain(&arguments.test_labels).chain(&arguments.transduce) {
         if !is_standard_stream(path) {
             File::open(path).map_err(|source| Error::io(path, source))?;
         }

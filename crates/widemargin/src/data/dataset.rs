@@ -100,6 +100,27 @@ impl Dataset {
         Ok(self)
     }
 
+    /// Appends rows without labels: theirs is written as `mark`, which makes all labels words. They have weight
+    /// 1 and a group of their own.
+    ///
+    /// # Errors
+    /// [`Error::Length`] when they have another number of columns.
+    pub fn with_unlabelled_rows(self, rows: &Matrix, mark: &str) -> Result<Self> {
+        let features = self.features.stacked(rows)?;
+        let word = |row: usize| self.labels.get(row).map_or(mark.into(), |label| label.to_string());
+        let labels = Labels::Text((0..features.rows()).map(word).collect());
+        let weights = self.weights.map(|mut weights| {
+            weights.resize(features.rows(), 1.0);
+            weights
+        });
+        let groups = self.groups.map(|mut groups| {
+            let next = groups.iter().max().map_or(0, |last| last.saturating_add(1));
+            groups.resize(features.rows(), next);
+            groups
+        });
+        Ok(Self { features, labels, weights, groups, feature_names: self.feature_names })
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.features.rows()

@@ -131,6 +131,7 @@ pub struct ReadOptions {
     pub(super) delimiter: Option<u8>,
     pub(super) header: Option<bool>,
     pub(super) missing: Missing,
+    pub(super) missing_labels: bool,
     pub(super) categorical: Vec<Column>,
     pub(super) ignored: Vec<Column>,
     pub(super) unknown_category: UnknownCategory,
@@ -181,6 +182,8 @@ impl ReadOptions {
         header: bool,
         /// What to do with missing values of a table.
         missing: Missing,
+        /// Whether rows of a table may have no label: they get the label `?` instead of an error.
+        missing_labels: bool,
         /// What to do with words the [`encoding`](Self::encoding) does not know.
         unknown_category: UnknownCategory,
         /// Turns a table into numbers exactly as the table this encoding was made from.

@@ -3,7 +3,6 @@
 use super::MultipleKernel;
 use super::formulation::Formulation;
 use crate::context::{Context, Event};
-use crate::data::Matrix;
 use crate::error::{Error, Result};
 use crate::kernel::{Gram, Kernel, KernelBlocks, KernelRows, RowCaching};
 use crate::machine::fit::FitInput;
@@ -33,7 +32,7 @@ impl<T: Real> Candidates<T> {
     pub(super) fn new(
         machine: &MultipleKernel,
         input: FitInput<'_>,
-        features: &Matrix,
+        unlabelled: &[usize],
         formulation: &Formulation,
         context: &Context,
     ) -> Result<Self> {
@@ -43,12 +42,13 @@ impl<T: Real> Candidates<T> {
             bounds.push(bounds[bounds.len() - 1] + rows.len());
         }
         let mut order = formulation.rows.concat();
-        order.extend(input.data().rows()..features.rows());
-        if order.len() > bounds[bounds.len() - 1] {
+        if !unlabelled.is_empty() {
+            order.extend(unlabelled);
             bounds.push(order.len());
         }
         let sum = Kernel::Sum(kernels.iter().map(|kernel| (1.0, kernel.clone())).collect());
-        let mut blocks = KernelBlocks::<T>::new(&sum, features, Some(&order), context)?;
+        let mut blocks =
+            KernelBlocks::<T>::new(&sum, input.data().features(), Some(&order), context)?;
         let factors = factors(&blocks, kernels, machine.jitter)?;
         report_properties(&blocks, kernels, context)?;
         let signed = machine.weights == WeightRule::Signed && kernels.len() > 1;

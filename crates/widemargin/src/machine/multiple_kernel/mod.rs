@@ -12,6 +12,9 @@
 mod candidates;
 mod duals;
 mod formulation;
+#[cfg(test)]
+mod tests;
+mod transduction;
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,13 +23,14 @@ use std::time::Instant;
 use self::candidates::Candidates;
 use self::duals::KernelDuals;
 use self::formulation::Formulation;
+use self::transduction::LabelSplit;
 use super::fit::{FitInput, Machine};
 use super::model::Model;
 use super::specification::Value;
 use super::training::{Spent, in_precision};
 use super::{MulticlassSvc, OneClass, Precision, SolverOptions, Svc, Svr};
 use crate::context::{Context, Event};
-use crate::data::Matrix;
+use crate::data::Label;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::numeric::simd::Real;
@@ -88,13 +92,10 @@ pub struct MultipleKernel {
     /// Share of the mean diagonal of every candidate that is added to its diagonal while training; needed
     /// for signed weights of candidates that are singular on the rows.
     pub jitter: f64,
-    /// Rows without labels that K has to be positive semidefinite on too, and that count for the traces.
-    pub unlabelled: Option<Matrix>,
+    /// The label of rows without one (transduction): K has to be positive semidefinite on them too, and they
+    /// count for the traces. Their predictions are those of the model.
+    pub unlabelled: Option<Label>,
 }
-
-/// Share of the limit of signed weights within which a weight counts as limited: the master problem is solved
-/// inside its bounds.
-const AT_LIMIT: f64 = 1e-3;
 
 /// Jitter of signed weights unless told otherwise.
 pub const SIGNED_JITTER: f64 = 1e-6;
@@ -128,12 +129,12 @@ impl MultipleKernel {
     fn fit_in<T: Real>(
         &self,
         input: FitInput<'_>,
-        features: &Matrix,
+        unlabelled: &[usize],
         formulation: &Formulation,
         context: &Context,
     ) -> Result<Model> {
         let started = Instant::now();
-        let candidates = Candidates::<T>::new(self, input, features, formulation, context)?;
+        let candidates = Candidates::<T>::new(self, input, unlabelled, formulation, context)?;
         let Candidates { rows, factors, grams } = candidates;
         let options = self.machine.options();
         let limits = Options { gap: options.tol, ..Options::default() };
@@ -147,15 +148,22 @@ impl MultipleKernel {
             &limits,
             context,
         )?;
-        warn_of_signed(&found, &limits, context);
+        warn_of_signed(&found, context);
         let (kernel_rows, effort, solutions) = duals.finish()?;
         let outcome =
             Outcome { status: found.status, primal: found.objective, dual: found.bound, ..effort };
         let kernel = self.combined(&found, &factors);
         let spent = Spent { kernel_rows, seconds: started.elapsed().as_secs_f64() };
-        let parameters = self.record(&found, formulation);
+        let mut parameters = self.record(&found, formulation);
+        if !unlabelled.is_empty() {
+            parameters.push(("unlabelled-rows".into(), unlabelled.len().into()));
+        }
         let precision = Precision::of::<T>();
-        formulation.model(input, &kernel, precision, solutions, outcome, spent, parameters)
+        let mut model =
+            formulation.model(input, &kernel, precision, solutions, outcome, spent, parameters)?;
+        // Support vectors are counted among all rows given.
+        model.training.iter_mut().for_each(|training| training.rows += unlabelled.len());
+        Ok(model)
     }
 
     /// The weighted sum without the kernels of weight 0.
@@ -170,6 +178,7 @@ impl MultipleKernel {
         parameters.push(("tol".into(), self.machine.options().tol.into()));
         parameters.push(("weights".into(), WeightsText(self.weights).to_string().into()));
         parameters.push(("kernel-weights".into(), found.weights.clone().into()));
+        parameters.push(("kernel-contributions".into(), contributions(found).into()));
         parameters.push(("rounds".into(), found.rounds.into()));
         parameters.push(("solves".into(), found.solves.into()));
         if let Some(smallest) = found.smallest_eigenvalue {
@@ -183,28 +192,22 @@ impl Machine for MultipleKernel {
     fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
         self.check()?;
         input.validate()?;
+        let split = LabelSplit::new(self.unlabelled.as_ref(), input)?;
+        let (input, unlabelled) = (split.labelled(input)?, &split.unlabelled[..]);
         let formulation = Formulation::new(&self.machine, input)?;
-        let stacked = match &self.unlabelled {
-            Some(rows) => {
-                rows.validate()?;
-                Some(input.data().features().stacked(rows)?)
-            }
-            None => None,
-        };
-        let features = stacked.as_ref().unwrap_or(input.data().features());
         in_precision(self.precision(), context, |precision| match precision {
             Precision::F32 => {
-                let model = self.fit_in::<f32>(input, features, &formulation, context)?;
+                let model = self.fit_in::<f32>(input, unlabelled, &formulation, context)?;
                 let status = model.training.as_ref().map(|training| training.outcome.status);
                 match status {
                     // The gap is below what single precision carries.
                     Some(Status::AlmostSolved | Status::NumericalTrouble) => {
-                        self.fit_in::<f64>(input, features, &formulation, context)
+                        self.fit_in::<f64>(input, unlabelled, &formulation, context)
                     }
                     _ => Ok(model),
                 }
             }
-            Precision::F64 => self.fit_in::<f64>(input, features, &formulation, context),
+            Precision::F64 => self.fit_in::<f64>(input, unlabelled, &formulation, context),
         })
     }
 
@@ -213,25 +216,24 @@ impl Machine for MultipleKernel {
     }
 }
 
-/// Says what signed weights do not promise: anything about new rows, and a bound beyond the limit of their size.
-fn warn_of_signed(found: &Weights, limits: &Options, context: &Context) {
-    let warn = |message| context.report(&Event::Warning { message });
+/// The share µᵢβᵀKᵢβ / βᵀKβ of every kernel in the squared length of the weight vectors.
+fn contributions(found: &Weights) -> Vec<f64> {
+    let parts: Vec<f64> = found.weights.iter().zip(&found.forms).map(|(w, f)| w * f).collect();
+    let total = parts.iter().sum::<f64>();
+    let total = if total > 0.0 { total } else { 1.0 };
+    parts.iter().map(|part| part / total).collect()
+}
+
+/// Says what signed weights do not promise: anything about new rows.
+fn warn_of_signed(found: &Weights, context: &Context) {
     if let (true, Some(smallest)) =
         (found.weights.iter().any(|weight| *weight < 0.0), found.smallest_eigenvalue)
     {
-        warn(format!(
+        let message = format!(
             "some kernels have negative weights: their sum is positive semidefinite on the rows given, with \
              the smallest eigenvalue {smallest:.3e}, but not necessarily on new ones"
-        ));
-    }
-    let at_limit = |weight: &f64| weight.abs() >= (1.0 - AT_LIMIT) * limits.largest;
-    if let Some(kernel) = found.weights.iter().position(at_limit) {
-        warn(format!(
-            "the weight of kernel {} is at the limit of {}, which the lower bound holds for: some kernels are \
-             nearly combinations of others; leave one out",
-            kernel + 1,
-            limits.largest
-        ));
+        );
+        context.report(&Event::Warning { message });
     }
 }
 
@@ -269,41 +271,5 @@ impl FromStr for WeightsText {
                 _ => return Err(refuse()),
             },
         }))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::{Arc, Mutex};
-
-    use super::*;
-
-    #[test]
-    fn negative_weights_and_weights_at_the_limit_are_warned_of() {
-        let warnings = |weights: Vec<f64>| {
-            let messages = Arc::new(Mutex::new(Vec::new()));
-            let seen = messages.clone();
-            let context = Context::new().with_observer(move |event: &Event| {
-                if let Event::Warning { message } = event {
-                    seen.lock().unwrap().push(message.clone());
-                }
-            });
-            let found = Weights {
-                weights,
-                objective: 1.0,
-                bound: 1.0,
-                status: Status::Solved,
-                rounds: 1,
-                solves: 1,
-                smallest_eigenvalue: Some(0.1),
-            };
-            warn_of_signed(&found, &Options::default(), &context);
-            messages.lock().unwrap().clone()
-        };
-        assert!(warnings(vec![0.4, 0.6]).is_empty());
-        let [negative] = &warnings(vec![-0.4, 1.4])[..] else { panic!("one warning") };
-        assert!(negative.contains("negative weights"), "{negative}");
-        let [_, limit] = &warnings(vec![-48.99, 49.99])[..] else { panic!("two warnings") };
-        assert!(limit.starts_with("the weight of kernel 2 is at the limit of 50"), "{limit}");
     }
 }

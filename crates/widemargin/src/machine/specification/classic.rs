@@ -3,9 +3,8 @@
 use super::entries::Entry;
 use super::parameter::{Domain, Fallback, Parameter};
 use super::resolver::Resolver;
-use super::shared::{GAMMA, KERNEL, MAX_ITER, PRIORS, SCALE, STARTS, TOL};
+use super::shared::{GAMMA, KERNEL, MAX_ITER, PRIORS, SCALE, STARTS, TOL, UNLABELLED};
 use super::value::Value;
-use crate::data::Label;
 use crate::error::{Error, Result};
 use crate::machine::{
     Affinity, Classic, Fisher, GaussianMixture, KMeans, KNearest, KernelDensity, KernelFisher,
@@ -193,12 +192,7 @@ static MIXTURE_BAYES: Entry = Entry {
     groups: &[
         GAUSSIANS,
         &[PRIORS, UNBIASED, list("losses", "Losses, row by row: the cost of answering j for i")],
-        &[Parameter {
-            name: "unlabelled",
-            domain: Domain::Label,
-            default: Fallback::Unset,
-            about: "Label of rows whose class is not known",
-        }],
+        &[UNLABELLED],
     ],
     grid: &["components=1,2,3,5", "covariance=full,diag"],
     build: |values| {
@@ -207,10 +201,7 @@ static MIXTURE_BAYES: Entry = Entry {
             priors: priors(values)?,
             loss: values.reals("losses"),
             unbiased: values.flag("unbiased")?,
-            unlabelled: match values.specification.value("unlabelled") {
-                Some(Value::Text(label)) => Some(Label::Text(label)),
-                _ => None,
-            },
+            unlabelled: values.unlabelled(),
         }))
     },
 };

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use super::Specification;
 use super::value::Value;
-use crate::data::{ClassOrder, Labels, Matrix};
+use crate::data::{ClassOrder, Label, Labels, Matrix};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::machine::multiple_kernel::WeightsText;
@@ -105,8 +105,8 @@ impl Resolver<'_> {
         let jitter = self.value("jitter").and_then(|jitter| jitter.number());
         let kernels = kernel_list(self.specification, kernel_defaults(self.specification)?)?;
         if kernels.is_empty() {
-            return match ["weights", "jitter"].iter().find(|name| self.specification.is_given(name))
-            {
+            let only_with_kernels = ["weights", "jitter", "unlabelled"];
+            return match only_with_kernels.iter().find(|name| self.specification.is_given(name)) {
                 Some(name) => {
                     Err(Error::parameter("kernels", format!("kernels for {name}"), "none"))
                 }
@@ -123,8 +123,17 @@ impl Resolver<'_> {
             kernels: kernels.collect::<Result<_>>()?,
             weights,
             jitter: jitter.unwrap_or(usual),
+            unlabelled: self.unlabelled(),
             ..MultipleKernel::new(base(machine))
         }))
+    }
+
+    /// The label of rows without one.
+    pub(super) fn unlabelled(&self) -> Option<Label> {
+        match self.specification.value("unlabelled") {
+            Some(Value::Text(label)) => Some(Label::Text(label)),
+            _ => None,
+        }
     }
 
     pub(super) fn class_weights(&self) -> Result<ClassWeights> {

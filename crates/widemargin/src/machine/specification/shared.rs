@@ -77,6 +77,13 @@ pub(super) const KERNEL: &[Parameter] = &[
     ),
 ];
 
+pub(super) const UNLABELLED: Parameter = parameter(
+    "unlabelled",
+    Domain::Label,
+    Fallback::Unset,
+    "Label of rows whose class or value is not known",
+);
+
 /// Several kernels whose weights are learnt.
 pub(super) const KERNELS: &[Parameter] = &[
     parameter(
@@ -97,6 +104,7 @@ pub(super) const KERNELS: &[Parameter] = &[
         Fallback::Unset,
         "Share of its mean diagonal added to that of every kernel of --kernels [signed: 1e-6]",
     ),
+    UNLABELLED,
 ];
 
 pub(super) const TOL: Parameter = parameter(

@@ -5,9 +5,10 @@
 //! bound and objective (the level method). With a cone it goes from an interior point towards the lowest point
 //! of the cuts as far as the cone reaches and evaluates that point and the middle between it and the best one
 //! (the in-out method of Ben-Ameur and Neto 2007): cuts at points outside the cone alone take very many rounds.
+//! Nothing limits the size of signed weights but the cone itself.
 
 use super::master::Master;
-use super::semidefinite::Cone;
+use super::semidefinite::{Cone, InCone};
 use super::{Options, Solved, WeightedDual, Weights, certified, relative};
 use crate::context::{Context, Event};
 use crate::error::Result;
@@ -42,31 +43,56 @@ struct Run<'a> {
     solves: usize,
 }
 
-/// Minimises from `start`, a point strictly inside.
-pub(super) fn minimise(
+/// Minimises over weights that are not negative.
+pub(super) fn non_negative(
     dual: &mut dyn WeightedDual,
-    start: Vec<f64>,
+    kernels: usize,
+    options: &Options,
+    context: &Context,
+) -> Result<Weights> {
+    let master = Master::new(vec![0.0; kernels], vec![f64::INFINITY; kernels]);
+    let uniform = vec![1.0 / kernels as f64; kernels];
+    minimise(dual, master, uniform, None, options, context)
+}
+
+/// Minimises over the weights of a cone.
+pub(super) fn in_cone(
+    dual: &mut dyn WeightedDual,
+    cone: &Cone,
+    options: &Options,
+    context: &Context,
+) -> Result<Weights> {
+    let (low, high) = cone.ranges();
+    let mut dual = InCone { dual, cone, forms: Vec::new() };
+    let master = Master::new(low, high);
+    let mut found = minimise(&mut dual, master, cone.inside(), Some(cone), options, context)?;
+    found.weights = cone.weights(&found.weights);
+    found.forms = dual.forms;
+    found.smallest_eigenvalue = Some(cone.smallest_eigenvalue(&found.weights, context)?);
+    Ok(found)
+}
+
+/// Minimises from `inside`, a point strictly inside.
+fn minimise(
+    dual: &mut dyn WeightedDual,
+    master: Master,
+    inside: Vec<f64>,
     cone: Option<&Cone>,
     options: &Options,
     context: &Context,
 ) -> Result<Weights> {
-    let (low, high) = match cone {
-        Some(_) => (-options.largest, options.largest),
-        None => (0.0, f64::INFINITY),
-    };
     let mut run = Run {
         dual,
-        master: Master::new(low, high),
+        master,
         options,
-        best: start.clone(),
+        best: inside.clone(),
         objective: f64::INFINITY,
         bound: f64::NEG_INFINITY,
         rounds: 0,
         solves: 0,
     };
-    let inside = vec![1.0 / start.len() as f64; start.len()];
-    run.evaluate(&start)?;
-    let (mut last, mut stalled, mut reached) = (start, 0, f64::INFINITY);
+    run.evaluate(&inside)?;
+    let (mut last, mut stalled, mut reached) = (inside.clone(), 0, f64::INFINITY);
     let status = loop {
         run.rounds += 1;
         let lowest = run.master.lowest(&inside, context);
@@ -105,7 +131,7 @@ pub(super) fn minimise(
             }
         }
     };
-    run.finish(status, cone, context)
+    run.finish(status)
 }
 
 /// Weights of rounding become 0; the others still sum to 1.
@@ -146,23 +172,23 @@ impl Run<'_> {
     }
 
     /// Solves once more at the best weights, so that the last solution belongs to them.
-    fn finish(mut self, status: Status, cone: Option<&Cone>, context: &Context) -> Result<Weights> {
+    fn finish(mut self, status: Status) -> Result<Weights> {
         let accuracy = 0.5 * (1.0 - END_SHARE) * self.options.gap;
-        self.objective = self.dual.solve(&self.best, accuracy)?.primal;
+        let last = self.dual.solve(&self.best, accuracy)?;
+        self.objective = last.primal;
         self.solves += 1;
         let status = match status {
             Status::Solved | Status::NumericalTrouble => certified(self.gap(), self.options.gap),
             limit => limit,
         };
-        let smallest_eigenvalue =
-            cone.map(|cone| cone.smallest_eigenvalue(&self.best, context)).transpose()?;
         Ok(Weights {
             objective: self.objective,
+            forms: last.forms,
             bound: self.bound,
             status,
             rounds: self.rounds,
             solves: self.solves,
-            smallest_eigenvalue,
+            smallest_eigenvalue: None,
             weights: self.best,
         })
     }

@@ -5,7 +5,7 @@
 //! minimise θ            or   ½‖µ − µ̂‖²
 //! subject to θ + qᵀµ ≥ c    (θ fixed to the level) for every objective cut
 //!            vᵀµ ≥ 0        for every cut of the cone
-//!            Σµ = 1,  low ≤ µ ≤ high
+//!            Σµ = 1,  low ≤ µ ≤ high elementwise
 //! ```
 //!
 //! Mehrotra's predictor-corrector method; bounds enter the normal equations as a diagonal, so that their order
@@ -42,9 +42,9 @@ struct Row {
 /// The cuts collected so far.
 pub(super) struct Master {
     rows: Vec<Row>,
-    /// Range of every weight; the upper end may be infinite.
-    low: f64,
-    high: f64,
+    /// Ranges of the weights; the upper ends may all be infinite.
+    low: Vec<f64>,
+    high: Vec<f64>,
 }
 
 /// What is asked of the cuts.
@@ -62,7 +62,7 @@ pub(super) struct Lowest {
 }
 
 impl Master {
-    pub(super) fn new(low: f64, high: f64) -> Self {
+    pub(super) fn new(low: Vec<f64>, high: Vec<f64>) -> Self {
         Self { rows: Vec::new(), low, high }
     }
 
@@ -126,20 +126,15 @@ impl Master {
             constant += y * row.constant;
             add(&mut gradient, &row.coefficients, -y);
         }
-        gradient.sort_by(f64::total_cmp);
-        if self.high.is_infinite() {
-            return constant
-                + gradient[0] * (1.0 - self.low * kernels as f64)
-                + self.low * gradient.iter().sum::<f64>();
-        }
-        let mut left = 1.0 - self.low * kernels as f64;
-        let mut value = constant;
-        for g in gradient {
-            let more = left.min(self.high - self.low).max(0.0);
-            value += g * (self.low + more);
+        let mut order: Vec<usize> = (0..kernels).collect();
+        order.sort_by(|&a, &b| gradient[a].total_cmp(&gradient[b]));
+        let mut left = 1.0 - self.low.iter().sum::<f64>();
+        for i in order {
+            let more = left.min(self.high[i] - self.low[i]).max(0.0);
+            constant += gradient[i] * (self.low[i] + more);
             left -= more;
         }
-        value
+        constant
     }
 }
 
@@ -147,8 +142,8 @@ impl Master {
 struct Search<'a> {
     rows: &'a [Row],
     goal: Goal<'a>,
-    low: f64,
-    high: f64,
+    low: &'a [f64],
+    high: &'a [f64],
     /// Objective cuts are divided by it.
     scale: f64,
     weights: Vec<f64>,
@@ -223,15 +218,23 @@ impl<'a> Search<'a> {
         let mut search = Self {
             rows,
             goal,
-            low: master.low,
-            high: master.high,
+            low: &master.low,
+            high: &master.high,
             scale,
             weights: inside.to_vec(),
             height: 0.0,
             slack: Vec::new(),
             multipliers: vec![1.0; rows.len()],
-            below: vec![1.0; inside.len()],
-            above: vec![if master.high.is_finite() { 1.0 } else { 0.0 }; inside.len()],
+            below: inside
+                .iter()
+                .zip(&master.low)
+                .map(|(w, low)| (w - low).recip().min(1.0))
+                .collect(),
+            above: inside
+                .iter()
+                .zip(&master.high)
+                .map(|(w, high)| (high - w).recip().min(1.0))
+                .collect(),
             sum_multiplier: 0.0,
         };
         let objective = rows.iter().filter(|row| row.is_objective).count().max(1) as f64;
@@ -282,7 +285,7 @@ impl<'a> Search<'a> {
     }
 
     fn bounded_above(&self) -> bool {
-        self.high.is_finite()
+        self.high[0].is_finite()
     }
 
     fn run(&mut self, context: &Context) {
@@ -346,9 +349,9 @@ impl<'a> Search<'a> {
         }
         for i in 0..self.weights.len() {
             let weight = moved(self.weights[i], &d.weights, i);
-            total += (weight - self.low) * moved(self.below[i], &d.below, i);
+            total += (weight - self.low[i]) * moved(self.below[i], &d.below, i);
             if self.bounded_above() {
-                total += (self.high - weight) * moved(self.above[i], &d.above, i);
+                total += (self.high[i] - weight) * moved(self.above[i], &d.above, i);
             }
         }
         total / self.pairs()
@@ -356,9 +359,9 @@ impl<'a> Search<'a> {
 
     fn normal(&self, context: &Context) -> Option<Normal> {
         let diagonal = (0..self.weights.len()).map(|i| {
-            let mut d = self.curvature() + self.below[i] / (self.weights[i] - self.low);
+            let mut d = self.curvature() + self.below[i] / (self.weights[i] - self.low[i]);
             if self.bounded_above() {
-                d += self.above[i] / (self.high - self.weights[i]);
+                d += self.above[i] / (self.high[i] - self.weights[i]);
             }
             d
         });
@@ -507,7 +510,7 @@ impl<'a> Search<'a> {
                     - second(&affine.slack, &affine.multipliers, r)
             })
             .collect();
-        let room = |i: usize| (self.weights[i] - self.low, self.high - self.weights[i]);
+        let room = |i: usize| (self.weights[i] - self.low[i], self.high[i] - self.weights[i]);
         let of_below: Vec<f64> = (0..n)
             .map(|i| target - room(i).0 * self.below[i] - second(&affine.weights, &affine.below, i))
             .collect();
@@ -560,10 +563,10 @@ impl<'a> Search<'a> {
             limit(self.multipliers[r], d.multipliers[r]);
         }
         for i in 0..self.weights.len() {
-            limit(self.weights[i] - self.low, d.weights[i]);
+            limit(self.weights[i] - self.low[i], d.weights[i]);
             limit(self.below[i], d.below[i]);
             if self.bounded_above() {
-                limit(self.high - self.weights[i], -d.weights[i]);
+                limit(self.high[i] - self.weights[i], -d.weights[i]);
                 limit(self.above[i], d.above[i]);
             }
         }

@@ -77,13 +77,11 @@ pub(crate) struct Options {
     pub(crate) gap: f64,
     /// Limit on rounds.
     pub(crate) max_rounds: usize,
-    /// Largest size of a signed weight.
-    pub(crate) largest: f64,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { gap: 1e-4, max_rounds: 1000, largest: 50.0 }
+        Self { gap: 1e-4, max_rounds: 1000 }
     }
 }
 
@@ -102,6 +100,8 @@ pub(crate) struct Weights {
     pub(crate) rounds: usize,
     /// Training problems solved.
     pub(crate) solves: usize,
+    /// ½ βᵀKᵢβ of the last solution.
+    pub(crate) forms: Vec<f64>,
     /// Smallest eigenvalue of K(µ) on all rows, where it was computed.
     pub(crate) smallest_eigenvalue: Option<f64>,
 }
@@ -140,10 +140,10 @@ pub(crate) fn minimise(
     match rule {
         WeightRule::Signed if kernels > 1 => {
             let cone = Cone::new(candidates, context)?;
-            cutting_plane::minimise(dual, cone.interior().to_vec(), Some(&cone), options, context)
+            cutting_plane::in_cone(dual, &cone, options, context)
         }
         WeightRule::NonNegative if kernels > 1 => {
-            cutting_plane::minimise(dual, uniform, None, options, context)
+            cutting_plane::non_negative(dual, kernels, options, context)
         }
         WeightRule::Norm(p) if kernels > 1 => norm::minimise(dual, uniform, p, options, context),
         _ => {
@@ -151,6 +151,7 @@ pub(crate) fn minimise(
             let bound = solved.value(&uniform);
             Ok(Weights {
                 objective: solved.primal,
+                forms: solved.forms,
                 bound,
                 status: solved.status,
                 rounds: 1,

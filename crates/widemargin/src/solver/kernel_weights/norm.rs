@@ -52,6 +52,7 @@ pub(super) fn minimise(
             return Ok(Weights {
                 weights,
                 objective: solved.primal,
+                forms: solved.forms,
                 bound,
                 status,
                 rounds,

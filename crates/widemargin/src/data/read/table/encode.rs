@@ -38,7 +38,9 @@ pub(in crate::data::read) fn encode(
     let mut next = 0_u32;
     for (column, place) in encoding.columns.iter().zip(places) {
         match (&column.role, place) {
-            (Role::Label, Some(place)) => labels = labels_of(table, *place)?,
+            (Role::Label, Some(place)) => {
+                labels = labels_of(table, *place, options.missing_labels)?;
+            }
             (Role::Label | Role::Ignored, _) | (_, None) => {}
             (Role::Number { fill }, Some(place)) => {
                 if let RawColumn::Numbers(values) = &table.columns[*place] {
@@ -127,8 +129,12 @@ fn unknown_word(table: &RawTable<'_>, row: usize, column: usize) -> Error {
     (table.error_at)(row, column, expected, found)
 }
 
-/// The labels of a column: whole numbers if all are, else real numbers, else words.
-fn labels_of(table: &RawTable<'_>, column: usize) -> Result<Labels> {
+/// What is written in the place of a missing label.
+const NO_LABEL: &str = "?";
+
+/// The labels of a column: whole numbers if all are, else real numbers, else words. Where some may be missing,
+/// these become `?` and all are words.
+fn labels_of(table: &RawTable<'_>, column: usize, may_miss: bool) -> Result<Labels> {
     let gap = |row: usize| {
         let expected = format!("a label in column '{}'", table.names[column]);
         Err((table.error_at)(row, column, expected, "none".into()))
@@ -136,22 +142,31 @@ fn labels_of(table: &RawTable<'_>, column: usize) -> Result<Labels> {
     match &table.columns[column] {
         RawColumn::Skipped => Ok(Labels::None),
         RawColumn::Numbers(values) => {
-            if let Some(row) = values.iter().position(|v| v.is_nan()) {
-                return gap(row);
+            match values.iter().position(|v| v.is_nan()) {
+                None => {}
+                Some(_) if may_miss => {
+                    let word = |v: &f64| if v.is_nan() { NO_LABEL.into() } else { v.to_string() };
+                    return Ok(Labels::Text(values.iter().map(word).collect()));
+                }
+                Some(row) => return gap(row),
             }
             let whole: Option<Vec<i64>> = values.iter().map(|v| whole_value(*v)).collect();
             Ok(whole.map_or_else(|| Labels::Real(values.clone()), Labels::Int))
         }
         RawColumn::Words { codes, words } => {
-            if let Some(row) = codes.iter().position(|code| *code == MISSING) {
+            let missing = codes.iter().position(|code| *code == MISSING);
+            if let (Some(row), false) = (missing, may_miss) {
                 return gap(row);
             }
             let kinds: Vec<Label> = words.iter().filter_map(|w| label(w.as_bytes()).ok()).collect();
-            if kinds.len() == words.len() && !kinds.iter().any(|k| matches!(k, Label::Text(_))) {
+            let are_numbers = kinds.len() == words.len()
+                && !kinds.iter().any(|kind| matches!(kind, Label::Text(_)));
+            if are_numbers && missing.is_none() {
                 let of = |code: &u32| kinds[*code as usize].clone();
                 return Ok(Labels::from_labels(&codes.iter().map(of).collect::<Vec<Label>>()));
             }
-            Ok(Labels::Text(codes.iter().map(|code| words[*code as usize].clone()).collect()))
+            let word = |code: &u32| words.get(*code as usize).map_or(NO_LABEL, String::as_str);
+            Ok(Labels::Text(codes.iter().map(|code| word(code).to_owned()).collect()))
         }
     }
 }

@@ -1,0 +1,125 @@
+//! Learnt kernels on the command line: rows without labels.
+
+mod common;
+
+use common::Folder;
+
+/// Iris with the label of every third row hidden behind `mark`.
+fn hidden(folder: &Folder, mark: &str) -> (String, Vec<String>) {
+    folder.copy("iris.csv");
+    let text = folder.read("iris.csv");
+    let mut labels = Vec::new();
+    let lines = text.lines().enumerate().map(|(i, line)| {
+        let (values, label) = line.rsplit_once(',').unwrap();
+        if i > 0 && i % 3 == 0 {
+            labels.push(label.to_owned());
+            return format!("{values},{mark}\n");
+        }
+        format!("{line}\n")
+    });
+    let text = lines.collect();
+    (text, labels)
+}
+
+fn right(predicted: &str, labels: &[String]) -> usize {
+    assert_eq!(predicted.lines().count(), labels.len());
+    predicted.lines().zip(labels).filter(|(a, b)| a == b).count()
+}
+
+#[test]
+fn rows_without_labels_are_predicted_wherever_they_come_from() {
+    for mark in ["?", ""] {
+        let folder = Folder::new();
+        let (text, labels) = hidden(&folder, mark);
+        folder.write("half.csv", &text);
+        let words = |more: &[&'static str]| {
+            let mut words = vec!["train", "half.csv", "-q", "-o", "m.wm"];
+            words.extend(["--kernels", "linear, rbf(gamma=0.5)", "--c", "5"]);
+            words.extend(more);
+            folder.run_words(&words)
+        };
+        words(&["--unlabelled", "?", "--transduced", "out.txt"]).exits(0);
+        let inside = folder.read("out.txt");
+        assert!(right(&inside, &labels) >= 48, "{inside}");
+        // The same rows in a file of their own.
+        let (header, rows) = text.split_once('\n').unwrap();
+        let ends = format!(",{mark}");
+        let (without, with): (Vec<&str>, Vec<&str>) =
+            rows.lines().partition(|line| line.ends_with(&ends));
+        folder.write("half.csv", format!("{header}\n{}\n", with.join("\n")));
+        folder.write("rest.csv", format!("{header}\n{}\n", without.join("\n")));
+        words(&["--transduce", "rest.csv", "--transduced", "apart.txt"]).exits(0);
+        assert_eq!(folder.read("apart.txt"), inside);
+        let report = folder.run("inspect m.wm --json").exits(0).json();
+        assert!(report.to_string().contains("unlabelled-rows"), "{report}");
+        // The model has learnt the classes alone and predicts any rows.
+        let again = folder.run("predict rest.csv -m m.wm --label-column none -q").exits(0);
+        assert_eq!(again.stdout, inside);
+    }
+}
+
+#[test]
+fn targets_may_be_missing_and_signed_weights_see_all_rows() {
+    let folder = Folder::new();
+    let rows = (0..40).map(|i| {
+        let x = f64::from(i) / 8.0;
+        let target = if i % 4 == 1 { "?".to_owned() } else { x.sin().to_string() };
+        format!("{x},{target}\n")
+    });
+    folder.write("sine.csv", rows.collect::<String>());
+    let words = [
+        "train",
+        "sine.csv",
+        "-q",
+        "-s",
+        "epsilon-svr",
+        "--c",
+        "100",
+        "--epsilon",
+        "0.01",
+        "--kernels",
+        "linear, rbf(gamma=1), poly(degree=2, coef0=1)",
+        "--weights",
+        "signed",
+        "--jitter",
+        "1e-4",
+        "--unlabelled",
+        "?",
+        "--transduced",
+        "out.txt",
+        "-o",
+        "m.wm",
+    ];
+    folder.run_words(&words).exits(0);
+    let found: Vec<f64> =
+        folder.read("out.txt").lines().map(|line| line.parse().unwrap()).collect();
+    assert_eq!(found.len(), 10);
+    for (k, value) in found.iter().enumerate() {
+        let x = (4 * k + 1) as f64 / 8.0;
+        assert!((value - x.sin()).abs() < 0.05, "{x}: {value}");
+    }
+}
+
+#[test]
+fn mistakes_with_rows_without_labels_are_told() {
+    let folder = Folder::new();
+    let (text, _) = hidden(&folder, "?");
+    folder.write("half.csv", text);
+    folder.write("none.csv", "1,2,?\n2,3,?\n");
+    for (words, code, message) in [
+        (
+            "half.csv --kernels linear --transduced o.txt",
+            2,
+            "--unlabelled LABEL or --transduce FILE",
+        ),
+        ("half.csv --transduce iris.csv --transduced o.txt", 2, "kernels for unlabelled"),
+        ("half.csv --kernels linear", 1, "a label in column"),
+        ("none.csv --kernels linear --unlabelled ?", 1, "at least one row with a label"),
+        ("half.csv --kernels linear --unlabelled ? --probability", 2, "labels of all rows"),
+        ("half.csv --kernels linear --unlabelled ? --transduced half.csv", 2, "destroy it"),
+        ("iris.csv --kernels linear --transduce none.csv --transduced o.txt", 1, "column"),
+    ] {
+        let run = folder.run(&format!("train {words} -o m.wm -q")).exits(code);
+        assert!(run.stderr.contains(message), "{words}: {}", run.stderr);
+    }
+}
