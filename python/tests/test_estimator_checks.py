@@ -26,6 +26,7 @@ from widemargin import (
     NuSVR,
     Nystroem,
     OneClassSVM,
+    RankSVM,
 )
 
 # scikit-learn expects the same failures of its own estimators: `gamma="scale"` knows no weights,
@@ -74,6 +75,7 @@ def test_contract(estimator, check):
         Nystroem(),
         LinearSVC(),
         LinearSVR(max_iter=1_000_000),
+        RankSVM(),
         LogisticRegression(),
         LinearSVC(multi_class="crammer_singer", n_jobs=2, tol=0.1, max_iter=1_000_000),
         LogisticRegression(penalty="l1", warm_start=True),

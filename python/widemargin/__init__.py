@@ -25,6 +25,7 @@ from widemargin._multiclass import MulticlassSVC, OnlineSVC
 from widemargin._multiple_kernel import MultipleKernelSVC, MultipleKernelSVR
 from widemargin._novelty import SVDD, OneClassSVM
 from widemargin._progress import History, Progress
+from widemargin._ranking import RankSVM, ranking_quality
 from widemargin._search import SVCSearchCV
 from widemargin._svc import SVC, NuSVC
 from widemargin._svr import SVR, NuSVR
@@ -61,10 +62,12 @@ __all__ = [
     "ParzenClassifier",
     "ProbabilisticNeuralNetwork",
     "Progress",
+    "RankSVM",
     "SVCSearchCV",
     "SpectralClustering",
     "__version__",
     "compare",
     "load",
+    "ranking_quality",
     "tune",
 ]

@@ -111,7 +111,11 @@ def fit(
     names: Sequence[str] | None = None,
     start: Model | None = None,
     on_event: Callable[[str, tuple[Any, ...]], bool] | None = None,
+    groups: _Integers | None = None,
 ) -> tuple[Model, _Integers, list[str]]: ...
+def ranking_quality(
+    truth: _Floats, scores: _Floats, groups: _Integers | None = None
+) -> dict[str, Any]: ...
 def compare(
     features: Table,
     targets: _Floats | tuple[_Integers, Sequence[int | float | str]],

@@ -22,6 +22,7 @@ from widemargin._classic.windows import (
 from widemargin._linear import LINEAR, fitted
 from widemargin._multiclass import MulticlassSVC, OnlineSVC
 from widemargin._parameters import MACHINES
+from widemargin._ranking import fitted as fitted_ranking
 from widemargin._svc import BaseSVC
 
 
@@ -84,6 +85,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     model = _core.Model.load(os.fspath(path))
     if model.kind in _CLASSIC:
         return _CLASSIC[model.kind]._of(model)
+    if model.kind == "rank-svm" and not model.is_mapped:
+        return fitted_ranking(model)
     if model.kind in LINEAR:
         return fitted(model)
     estimators = _estimators(BaseMachine)

@@ -1,7 +1,7 @@
 //! How good the answers of a model are, as text and as JSON.
 
 use serde_json::{Value, json};
-use widemargin::data::Labels;
+use widemargin::data::{Dataset, Labels};
 use widemargin::machine::{MachineKind, Model};
 use widemargin::operation::cross_validate::Quality;
 use widemargin::operation::metrics::Confusion;
@@ -16,14 +16,15 @@ const LARGEST_PRINTED: usize = 12;
 /// Compares answers with the labels of the data, if it has any that fit.
 pub(crate) fn quality(
     kind: MachineKind,
-    truth: &Labels,
+    data: &Dataset,
     answers: &Labels,
 ) -> CommandResult<Option<Quality>> {
+    let truth = data.labels();
     let novelty = kind.is_novelty_detector() && !speaks_of_novelty(truth);
     if matches!(truth, Labels::None) || novelty || !kind.has_true_labels() {
         return Ok(None);
     }
-    Ok(Some(Quality::new(kind, truth, answers)?))
+    Ok(Some(Quality::new(kind, truth, data.groups(), answers)?))
 }
 
 /// Lines for people.
@@ -35,6 +36,22 @@ pub(crate) fn quality_text(quality: &Quality) -> String {
                 .line("mean squared error", format!("{:.6}", errors.mean_squared_error))
                 .line("mean absolute error", format!("{:.6}", errors.mean_absolute_error))
                 .line("determination (R²)", format!("{:.6}", errors.determination));
+            lines.text()
+        }
+        Quality::Orders(orders) => {
+            let optional = |value: Option<f64>| {
+                value.map_or_else(
+                    || "not defined for these labels".to_owned(),
+                    |v| format!("{v:.6}"),
+                )
+            };
+            lines
+                .line("queries", count(orders.queries as u64))
+                .line("pairs in order", format!("{:.4} %", 100.0 * orders.pair_accuracy))
+                .line("NDCG", optional(orders.ndcg))
+                .line("NDCG@10", optional(orders.ndcg_at_10))
+                .line("mean average precision", optional(orders.mean_average_precision))
+                .line("Kendall's tau-b", format!("{:.6}", orders.kendall_tau));
             lines.text()
         }
         Quality::Classes(confusion) => {
@@ -51,6 +68,7 @@ pub(crate) fn quality_text(quality: &Quality) -> String {
 pub(crate) fn quality_json(quality: &Quality) -> Value {
     match quality {
         Quality::Numbers(errors) => json!(errors),
+        Quality::Orders(orders) => json!(orders),
         Quality::Classes(confusion) => json!({
             "accuracy": confusion.accuracy(),
             "balanced_accuracy": confusion.balanced_accuracy(),
@@ -127,11 +145,11 @@ impl Evaluation {
     /// Compares answers with the labels of the data.
     pub(crate) fn new(
         model: &Model,
-        truth: &Labels,
+        data: &Dataset,
         answers: &Labels,
         spent: Spent,
     ) -> CommandResult<Self> {
-        let quality = quality(model.kind, truth, answers)?;
+        let quality = quality(model.kind, data, answers)?;
         Ok(Self { quality, rows: answers.len(), spent })
     }
 

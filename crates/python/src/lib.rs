@@ -13,6 +13,7 @@ mod feature_map;
 mod machines;
 mod model;
 mod online;
+mod ranking;
 mod rounds;
 mod search;
 mod table;
@@ -34,6 +35,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<model::Model>()?;
     module.add_class::<online::Learner>()?;
     module.add_function(wrap_pyfunction!(training::fit, module)?)?;
+    module.add_function(wrap_pyfunction!(ranking::ranking_quality, module)?)?;
     module.add_function(wrap_pyfunction!(search::evaluate, module)?)?;
     module.add_function(wrap_pyfunction!(rounds::halving, module)?)?;
     module.add_function(wrap_pyfunction!(rounds::race, module)?)?;

@@ -456,7 +456,7 @@ impl Model {
         features: Table<'py>,
         threads: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
-        if self.model.kind.is_regressor() {
+        if self.model.kind.is_regressor() || self.model.kind.is_ranker() {
             let (_, values) =
                 self.each_block(py, &features, threads, |_, values| Ok(values.values().to_vec()))?;
             return Ok(values.into_pyarray(py).into_any());

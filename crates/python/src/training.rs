@@ -117,7 +117,7 @@ impl Job {
 /// called as ``on_event(kind, payload)`` on the calling thread; a true answer stops the training
 /// with the best model so far.
 #[pyfunction]
-#[pyo3(signature = (settings, features, targets=None, weights=None, names=None, start=None, on_event=None))]
+#[pyo3(signature = (settings, features, targets=None, weights=None, names=None, start=None, on_event=None, groups=None))]
 pub(crate) fn fit<'py>(
     py: Python<'py>,
     settings: Settings,
@@ -127,6 +127,7 @@ pub(crate) fn fit<'py>(
     names: Option<Vec<String>>,
     start: Option<PyRef<'py, Model>>,
     on_event: Option<Py<PyAny>>,
+    groups: Option<PyReadonlyArray1<'py, i64>>,
 ) -> PyResult<(Model, Bound<'py, PyArray1<i64>>, Vec<String>)> {
     let cancel = CancelToken::new();
     let context = settings.context(cancel.clone())?;
@@ -142,6 +143,7 @@ pub(crate) fn fit<'py>(
         seed: settings.seed(),
         matrix,
         weights: weights.map(|weights| slice(&weights).map(<[f64]>::to_vec)).transpose()?,
+        groups: groups.map(|groups| slice(&groups).map(<[i64]>::to_vec)).transpose()?,
         names,
         start: start.map(|model| model.shared()),
         calibration: settings.calibration()?,
@@ -158,6 +160,7 @@ struct Order {
     seed: u64,
     matrix: Matrix,
     weights: Option<Vec<f64>>,
+    groups: Option<Vec<i64>>,
     names: Option<Vec<String>>,
     start: Option<Arc<Trained>>,
     calibration: Option<CalibrationMethod>,
@@ -183,6 +186,9 @@ fn train<'py>(
     let mut data = Dataset::new(order.matrix, labels).map_err(exception)?;
     if let Some(weights) = order.weights {
         data = data.with_weights(weights).map_err(exception)?;
+    }
+    if let Some(groups) = order.groups {
+        data = data.with_groups(groups).map_err(exception)?;
     }
     if let Some(names) = order.names {
         data = data.with_feature_names(names).map_err(exception)?;

@@ -37,5 +37,6 @@ pages! {
     windows: "docs/machines/windows.md",
     clusters: "docs/machines/clusters.md",
     least_squares: "docs/machines/least-squares.md",
+    ranking: "docs/machines/ranking.md",
     multiple_kernels: "docs/machines/multiple-kernels.md",
 }

@@ -216,7 +216,7 @@ fn measure(
                 let predictor = model.predictor(context)?;
                 Ok(predictor.predictions(&decision_values(&predictor, data, context)?))
             })?;
-            let evaluation = Evaluation::new(model, data.labels(), &answers, watch.stop())?;
+            let evaluation = Evaluation::new(model, data, &answers, watch.stop())?;
             if best.as_ref().is_none_or(|b| evaluation.spent.seconds < b.spent.seconds) {
                 best = Some(evaluation);
             }
@@ -244,6 +244,7 @@ fn score(quality: &Quality) -> (&'static str, f64) {
     match quality {
         Quality::Classes(confusion) => ("accuracy", confusion.accuracy()),
         Quality::Numbers(errors) => ("determination", errors.determination),
+        Quality::Orders(orders) => ("kendall_tau", orders.kendall_tau),
     }
 }
 

@@ -116,6 +116,7 @@ fn score(quality: &Option<Quality>) -> String {
         None => String::new(),
         Some(Quality::Classes(confusion)) => format!("{:.2} %", 100.0 * confusion.accuracy()),
         Some(Quality::Numbers(errors)) => format!("{:.6}", errors.mean_squared_error),
+        Some(Quality::Orders(orders)) => format!("{:.4}", orders.kendall_tau),
     }
 }
 
@@ -124,6 +125,7 @@ fn text(result: &CrossValidation, spent: Spent) -> String {
         None => "",
         Some(Quality::Classes(_)) => "accuracy",
         Some(Quality::Numbers(_)) => "squared error",
+        Some(Quality::Orders(_)) => "Kendall's tau-b",
     };
     let mut rows =
         vec![["fold", "rows", "support vectors", "time", heading].map(str::to_owned).to_vec()];

@@ -114,7 +114,7 @@ fn confusion(
     model: &Model,
     data: &Dataset,
 ) -> CommandResult<()> {
-    if model.kind.is_regressor() {
+    if model.kind.is_regressor() || model.kind.is_ranker() {
         return Err(Failure::usage(format!(
             "a confusion matrix needs classes, not {}",
             model.kind
@@ -169,7 +169,9 @@ fn scores(
             Ok(columns(&table.names, &predictor.probabilities_of(&values)?))
         }
         Some(_) => fail("ROC curves of several classes need --multiclass ovr or --probability"),
-        None if model.kind.is_regressor() => fail("ROC curves need classes, not numbers"),
+        None if model.kind.is_regressor() || model.kind.is_ranker() => {
+            fail("ROC curves need classes, not numbers")
+        }
         None => Ok(vec![(Label::Int(1), column(&values, 0))]),
     }
 }
@@ -188,7 +190,7 @@ fn regions(
     model: &Model,
     data: &Dataset,
 ) -> CommandResult<()> {
-    if model.kind.is_regressor() {
+    if model.kind.is_regressor() || model.kind.is_ranker() {
         return Err(Failure::usage(format!("decision regions need classes, not {}", model.kind)));
     }
     let features = data.summary()?.features;

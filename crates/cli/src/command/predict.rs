@@ -77,7 +77,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     let predictions =
         session.ask("predicting", |context| predict(arguments, &model, &data, context))?;
     let spent = watch.stop();
-    let evaluation = Evaluation::new(&model, data.labels(), &predictions.labels, spent)?;
+    let evaluation = Evaluation::new(&model, &data, &predictions.labels, spent)?;
     let to_stdout = arguments.output.as_deref().is_none_or(is_standard_stream);
     if !arguments.json || !to_stdout {
         let path = arguments.output.as_deref().unwrap_or(Path::new("-"));

@@ -315,7 +315,7 @@ fn test(
         let predictor = model.predictor(context)?;
         Ok(predictor.predictions(&decision_values(&predictor, &data, context)?))
     })?;
-    Evaluation::new(&model, data.labels(), &answers, watch.stop())
+    Evaluation::new(&model, &data, &answers, watch.stop())
 }
 
 fn summary(data: &Shape, model: &Model, spent: Spent, target: &Path, threads: usize) -> String {

@@ -95,7 +95,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = whole::<usize>)]
     min_rows: usize,
 
-    /// accuracy, balanced-accuracy, f1, auc, log-loss; mse, mae, r2
+    /// accuracy, balanced-accuracy, f1, auc, log-loss; mse, mae, r2; tau, ndcg, map
     /// [default: accuracy, for numbers mse]
     #[arg(long, value_name = "NAME", value_parser = value::<Metric>)]
     score: Option<Metric>,
@@ -310,7 +310,11 @@ fn shown(score: f64, plan: &Plan) -> String {
     match &plan.judge {
         Judge::Splits { metric: Metric::SquaredError | Metric::AbsoluteError, .. }
         | Judge::Splits { metric: Metric::LogLoss, .. } => format!("{:.6}", -score),
-        Judge::Splits { metric: Metric::Determination | Metric::Auc, .. } => format!("{score:.4}"),
+        Judge::Splits { metric: Metric::Determination | Metric::Auc, .. }
+        | Judge::Splits {
+            metric: Metric::Ndcg | Metric::AveragePrecision | Metric::KendallTau,
+            ..
+        } => format!("{score:.4}"),
         _ => format!("{:.2} %", 100.0 * score),
     }
 }

@@ -272,6 +272,9 @@ pub(crate) fn validate(
         Some(Quality::Classes(confusion)) => {
             format!("Cross Validation Accuracy = {}%\n", general(100.0 * confusion.accuracy(), 6))
         }
+        Some(Quality::Orders(orders)) => {
+            format!("Cross Validation Kendall tau-b = {}\n", general(orders.kendall_tau, 6))
+        }
         Some(Quality::Numbers(errors)) => format!(
             "Cross Validation Mean squared error = {}\n\
              Cross Validation Squared correlation coefficient = {}\n",

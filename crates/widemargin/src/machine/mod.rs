@@ -45,7 +45,7 @@ pub use kernel_expression::{KernelDefaults, KernelExpression};
 pub use least_squares::{LsSvc, LsSvr};
 pub use linear::{
     Bias, LinearLoss, LinearMulticlass, LinearOneClass, LinearOptions, LinearSolver, LinearSvc,
-    LinearSvr, PathStep, Penalty,
+    LinearSvr, PathStep, Penalty, RankSvm,
 };
 pub(crate) use linear::{linear_model, newton_tolerance};
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use super::folds::{FoldPlan, Folds, fit_part, run_folds};
 use super::metrics::{Confusion, RegressionErrors, matched_clusters};
+use super::ranking::RankingQuality;
 use crate::context::Context;
 use crate::data::{Dataset, Label, Labels};
 use crate::error::{Error, Result};
@@ -17,17 +18,26 @@ pub enum Quality {
     Classes(Confusion),
     /// Of numbers.
     Numbers(RegressionErrors),
+    /// Of orders.
+    Orders(RankingQuality),
 }
 
 impl Quality {
     /// Compares predictions of a machine with the truth; clusters are given the classes that suit them
-    /// best ([`matched_clusters`]).
+    /// best ([`matched_clusters`]), and orders are compared within `groups`, if there are any.
     ///
     /// # Errors
     /// [`Error::Labels`] or [`Error::Length`] when there is not one fitting true label per answer.
-    pub fn new(kind: MachineKind, truth: &Labels, predictions: &Labels) -> Result<Self> {
+    pub fn new(
+        kind: MachineKind,
+        truth: &Labels,
+        groups: Option<&[i64]>,
+        predictions: &Labels,
+    ) -> Result<Self> {
         if kind.is_regressor() {
             RegressionErrors::new(&truth.values()?, &predictions.values()?).map(Self::Numbers)
+        } else if kind.is_ranker() {
+            RankingQuality::new(groups, &truth.values()?, &predictions.values()?).map(Self::Orders)
         } else if kind.is_clusterer() {
             Confusion::new(truth, &matched_clusters(truth, predictions)?).map(Self::Classes)
         } else {
@@ -172,6 +182,10 @@ fn quality(
     match data.labels() {
         Labels::None => Ok(None),
         _ if !kind.has_true_labels() => Ok(None),
-        labels => Quality::new(kind, &labels.select(rows), predictions).map(Some),
+        labels => {
+            let groups: Option<Vec<i64>> =
+                data.groups().map(|groups| rows.iter().map(|&row| groups[row]).collect());
+            Quality::new(kind, &labels.select(rows), groups.as_deref(), predictions).map(Some)
+        }
     }
 }

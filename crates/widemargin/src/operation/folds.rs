@@ -34,9 +34,14 @@ pub struct FoldPlan {
 }
 
 impl Folds {
-    /// What LIBSVM does for `-v count`: stratified for classifiers, otherwise random.
+    /// What LIBSVM does for `-v count`: stratified for classifiers, otherwise random; queries stay
+    /// together for rankers.
     pub fn usual(kind: MachineKind, count: usize) -> Self {
-        if kind.is_classifier() { Self::Stratified(count) } else { Self::Random(count) }
+        match kind {
+            _ if kind.is_classifier() => Self::Stratified(count),
+            _ if kind.is_ranker() => Self::Grouped(count),
+            _ => Self::Random(count),
+        }
     }
 
     /// Divides the rows of a data set; the same seed gives the same folds.

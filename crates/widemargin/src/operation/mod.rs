@@ -9,5 +9,6 @@ pub mod metrics;
 pub mod out_of_core;
 pub mod penalty_search;
 pub mod persist;
+pub mod ranking;
 pub mod threshold;
 pub mod tune;

@@ -39,6 +39,8 @@ pub enum MachineKind {
     LinearSvr,
     /// Support of a distribution: a half-space of the features themselves.
     LinearOneClass,
+    /// Linear ranking by pairs of rows.
+    RankSvm,
     /// Classification by least squares.
     LsSvc,
     /// Regression by least squares.
@@ -51,8 +53,8 @@ impl MachineKind {
         [Self::CSvc, Self::NuSvc, Self::OneClass, Self::EpsilonSvr, Self::NuSvr];
 
     /// The linear kinds.
-    pub const LINEAR: [Self; 4] =
-        [Self::LinearSvc, Self::Logistic, Self::LinearSvr, Self::LinearOneClass];
+    pub const LINEAR: [Self; 5] =
+        [Self::LinearSvc, Self::Logistic, Self::LinearSvr, Self::LinearOneClass, Self::RankSvm];
 
     /// Every kind, LIBSVM's first.
     pub fn all() -> impl Iterator<Item = Self> {
@@ -78,6 +80,7 @@ impl MachineKind {
             Self::Logistic => "logistic",
             Self::LinearSvr => "linear-svr",
             Self::LinearOneClass => "linear-one-class",
+            Self::RankSvm => "rank-svm",
             Self::LsSvc => "ls-svc",
             Self::LsSvr => "ls-svr",
         }
@@ -98,6 +101,11 @@ impl MachineKind {
         let neighbours = Self::Classic(Classic::NeighboursRegression);
         matches!(self, Self::EpsilonSvr | Self::NuSvr | Self::LsSvr | Self::LinearSvr)
             || self == neighbours
+    }
+
+    /// Whether it predicts scores of which only the order within a query matters.
+    pub fn is_ranker(self) -> bool {
+        self == Self::RankSvm
     }
 
     /// Whether it predicts the number of a cluster.

@@ -9,7 +9,7 @@ use super::shared::{
 };
 use crate::error::{Error, Result};
 use crate::machine::{
-    LinearLoss, LinearOneClass, LinearOptions, LinearSvc, LinearSvr, MachineKind,
+    LinearLoss, LinearOneClass, LinearOptions, LinearSvc, LinearSvr, MachineKind, RankSvm,
 };
 use crate::solver::linear::DEFAULT_GAP;
 
@@ -66,6 +66,7 @@ pub(super) fn entry(kind: MachineKind) -> Option<&'static Entry> {
         MachineKind::Logistic => &LOGISTIC,
         MachineKind::LinearSvr => &LINEAR_SVR,
         MachineKind::LinearOneClass => &LINEAR_ONE_CLASS,
+        MachineKind::RankSvm => &RANK_SVM,
         _ => return None,
     })
 }
@@ -110,11 +111,28 @@ static LINEAR_ONE_CLASS: Entry = Entry {
     },
 };
 
+static RANK_SVM: Entry = Entry {
+    summary: "linear ranking within queries (qid) by pairs of rows",
+    groups: &[&[C, LOSS, GAP, PRECISION, MAX_ITER, APPROXIMATE, GAMMA, SCALE]],
+    grid: &["gamma=2^-15:2^3:10", "c=2^-15:2^5:11"],
+    build: |values| {
+        check_gamma(values)?;
+        let options = LinearOptions {
+            gap: values.real("gap")?,
+            precision: values.precision()?,
+            max_iterations: values.max_iterations(),
+            ..LinearOptions::default()
+        };
+        Ok(Box::new(RankSvm {
+            c: values.real("c")?,
+            squared: values.is("loss", "squared-hinge"),
+            options,
+        }))
+    },
+};
+
 fn options(values: &Resolver<'_>) -> Result<LinearOptions> {
-    let specification = values.specification;
-    if !specification.has("approximate") && specification.is_given("gamma") {
-        return Err(Error::parameter("gamma", "approximate beside it", "a linear machine alone"));
-    }
+    check_gamma(values)?;
     let tol = if values.is("tol", "auto") { None } else { Some(values.real("tol")?) };
     Ok(LinearOptions {
         tol,
@@ -123,6 +141,14 @@ fn options(values: &Resolver<'_>) -> Result<LinearOptions> {
         shrinking: values.flag("shrinking")?,
         max_iterations: values.max_iterations(),
     })
+}
+
+fn check_gamma(values: &Resolver<'_>) -> Result<()> {
+    let specification = values.specification;
+    if !specification.has("approximate") && specification.is_given("gamma") {
+        return Err(Error::parameter("gamma", "approximate beside it", "a linear machine alone"));
+    }
+    Ok(())
 }
 
 pub(super) fn classifier(values: &Resolver<'_>) -> Result<LinearSvc> {

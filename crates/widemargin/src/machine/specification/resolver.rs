@@ -176,7 +176,9 @@ impl Resolver<'_> {
 
     /// The number format asked for, or the one that the tolerance needs.
     pub(super) fn precision(&self) -> Result<Precision> {
-        let tol = self.some("tol")?.number();
+        // The tolerance of a machine without `tol` is that of its duality gap.
+        let name = if self.specification.has("tol") { "tol" } else { "gap" };
+        let tol = self.some(name)?.number();
         match self.some("precision")?.to_string().as_str() {
             "auto" if tol.is_some_and(|tol| tol < SMALLEST_SINGLE_TOLERANCE) => Ok(Precision::F64),
             "auto" => Ok(Precision::F32),

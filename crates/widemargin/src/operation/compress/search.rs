@@ -138,8 +138,9 @@ impl<'a> Way<'a> {
 /// Accuracy or coefficient of determination.
 fn score(model: &Model, data: &Dataset, context: &Context) -> Result<f64> {
     let answers = model.predictor(context)?.predict(data.features())?;
-    Ok(match Quality::new(model.kind, data.labels(), &answers)? {
+    Ok(match Quality::new(model.kind, data.labels(), data.groups(), &answers)? {
         Quality::Classes(confusion) => confusion.accuracy(),
         Quality::Numbers(errors) => errors.determination,
+        Quality::Orders(orders) => orders.kendall_tau,
     })
 }

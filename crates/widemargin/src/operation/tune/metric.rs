@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::machine::MachineKind;
 use crate::machine::names::names;
 use crate::operation::metrics::{Confusion, RegressionErrors, RocCurve};
+use crate::operation::ranking::RankingQuality;
 
 /// Probabilities in a logarithm stay this far from 0.
 const SMALLEST: f64 = 1e-15;
@@ -30,15 +31,26 @@ pub enum Metric {
     AbsoluteError,
     /// Share of the variance explained.
     Determination,
+    /// Mean over queries of the normalised discounted cumulative gain.
+    Ndcg,
+    /// Mean over queries of the average precision.
+    AveragePrecision,
+    /// Mean over queries of Kendall's τ-b.
+    KendallTau,
 }
 
 names!(Metric, "metric", Accuracy: "accuracy", BalancedAccuracy: "balanced-accuracy", F1: "f1",
-       Auc: "auc", LogLoss: "log-loss", SquaredError: "mse", AbsoluteError: "mae", Determination: "r2");
+       Auc: "auc", LogLoss: "log-loss", SquaredError: "mse", AbsoluteError: "mae", Determination: "r2",
+       Ndcg: "ndcg", AveragePrecision: "map", KendallTau: "tau");
 
 impl Metric {
     /// What is usual for a machine.
     pub fn usual(kind: MachineKind) -> Self {
-        if kind.is_regressor() { Self::SquaredError } else { Self::Accuracy }
+        match kind {
+            _ if kind.is_regressor() => Self::SquaredError,
+            _ if kind.is_ranker() => Self::KendallTau,
+            _ => Self::Accuracy,
+        }
     }
 
     /// What has to be computed for held-out rows.
@@ -50,12 +62,18 @@ impl Metric {
         }
     }
 
-    /// The score of an evaluation that has the [`response`](Self::response) of the metric.
+    /// The score of an evaluation that has the [`response`](Self::response) of the metric; `groups` are
+    /// the queries of the rows.
     ///
     /// # Errors
     /// [`Error::Labels`] when the truth does not suit the metric: numbers for classes, one class
     /// only where two are compared.
-    pub fn score(self, evaluation: &Evaluation<'_>, truth: &Labels) -> Result<f64> {
+    pub fn score(
+        self,
+        evaluation: &Evaluation<'_>,
+        truth: &Labels,
+        groups: Option<&[i64]>,
+    ) -> Result<f64> {
         let confusion = || Confusion::new(truth, &evaluation.predictions.labels);
         match self {
             Self::Accuracy => Ok(confusion()?.accuracy()),
@@ -74,7 +92,27 @@ impl Metric {
                     _ => errors.determination,
                 })
             }
+            Self::Ndcg | Self::AveragePrecision | Self::KendallTau => {
+                let scores = evaluation.predictions.labels.values()?;
+                self.of_order(&RankingQuality::new(groups, &truth.values()?, &scores)?)
+            }
         }
+    }
+}
+
+impl Metric {
+    fn of_order(self, orders: &RankingQuality) -> Result<f64> {
+        let (found, expected) = match self {
+            Self::Ndcg => (orders.ndcg, "labels from 0 to 53 for ndcg"),
+            Self::AveragePrecision => {
+                (orders.mean_average_precision, "labels of at least 0 for map")
+            }
+            _ => (Some(orders.kendall_tau), ""),
+        };
+        found.ok_or_else(|| Error::Labels {
+            expected: expected.into(),
+            found: "other numbers, or none above 0".into(),
+        })
     }
 }
 

@@ -302,7 +302,13 @@ impl Run<'_> {
                 };
                 let take = |m: usize, s: usize, evaluation: Result<Evaluation<'_>>| {
                     let truth = self.data.labels().select(&splits[s].test);
-                    store(m, s, evaluation.and_then(|one| scored(*metric, &one, &truth)))
+                    let groups: Option<Vec<i64>> = self
+                        .data
+                        .groups()
+                        .map(|groups| splits[s].test.iter().map(|&row| groups[row]).collect());
+                    let record =
+                        |one: Evaluation<'_>| scored(*metric, &one, &truth, groups.as_deref());
+                    store(m, s, evaluation.and_then(record))
                 };
                 evaluate(&job, wanted, take, self.context)?
             }
@@ -367,9 +373,14 @@ impl Run<'_> {
     }
 }
 
-fn scored(metric: Metric, evaluation: &Evaluation<'_>, truth: &Labels) -> Result<Record> {
+fn scored(
+    metric: Metric,
+    evaluation: &Evaluation<'_>,
+    truth: &Labels,
+    groups: Option<&[i64]>,
+) -> Result<Record> {
     Ok(Record {
-        score: Some(metric.score(evaluation, truth)?),
+        score: Some(metric.score(evaluation, truth, groups)?),
         fit_seconds: evaluation.fit_seconds,
         predict_seconds: evaluation.predict_seconds,
         iterations: evaluation.iterations,

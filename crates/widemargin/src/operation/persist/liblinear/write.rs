@@ -45,6 +45,9 @@ pub(in super::super) fn text(model: &Model) -> Result<Text> {
     let Some(linear) = model.linear() else {
         return refuse(format!("LIBLINEAR has no {} machine", model.kind));
     };
+    if model.kind.is_ranker() {
+        return refuse(format!("LIBLINEAR has no {} machine", model.kind));
+    }
     if model.preparation.scaler.is_some() {
         return refuse("LIBLINEAR's format has no place for the scaling of the features".into());
     }
