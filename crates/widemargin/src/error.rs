@@ -175,6 +175,15 @@ pub enum Error {
         message: String,
     },
 
+    /// A message between the sites of a distributed training is not what it has to be.
+    #[error("message: expected {expected}, found {found}")]
+    Message {
+        /// What the receiver needs.
+        expected: String,
+        /// What came.
+        found: String,
+    },
+
     /// A journal of a search cannot be continued.
     #[error("{}: expected the journal of this search, found {found}; name another file, or delete it to begin anew", path.display())]
     Journal {
@@ -246,6 +255,11 @@ impl Error {
     /// A model that cannot do what was asked.
     pub(crate) fn model(message: impl Into<String>) -> Self {
         Self::Model { message: message.into() }
+    }
+
+    /// A message that is not what it has to be.
+    pub(crate) fn message(expected: impl Into<String>, found: impl ToString) -> Self {
+        Self::Message { expected: expected.into(), found: found.to_string() }
     }
 
     /// A length that does not match.

@@ -6,7 +6,7 @@
 use std::any::Any;
 use std::borrow::Cow;
 
-use super::{Model, PathStarts, Paths, Precision, Start};
+use super::{LocalDuals, Model, PathStarts, Paths, Precision, Start};
 use crate::context::Context;
 use crate::data::{Dataset, Dense, Labels, Matrix};
 use crate::error::{Error, Result};
@@ -57,6 +57,13 @@ pub trait Machine: Send + Sync {
 
     /// Training for many penalties over one kernel matrix, if the machine can.
     fn penalty_path(&self) -> Option<&dyn PenaltyPath> {
+        None
+    }
+
+    /// Its dual problems over the rows of `input` together, for trainings whose rows are at several
+    /// places; `None` for machines without such problems.
+    fn local_duals(&self, input: &FitInput<'_>) -> Option<Result<LocalDuals>> {
+        let _ = input;
         None
     }
 
@@ -248,6 +255,12 @@ pub(in crate::machine) trait KernelMachine:
         true
     }
 
+    /// See [`Machine::local_duals`].
+    fn duals(&self, input: &FitInput<'_>) -> Option<Result<LocalDuals>> {
+        let _ = input;
+        None
+    }
+
     /// See [`Machine::penalty_path`].
     fn as_penalty_path(&self) -> Option<&dyn PenaltyPath> {
         None
@@ -288,6 +301,10 @@ impl<M: KernelMachine> Machine for M {
 
     fn penalty_path(&self) -> Option<&dyn PenaltyPath> {
         self.as_penalty_path()
+    }
+
+    fn local_duals(&self, input: &FitInput<'_>) -> Option<Result<LocalDuals>> {
+        self.duals(input)
     }
 
     fn shared_kernel(&self) -> Option<&dyn SharedKernel> {

@@ -11,6 +11,7 @@ mod fit;
 mod kernel_expression;
 mod least_squares;
 mod linear;
+mod local_duals;
 mod model;
 mod multiclass;
 mod multiple_kernel;
@@ -48,6 +49,8 @@ pub use linear::{
     LinearSvr, PathStep, Penalty, RankSvm,
 };
 pub(crate) use linear::{linear_model, newton_tolerance};
+pub use local_duals::LocalDuals;
+pub(crate) use local_duals::SolvedDual;
 #[cfg(test)]
 pub(crate) use model::MAX_KERNEL_DEPTH;
 pub use model::{

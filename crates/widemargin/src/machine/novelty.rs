@@ -7,6 +7,7 @@
 
 use super::classification::check_nu;
 use super::fit::{FitInput, KernelMachine, kernel_fields};
+use super::local_duals::{Form, LocalDuals, table as local_table};
 use super::model::{Ball, Body, MachineKind, Model};
 use super::parameters::SolverOptions;
 use super::training::{Expansion, TrainingRows, fill_up, report_solved, with_precision};
@@ -51,6 +52,11 @@ macro_rules! machine {
             }
 
             kernel_fields!();
+
+            fn duals(&self, input: &FitInput<'_>) -> Option<Result<LocalDuals>> {
+                (MachineKind::$name == MachineKind::OneClass)
+                    .then(|| local(self.nu, &self.kernel, &self.options, input))
+            }
         }
     };
 }
@@ -65,6 +71,32 @@ machine! {
     ///
     /// Its decision value is the squared radius minus the squared distance to the centre.
     Svdd
+}
+
+/// The problem of a [`OneClass`] for rows at several places.
+fn local(
+    nu: f64,
+    kernel: &Kernel,
+    options: &SolverOptions,
+    input: &FitInput<'_>,
+) -> Result<LocalDuals> {
+    check_nu(nu)?;
+    kernel.validate()?;
+    options.validate()?;
+    input.validate()?;
+    let used: Vec<f64> = input.rows().map(|row| input.weight(row)).collect();
+    let mut weights = vec![0.0; input.data().rows()];
+    input.rows().zip(&used).for_each(|(row, weight)| weights[row] = *weight);
+    let labels = vec![0.0; weights.len()];
+    Ok(LocalDuals {
+        kind: MachineKind::OneClass,
+        kernel: kernel.clone(),
+        options: *options,
+        form: Form::Sum { sum: nu * positive_sum(&used)? },
+        parameters: vec![("nu".into(), nu.into()), ("tol".into(), options.tol.into())],
+        table: local_table(input.data(), kernel, labels, weights)?,
+        scaler: None,
+    })
 }
 
 impl OneClass {
@@ -84,7 +116,7 @@ fn positive_sum(weights: &[f64]) -> Result<f64> {
 }
 
 /// f = Kβ + p with 0 ≤ β ≤ u, Σβ = `sum`.
-fn sum_problem(linear: Vec<f64>, upper: Vec<f64>, sum: f64) -> smo::Problem {
+pub(in crate::machine) fn sum_problem(linear: Vec<f64>, upper: Vec<f64>, sum: f64) -> smo::Problem {
     smo::Problem {
         linear,
         lower: vec![0.0; upper.len()],

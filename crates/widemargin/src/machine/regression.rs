@@ -7,6 +7,7 @@
 
 use super::classification::check_nu;
 use super::fit::{FitInput, KernelMachine, kernel_fields};
+use super::local_duals::{Form, LocalDuals, table as local_table};
 use super::model::{MachineKind, Model};
 use super::parameters::{Loss, SolverOptions};
 use super::specification::Value;
@@ -113,6 +114,33 @@ impl KernelMachine for Svr {
     }
 
     kernel_fields!();
+
+    fn duals(&self, input: &FitInput<'_>) -> Option<Result<LocalDuals>> {
+        Some(self.local(input))
+    }
+}
+
+impl Svr {
+    fn local(&self, input: &FitInput<'_>) -> Result<LocalDuals> {
+        Error::check_not_negative("epsilon", self.epsilon)?;
+        Error::check_positive("c", self.c)?;
+        self.kernel.validate()?;
+        self.options.validate()?;
+        input.validate()?;
+        let mut labels = vec![0.0; input.data().rows()];
+        input.rows().zip(input.labels().values()?).for_each(|(row, y)| labels[row] = y);
+        let weights = (0..labels.len()).map(|row| input.weight(row)).collect();
+        let numbers = [("epsilon", self.epsilon), ("c", self.c), ("tol", self.options.tol)];
+        Ok(LocalDuals {
+            kind: MachineKind::EpsilonSvr,
+            kernel: self.kernel.clone(),
+            options: self.options,
+            form: Form::Tube { c: self.c, epsilon: self.epsilon, loss: self.loss },
+            parameters: numbers.map(|(name, value)| (name.to_owned(), value.into())).to_vec(),
+            table: local_table(input.data(), &self.kernel, labels, weights)?,
+            scaler: None,
+        })
+    }
 }
 
 impl KernelMachine for NuSvr {
@@ -191,7 +219,12 @@ impl Regressor<'_> {
 }
 
 /// f = Kθ ± ε − y over both copies, Σβ = 0.
-fn tube_problem(targets: &[f64], bound: &[f64], epsilon: f64, loss: Loss) -> smo::Problem {
+pub(in crate::machine) fn tube_problem(
+    targets: &[f64],
+    bound: &[f64],
+    epsilon: f64,
+    loss: Loss,
+) -> smo::Problem {
     let n = targets.len();
     let (bound, ridge): (Vec<f64>, _) = match loss {
         Loss::Hinge => (bound.to_vec(), None),

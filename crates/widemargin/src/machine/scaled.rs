@@ -4,6 +4,7 @@
 //! calibration never let held-out rows decide it; the model carries it and predicts raw rows.
 
 use super::fit::{FitInput, Machine, WarmStart};
+use super::local_duals::LocalDuals;
 use super::model::Model;
 use super::warm_start::Start;
 use crate::context::Context;
@@ -92,6 +93,25 @@ impl Machine for Scaled {
 
     fn kernel(&self) -> Option<&Kernel> {
         self.machine.kernel()
+    }
+
+    fn local_duals(&self, input: &FitInput<'_>) -> Option<Result<LocalDuals>> {
+        let scaled = || -> Result<(Scaler, Dataset)> {
+            let scaler = self.rule.fit(input.selected().features())?;
+            let features = scaler.transform(input.data().features().clone())?;
+            Ok((scaler, input.data().clone().with_features(features)?))
+        };
+        let (scaler, data) = match scaled() {
+            Ok(scaled) => scaled,
+            Err(error) => return Some(Err(error)),
+        };
+        let rows: Vec<usize> = input.rows().collect();
+        let input = match FitInput::with_rows(&data, &rows) {
+            Ok(input) => input,
+            Err(error) => return Some(Err(error)),
+        };
+        let duals = self.machine.local_duals(&input)?;
+        Some(duals.map(|duals| LocalDuals { scaler: Some(scaler), ..duals }))
     }
 
     fn warm_start(&self) -> Option<&dyn WarmStart> {

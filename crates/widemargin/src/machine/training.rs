@@ -91,6 +91,11 @@ impl RowSegments {
         self.segments[s]..self.segments[s + 1]
     }
 
+    /// Rows of the data set in some segments, one after the other.
+    pub(in crate::machine) fn places(&self, segments: &[usize]) -> Vec<usize> {
+        segments.iter().flat_map(|&s| &self.order[self.segment(s)]).copied().collect()
+    }
+
     /// The segment that a row is in.
     pub(in crate::machine) fn segment_of(&self, place: usize) -> usize {
         self.segments.partition_point(|&start| start <= place) - 1

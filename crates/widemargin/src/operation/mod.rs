@@ -4,6 +4,7 @@ pub mod calibrate;
 pub mod compare;
 pub mod compress;
 pub mod cross_validate;
+pub mod distribute;
 pub mod folds;
 pub mod metrics;
 pub mod out_of_core;

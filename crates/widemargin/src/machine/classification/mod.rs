@@ -16,6 +16,7 @@ use crate::data::{ClassOrder, Classes, check_two_classes};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, RowCaching};
 use crate::machine::fit::{FitInput, KernelMachine, PenaltyPath, kernel_fields};
+use crate::machine::local_duals::{Form, LocalDuals, table as local_table};
 use crate::machine::model::{ClassTable, MachineKind, Model, Scheme};
 use crate::machine::names::defaults;
 use crate::machine::parameters::{ClassWeights, Loss, Precision, SolverOptions};
@@ -150,6 +151,39 @@ impl Svc {
     }
 }
 
+impl Svc {
+    fn local(&self, input: &FitInput<'_>) -> Result<LocalDuals> {
+        let classifier = self.classifier(input, UsableStart::NONE)?;
+        classifier.check()?;
+        let tasks = classifier.tasks()?;
+        classifier.check_weights(&classifier.class_rows(input.rows()), &tasks)?;
+        let Classifier { classes, weights, mut parameters, .. } = classifier;
+        let signs = tasks.iter().map(|task| {
+            let mut signs = vec![0.0; classes.count()];
+            task.iter().for_each(|&(class, sign)| signs[class] = sign);
+            signs
+        });
+        let mut labels = vec![0.0; input.data().rows()];
+        input.rows().zip(&classes.codes).for_each(|(row, code)| labels[row] = f64::from(*code));
+        parameters.push(("tol".into(), self.options.tol.into()));
+        Ok(LocalDuals {
+            kind: MachineKind::CSvc,
+            kernel: self.kernel.clone(),
+            options: self.options,
+            form: Form::Classes {
+                signs: signs.collect(),
+                names: classes.names,
+                scheme: self.scheme.clone(),
+                c: self.c,
+                loss: self.loss,
+            },
+            parameters,
+            table: local_table(input.data(), &self.kernel, labels, weights)?,
+            scaler: None,
+        })
+    }
+}
+
 /// The two-class problems of a classifier, over segments of rows.
 pub(in crate::machine) struct TwoClassProblems {
     pub(in crate::machine) classes: Classes,
@@ -191,6 +225,10 @@ impl KernelMachine for Svc {
     }
 
     kernel_fields!();
+
+    fn duals(&self, input: &FitInput<'_>) -> Option<Result<LocalDuals>> {
+        Some(self.local(input))
+    }
 
     fn as_penalty_path(&self) -> Option<&dyn PenaltyPath> {
         Some(self)
@@ -442,7 +480,12 @@ impl Classifier<'_> {
 }
 
 /// f = Kβ − y with 0 ≤ yβ ≤ wC, Σβ = 0.
-fn penalty_problem(signs: &[f64], weights: &[f64], c: f64, loss: Loss) -> smo::Problem {
+pub(in crate::machine) fn penalty_problem(
+    signs: &[f64],
+    weights: &[f64],
+    c: f64,
+    loss: Loss,
+) -> smo::Problem {
     let (bound, ridge): (Vec<f64>, _) = match loss {
         Loss::Hinge => (weights.iter().map(|w| c * w).collect(), None),
         Loss::SquaredHinge => {

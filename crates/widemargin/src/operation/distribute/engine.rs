@@ -1,0 +1,117 @@
+//! Sites in one process: all messages arrive, in order, and the same input gives the same messages on any
+//! number of threads.
+//!
+//! Sites with messages work in parallel, each on its messages in the order of their senders. Messages
+//! between sites are delivered before the coordinator sees reports, so that a parallel training is made
+//! of synchronous rounds.
+
+use super::coordinator::Coordinator;
+use super::local::LocalProblem;
+use super::message::{Address, Message, decode, encode};
+use super::site::{Outbox, Site};
+use super::traffic::Traffic;
+use crate::context::Context;
+use crate::error::Result;
+
+/// A message on its way.
+struct Parcel {
+    from: Address,
+    to: Address,
+    bytes: Vec<u8>,
+}
+
+/// Delivers messages until the coordinator ends the training.
+///
+/// # Errors
+/// Those of the sites.
+pub(crate) fn run<P: LocalProblem>(
+    sites: &mut [Site<'_, P>],
+    coordinator: &mut Coordinator,
+    fingerprint: u64,
+    context: &Context,
+) -> Result<Traffic> {
+    let mut network = Network { fingerprint, traffic: Traffic::default(), parcels: Vec::new() };
+    network.post(Address::Coordinator, coordinator.start())?;
+    while coordinator.ending().is_none() {
+        if context.stop_request().is_some() {
+            coordinator.stop();
+            break;
+        }
+        let to_sites = network.take(|to| to != Address::Coordinator);
+        if !to_sites.is_empty() {
+            for (index, out) in
+                deliver(sites, to_sites, fingerprint, context)?.into_iter().enumerate()
+            {
+                network.post(Address::Site(index as u32), out)?;
+            }
+            continue;
+        }
+        let reports = network.take(|to| to == Address::Coordinator);
+        if reports.is_empty() {
+            let out = coordinator.tick();
+            network.post(Address::Coordinator, out)?;
+        }
+        for parcel in reports {
+            let message = decode(&parcel.bytes, fingerprint)?;
+            let out = coordinator.receive(parcel.from, message)?;
+            network.post(Address::Coordinator, out)?;
+        }
+    }
+    Ok(network.traffic)
+}
+
+/// Gives every site its messages, and a moment for itself.
+fn deliver<P: LocalProblem>(
+    sites: &mut [Site<'_, P>],
+    parcels: Vec<Parcel>,
+    fingerprint: u64,
+    context: &Context,
+) -> Result<Vec<Outbox>> {
+    let mut inboxes: Vec<Vec<Parcel>> = sites.iter().map(|_| Vec::new()).collect();
+    for parcel in parcels {
+        if let Address::Site(site) = parcel.to {
+            inboxes[site as usize].push(parcel);
+        }
+    }
+    let work = |(site, inbox): (&mut Site<'_, P>, Vec<Parcel>)| -> Result<Outbox> {
+        if inbox.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut out = Vec::new();
+        for parcel in inbox {
+            let message = decode(&parcel.bytes, fingerprint)?;
+            out.extend(site.receive(parcel.from, message, context)?);
+        }
+        // Rows that were asked for come before the next solution.
+        let waits = out.iter().any(|(_, message)| matches!(message, Message::Want { .. }));
+        if !waits {
+            out.extend(site.idle(context)?);
+        }
+        Ok(out)
+    };
+    context.map(sites.iter_mut().zip(inboxes), work).into_iter().collect()
+}
+
+struct Network {
+    fingerprint: u64,
+    traffic: Traffic,
+    parcels: Vec<Parcel>,
+}
+
+impl Network {
+    fn post(&mut self, from: Address, out: Outbox) -> Result<()> {
+        for (to, message) in out {
+            let bytes = encode(&message, self.fingerprint)?;
+            self.traffic.count(from, to, &message, bytes.len());
+            self.parcels.push(Parcel { from, to, bytes });
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, wanted: impl Fn(Address) -> bool) -> Vec<Parcel> {
+        let (taken, left) =
+            std::mem::take(&mut self.parcels).into_iter().partition(|parcel| wanted(parcel.to));
+        self.parcels = left;
+        taken
+    }
+}
