@@ -30,6 +30,7 @@ pages! {
     online: "docs/machines/online.md",
     linear: "docs/machines/linear.md",
     out_of_core: "docs/out-of-core.md",
+    distributed: "docs/distributed.md",
     fisher: "docs/machines/fisher.md",
     threshold: "docs/threshold.md",
     mixtures: "docs/machines/mixtures.md",

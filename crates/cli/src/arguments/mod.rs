@@ -1,5 +1,6 @@
 //! Groups of options that several commands share.
 
+mod distribution;
 mod input;
 mod machine;
 mod parameter_options;
@@ -7,6 +8,7 @@ mod resources;
 mod scale;
 pub(crate) mod value;
 
+pub(crate) use distribution::{DistributionArguments, MethodName};
 pub(crate) use input::{FormatName, InputArguments, first_index};
 pub(crate) use machine::{MachineArguments, linear_kind, machine_list};
 pub(crate) use parameter_options::parameter_help;

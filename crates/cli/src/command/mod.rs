@@ -5,6 +5,7 @@ mod completions;
 mod compress;
 mod convert;
 mod cross_validate;
+mod distribute;
 mod from_disk;
 mod inspect;
 mod plot;

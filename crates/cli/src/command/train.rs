@@ -15,8 +15,10 @@ use widemargin::operation::calibrate::calibrate;
 
 use super::predict::decision_values;
 use super::prepare::{complete, training_rows};
-use super::{from_disk, inspect, stream, transduce};
-use crate::arguments::{InputArguments, MachineArguments, ResourceArguments};
+use super::{distribute, from_disk, inspect, stream, transduce};
+use crate::arguments::{
+    DistributionArguments, InputArguments, MachineArguments, ResourceArguments,
+};
 use crate::data_file::check_outputs;
 use crate::evaluation::Evaluation;
 use crate::failure::{CommandResult, Failure, Outcome};
@@ -40,12 +42,17 @@ Examples:
   widemargin train few.csv --kernels \"linear, rbf\" --transduce rest.csv --transduced rest.txt
   widemargin train news.txt --linear --loss logistic --penalty l1
   widemargin train clicks.txt --linear --memory 1GB -o clicks.wm   # larger than memory
+  widemargin train north.csv south.csv --sites 2 --schedule async -o all.wm
   zcat news.gz | widemargin train - --machine ww --online --kernel linear -o news.wm
 
 Ctrl-C once stops at the next block and writes the best model so far; twice quits.")]
 pub(crate) struct Arguments {
     /// Data file: LIBSVM text, CSV, TSV, IDX or NPY, also .gz .xz .zst .bz2; '-': standard input
     pub(super) data: PathBuf,
+
+    /// Further data files, one for each of --sites
+    #[arg(value_name = "DATA")]
+    pub(super) more: Vec<PathBuf>,
 
     /// Where to write the model; '-': standard output [default: DATA's name with .wm, here]
     #[arg(short = 'o', long, alias = "model", value_name = "FILE")]
@@ -88,6 +95,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(super) machine: MachineArguments,
     #[command(flatten)]
+    pub(super) distribution: DistributionArguments,
+    #[command(flatten)]
     pub(super) input: InputArguments,
     #[command(flatten)]
     pub(super) resources: ResourceArguments,
@@ -106,20 +115,10 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     };
     let specification = with_unlabelled(arguments, specification)?;
     check(arguments, &specification)?;
+    distribute::check(arguments, &specification)?;
     let method: Option<CalibrationMethod> = arguments.machine.choice.probability.map(Into::into);
-    let mut unlabelled = None;
-    let (model, shape, spent) = match (arguments.machine.choice.memory, start) {
-        (Some(memory), _) => from_disk::train(arguments, &specification, memory, &session)?,
-        (None, Some(start)) => stream::resume(arguments, &specification, start, &session)?,
-        (None, None) if stream::is_streamed(arguments, &specification) => {
-            stream::train(arguments, &specification, &session)?
-        }
-        (None, None) => {
-            let (trained, shape, spent, rows) = train(arguments, &specification, method, &session)?;
-            unlabelled = rows;
-            (trained, shape, spent)
-        }
-    };
+    let Trained { model, shape, spent, unlabelled, told } =
+        fit(arguments, &specification, method, start, &session)?;
     session.save(|| model_file::save(&model, &target, arguments.model_format))?;
     if let (Some(rows), Some(path)) = (unlabelled, &arguments.transduced) {
         transduce::write_predictions(&model, &rows, path, &session)?;
@@ -153,9 +152,16 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         if let (Some(test), Value::Object(fields)) = (&test, &mut document) {
             fields.insert("test".to_owned(), test.json());
         }
+        if let (Some(told), Value::Object(fields)) = (&told, &mut document) {
+            fields.insert("distribution".to_owned(), told.json());
+        }
         say(to_stdout, &format!("{document:#}\n"))?;
     } else if !arguments.resources.quiet {
-        let mut text = summary(&shape, &model, spent, &target, session.threads());
+        let mut lines = summary(&shape, &model);
+        if let Some(told) = &told {
+            told.lines(&mut lines, arguments.distribution.schedule);
+        }
+        let mut text = with_costs(lines, spent, &target, session.threads());
         if let (Some(test), Some(path)) = (&test, &arguments.test) {
             text.push_str(&format!("\ntest on {}\n{}", path.display(), test.text()));
         }
@@ -168,17 +174,17 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
 fn check_files(arguments: &Arguments, target: &Path) -> CommandResult<()> {
     // Only --memory reads folders. A model that is resumed may be replaced by what it becomes.
     let reads_data = arguments.machine.choice.memory.is_some() || !arguments.data.is_dir();
-    check_outputs(
-        &[("-o", Some(target)), ("--transduced", arguments.transduced.as_deref())],
-        &[
-            arguments.transduce.as_deref(),
-            reads_data.then_some(&arguments.data),
-            arguments.input.labels.as_deref(),
-            arguments.sample_weights.as_deref(),
-            arguments.test.as_deref(),
-            arguments.test_labels.as_deref(),
-        ],
-    )
+    let mut inputs = vec![
+        arguments.transduce.as_deref(),
+        reads_data.then_some(arguments.data.as_path()),
+        arguments.input.labels.as_deref(),
+        arguments.sample_weights.as_deref(),
+        arguments.test.as_deref(),
+        arguments.test_labels.as_deref(),
+    ];
+    inputs.extend(arguments.more.iter().map(|path| Some(path.as_path())));
+    let outputs = [("-o", Some(target)), ("--transduced", arguments.transduced.as_deref())];
+    check_outputs(&outputs, &inputs)
 }
 
 /// With rows of --transduce the label of rows without one is `?` unless told.
@@ -199,6 +205,45 @@ fn with_unlabelled(
         return Err(Failure::usage("--probability needs labels of all rows"));
     }
     Ok(specification)
+}
+
+/// A model with what is told about its training.
+struct Trained {
+    model: Model,
+    shape: Shape,
+    spent: Spent,
+    unlabelled: Option<Dataset>,
+    told: Option<distribute::Told>,
+}
+
+/// Trains in the way that the options ask for.
+fn fit(
+    arguments: &Arguments,
+    specification: &Specification,
+    method: Option<CalibrationMethod>,
+    start: Option<Model>,
+    session: &Session<'_>,
+) -> CommandResult<Trained> {
+    let (mut unlabelled, mut told) = (None, None);
+    let (model, shape, spent) = match (arguments.machine.choice.memory, start) {
+        _ if arguments.distribution.is_given() => {
+            let (trained, shape, spent, report) =
+                distribute::train(arguments, specification, method, session)?;
+            told = Some(report);
+            (trained, shape, spent)
+        }
+        (Some(memory), _) => from_disk::train(arguments, specification, memory, session)?,
+        (None, Some(start)) => stream::resume(arguments, specification, start, session)?,
+        (None, None) if stream::is_streamed(arguments, specification) => {
+            stream::train(arguments, specification, session)?
+        }
+        (None, None) => {
+            let (trained, shape, spent, rows) = train(arguments, specification, method, session)?;
+            unlabelled = rows;
+            (trained, shape, spent)
+        }
+    };
+    Ok(Trained { model, shape, spent, unlabelled, told })
 }
 
 /// Reads all rows, then trains; gives the rows without labels as well.
@@ -318,7 +363,7 @@ fn test(
     Evaluation::new(&model, &data, &answers, watch.stop())
 }
 
-fn summary(data: &Shape, model: &Model, spent: Spent, target: &Path, threads: usize) -> String {
+fn summary(data: &Shape, model: &Model) -> Summary {
     let mut lines = Summary::default();
     let storage = if data.is_sparse { "sparse" } else { "dense" };
     let support = model.support_count();
@@ -371,6 +416,10 @@ fn summary(data: &Shape, model: &Model, spent: Spent, target: &Path, threads: us
     } else {
         lines.line("support vectors", format!("{} ({share:.1} %)", count(support as u64)));
     }
+    lines
+}
+
+fn with_costs(mut lines: Summary, spent: Spent, target: &Path, threads: usize) -> String {
     let mut time = format!("{} on {threads} threads", duration(spent.seconds));
     if let Some(cpu) = spent.cpu_seconds {
         time.push_str(&format!(", processor {}", duration(cpu)));

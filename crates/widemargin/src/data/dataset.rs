@@ -61,6 +61,33 @@ impl Dataset {
         self.weights.as_ref().map_or(1.0, |weights| weights[row])
     }
 
+    /// The rows of both tables, those of `below` last; weights are 1 where only the other table has them.
+    ///
+    /// # Errors
+    /// [`Error::Length`] when they have different numbers of features, [`Error::Labels`] when only one of
+    /// them has labels.
+    pub fn stacked(&self, below: &Self) -> Result<Self> {
+        let features = self.features.stacked(&below.features)?;
+        if self.labels.is_empty() != below.labels.is_empty() {
+            return Err(Error::labels("labels in both tables or in none", "labels in one"));
+        }
+        let all =
+            |labels: &Labels| (0..labels.len()).filter_map(|i| labels.get(i)).collect::<Vec<_>>();
+        let labels = Labels::from_labels(&[all(&self.labels), all(&below.labels)].concat());
+        let mut joined = Self::new(features, labels)?;
+        if self.weights.is_some() || below.weights.is_some() {
+            let weights =
+                |data: &Self| (0..data.rows()).map(|i| data.weight(i)).collect::<Vec<_>>();
+            joined.weights = Some([weights(self), weights(below)].concat());
+        }
+        joined.groups = match (&self.groups, &below.groups) {
+            (Some(above), Some(below)) => Some([&above[..], below].concat()),
+            _ => None,
+        };
+        joined.feature_names = self.feature_names.clone();
+        Ok(joined)
+    }
+
     /// Keeps the query or group number (`qid`) of every row.
     ///
     /// # Errors

@@ -313,7 +313,7 @@ impl LocalDuals {
         seconds: f64,
     ) -> Result<Model> {
         let layout = RowSegments::new(&self.segments(support));
-        let expansion = |(f, (coefficients, offset)): (usize, (&[(usize, f64)], f64))| {
+        let expansion = |f: usize, coefficients: &[(usize, f64)], offset: f64| {
             let mut by_place = vec![0.0; support.rows()];
             coefficients.iter().for_each(|&(place, value)| by_place[place] = value);
             let segments = self.segments_of(f);
@@ -321,7 +321,11 @@ impl LocalDuals {
             let coefficients = places.into_iter().map(|place| by_place[place]).collect();
             Expansion { segments, coefficients, offset }
         };
-        let expansions: Vec<Expansion> = functions.into_iter().enumerate().map(expansion).collect();
+        let expansions: Vec<Expansion> = functions
+            .into_iter()
+            .enumerate()
+            .map(|(f, (c, offset))| expansion(f, c, offset))
+            .collect();
         let (part, spent) = (FitInput::new(support), Spent { kernel_rows: 0, seconds });
         let (mut model, per_class) = assemble(
             self.kind,

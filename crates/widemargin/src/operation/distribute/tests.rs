@@ -74,7 +74,8 @@ fn assert_optimal(result: &Distributed, optimum: f64, what: &str) {
 
 #[test]
 fn all_topologies_and_schedules_end_at_the_optimum_of_one_place() {
-    let data = file("ripley-train.csv");
+    let every_second: Vec<usize> = (0..250).step_by(2).collect();
+    let data = file("ripley-train.csv").select_rows(&every_second);
     let context = Context::new();
     let mut generator = Generator::new(1);
     let kernel = Kernel::Gaussian { gamma: 0.5 };

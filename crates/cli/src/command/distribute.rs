@@ -1,0 +1,261 @@
+//! Training with rows at several sites, or on random working sets.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use widemargin::data::Dataset;
+use widemargin::data::read::{Format, read};
+use widemargin::machine::{
+    CalibrationMethod, Machine, MachineKind, Model, Preparation, Specification,
+};
+use widemargin::operation::calibrate::calibrate;
+use widemargin::operation::distribute::{
+    Distribution, Ending, Randomized, RandomizedFunction, Report, Schedule, split,
+};
+use widemargin::{Context, Result};
+
+use super::prepare::{complete, training_rows};
+use super::train::{Arguments, Shape};
+use crate::arguments::MethodName;
+use crate::failure::{CommandResult, Failure};
+use crate::session::Session;
+use crate::table::{Summary, bytes, count};
+use crate::usage::{Spent, Stopwatch};
+
+/// What is told about a training besides its model.
+pub(super) enum Told {
+    Exchange(Box<Report>),
+    Randomized(Vec<RandomizedFunction>),
+}
+
+/// Refuses what goes with one place only, before anything is read.
+pub(super) fn check(arguments: &Arguments, specification: &Specification) -> CommandResult<()> {
+    let distribution = &arguments.distribution;
+    let several = !arguments.more.is_empty();
+    if !distribution.is_given() {
+        return match (several, distribution.working_set) {
+            (true, _) => Err(Failure::usage(format!(
+                "several data files are one for each site: add --sites {}",
+                1 + arguments.more.len()
+            ))),
+            (_, Some(_)) => Err(Failure::usage("--working-set goes with --method prsvm")),
+            _ => Ok(()),
+        };
+    }
+    let randomized = distribution.method == MethodName::Prsvm;
+    let refused = [
+        (arguments.machine.choice.memory.is_some(), "--memory"),
+        (arguments.machine.choice.online, "--online"),
+        (several && arguments.sample_weights.is_some(), "--sample-weights with several files"),
+        (several && arguments.input.labels.is_some(), "--labels with several files"),
+    ];
+    if let Some((_, option)) = refused.iter().find(|(given, _)| *given) {
+        return Err(Failure::usage(format!("{option} does not go with training at several sites")));
+    }
+    if !randomized && distribution.working_set.is_some() {
+        return Err(Failure::usage("--working-set goes with --method prsvm"));
+    }
+    let files = 1 + arguments.more.len();
+    if several && !randomized && distribution.sites != Some(files) {
+        return Err(Failure::usage(format!(
+            "{files} data files need --sites {files}, one for each"
+        )));
+    }
+    match specification.kind() {
+        MachineKind::CSvc | MachineKind::EpsilonSvr | MachineKind::OneClass => Ok(()),
+        other => Err(Failure::usage(format!(
+            "--sites and --method are for c-svc, epsilon-svr and one-class, not for {other}"
+        ))),
+    }
+}
+
+/// Reads all rows, trains, and tells what the sites did.
+pub(super) fn train(
+    arguments: &Arguments,
+    specification: &Specification,
+    method: Option<CalibrationMethod>,
+    session: &Session<'_>,
+) -> CommandResult<(Model, Shape, Spent, Told)> {
+    let (data, preparation, files) = session.read("reading", || rows(arguments, specification))?;
+    let machine = specification.build(&data, arguments.resources.seed)?;
+    let watch = Stopwatch::start();
+    let (mut model, told) = session.run("training", |context| {
+        let (model, told) = fit(arguments, machine.as_ref(), &data, &files, context)?;
+        let model = match method {
+            Some(method) => calibrate(machine.as_ref(), &data, model, method, context)?,
+            None => model,
+        };
+        Ok((model, told))
+    })?;
+    let spent = watch.stop();
+    complete(&mut model, preparation, specification);
+    Ok((model, Shape::of(&data), spent, told))
+}
+
+/// The rows of all files one below the other, and which belong to each.
+fn rows(
+    arguments: &Arguments,
+    specification: &Specification,
+) -> CommandResult<(Dataset, Preparation, Vec<Vec<usize>>)> {
+    let weights = arguments.sample_weights.as_deref();
+    let (mut data, preparation) =
+        training_rows(&arguments.input, &arguments.data, weights, specification)?;
+    let mut files = vec![(0..data.rows()).collect::<Vec<usize>>()];
+    for path in &arguments.more {
+        let loaded = read(path, &preparation.read_options(arguments.input.options()))?;
+        let is_text = loaded.format == Format::Libsvm;
+        let first = data.rows();
+        data = below(data, loaded.dataset, is_text, path)?;
+        files.push((first..data.rows()).collect());
+    }
+    Ok((data, preparation, files))
+}
+
+/// LIBSVM text tells no width; other files have to have the same.
+fn below(above: Dataset, new: Dataset, is_text: bool, path: &Path) -> CommandResult<Dataset> {
+    let widest = above.columns().max(new.columns());
+    let widened = |data: Dataset| -> Result<Dataset> {
+        match is_text && data.columns() < widest {
+            true => {
+                let features = data.features().clone().resized_columns(widest);
+                data.with_features(features)
+            }
+            false => Ok(data),
+        }
+    };
+    let (above, new) = (widened(above)?, widened(new)?);
+    above.stacked(&new).map_err(|error| Failure::Message(format!("{}: {error}", path.display())))
+}
+
+fn fit(
+    arguments: &Arguments,
+    machine: &dyn Machine,
+    data: &Dataset,
+    files: &[Vec<usize>],
+    context: &Context,
+) -> Result<(Model, Told)> {
+    let choice = &arguments.distribution;
+    if choice.method == MethodName::Prsvm {
+        let method = Randomized {
+            sites: choice.sites.unwrap_or(1),
+            working_set: choice.working_set,
+            ..Randomized::default()
+        };
+        let result = method.train(machine, data, context)?;
+        return Ok((result.model, Told::Randomized(result.functions)));
+    }
+    let parts = match files {
+        [_] => split(data.rows(), choice.sites.unwrap_or(1), context.seed())?,
+        files => files.to_vec(),
+    };
+    let distribution = Distribution {
+        topology: choice.topology.clone(),
+        schedule: choice.schedule,
+        ..Distribution::default()
+    };
+    let result = distribution.train(machine, data, &parts, context)?;
+    Ok((result.model, Told::Exchange(Box::new(result.report))))
+}
+
+impl Told {
+    /// Lines of the summary.
+    pub(super) fn lines(&self, summary: &mut Summary, schedule: Schedule) {
+        match self {
+            Self::Exchange(report) => exchange_lines(report, schedule, summary),
+            Self::Randomized(functions) => {
+                let rounds: usize = functions.iter().map(|f| f.violators.len()).sum();
+                let sum =
+                    |of: fn(&RandomizedFunction) -> u32| functions.iter().map(of).sum::<u32>();
+                let largest = functions.iter().map(|f| f.working_set).max().unwrap_or(0);
+                let vectors: u64 = functions.iter().map(|f| f.vectors).sum();
+                summary
+                    .line("rounds", format!("{rounds}, {} functions", functions.len()))
+                    .line(
+                        "updates",
+                        format!(
+                            "{} succeeded, {} failed",
+                            sum(|f| f.successes),
+                            sum(|f| f.failures)
+                        ),
+                    )
+                    .line("working set", format!("{} rows at most", count(largest as u64)))
+                    .line("rows drawn", count(vectors))
+                    .line(
+                        "certificate",
+                        match functions.iter().all(|f| f.verified) {
+                            true => "no row violates the model: the optimum over all rows",
+                            false => "none: the training ended before the last violator",
+                        },
+                    );
+            }
+        }
+    }
+
+    pub(super) fn json(&self) -> Value {
+        match self {
+            Self::Exchange(report) => {
+                let (traffic, certificate) = (&report.traffic, &report.certificate);
+                json!({
+                    "sites": report.sites,
+                    "links": report.links,
+                    "rounds": report.rounds,
+                    "vectors": traffic.vectors,
+                    "bytes": traffic.bytes,
+                    "verification_vectors": traffic.verification_vectors,
+                    "verification_bytes": traffic.verification_bytes,
+                    "control_bytes": traffic.control_bytes,
+                    "largest_site": report.largest_site,
+                    "verified": report.ending == Ending::Verified,
+                    "verifications": certificate.verifications,
+                    "violators": certificate.violators,
+                    "largest_violation": certificate.largest_violation,
+                    "objectives": report.history.iter().map(|r| &r.duals).collect::<Vec<_>>(),
+                    "held": report.history.iter().map(|r| &r.held).collect::<Vec<_>>(),
+                })
+            }
+            Self::Randomized(functions) => {
+                let function = |f: &RandomizedFunction| {
+                    json!({
+                        "verified": f.verified,
+                        "violators": f.violators,
+                        "support": f.support,
+                        "successes": f.successes,
+                        "failures": f.failures,
+                        "dimension": f.dimension,
+                        "working_set": f.working_set,
+                        "vectors": f.vectors,
+                    })
+                };
+                json!({ "functions": functions.iter().map(function).collect::<Vec<_>>() })
+            }
+        }
+    }
+}
+
+fn exchange_lines(report: &Report, schedule: Schedule, summary: &mut Summary) {
+    let traffic = &report.traffic;
+    let rounds = match schedule {
+        Schedule::Sequential => "updates",
+        _ => "rounds",
+    };
+    let sent = |vectors: u64, size: u64| format!("{} vectors, {}", count(vectors), bytes(size));
+    let certificate = &report.certificate;
+    let proof = match &report.ending {
+        Ending::Verified => format!(
+            "no row of {} sites violates the model by more than {:.1e} (verification {})",
+            report.sites, certificate.largest_violation, certificate.verifications
+        ),
+        Ending::Inaccurate => format!(
+            "rows violate the model by up to {:.1e}: more accuracy is out of reach",
+            certificate.largest_violation
+        ),
+        _ => "none: the training ended before a verification".to_owned(),
+    };
+    summary
+        .line("sites", format!("{}, {} links", report.sites, report.links))
+        .line(rounds, report.rounds)
+        .line("sent", sent(traffic.vectors, traffic.bytes))
+        .line("to verify", sent(traffic.verification_vectors, traffic.verification_bytes))
+        .line("largest site", format!("{} rows", count(report.largest_site as u64)))
+        .line("certificate", proof);
+}
