@@ -400,6 +400,10 @@ fn summary(data: &Shape, model: &Model) -> Summary {
                     true => {
                         format!("{} in {} passes", count(outcome.iterations), count(outcome.blocks))
                     }
+                    // Of several sites they are not counted.
+                    false if outcome.kernel_rows == 0 => {
+                        format!("{} in {} blocks", count(outcome.iterations), count(outcome.blocks))
+                    }
                     false => format!(
                         "{} in {} blocks, {} kernel rows",
                         count(outcome.iterations),

@@ -78,8 +78,6 @@ pub(crate) struct Progress {
     pub(crate) held: u64,
     /// Support vectors.
     pub(crate) support: u64,
-    /// Pair steps of all its solutions.
-    pub(crate) iterations: u64,
 }
 
 /// What a verification found until now.

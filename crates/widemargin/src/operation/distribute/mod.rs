@@ -285,7 +285,11 @@ fn finish(
     })?;
     let rounds = coordinator.rounds();
     let (history, certificate) = coordinator.into_history();
-    let outcome = outcome(&solution.points, &ending, certificate, problem, context);
+    let mut outcome = outcome(&solution.points, &ending, certificate, problem, context);
+    for (iterations, blocks) in alive().map(Site::effort) {
+        outcome.iterations += iterations;
+        outcome.blocks += blocks;
+    }
     let report = Report {
         ending,
         sites: links.len(),

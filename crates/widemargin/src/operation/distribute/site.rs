@@ -85,7 +85,8 @@ pub(crate) struct Site<'p, P: LocalProblem> {
     crossed: BTreeMap<u32, HashSet<u64>>,
     offered: Option<u32>,
     last: Option<Progress>,
-    iterations: u64,
+    /// Pair steps and working sets of all its solutions.
+    effort: (u64, u64),
     election: Option<Election>,
     /// Serial number, digest and content of the solution that it verified last.
     verified: Option<(u32, u32, Solution)>,
@@ -119,7 +120,7 @@ impl<'p, P: LocalProblem> Site<'p, P> {
             crossed: BTreeMap::new(),
             offered: None,
             last: None,
-            iterations: 0,
+            effort: (0, 0),
             election: None,
             verified: None,
         }
@@ -187,6 +188,11 @@ impl<'p, P: LocalProblem> Site<'p, P> {
         self.ids.len()
     }
 
+    /// Pair steps and working sets of all its solutions.
+    pub(crate) fn effort(&self) -> (u64, u64) {
+        self.effort
+    }
+
     /// Sum of its dual objectives.
     pub(crate) fn dual(&self) -> f64 {
         self.points.iter().map(|point| point.as_ref().map_or(f64::NEG_INFINITY, |p| p.dual)).sum()
@@ -231,7 +237,6 @@ impl<'p, P: LocalProblem> Site<'p, P> {
             changed,
             held: self.ids.len() as u64,
             support: self.support().len() as u64,
-            iterations: self.iterations,
         };
         self.last = Some(progress);
         out.push(reply(progress));
@@ -247,7 +252,8 @@ impl<'p, P: LocalProblem> Site<'p, P> {
         let mut changed = false;
         for (f, point) in solved.into_iter().enumerate() {
             let Some(point) = point else { continue };
-            self.iterations += point.outcome.iterations;
+            self.effort.0 += point.outcome.iterations;
+            self.effort.1 += point.outcome.blocks;
             let point = self.named(point);
             let before = self.points[f].as_ref().map(|point| point.dual);
             changed |= before.is_none_or(|dual| self.moved(dual, point.dual));
