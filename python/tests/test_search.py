@@ -144,7 +144,7 @@ def test_a_finer_grid_is_no_worse(wine):
     assert fine.best_score_ >= coarse.best_score_
     best = fine.best_params_
     assert best["C"] not in GRID["C"] or fine.best_score_ == coarse.best_score_
-    assert len(fine.cv_results_["params"]) == 3 ** len(GRID)
+    assert len(fine.cv_results_["params"]) == 5 ** len(GRID)
 
 
 def test_random_points_lie_between_the_ends(wine):

@@ -59,8 +59,8 @@ def tune(
         Which points are tried.
 
         - "grid": every combination of values.
-        - "refine": the same, then `rounds` grids of half the distance around the best, of which the
-          last is returned.
+        - "refine": the same, then `rounds` grids of half the distance around the best, beyond an end
+          if it lies there, of which the last is returned.
         - "random": `n_iter` points between the ends of the values, at equal ratios where all are
           positive. Consecutive whole numbers and values that are no numbers are taken as they are.
         - "halving": the grid with training parts of `min_rows` rows, then one in `factor` points
@@ -140,13 +140,10 @@ def _refined(
     search = SVCSearchCV(estimator, grid, **options).fit(X, y)
     if not hasattr(search, "best_params_"):
         raise ValueError("this method needs one metric to go by: name it in refit")
-    distances = _distances(_grid_of(search.best_params_, grid))
-    for level in range(1, rounds + 1):
-        finer = {
-            name: _around(search.best_params_[name], distance, 0.5**level)
-            for name, distance in distances.items()
-        }
-        search = SVCSearchCV(estimator, finer, **options).fit(X, y)
+    last = _grid_of(search.best_params_, grid)
+    for _ in range(rounds):
+        last = {name: _around(list(last[name]), best) for name, best in search.best_params_.items()}
+        search = SVCSearchCV(estimator, last, **options).fit(X, y)
     return search
 
 
@@ -190,31 +187,10 @@ def _grid_of(point: dict[str, Any], grid: Any) -> dict[str, Any]:
     )
 
 
-def _distances(grid: dict[str, Any]) -> dict[str, Any]:
-    """Find how far the values of each parameter are apart: a ratio, a difference, or not at all."""
-    distances: dict[str, Any] = {}
-    for name, values in grid.items():
-        values = list(values)
-        if not is_range(values):
-            distances[name] = None
-            continue
-        steps = len(values) - 1
-        low, high = float(min(values)), float(max(values))
-        whole = is_whole(values)
-        distances[name] = (
-            ("ratio", (high / low) ** (1.0 / steps), whole)
-            if low > 0.0
-            else ("step", (high - low) / steps, whole)
-        )
-    return distances
-
-
-def _around(value: Any, distance: Any, share: float) -> list[Any]:
-    if distance is None:
-        return [value]
-    kind, size, whole = distance
-    shares = (-share, 0.0, share)
-    near = [value * size**each if kind == "ratio" else value + size * each for each in shares]
-    if whole:
-        return sorted({max(round(number), 1 if kind == "ratio" else 0) for number in near})
-    return [float(number) for number in near]
+def _around(values: list[Any], best: Any) -> list[Any]:
+    """Return the values to try next: nearer ones around the best, where they are numbers."""
+    if not is_range(values):
+        return [best]
+    whole = is_whole(values)
+    found = _core.refined([float(value) for value in values], float(best), whole)
+    return [int(number) for number in found] if whole else found

@@ -44,6 +44,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(compression::compress, module)?)?;
     module.add_function(wrap_pyfunction!(machines::check_kernel, module)?)?;
     module.add_function(wrap_pyfunction!(machines::default_grid, module)?)?;
+    module.add_function(wrap_pyfunction!(machines::refined, module)?)?;
     module.add_function(wrap_pyfunction!(machines::parameter_names, module)?)?;
     Ok(())
 }

@@ -201,6 +201,17 @@ pub(crate) fn default_grid<'py>(
     Ok(axes)
 }
 
+/// Numbers around the best one of a list with half the distance between them; whole ones stay whole.
+#[pyfunction]
+pub(crate) fn refined(values: Vec<f64>, best: f64, whole: bool) -> Vec<f64> {
+    let typed = |number: f64| match whole {
+        true => Value::Integer(number as u64),
+        false => Value::Real(number),
+    };
+    let axis = Axis::list("values", values.into_iter().map(typed).collect());
+    axis.refined(&typed(best)).values.iter().filter_map(Value::number).collect()
+}
+
 /// Checks that a kernel expression can be read.
 ///
 /// Raises ``ValueError`` saying what was expected where.

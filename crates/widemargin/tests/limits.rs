@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use widemargin::Status;
 use widemargin::data::{Dataset, Dense, Labels, Matrix};
 use widemargin::kernel::{CustomKernel, Kernel};
-use widemargin::machine::{LsSvc, LsSvr, Machine, Model, MulticlassSvc, SolverOptions, Svc};
+use widemargin::machine::{
+    LsSvc, LsSvr, Machine, Model, MulticlassSvc, NuSvc, Precision, SolverOptions, Svc,
+};
 use widemargin::{CancelToken, Context, Event};
 
 /// Rows on a circle with labels that alternate: slow to separate.
@@ -159,4 +161,33 @@ fn an_all_in_one_machine_uses_the_time_it_has() {
     } else {
         assert!(outcome.status.is_solved());
     }
+}
+
+#[test]
+fn a_nu_machine_whose_margin_is_small_beside_the_tolerance_warns_of_its_gap() {
+    // Two classes whose rows stand in each other's way: a narrow kernel separates them by a small margin.
+    let value = |i: usize| (i * 7919 % 1013) as f64 / 1013.0 - 0.5;
+    let features = Matrix::DenseF64(Dense::new(60, 5, (0..300).map(value).collect()).unwrap());
+    let data = Dataset::new(features, Labels::Int((0..60).map(|i| i % 2).collect())).unwrap();
+    let share_and_warnings = |tol: f64| {
+        let warnings = Arc::new(AtomicUsize::new(0));
+        let seen = Arc::clone(&warnings);
+        let context = Context::new().with_observer(move |event: &Event| {
+            if let Event::Warning { message } = event {
+                assert!(message.contains("duality gap"), "{message}");
+                seen.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        let precision = Precision::F64;
+        let options = SolverOptions { tol, precision, ..SolverOptions::default() };
+        let kernel = Kernel::Gaussian { gamma: 1000.0 };
+        let machine = NuSvc { nu: 0.05, kernel, options, ..NuSvc::default() };
+        let outcome = machine.fit(&data, &context).unwrap().training.unwrap().outcome;
+        assert!(outcome.status.is_solved());
+        (outcome.gap() / outcome.primal.abs(), warnings.load(Ordering::Relaxed))
+    };
+    let (loose, warned) = share_and_warnings(0.001);
+    assert!(loose > 0.01 && warned == 1, "{loose} {warned}");
+    let (tight, silent) = share_and_warnings(1e-8);
+    assert!(tight < 0.01 && silent == 0, "{tight} {silent}");
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::model::{Body, Evaluation, Model, Prepared, Scratch, run_of};
+use super::model::{Evaluation, Model, Prepared, Scratch, run_of};
 use super::probability::{log_sum, softmax};
 use super::vote::{elect, scores};
 use crate::context::Context;
@@ -213,11 +213,9 @@ impl Predictor<'_> {
     /// # Errors
     /// [`Error::Model`] for models without a density.
     pub fn log_densities_of(&self, values: &Dense<f64>) -> Result<Vec<f64>> {
-        match &self.model.body {
-            Body::Mixtures(_) | Body::Windows(_) => {
-                Ok((0..values.rows()).map(|i| log_sum(values.row(i))).collect())
-            }
-            _ => Err(Error::model(format!("{} has no density", self.model.kind))),
+        match self.model.body.get().has_density() {
+            true => Ok((0..values.rows()).map(|i| log_sum(values.row(i))).collect()),
+            false => Err(Error::model(format!("{} has no density", self.model.kind))),
         }
     }
 
@@ -260,10 +258,9 @@ impl Predictor<'_> {
     /// elects; empty for a model without classes.
     pub fn class_indices(&self, values: &Dense<f64>) -> Vec<usize> {
         let Some(table) = &self.model.classes else { return Vec::new() };
-        if let Body::Mixtures(body) = &self.model.body
-            && !body.loss.is_empty()
-        {
-            return (0..values.rows()).map(|i| least_loss(values.row(i), &body.loss)).collect();
+        let losses = self.model.body.get().losses();
+        if !losses.is_empty() {
+            return (0..values.rows()).map(|i| least_loss(values.row(i), losses)).collect();
         }
         let class = |i| elect(&table.scheme, table.names.len(), values.row(i));
         (0..values.rows()).map(class).collect()

@@ -8,7 +8,7 @@
 #![allow(unsafe_code)]
 
 use crate::numeric::InstructionSet;
-use crate::numeric::simd::{Family, Lanes, Real, Task, Vector, dispatch};
+use crate::numeric::simd::{Lanes, Real, Task, Vector, VectorFamily, dispatch};
 
 /// Multiple that the lengths of all vectors here must be of.
 pub(crate) const PAIR_WIDTH: usize = 16;
@@ -87,7 +87,7 @@ impl<T: Real> Task for Partner<'_, T> {
     type Output = Option<usize>;
 
     #[inline(always)]
-    unsafe fn run<F: Family>(self) -> Option<usize> {
+    unsafe fn run<F: VectorFamily>(self) -> Option<usize> {
         let width = Vector::<T, F>::WIDTH;
         let rounded = |value: f64| T::from_f64(value);
         // SAFETY: all vectors have the length of the gradient, a multiple of the vector width.
@@ -156,14 +156,14 @@ fn largest(mut values: [f64; PAIR_WIDTH], count: usize) -> f64 {
 }
 
 /// Running extremes, lane by lane.
-struct Running<F: Family> {
+struct Running<F: VectorFamily> {
     up: F::Double,
     at: F::Double,
     chunk: F::Double,
     down: F::Double,
 }
 
-impl<F: Family> Running<F> {
+impl<F: VectorFamily> Running<F> {
     /// # Safety
     /// The processor has the instructions of `F`.
     #[inline(always)]
@@ -218,7 +218,7 @@ impl<T: Real> Task for Shift<'_, T> {
     type Output = Scan;
 
     #[inline(always)]
-    unsafe fn run<F: Family>(self) -> Scan {
+    unsafe fn run<F: VectorFamily>(self) -> Scan {
         let to = self.gradient.as_mut_ptr();
         // SAFETY: all vectors have the length of the gradient, a multiple of the vector width.
         unsafe {
@@ -248,7 +248,7 @@ impl Task for Look<'_> {
     type Output = Scan;
 
     #[inline(always)]
-    unsafe fn run<F: Family>(self) -> Scan {
+    unsafe fn run<F: VectorFamily>(self) -> Scan {
         // SAFETY: all vectors have the length of the gradient, a multiple of the vector width.
         unsafe {
             let mut running = Running::<F>::new();

@@ -13,7 +13,7 @@ use super::aligned::Aligned;
 use super::pairing::{ChiSquared, Distance, Pairing, Product, Step};
 use super::transform::{Tile, Transform, finish};
 use crate::numeric::InstructionSet;
-use crate::numeric::simd::{Family, Lanes, Real, Task, Vector, dispatch};
+use crate::numeric::simd::{Lanes, Real, Task, Vector, VectorFamily, dispatch};
 
 /// Vectors side by side in a panel.
 pub(super) const VECTORS: usize = 3;
@@ -43,7 +43,7 @@ impl Shape {
             type Output = Shape;
 
             #[inline(always)]
-            unsafe fn run<F: Family>(self) -> Shape {
+            unsafe fn run<F: VectorFamily>(self) -> Shape {
                 Shape { panel: VECTORS * Vector::<T, F>::WIDTH, group: F::TILE_ROWS }
             }
         }
@@ -151,7 +151,7 @@ impl<T: Real> Task for Norms<'_, T> {
     type Output = ();
 
     #[inline(always)]
-    unsafe fn run<F: Family>(self) {
+    unsafe fn run<F: VectorFamily>(self) {
         let Stripes { stride, depth, .. } = *self.stripes;
         let width = Vector::<T, F>::WIDTH;
         for (stripe, norms) in self.norms.chunks_mut(stride).enumerate() {
@@ -204,7 +204,7 @@ impl<T: Real> Task for DenseProduct<'_, '_, T> {
     type Output = ();
 
     #[inline(always)]
-    unsafe fn run<F: Family>(self) {
+    unsafe fn run<F: VectorFamily>(self) {
         // SAFETY: passed on to the caller.
         unsafe {
             match self.asked.pairing {
@@ -218,7 +218,7 @@ impl<T: Real> Task for DenseProduct<'_, '_, T> {
 
 impl<T: Real> DenseProduct<'_, '_, T> {
     #[inline(always)]
-    unsafe fn panels<F: Family, S: Step>(mut self) {
+    unsafe fn panels<F: VectorFamily, S: Step>(mut self) {
         if self.asked.columns.is_empty() {
             return;
         }
@@ -242,7 +242,12 @@ impl<T: Real> DenseProduct<'_, '_, T> {
 
     /// Multiplies left rows `rows` with panel `p`.
     #[inline(always)]
-    unsafe fn chunk<F: Family, S: Step>(&mut self, rows: Range<usize>, p: usize, sums: &mut [T]) {
+    unsafe fn chunk<F: VectorFamily, S: Step>(
+        &mut self,
+        rows: Range<usize>,
+        p: usize,
+        sums: &mut [T],
+    ) {
         let depth = self.right.depth;
         let group = F::TILE_ROWS;
         let panel = VECTORS * Vector::<T, F>::WIDTH;
@@ -337,7 +342,7 @@ impl<T: Real> Operands<T> {
     /// # Safety
     /// The pointers are good for the lengths stated with them.
     #[inline(always)]
-    unsafe fn sum<F: Family, S: Step, const ROWS: usize>(&self, lanes: usize, resume: bool) {
+    unsafe fn sum<F: VectorFamily, S: Step, const ROWS: usize>(&self, lanes: usize, resume: bool) {
         // SAFETY: passed on to the caller.
         unsafe {
             match lanes.div_ceil(Vector::<T, F>::WIDTH) {
@@ -354,7 +359,7 @@ impl<T: Real> Operands<T> {
     /// # Safety
     /// As [`sum`](Self::sum).
     #[inline(always)]
-    unsafe fn sum_vectors<F: Family, S: Step, const ROWS: usize, const COUNT: usize>(
+    unsafe fn sum_vectors<F: VectorFamily, S: Step, const ROWS: usize, const COUNT: usize>(
         &self,
         resume: bool,
     ) {

@@ -12,7 +12,7 @@ use super::dense::{Asked, Stripes, VECTORS};
 use super::pairing::Product;
 use super::sparse::SparseRows;
 use super::transform::{Tile, finish};
-use crate::numeric::simd::{Family, Lanes, Real, Task, Vector};
+use crate::numeric::simd::{Lanes, Real, Task, Vector, VectorFamily};
 
 /// A product of sparse left rows with packed dense rows.
 pub(super) struct MixedProduct<'a, 'b, T> {
@@ -29,7 +29,7 @@ impl<T: Real> Task for MixedProduct<'_, '_, T> {
     type Output = ();
 
     #[inline(always)]
-    unsafe fn run<F: Family>(self) {
+    unsafe fn run<F: VectorFamily>(self) {
         if self.asked.columns.is_empty() {
             return;
         }

@@ -16,7 +16,7 @@ use super::dense::Asked;
 use super::pairing::{ChiSquaredShared, DistanceShared, Pairing, Product, Step};
 use super::transform::{Tile, finish};
 use crate::numeric::InstructionSet;
-use crate::numeric::simd::{Family, Lanes, Real, Task, Vector, dispatch};
+use crate::numeric::simd::{Lanes, Real, Task, Vector, VectorFamily, dispatch};
 
 /// Vectors side by side in a panel.
 const VECTORS: usize = 4;
@@ -111,7 +111,7 @@ impl<T: Real> Task for Norms<'_, T> {
     type Output = ();
 
     #[inline(always)]
-    unsafe fn run<F: Family>(self) {
+    unsafe fn run<F: VectorFamily>(self) {
         for (row, norm) in self.norms.iter_mut().enumerate() {
             // SAFETY: the first element of a vector is stored where there is room for one.
             unsafe {
@@ -168,7 +168,7 @@ impl<T: Real> Task for SparseProduct<'_, '_, T> {
     type Output = ();
 
     #[inline(always)]
-    unsafe fn run<F: Family>(self) {
+    unsafe fn run<F: VectorFamily>(self) {
         // SAFETY: passed on to the caller.
         unsafe {
             match self.asked.pairing {
@@ -182,7 +182,7 @@ impl<T: Real> Task for SparseProduct<'_, '_, T> {
 
 impl<T: Real> SparseProduct<'_, '_, T> {
     #[inline(always)]
-    unsafe fn panels<F: Family, S: Step>(mut self) {
+    unsafe fn panels<F: VectorFamily, S: Step>(mut self) {
         let width = VECTORS * Vector::<T, F>::WIDTH;
         let nonzeros = self.right.values.len() / self.right.rows().max(1);
         let plan = Plan::of::<T>(self.features, nonzeros, width);
@@ -202,7 +202,12 @@ impl<T: Real> SparseProduct<'_, '_, T> {
 
     /// Multiplies left rows `rows` with all columns, band by band.
     #[inline(always)]
-    unsafe fn banded<F: Family, S: Step>(&mut self, rows: Range<usize>, band: u32, width: usize) {
+    unsafe fn banded<F: VectorFamily, S: Step>(
+        &mut self,
+        rows: Range<usize>,
+        band: u32,
+        width: usize,
+    ) {
         let left = Banded::new(self.left, rows.clone(), band, self.features, width);
         let mut panel = Aligned::<T>::zeros(band as usize * width);
         let mut sums = Aligned::<T>::zeros(rows.len() * width);
@@ -236,7 +241,7 @@ impl<T: Real> SparseProduct<'_, '_, T> {
 
     /// Multiplies left rows `rows` with all columns, only features of a panel having places in it.
     #[inline(always)]
-    unsafe fn mapped<F: Family, S: Step>(&mut self, rows: Range<usize>, width: usize) {
+    unsafe fn mapped<F: VectorFamily, S: Step>(&mut self, rows: Range<usize>, width: usize) {
         let mut places = vec![0_u32; self.features];
         let mut panel = Aligned::<T>::zeros(width);
         let mut sums = Aligned::<T>::zeros(width);
@@ -308,7 +313,7 @@ impl<T: Real> SparseProduct<'_, '_, T> {
 
     /// Turns the sums of one left row into kernel values.
     #[inline(always)]
-    unsafe fn finish<F: Family, S: Step>(
+    unsafe fn finish<F: VectorFamily, S: Step>(
         &mut self,
         sums: *mut T,
         row: usize,
@@ -333,7 +338,7 @@ impl<T: Real> SparseProduct<'_, '_, T> {
 /// # Safety
 /// `place` maps every index to a place of the panel, and `sums` has room for one.
 #[inline(always)]
-unsafe fn sum_row<T: Real, F: Family, S: Step>(
+unsafe fn sum_row<T: Real, F: VectorFamily, S: Step>(
     indices: &[u32],
     values: &[T],
     place: impl Fn(u32) -> *const T,

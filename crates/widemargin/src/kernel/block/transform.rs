@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use super::pairing::Step;
 use crate::numeric::InstructionSet;
-use crate::numeric::simd::{Family, Lanes, Real, Task, Vector, dispatch, math};
+use crate::numeric::simd::{Lanes, Real, Task, Vector, VectorFamily, dispatch, math};
 
 /// The function of the sum and of one statistic of each row.
 #[derive(Clone, Copy, Debug)]
@@ -143,7 +143,7 @@ pub(super) struct Tile<T> {
 /// # Safety
 /// The tile has `out.len()` rows and the processor the instructions of `F`.
 #[inline(always)]
-pub(super) unsafe fn finish<T: Real, F: Family, S: Step, const N: usize>(
+pub(super) unsafe fn finish<T: Real, F: VectorFamily, S: Step, const N: usize>(
     transform: Transform<T>,
     tile: Tile<T>,
     lanes: Range<usize>,
@@ -166,7 +166,7 @@ pub(super) unsafe fn finish<T: Real, F: Family, S: Step, const N: usize>(
 }
 
 #[inline(always)]
-unsafe fn finish_with<T: Real, F: Family, X: Value<T>, const N: usize>(
+unsafe fn finish_with<T: Real, F: VectorFamily, X: Value<T>, const N: usize>(
     value: X,
     tile: Tile<T>,
     lanes: Range<usize>,
@@ -218,7 +218,7 @@ impl<T: Real> Task for Pairs<'_, T> {
     type Output = ();
 
     #[inline(always)]
-    unsafe fn run<F: Family>(self) {
+    unsafe fn run<F: VectorFamily>(self) {
         let width = Vector::<T, F>::WIDTH;
         let chunks = self.sums.chunks(width).zip(self.statistics.chunks(width));
         for ((sums, statistics), out) in chunks.zip(self.out.chunks_mut(width)) {

@@ -262,6 +262,9 @@ impl KernelMachine for NuSvc {
     kernel_fields!();
 }
 
+/// The largest duality gap, relative to the objective, of a ν-SVC without a warning.
+const UNTOLD_GAP: f64 = 0.01;
+
 /// Checks that ν is in (0, 1].
 pub(in crate::machine) fn check_nu(nu: f64) -> Result<()> {
     if nu > 0.0 && nu <= 1.0 {
@@ -289,6 +292,22 @@ impl Classifier<'_> {
     fn fit(self, part: &FitInput<'_>, context: &Context) -> Result<Model> {
         self.check()?;
         with_precision!(self.options.precision, context, T => self.fit_in::<T>(part, context))
+    }
+
+    /// Warns of a ν-SVC whose margin r is so small that the tolerance, which is measured before the
+    /// division by r, leaves a large gap after it.
+    fn warn_of_gap(&self, outcome: &Outcome, context: &Context) {
+        let share = outcome.gap() / outcome.primal.abs();
+        let is_share = matches!(self.rule, Formulation::Share { .. });
+        if is_share && outcome.status.is_solved() && share > UNTOLD_GAP {
+            let message = format!(
+                "the duality gap is {:.0} % of the objective although the tolerance {:e} is met: the \
+                 margin is small beside it; a smaller tol or a larger nu would help",
+                100.0 * share,
+                self.options.tol
+            );
+            context.report(&Event::Warning { message });
+        }
     }
 
     /// Checks the kernel, the options and that there are classes to tell apart.
@@ -332,6 +351,7 @@ impl Classifier<'_> {
         let solved: Vec<(Expansion, Outcome)> = context.map(tasks.iter().enumerate(), solve);
         let (expansions, outcomes): (Vec<_>, Vec<_>) = solved.into_iter().unzip();
         let outcome = outcomes.into_iter().reduce(Outcome::join).ok_or(Error::Interrupted)?;
+        self.warn_of_gap(&outcome, context);
         let precision = Precision::of::<T>();
         self.model(part, precision, &packed.layout, &expansions, outcome, packed.spent()?)
     }

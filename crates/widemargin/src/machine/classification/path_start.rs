@@ -7,7 +7,7 @@
 
 use crate::context::Context;
 use crate::machine::warm_start::feasible;
-use crate::solver::smo::{Options, PathRows, PathSolver, Point, Problem, Solution};
+use crate::solver::smo::{DualPoint, Options, PathRows, PathSolver, Problem, Solution};
 
 /// Share of its bound from which on a variable counts as at it.
 const NEARLY: f64 = 1.0 - 1e-9;
@@ -60,8 +60,8 @@ impl Known {
         ratio: f64,
         solver: &PathSolver<M>,
         context: &Context,
-    ) -> Point {
-        let mut best: Option<(Point, f64)> = None;
+    ) -> DualPoint {
+        let mut best: Option<(DualPoint, f64)> = None;
         for (guess, near) in self.guesses(part, problem, ratio) {
             // The ridge, hence the gradient, depends on the penalty.
             let near = near.filter(|_| problem.ridge.is_none());
@@ -85,7 +85,7 @@ impl Known {
         part: usize,
         problem: &Problem,
         ratio: f64,
-    ) -> Vec<(Vec<f64>, Option<Point>)> {
+    ) -> Vec<(Vec<f64>, Option<DualPoint>)> {
         let before = self.now.last();
         let own = self.smaller.get(part);
         let has_bounds = problem.ridge.is_none();
@@ -95,7 +95,7 @@ impl Known {
             (None, None) => false,
         };
         let mut guesses = Vec::new();
-        let mut guess = |point: Point| guesses.push((point.beta.clone(), Some(point)));
+        let mut guess = |point: DualPoint| guesses.push((point.beta.clone(), Some(point)));
         match (own, before) {
             (None, None) => {}
             (None, Some(before)) => guess(point(before)),
@@ -113,7 +113,7 @@ impl Known {
                     let from = &self.smaller[part - 1];
                     let beta = moved(&own.beta, &from.beta, &before.beta);
                     let gradient = moved(&own.gradient, &from.gradient, &before.gradient);
-                    guess(Point { beta, gradient });
+                    guess(DualPoint { beta, gradient });
                 }
             }
         }
@@ -151,15 +151,15 @@ fn mostly_at_bounds(solution: &Solution, ratio: f64, problem: &Problem) -> bool 
 }
 
 /// A solution as a point.
-fn point(solution: &Solution) -> Point {
-    Point { beta: solution.beta.clone(), gradient: solution.gradient.clone() }
+fn point(solution: &Solution) -> DualPoint {
+    DualPoint { beta: solution.beta.clone(), gradient: solution.gradient.clone() }
 }
 
 /// A multiple of a solution: variables at their bounds stay there when those grow as much (Nguyen
 /// 2006, equation 4.15).
-fn scaled(solution: &Solution, ratio: f64, problem: &Problem) -> Point {
+fn scaled(solution: &Solution, ratio: f64, problem: &Problem) -> DualPoint {
     let gradient = solution.gradient.iter().zip(&problem.linear);
-    Point {
+    DualPoint {
         beta: solution.beta.iter().map(|beta| ratio * beta).collect(),
         gradient: gradient.map(|(f, p)| ratio * (f - p) + p).collect(),
     }

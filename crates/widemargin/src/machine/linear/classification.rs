@@ -21,7 +21,7 @@ use crate::machine::warm_start::Start;
 use crate::solver::Outcome;
 use crate::solver::linear::rows::LinearRows;
 use crate::solver::linear::{
-    Choices, Columns, Loss, Solution, needs_columns, solve_crammer_singer,
+    Choices, Columns, RowLoss, Solution, needs_columns, solve_crammer_singer,
 };
 
 /// A linear classifier; with the logistic loss it is logistic regression and has probabilities.
@@ -76,9 +76,9 @@ defaults!(LinearSvc {
 impl LinearSvc {
     fn plan(&self, functions: usize) -> LinearPlan {
         let loss = match self.loss {
-            LinearLoss::Hinge => Loss::Hinge,
-            LinearLoss::SquaredHinge => Loss::SquaredHinge,
-            LinearLoss::Logistic => Loss::Logistic,
+            LinearLoss::Hinge => RowLoss::Hinge,
+            LinearLoss::SquaredHinge => RowLoss::SquaredHinge,
+            LinearLoss::Logistic => RowLoss::Logistic,
         };
         let LinearSvc { penalty, bias, solver, options, .. } = *self;
         LinearPlan { loss, penalty, bias, solver, options, functions }

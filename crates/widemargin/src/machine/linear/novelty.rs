@@ -14,7 +14,7 @@ use crate::machine::classification::check_nu;
 use crate::machine::fit::{FitInput, Machine};
 use crate::machine::model::{MachineKind, Model, Training};
 use crate::solver::linear::rows::LinearRows;
-use crate::solver::linear::{Half, Loss, solve_one_class};
+use crate::solver::linear::{Half, RowLoss, solve_one_class};
 
 /// The linear one-class machine; predicts 1 inside and −1 outside.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,7 +45,7 @@ impl Machine for LinearOneClass {
             return Err(Error::Empty { what: "row of positive weight" });
         }
         let plan = LinearPlan {
-            loss: Loss::Hinge,
+            loss: RowLoss::Hinge,
             penalty: Penalty::L2,
             bias: Bias::None,
             solver: LinearSolver::Dual,

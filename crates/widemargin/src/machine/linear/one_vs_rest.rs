@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::numeric::parallel::{self, Threads};
 use crate::solver::linear::rows::{LinearRows, RowLists};
 use crate::solver::linear::{
-    BatchInputs, Columns, Loss, OneVsRestProblems, Solution, is_coarse, solve_batch,
+    BatchInputs, Columns, OneVsRestProblems, RowLoss, Solution, is_coarse, solve_batch,
     solve_batch_in_singles, solve_logistic_batch,
 };
 
@@ -37,7 +37,7 @@ impl<R: LinearRows> BatchSize<R> {
     fn new(plan: &LinearPlan, algorithm: Algorithm, rows: usize) -> Self {
         let options = plan.options(plan.tolerance(algorithm));
         match plan.loss {
-            Loss::Logistic => Self {
+            RowLoss::Logistic => Self {
                 least: 1,
                 // Its steps cost more than the reading that large batches save.
                 most: [8, 4],

@@ -14,7 +14,7 @@ use crate::machine::fit::{FitInput, Machine, WarmStart};
 use crate::machine::model::{Linear, MachineKind, Model, Training};
 use crate::machine::names::defaults;
 use crate::solver::linear::rows::LinearRows;
-use crate::solver::linear::{Loss, Solution};
+use crate::solver::linear::{RowLoss, Solution};
 
 /// A linear regressor.
 #[derive(Clone, Debug, PartialEq)]
@@ -156,7 +156,7 @@ struct Proof<'a> {
 impl Fit<'_> {
     fn plan(&self, epsilon: f64) -> LinearPlan {
         let LinearSvr { squared, bias, solver, options, .. } = *self.svr;
-        let loss = if squared { Loss::SquaredTube(epsilon) } else { Loss::Tube(epsilon) };
+        let loss = if squared { RowLoss::SquaredTube(epsilon) } else { RowLoss::Tube(epsilon) };
         LinearPlan { loss, penalty: Penalty::L2, bias, solver, options, functions: 1 }
     }
 

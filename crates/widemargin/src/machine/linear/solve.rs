@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::machine::parameters::Precision;
 use crate::solver::linear::rows::LinearRows;
 use crate::solver::linear::{
-    Columns, Loss, MOST_PASSES, Norm, Options, Problem, Solution, solve_blocks, solve_dual,
+    Columns, MOST_PASSES, Norm, Options, Problem, RowLoss, Solution, solve_blocks, solve_dual,
     solve_logistic_dual, solve_newton,
 };
 use crate::solver::{Outcome, Status};
@@ -44,7 +44,7 @@ pub(super) enum Algorithm {
 /// What decides about the algorithm beside the rows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LinearPlan {
-    pub(super) loss: Loss,
+    pub(super) loss: RowLoss,
     pub(super) penalty: Penalty,
     pub(super) bias: Bias,
     pub(super) solver: LinearSolver,
@@ -81,7 +81,7 @@ impl LinearPlan {
             (_, LinearSolver::Dual | LinearSolver::Blocks) if free && self.loss.is_smooth() => {
                 Err(Error::parameter("solver", "newton or auto with a free bias", self.solver))
             }
-            (_, LinearSolver::Blocks) if self.loss == Loss::Logistic => {
+            (_, LinearSolver::Blocks) if self.loss == RowLoss::Logistic => {
                 Err(Error::parameter("solver", "dual or newton with the logistic loss", "blocks"))
             }
             (_, LinearSolver::Dual) => Ok(Algorithm::Dual),
@@ -89,7 +89,7 @@ impl LinearPlan {
             (_, LinearSolver::Auto) if self.loss.is_smooth() && (free || rows > columns) => {
                 Ok(Algorithm::Newton)
             }
-            (_, LinearSolver::Auto) if self.loss == Loss::Logistic => Ok(Algorithm::Dual),
+            (_, LinearSolver::Auto) if self.loss == RowLoss::Logistic => Ok(Algorithm::Dual),
             (_, LinearSolver::Auto)
                 if self.functions == 1
                     && nonzeros >= LARGE
@@ -131,7 +131,7 @@ impl LinearPlan {
     pub(super) fn is_batched(&self, algorithm: Algorithm) -> bool {
         algorithm == Algorithm::Dual
             && self.bias != Bias::Free
-            && matches!(self.loss, Loss::Hinge | Loss::SquaredHinge | Loss::Logistic)
+            && matches!(self.loss, RowLoss::Hinge | RowLoss::SquaredHinge | RowLoss::Logistic)
     }
 
     /// Solves one problem; `start` holds weights of a related one, or its dual variables.
@@ -158,7 +158,7 @@ impl LinearPlan {
                 let norm = if algorithm == Algorithm::Newton { Norm::L2 } else { Norm::L1 };
                 solve_newton(rows, columns, &problem, norm, &scaled, weights, free, context)
             }
-            Algorithm::Dual if self.loss == Loss::Logistic => {
+            Algorithm::Dual if self.loss == RowLoss::Logistic => {
                 solve_logistic_dual(rows, &problem, &self.options(tol), dual, context)
             }
             _ if free => self.solve_free(algorithm, rows, problem, tol, dual, context),
@@ -264,8 +264,8 @@ impl<'a> Start<'a> {
 }
 
 /// LIBLINEAR's tolerance for Newton's method.
-fn default_newton(loss: Loss) -> f64 {
-    if let Loss::SquaredTube(_) = loss { 1e-4 } else { 1e-2 }
+fn default_newton(loss: RowLoss) -> f64 {
+    if let RowLoss::SquaredTube(_) = loss { 1e-4 } else { 1e-2 }
 }
 
 /// What Newton's method brings the norm of the gradient down to, relative to that at 0: LIBLINEAR's
@@ -276,7 +276,7 @@ pub(crate) fn newton_tolerance(problem: &Problem<'_>, tol: Option<f64>) -> f64 {
 
 /// LIBLINEAR's factor on the tolerance of primal solvers: the share of the rarer side.
 fn balance(problem: &Problem<'_>) -> f64 {
-    if !matches!(problem.loss, Loss::SquaredHinge | Loss::Logistic) {
+    if !matches!(problem.loss, RowLoss::SquaredHinge | RowLoss::Logistic) {
         return 1.0;
     }
     let (mut all, mut first) = (0_usize, 0_usize);

@@ -59,6 +59,10 @@ impl ModelBody for Ball {
         Some(&self.0)
     }
 
+    fn replaceable(&self) -> Option<&KernelExpansion> {
+        Some(&self.0)
+    }
+
     fn expansion_mut(&mut self) -> Option<&mut KernelExpansion> {
         Some(&mut self.0)
     }

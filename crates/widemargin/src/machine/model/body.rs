@@ -44,6 +44,22 @@ pub(in crate::machine) trait ModelBody {
     where
         Self: Sized;
 
+    /// Support vectors that can be replaced by others with nothing else depending on them.
+    fn replaceable(&self) -> Option<&KernelExpansion> {
+        None
+    }
+
+    /// Whether its outputs are logarithms of weighted densities.
+    fn has_density(&self) -> bool {
+        false
+    }
+
+    /// The loss of deciding for each class when each is true, class by class; empty where the largest output
+    /// decides.
+    fn losses(&self) -> &[f64] {
+        &[]
+    }
+
     /// The expansion over support vectors, if it is one or holds one.
     fn expansion(&self) -> Option<&KernelExpansion> {
         None

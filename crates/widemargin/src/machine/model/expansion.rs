@@ -170,6 +170,10 @@ impl ModelBody for KernelExpansion {
         Some(self)
     }
 
+    fn replaceable(&self) -> Option<&KernelExpansion> {
+        Some(self)
+    }
+
     fn expansion_mut(&mut self) -> Option<&mut KernelExpansion> {
         Some(self)
     }

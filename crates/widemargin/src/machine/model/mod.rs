@@ -212,6 +212,11 @@ impl Model {
         self.body.get().outputs(self)
     }
 
+    /// The support vectors, where nothing but the decision functions depends on them.
+    pub(crate) fn replaceable_expansion(&self) -> Option<&KernelExpansion> {
+        self.body.get().replaceable()
+    }
+
     /// The expansion over support vectors, for models that are one or hold one.
     pub fn expansion(&self) -> Option<&KernelExpansion> {
         self.body.get().expansion()

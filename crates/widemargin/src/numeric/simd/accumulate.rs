@@ -1,7 +1,7 @@
 //! The gradient update of the solvers: a few rows of kernel values times their coefficients, added
 //! to a long vector in double precision.
 
-use super::{Family, InstructionSet, Lanes, Real, Task, dispatch};
+use super::{InstructionSet, Lanes, Real, Task, VectorFamily, dispatch};
 
 /// Rows that one pass over the gradient adds.
 const GROUP: usize = 8;
@@ -32,7 +32,7 @@ impl<T: Real> Task for Accumulate<'_, T> {
     type Output = ();
 
     #[inline(always)]
-    unsafe fn run<F: Family>(self) {
+    unsafe fn run<F: VectorFamily>(self) {
         let mut rest = self.rows;
         let mut coefficients = self.coefficients;
         while let Some((group, after)) = rest.split_first_chunk::<GROUP>() {
@@ -58,7 +58,7 @@ impl<T: Real> Task for Accumulate<'_, T> {
 }
 
 #[inline(always)]
-unsafe fn add_rows<T: Real, F: Family, const ROWS: usize>(
+unsafe fn add_rows<T: Real, F: VectorFamily, const ROWS: usize>(
     gradient: &mut [f64],
     rows: &[&[T]; ROWS],
     coefficients: &[f64],

@@ -1,7 +1,7 @@
 //! The update of several score columns at once: a few rows of kernel values times a small matrix of
 //! coefficients, each value read once for all columns.
 
-use super::{Family, InstructionSet, Lanes, Real, Task, Vector, dispatch};
+use super::{InstructionSet, Lanes, Real, Task, Vector, VectorFamily, dispatch};
 
 /// Products that are summed in the precision of the rows before the sum goes to double; their
 /// rounding is then of the size of that of the values.
@@ -42,7 +42,7 @@ impl<T: Real> Task for Columns<'_, '_, T> {
     type Output = ();
 
     #[inline(always)]
-    unsafe fn run<F: Family>(mut self) {
+    unsafe fn run<F: VectorFamily>(mut self) {
         let (width, columns) = (Vector::<T, F>::WIDTH, self.sums.len());
         let whole = self.length / (2 * width) * (2 * width);
         for start in (0..self.rows.len()).step_by(CHUNK) {
@@ -98,7 +98,7 @@ impl<T: Real> Columns<'_, '_, T> {
     /// The entries lie within the length, the columns exist, `rows` are those from `start` on, and
     /// the processor has the instructions of `F`.
     #[inline(always)]
-    unsafe fn tile<F: Family, const N: usize>(
+    unsafe fn tile<F: VectorFamily, const N: usize>(
         &mut self,
         rows: &[&[T]],
         start: usize,

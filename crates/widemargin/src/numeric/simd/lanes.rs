@@ -99,7 +99,7 @@ pub(crate) trait Lanes: Copy {
 pub(crate) const MAX_WIDTH: usize = 16;
 
 /// The vectors of one instruction set.
-pub(crate) trait Family: Copy + 'static {
+pub(crate) trait VectorFamily: Copy + 'static {
     /// Vector of `f32`.
     type Single: Lanes<Element = f32>;
     /// Vector of `f64`.

@@ -148,7 +148,7 @@ pub(crate) fn power<V: Lanes>(x: V, mut exponent: u32) -> V {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Family, Lanes, Real, Task, Vector, available, dispatch};
+    use super::super::{Lanes, Real, Task, Vector, VectorFamily, available, dispatch};
     use super::{exp2_of_product, power, tanh};
 
     #[derive(Clone, Copy)]
@@ -167,7 +167,7 @@ mod tests {
         type Output = ();
 
         #[inline(always)]
-        unsafe fn run<F: Family>(self) {
+        unsafe fn run<F: VectorFamily>(self) {
             let width = Vector::<T, F>::WIDTH;
             for chunk in self.values.chunks_mut(width) {
                 // SAFETY: the loads and stores stay within the chunk.

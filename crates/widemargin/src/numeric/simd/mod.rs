@@ -1,6 +1,6 @@
 //! Vectors of every supported processor behind one trait, and loops compiled once for each.
 //!
-//! A loop is a `Task` whose `run` is generic over a vector `Family`; `dispatch` calls it from
+//! A loop is a `Task` whose `run` is generic over a vector `VectorFamily`; `dispatch` calls it from
 //! a function compiled with the instructions of the chosen `InstructionSet`, so that the whole
 //! loop is compiled for them. A lane never influences another, so that a result does not depend on
 //! where in a vector it was computed.
@@ -24,7 +24,7 @@ mod x86;
 pub(crate) use accumulate::accumulate;
 pub(crate) use columns::accumulate_columns;
 pub(crate) use gather::{gather, mirror};
-pub(crate) use lanes::{Family, Lanes};
+pub(crate) use lanes::{Lanes, VectorFamily};
 pub(crate) use multiply::{Weights, multiply};
 pub(crate) use plain::{PlainLoop, exp_of_negative, run_plain};
 pub(crate) use real::Real;
@@ -41,7 +41,7 @@ pub(crate) trait Task {
     ///
     /// # Safety
     /// The processor has the instructions of `F`.
-    unsafe fn run<F: Family>(self) -> Self::Output;
+    unsafe fn run<F: VectorFamily>(self) -> Self::Output;
 }
 
 /// Runs `task` with the vectors of `set`, or with portable ones where the processor lacks them.

@@ -1,6 +1,6 @@
 //! The product of prediction: a block of kernel values times the coefficients of every output.
 
-use super::{Family, InstructionSet, Lanes, Real, Task, Vector, dispatch};
+use super::{InstructionSet, Lanes, Real, Task, Vector, VectorFamily, dispatch};
 
 /// Products that are summed in the precision of the block before the sum goes to double.
 const CHUNK: usize = 128;
@@ -97,7 +97,7 @@ impl<T: Real> Task for Multiply<'_, T> {
     type Output = ();
 
     #[inline(always)]
-    unsafe fn run<F: Family>(mut self) {
+    unsafe fn run<F: VectorFamily>(mut self) {
         let mut row = 0;
         while row < self.rows {
             let count = if self.rows - row >= ROWS { ROWS } else { 1 };
@@ -131,7 +131,7 @@ impl<T: Real> Multiply<'_, T> {
     /// # Safety
     /// `row + R` ≤ rows, `output` < outputs, and the processor has the instructions of `F`.
     #[inline(always)]
-    unsafe fn dot<F: Family, const R: usize>(&mut self, row: usize, output: usize) {
+    unsafe fn dot<F: VectorFamily, const R: usize>(&mut self, row: usize, output: usize) {
         let width = Vector::<T, F>::WIDTH;
         let mut start = 0;
         // SAFETY: columns `start..end` of the rows exist; the last vector is partial.
@@ -171,7 +171,7 @@ impl<T: Real> Multiply<'_, T> {
     /// # Safety
     /// `row + R` ≤ rows, `output` < outputs, and the processor has the instructions of `F`.
     #[inline(always)]
-    unsafe fn side_by_side<F: Family, const R: usize>(&mut self, row: usize, output: usize) {
+    unsafe fn side_by_side<F: VectorFamily, const R: usize>(&mut self, row: usize, output: usize) {
         let width = Vector::<T, F>::WIDTH;
         let count = width.min(self.weights.outputs - output);
         let lanes = self.weights.lanes;

@@ -1,6 +1,6 @@
 //! Plain loops compiled for the processor at hand: no intrinsics, the compiler makes the vectors.
 
-use super::{Family, InstructionSet, Task, dispatch};
+use super::{InstructionSet, Task, VectorFamily, dispatch};
 
 /// A computation in safe, plain code that gains from wide vectors.
 ///
@@ -26,7 +26,7 @@ impl<L: PlainLoop> Task for Compiled<L> {
     type Output = L::Output;
 
     #[inline(always)]
-    unsafe fn run<F: Family>(self) -> L::Output {
+    unsafe fn run<F: VectorFamily>(self) -> L::Output {
         self.0.run()
     }
 }

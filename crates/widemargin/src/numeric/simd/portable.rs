@@ -1,6 +1,6 @@
 //! Vectors as arrays, for processors without a path of their own.
 
-use super::{Family, Lanes};
+use super::{Lanes, VectorFamily};
 
 /// Arrays of 128 bits, which compilers turn into vectors where there are any.
 #[derive(Clone, Copy)]
@@ -11,7 +11,7 @@ pub(crate) struct Portable;
 #[repr(align(16))]
 pub(crate) struct Array<T, const WIDTH: usize>([T; WIDTH]);
 
-impl Family for Portable {
+impl VectorFamily for Portable {
     type Single = Array<f32, 4>;
     type Double = Array<f64, 2>;
     const TILE_ROWS: usize = 4;

@@ -5,7 +5,7 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
 
 use super::math::Constants;
-use super::{Family, Lanes};
+use super::{Lanes, VectorFamily};
 
 /// The vector of elements `T` in family `F`.
 pub(crate) type Vector<T, F> = <T as Lanewise>::Lanes<F>;
@@ -13,19 +13,19 @@ pub(crate) type Vector<T, F> = <T as Lanewise>::Lanes<F>;
 /// What the vector loops need of an element; its being private seals [`Real`].
 pub(crate) trait Lanewise: Constants {
     /// Its vector in each family.
-    type Lanes<F: Family>: Lanes<Element = Self>;
+    type Lanes<F: VectorFamily>: Lanes<Element = Self>;
 
     /// Loads as many elements as a vector of doubles has, converted to double.
     ///
     /// # Safety
     /// `from` points at that many elements, and the processor has the instructions of `F`.
-    unsafe fn load_wide<F: Family>(from: *const Self) -> F::Double;
+    unsafe fn load_wide<F: VectorFamily>(from: *const Self) -> F::Double;
 
     /// Loads as many doubles as a vector of this precision has, less `offset`, rounded to it.
     ///
     /// # Safety
     /// `from` points at that many elements, and the processor has the instructions of `F`.
-    unsafe fn load_less<F: Family>(from: *const f64, offset: F::Double) -> Self::Lanes<F>;
+    unsafe fn load_less<F: VectorFamily>(from: *const f64, offset: F::Double) -> Self::Lanes<F>;
 }
 
 /// `f32` or `f64`.
@@ -72,16 +72,16 @@ pub(crate) trait Real:
 }
 
 impl Lanewise for f32 {
-    type Lanes<F: Family> = F::Single;
+    type Lanes<F: VectorFamily> = F::Single;
 
     #[inline(always)]
-    unsafe fn load_wide<F: Family>(from: *const Self) -> F::Double {
+    unsafe fn load_wide<F: VectorFamily>(from: *const Self) -> F::Double {
         // SAFETY: passed on to the caller.
         unsafe { F::load_widened(from) }
     }
 
     #[inline(always)]
-    unsafe fn load_less<F: Family>(from: *const f64, offset: F::Double) -> F::Single {
+    unsafe fn load_less<F: VectorFamily>(from: *const f64, offset: F::Double) -> F::Single {
         // SAFETY: a vector of this precision has the elements of two of doubles.
         let high = unsafe { F::Double::load(from.add(F::Double::WIDTH)) };
         // SAFETY: passed on to the caller.
@@ -91,16 +91,16 @@ impl Lanewise for f32 {
 }
 
 impl Lanewise for f64 {
-    type Lanes<F: Family> = F::Double;
+    type Lanes<F: VectorFamily> = F::Double;
 
     #[inline(always)]
-    unsafe fn load_wide<F: Family>(from: *const Self) -> F::Double {
+    unsafe fn load_wide<F: VectorFamily>(from: *const Self) -> F::Double {
         // SAFETY: passed on to the caller.
         unsafe { F::Double::load(from) }
     }
 
     #[inline(always)]
-    unsafe fn load_less<F: Family>(from: *const f64, offset: F::Double) -> F::Double {
+    unsafe fn load_less<F: VectorFamily>(from: *const f64, offset: F::Double) -> F::Double {
         // SAFETY: passed on to the caller.
         unsafe { F::Double::load(from) }.sub(offset)
     }

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{Family, Lanes, Task};
+use super::{Lanes, Task, VectorFamily};
 
 /// Calls `task` compiled for 128-bit vectors.
 #[target_feature(enable = "sse2")]
@@ -37,7 +37,7 @@ pub(crate) struct Avx2;
 #[derive(Clone, Copy)]
 pub(crate) struct Avx512;
 
-impl Family for Sse2 {
+impl VectorFamily for Sse2 {
     type Single = F32x4;
     type Double = F64x2;
     const TILE_ROWS: usize = 4;
@@ -55,7 +55,7 @@ impl Family for Sse2 {
     }
 }
 
-impl Family for Avx2 {
+impl VectorFamily for Avx2 {
     type Single = F32x8;
     type Double = F64x4;
     const TILE_ROWS: usize = 4;
@@ -73,7 +73,7 @@ impl Family for Avx2 {
     }
 }
 
-impl Family for Avx512 {
+impl VectorFamily for Avx512 {
     type Single = F32x16;
     type Double = F64x8;
     const TILE_ROWS: usize = 8;

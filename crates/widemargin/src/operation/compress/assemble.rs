@@ -3,16 +3,13 @@
 use super::pool::{Expansion, VectorPool};
 use crate::data::{Dense, Matrix};
 use crate::error::{Error, Result};
-use crate::machine::{
-    Ball, Body, DecisionFunction, KernelExpansion, Model, Part, Precision, Scheme,
-};
+use crate::machine::{DecisionFunction, KernelExpansion, Model, Part, Precision, Scheme};
 
 /// The support vectors of a model that has such, and nothing that belongs to them.
 pub(super) fn expansion_of(model: &Model) -> Result<&KernelExpansion> {
-    match &model.body {
-        Body::KernelExpansion(expansion) | Body::Ball(Ball(expansion)) => Ok(expansion),
-        _ => Err(Error::model(format!("{} has no support vectors to merge", model.kind))),
-    }
+    model
+        .replaceable_expansion()
+        .ok_or_else(|| Error::model(format!("{} has no support vectors to merge", model.kind)))
 }
 
 /// The vectors of every decision function by itself, those of weight 0 left out.

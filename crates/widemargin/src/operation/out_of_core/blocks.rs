@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::numeric::InstructionSet;
 use crate::numeric::random::Generator;
 use crate::solver::linear::rows::LinearRows;
-use crate::solver::linear::{Descent, LogisticDescent, Loss, Problem, Violation, conjugate};
+use crate::solver::linear::{Descent, LogisticDescent, Problem, RowLoss, Violation, conjugate};
 use crate::solver::{Outcome, Status};
 
 /// Passes over the rows of a chunk while it is in memory.
@@ -121,7 +121,7 @@ impl Blocks<'_> {
     fn is_done(&self, report: &Violation) -> bool {
         let tol = self.tolerance();
         match self.task.loss {
-            Loss::Tube(epsilon) | Loss::SquaredTube(epsilon) => {
+            RowLoss::Tube(epsilon) | RowLoss::SquaredTube(epsilon) => {
                 let at_zero = self.task.targets.iter().map(|t| (t.abs() - epsilon).max(0.0));
                 report.sum <= tol * at_zero.sum::<f64>()
             }
@@ -198,7 +198,7 @@ impl ChunkTask for Descend<'_> {
     type Output = Violation;
 
     fn run<R: LinearRows>(self, rows: &R) -> Violation {
-        if self.problem.loss == Loss::Logistic {
+        if self.problem.loss == RowLoss::Logistic {
             let mut descent = LogisticDescent::new(rows, &self.problem, Some(self.dual), self.tol);
             descent.add_new(rows, self.dual, self.weights);
             let report =
@@ -226,7 +226,7 @@ impl ChunkTask for Examine<'_> {
         let values: Vec<f64> = (0..rows.rows()).map(|i| rows.dot(i, self.weights)).collect();
         let start = Some(self.dual);
         let report = match self.problem.loss {
-            Loss::Logistic => {
+            RowLoss::Logistic => {
                 LogisticDescent::new(rows, &self.problem, start, TOLERANCE).examine(0, &values)
             }
             _ => Descent::new(rows, &self.problem, start).examine(&values),

@@ -15,12 +15,12 @@ use crate::machine::{
     Bias, ClassWeights, LinearLoss, LinearMulticlass, LinearOptions, LinearSolver, MachineKind,
     Model, Penalty, Precision, Preparation, Training, linear_model,
 };
-use crate::solver::linear::Loss;
+use crate::solver::linear::RowLoss;
 
 /// What is solved for every function.
 pub(super) struct Task {
     kind: MachineKind,
-    pub(super) loss: Loss,
+    pub(super) loss: RowLoss,
     pub(super) bias: Option<f64>,
     c: f64,
     solver: LinearSolver,
@@ -130,9 +130,9 @@ impl Task {
                 let weights: &ClassWeights = &svc.class_weights;
                 let factors = weights.resolve(&classes)?;
                 let (kind, loss) = match svc.loss {
-                    LinearLoss::Hinge => (MachineKind::LinearSvc, Loss::Hinge),
-                    LinearLoss::SquaredHinge => (MachineKind::LinearSvc, Loss::SquaredHinge),
-                    LinearLoss::Logistic => (MachineKind::Logistic, Loss::Logistic),
+                    LinearLoss::Hinge => (MachineKind::LinearSvc, RowLoss::Hinge),
+                    LinearLoss::SquaredHinge => (MachineKind::LinearSvc, RowLoss::SquaredHinge),
+                    LinearLoss::Logistic => (MachineKind::Logistic, RowLoss::Logistic),
                 };
                 let functions = if classes.count() == 2 { 1 } else { classes.count() };
                 Ok(Self {
@@ -155,8 +155,8 @@ impl Task {
             OutOfCoreMachine::Regressor(svr) => Ok(Self {
                 kind: MachineKind::LinearSvr,
                 loss: match svr.squared {
-                    true => Loss::SquaredTube(svr.epsilon),
-                    false => Loss::Tube(svr.epsilon),
+                    true => RowLoss::SquaredTube(svr.epsilon),
+                    false => RowLoss::Tube(svr.epsilon),
                 },
                 bias: feature(svr.bias),
                 c: svr.c,

@@ -139,10 +139,35 @@ impl Axis {
         (low > 0.0 && high > low).then(|| (low.log2(), high.log2()))
     }
 
-    /// Mean distance of neighbours, of logarithms where all numbers are positive.
-    fn step(&self) -> Option<f64> {
-        let (low, high) = self.log_range()?;
-        Some((high - low) / (self.values.len() - 1) as f64)
+    /// The axis around one of its values with half the distance between neighbours, which are equal ratios
+    /// where all are positive and equal differences otherwise: numbers are narrowed to the cells beside the
+    /// value (and continue beyond an end that it lies on, as far as the parameter can go), anything else
+    /// keeps the value.
+    pub fn refined(&self, best: &Value) -> Self {
+        let numbers: Option<Vec<f64>> = self.values.iter().map(Value::number).collect();
+        let (Some(numbers), Some(centre)) = (numbers, best.number()) else {
+            return Self { values: vec![best.clone()], ..self.clone() };
+        };
+        let low = numbers.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let steps = numbers.len().saturating_sub(1).max(1) as f64;
+        let near = |offset: f64| match low > 0.0 {
+            true => (centre.log2() + offset * (high.log2() - low.log2()) / steps).exp2(),
+            false => centre + offset * (high - low) / steps,
+        };
+        let offsets: &[f64] = if high > low { &[-1.0, -0.5, 0.0, 0.5, 1.0] } else { &[0.0] };
+        let value = |&offset: &f64| match offset {
+            0.0 => best.clone(),
+            offset => self.typed(near(offset)),
+        };
+        let least =
+            if self.is_whole() && low > 0.0 { self.limits.0.max(1.0) } else { self.limits.0 };
+        let inside = |value: &Value| {
+            value.number().is_some_and(|number| (least..=self.limits.1).contains(&number))
+        };
+        let mut values: Vec<Value> = offsets.iter().map(value).filter(inside).collect();
+        values.dedup();
+        Self { values, ..self.clone() }
     }
 
     /// A value by a number from 0 to 1: anywhere in a range, one of the values otherwise.
@@ -214,32 +239,10 @@ impl Space {
             .collect()
     }
 
-    /// The same space around `best` with half the distance between neighbours: axes of numbers are
-    /// narrowed to the cells beside it (and continue beyond an end that it lies on, as far as the
-    /// parameter can go), others keep its value.
+    /// The same space around `best` with half the distance between neighbours; see [`Axis::refined`].
     pub(super) fn refined(&self, best: &Point) -> Self {
-        let refined = |(axis, (_, value)): (&Axis, &(String, Value))| {
-            let values = match (axis.step(), value.number()) {
-                (Some(step), Some(centre)) => {
-                    let offsets = [-1.0, -0.5, 0.0, 0.5, 1.0];
-                    let near = offsets.map(|o: f64| match o {
-                        0.0 => value.clone(),
-                        o => axis.typed((centre.log2() + o * step).exp2()),
-                    });
-                    let (low, high) = axis.limits;
-                    let least = if axis.is_whole() { low.max(1.0) } else { low };
-                    let inside = |value: &Value| {
-                        value.number().is_some_and(|number| number >= least && number <= high)
-                    };
-                    let mut near: Vec<Value> = near.into_iter().filter(inside).collect();
-                    near.dedup();
-                    near
-                }
-                _ => vec![value.clone()],
-            };
-            Axis { name: axis.name.clone(), values, limits: axis.limits }
-        };
-        Self { axes: self.axes.iter().zip(&best.0).map(refined).collect() }
+        let axes = self.axes.iter().zip(&best.0);
+        Self { axes: axes.map(|(axis, (_, value))| axis.refined(value)).collect() }
     }
 
     /// The axes of numbers at whose first or last value a point lies.
@@ -334,6 +337,18 @@ mod tests {
         for point in space.refined(&space.grid().pop().unwrap()).grid() {
             nu.clone().set("nu", point.0[0].1.clone()).unwrap();
         }
+    }
+
+    #[test]
+    fn refining_numbers_that_are_not_positive_halves_their_differences() {
+        let real = |values: &[f64]| values.iter().map(|&v| Value::Real(v)).collect::<Vec<_>>();
+        let axis = Axis::list("coef0", real(&[-1.0, 0.0, 1.0]));
+        assert_eq!(axis.refined(&Value::Real(1.0)).values, real(&[0.0, 0.5, 1.0, 1.5, 2.0]));
+        let whole = Axis::list("k", vec![Value::Integer(0), Value::Integer(4)]);
+        let found = whole.refined(&Value::Integer(4)).values;
+        assert_eq!(found, [0, 2, 4, 6, 8].map(Value::Integer));
+        let one = Axis::list("c", real(&[3.0]));
+        assert_eq!(one.refined(&Value::Real(3.0)).values, real(&[3.0]));
     }
 
     #[test]

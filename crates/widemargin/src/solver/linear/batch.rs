@@ -12,7 +12,7 @@
 use std::ops::Range;
 
 use super::dual;
-use super::problem::{Loss, Options, Passes, Problem, Solution, primal, squared_norm};
+use super::problem::{Options, Passes, Problem, RowLoss, Solution, primal, squared_norm};
 use super::tuning::batch::{DOUBLES, MOST_SINGLE_ROWS, SINGLE_PASSES, SINGLE_TOLERANCE};
 use super::tuning::dual::{
     LOOKS_BEFORE_NEWTON, MOST_RETURNS, MOST_SKIPPED, MOST_TIGHTENED, TIGHTER,
@@ -34,7 +34,7 @@ const ENDLESS: f64 = 1e30;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OneVsRestProblems<'a> {
     /// Hinge or squared hinge here, logistic for `solve_logistic_batch`.
-    pub loss: Loss,
+    pub loss: RowLoss,
     /// The class of every row.
     pub codes: &'a [u32],
     /// Cᵢ of every row in the problems of other classes; a row of cost 0 is not there.
@@ -431,7 +431,7 @@ pub(super) mod tests {
             Self { table, codes, rest_costs, own_costs }
         }
 
-        pub(in super::super) fn problems(&self, loss: Loss) -> OneVsRestProblems<'_> {
+        pub(in super::super) fn problems(&self, loss: RowLoss) -> OneVsRestProblems<'_> {
             let Self { codes, rest_costs, own_costs, .. } = self;
             OneVsRestProblems { loss, codes, rest_costs, own_costs }
         }
@@ -446,7 +446,7 @@ pub(super) mod tests {
         let random = RandomProblems::new(150, 1.0);
         let rows = SparseRows::new(&random.table, random.table.values(), Some(1.0));
         let (lists, context) = (rows.lists().unwrap(), &Context::new());
-        for loss in [Loss::Hinge, Loss::SquaredHinge] {
+        for loss in [RowLoss::Hinge, RowLoss::SquaredHinge] {
             let problems = random.problems(loss);
             let coarse = to(SINGLE_TOLERANCE);
             let (rows, lists, problems) = (&rows, &lists, &problems);
@@ -480,7 +480,7 @@ pub(super) mod tests {
         let random = RandomProblems::new(12, 10.0);
         let rows = SparseRows::new(&random.table, random.table.values(), Some(1.0));
         let (lists, context) = (rows.lists().unwrap(), Context::new());
-        let problems = random.problems(Loss::Hinge);
+        let problems = random.problems(RowLoss::Hinge);
         let options = Options { max_passes: SINGLE_PASSES, ..to(SINGLE_TOLERANCE) };
         let inputs = BatchInputs {
             rows: &rows,

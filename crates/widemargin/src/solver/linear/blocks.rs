@@ -17,7 +17,7 @@ use std::time::Duration;
 use super::active_set::ActiveSet;
 use super::dual::{goal, movable, separable_cost, variable, weights as weights_of};
 use super::problem::{
-    Loss, Options, Passes, Problem, Solution, add_scaled, inner, primal, squared_norm,
+    Options, Passes, Problem, RowLoss, Solution, add_scaled, inner, primal, squared_norm,
 };
 use super::products::Products;
 use super::spin_barrier::{BarrierGuard, SpinBarrier};
@@ -227,7 +227,7 @@ struct Order {
 /// What the threads share.
 struct Team<'a, R> {
     rows: &'a R,
-    loss: Loss,
+    loss: RowLoss,
     blocks: Vec<Mutex<Block>>,
     /// By block, of even and of odd rounds: one is read while the other is written.
     parts: [Vec<RwLock<Part>>; 2],

@@ -9,7 +9,7 @@ use super::columns::Columns;
 use super::face::{FaceHessian, FaceWeight};
 use super::loss_derivatives::curvature;
 use super::newton::{QuadraticModel, Step, Subproblem};
-use super::problem::Loss;
+use super::problem::RowLoss;
 use super::tuning::newton::{
     FACE_PASSES, FACE_PASSES_PER_WEIGHT, FARTHEST_MOVE, MOST_FACTORED, MOST_INNER, RIDGE,
     SMALLEST_MOVE,
@@ -33,7 +33,7 @@ pub(super) struct ColumnDescent<'a> {
 }
 
 impl<'a> ColumnDescent<'a> {
-    pub(super) fn new(columns: &'a Columns, loss: Loss, context: &'a Context) -> Self {
+    pub(super) fn new(columns: &'a Columns, loss: RowLoss, context: &'a Context) -> Self {
         let (generator, squared) = (Generator::new(context.seed()), loss.is_squared());
         let (bounded, precision, margin) = (false, None, f64::INFINITY);
         Self { columns, context, generator, squared, bounded, precision, margin }

@@ -7,7 +7,7 @@
 //! single precision, half the memory, at first.
 
 use super::batch::is_coarse;
-use super::problem::{Loss, Options, Passes, Problem, Solution, squared_norm};
+use super::problem::{Options, Passes, Problem, RowLoss, Solution, squared_norm};
 use super::tuning::batch::SINGLE_PASSES;
 use super::tuning::dual::{MOST_TIGHTENED, TIGHTER};
 use crate::context::Context;
@@ -114,7 +114,7 @@ fn solve_two<R: LinearRows>(
     let targets: Vec<f64> =
         choices.right.iter().map(|&c| if c == 0 { 1.0 } else { -1.0 }).collect();
     let costs: Vec<f64> = choices.costs.iter().map(|c| 2.0 * c).collect();
-    let problem = Problem { loss: Loss::Hinge, targets: &targets, costs: &costs, shift: 0.0 };
+    let problem = Problem { loss: RowLoss::Hinge, targets: &targets, costs: &costs, shift: 0.0 };
     let Solution { weights, dual, outcome } =
         super::dual::solve(rows, &problem, options, None, context);
     let both = |list: &[f64]| [0.5, -0.5].map(|half| list.iter().map(|v| half * v).collect());
@@ -443,7 +443,7 @@ mod tests {
 
     fn solved(random: &RandomProblems, tol: f64) -> Solution {
         let rows = SparseRows::new(&random.table, random.table.values(), Some(1.0));
-        let problems = random.problems(Loss::Hinge);
+        let problems = random.problems(RowLoss::Hinge);
         let choices = Choices { count: 5, right: problems.codes, costs: problems.rest_costs };
         let options = Options { tol, ..Options::default() };
         let solution = solve(&rows, choices, &options, &Context::new());

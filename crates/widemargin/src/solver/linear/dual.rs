@@ -9,7 +9,7 @@
 use super::active_set::ActiveSet;
 use super::interior;
 use super::newton::{self, Norm};
-use super::problem::{Loss, Options, Passes, Problem, Solution, primal, squared_norm};
+use super::problem::{Options, Passes, Problem, RowLoss, Solution, primal, squared_norm};
 use super::products::Products;
 use super::sweep::sweep;
 use super::table::Table;
@@ -28,7 +28,7 @@ use crate::solver::linear::rows::LinearRows;
 pub(crate) struct Descent {
     variables: Vec<Variable>,
     epsilon: f64,
-    loss: Loss,
+    loss: RowLoss,
 }
 
 impl Descent {
@@ -233,7 +233,7 @@ pub(super) fn variable<R: LinearRows>(
             (false, true) => (cost, 0.0),
         };
         let (lower, upper) = match loss {
-            Loss::Tube(_) | Loss::SquaredTube(_) => (-bound, bound),
+            RowLoss::Tube(_) | RowLoss::SquaredTube(_) => (-bound, bound),
             _ if target > 0.0 => (0.0, bound),
             _ => (-bound, 0.0),
         };
@@ -273,7 +273,7 @@ pub(super) fn separable_cost<'a>(
 }
 
 /// Looks at variables that cost as much as a second-order method.
-fn looks_before_second_order<R: LinearRows>(rows: &R, loss: Loss) -> u64 {
+fn looks_before_second_order<R: LinearRows>(rows: &R, loss: RowLoss) -> u64 {
     if loss.is_squared() {
         return LOOKS_BEFORE_NEWTON.saturating_mul(rows.rows() as u64);
     }
@@ -284,8 +284,8 @@ fn looks_before_second_order<R: LinearRows>(rows: &R, loss: Loss) -> u64 {
 /// When a descent of `problem`, from a start or from 0, may stop.
 pub(super) fn goal(problem: &Problem<'_>, options: &Options, started: bool) -> Goal {
     match problem.loss {
-        Loss::Tube(_) | Loss::SquaredTube(_) if !started => Goal::Share(options.tol),
-        Loss::Tube(epsilon) | Loss::SquaredTube(epsilon) => {
+        RowLoss::Tube(_) | RowLoss::SquaredTube(_) if !started => Goal::Share(options.tol),
+        RowLoss::Tube(epsilon) | RowLoss::SquaredTube(epsilon) => {
             let rows = problem.targets.iter().zip(problem.costs);
             let at_zero = rows.map(|(t, c)| {
                 if *c > 0.0 { ((t - problem.shift).abs() - epsilon).max(0.0) } else { 0.0 }
@@ -306,10 +306,10 @@ mod tests {
     fn a_squared_loss_that_descent_does_not_end_is_ended_by_newton_s_method() {
         let random = RandomProblems::new(12, 1000.0);
         let rows = SparseRows::new(&random.table, random.table.values(), Some(1.0));
-        let (targets, costs) = random.problems(Loss::SquaredHinge).targets_and_costs(1);
+        let (targets, costs) = random.problems(RowLoss::SquaredHinge).targets_and_costs(1);
         let context = Context::new();
         let options = Options { tol: 1e-3, singles: false, ..Options::default() };
-        for loss in [Loss::SquaredHinge, Loss::SquaredTube(0.1)] {
+        for loss in [RowLoss::SquaredHinge, RowLoss::SquaredTube(0.1)] {
             let problem = Problem { loss, targets: &targets, costs: &costs, shift: 0.0 };
             let found = solve(&rows, &problem, &options, None, &context).outcome;
             let exact = Options { tol: 1e-12, ..options };

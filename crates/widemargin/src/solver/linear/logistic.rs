@@ -9,7 +9,7 @@
 use super::batch::BatchInputs;
 use super::loss_derivatives::log;
 use super::newton::{self, Norm, suits_sampling};
-use super::problem::{Loss, Options, Passes, Problem, Solution, primal, squared_norm};
+use super::problem::{Options, Passes, Problem, RowLoss, Solution, primal, squared_norm};
 use super::products::Products;
 use super::table::{Listed, Table};
 use super::tuning::dual::{
@@ -470,7 +470,7 @@ impl<'a, R: LinearRows, const L: usize> Batch<'a, R, L> {
         let options = Options { tol, gap, max_passes: NEWTON_STEPS, ..*options };
         let start = self.weights_of(k);
         let (targets, costs) = &self.problems[k];
-        let problem = Problem { loss: Loss::Logistic, targets, costs, shift: 0.0 };
+        let problem = Problem { loss: RowLoss::Logistic, targets, costs, shift: 0.0 };
         let norm = Norm::L2;
         let found =
             newton::solve(self.rows, None, &problem, norm, &options, Some(&start), false, context);
@@ -496,7 +496,7 @@ impl<'a, R: LinearRows, const L: usize> Batch<'a, R, L> {
         let weights = self.weights_of(k);
         let values = self.products.values(&weights);
         let (targets, costs) = &self.problems[k];
-        let problem = Problem { loss: Loss::Logistic, targets, costs, shift: 0.0 };
+        let problem = Problem { loss: RowLoss::Logistic, targets, costs, shift: 0.0 };
         let primal = primal(&problem, &weights, &values);
         let bound = self.descent.objective(k, &weights);
         let violation = self.descent.examine(k, &values).highest;
@@ -518,7 +518,7 @@ mod tests {
         let random = RandomProblems::new(150, 1.0);
         let rows = SparseRows::new(&random.table, random.table.values(), Some(1.0));
         let lists = rows.lists().unwrap();
-        let problems = random.problems(Loss::Logistic);
+        let problems = random.problems(RowLoss::Logistic);
         let options = Options { tol: 1e-7, max_passes: 10_000, ..Options::default() };
         let context = Context::new();
         let of = |classes: Range<usize>| BatchInputs {
@@ -537,7 +537,7 @@ mod tests {
         for (class, found) in together.iter().enumerate() {
             let (targets, costs) = problems.targets_and_costs(class);
             let problem =
-                Problem { loss: Loss::Logistic, targets: &targets, costs: &costs, shift: 0.0 };
+                Problem { loss: RowLoss::Logistic, targets: &targets, costs: &costs, shift: 0.0 };
             let alone = solve(&rows, &problem, &options, None, &context);
             assert_eq!(found.outcome.status, Status::Solved);
             let (own, other) = (found.outcome, alone.outcome);

@@ -4,7 +4,7 @@
 //! that the compiler makes vectors of the loops; results have the same bits for every instruction
 //! set.
 
-use super::problem::{Loss, Problem};
+use super::problem::{Problem, RowLoss};
 use crate::numeric::simd::exp_of_negative;
 
 /// Rows whose losses are computed in one loop.
@@ -19,7 +19,7 @@ pub(super) fn slopes(problem: &Problem<'_>, first: usize, values: &mut [f64]) ->
     let mut losses = [0.0; BLOCK];
     let losses = &mut losses[..values.len()];
     match problem.loss {
-        Loss::Logistic => {
+        RowLoss::Logistic => {
             for i in 0..values.len() {
                 let margin = targets[i] * values[i];
                 let small = exp_of_negative(-margin.abs());
@@ -29,7 +29,7 @@ pub(super) fn slopes(problem: &Problem<'_>, first: usize, values: &mut [f64]) ->
                 values[i] = -targets[i] * costs[i] * other;
             }
         }
-        Loss::SquaredHinge => {
+        RowLoss::SquaredHinge => {
             for i in 0..values.len() {
                 let short = (1.0 - targets[i] * values[i]).max(0.0);
                 losses[i] = costs[i] * short * short;
@@ -48,9 +48,9 @@ pub(super) fn slopes(problem: &Problem<'_>, first: usize, values: &mut [f64]) ->
 
 /// Cℓ″ where Cℓ′ is `slope`.
 #[inline(always)]
-pub(super) fn curvature(loss: Loss, slope: f64, cost: f64) -> f64 {
+pub(super) fn curvature(loss: RowLoss, slope: f64, cost: f64) -> f64 {
     match loss {
-        Loss::Logistic if cost > 0.0 => slope.abs() * (1.0 - slope.abs() / cost),
+        RowLoss::Logistic if cost > 0.0 => slope.abs() * (1.0 - slope.abs() / cost),
         _ if loss.is_squared() && slope != 0.0 => 2.0 * cost,
         _ => 0.0,
     }
@@ -117,7 +117,7 @@ mod tests {
     fn slopes_and_losses_are_those_of_single_rows() {
         let targets = [1.0, -1.0, 1.0, -1.0, 1.0];
         let costs = [1.0, 2.0, 0.0, 0.5, 3.0];
-        for loss in [Loss::Logistic, Loss::SquaredHinge, Loss::SquaredTube(0.1)] {
+        for loss in [RowLoss::Logistic, RowLoss::SquaredHinge, RowLoss::SquaredTube(0.1)] {
             let problem = Problem { loss, targets: &targets, costs: &costs, shift: 0.0 };
             let values = [0.3, -40.0, 2.0, 900.0, -0.7];
             let mut found = values;

@@ -47,7 +47,9 @@ pub(crate) use logistic::{
 pub(crate) use newton::{Norm, needs_columns, over as newton_over, solve as solve_newton};
 pub(crate) use one_class::{Half, solve as solve_one_class};
 pub(crate) use preconditioner::factor_bytes;
-pub(crate) use problem::{DEFAULT_GAP, Loss, MOST_PASSES, Options, Problem, Solution, conjugate};
+pub(crate) use problem::{
+    DEFAULT_GAP, MOST_PASSES, Options, Problem, RowLoss, Solution, conjugate,
+};
 pub(crate) use products::Products;
 pub(crate) use ranking::{OrderedPairs, solve as solve_ranking};
 pub(crate) use table::{Listed, Table};

@@ -10,7 +10,7 @@
 use super::column_descent::{ColumnDescent, violation};
 use super::columns::Columns;
 use super::hessian_products::HessianProducts;
-use super::problem::{Loss, Options, Passes, Problem, Solution, conjugate, inner};
+use super::problem::{Options, Passes, Problem, RowLoss, Solution, conjugate, inner};
 use super::products::{PARTS, Products};
 use super::sample::{Sample, is_worthwhile};
 use super::sampled_hessian::{HessianSum, SampledHessian};
@@ -33,7 +33,7 @@ pub(crate) enum Norm {
 }
 
 /// Weights and what one pass over the rows tells about them.
-pub(super) struct Point {
+pub(super) struct NewtonPoint {
     pub(super) weights: Vec<f64>,
     objective: f64,
     /// Of the loss alone.
@@ -46,7 +46,7 @@ pub(super) struct Point {
 /// What a quadratic model is minimised for.
 pub(super) struct Subproblem<'a> {
     pub(super) problem: &'a Problem<'a>,
-    pub(super) point: &'a Point,
+    pub(super) point: &'a NewtonPoint,
     /// 1, or 0 for a weight without a penalty.
     pub(super) penalty_weights: &'a [f64],
     /// KKT violation at the point.
@@ -228,7 +228,7 @@ fn guess<R: LinearRows>(
     }
     let options = Options { tol: 1e-9, max_passes: GUESS_PASSES, shrinking: true, ..*options };
     match problem.loss {
-        Loss::Logistic => super::logistic::solve(rows, problem, &options, None, context).weights,
+        RowLoss::Logistic => super::logistic::solve(rows, problem, &options, None, context).weights,
         _ => super::dual::solve(rows, problem, &options, None, context).weights,
     }
 }
@@ -310,7 +310,7 @@ impl<T: Table> Newton<'_, T> {
 
     fn subproblem<'b>(
         &'b self,
-        point: &'b Point,
+        point: &'b NewtonPoint,
         violation: f64,
         old_model: bool,
     ) -> Subproblem<'b> {
@@ -319,17 +319,17 @@ impl<T: Table> Newton<'_, T> {
     }
 
     /// The point of weights, in the memory of another point's slopes.
-    fn point(&self, mut slopes: Vec<f64>, weights: Vec<f64>) -> Point {
+    fn point(&self, mut slopes: Vec<f64>, weights: Vec<f64>) -> NewtonPoint {
         let (loss, gradient) = self.table.differentiate(self.problem, &weights, &mut slopes);
         let penalty = |(w, c): (&f64, &f64)| match self.norm {
             Norm::L2 => 0.5 * c * w * w,
             Norm::L1 => c * w.abs(),
         };
         let penalties: f64 = weights.iter().zip(self.penalty_weights).map(penalty).sum();
-        Point { weights, objective: loss + penalties, gradient, loss, slopes }
+        NewtonPoint { weights, objective: loss + penalties, gradient, loss, slopes }
     }
 
-    fn violation(&self, point: &Point) -> f64 {
+    fn violation(&self, point: &NewtonPoint) -> f64 {
         let each = (0..self.penalty_weights.len()).map(|j| {
             let (gradient, weight) = (point.gradient[j], point.weights[j]);
             match self.norm {
@@ -342,7 +342,7 @@ impl<T: Table> Newton<'_, T> {
     }
 
     /// Whether the duality gap for the dual point −Cᵢℓ′ is small enough; with ℓ2 it is ½‖gradient‖².
-    fn gap_is_met(&self, point: &Point) -> bool {
+    fn gap_is_met(&self, point: &NewtonPoint) -> bool {
         let gap = match self.norm {
             Norm::L2 => 0.5 * self.violation(point).powi(2),
             Norm::L1 => point.objective - self.scaled_bound(point),
@@ -350,18 +350,18 @@ impl<T: Table> Newton<'_, T> {
         gap <= self.options.gap * point.objective.abs()
     }
 
-    fn penalised_gradient<'b>(&'b self, point: &'b Point) -> impl Iterator<Item = f64> + 'b {
+    fn penalised_gradient<'b>(&'b self, point: &'b NewtonPoint) -> impl Iterator<Item = f64> + 'b {
         let both = point.gradient.iter().zip(self.penalty_weights);
         both.filter(|(_, penalty)| **penalty > 0.0).map(|(gradient, _)| *gradient)
     }
 
     /// What the dual variables are divided by for |Σ βᵢxᵢⱼ| ≤ 1, the constraint of the dual of ℓ1.
-    fn largest_gradient(&self, point: &Point) -> f64 {
+    fn largest_gradient(&self, point: &NewtonPoint) -> f64 {
         self.penalised_gradient(point).map(f64::abs).fold(1.0, f64::max)
     }
 
     /// The dual objective of ℓ1 at the scaled dual variables.
-    fn scaled_bound(&self, point: &Point) -> f64 {
+    fn scaled_bound(&self, point: &NewtonPoint) -> f64 {
         let Problem { loss, targets, costs, .. } = *self.problem;
         let largest = self.largest_gradient(point);
         let slopes = point.slopes.iter().enumerate();
@@ -369,7 +369,7 @@ impl<T: Table> Newton<'_, T> {
     }
 
     /// The slope of the objective along a step, for ℓ1 over its whole length.
-    fn slope(&self, point: &Point, direction: &[f64]) -> f64 {
+    fn slope(&self, point: &NewtonPoint, direction: &[f64]) -> f64 {
         let each = (0..direction.len()).map(|j| {
             let (weight, penalty) = (point.weights[j], self.penalty_weights[j]);
             match self.norm {
@@ -381,13 +381,13 @@ impl<T: Table> Newton<'_, T> {
     }
 
     /// Whether the model predicts a gain of less than the gap asked for.
-    fn gains_little(&self, point: &Point, step: &Step) -> bool {
+    fn gains_little(&self, point: &NewtonPoint, step: &Step) -> bool {
         -0.5 * self.slope(point, &step.direction) <= self.options.gap * point.objective
     }
 
     /// The point as far along a step as it helps; none where it does not, or not all the way along the
     /// step of a model that was made elsewhere.
-    fn advance(&self, point: &Point, step: &Step, violation: f64) -> Option<Point> {
+    fn advance(&self, point: &NewtonPoint, step: &Step, violation: f64) -> Option<NewtonPoint> {
         let moved = |share: f64| -> Vec<f64> {
             let both = point.weights.iter().zip(&step.direction).map(|(w, d)| (w, share * d));
             let is_zero = |w: f64, d: f64| {
@@ -402,7 +402,7 @@ impl<T: Table> Newton<'_, T> {
             return (self.violation(&next) < violation).then_some(next);
         }
         let mut share = 1.0;
-        let enough = |next: &Point, share: f64| {
+        let enough = |next: &NewtonPoint, share: f64| {
             next.objective - point.objective <= SUFFICIENT * share * slope
         };
         for _ in 0..if step.fresh { MOST_HALVINGS } else { 0 } {
@@ -417,7 +417,7 @@ impl<T: Table> Newton<'_, T> {
 
     fn solution(
         &self,
-        point: Point,
+        point: NewtonPoint,
         status: Status,
         at_zero: f64,
         passes: &Passes<'_>,
@@ -480,9 +480,9 @@ mod tests {
         let options = Options { tol: 1e-8, max_passes: 1000, ..Options::default() };
         let (one, two) = (Context::new(), Context::new().with_threads(2).unwrap());
         for (loss, targets) in [
-            (Loss::Logistic, &sides),
-            (Loss::SquaredHinge, &sides),
-            (Loss::SquaredTube(0.1), &values),
+            (RowLoss::Logistic, &sides),
+            (RowLoss::SquaredHinge, &sides),
+            (RowLoss::SquaredTube(0.1), &values),
         ] {
             let problem = Problem { loss, targets, costs: &costs, shift: 0.0 };
             for norm in [Norm::L2, Norm::L1] {
@@ -536,7 +536,7 @@ mod tests {
         let targets: Vec<f64> = (0..4000).map(|i| if i % 9 == 4 { 1.0 } else { -1.0 }).collect();
         let costs = vec![2.0; targets.len()];
         let problem =
-            Problem { loss: Loss::Logistic, targets: &targets, costs: &costs, shift: 0.0 };
+            Problem { loss: RowLoss::Logistic, targets: &targets, costs: &costs, shift: 0.0 };
         let context = Context::new();
         let products = Products::new(&rows, true, &context);
         let sample = Sample::new(&rows, &products, &problem, STRIDE, 3);

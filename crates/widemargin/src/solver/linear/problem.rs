@@ -10,7 +10,7 @@ use crate::solver::{Outcome, Status};
 
 /// What a row costs when its value ⟨w, x⟩ is z.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Loss {
+pub(crate) enum RowLoss {
     /// max(0, 1 − tz)
     Hinge,
     /// max(0, 1 − tz)²
@@ -23,7 +23,7 @@ pub(crate) enum Loss {
     SquaredTube(f64),
 }
 
-impl Loss {
+impl RowLoss {
     /// ℓ(z, t)
     #[inline]
     pub(crate) fn value(self, z: f64, target: f64) -> f64 {
@@ -87,7 +87,7 @@ impl Loss {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Problem<'a> {
     /// What a row costs.
-    pub loss: Loss,
+    pub loss: RowLoss,
     /// tᵢ of every row.
     pub targets: &'a [f64],
     /// Cᵢ of every row; a row of cost 0 is not there.
@@ -228,12 +228,12 @@ impl<'a> Passes<'a> {
 }
 
 /// sup over z of −βz − Cℓ(z, t): what β adds to the dual, as a minimum.
-pub(crate) fn conjugate(loss: Loss, beta: f64, target: f64, cost: f64) -> f64 {
+pub(crate) fn conjugate(loss: RowLoss, beta: f64, target: f64, cost: f64) -> f64 {
     if cost <= 0.0 {
         return 0.0;
     }
     match loss {
-        Loss::Logistic => {
+        RowLoss::Logistic => {
             let share = (beta * target / cost).clamp(0.0, 1.0);
             let part = |p: f64| if p > 0.0 { p * p.ln() } else { 0.0 };
             cost * (part(share) + part(1.0 - share))

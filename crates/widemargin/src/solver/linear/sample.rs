@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::problem::{Loss, Problem};
+use super::problem::{Problem, RowLoss};
 use super::table::Table;
 use super::tuning::newton::{SAMPLE_ROWS_PER_WEIGHT, STRIDE};
 use crate::numeric::random::Generator;
@@ -63,7 +63,7 @@ impl<'a, R: LinearRows> Sample<'a, R> {
     }
 
     /// The problem of the sample.
-    pub(super) fn problem(&self, loss: Loss) -> Problem<'_> {
+    pub(super) fn problem(&self, loss: RowLoss) -> Problem<'_> {
         Problem { loss, targets: &self.targets, costs: &self.costs, shift: 0.0 }
     }
 }

@@ -8,7 +8,7 @@
 use super::column_descent::{soft_step, violation};
 use super::loss_derivatives::curvature;
 use super::newton::{Norm, QuadraticModel, Step, Subproblem};
-use super::problem::{Loss, add_scaled};
+use super::problem::{RowLoss, add_scaled};
 use super::tuning::newton::{
     FARTHEST, INNER_SHARE, MORE_ROWS, MOST_INNER, RIDGE, ROWS_PER_WEIGHT, SMALLEST_MOVE,
 };
@@ -80,7 +80,7 @@ impl<'a, R: LinearRows> SampledHessian<'a, R> {
     pub(super) fn new(
         rows: &'a R,
         norm: Norm,
-        loss: Loss,
+        loss: RowLoss,
         sum: Option<HessianSum>,
         context: &'a Context,
     ) -> Self {

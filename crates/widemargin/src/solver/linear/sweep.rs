@@ -1,7 +1,7 @@
 //! One pass of dual coordinate descent.
 
 use super::active_set::Skipped;
-use super::problem::Loss;
+use super::problem::RowLoss;
 use super::tuning::dual::{NEGLIGIBLE, ROWS_AHEAD, VARIABLES_AHEAD};
 use super::variable::{Band, Variable, Violation, projected};
 use crate::solver::linear::rows::{LinearRows, fetch};
@@ -16,11 +16,11 @@ pub(super) fn sweep<R: LinearRows>(
     skipped: &mut Skipped,
     weights: &mut [f64],
     band: Band,
-    loss: Loss,
+    loss: RowLoss,
     on_step: impl FnMut(u32, &Variable, f64),
 ) -> (usize, Violation) {
     match loss {
-        Loss::Tube(epsilon) | Loss::SquaredTube(epsilon) => {
+        RowLoss::Tube(epsilon) | RowLoss::SquaredTube(epsilon) => {
             sweep_shape(rows, variables, active, skipped, weights, band, Tube(epsilon), on_step)
         }
         _ => sweep_shape(rows, variables, active, skipped, weights, band, Side, on_step),

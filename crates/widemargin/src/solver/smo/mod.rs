@@ -29,6 +29,6 @@ mod state;
 mod tests;
 
 pub(crate) use decompose::solve;
-pub(crate) use path::{PathSolver, Point};
+pub(crate) use path::{DualPoint, PathSolver};
 pub(crate) use path_rows::{FetchedRows, PathRows, WholeMatrix, nonzero_places};
 pub(crate) use problem::{Options, Problem, Solution};

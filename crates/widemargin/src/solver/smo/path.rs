@@ -39,14 +39,14 @@ const ROUGH: f64 = 0.1;
 
 /// A point and its gradient f.
 #[derive(Clone, Debug)]
-pub(crate) struct Point {
+pub(crate) struct DualPoint {
     /// The point β.
     pub beta: Vec<f64>,
     /// f = (K + diag(r))β + p.
     pub gradient: Vec<f64>,
 }
 
-impl Point {
+impl DualPoint {
     /// The objective ½ Σ β (f + p).
     pub(crate) fn objective(&self, problem: &Problem) -> f64 {
         let terms = self.beta.iter().zip(&self.gradient).zip(&problem.linear);
@@ -148,9 +148,9 @@ impl<M: PathRows> PathSolver<M> {
         &self,
         problem: &Problem,
         beta: Vec<f64>,
-        near: Option<&Point>,
+        near: Option<&DualPoint>,
         context: &Context,
-    ) -> Point {
+    ) -> DualPoint {
         let gradient = match near {
             None => fresh_gradient(problem, &beta, |beta| self.matrix.product(beta, context)),
             Some(near) => {
@@ -163,7 +163,7 @@ impl<M: PathRows> PathSolver<M> {
                 gradient
             }
         };
-        Point { beta, gradient }
+        DualPoint { beta, gradient }
     }
 
     /// Solves `problem` from a feasible point, as [`solve`](super::solve) does; `None` when too many
@@ -174,7 +174,7 @@ impl<M: PathRows> PathSolver<M> {
     pub(crate) fn solve(
         &mut self,
         problem: &Problem,
-        start: Point,
+        start: DualPoint,
         options: &Options,
         context: &Context,
     ) -> Option<Solution> {
@@ -271,7 +271,7 @@ impl<M: PathRows> PathSolver<M> {
         if problem.ridge.is_some() || problem.groups.is_some() || violation > options.tol {
             return None;
         }
-        let point = Point { beta: beta.clone(), gradient: gradient.clone() };
+        let point = DualPoint { beta: beta.clone(), gradient: gradient.clone() };
         let mut state = self.state(problem, point);
         let effort = Effort { status: Status::Solved, violation, steps: 0, blocks: 0, entries: 0 };
         let solution = finish(problem, &mut state, effort);
@@ -287,7 +287,7 @@ impl<M: PathRows> PathSolver<M> {
     }
 
     /// The state of a problem at a point, in the memory of the one before.
-    fn state(&mut self, problem: &Problem, point: Point) -> State {
+    fn state(&mut self, problem: &Problem, point: DualPoint) -> State {
         let mut state = std::mem::take(&mut self.whole);
         let ridge_before = state.ridge.is_some();
         state.begin(problem, point.beta, point.gradient);

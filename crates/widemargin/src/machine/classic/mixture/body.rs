@@ -98,6 +98,14 @@ impl ModelBody for Mixtures {
         Description::of_vectors("components")
     }
 
+    fn has_density(&self) -> bool {
+        true
+    }
+
+    fn losses(&self) -> &[f64] {
+        &self.loss
+    }
+
     fn prepare(&self, model: &Model, context: &Context) -> Result<Box<dyn Prepared>> {
         Ok(Box::new(PreparedMixtures::new(self, model.classes.is_some(), context)?))
     }

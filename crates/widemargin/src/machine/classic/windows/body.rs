@@ -115,6 +115,10 @@ impl ModelBody for Windows {
         })
     }
 
+    fn has_density(&self) -> bool {
+        true
+    }
+
     fn training_rows(&self) -> &[usize] {
         &self.training_rows
     }

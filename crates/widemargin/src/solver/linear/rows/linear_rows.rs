@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use super::row_lists::{RowLists, Values};
 use crate::data::{Csr, Dense, pieces};
 use crate::numeric::InstructionSet;
-use crate::numeric::simd::{Family, Lanes, Real, Task, dispatch};
+use crate::numeric::simd::{Lanes, Real, Task, VectorFamily, dispatch};
 
 /// Rows that linear solvers multiply with weights.
 pub(crate) trait LinearRows: Sync {
@@ -400,7 +400,7 @@ impl<T: Real> Task for Dot<'_, T> {
     type Output = f64;
 
     #[inline(always)]
-    unsafe fn run<F: Family>(self) -> f64 {
+    unsafe fn run<F: VectorFamily>(self) -> f64 {
         let width = F::Double::WIDTH;
         let length = self.row.len().min(self.weights.len());
         let (row, weights) = (self.row.as_ptr(), self.weights.as_ptr());
@@ -440,7 +440,7 @@ impl<T: Real> Task for Add<'_, T> {
     type Output = ();
 
     #[inline(always)]
-    unsafe fn run<F: Family>(self) {
+    unsafe fn run<F: VectorFamily>(self) {
         let width = F::Double::WIDTH;
         let length = self.row.len().min(self.weights.len());
         let (row, weights) = (self.row.as_ptr(), self.weights.as_mut_ptr());

@@ -6,7 +6,7 @@
 use std::ops::{Deref, DerefMut};
 
 use super::linear_rows::{One, Stored, fetch};
-use crate::numeric::simd::{Family, Lanes, Real, Vector};
+use crate::numeric::simd::{Lanes, Real, Vector, VectorFamily};
 
 /// Vectors of doubles that the widest row of weights takes in the narrowest family.
 pub(super) const MOST_VECTORS: usize = 8;
@@ -109,7 +109,7 @@ impl<'a> RowLists<'a> {
     /// The processor has the instructions of `F`, `values` are those of the lists and there are
     /// `width()` rows of weights.
     #[inline(always)]
-    pub(super) unsafe fn dot<F: Family, V: Stored, W: Weighting>(
+    pub(super) unsafe fn dot<F: VectorFamily, V: Stored, W: ProblemWeights>(
         &self,
         values: &[V],
         i: usize,
@@ -150,7 +150,7 @@ impl<'a> RowLists<'a> {
     /// # Safety
     /// As [`dot`](Self::dot).
     #[inline(always)]
-    pub(super) unsafe fn add<F: Family, T: Real, V: Stored, const L: usize>(
+    pub(super) unsafe fn add<F: VectorFamily, T: Real, V: Stored, const L: usize>(
         &self,
         values: &[V],
         i: usize,
@@ -172,7 +172,7 @@ impl<'a> RowLists<'a> {
 }
 
 /// The weights of several problems as terms of sums.
-pub(super) trait Weighting: Copy {
+pub(super) trait ProblemWeights: Copy {
     /// What sums are made of.
     type Number: Real;
     /// How many problems there are, a multiple of the vectors' width.
@@ -182,15 +182,15 @@ pub(super) trait Weighting: Copy {
     ///
     /// # Safety
     /// The processor has the instructions of `F`, and there are that many features and problems.
-    unsafe fn load<F: Family>(self, j: usize, at: usize) -> Vector<Self::Number, F>;
+    unsafe fn load<F: VectorFamily>(self, j: usize, at: usize) -> Vector<Self::Number, F>;
 }
 
-impl<T: Real, const L: usize> Weighting for &[[T; L]] {
+impl<T: Real, const L: usize> ProblemWeights for &[[T; L]] {
     type Number = T;
     const PROBLEMS: usize = L;
 
     #[inline(always)]
-    unsafe fn load<F: Family>(self, j: usize, at: usize) -> Vector<T, F> {
+    unsafe fn load<F: VectorFamily>(self, j: usize, at: usize) -> Vector<T, F> {
         // SAFETY: as the caller promised.
         unsafe { Vector::<T, F>::load(self.get_unchecked(j).as_ptr().add(at)) }
     }
@@ -200,12 +200,12 @@ impl<T: Real, const L: usize> Weighting for &[[T; L]] {
 #[derive(Clone, Copy)]
 pub(super) struct InDouble<'a, T, const L: usize>(pub(super) &'a [[T; L]]);
 
-impl<T: Real, const L: usize> Weighting for InDouble<'_, T, L> {
+impl<T: Real, const L: usize> ProblemWeights for InDouble<'_, T, L> {
     type Number = f64;
     const PROBLEMS: usize = L;
 
     #[inline(always)]
-    unsafe fn load<F: Family>(self, j: usize, at: usize) -> F::Double {
+    unsafe fn load<F: VectorFamily>(self, j: usize, at: usize) -> F::Double {
         // SAFETY: as the caller promised.
         unsafe { T::load_wide::<F>(self.0.get_unchecked(j).as_ptr().add(at)) }
     }
@@ -214,9 +214,9 @@ impl<T: Real, const L: usize> Weighting for InDouble<'_, T, L> {
 /// sums ← sums + value · weights of feature `j`
 ///
 /// # Safety
-/// As [`Weighting::load`].
+/// As [`ProblemWeights::load`].
 #[inline(always)]
-unsafe fn add_weights<F: Family, W: Weighting>(
+unsafe fn add_weights<F: VectorFamily, W: ProblemWeights>(
     sums: &mut Wide<W::Number, F>,
     value: f64,
     weights: W,
@@ -237,7 +237,7 @@ unsafe fn add_weights<F: Family, W: Weighting>(
 /// # Safety
 /// The processor has the instructions of `F`.
 #[inline(always)]
-unsafe fn add_factors<F: Family, T: Real, const L: usize>(
+unsafe fn add_factors<F: VectorFamily, T: Real, const L: usize>(
     weights: &mut [T; L],
     value: f64,
     factors: &Wide<T, F>,

@@ -8,7 +8,7 @@
 use super::linear_rows::{Stored, fetch};
 use super::row_lists::{InDouble, MOST_VECTORS, RowLists, Values, Wide};
 use crate::numeric::InstructionSet;
-use crate::numeric::simd::{Family, Lanes, Real, Task, Vector, dispatch};
+use crate::numeric::simd::{Lanes, Real, Task, Vector, VectorFamily, dispatch};
 
 /// Rows ahead of the current one that are fetched.
 const AHEAD: usize = 4;
@@ -154,7 +154,7 @@ impl<T: Real, V: Stored, const L: usize> Task for Products<'_, T, V, L> {
     type Output = Vec<[f64; L]>;
 
     #[inline(always)]
-    unsafe fn run<F: Family>(self) -> Vec<[f64; L]> {
+    unsafe fn run<F: VectorFamily>(self) -> Vec<[f64; L]> {
         let mut products = vec![[0.0; L]; self.rows.rows()];
         for (i, product) in products.iter_mut().enumerate() {
             // SAFETY: `row_values` counted the weights, and the caller has the instructions.
@@ -182,7 +182,7 @@ impl<T: Real, V: Stored, const L: usize> Task for Sweep<'_, T, V, L> {
     type Output = SweepViolation<T, L>;
 
     #[inline(always)]
-    unsafe fn run<F: Family>(self) -> SweepViolation<T, L> {
+    unsafe fn run<F: VectorFamily>(self) -> SweepViolation<T, L> {
         let Self { rows, values, duals, order, weights, bounds } = self;
         let width = Vector::<T, F>::WIDTH;
         let mut owners = vec![[-T::ONE; L]; L + 1];
@@ -241,7 +241,7 @@ impl<T: Real, V: Stored, const L: usize> Task for Sweep<'_, T, V, L> {
 /// # Safety
 /// The processor has the instructions of `F`, and there are that many problems from `at` on.
 #[inline(always)]
-unsafe fn visit<F: Family, T: Real, const L: usize>(
+unsafe fn visit<F: VectorFamily, T: Real, const L: usize>(
     row_duals: &mut BatchDuals<T, L>,
     at: usize,
     value: Vector<T, F>,
@@ -293,7 +293,12 @@ impl<T: Real, const L: usize> SweepViolation<T, L> {
     /// # Safety
     /// As `visit`.
     #[inline(always)]
-    unsafe fn note<F: Family>(&mut self, at: usize, followed: Vector<T, F>, looks: Vector<T, F>) {
+    unsafe fn note<F: VectorFamily>(
+        &mut self,
+        at: usize,
+        followed: Vector<T, F>,
+        looks: Vector<T, F>,
+    ) {
         // SAFETY: as above.
         unsafe {
             let highest = load::<F, T, L>(&self.highest, at).max(followed);
@@ -311,19 +316,19 @@ impl<T: Real, const L: usize> SweepViolation<T, L> {
 /// # Safety
 /// As `visit`.
 #[inline(always)]
-unsafe fn load<F: Family, T: Real, const L: usize>(list: &[T; L], at: usize) -> Vector<T, F> {
+unsafe fn load<F: VectorFamily, T: Real, const L: usize>(list: &[T; L], at: usize) -> Vector<T, F> {
     // SAFETY: the list reaches that far.
     unsafe { Vector::<T, F>::load(list.as_ptr().add(at)) }
 }
 
 /// A vector like another with all numbers equal to `value`.
 #[inline(always)]
-fn all<F: Family, T: Real>(like: Vector<T, F>, value: f64) -> Vector<T, F> {
+fn all<F: VectorFamily, T: Real>(like: Vector<T, F>, value: f64) -> Vector<T, F> {
     like.fill(T::from_f64(value))
 }
 
 /// The second of a pair where the side is positive, the first elsewhere.
 #[inline(always)]
-fn pair<F: Family, T: Real>(pair: [T; 2], side: Vector<T, F>) -> Vector<T, F> {
+fn pair<F: VectorFamily, T: Real>(pair: [T; 2], side: Vector<T, F>) -> Vector<T, F> {
     side.select_ge(side.fill(T::ZERO), side.fill(pair[1]), side.fill(pair[0]))
 }
