@@ -1,13 +1,19 @@
-//! A = L Lᵀ for symmetric positive definite A, in panels: each is factored by itself, then its product with
-//! its transpose is subtracted from the rest (right-looking, as LAPACK's `dpotrf`).
+//! A = L Lᵀ for symmetric positive definite A, recursively (as LAPACK's `dpotrf2`): the first half of the
+//! columns is factored, its product with its transpose is subtracted from the others, and those are factored.
+//! Nearly all of the work is products of many columns, which run at the speed of the processor.
+
+use std::ops::Range;
 
 use super::dot;
 use crate::context::Context;
 use crate::error::Result;
 use crate::numeric::simd::{PlainLoop, Weights, multiply, run_plain};
 
-/// Columns factored before the rest is brought up to date.
+/// Columns that are factored without halving.
 const PANEL: usize = 48;
+
+/// Columns of a product at a time: the blocks of its two factors stay in the second-level cache.
+const PRODUCT_COLUMNS: usize = 384;
 
 /// The order up to which a matrix is factored as one panel.
 const SMALL: usize = 96;
@@ -16,7 +22,7 @@ const SMALL: usize = 96;
 /// registers for their factors.
 const BAND: usize = 8;
 
-/// Rows and columns of a block of a product: its two factors stay in the second-level cache.
+/// Rows and columns of a block of a product.
 const TASK_ROWS: usize = 64;
 
 /// The factor L of a symmetric positive definite matrix.
@@ -54,16 +60,9 @@ impl Cholesky {
         assert_eq!(a.len(), order * order, "a square matrix");
         let smallest: Vec<f64> =
             (0..order).map(|i| a[i * order + i] * f64::EPSILON * order.max(8) as f64).collect();
-        let panel = if order <= SMALL { order.max(1) } else { PANEL };
-        for start in (0..order).step_by(panel) {
-            check()?;
-            let end = (start + panel).min(order);
-            if !factor_panel(&mut a, order, start, end, &smallest, context) {
-                return Ok(None);
-            }
-            if end < order {
-                update(&mut a, order, start, end, context, &check)?;
-            }
+        let mut factored = Factored { a: &mut a, order, smallest: &smallest, context };
+        if !factored.columns(0, order, &check)? {
+            return Ok(None);
         }
         Ok(Some(Self { order, lower: a }))
     }
@@ -119,6 +118,60 @@ impl Cholesky {
             }
         }
         inverse
+    }
+}
+
+/// A matrix some columns of which are those of its factor already.
+struct Factored<'a> {
+    a: &'a mut [f64],
+    order: usize,
+    /// Pivots that are no larger count as zero.
+    smallest: &'a [f64],
+    context: &'a Context,
+}
+
+impl Factored<'_> {
+    /// Factors columns `start..end` of all rows from `start` on, from which the products of the columns
+    /// before are subtracted already; false at a pivot that is not positive.
+    fn columns(
+        &mut self,
+        start: usize,
+        end: usize,
+        check: &(impl Fn() -> Result<()> + Sync),
+    ) -> Result<bool> {
+        let width = end - start;
+        if width <= PANEL || self.order <= SMALL {
+            check()?;
+            let Self { a, order, smallest, context } = self;
+            return Ok(factor_panel(a, *order, start, end, smallest, context));
+        }
+        let middle = start + (width / 2).next_multiple_of(PANEL).min(width - 1);
+        if !self.columns(start, middle, check)? {
+            return Ok(false);
+        }
+        self.subtract(start, middle, end, check)?;
+        self.columns(middle, end, check)
+    }
+
+    /// Subtracts P Pᵀ from columns `middle..end` of the rows from `middle` on, P being their columns
+    /// `start..middle`.
+    fn subtract(
+        &mut self,
+        start: usize,
+        middle: usize,
+        end: usize,
+        check: &(impl Fn() -> Result<()> + Sync),
+    ) -> Result<()> {
+        let order = self.order;
+        let rest = &mut self.a[middle * order..];
+        for first in (start..middle).step_by(PRODUCT_COLUMNS) {
+            let last = (first + PRODUCT_COLUMNS).min(middle);
+            let panel: Vec<f64> =
+                rest.chunks_exact(order).flat_map(|row| &row[first..last]).copied().collect();
+            let square = (&mut *rest, order, middle..end);
+            add_checked_products(square, &panel, last - first, -1.0, self.context, check)?;
+        }
+        Ok(())
     }
 }
 
@@ -268,21 +321,6 @@ fn subtract<const N: usize>(own: &mut [f64], factors: [f64; N], rows: [&[f64]; N
     }
 }
 
-/// Subtracts P Pᵀ from the rows and columns from `end` on, P being their columns `start..end`.
-fn update(
-    a: &mut [f64],
-    order: usize,
-    start: usize,
-    end: usize,
-    context: &Context,
-    check: &(impl Fn() -> Result<()> + Sync),
-) -> Result<()> {
-    let rest = &mut a[end * order..];
-    let panel: Vec<f64> =
-        rest.chunks_exact(order).flat_map(|row| &row[start..end]).copied().collect();
-    add_checked_products((rest, order, end), &panel, end - start, -1.0, context, check)
-}
-
 /// Adds P Pᵀ to the lower triangle of a square of `order` rows; P is row-major with `width` columns.
 ///
 /// # Errors
@@ -294,13 +332,14 @@ pub(crate) fn add_products(
     width: usize,
     context: &Context,
 ) -> Result<()> {
-    add_checked_products((a, order, 0), panel, width, 1.0, context, &|| context.checkpoint())
+    let check = || context.checkpoint();
+    add_checked_products((a, order, 0..order), panel, width, 1.0, context, &check)
 }
 
-/// Adds `sign` P Pᵀ to the lower triangle of the square that begins at column `first` of rows `stride` wide,
-/// with a `check` before every [`TASK_ROWS`] rows.
+/// Adds `sign` P Pᵀ to the lower triangle of the square that begins at the first of some columns of rows
+/// `stride` wide, in those columns alone, with a `check` before every [`TASK_ROWS`] rows.
 fn add_checked_products(
-    (a, stride, first): (&mut [f64], usize, usize),
+    (a, stride, columns): (&mut [f64], usize, Range<usize>),
     panel: &[f64],
     width: usize,
     sign: f64,
@@ -308,19 +347,20 @@ fn add_checked_products(
     check: &(impl Fn() -> Result<()> + Sync),
 ) -> Result<()> {
     let block = TASK_ROWS * width;
+    let right = &panel[..(columns.len() * width).min(panel.len())];
     let packed: Vec<Weights<f64>> =
-        panel.chunks(block).map(|rows| Weights::new(width, rows.to_vec())).collect();
+        right.chunks(block).map(|rows| Weights::new(width, rows.to_vec())).collect();
     let task = |(at, rows): (usize, &mut [f64])| {
         check()?;
         let left = &panel[at * block..(at * block + block).min(panel.len())];
         let mut product = Vec::new();
-        for (b, right) in packed[..=at].iter().enumerate() {
-            let columns = right.outputs();
+        for (b, right) in packed.iter().enumerate().take(at + 1) {
+            let (first, outputs) = (columns.start + b * TASK_ROWS, right.outputs());
             product.clear();
-            product.resize(left.len() / width * columns, 0.0);
+            product.resize(left.len() / width * outputs, 0.0);
             multiply(context.instruction_set(), left, width, right, 0, width, &mut product);
-            for (row, product) in rows.chunks_exact_mut(stride).zip(product.chunks_exact(columns)) {
-                for (entry, product) in row[first + b * TASK_ROWS..].iter_mut().zip(product) {
+            for (row, product) in rows.chunks_exact_mut(stride).zip(product.chunks_exact(outputs)) {
+                for (entry, product) in row[first..].iter_mut().zip(product) {
                     *entry += sign * product;
                 }
             }
@@ -375,7 +415,8 @@ mod tests {
         };
         let mut a = vec![0.0; order * order];
         let context = Context::new();
-        let ended = add_checked_products((&mut a, order, 0), &panel, width, 1.0, &context, &check);
+        let ended =
+            add_checked_products((&mut a, order, 0..order), &panel, width, 1.0, &context, &check);
         assert!(matches!(ended, Err(crate::Error::Interrupted)));
         assert_eq!(looks.into_inner(), 4);
         assert_eq!(a[3 * TASK_ROWS * order], 0.0);

@@ -41,6 +41,9 @@ const ALL_SOLVED: f64 = 0.95;
 /// Part of the variables that a working set may be when its rows are not kept.
 const STREAMED_SHARE: usize = 12;
 
+/// Part of a largest working set that is left to violators beside the variables inside their boxes.
+const INSIDE_REST: usize = 8;
+
 /// Working set below which a small cache does not push.
 const SMALLEST_WORKING_SET: usize = 64;
 
@@ -95,7 +98,13 @@ pub(crate) fn solve<R: MatrixRows>(
     let (status, violation) = loop {
         let ended;
         state.gradient = if n <= options.in_memory_up_to {
-            ended = run.descend_in_memory(rows, &mut state, &mut in_memory, options.tol);
+            ended = run.descend_in_memory(
+                rows,
+                &mut state,
+                &mut in_memory,
+                &mut Vec::new(),
+                options.tol,
+            );
             let set = context.instruction_set();
             fresh_gradient(problem, &state.beta, |beta| product(rows, &mut in_memory, beta, set))
         } else {
@@ -247,17 +256,33 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// As [`descend`](Self::descend), holding the row of every variable that takes part; puts the
-    /// rows into `in_memory`, and those that are there already take part from the beginning.
+    /// rows into `in_memory`, and those that are there already take part from the beginning. `memory`
+    /// is that of the matrix among them in an earlier call.
     fn descend_in_memory<R: MatrixRows>(
         &mut self,
         rows: &R,
         state: &mut State,
         in_memory: &mut InnerRows<R::Value>,
+        memory: &mut Vec<R::Value>,
         tol: f64,
     ) -> Option<Status> {
         let n = state.len();
         in_memory.resize_with(n, || None);
-        let mut block = ActiveBlock::new(n, n, Vec::new());
+        let mut block = ActiveBlock::new(n, n, std::mem::take(memory));
+        let ended = self.descend_block(rows, state, in_memory, &mut block, tol);
+        *memory = block.into_memory();
+        ended
+    }
+
+    fn descend_block<R: MatrixRows>(
+        &mut self,
+        rows: &R,
+        state: &mut State,
+        in_memory: &mut InnerRows<R::Value>,
+        block: &mut ActiveBlock<R::Value>,
+        tol: f64,
+    ) -> Option<Status> {
+        let n = state.len();
         let mut part = State::default();
         load(rows, &state.inside(), in_memory);
         let held = state.held_at_bounds();
@@ -266,7 +291,7 @@ impl Run<'_> {
             in_memory[v].is_some() && is_active(state, &held, v)
         };
         let at_hand: Vec<u32> = (0..n as u32).filter(takes_part).collect();
-        join_loaded(&mut block, &at_hand, in_memory);
+        join_loaded(block, &at_hand, in_memory);
         let (mut is_solved, mut lowest, mut rounds) = (false, f64::INFINITY, 0);
         loop {
             let (extremes, violation) = match self.look(state, tol) {
@@ -284,7 +309,7 @@ impl Run<'_> {
             load(rows, &fresh, in_memory);
             let held = state.held_at_bounds();
             block.keep(|v| is_active(state, &held, v));
-            join_loaded(&mut block, &fresh, in_memory);
+            join_loaded(block, &fresh, in_memory);
             let share = if fresh.is_empty() { 0.0 } else { SUBPROBLEM_SHARE };
             let inner_tol = (share * violation).max(ALL_SOLVED * tol);
             state.select_into(block.members(), &mut part);
@@ -360,7 +385,8 @@ impl Run<'_> {
                     let keep = active_variables(state, &extremes);
                     if keep.len() < state.len() / 2 && capacity < state.len() / 2 {
                         let target = (0.1 * violation).max(tol);
-                        let ended = self.descend_part(rows, state, &keep, target);
+                        let memory = &mut Vec::new();
+                        let ended = self.descend_part(rows, state, &keep, memory, target);
                         if ended.is_some() {
                             return ended;
                         }
@@ -377,8 +403,8 @@ impl Run<'_> {
     }
 
     /// As [`descend`](Self::descend), for rows that cost less to compute again than to keep: the
-    /// worst violators descend among themselves, and only rows of variables that moved are computed
-    /// in full, a few columns at a time.
+    /// worst violators and the variables inside their boxes descend among themselves, and only rows of
+    /// variables that moved are computed in full, a few columns at a time.
     fn descend_streamed<R: MatrixRows>(
         &mut self,
         rows: &R,
@@ -388,16 +414,27 @@ impl Run<'_> {
         let largest = self.options.in_memory_up_to.max(SMALLEST_WORKING_SET);
         let size = (state.len() / STREAMED_SHARE).max(self.options.working_set).min(largest);
         let mut selector = Selector::new(state.len(), state.len());
+        let mut memory = Vec::new();
         loop {
             let (extremes, violation) = match self.look(state, tol) {
                 Look::GoOn(extremes, violation) => (extremes, violation),
                 Look::End(ended) => return ended,
             };
-            let set = selector.select_worst(state, &extremes, size, self.context);
+            // What moves the violators moves the gradients of the variables inside their boxes: left out,
+            // these are the violators of the next round.
+            let mut inside = state.inside();
+            if largest - largest / INSIDE_REST < inside.len() {
+                inside.clear();
+            }
+            let size = size.min(largest - inside.len());
+            let mut set = selector.select_worst(state, &extremes, size, self.context);
             let crowded = set.len() >= size - size / 32;
+            set.extend(inside);
+            set.sort_unstable();
+            set.dedup();
             let settled = if crowded { SUBPROBLEM_SHARE } else { SUBPROBLEM_SHARE_ALL };
             let target = (settled * violation).max(0.5 * tol);
-            let ended = self.descend_part(rows, state, &set, target);
+            let ended = self.descend_part(rows, state, &set, &mut memory, target);
             if ended.is_some() {
                 return ended;
             }
@@ -411,7 +448,7 @@ impl Run<'_> {
         if !set.is_empty() && self.limit().is_none() {
             let violation = worst(&state.extremes());
             let target = (SUBPROBLEM_SHARE_ALL * violation).max(self.options.tol);
-            self.descend_part(rows, state, set, target);
+            self.descend_part(rows, state, set, &mut Vec::new(), target);
         }
     }
 
@@ -421,12 +458,13 @@ impl Run<'_> {
         rows: &R,
         state: &mut State,
         keep: &[u32],
+        memory: &mut Vec<R::Value>,
         tol: f64,
     ) -> Option<Status> {
         let mut part = state.select(keep);
         let ended = if keep.len() <= self.options.in_memory_up_to {
             let compact = rows.compact(keep, RowCaching::Off);
-            self.descend_in_memory(&compact, &mut part, &mut InnerRows::new(), tol)
+            self.descend_in_memory(&compact, &mut part, &mut InnerRows::new(), memory, tol)
         } else {
             self.descend(&rows.compact(keep, RowCaching::All), &mut part, tol)
         };
