@@ -18,6 +18,7 @@ from widemargin._classic.windows import (
 from widemargin._compare import Comparison, compare
 from widemargin._core import __version__
 from widemargin._files import load
+from widemargin._hmm import CategoricalHMM, GaussianHMM, PoissonHMM
 from widemargin._least_squares import LSSVC, LSSVR
 from widemargin._linear import LinearSVC, LinearSVR
 from widemargin._logistic import LogisticRegression
@@ -38,8 +39,10 @@ __all__ = [
     "SVC",
     "SVDD",
     "SVR",
+    "CategoricalHMM",
     "Comparison",
     "FisherDiscriminant",
+    "GaussianHMM",
     "GaussianMixture",
     "GaussianMixtureClassifier",
     "History",
@@ -60,6 +63,7 @@ __all__ = [
     "OneClassSVM",
     "OnlineSVC",
     "ParzenClassifier",
+    "PoissonHMM",
     "ProbabilisticNeuralNetwork",
     "Progress",
     "RankSVM",

@@ -38,6 +38,61 @@ class Learner:
     ) -> None: ...
     def model(self) -> Model: ...
 
+class Hmm:
+    def __new__(
+        cls,
+        start: Sequence[float],
+        transition: Sequence[float],
+        kind: str,
+        values: Sequence[float],
+        shape: str,
+        covariances: Sequence[float],
+    ) -> Hmm: ...
+    @staticmethod
+    def random(
+        states: int,
+        kind: str,
+        size: int,
+        shape: str,
+        observed: NDArray[Any],
+        lengths: Sequence[int] | None,
+        seed: int,
+    ) -> Hmm: ...
+    def fit(
+        self,
+        observed: NDArray[Any],
+        lengths: Sequence[int] | None,
+        training: dict[str, Any],
+        on_event: Callable[[str, tuple[Any, ...]], bool] | None,
+    ) -> tuple[Hmm, list[float], list[float], str]: ...
+    def from_states(
+        self,
+        path: NDArray[np.uint32],
+        observed: NDArray[Any],
+        lengths: Sequence[int] | None,
+        smoothing: float,
+        training: dict[str, Any],
+    ) -> Hmm: ...
+    def posteriors(
+        self,
+        observed: NDArray[Any],
+        lengths: Sequence[int] | None,
+        logarithms: bool,
+        threads: int,
+    ) -> tuple[list[float], _Floats]: ...
+    def log_likelihood(
+        self, observed: NDArray[Any], lengths: Sequence[int] | None, threads: int
+    ) -> float: ...
+    def viterbi(
+        self, observed: NDArray[Any], lengths: Sequence[int] | None, threads: int
+    ) -> tuple[NDArray[np.uint32], float]: ...
+    def sample(
+        self, length: int, first: int | None, seed: int
+    ) -> tuple[_Floats, NDArray[np.uint32]]: ...
+    def parts(self) -> tuple[list[float], list[float], list[float], list[float]]: ...
+    @property
+    def parameters(self) -> int: ...
+
 class FeatureMap:
     @staticmethod
     def fit(rule: str, gamma: str, seed: int, features: Table) -> FeatureMap: ...

@@ -21,7 +21,7 @@ fn queries() -> String {
 #[test]
 fn queries_are_ranked_validated_and_tuned() {
     let folder = Folder::new();
-    folder.write("queries.txt", &queries());
+    folder.write("queries.txt", queries());
     let report = folder.run("train queries.txt -s rank-svm --c 10 --gap 1e-6 -o r.wm --json");
     let report = report.exits(0).json();
     let gap = report["primal"].as_f64().unwrap() - report["dual"].as_f64().unwrap();

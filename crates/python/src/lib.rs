@@ -16,6 +16,7 @@ mod online;
 mod ranking;
 mod rounds;
 mod search;
+mod sequence;
 mod table;
 mod training;
 
@@ -34,6 +35,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<feature_map::FeatureMap>()?;
     module.add_class::<model::Model>()?;
     module.add_class::<online::Learner>()?;
+    module.add_class::<sequence::Hmm>()?;
     module.add_function(wrap_pyfunction!(training::fit, module)?)?;
     module.add_function(wrap_pyfunction!(ranking::ranking_quality, module)?)?;
     module.add_function(wrap_pyfunction!(search::evaluate, module)?)?;

@@ -39,5 +39,6 @@ pages! {
     clusters: "docs/machines/clusters.md",
     least_squares: "docs/machines/least-squares.md",
     ranking: "docs/machines/ranking.md",
+    hidden_markov: "docs/machines/hidden-markov.md",
     multiple_kernels: "docs/machines/multiple-kernels.md",
 }

@@ -24,6 +24,7 @@ mod preparation;
 mod probability;
 mod regression;
 mod scaled;
+pub mod sequence;
 pub mod specification;
 mod training;
 mod two_class;

@@ -1,0 +1,336 @@
+//! Learning hidden Markov models: from labelled states by counting, from observations alone by
+//! Baum–Welch (Baum, Petrie, Soules and Weiss, 1970).
+
+use super::emission::{Accumulate, Emission, EmissionPrior, Sums, Updates};
+use super::hmm::{Hmm, Prepared, Statistics, check};
+use super::lattice::padded;
+use super::observations::{Observations, Sequences};
+use crate::context::{Context, Event};
+use crate::error::{Error, Result};
+use crate::machine::Covariance;
+use crate::numeric::algebra::squared_distance;
+use crate::numeric::random::Generator;
+use crate::numeric::simd::run_plain;
+use crate::solver::Status;
+
+/// Baum–Welch: expectation–maximisation from one or several starts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BaumWelch {
+    /// Most iterations of a start.
+    pub iterations: usize,
+    /// A start ends when ln p(x) grows by less than this.
+    pub tol: f64,
+    /// Random starts, of which the one with the largest likelihood is kept.
+    pub starts: usize,
+    /// What is learnt.
+    pub updates: Updates,
+    /// Added to the counts of starts and of transitions.
+    pub start_count: f64,
+    /// As `start_count`, of transitions.
+    pub transition_count: f64,
+    /// Prior of the emissions.
+    pub prior: EmissionPrior,
+    /// Whether sums are made of logarithms instead of scaled probabilities.
+    pub logarithms: bool,
+}
+
+impl Default for BaumWelch {
+    fn default() -> Self {
+        Self {
+            iterations: 10,
+            tol: 1e-2,
+            starts: 1,
+            updates: Updates::default(),
+            start_count: 0.0,
+            transition_count: 0.0,
+            prior: EmissionPrior::default(),
+            logarithms: false,
+        }
+    }
+}
+
+/// A learnt model and how it was reached.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct HmmFit {
+    /// The model.
+    pub hmm: Hmm,
+    /// ln p(x) before every maximisation of the start that was kept.
+    pub history: Vec<f64>,
+    /// ln p(x) before the last maximisation of every start.
+    pub starts: Vec<f64>,
+    /// How the start that was kept ended.
+    pub status: Status,
+}
+
+impl BaumWelch {
+    /// Learns from `first`, a model to begin with; further starts are random models like it.
+    ///
+    /// # Errors
+    /// Parameters or observations that do not fit, or an interruption before the first iteration ended.
+    pub fn fit(&self, first: &Hmm, sequences: &Sequences, context: &Context) -> Result<HmmFit> {
+        if self.iterations == 0 {
+            return Err(Error::parameter("iterations", "at least 1", 0));
+        }
+        if self.starts == 0 {
+            return Err(Error::parameter("starts", "at least 1", 0));
+        }
+        self.prior.validate()?;
+        Error::check_not_negative("start count", self.start_count)?;
+        Error::check_not_negative("transition count", self.transition_count)?;
+        check(&first.emission, first.states(), sequences)?;
+        let fits = context.try_map(0..self.starts, |start| {
+            let begin = match start {
+                0 => first.clone(),
+                _ => {
+                    let seed = context.seed().wrapping_add(start as u64);
+                    Hmm::random(first.states(), &first.emission, sequences, seed)?
+                }
+            };
+            match self.climb(begin, sequences, context) {
+                Err(Error::Interrupted) if start > 0 => Ok(None),
+                other => other.map(Some),
+            }
+        })?;
+        let mut best: Option<HmmFit> = None;
+        let mut starts = Vec::new();
+        for fit in fits.into_iter().flatten() {
+            let reached = |fit: &HmmFit| fit.history.last().copied().unwrap_or(f64::NEG_INFINITY);
+            starts.push(reached(&fit));
+            if best.as_ref().is_none_or(|best| reached(&fit) > reached(best)) {
+                best = Some(fit);
+            }
+        }
+        let best = best.ok_or(Error::Interrupted)?;
+        Ok(HmmFit { starts, ..best })
+    }
+
+    /// Iterations from one model.
+    fn climb(&self, mut hmm: Hmm, sequences: &Sequences, context: &Context) -> Result<HmmFit> {
+        let shift = means(sequences);
+        let mut history: Vec<f64> = Vec::new();
+        let mut status = Status::IterationLimit;
+        for iteration in 0..self.iterations {
+            let found = Prepared::new(&hmm, sequences, self.logarithms, context)
+                .and_then(|prepared| prepared.statistics(sequences, &shift));
+            let statistics = match found {
+                Err(Error::Interrupted) if iteration > 0 => {
+                    status = context.stop_request().unwrap_or(Status::Interrupted);
+                    break;
+                }
+                other => other?,
+            };
+            let likelihood = statistics.log_likelihood;
+            if !likelihood.is_finite() {
+                return Err(Error::labels(
+                    "sequences that the model can have made",
+                    format!("a log-likelihood of {likelihood} in iteration {}", iteration + 1),
+                ));
+            }
+            let gained = history.last().map_or(f64::INFINITY, |last| likelihood - last);
+            history.push(likelihood);
+            context.report(&Event::Iteration {
+                iteration: iteration + 1,
+                violation: gained,
+                objective: likelihood,
+                active: sequences.positions(),
+            });
+            self.maximise(&mut hmm, &statistics);
+            if gained < self.tol {
+                status = Status::Solved;
+                break;
+            }
+        }
+        Ok(HmmFit { hmm, starts: Vec::new(), history, status })
+    }
+
+    fn maximise(&self, hmm: &mut Hmm, statistics: &Statistics) {
+        let (states, width) = (hmm.states(), padded(hmm.states()));
+        if self.updates.start {
+            normalise(&mut hmm.start, &statistics.start, self.start_count);
+        }
+        if self.updates.transition {
+            let rows = hmm.transition.chunks_mut(states);
+            for (row, counts) in rows.zip(statistics.pairs.chunks(width)) {
+                normalise(row, counts, self.transition_count);
+            }
+        }
+        hmm.emission.maximise(&statistics.sums, states, &self.prior, self.updates);
+    }
+}
+
+/// Probabilities in proportion to counts; those that are 0 stay so, and without any count all stay.
+fn normalise(probabilities: &mut [f64], counts: &[f64], added: f64) {
+    let allowed = |p: f64, count: f64| if p == 0.0 { 0.0 } else { count + added };
+    let total: f64 = probabilities.iter().zip(counts).map(|(p, count)| allowed(*p, *count)).sum();
+    if total > 0.0 {
+        for (p, count) in probabilities.iter_mut().zip(counts) {
+            *p = allowed(*p, *count) / total;
+        }
+    }
+}
+
+/// Mean of every feature; nothing for symbols.
+fn means(sequences: &Sequences) -> Vec<f64> {
+    let Observations::Rows { values, features } = &sequences.observations else {
+        return Vec::new();
+    };
+    let mut means = vec![0.0; *features];
+    for row in values.chunks_exact(*features) {
+        means.iter_mut().zip(row).for_each(|(mean, x)| *mean += x);
+    }
+    let count = sequences.positions() as f64;
+    means.iter_mut().for_each(|mean| *mean /= count);
+    means
+}
+
+impl Hmm {
+    /// A random model with emissions like `emission` in kind and size: probabilities at random, means at
+    /// rows that lie far from each other (Arthur and Vassilvitskii, 2007), the covariance of all rows.
+    ///
+    /// # Errors
+    /// As [`Hmm::new`], and observations of another kind.
+    pub fn random(
+        states: usize,
+        emission: &Emission,
+        sequences: &Sequences,
+        seed: u64,
+    ) -> Result<Self> {
+        check(emission, states, sequences)?;
+        let mut random = Generator::new(seed);
+        let row = |count: usize, random: &mut Generator| {
+            let mut row: Vec<f64> = (0..count).map(|_| -(1.0 - random.unit()).ln()).collect();
+            let total: f64 = row.iter().sum();
+            row.iter_mut().for_each(|p| *p /= total);
+            row
+        };
+        let start = row(states, &mut random);
+        let transition = (0..states).flat_map(|_| row(states, &mut random)).collect();
+        let size = emission.size(states);
+        let emission = match emission {
+            Emission::Categorical { .. } => Emission::Categorical {
+                probabilities: (0..states).flat_map(|_| row(size, &mut random)).collect(),
+            },
+            Emission::Gaussian { shape, .. } => Emission::Gaussian {
+                means: far_rows(sequences, states, &mut random),
+                shape: *shape,
+                covariances: common_covariance(*shape, sequences, states),
+            },
+            Emission::Poisson { .. } => {
+                // Between the means and a row, so that no rate is 0.
+                let all = means(sequences);
+                let rows = far_rows(sequences, states, &mut random);
+                let rates = rows.iter().enumerate().map(|(k, x)| 0.5 * (x + all[k % size]));
+                Emission::Poisson { rates: rates.collect() }
+            }
+        };
+        Self::new(start, transition, emission)
+    }
+
+    /// Learns from sequences whose states are known: relative frequencies with `smoothing` added to every
+    /// count of starts, transitions and symbols, emissions with `prior`. A state that never occurs keeps what
+    /// `like` says of it.
+    ///
+    /// # Errors
+    /// [`Error::Length`] or [`Error::Labels`] when there is not one state below `states` per position, and
+    /// what [`Hmm::new`] refuses.
+    pub fn from_states(
+        path: &[u32],
+        sequences: &Sequences,
+        like: &Self,
+        smoothing: f64,
+        prior: &EmissionPrior,
+        context: &Context,
+    ) -> Result<Self> {
+        let states = like.states();
+        Error::check_not_negative("smoothing", smoothing)?;
+        prior.validate()?;
+        check(&like.emission, states, sequences)?;
+        if path.len() != sequences.positions() {
+            return Err(Error::length("states", sequences.positions(), path.len()));
+        }
+        if let Some(at) = path.iter().position(|&state| state as usize >= states) {
+            let found = format!("{} at position {}", path[at], at + 1);
+            return Err(Error::labels(format!("states from 0 to {}", states - 1), found));
+        }
+        let mut hmm = like.clone();
+        let (mut start, mut pairs) = (vec![smoothing; states], vec![smoothing; states * states]);
+        let width = padded(states);
+        let mut sums = Sums::new(&hmm.emission, states, &means(sequences));
+        for span in sequences.spans() {
+            let own = &path[span.clone()];
+            start[own[0] as usize] += 1.0;
+            own.windows(2)
+                .for_each(|pair| pairs[pair[0] as usize * states + pair[1] as usize] += 1.0);
+            let mut posteriors = vec![0.0; own.len() * width];
+            own.iter()
+                .enumerate()
+                .for_each(|(k, &state)| posteriors[k * width + state as usize] = 1.0);
+            let run = sequences.run(span, false);
+            let add = Accumulate { sums: &mut sums, run, width, posteriors: &posteriors };
+            run_plain(context.instruction_set(), add);
+        }
+        let divide = |row: &mut [f64], counts: &[f64]| {
+            let total: f64 = counts.iter().sum();
+            if total > 0.0 {
+                row.iter_mut().zip(counts).for_each(|(p, count)| *p = count / total);
+            }
+        };
+        divide(&mut hmm.start, &start);
+        for (row, counts) in hmm.transition.chunks_mut(states).zip(pairs.chunks(states)) {
+            divide(row, counts);
+        }
+        let prior = EmissionPrior { count: prior.count + smoothing, ..*prior };
+        hmm.emission.maximise(&sums, states, &prior, Updates::default());
+        Self::new(hmm.start, hmm.transition, hmm.emission)
+    }
+}
+
+/// Rows chosen with probabilities in proportion to their squared distances from those chosen before.
+fn far_rows(sequences: &Sequences, states: usize, random: &mut Generator) -> Vec<f64> {
+    let Observations::Rows { values, features } = &sequences.observations else {
+        return Vec::new();
+    };
+    let rows: Vec<&[f64]> = values.chunks_exact(*features).collect();
+    let mut distances = vec![f64::INFINITY; rows.len()];
+    let mut chosen: Vec<f64> = Vec::with_capacity(states * features);
+    let mut next = random.below(rows.len());
+    for _ in 0..states {
+        chosen.extend_from_slice(rows[next]);
+        for (distance, row) in distances.iter_mut().zip(&rows) {
+            *distance = distance.min(squared_distance(row, rows[next]));
+        }
+        let all_zero = distances.iter().all(|distance| *distance == 0.0);
+        next = match all_zero {
+            true => random.below(rows.len()),
+            false => super::emission::choose(&distances, random),
+        };
+    }
+    chosen
+}
+
+/// The covariance of all rows in the given shape, with a little more on its diagonal.
+fn common_covariance(shape: Covariance, sequences: &Sequences, states: usize) -> Vec<f64> {
+    let Observations::Rows { values, features } = &sequences.observations else {
+        return Vec::new();
+    };
+    let (size, mean) = (*features, means(sequences));
+    let mut matrix = vec![0.0; size * size];
+    for row in values.chunks_exact(size) {
+        for d in 0..size {
+            for e in 0..size {
+                matrix[d * size + e] += (row[d] - mean[d]) * (row[e] - mean[e]);
+            }
+        }
+    }
+    let count = sequences.positions() as f64;
+    matrix.iter_mut().for_each(|value| *value /= count);
+    (0..size).for_each(|d| matrix[d * size + d] += 1e-3);
+    let diagonal: Vec<f64> = (0..size).map(|d| matrix[d * size + d]).collect();
+    match shape {
+        Covariance::Tied => matrix,
+        Covariance::Full => matrix.repeat(states),
+        Covariance::Diagonal => diagonal.repeat(states),
+        _ => vec![diagonal.iter().sum::<f64>() / size as f64; states],
+    }
+}

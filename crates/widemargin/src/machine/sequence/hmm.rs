@@ -1,0 +1,391 @@
+//! A hidden Markov model and what it says about sequences: likelihood, posteriors, the best path, samples.
+
+use std::ops::Range;
+
+use super::emission::{Accumulate, Densities, Emission, Fill, Sums, choose, distribution};
+use super::lattice::{
+    Backward, BestPath, Exponentials, Forward, Lattice, Transitions, logarithmic,
+};
+use super::observations::{Observations, Run, Sequences};
+use crate::context::Context;
+use crate::data::Dense;
+use crate::error::{Error, Result};
+use crate::numeric::parallel::Scratches;
+use crate::numeric::random::Generator;
+use crate::numeric::simd::run_plain;
+
+/// Positions of the sequences that one thread handles at a time; parts depend on the data alone.
+const PART: usize = 4096;
+
+/// A chain of hidden states.
+///
+/// ```
+/// use widemargin::machine::sequence::{Emission, Hmm, Sequences};
+/// use widemargin::Context;
+///
+/// // Two coins, one of them biased, that are seldom exchanged.
+/// let hmm = Hmm::new(
+///     vec![0.5, 0.5],
+///     vec![0.9, 0.1, 0.1, 0.9],
+///     Emission::Categorical { probabilities: vec![0.5, 0.5, 0.1, 0.9] },
+/// )?;
+/// let throws = Sequences::of_symbols(vec![0, 0, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1], None)?;
+/// let (path, _) = hmm.viterbi(&throws, &Context::new())?;
+/// assert_eq!(path, [0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1]);
+/// # Ok::<(), widemargin::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hmm {
+    pub(super) start: Vec<f64>,
+    pub(super) transition: Vec<f64>,
+    pub(super) emission: Emission,
+}
+
+/// Likelihood and posteriors of sequences.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Posteriors {
+    /// ln p(x) of every sequence.
+    pub log_likelihoods: Vec<f64>,
+    /// The probability of every state at every position.
+    pub states: Dense<f64>,
+}
+
+/// Sums that a maximisation needs.
+pub(super) struct Statistics {
+    pub(super) log_likelihood: f64,
+    pub(super) start: Vec<f64>,
+    pub(super) pairs: Vec<f64>,
+    pub(super) sums: Sums,
+}
+
+/// A model ready for sequences.
+pub(super) struct Prepared<'a> {
+    hmm: &'a Hmm,
+    chain: Transitions,
+    logs: Transitions,
+    densities: Densities,
+    /// Whether sums are made of logarithms throughout.
+    logarithms: bool,
+    context: &'a Context,
+}
+
+impl Hmm {
+    /// A model with start probabilities, a row of transition probabilities for every state, and emissions.
+    ///
+    /// # Errors
+    /// [`Error::Length`] or [`Error::Parameter`] for parts that do not fit or are no probabilities.
+    pub fn new(start: Vec<f64>, transition: Vec<f64>, emission: Emission) -> Result<Self> {
+        let states = start.len();
+        if states == 0 {
+            return Err(Error::Empty { what: "state" });
+        }
+        if transition.len() != states * states {
+            return Err(Error::length(
+                "transition probabilities",
+                states * states,
+                transition.len(),
+            ));
+        }
+        distribution("start", &start)?;
+        transition.chunks(states).try_for_each(|row| distribution("transition", row))?;
+        emission.validate(states)?;
+        Ok(Self { start, transition, emission })
+    }
+
+    /// Number of states.
+    pub fn states(&self) -> usize {
+        self.start.len()
+    }
+
+    /// Probability of every state at the beginning.
+    pub fn start(&self) -> &[f64] {
+        &self.start
+    }
+
+    /// Probability of every state after every state, row by row.
+    pub fn transition(&self) -> &[f64] {
+        &self.transition
+    }
+
+    /// What the states emit.
+    pub fn emission(&self) -> &Emission {
+        &self.emission
+    }
+
+    /// Free parameters.
+    pub fn parameters(&self) -> usize {
+        let states = self.states();
+        states - 1 + states * (states - 1) + self.emission.parameters(states)
+    }
+
+    /// −2 ln p(x) + parameters · ln(positions) (Schwarz, 1978).
+    ///
+    /// # Errors
+    /// As [`log_likelihood`](Self::log_likelihood).
+    pub fn bic(&self, sequences: &Sequences, context: &Context) -> Result<f64> {
+        let positions = sequences.positions() as f64;
+        let likelihood = self.log_likelihood(sequences, context)?;
+        Ok(self.parameters() as f64 * positions.ln() - 2.0 * likelihood)
+    }
+
+    /// ln p(x) of all sequences together; −∞ where the model excludes one.
+    ///
+    /// # Errors
+    /// [`Error::Length`] or [`Error::Labels`] for observations of another kind, or an interruption.
+    pub fn log_likelihood(&self, sequences: &Sequences, context: &Context) -> Result<f64> {
+        let prepared = Prepared::new(self, sequences, false, context)?;
+        let likelihoods =
+            prepared.of_spans(sequences, |lattice, run| prepared.likelihood(run, lattice))?;
+        Ok(likelihoods.iter().sum())
+    }
+
+    /// ln p(x) of every sequence and the posterior of every state at every position; with sums of scaled
+    /// probabilities, or of `logarithms`.
+    ///
+    /// # Errors
+    /// As [`log_likelihood`](Self::log_likelihood).
+    pub fn posteriors(
+        &self,
+        sequences: &Sequences,
+        logarithms: bool,
+        context: &Context,
+    ) -> Result<Posteriors> {
+        let prepared = Prepared::new(self, sequences, logarithms, context)?;
+        let (states, width) = (self.states(), prepared.chain.width);
+        let parts = prepared.of_spans(sequences, |lattice, run| {
+            let likelihood = prepared.sums(run, lattice, false);
+            let rows = lattice.posteriors.chunks_exact(width);
+            let values: Vec<f64> = rows.flat_map(|row| &row[..states]).copied().collect();
+            (likelihood, values)
+        })?;
+        let (log_likelihoods, values): (Vec<f64>, Vec<Vec<f64>>) = parts.into_iter().unzip();
+        let states = Dense::new(sequences.positions(), states, values.concat())?;
+        Ok(Posteriors { log_likelihoods, states })
+    }
+
+    /// The most probable path of every sequence (Viterbi, 1967), and ln p of path and observations of all
+    /// sequences together; the smaller state where two are equal.
+    ///
+    /// # Errors
+    /// As [`log_likelihood`](Self::log_likelihood).
+    pub fn viterbi(&self, sequences: &Sequences, context: &Context) -> Result<(Vec<u32>, f64)> {
+        let prepared = Prepared::new(self, sequences, true, context)?;
+        let parts = prepared.of_spans(sequences, |lattice, run| {
+            let mut path = vec![0; run.len()];
+            prepared.fill(run, true, lattice);
+            let (chain, back) = (&prepared.logs, &mut Vec::new());
+            let best = BestPath { chain, lattice, back, path: &mut path };
+            let likelihood = run_plain(context.instruction_set(), best);
+            (path, likelihood)
+        })?;
+        let (paths, likelihoods): (Vec<Vec<u32>>, Vec<f64>) = parts.into_iter().unzip();
+        Ok((paths.concat(), likelihoods.iter().sum()))
+    }
+
+    /// A random sequence and its states, from `first` or a random state on.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for a state that does not exist or a covariance that is not positive definite.
+    pub fn sample(
+        &self,
+        length: usize,
+        first: Option<usize>,
+        context: &Context,
+    ) -> Result<(Observations, Vec<u32>)> {
+        let states = self.states();
+        if let Some(state) = first.filter(|state| *state >= states) {
+            return Err(Error::parameter("first state", format!("one below {states}"), state));
+        }
+        let mut random = Generator::new(context.seed());
+        let mut observations = match &self.emission {
+            Emission::Categorical { .. } => Observations::Symbols(Vec::new()),
+            other => Observations::Rows { values: Vec::new(), features: other.size(states) },
+        };
+        let mut path: Vec<u32> = Vec::with_capacity(length);
+        for k in 0..length {
+            let state = match (path.last(), first) {
+                (Some(&last), _) => {
+                    choose(&self.transition[last as usize * states..][..states], &mut random)
+                }
+                (None, Some(first)) => first,
+                (None, None) => choose(&self.start, &mut random),
+            };
+            path.push(state as u32);
+            if k % PART == 0 {
+                context.checkpoint()?;
+            }
+            self.emission.sample(state, states, &mut random, context, &mut observations)?;
+        }
+        Ok((observations, path))
+    }
+}
+
+impl<'a> Prepared<'a> {
+    /// Checks that sequences are of the right kind and prepares the densities.
+    pub(super) fn new(
+        hmm: &'a Hmm,
+        sequences: &Sequences,
+        logarithms: bool,
+        context: &'a Context,
+    ) -> Result<Self> {
+        check(&hmm.emission, hmm.states(), sequences)?;
+        let chain = Transitions::new(&hmm.start, &hmm.transition);
+        let logs = chain.logarithms();
+        let densities = hmm.emission.prepare(hmm.states(), context)?;
+        Ok(Self { hmm, chain, logs, densities, logarithms, context })
+    }
+
+    /// What `work` makes of every sequence, in order.
+    fn of_spans<T: Send>(
+        &self,
+        sequences: &Sequences,
+        work: impl Fn(&mut Lattice, Run<'_>) -> T + Sync,
+    ) -> Result<Vec<T>> {
+        let parts = self.of_parts(sequences, |spans, lattice| {
+            let each = spans.iter().map(|span| work(lattice, self.run(sequences, span)));
+            each.collect::<Vec<T>>()
+        })?;
+        Ok(parts.into_iter().flatten().collect())
+    }
+
+    fn of_parts<T: Send>(
+        &self,
+        sequences: &Sequences,
+        work: impl Fn(&[Range<usize>], &mut Lattice) -> T + Sync,
+    ) -> Result<Vec<T>> {
+        let spans = sequences.spans();
+        let mut parts: Vec<&[Range<usize>]> = Vec::new();
+        let mut first = 0;
+        for (s, span) in spans.iter().enumerate() {
+            if span.end - spans[first].start >= PART || s + 1 == spans.len() {
+                parts.push(&spans[first..=s]);
+                first = s + 1;
+            }
+        }
+        let lattices = Scratches::<Lattice>::new();
+        self.context.try_map(parts.into_iter(), |part| {
+            self.context.checkpoint()?;
+            Ok(lattices.with(|lattice| work(part, lattice)))
+        })
+    }
+
+    fn run<'s>(&self, sequences: &'s Sequences, span: &Range<usize>) -> Run<'s> {
+        let counts = matches!(self.densities, Densities::Counts { .. });
+        sequences.run(span.clone(), counts)
+    }
+
+    /// Densities of a run, as scaled probabilities or as logarithms.
+    fn fill(&self, run: Run<'_>, logarithms: bool, lattice: &mut Lattice) {
+        let (width, set) = (self.chain.width, self.context.instruction_set());
+        lattice.resize(run.len(), width);
+        run_plain(
+            set,
+            Fill {
+                densities: &self.densities,
+                run,
+                logarithms,
+                width,
+                out: &mut lattice.emissions,
+            },
+        );
+        if !logarithms && self.densities.are_plain() {
+            lattice.peaks.fill(0.0);
+        } else if !logarithms {
+            run_plain(set, Exponentials { width, states: self.chain.states, lattice });
+        }
+    }
+
+    /// Scaled forward sums; `None` where they vanish.
+    fn forward(&self, run: Run<'_>, lattice: &mut Lattice) -> Option<f64> {
+        self.fill(run, false, lattice);
+        run_plain(self.context.instruction_set(), Forward { chain: &self.chain, lattice })
+    }
+
+    fn by_logarithms(&self, run: Run<'_>, lattice: &mut Lattice, pairs: bool) -> f64 {
+        self.fill(run, true, lattice);
+        logarithmic(&self.logs, lattice, pairs)
+    }
+
+    fn likelihood(&self, run: Run<'_>, lattice: &mut Lattice) -> f64 {
+        self.forward(run, lattice).unwrap_or_else(|| self.by_logarithms(run, lattice, false))
+    }
+
+    /// ln p(x), with posteriors and, if wanted, ξ in `pairs`.
+    fn sums(&self, run: Run<'_>, lattice: &mut Lattice, pairs: bool) -> f64 {
+        let scaled = if self.logarithms { None } else { self.forward(run, lattice) };
+        let Some(total) = scaled else { return self.by_logarithms(run, lattice, pairs) };
+        let set = self.context.instruction_set();
+        run_plain(set, Backward { chain: &self.chain, lattice, pairs });
+        if pairs {
+            self.chain.times(&mut lattice.pairs);
+        }
+        total
+    }
+
+    /// Sums of all sequences for a maximisation.
+    pub(super) fn statistics(&self, sequences: &Sequences, shift: &[f64]) -> Result<Statistics> {
+        let (states, width) = (self.chain.states, self.chain.width);
+        let empty = || Statistics {
+            log_likelihood: 0.0,
+            start: vec![0.0; width],
+            pairs: vec![0.0; states * width],
+            sums: Sums::new(&self.hmm.emission, states, shift),
+        };
+        let parts = self.of_parts(sequences, |spans, lattice| {
+            let mut own = empty();
+            for span in spans {
+                let run = self.run(sequences, span);
+                own.log_likelihood += self.sums(run, lattice, true);
+                let add = |sum: &mut [f64], values: &[f64]| {
+                    sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
+                };
+                add(&mut own.start, &lattice.posteriors[..width]);
+                add(&mut own.pairs, &lattice.pairs);
+                let posteriors = &lattice.posteriors;
+                let add = Accumulate { sums: &mut own.sums, run, width, posteriors };
+                run_plain(self.context.instruction_set(), add);
+            }
+            own
+        })?;
+        let mut all = empty();
+        for part in parts {
+            all.log_likelihood += part.log_likelihood;
+            all.start.iter_mut().zip(&part.start).for_each(|(sum, value)| *sum += value);
+            all.pairs.iter_mut().zip(&part.pairs).for_each(|(sum, value)| *sum += value);
+            all.sums.join(&part.sums);
+        }
+        Ok(all)
+    }
+}
+
+/// Refuses observations that the emissions cannot have made.
+pub(super) fn check(emission: &Emission, states: usize, sequences: &Sequences) -> Result<()> {
+    let size = emission.size(states);
+    match (emission, &sequences.observations) {
+        (Emission::Categorical { .. }, Observations::Symbols(symbols)) => {
+            match symbols.iter().position(|&symbol| symbol as usize >= size) {
+                Some(at) => Err(Error::labels(
+                    format!("symbols from 0 to {}", size - 1),
+                    format!("{} at position {}", symbols[at], at + 1),
+                )),
+                None => Ok(()),
+            }
+        }
+        (Emission::Categorical { .. }, _) => Err(Error::labels("symbols", "rows of numbers")),
+        (_, Observations::Symbols(_)) => Err(Error::labels("rows of numbers", "symbols")),
+        (_, Observations::Rows { features, .. }) if *features != size => {
+            Err(Error::length("features", size, *features))
+        }
+        (Emission::Poisson { .. }, Observations::Rows { values, features }) => {
+            match values.iter().position(|value| *value < 0.0 || value.fract() != 0.0) {
+                Some(at) => Err(Error::labels(
+                    "counts: whole numbers of at least 0",
+                    format!("{} in row {}", values[at], at / features + 1),
+                )),
+                None => Ok(()),
+            }
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,401 @@
+//! Forward–backward sums and the best path of a chain of hidden states over one sequence.
+//!
+//! With start probabilities π, transitions A and emission densities b_k(i) at position k,
+//!
+//! ```text
+//! α_k = b_k ∘ (Aᵀ α_{k−1}) / c_k      β_{k−1} = A (b_k ∘ β_k / c_k)      γ_k = α_k ∘ β_k
+//! ln p(x) = Σ ln c_k                  ξ(i, j) = Σ α_{k−1}(i) A_ij b_k(j) β_k(j) / c_k
+//! ```
+//!
+//! (Rabiner, 1989). Densities are divided by the largest of their position. Where that still leaves a
+//! sum of 0, or where it is asked for, the same sums are made of logarithms. States stand in
+//! vectors of whole lanes, padded with states of probability 0.
+
+use crate::numeric::simd::{PlainLoop, exp_of_negative};
+
+/// Numbers that are added as one vector.
+pub(super) const LANES: usize = 8;
+
+/// Rows of the sums of pairs that stay in registers.
+const PAIR_ROWS: usize = 4;
+
+/// States with those that fill the last vector.
+pub(super) fn padded(states: usize) -> usize {
+    states.next_multiple_of(LANES)
+}
+
+/// Start and transition probabilities, row by row in padded vectors.
+pub(super) struct Transitions {
+    pub(super) states: usize,
+    pub(super) width: usize,
+    start: Vec<f64>,
+    /// A and its transpose.
+    rows: Vec<f64>,
+    columns: Vec<f64>,
+}
+
+impl Transitions {
+    pub(super) fn new(start: &[f64], transition: &[f64]) -> Self {
+        let states = start.len();
+        let width = padded(states);
+        let mut padded_start = start.to_vec();
+        padded_start.resize(width, 0.0);
+        let (mut rows, mut columns) = (vec![0.0; states * width], vec![0.0; states * width]);
+        for i in 0..states {
+            for j in 0..states {
+                rows[i * width + j] = transition[i * states + j];
+                columns[j * width + i] = transition[i * states + j];
+            }
+        }
+        Self { states, width, start: padded_start, rows, columns }
+    }
+
+    /// Multiplies sums over pairs by the transition probabilities.
+    pub(super) fn times(&self, pairs: &mut [f64]) {
+        pairs.iter_mut().zip(&self.rows).for_each(|(pair, probability)| *pair *= probability);
+    }
+
+    /// The same with logarithms.
+    pub(super) fn logarithms(&self) -> Self {
+        let logs = |list: &[f64]| list.iter().map(|p| p.ln()).collect::<Vec<f64>>();
+        Self {
+            start: logs(&self.start),
+            rows: logs(&self.rows),
+            columns: logs(&self.columns),
+            ..*self
+        }
+    }
+}
+
+/// The memory of one sequence, used again for the next.
+#[derive(Default)]
+pub(super) struct Lattice {
+    /// Densities divided by the largest of each position, and the logarithm of that.
+    pub(super) emissions: Vec<f64>,
+    pub(super) peaks: Vec<f64>,
+    alpha: Vec<f64>,
+    /// b ∘ β / c of each position.
+    weighted: Vec<f64>,
+    scales: Vec<f64>,
+    /// γ of each position.
+    pub(super) posteriors: Vec<f64>,
+    /// Σ α_{k−1}(i) b_k(j) β_k(j) / c_k, to be multiplied by A_ij; of logarithms ξ itself.
+    pub(super) pairs: Vec<f64>,
+}
+
+impl Lattice {
+    /// Memory for a sequence of so many positions.
+    pub(super) fn resize(&mut self, length: usize, width: usize) {
+        for list in [&mut self.emissions, &mut self.alpha, &mut self.weighted, &mut self.posteriors]
+        {
+            list.resize(length * width, 0.0);
+        }
+        self.peaks.resize(length, 0.0);
+        self.scales.resize(length, 0.0);
+    }
+}
+
+/// Replaces logarithms of densities by densities over the largest of each position.
+pub(super) struct Exponentials<'a> {
+    pub(super) width: usize,
+    pub(super) states: usize,
+    pub(super) lattice: &'a mut Lattice,
+}
+
+impl PlainLoop for Exponentials<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let rows = self.lattice.emissions.chunks_exact_mut(self.width);
+        for (row, peak) in rows.zip(&mut self.lattice.peaks) {
+            let mut largest = f64::NEG_INFINITY;
+            for value in &row[..self.states] {
+                largest = if *value > largest { *value } else { largest };
+            }
+            *peak = largest;
+            let shift = if largest.is_finite() { largest } else { 0.0 };
+            for value in row.iter_mut() {
+                *value = exp_of_negative(*value - shift);
+            }
+            row[self.states..].fill(0.0);
+        }
+    }
+}
+
+/// The scaled sums of a sequence; `None` where a scale is 0.
+pub(super) struct Forward<'a> {
+    pub(super) chain: &'a Transitions,
+    pub(super) lattice: &'a mut Lattice,
+}
+
+impl PlainLoop for Forward<'_> {
+    type Output = Option<f64>;
+
+    #[inline(always)]
+    fn run(self) -> Option<f64> {
+        let Self { chain, lattice } = self;
+        let width = chain.width;
+        let length = lattice.scales.len();
+        let mut total = 0.0;
+        for k in 0..length {
+            let (before, now) = lattice.alpha.split_at_mut(k * width);
+            let now = &mut now[..width];
+            let emissions = &lattice.emissions[k * width..][..width];
+            if k == 0 {
+                now.copy_from_slice(&chain.start);
+            } else {
+                product(&before[(k - 1) * width..], &chain.rows, chain.states, now);
+            }
+            let mut sums = [0.0; LANES];
+            for (now, b) in now.as_chunks_mut::<LANES>().0.iter_mut().zip(emissions.as_chunks().0) {
+                let b: &[f64; LANES] = b;
+                for lane in 0..LANES {
+                    now[lane] *= b[lane];
+                    sums[lane] += now[lane];
+                }
+            }
+            let scale: f64 = sums.iter().sum();
+            if !(scale > 0.0 && scale.is_finite()) {
+                return None;
+            }
+            let inverse = 1.0 / scale;
+            now.iter_mut().for_each(|value| *value *= inverse);
+            lattice.scales[k] = inverse;
+            total += scale.ln() + lattice.peaks[k];
+        }
+        Some(total)
+    }
+}
+
+/// Posteriors, and sums over pairs if they are wanted, after [`Forward`].
+pub(super) struct Backward<'a> {
+    pub(super) chain: &'a Transitions,
+    pub(super) lattice: &'a mut Lattice,
+    pub(super) pairs: bool,
+}
+
+impl PlainLoop for Backward<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { chain, lattice, pairs } = self;
+        let width = chain.width;
+        let length = lattice.scales.len();
+        let last = (length - 1) * width;
+        lattice.posteriors[last..].copy_from_slice(&lattice.alpha[last..]);
+        lattice.weighted[last..].fill(1.0);
+        for k in (0..length).rev() {
+            // `weighted` holds β_k until it is b ∘ β / c.
+            let (before, now) = lattice.weighted.split_at_mut(k * width);
+            let now = &mut now[..width];
+            let emissions = &lattice.emissions[k * width..][..width];
+            let scale = lattice.scales[k];
+            for (now, b) in now.iter_mut().zip(emissions) {
+                *now *= b * scale;
+            }
+            if k > 0 {
+                let beta = &mut before[(k - 1) * width..];
+                product(now, &chain.columns, chain.states, beta);
+                let alpha = &lattice.alpha[(k - 1) * width..][..width];
+                let posteriors = &mut lattice.posteriors[(k - 1) * width..][..width];
+                for ((posterior, alpha), beta) in posteriors.iter_mut().zip(alpha).zip(beta) {
+                    *posterior = alpha * *beta;
+                }
+            }
+        }
+        if pairs {
+            lattice.pairs.clear();
+            lattice.pairs.resize(chain.states * width, 0.0);
+            let (alpha, weighted) = (&lattice.alpha[..last], &lattice.weighted[width..]);
+            for first in (0..chain.states).step_by(PAIR_ROWS) {
+                for block in (0..width).step_by(LANES) {
+                    add_pairs(alpha, weighted, width, [first, block], &mut lattice.pairs);
+                }
+            }
+        }
+    }
+}
+
+/// Mᵀv of padded rows M. Even and odd rows are added apart, so that one sum does not wait for the other.
+#[inline(always)]
+fn product(vector: &[f64], matrix: &[f64], states: usize, out: &mut [f64]) {
+    let blocks = out.len() / LANES;
+    let rows = matrix.as_chunks::<LANES>().0;
+    let vector = &vector[..states];
+    for (block, out) in out.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
+        let (mut even, mut odd) = ([0.0; LANES], [0.0; LANES]);
+        let mut column = rows[block..].iter().step_by(blocks);
+        for pair in vector.chunks(2) {
+            if let Some(row) = column.next() {
+                for lane in 0..LANES {
+                    even[lane] += pair[0] * row[lane];
+                }
+            }
+            if let (Some(value), Some(row)) = (pair.get(1), column.next()) {
+                for lane in 0..LANES {
+                    odd[lane] += value * row[lane];
+                }
+            }
+        }
+        for lane in 0..LANES {
+            out[lane] = even[lane] + odd[lane];
+        }
+    }
+}
+
+/// Adds Σ_k α_k(i) u_k(j) for some rows i and the columns of a vector.
+#[inline(always)]
+fn add_pairs(
+    alpha: &[f64],
+    weighted: &[f64],
+    width: usize,
+    [first, block]: [usize; 2],
+    pairs: &mut [f64],
+) {
+    let mut sums = [[0.0; LANES]; PAIR_ROWS];
+    for (alpha, weighted) in alpha.chunks_exact(width).zip(weighted.chunks_exact(width)) {
+        let factors: &[f64; PAIR_ROWS] = alpha[first..].first_chunk().unwrap_or(&[0.0; PAIR_ROWS]);
+        let row: &[f64; LANES] = weighted[block..].first_chunk().unwrap_or(&[0.0; LANES]);
+        for (sums, factor) in sums.iter_mut().zip(factors) {
+            for lane in 0..LANES {
+                sums[lane] += factor * row[lane];
+            }
+        }
+    }
+    for (r, sums) in sums.iter().enumerate() {
+        if let Some(row) = pairs.get_mut((first + r) * width + block..) {
+            for (sum, value) in row.iter_mut().zip(sums) {
+                *sum += value;
+            }
+        }
+    }
+}
+
+/// The sums of a sequence by logarithms of `chain` and of the densities in `emissions`: ln p(x).
+/// Posteriors are written, and ξ if `pairs`.
+pub(super) fn logarithmic(chain: &Transitions, lattice: &mut Lattice, pairs: bool) -> f64 {
+    let (states, width, length) = (chain.states, chain.width, lattice.peaks.len());
+    let mut terms = vec![0.0; states];
+    let b = |lattice: &Lattice, k: usize, j: usize| lattice.emissions[k * width + j];
+    for k in 0..length {
+        for j in 0..states {
+            let before = if k == 0 {
+                chain.start[j]
+            } else {
+                for (i, term) in terms.iter_mut().enumerate() {
+                    *term = lattice.alpha[(k - 1) * width + i] + chain.rows[i * width + j];
+                }
+                log_sum(&terms)
+            };
+            lattice.alpha[k * width + j] = before + b(lattice, k, j);
+        }
+    }
+    let last = (length - 1) * width;
+    let total = log_sum(&lattice.alpha[last..][..states]);
+    if pairs {
+        lattice.pairs.clear();
+        lattice.pairs.resize(states * width, 0.0);
+    }
+    lattice.weighted[last..].fill(0.0);
+    lattice.posteriors.fill(0.0);
+    for k in (0..length).rev() {
+        for i in 0..states {
+            let beta = lattice.weighted[k * width + i];
+            let posterior = lattice.alpha[k * width + i] + beta - total;
+            lattice.posteriors[k * width + i] =
+                if posterior.is_nan() { 0.0 } else { posterior.exp() };
+        }
+        if k == 0 {
+            break;
+        }
+        for i in 0..states {
+            for (j, term) in terms.iter_mut().enumerate() {
+                *term = chain.rows[i * width + j]
+                    + lattice.emissions[k * width + j]
+                    + lattice.weighted[k * width + j];
+            }
+            lattice.weighted[(k - 1) * width + i] = log_sum(&terms);
+            let alpha = lattice.alpha[(k - 1) * width + i] - total;
+            if pairs && alpha.is_finite() {
+                for (j, term) in terms.iter().enumerate() {
+                    lattice.pairs[i * width + j] += (alpha + term).exp();
+                }
+            }
+        }
+    }
+    total
+}
+
+/// ln Σ exp of a list.
+fn log_sum(values: &[f64]) -> f64 {
+    let largest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if largest == f64::NEG_INFINITY {
+        return largest;
+    }
+    largest + values.iter().map(|value| (value - largest).exp()).sum::<f64>().ln()
+}
+
+/// The most probable path by logarithms of the chain and of the densities in `emissions`, the smaller
+/// state where two are equal.
+pub(super) struct BestPath<'a> {
+    pub(super) chain: &'a Transitions,
+    pub(super) lattice: &'a mut Lattice,
+    pub(super) back: &'a mut Vec<u32>,
+    pub(super) path: &'a mut [u32],
+}
+
+impl PlainLoop for BestPath<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run(self) -> f64 {
+        let Self { chain, lattice, back, path } = self;
+        let (states, width, length) = (chain.states, chain.width, path.len());
+        back.clear();
+        back.resize(length * width, 0);
+        for k in 0..length {
+            let (before, now) = lattice.alpha.split_at_mut(k * width);
+            let now = &mut now[..width];
+            let emissions = &lattice.emissions[k * width..][..width];
+            if k == 0 {
+                for ((now, start), b) in now.iter_mut().zip(&chain.start).zip(emissions) {
+                    *now = start + b;
+                }
+                continue;
+            }
+            let before = &before[(k - 1) * width..][..states];
+            let back = &mut back[k * width..][..width];
+            for block in (0..width).step_by(LANES) {
+                let (mut best, mut from) = ([f64::NEG_INFINITY; LANES], [0.0; LANES]);
+                for (i, value) in before.iter().enumerate() {
+                    let row: &[f64; LANES] =
+                        chain.rows[i * width + block..].first_chunk().unwrap_or(&[0.0; LANES]);
+                    let state = i as f64;
+                    for lane in 0..LANES {
+                        let candidate = value + row[lane];
+                        let better = candidate > best[lane];
+                        from[lane] = if better { state } else { from[lane] };
+                        best[lane] = if better { candidate } else { best[lane] };
+                    }
+                }
+                for lane in 0..LANES {
+                    now[block + lane] = best[lane] + emissions[block + lane];
+                    back[block + lane] = from[lane] as u32;
+                }
+            }
+        }
+        let last = &lattice.alpha[(length - 1) * width..][..states];
+        let mut state = 0;
+        for (i, value) in last.iter().enumerate() {
+            state = if *value > last[state] { i } else { state };
+        }
+        let total = last[state];
+        for k in (0..length).rev() {
+            path[k] = state as u32;
+            state = back[k * width + state] as usize;
+        }
+        total
+    }
+}

@@ -1,0 +1,723 @@
+"""Hidden Markov models with hmmlearn's interface."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_array, check_random_state, column_or_1d
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from widemargin import _core
+from widemargin._base import checks_parameters, count_threads
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from typing_extensions import Self
+
+_NOT_NEGATIVE = [Interval(Real, 0, None, closed="left")]
+_SHARED: dict[str, list[Any]] = {
+    "n_components": [Interval(Integral, 1, None, closed="left")],
+    "startprob_prior": [Interval(Real, 1, None, closed="left")],
+    "transmat_prior": [Interval(Real, 1, None, closed="left")],
+    "algorithm": [StrOptions({"viterbi", "map"})],
+    "random_state": ["random_state"],
+    "n_iter": [Interval(Integral, 1, None, closed="left")],
+    "tol": [Interval(Real, None, None, closed="neither")],
+    "verbose": ["verbose"],
+    "params": [str],
+    "init_params": [str],
+    "implementation": [StrOptions({"log", "scaling"})],
+    "n_init": [Interval(Integral, 1, None, closed="left")],
+    "n_jobs": [Integral, None],
+}
+
+
+class BaseHMM(BaseEstimator):
+    """What the hidden Markov models share; derived classes say what states emit."""
+
+    _kind: ClassVar[str]
+    #: The letters of `params` and the attribute that each stands for.
+    _letters: ClassVar[dict[str, str]]
+    _parameter_constraints: ClassVar[dict[str, list[Any]]]
+
+    n_components: int
+    startprob_prior: float
+    transmat_prior: float
+    algorithm: str
+    random_state: Any
+    n_iter: int
+    tol: float
+    verbose: bool | int
+    params: str
+    init_params: str
+    implementation: str
+    n_init: int
+    n_jobs: int | None
+    covariance_type: str = "diag"
+
+    startprob_: NDArray[np.float64]
+    transmat_: NDArray[np.float64]
+
+    def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's tags."""
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False
+        return tags
+
+    # What derived classes say about emissions.
+
+    def _observed(self, X: Any, fitting: bool = False) -> NDArray[Any]:
+        raise NotImplementedError
+
+    def _size(self, observed: NDArray[Any]) -> int:
+        return int(observed.shape[1])
+
+    def _prior(self) -> dict[str, float]:
+        raise NotImplementedError
+
+    def _emissions(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        raise NotImplementedError
+
+    def _take(self, values: NDArray[np.float64], covariances: NDArray[np.float64]) -> None:
+        raise NotImplementedError
+
+    # Training
+
+    def _rows(self, X: Any, fitting: bool, whole: bool) -> NDArray[np.float64]:
+        rows = check_array(X, dtype=np.float64, order="C")
+        expected = rows.shape[1] if fitting else np.shape(self._emissions()[0])[1]
+        if rows.shape[1] != expected:
+            raise ValueError(f"X has {rows.shape[1]} features, expected {expected}")
+        if whole and ((rows < 0).any() or (rows != np.floor(rows)).any()):
+            raise ValueError("X must be counts: whole numbers of at least 0")
+        return np.asarray(rows)
+
+    def _updates(self) -> tuple[bool, bool, bool, bool]:
+        letters = list(self._letters)
+        for name in ("params", "init_params"):
+            given = getattr(self, name)
+            if unknown := set(given) - set(letters):
+                raise ValueError(
+                    f"{name} must have letters of {''.join(letters)!r} only, found "
+                    f"{''.join(sorted(unknown))!r}"
+                )
+        wanted = [letter in self.params for letter in letters]
+        start, transition, emission = wanted[:3]
+        return start, transition, emission, wanted[3] if len(wanted) > 3 else False
+
+    def _training(self, seed: int) -> dict[str, Any]:
+        usual = {
+            "count": 0.0,
+            "mean": 0.0,
+            "mean_weight": 0.0,
+            "covariance": 1e-2,
+            "covariance_weight": 1.0,
+            "rate": 0.0,
+            "rate_weight": 0.0,
+        }
+        return {
+            **usual,
+            **self._prior(),
+            "iterations": int(self.n_iter),
+            "tol": float(self.tol),
+            "starts": int(self.n_init),
+            "updates": self._updates(),
+            "start_count": float(self.startprob_prior) - 1.0,
+            "transition_count": float(self.transmat_prior) - 1.0,
+            "logarithms": self.implementation == "log",
+            "seed": seed,
+            "threads": count_threads(self.n_jobs),
+        }
+
+    def _first(self, observed: NDArray[Any], lengths: list[int] | None, seed: int) -> _core.Hmm:
+        """Return a random model in which what `init_params` leaves out is what was set before."""
+        size = self._size(observed)
+        random = _core.Hmm.random(
+            self.n_components, self._kind, size, self.covariance_type, observed, lengths, seed
+        )
+        kept = [name for letter, name in self._letters.items() if letter not in self.init_params]
+        if not kept:
+            return random
+        if self.n_init > 1:
+            raise ValueError("n_init must be 1 where init_params leaves parameters out")
+        given = {}
+        for name in kept:
+            if not hasattr(self, name):
+                raise ValueError(f"{name} must be set before fit where init_params leaves it out")
+            given[name] = getattr(self, name)
+        self._adopt(random)
+        for name, value in given.items():
+            setattr(self, name, value)
+        return self._model()
+
+    @checks_parameters
+    def fit(self, X: Any, lengths: Any = None) -> Self:
+        """Learn from sequences by Baum–Welch.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Observations of all sequences, one after another.
+        lengths : array-like of shape (n_sequences,), default=None
+            Length of each sequence; all rows are one without.
+
+        Returns
+        -------
+        self : object
+            The fitted model.
+        """
+        observed, parts = self._observed(X, fitting=True), _lengths(lengths)
+        seed = int(check_random_state(self.random_state).randint(np.iinfo("i").max))
+        training = self._training(seed)
+        first = self._first(observed, parts, seed)
+        model, history, starts, status = first.fit(
+            observed, parts, training, _print if self.verbose else None
+        )
+        self._adopt(model)
+        self.monitor_ = SimpleNamespace(
+            history=history, iter=len(history), converged=status == "solved"
+        )
+        self.n_iter_ = len(history)
+        self.start_log_likelihoods_ = np.array(starts)
+        self.status_ = status
+        return self
+
+    @checks_parameters
+    def fit_states(self, X: Any, states: Any, lengths: Any = None, smoothing: float = 0.0) -> Self:
+        """Learn from sequences whose states are known, by counting.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Observations of all sequences, one after another.
+        states : array-like of shape (n_samples,)
+            State of each observation, from 0 to ``n_components - 1``.
+        lengths : array-like of shape (n_sequences,), default=None
+            Length of each sequence; all rows are one without.
+        smoothing : float, default=0.0
+            Added to every count of starts, transitions and symbols.
+
+        Returns
+        -------
+        self : object
+            The fitted model.
+        """
+        observed, parts = self._observed(X, fitting=True), _lengths(lengths)
+        path = _whole(column_or_1d(states), "states")
+        size = self._size(observed)
+        like = _core.Hmm.random(
+            self.n_components, self._kind, size, self.covariance_type, observed, parts, 0
+        )
+        training = self._training(0)
+        self._adopt(like.from_states(path, observed, parts, float(smoothing), training))
+        return self
+
+    def _adopt(self, model: _core.Hmm) -> None:
+        start, transition, values, covariances = model.parts()
+        states = self.n_components
+        self.startprob_ = np.array(start)
+        self.transmat_ = np.array(transition).reshape(states, states)
+        self._take(np.array(values).reshape(states, -1), np.array(covariances))
+
+    def _model(self) -> _core.Hmm:
+        check_is_fitted(self, "startprob_")
+        values, covariances = self._emissions()
+
+        def flat(array: Any) -> list[float]:
+            return [float(value) for value in np.asarray(array, dtype=np.float64).ravel()]
+
+        return _core.Hmm(
+            flat(self.startprob_),
+            flat(self.transmat_),
+            self._kind,
+            flat(values),
+            self.covariance_type,
+            flat(covariances),
+        )
+
+    # What the model says
+
+    def score(self, X: Any, lengths: Any = None) -> float:
+        """Return the log-likelihood of all sequences together."""
+        model = self._model()
+        observed = self._observed(X)
+        return model.log_likelihood(observed, _lengths(lengths), count_threads(self.n_jobs))
+
+    def score_samples(self, X: Any, lengths: Any = None) -> tuple[float, NDArray[np.float64]]:
+        """Return the log-likelihood and the probability of each state at each position."""
+        model = self._model()
+        logarithms, threads = self.implementation == "log", count_threads(self.n_jobs)
+        logs, states = model.posteriors(self._observed(X), _lengths(lengths), logarithms, threads)
+        return float(np.sum(logs)), states
+
+    def predict_proba(self, X: Any, lengths: Any = None) -> NDArray[np.float64]:
+        """Return the probability of each state at each position."""
+        return self.score_samples(X, lengths)[1]
+
+    def decode(
+        self, X: Any, lengths: Any = None, algorithm: Literal["viterbi", "map"] | None = None
+    ) -> tuple[float, NDArray[np.int64]]:
+        """Return the states and their score.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Observations of all sequences, one after another.
+        lengths : array-like of shape (n_sequences,), default=None
+            Length of each sequence.
+        algorithm : {'viterbi', 'map'}, default=None
+            The most probable path with its log-probability, or the most probable state of each
+            position with the sum of their probabilities; `self.algorithm` unless given.
+
+        Returns
+        -------
+        score : float
+            See `algorithm`.
+        states : ndarray of shape (n_samples,)
+            The states.
+        """
+        algorithm = algorithm or self.algorithm  # type: ignore[assignment]
+        if algorithm not in ("viterbi", "map"):
+            raise ValueError(f"algorithm must be 'viterbi' or 'map', found {algorithm!r}")
+        if algorithm == "map":
+            states = self.predict_proba(X, lengths)
+            return float(states.max(axis=1).sum()), states.argmax(axis=1).astype(np.int64)
+        model = self._model()
+        threads = count_threads(self.n_jobs)
+        path, log = model.viterbi(self._observed(X), _lengths(lengths), threads)
+        return log, path.astype(np.int64)
+
+    def predict(self, X: Any, lengths: Any = None) -> NDArray[np.int64]:
+        """Return the states by `algorithm`."""
+        return self.decode(X, lengths)[1]
+
+    def sample(
+        self, n_samples: int = 1, random_state: Any = None, currstate: int | None = None
+    ) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """Return a random sequence and its states, from the state `currstate` on if it is given."""
+        random = self.random_state if random_state is None else random_state
+        seed = int(check_random_state(random).randint(np.iinfo("i").max))
+        X, states = self._model().sample(int(n_samples), currstate, seed)
+        if self._kind != "gaussian":
+            return X.astype(np.int64), states.astype(np.int64)
+        return X, states.astype(np.int64)
+
+    def bic(self, X: Any, lengths: Any = None) -> float:
+        """Return the Bayesian information criterion; smaller is better."""
+        free = self._model().parameters
+        return float(free * np.log(len(X)) - 2 * self.score(X, lengths))
+
+    def aic(self, X: Any, lengths: Any = None) -> float:
+        """Return Akaike's information criterion; smaller is better."""
+        return float(2 * self._model().parameters - 2 * self.score(X, lengths))
+
+
+def _lengths(lengths: Any) -> list[int] | None:
+    if lengths is None:
+        return None
+    parts = np.asarray(lengths)
+    if parts.ndim != 1 or (parts < 1).any() or not np.issubdtype(parts.dtype, np.integer):
+        raise ValueError("lengths must be whole numbers of at least 1, one per sequence")
+    return [int(part) for part in parts]
+
+
+def _whole(values: Any, name: str) -> NDArray[np.uint32]:
+    array = np.asarray(values)
+    if not np.issubdtype(array.dtype, np.integer) and not (array == np.floor(array)).all():
+        raise ValueError(f"{name} must be whole numbers")
+    if (array < 0).any() or (array >= 2**32).any():
+        raise ValueError(f"{name} must be at least 0 and below 2^32")
+    return np.ascontiguousarray(array, dtype=np.uint32)
+
+
+def _print(kind: str, payload: tuple[Any, ...]) -> bool:
+    if kind == "iteration":
+        iteration, gained, likelihood, _ = payload
+        print(f"{iteration:10d} {likelihood:18.8f} {gained:+18.8f}")
+    return False
+
+
+class CategoricalHMM(BaseHMM):
+    """Hidden Markov model of symbols 0, 1, …, as ``hmmlearn.hmm.CategoricalHMM``.
+
+    Parameters
+    ----------
+    n_components : int, default=1
+        Number of states.
+    emissionprob_prior : float, default=1.0
+        What it has beyond 1 is added to the counts of symbols.
+    n_features : int, default=None
+        Number of symbols; the largest one of the training data and those below it unless given.
+    startprob_prior, transmat_prior : float, default=1.0
+        What these have beyond 1 is added to the counts of starts and of transitions.
+    algorithm : {'viterbi', 'map'}, default='viterbi'
+        How `predict` finds states: the best path, or the best state of each position.
+    random_state : int, RandomState instance or None, default=None
+        Seeds random models and samples.
+    n_iter : int, default=10
+        Most iterations of a start.
+    tol : float, default=1e-2
+        A start ends when the log-likelihood grows by less than this.
+    verbose : bool, default=False
+        Whether to print the log-likelihood of every iteration.
+    params, init_params : str
+        What `fit` learns, and what it begins with at random: ``s`` start, ``t`` transition
+        and ``e`` emission probabilities.
+        What `init_params` leaves out must be set before `fit`.
+    implementation : {'scaling', 'log'}, default='scaling'
+        Sums of scaled probabilities, which go over to logarithms where they vanish, or of
+        logarithms throughout.
+    n_init : int, default=1
+        Starts, of which the one with the largest log-likelihood is kept.
+    n_jobs : int, default=None
+        Threads; the result is the same for any number.
+
+    Attributes
+    ----------
+    startprob_ : ndarray of shape (n_components,)
+        Probabilities of the first state.
+    transmat_ : ndarray of shape (n_components, n_components)
+        Probabilities of the next state, a row for each state.
+    emissionprob_ : ndarray of shape (n_components, n_features)
+        Probabilities of the symbols.
+    monitor_ : object
+        ``history`` of the log-likelihood, ``iter`` and ``converged``.
+    start_log_likelihoods_ : ndarray of shape (n_init,)
+        The last log-likelihood of each start.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from widemargin import CategoricalHMM
+    >>> X = np.array([[0], [1], [0], [1], [0], [1], [2], [2], [2]])
+    >>> model = CategoricalHMM(n_components=2, random_state=1, n_init=5).fit(X, lengths=[4, 5])
+    >>> model.emissionprob_.shape
+    (2, 3)
+    """
+
+    _kind = "categorical"
+    _letters: ClassVar[dict[str, str]] = {"s": "startprob_", "t": "transmat_", "e": "emissionprob_"}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **_SHARED,
+        "emissionprob_prior": [Interval(Real, 1, None, closed="left")],
+        "n_features": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        startprob_prior: float = 1.0,
+        transmat_prior: float = 1.0,
+        *,
+        emissionprob_prior: float = 1.0,
+        n_features: int | None = None,
+        algorithm: str = "viterbi",
+        random_state: Any = None,
+        n_iter: int = 10,
+        tol: float = 1e-2,
+        verbose: bool | int = False,
+        params: str = "ste",
+        init_params: str = "ste",
+        implementation: str = "scaling",
+        n_init: int = 1,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.startprob_prior = startprob_prior
+        self.transmat_prior = transmat_prior
+        self.emissionprob_prior = emissionprob_prior
+        self.n_features = n_features
+        self.algorithm = algorithm
+        self.random_state = random_state
+        self.n_iter = n_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.params = params
+        self.init_params = init_params
+        self.implementation = implementation
+        self.n_init = n_init
+        self.n_jobs = n_jobs
+
+    def _observed(self, X: Any, fitting: bool = False) -> NDArray[Any]:
+        rows = check_array(X, dtype=None, ensure_2d=False)
+        if rows.ndim == 2 and rows.shape[1] != 1:
+            raise ValueError(f"X must have one column of symbols, found {rows.shape[1]}")
+        return _whole(rows.ravel(), "symbols")
+
+    def _size(self, observed: NDArray[Any]) -> int:
+        return self.n_features or int(observed.max()) + 1
+
+    def _prior(self) -> dict[str, float]:
+        return {"count": float(self.emissionprob_prior) - 1.0}
+
+    def _emissions(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        check_is_fitted(self, "emissionprob_")
+        return np.asarray(self.emissionprob_), np.zeros(0)
+
+    def _take(self, values: NDArray[np.float64], covariances: NDArray[np.float64]) -> None:
+        self.emissionprob_ = values
+
+
+class GaussianHMM(BaseHMM):
+    """Hidden Markov model of real vectors, as ``hmmlearn.hmm.GaussianHMM``.
+
+    Parameters
+    ----------
+    n_components : int, default=1
+        Number of states.
+    covariance_type : {'spherical', 'diag', 'full', 'tied'}, default='diag'
+        A variance, variances or a matrix for each state, or one matrix for all.
+    means_prior, means_weight : float, default=0
+        Mean of the means before any row was seen, and how many rows it counts for.
+    covars_prior, covars_weight : float, default=1e-2 and 1
+        Added to the scatter of each feature, and how many rows it counts for.
+    startprob_prior, transmat_prior : float, default=1.0
+        What these have beyond 1 is added to the counts of starts and of transitions.
+    algorithm : {'viterbi', 'map'}, default='viterbi'
+        How `predict` finds states: the best path, or the best state of each position.
+    random_state : int, RandomState instance or None, default=None
+        Seeds random models and samples.
+    n_iter : int, default=10
+        Most iterations of a start.
+    tol : float, default=1e-2
+        A start ends when the log-likelihood grows by less than this.
+    verbose : bool, default=False
+        Whether to print the log-likelihood of every iteration.
+    params, init_params : str
+        What `fit` learns, and what it begins with at random: ``s`` start and ``t``
+        transition probabilities, ``m`` means and ``c`` covariances.
+        What `init_params` leaves out must be set before `fit`.
+    implementation : {'scaling', 'log'}, default='scaling'
+        Sums of scaled probabilities, which go over to logarithms where they vanish, or of
+        logarithms throughout.
+    n_init : int, default=1
+        Starts, of which the one with the largest log-likelihood is kept.
+    n_jobs : int, default=None
+        Threads; the result is the same for any number.
+
+    Attributes
+    ----------
+    startprob_ : ndarray of shape (n_components,)
+        Probabilities of the first state.
+    transmat_ : ndarray of shape (n_components, n_components)
+        Probabilities of the next state, a row for each state.
+    means_ : ndarray of shape (n_components, n_features)
+        Means.
+    covars_ : ndarray
+        Covariances: of shape (n_components,), (n_components, n_features),
+        (n_components, n_features, n_features) or (n_features, n_features).
+    monitor_ : object
+        ``history`` of the log-likelihood, ``iter`` and ``converged``.
+    start_log_likelihoods_ : ndarray of shape (n_init,)
+        The last log-likelihood of each start.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from widemargin import GaussianHMM
+    >>> X = np.array([0.1, -0.2, 0.0, 5.1, 4.8, 5.0, 0.2, -0.1]).reshape(-1, 1)
+    >>> model = GaussianHMM(n_components=2, random_state=0, n_iter=20).fit(X)
+    >>> states = model.predict(X)
+    >>> bool(states[0] == states[-1] != states[3])
+    True
+    """
+
+    _kind = "gaussian"
+    _letters: ClassVar[dict[str, str]] = {
+        "s": "startprob_",
+        "t": "transmat_",
+        "m": "means_",
+        "c": "covars_",
+    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **_SHARED,
+        "covariance_type": [StrOptions({"spherical", "diag", "full", "tied"})],
+        "means_prior": [Interval(Real, None, None, closed="neither")],
+        "means_weight": _NOT_NEGATIVE,
+        "covars_prior": _NOT_NEGATIVE,
+        "covars_weight": _NOT_NEGATIVE,
+    }
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        covariance_type: str = "diag",
+        startprob_prior: float = 1.0,
+        transmat_prior: float = 1.0,
+        means_prior: float = 0.0,
+        means_weight: float = 0.0,
+        covars_prior: float = 1e-2,
+        covars_weight: float = 1.0,
+        algorithm: str = "viterbi",
+        random_state: Any = None,
+        n_iter: int = 10,
+        tol: float = 1e-2,
+        verbose: bool | int = False,
+        params: str = "stmc",
+        init_params: str = "stmc",
+        implementation: str = "scaling",
+        n_init: int = 1,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.covariance_type = covariance_type
+        self.startprob_prior = startprob_prior
+        self.transmat_prior = transmat_prior
+        self.means_prior = means_prior
+        self.means_weight = means_weight
+        self.covars_prior = covars_prior
+        self.covars_weight = covars_weight
+        self.algorithm = algorithm
+        self.random_state = random_state
+        self.n_iter = n_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.params = params
+        self.init_params = init_params
+        self.implementation = implementation
+        self.n_init = n_init
+        self.n_jobs = n_jobs
+
+    def _observed(self, X: Any, fitting: bool = False) -> NDArray[Any]:
+        return self._rows(X, fitting, whole=False)
+
+    def _prior(self) -> dict[str, float]:
+        return {
+            "mean": float(self.means_prior),
+            "mean_weight": float(self.means_weight),
+            "covariance": float(self.covars_prior),
+            "covariance_weight": float(self.covars_weight),
+        }
+
+    def _emissions(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        check_is_fitted(self, ["means_", "covars_"])
+        return np.asarray(self.means_), np.asarray(self.covars_)
+
+    def _take(self, values: NDArray[np.float64], covariances: NDArray[np.float64]) -> None:
+        states, size = values.shape
+        shapes = {
+            "spherical": (states,),
+            "diag": (states, size),
+            "full": (states, size, size),
+            "tied": (size, size),
+        }
+        self.means_ = values
+        self.covars_ = covariances.reshape(shapes[self.covariance_type])
+
+
+class PoissonHMM(BaseHMM):
+    """Hidden Markov model of counts, as ``hmmlearn.hmm.PoissonHMM``.
+
+    Parameters
+    ----------
+    n_components : int, default=1
+        Number of states.
+    lambdas_prior, lambdas_weight : float, default=0
+        Added to the sum of each count, and how many rows it counts for.
+    startprob_prior, transmat_prior : float, default=1.0
+        What these have beyond 1 is added to the counts of starts and of transitions.
+    algorithm : {'viterbi', 'map'}, default='viterbi'
+        How `predict` finds states: the best path, or the best state of each position.
+    random_state : int, RandomState instance or None, default=None
+        Seeds random models and samples.
+    n_iter : int, default=10
+        Most iterations of a start.
+    tol : float, default=1e-2
+        A start ends when the log-likelihood grows by less than this.
+    verbose : bool, default=False
+        Whether to print the log-likelihood of every iteration.
+    params, init_params : str
+        What `fit` learns, and what it begins with at random: ``s`` start and ``t``
+        transition probabilities and ``l`` rates.
+        What `init_params` leaves out must be set before `fit`.
+    implementation : {'scaling', 'log'}, default='scaling'
+        Sums of scaled probabilities, which go over to logarithms where they vanish, or of
+        logarithms throughout.
+    n_init : int, default=1
+        Starts, of which the one with the largest log-likelihood is kept.
+    n_jobs : int, default=None
+        Threads; the result is the same for any number.
+
+    Attributes
+    ----------
+    startprob_ : ndarray of shape (n_components,)
+        Probabilities of the first state.
+    transmat_ : ndarray of shape (n_components, n_components)
+        Probabilities of the next state, a row for each state.
+    lambdas_ : ndarray of shape (n_components, n_features)
+        Mean counts.
+    monitor_ : object
+        ``history`` of the log-likelihood, ``iter`` and ``converged``.
+    start_log_likelihoods_ : ndarray of shape (n_init,)
+        The last log-likelihood of each start.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from widemargin import PoissonHMM
+    >>> X = np.array([[1], [0], [2], [20], [25], [22], [1], [2]])
+    >>> model = PoissonHMM(n_components=2, random_state=0, n_iter=20).fit(X)
+    >>> states = model.predict(X)
+    >>> bool(states[0] == states[-1] != states[3])
+    True
+    """
+
+    _kind = "poisson"
+    _letters: ClassVar[dict[str, str]] = {"s": "startprob_", "t": "transmat_", "l": "lambdas_"}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **_SHARED,
+        "lambdas_prior": _NOT_NEGATIVE,
+        "lambdas_weight": _NOT_NEGATIVE,
+    }
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        startprob_prior: float = 1.0,
+        transmat_prior: float = 1.0,
+        lambdas_prior: float = 0.0,
+        lambdas_weight: float = 0.0,
+        algorithm: str = "viterbi",
+        random_state: Any = None,
+        n_iter: int = 10,
+        tol: float = 1e-2,
+        verbose: bool | int = False,
+        params: str = "stl",
+        init_params: str = "stl",
+        implementation: str = "scaling",
+        n_init: int = 1,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.startprob_prior = startprob_prior
+        self.transmat_prior = transmat_prior
+        self.lambdas_prior = lambdas_prior
+        self.lambdas_weight = lambdas_weight
+        self.algorithm = algorithm
+        self.random_state = random_state
+        self.n_iter = n_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.params = params
+        self.init_params = init_params
+        self.implementation = implementation
+        self.n_init = n_init
+        self.n_jobs = n_jobs
+
+    def _observed(self, X: Any, fitting: bool = False) -> NDArray[Any]:
+        return self._rows(X, fitting, whole=True)
+
+    def _prior(self) -> dict[str, float]:
+        return {"rate": float(self.lambdas_prior), "rate_weight": float(self.lambdas_weight)}
+
+    def _emissions(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        check_is_fitted(self, "lambdas_")
+        return np.asarray(self.lambdas_), np.zeros(0)
+
+    def _take(self, values: NDArray[np.float64], covariances: NDArray[np.float64]) -> None:
+        self.lambdas_ = values
