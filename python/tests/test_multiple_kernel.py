@@ -8,7 +8,7 @@ from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kerne
 from sklearn.svm import SVC as PeerSVC
 
 import widemargin
-from widemargin import MultipleKernelSVC, MultipleKernelSVR
+from widemargin import MultipleKernelSVC, MultipleKernelSVR, gram
 
 KERNELS = [
     "linear",
@@ -132,3 +132,128 @@ def test_indefinite_and_collinear_kernels_are_reported():
         MultipleKernelSVC(["linear", "sigmoid(gamma=1, coef0=-1)"]).fit(X, y)
     with pytest.warns(UserWarning, match="nearly multiples of each other"):
         MultipleKernelSVC(["linear", "poly(gamma=3, degree=1)"]).fit(X, y)
+
+
+@pytest.mark.parametrize("machine", ["cs", "c-svc"])
+@pytest.mark.parametrize("weights", ["nonnegative", "signed"])
+def test_unlabeled_rows_count_for_the_kernels_and_are_answered(machine, weights):
+    X, truth = rows(60, 3)
+    X = X + 5 * np.array([[0, 0], [1, 0], [0, 1]])[truth]
+    hidden = np.arange(60) % 4 == 1
+    named = np.array(["a", "b", "c"])[truth]
+    shared = {"weights": weights, "machine": machine, "tol": 1e-6, "jitter": 1e-4}
+    expected = None
+    for labels, mark in [(truth, -1), (truth.astype(float), -1.0), (named, "?")]:
+        y = np.where(hidden, mark, labels)
+        model = MultipleKernelSVC(KERNELS, unlabeled=mark, **shared).fit(X, y)
+        np.testing.assert_array_equal(model.classes_, np.unique(labels))
+        np.testing.assert_array_equal(model.transduction_, model.predict(X[hidden]))
+        assert (model.transduction_ == labels[hidden]).mean() > 0.9
+        expected = model.objective_ if expected is None else expected
+        assert model.objective_ == pytest.approx(expected, rel=1e-9)
+    given = MultipleKernelSVC("precomputed", unlabeled="?", **shared).fit(grams(X, X), y)
+    assert given.objective_ == pytest.approx(expected, rel=2e-6)
+    # The traces are those of all rows.
+    tables = [table[np.ix_(~hidden, ~hidden)] for table in scaled(grams(X, X))]
+    K = sum(w * (t + 1e-4 * np.eye(45)) for w, t in zip(given.kernel_weights_, tables, strict=True))
+    share = np.trace(K) / 45 / (1 + 1e-4)
+    alone = MultipleKernelSVC("precomputed", weights="uniform", machine=machine, tol=1e-7, C=share)
+    alone.fit([K], truth[~hidden])
+    assert alone.objective_ / share == pytest.approx(expected, rel=1e-5)
+    model.set_params(unlabeled=None).fit(X, truth)
+    assert not hasattr(model, "transduction_")
+
+
+def test_targets_that_are_nan_are_answered():
+    X = np.linspace(0, 5, 40)[:, None]
+    y = np.sin(X[:, 0])
+    hidden = np.arange(40) % 4 == 1
+    model = MultipleKernelSVR(["linear", "rbf"], C=100, epsilon=0.01, unlabeled="nan")
+    model.fit(X, np.where(hidden, np.nan, y))
+    np.testing.assert_allclose(model.transduction_, y[hidden], atol=0.05)
+    with pytest.raises(ValueError, match="NaN"):
+        model.set_params(unlabeled=None).fit(X, np.where(hidden, np.nan, y))
+
+
+def test_views_take_columns_as_a_column_transformer_does():
+    rng = np.random.default_rng(0)
+    y = np.arange(50) % 2
+    X = rng.normal(size=(50, 5)) + y[:, None]
+    shared = {"tol": 1e-6, "C": 2}
+    expression = ["view(1-2: rbf(gamma=0.5))", "view(3,5: linear)"]
+    expected = MultipleKernelSVC(expression, **shared).fit(X, y)
+    rbf = {"kernel": "rbf", "gamma": 0.5}
+    for first, second in [
+        ([0, 1], [4, 2]),
+        (slice(0, 2), [False, False, True, False, True]),
+        (lambda X: [0, 1], np.array([2, -1])),
+    ]:
+        views = [("shape", rbf, first), ("colour", "linear", second)]
+        model = MultipleKernelSVC(views=views, **shared).fit(X, y)
+        assert model.objective_ == pytest.approx(expected.objective_, rel=1e-12)
+        np.testing.assert_array_equal(model.decision_function(X), expected.decision_function(X))
+    function = [("shape", lambda A, B: rbf_kernel(A, B, 0.5), [0, 1]), ("colour", "linear", [2, 4])]
+    model = MultipleKernelSVC(views=function, **shared).fit(X, y)
+    assert model.objective_ == pytest.approx(expected.objective_, rel=2e-6)
+    table = np.hstack([X, rbf_kernel(X[:, :2], gamma=0.5)])
+    tables = [("shape", "precomputed", slice(5, None)), ("colour", "linear", [2, 4])]
+    model = MultipleKernelSVC(views=tables, **shared).fit(table, y)
+    assert model.objective_ == pytest.approx(expected.objective_, rel=2e-6)
+    for views, message in [
+        ([], "at least one view"),
+        ([("a", "rbf")], "expected .name, kernel, columns."),
+        ([("a", "rbf", [])], "columns of 'a', found none"),
+        ([("a", "rbf", ["x"])], "string"),
+        ([("a", "rbf", [7])], "all features must be in"),
+        ([("a", "precomputed", [1, 0])], "ascending"),
+    ]:
+        with pytest.raises((ValueError, IndexError), match=message):
+            MultipleKernelSVC(views=views).fit(X, y)
+
+
+def test_unlabeled_rows_only_and_one_class_have_messages_of_their_own():
+    X, y = rows(20, 2)
+    model = MultipleKernelSVC(KERNELS, unlabeled=-1)
+    with pytest.raises(ValueError, match="unlabeled rows only"):
+        model.fit(X, np.full(20, -1))
+    with pytest.raises(ValueError, match="greater than one; got 1 class"):
+        model.fit(X, np.where(y == 0, -1, y))
+    with pytest.raises(ValueError, match="unlabeled rows only"):
+        MultipleKernelSVR(KERNELS, unlabeled="nan").fit(X, np.full(20, np.nan))
+
+
+def test_the_penalty_of_crammer_and_singer_is_a_quarter_of_that_of_the_other_machines():
+    X, y = rows()
+    ours = MultipleKernelSVC(["rbf(gamma=0.5)"], weights="uniform", C=1.5, tol=1e-8).fit(X, y)
+    other = widemargin.MulticlassSVC(machine="cs", gamma=0.5, C=6, tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(ours.decision_function(X), other.decision_function(X) / 2, atol=1e-4)
+
+
+def test_gram_matrices_are_scaled_centred_repaired_and_aligned():
+    X, y = rows(20, 2)
+    K = rbf_kernel(X, gamma=0.5) * 3
+    H = np.eye(20) - 1 / 20
+    np.testing.assert_allclose(np.trace(gram.scale_to_trace(K)), 20)
+    np.testing.assert_allclose(gram.center(K), H @ K @ H, atol=1e-12)
+    np.testing.assert_allclose(gram.cosine(K), K / 3, atol=1e-12)
+    ideal = np.where(y[:, None] == y, 1.0, -1.0)
+    left, right = H @ K @ H, H @ ideal @ H
+    expected = (left * right).sum() / np.linalg.norm(left) / np.linalg.norm(right)
+    assert gram.centered_alignment(K, ideal) == pytest.approx(expected)
+    indefinite = np.tanh(linear_kernel(X) - 1)
+    values, vectors = np.linalg.eigh(indefinite)
+    for how, changed in [("shift", values - values[0]), ("clip", np.maximum(values, 0))]:
+        repaired, smallest = gram.repair(indefinite, how)
+        assert smallest == pytest.approx(values[0])
+        np.testing.assert_allclose(repaired, (vectors * changed) @ vectors.T, atol=1e-10)
+    for call, message in [
+        (lambda: gram.repair(indefinite, "refuse"), "eigenvalue -"),
+        (lambda: gram.repair(indefinite, "mend"), "shift, clip, flip, refuse"),
+        (lambda: gram.center(np.triu(K)), "symmetric"),
+        (lambda: gram.cosine(K[:, :3]), "square matrix of 20 rows"),
+        (lambda: gram.scale_to_trace(0 * K), "positive trace"),
+        (lambda: gram.centered_alignment(K, K[:3, :3]), "expected 20, found 3"),
+        (lambda: gram.center(np.full((2, 2), np.nan)), "NaN"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            call()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Real
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import column_or_1d, compute_class_weight
+from sklearn.utils._indexing import _get_column_indices
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
@@ -18,7 +19,7 @@ from widemargin import _core
 from widemargin._base import BaseTrained, checks_parameters
 from widemargin._parameters import choose
 from widemargin._progress import Monitor, as_callbacks
-from widemargin._svc import class_name
+from widemargin._svc import class_name, written
 from widemargin._tables import to_core
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 _SHARED: dict[str, list[Any]] = {
     "kernels": [list, tuple, StrOptions({"precomputed"})],
+    "views": [list, tuple, None],
     "weights": [
         StrOptions({"nonnegative", "signed", "uniform"}),
         Interval(Real, 1.0, None, closed="left"),
@@ -45,7 +47,10 @@ class _MultipleKernel(BaseTrained):
     _parameter_constraints: ClassVar[dict[str, list[Any]]]
 
     kernels: Any
+    views: Any
     weights: Any
+    unlabeled: Any
+    transduction_: NDArray[Any]
     C: float
     jitter: float | None
     cache_size: float
@@ -60,6 +65,8 @@ class _MultipleKernel(BaseTrained):
 
     def _takes_tables(self) -> bool:
         """Return whether rows are given as lists of kernel values."""
+        if self.views is not None:
+            return False
         if isinstance(self.kernels, str):
             return True
         return any(isinstance(k, str) and k == "precomputed" for k in self.kernels)
@@ -75,17 +82,19 @@ class _MultipleKernel(BaseTrained):
         return 1.0
 
     def _train(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        if not self._takes_tables() and len(self.kernels) == 0:
+        if self.views is None and not self._takes_tables() and len(self.kernels) == 0:
             raise ValueError("kernels: expected at least one kernel, found none")
+        y, unlabelled = self._marked(y)
         if self._takes_tables():
             tables = self._tables(X, None)
-            table, texts = np.hstack(tables), _views([k.shape[1] for k in tables])
+            table, texts = np.hstack(tables), _table_views([k.shape[1] for k in tables])
             y = column_or_1d(y, warn=True)
             if len(y) != table.shape[0]:
                 raise ValueError(f"y: expected {table.shape[0]} values, found {len(y)}")
             self._rows_fit, names = None, None
             self._order = table.shape[0]
         else:
+            entries = self._candidates(X)
             X, y = validate_data(
                 self,
                 X,
@@ -95,10 +104,14 @@ class _MultipleKernel(BaseTrained):
                 accept_sparse="csr",
                 accept_large_sparse=False,
             )
+            self._entries = entries
             names = getattr(self, "feature_names_in_", None)
-            self._rows_fit = X if any(callable(k) for k in self.kernels) else None
+            self._rows_fit = X if any(callable(k) for k, _ in entries) else None
             self._order = X.shape[0]
             table, texts = self._table(X), self._texts(X)
+        if unlabelled.any() and unlabelled.all():
+            raise ValueError("y: expected at least one label, found unlabeled rows only")
+        self._unlabelled = unlabelled
         targets = self._targets(y)
         weights = self._weights(sample_weight, targets, table)
         kind, own = self._machine()
@@ -113,6 +126,7 @@ class _MultipleKernel(BaseTrained):
                 "weights": rule,
                 "jitter": None if self.jitter is None else float(self.jitter),
                 "tol": float(self.tol),
+                "unlabelled": self._mark() if unlabelled.any() else None,
                 **own,
             },
             "calibration": None,
@@ -137,7 +151,9 @@ class _MultipleKernel(BaseTrained):
         self.kernel_weights_ = np.array(known["kernel-weights"], dtype=np.float64)
         self.n_iter_ = int(known["rounds"])
         self.n_solves_ = int(known["solves"])
+        self.kernel_contributions_ = np.array(known["kernel-contributions"], dtype=np.float64)
         self.support_ = model.support
+        self._transduce(table, unlabelled)
         for complaint in complaints:
             warnings.warn(complaint, UserWarning, stacklevel=4)
         self._warn([])
@@ -145,6 +161,50 @@ class _MultipleKernel(BaseTrained):
 
     def _targets(self, y: Any) -> Any:
         raise NotImplementedError
+
+    def _marked(self, y: Any) -> tuple[Any, NDArray[np.bool_]]:
+        """Return targets that pass scikit-learn's checks, and which rows have none."""
+        raise NotImplementedError
+
+    def _mark(self) -> str:
+        """Return the label of rows without one as the compiled half writes it."""
+        raise NotImplementedError
+
+    def _answer(self, table: _core.Table) -> Any:
+        """Return the predictions for a checked table."""
+        return self._model.predict(table, self._threads())
+
+    def _transduce(self, table: Any, unlabelled: NDArray[np.bool_]) -> None:
+        """Set `transduction_`: predictions for the rows without labels."""
+        if hasattr(self, "transduction_"):
+            del self.transduction_
+        if unlabelled.any():
+            self.transduction_ = self._answer(to_core(table[np.flatnonzero(unlabelled)]))
+
+    def _candidates(self, X: Any) -> list[tuple[Any, NDArray[np.intp] | None]]:
+        """Return every kernel and the columns that it sees, None for all."""
+        if self.views is None:
+            return [(kernel, None) for kernel in self.kernels]
+        if len(self.views) == 0:
+            raise ValueError("views: expected at least one view, found none")
+        entries: list[tuple[Any, NDArray[np.intp] | None]] = []
+        for view in self.views:
+            if not (
+                isinstance(view, (tuple, list)) and len(view) == 3 and isinstance(view[0], str)
+            ):
+                raise ValueError(
+                    "views: expected (name, kernel, columns) such as ('shape', 'rbf', [0, 1]), "
+                    f"found {view!r}"
+                )
+            name, kernel, columns = view
+            columns = columns(X) if callable(columns) else columns
+            at = np.asarray(_get_column_indices(X, columns), dtype=np.intp)
+            if len(at) == 0:
+                raise ValueError(f"views: expected columns of '{name}', found none")
+            if isinstance(kernel, str) and kernel == "precomputed" and (np.diff(at) < 0).any():
+                raise ValueError(f"views: expected the columns of '{name}' in ascending order")
+            entries.append((kernel, np.unique(at)))
+        return entries
 
     def _tables(self, X: Any, columns: int | None) -> list[NDArray[np.float64]]:
         """Return the given kernel values, checked: one table for every kernel."""
@@ -166,12 +226,14 @@ class _MultipleKernel(BaseTrained):
 
     def _texts(self, X: Any) -> list[str]:
         """Return every kernel as the library reads it."""
-        plain = not any(callable(k) for k in self.kernels)
+        plain = not any(callable(k) for k, _ in self._entries)
         texts, width = [], X.shape[1]
-        for kernel in self.kernels:
+        for kernel, columns in self._entries:
             if callable(kernel):
                 texts.append(f"view({width + 1}-{width + X.shape[0]}: precomputed)")
                 width += X.shape[0]
+            elif columns is not None:
+                texts.append(f"view({_ranges(columns)}: {_text(kernel)})")
             elif plain:
                 texts.append(_text(kernel))
             else:
@@ -180,15 +242,18 @@ class _MultipleKernel(BaseTrained):
 
     def _table(self, X: Any) -> Any:
         """Return rows with the values of kernels that are functions beside them."""
-        functions = [k for k in self.kernels if callable(k)]
+        functions = [(k, columns) for k, columns in self._entries if callable(k)]
         if not functions:
             return X
-        values = [self._values_of(k, X) for k in functions]
+        values = [self._values_of(k, columns, X) for k, columns in functions]
         dense = X.toarray() if sp.issparse(X) else X
         return np.hstack([dense.astype(np.float64), *values])
 
-    def _values_of(self, kernel: Any, X: Any) -> NDArray[np.float64]:
-        values = kernel(X, self._rows_fit)
+    def _values_of(self, kernel: Any, columns: Any, X: Any) -> NDArray[np.float64]:
+        def seen(rows: Any) -> Any:
+            return rows if columns is None else rows[:, columns]
+
+        values = kernel(seen(X), seen(self._rows_fit))
         values = values.toarray() if sp.issparse(values) else np.asarray(values, dtype=np.float64)
         if values.shape != (X.shape[0], self._order):
             raise ValueError(
@@ -251,7 +316,13 @@ def _text(kernel: Any) -> str:
     return f"{kernel['kernel']}({', '.join(given)})" if given else str(kernel["kernel"])
 
 
-def _views(widths: list[int]) -> list[str]:
+def _ranges(columns: NDArray[np.intp]) -> str:
+    """Return ascending columns as the library reads them, counted from 1."""
+    parts = np.split(columns, np.flatnonzero(np.diff(columns) != 1) + 1)
+    return ",".join(f"{part[0] + 1}-{part[-1] + 1}" for part in parts)
+
+
+def _table_views(widths: list[int]) -> list[str]:
     """Return a view of the columns of every table."""
     ends = np.cumsum(widths)
     return [
@@ -271,6 +342,10 @@ class MultipleKernelSVC(ClassifierMixin, _MultipleKernel):
     kernels : list, tuple or 'precomputed', default=('linear', 'rbf')
         Names, expressions, dictionaries such as ``{"kernel": "rbf", "gamma": 0.1}``, functions of
         two tables of rows, or "precomputed" for every one: rows are then lists of Gram matrices.
+    views : list of (name, kernel, columns), default=None
+        Kernels that see some columns only, in the place of `kernels`. Columns are given as in
+        ColumnTransformer: names, numbers, slices, masks or a function of the rows. A kernel
+        "precomputed" takes as many columns as there are training rows.
     weights : {'nonnegative', 'signed', 'uniform'} or float, default='nonnegative'
         Which weights are admitted. Signed ones make a kernel that is positive semidefinite on the
         rows given. A number p of at least 1 is the norm of the weights; 1 is 'nonnegative'.
@@ -278,7 +353,8 @@ class MultipleKernelSVC(ClassifierMixin, _MultipleKernel):
         Crammer and Singer's problem of all classes, or one-vs-one and one-vs-rest problems with
         the same weights.
     C : float, default=1.0
-        Penalty of margin errors.
+        Penalty of margin errors. With machine='cs' margins are f_y - f_c as in Crammer and Singer's
+        paper; `MulticlassSVC` and the command line halve them, and their C is four times this one.
     multi_class : {'ovo', 'ovr'}, default='ovo'
         The two-class problems of 'c-svc'.
     tol : float, default=1e-4
@@ -288,6 +364,9 @@ class MultipleKernelSVC(ClassifierMixin, _MultipleKernel):
         signed weights and 0 otherwise.
     class_weight : dict or 'balanced', default=None
         Factors on C by class.
+    unlabeled : int, float or str, default=None
+        Label of rows without one, such as scikit-learn's -1: they count for the kernels, and the
+        answers for them are `transduction_`.
     cache_size : float, default=1000
         Memory for kernel values in MB; tables that do not fit are computed block by block.
     verbose : bool, default=False
@@ -303,6 +382,10 @@ class MultipleKernelSVC(ClassifierMixin, _MultipleKernel):
     ----------
     kernel_weights_ : ndarray of shape (n_kernels,)
         Weights of the kernels scaled to trace n, summing to 1.
+    transduction_ : ndarray of shape (n_unlabeled,)
+        Predictions for the rows without labels, where there are some.
+    kernel_contributions_ : ndarray of shape (n_kernels,)
+        Share of every kernel in the squared length of the weight vectors.
     objective_ : float
         Primal objective at the learnt kernel.
     bound_ : float
@@ -337,6 +420,7 @@ class MultipleKernelSVC(ClassifierMixin, _MultipleKernel):
         **_SHARED,
         "machine": [StrOptions({"cs", "c-svc"})],
         "multi_class": [StrOptions({"ovo", "ovr"})],
+        "unlabeled": [Integral, Real, str, None],
         **choose("class_weight"),
     }
 
@@ -344,6 +428,7 @@ class MultipleKernelSVC(ClassifierMixin, _MultipleKernel):
         self,
         kernels: Any = ("linear", "rbf"),
         *,
+        views: Any = None,
         weights: str | float = "nonnegative",
         machine: str = "cs",
         C: float = 1.0,
@@ -351,6 +436,7 @@ class MultipleKernelSVC(ClassifierMixin, _MultipleKernel):
         tol: float = 1e-4,
         jitter: float | None = None,
         class_weight: Any = None,
+        unlabeled: Any = None,
         cache_size: float = 1000,
         verbose: bool | int = False,
         max_time: float | None = None,
@@ -358,6 +444,7 @@ class MultipleKernelSVC(ClassifierMixin, _MultipleKernel):
         n_jobs: int | None = None,
     ) -> None:
         self.kernels = kernels
+        self.views = views
         self.weights = weights
         self.machine = machine
         self.C = C
@@ -365,6 +452,7 @@ class MultipleKernelSVC(ClassifierMixin, _MultipleKernel):
         self.tol = tol
         self.jitter = jitter
         self.class_weight = class_weight
+        self.unlabeled = unlabeled
         self.cache_size = cache_size
         self.verbose = verbose
         self.max_time = max_time
@@ -380,7 +468,7 @@ class MultipleKernelSVC(ClassifierMixin, _MultipleKernel):
         X : {array-like, sparse matrix} of shape (n_samples, n_features) or list of arrays
             Rows, or with precomputed kernels a Gram matrix for each.
         y : array-like of shape (n_samples,)
-            Class labels.
+            Class labels; those that equal `unlabeled` are none.
         sample_weight : array-like of shape (n_samples,), default=None
             Factors on C of the rows.
 
@@ -398,23 +486,38 @@ class MultipleKernelSVC(ClassifierMixin, _MultipleKernel):
     def _scale(self) -> float:
         return _MARGIN if self.machine == "cs" else 1.0
 
+    def _marked(self, y: Any) -> tuple[Any, NDArray[np.bool_]]:
+        if self.unlabeled is None or y is None:
+            return y, np.zeros(1, dtype=bool)
+        return y, np.asarray(np.asarray(y) == self.unlabeled).ravel()
+
+    def _mark(self) -> str:
+        return written(self.unlabeled)
+
+    def _answer(self, table: _core.Table) -> Any:
+        return self.classes_.take(self._model.predict(table, self._threads()))
+
     def _targets(self, y: Any) -> tuple[NDArray[np.int64], list[Any]]:
         labels = column_or_1d(y, warn=True)
         check_classification_targets(y)
-        self.classes_, codes = np.unique(labels, return_inverse=True)
+        known = labels if self.unlabeled is None else labels[labels != self.unlabeled]
+        self.classes_ = np.unique(known)
         if len(self.classes_) < 2:
             raise ValueError(
                 f"The number of classes has to be greater than one; got {len(self.classes_)} class"
             )
-        factors = compute_class_weight(self.class_weight, classes=self.classes_, y=labels)
+        factors = compute_class_weight(self.class_weight, classes=self.classes_, y=known)
         self.class_weight_ = np.asarray(factors, dtype=np.float64)
-        return codes.astype(np.int64), [class_name(label) for label in self.classes_]
+        everything, codes = np.unique(labels, return_inverse=True)
+        return codes.astype(np.int64), [class_name(label) for label in everything]
 
     def _weights(self, sample_weight: Any, targets: Any, X: Any) -> NDArray[np.float64] | None:
         weights = super()._weights(sample_weight, targets, X)
         if (self.class_weight_ == 1).all():
             return weights
-        factors: NDArray[np.float64] = self.class_weight_[targets[0]]
+        codes, names = targets
+        own = {class_name(c): w for c, w in zip(self.classes_, self.class_weight_, strict=True)}
+        factors: NDArray[np.float64] = np.array([own.get(name, 1.0) for name in names])[codes]
         return factors if weights is None else weights * factors
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -453,8 +556,7 @@ class MultipleKernelSVC(ClassifierMixin, _MultipleKernel):
         labels : ndarray of shape (n_samples,)
             Class labels.
         """
-        table = self._checked(X)
-        labels: NDArray[Any] = self.classes_.take(self._model.predict(table, self._threads()))
+        labels: NDArray[Any] = self._answer(self._checked(X))
         return labels
 
 
@@ -469,6 +571,10 @@ class MultipleKernelSVR(RegressorMixin, _MultipleKernel):
     kernels : list, tuple or 'precomputed', default=('linear', 'rbf')
         Names, expressions, dictionaries such as ``{"kernel": "rbf", "gamma": 0.1}``, functions of
         two tables of rows, or "precomputed" for every one: rows are then lists of Gram matrices.
+    views : list of (name, kernel, columns), default=None
+        Kernels that see some columns only, in the place of `kernels`. Columns are given as in
+        ColumnTransformer: names, numbers, slices, masks or a function of the rows. A kernel
+        "precomputed" takes as many columns as there are training rows.
     weights : {'nonnegative', 'signed', 'uniform'} or float, default='nonnegative'
         Which weights are admitted. Signed ones make a kernel that is positive semidefinite on the
         rows given. A number p of at least 1 is the norm of the weights; 1 is 'nonnegative'.
@@ -481,6 +587,9 @@ class MultipleKernelSVR(RegressorMixin, _MultipleKernel):
     jitter : float, default=None
         Share of its mean diagonal that is added to the diagonal of every kernel; None is 1e-6 for
         signed weights and 0 otherwise.
+    unlabeled : {'nan'}, default=None
+        With 'nan' rows whose target is NaN count for the kernels, and the answers for them are
+        `transduction_`.
     cache_size : float, default=1000
         Memory for kernel values in MB; tables that do not fit are computed block by block.
     verbose : bool, default=False
@@ -496,6 +605,10 @@ class MultipleKernelSVR(RegressorMixin, _MultipleKernel):
     ----------
     kernel_weights_ : ndarray of shape (n_kernels,)
         Weights of the kernels scaled to trace n, summing to 1.
+    transduction_ : ndarray of shape (n_unlabeled,)
+        Predictions for the rows without labels, where there are some.
+    kernel_contributions_ : ndarray of shape (n_kernels,)
+        Share of every kernel in the squared length of the weight vectors.
     objective_ : float
         Primal objective at the learnt kernel.
     bound_ : float
@@ -524,17 +637,23 @@ class MultipleKernelSVR(RegressorMixin, _MultipleKernel):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**_SHARED, **choose("epsilon")}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **_SHARED,
+        "unlabeled": [StrOptions({"nan"}), None],
+        **choose("epsilon"),
+    }
 
     def __init__(
         self,
         kernels: Any = ("linear", "rbf"),
         *,
+        views: Any = None,
         weights: str | float = "nonnegative",
         C: float = 1.0,
         epsilon: float = 0.1,
         tol: float = 1e-4,
         jitter: float | None = None,
+        unlabeled: str | None = None,
         cache_size: float = 1000,
         verbose: bool | int = False,
         max_time: float | None = None,
@@ -542,11 +661,13 @@ class MultipleKernelSVR(RegressorMixin, _MultipleKernel):
         n_jobs: int | None = None,
     ) -> None:
         self.kernels = kernels
+        self.views = views
         self.weights = weights
         self.C = C
         self.epsilon = epsilon
         self.tol = tol
         self.jitter = jitter
+        self.unlabeled = unlabeled
         self.cache_size = cache_size
         self.verbose = verbose
         self.max_time = max_time
@@ -576,8 +697,19 @@ class MultipleKernelSVR(RegressorMixin, _MultipleKernel):
     def _machine(self) -> tuple[str, dict[str, Any]]:
         return "epsilon-svr", {"epsilon": float(self.epsilon)}
 
+    def _marked(self, y: Any) -> tuple[Any, NDArray[np.bool_]]:
+        if self.unlabeled is None or y is None:
+            return y, np.zeros(1, dtype=bool)
+        values = np.asarray(y, dtype=np.float64)
+        missing = np.isnan(values)
+        return np.where(missing, 0.0, values), missing.ravel()
+
+    def _mark(self) -> str:
+        return "NaN"
+
     def _targets(self, y: Any) -> Any:
-        return column_or_1d(y, warn=True).astype(np.float64, copy=False)
+        values = column_or_1d(y, warn=True).astype(np.float64, copy=False)
+        return np.where(self._unlabelled, np.nan, values) if self._unlabelled.any() else values
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Return the number predicted for every row.
@@ -592,5 +724,5 @@ class MultipleKernelSVR(RegressorMixin, _MultipleKernel):
         values : ndarray of shape (n_samples,)
             Predictions.
         """
-        table = self._checked(X)
-        return self._model.predict(table, self._threads())
+        values: NDArray[np.float64] = self._answer(self._checked(X))
+        return values

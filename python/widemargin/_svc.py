@@ -246,6 +246,12 @@ def class_name(label: Any) -> int | float | str:
     return str(label)
 
 
+def written(label: Any) -> str:
+    """Return a label as the compiled half writes it."""
+    name = class_name(label)
+    return format(name, "g") if isinstance(name, float) else str(name)
+
+
 @documented
 class SVC(BaseSVC):
     """Support vector classification with penalty C.

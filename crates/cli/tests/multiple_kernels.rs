@@ -101,6 +101,30 @@ fn targets_may_be_missing_and_signed_weights_see_all_rows() {
 }
 
 #[test]
+fn views_are_kernels_of_columns() {
+    let folder = Folder::new();
+    folder.copy("iris.csv");
+    let by_view = folder
+        .run("train iris.csv -o m.wm --json --view sepal=1-2:rbf:gamma=0.5 --view petal=3,4:linear")
+        .exits(0)
+        .json();
+    let expression = "view(1-2: rbf(gamma=0.5)), view(3,4: linear)";
+    let words = ["train", "iris.csv", "-o", "m.wm", "--json", "--kernels", expression];
+    let by_expression = folder.run_words(&words).exits(0).json();
+    assert_eq!(by_view["primal"], by_expression["primal"]);
+    assert_eq!(by_view["kernel"], by_expression["kernel"]);
+    for (view, message) in [
+        ("sepal", "NAME=COLUMNS:KERNEL"),
+        ("sepal=1-2", "NAME=COLUMNS:KERNEL"),
+        ("a=1-2:rbff", "rbff"),
+        ("a=1-9:rbf", "columns of a view"),
+    ] {
+        let run = folder.run(&format!("train iris.csv -o m.wm -q --view {view}"));
+        assert!(run.code != Some(0) && run.stderr.contains(message), "{view}: {}", run.stderr);
+    }
+}
+
+#[test]
 fn mistakes_with_rows_without_labels_are_told() {
     let folder = Folder::new();
     let (text, _) = hidden(&folder, "?");

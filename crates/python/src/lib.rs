@@ -10,6 +10,7 @@ mod compare;
 mod compression;
 mod errors;
 mod feature_map;
+mod gram;
 mod machines;
 mod model;
 mod online;
@@ -48,5 +49,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(machines::default_grid, module)?)?;
     module.add_function(wrap_pyfunction!(machines::refined, module)?)?;
     module.add_function(wrap_pyfunction!(machines::parameter_names, module)?)?;
+    module.add_function(wrap_pyfunction!(gram::gram_scaled, module)?)?;
+    module.add_function(wrap_pyfunction!(gram::gram_centred, module)?)?;
+    module.add_function(wrap_pyfunction!(gram::gram_cosine, module)?)?;
+    module.add_function(wrap_pyfunction!(gram::gram_repaired, module)?)?;
+    module.add_function(wrap_pyfunction!(gram::gram_alignment, module)?)?;
     Ok(())
 }

@@ -20,7 +20,7 @@ from widemargin._classic.base import (
     numbers,
     priors_setting,
 )
-from widemargin._svc import class_name
+from widemargin._svc import written
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -429,14 +429,8 @@ class GaussianMixtureClassifier(PosteriorClassifier, _Mixture):
             "priors": priors_setting(self.priors, len(self.classes_)),
             "losses": numbers(self.loss_matrix),
             "unbiased": bool(self.unbiased),
-            "unlabelled": None if self.unlabeled is None else _written(self.unlabeled),
+            "unlabelled": None if self.unlabeled is None else written(self.unlabeled),
         }
 
     def _known(self, classes: NDArray[Any]) -> NDArray[Any]:
         return classes if self.unlabeled is None else classes[classes != self.unlabeled]
-
-
-def _written(label: Any) -> str:
-    """Return a label as the compiled half writes it."""
-    name = class_name(label)
-    return format(name, "g") if isinstance(name, float) else str(name)

@@ -64,6 +64,30 @@ fn help_option() -> Arg {
         .help("Print help (more: at the end)")
 }
 
+/// A kernel of some columns.
+#[derive(Clone, Debug)]
+struct View {
+    /// As --kernels reads it.
+    kernel: String,
+}
+
+/// Reads `shape=1-4,7:rbf:gamma=0.5`.
+fn view(text: &str) -> Result<View, String> {
+    let parts = text.split_once('=').and_then(|(name, rest)| {
+        let (columns, kernel) = rest.split_once(':')?;
+        let (kernel, parameters) = kernel.split_once(':').unwrap_or((kernel, ""));
+        let given = [name, columns, kernel].iter().all(|part| !part.trim().is_empty());
+        given.then_some((columns, kernel, parameters))
+    });
+    match parts {
+        Some((columns, kernel, "")) => Ok(View { kernel: format!("view({columns}: {kernel})") }),
+        Some((columns, kernel, parameters)) => {
+            Ok(View { kernel: format!("view({columns}: {kernel}({parameters}))") })
+        }
+        None => Err("expected NAME=COLUMNS:KERNEL such as shape=1-4:rbf:gamma=0.5".to_owned()),
+    }
+}
+
 /// What is no parameter of a machine.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Machine")]
@@ -88,6 +112,11 @@ pub(crate) struct Choice {
     #[arg(long, value_enum, value_name = "METHOD", num_args = 0..=1, require_equals = true,
           default_missing_value = "sigmoid")]
     pub(crate) probability: Option<ProbabilityName>,
+
+    /// A kernel of some columns whose weight is learnt beside those of other views and of --kernels:
+    /// a name, columns counted from 1, the kernel and its parameters; may be given several times
+    #[arg(long, value_name = "NAME=COLUMNS:KERNEL[:PARAMETERS]", value_parser = view)]
+    view: Vec<View>,
 
     /// Train a linear machine from disk with rows in at most this much memory, such as 1GB or
     /// 500MB; DATA may then be a folder of files
@@ -138,7 +167,16 @@ impl FromArgMatches for MachineArguments {
             }
         }
         let names_machine = matches.value_source("machine") == Some(ValueSource::CommandLine);
-        Ok(Self { choice: Choice::from_arg_matches(matches)?, names_machine, given })
+        let choice = Choice::from_arg_matches(matches)?;
+        if !choice.view.is_empty() {
+            let views: Vec<&str> = choice.view.iter().map(|view| view.kernel.as_str()).collect();
+            let views = views.join(", ");
+            match given.iter_mut().find(|(name, _)| *name == "kernels") {
+                Some((_, kernels)) => *kernels = format!("{kernels}, {views}"),
+                None => given.push(("kernels", views)),
+            }
+        }
+        Ok(Self { choice, names_machine, given })
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), ClapError> {
