@@ -59,8 +59,8 @@ def tune(
         Which points are tried.
 
         - "grid": every combination of values.
-        - "refine": the same, then `rounds` grids of half the distance around the best, beyond an end
-          if it lies there, of which the last is returned.
+        - "refine": the same, then `rounds` grids of half the distance around the best, beyond an
+          end if it lies there, of which the last is returned.
         - "random": `n_iter` points between the ends of the values, at equal ratios where all are
           positive. Consecutive whole numbers and values that are no numbers are taken as they are.
         - "halving": the grid with training parts of `min_rows` rows, then one in `factor` points

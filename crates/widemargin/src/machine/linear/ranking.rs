@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::assemble::linear_model;
 use super::parameters::LinearOptions;
 use super::rows::{FeatureOrder, RowTask, with_rows};
-use super::solve::check_finite;
+use super::solve::{check_finite, check_memory};
 use crate::context::{Context, Event, SolvedFunction};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
@@ -54,6 +54,7 @@ impl Machine for RankSvm {
         Error::check_positive("c", self.c)?;
         self.options.validate()?;
         data.features().validate()?;
+        check_memory(data.columns(), 1)?;
         let started = Instant::now();
         let pairs = self.pairs(data)?;
         let options = Options {
