@@ -34,7 +34,6 @@ const COMMON: &[&str] = &[
     "label_column",
     "missing",
     "categorical",
-    "unknown_category",
     "threads",
     "max_time",
     "quiet",

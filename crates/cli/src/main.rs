@@ -15,6 +15,7 @@ mod libsvm;
 mod model_file;
 mod picture;
 mod progress;
+mod report;
 mod session;
 mod table;
 mod terminal;

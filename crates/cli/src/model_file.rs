@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use widemargin::Error;
-use widemargin::data::Dataset;
-use widemargin::data::read::{Format, IndexBase, Loaded, read, read_bytes};
+use widemargin::data::read::{ColumnRole, Format, IndexBase, Loaded, read, read_bytes};
 use widemargin::data::read::{is_standard_stream, read_all};
+use widemargin::data::{Dataset, Labels};
 use widemargin::machine::Model;
 use widemargin::operation::persist::ModelFormat;
 
 use crate::arguments::InputArguments;
 use crate::failure::{CommandResult, Failure};
+use crate::terminal;
 
 /// Kinds of model file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -99,6 +100,32 @@ pub(crate) fn read_for(
     path: &Path,
 ) -> CommandResult<Dataset> {
     let loaded = read(path, &model.preparation.read_options(input.options()))?;
+    fitted(model, loaded)
+}
+
+/// As [`read_for`], blank labels in a table being none.
+pub(crate) fn read_to_predict(
+    model: &mut Model,
+    input: &InputArguments,
+    path: &Path,
+) -> CommandResult<Dataset> {
+    let options = input.options().missing_labels(true);
+    let mut loaded = read(path, &model.preparation.read_options(options))?;
+    let label = loaded.columns.iter().find(|column| column.role == ColumnRole::Label);
+    if let Some(label) = label.filter(|label| label.missing > 0) {
+        let (blank, rows) = (label.missing, loaded.dataset.rows());
+        let name = &label.name;
+        if blank < rows {
+            let what = format!("{blank} of {rows} labels in column '{name}' are blank");
+            terminal::warn(&format!("{what}: the predictions are compared with none of them"));
+        }
+        loaded.dataset = loaded.dataset.with_labels(Labels::None)?;
+    }
+    fitted(model, loaded)
+}
+
+/// The rows of a file with the features of a model.
+fn fitted(model: &mut Model, loaded: Loaded) -> CommandResult<Dataset> {
     let is_text = loaded.format == Format::Libsvm;
     let data = kernel_values(model.is_precomputed(), loaded)?;
     if is_text { align(model, data) } else { Ok(data) }

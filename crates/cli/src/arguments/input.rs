@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use widemargin::data::Layout;
 use widemargin::data::read::{
-    Column, Format, IndexBase, LabelColumn, Loaded, Missing, ReadOptions, read,
+    Column, Format, IndexBase, LabelColumn, Loaded, Missing, ReadOptions, UnknownCategory, read,
 };
 
 use super::value::bytes;
@@ -37,6 +37,27 @@ impl From<FormatName> for Format {
             FormatName::Idx => Self::Idx,
             FormatName::Npy => Self::Npy,
             FormatName::Parquet => Self::Parquet,
+        }
+    }
+}
+
+/// What is done with words that the training data did not have.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum UnknownName {
+    /// Refuse the file
+    Error,
+    /// No word of the column
+    Ignore,
+    /// The feature of rare words
+    Other,
+}
+
+impl From<UnknownName> for UnknownCategory {
+    fn from(name: UnknownName) -> Self {
+        match name {
+            UnknownName::Error => Self::Error,
+            UnknownName::Ignore => Self::Ignore,
+            UnknownName::Other => Self::Other,
         }
     }
 }
@@ -73,6 +94,12 @@ pub(crate) struct InputArguments {
     /// Treat a column of numbers as words (one-hot); may be repeated
     #[arg(long, value_name = "COLUMN", value_parser = column, allow_negative_numbers = true)]
     pub(crate) categorical: Vec<Column>,
+
+    /// A word that the training data did not have, or a gap without --missing: error, ignore (no
+    /// feature), or other, for which the words of single training rows share a feature
+    /// [default: error, or as the model was trained with]
+    #[arg(long, value_enum, value_name = "HOW", hide_possible_values = true)]
+    pub(crate) unknown_category: Option<UnknownName>,
 
     /// Leave a column of a table out; may be repeated
     #[arg(long, value_name = "COLUMN", value_parser = column, allow_negative_numbers = true)]
@@ -156,6 +183,9 @@ impl InputArguments {
         }
         for column in &self.categorical {
             options = options.categorical(column.clone());
+        }
+        if let Some(unknown) = self.unknown_category {
+            options = options.unknown_category(unknown.into());
         }
         for column in &self.ignore_column {
             options = options.ignore_column(column.clone());

@@ -10,7 +10,7 @@ use widemargin::operation::cross_validate::{CrossValidation, FoldResult, Quality
 use widemargin::operation::folds::Folds;
 
 use super::predict::write_labels;
-use super::prepare::training_rows;
+use super::prepare::{TrainingData, training_rows};
 use crate::arguments::{InputArguments, MachineArguments, ResourceArguments};
 use crate::data_file::check_outputs;
 use crate::evaluation::{quality_json, quality_text};
@@ -85,9 +85,10 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     )?;
     let session = arguments.resources.session(interrupt)?;
     let weights = arguments.sample_weights.as_deref();
-    let (data, _) = session.read("reading", || {
+    let TrainingData { data, report, .. } = session.read("reading", || {
         training_rows(&arguments.input, &arguments.data, weights, &specification)
     })?;
+    report.warn();
     let machine = specification.build(&data, arguments.resources.seed)?;
     let folds = match (arguments.leave_one_out, arguments.grouped) {
         (true, _) => Folds::LeaveOneOut,
@@ -103,7 +104,9 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         session.save(|| write_atomically(path, |out| write_labels(&result.predictions, out)))?;
     }
     if arguments.json {
-        terminal::print_json(&document(&result, spent))?;
+        let mut document = document(&result, spent);
+        report.add_to(&mut document);
+        terminal::print_json(&document)?;
     } else if !arguments.resources.quiet {
         terminal::print(&text(&result, spent))?;
     }

@@ -14,7 +14,7 @@ use widemargin::operation::distribute::{
 };
 use widemargin::{Context, Result};
 
-use super::prepare::{complete, training_rows};
+use super::prepare::{TrainingData, complete, training_rows};
 use super::train::{Arguments, Shape};
 use crate::arguments::MethodName;
 use crate::failure::{CommandResult, Failure};
@@ -98,8 +98,9 @@ fn rows(
     specification: &Specification,
 ) -> CommandResult<(Dataset, Preparation, Vec<Vec<usize>>)> {
     let weights = arguments.sample_weights.as_deref();
-    let (mut data, preparation) =
+    let TrainingData { mut data, preparation, report } =
         training_rows(&arguments.input, &arguments.data, weights, specification)?;
+    report.warn();
     let mut files = vec![(0..data.rows()).collect::<Vec<usize>>()];
     for path in &arguments.more {
         let loaded = read(path, &preparation.read_options(arguments.input.options()))?;

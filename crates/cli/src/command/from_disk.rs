@@ -52,7 +52,7 @@ pub(super) fn train(
         session.run("training", |context| train_out_of_core(&machine, &job, context))?;
     specification.record(&mut model);
     let rows = model.training.as_ref().map_or(0, |training| training.rows);
-    let shape = Shape { rows, columns: model.features(), is_sparse: true };
+    let shape = Shape { rows, columns: model.features(), is_sparse: true, report: None };
     Ok((model, shape, watch.stop()))
 }
 

@@ -4,14 +4,16 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
-use widemargin::data::read::Loaded;
+use widemargin::data::read::{Loaded, Missing};
 use widemargin::data::scaling::Scaler;
 use widemargin::data::{LabelSummary, Summary as DataSummary};
 use widemargin::machine::{Body, Calibration, Model, Scheme};
+use widemargin::operation::advice::column_advice;
 
 use crate::arguments::InputArguments;
 use crate::failure::{CommandResult, Outcome};
 use crate::model_file::{self, Content, ModelFormatName};
+use crate::report::DataReport;
 use crate::table::{Summary, count, duration, grid};
 use crate::terminal;
 
@@ -40,7 +42,10 @@ pub(crate) struct Arguments {
 
 /// Prints the description.
 pub(crate) fn run(arguments: &Arguments) -> CommandResult {
-    match model_file::open(&arguments.file, &arguments.input)? {
+    let mut input = arguments.input.clone();
+    // Gaps are counted here rather than refused; the mean leaves that of the others as it is.
+    input.missing = input.missing.or(Some(Missing::Mean));
+    match model_file::open(&arguments.file, &input)? {
         Content::Model(format, model) => {
             if arguments.json {
                 terminal::print_json(&model_json(format, &model))?;
@@ -48,12 +53,21 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
                 terminal::print(&model_text(format, &model))?;
             }
         }
-        Content::Data(loaded) => {
+        Content::Data(mut loaded) => {
+            let columns = std::mem::take(&mut loaded.columns);
+            let report = DataReport { advice: column_advice(&columns), columns };
+            report.warn();
             let summary = loaded.dataset.summary()?;
             if arguments.json {
-                terminal::print_json(&data_json(&loaded, &summary))?;
+                let mut document = data_json(&loaded, &summary);
+                report.add_to(&mut document);
+                terminal::print_json(&document)?;
             } else {
-                terminal::print(&data_text(&loaded, &summary, arguments.features))?;
+                let columns =
+                    if report.columns.is_empty() { String::new() } else { report.table() };
+                let text = data_text(&loaded, &summary, arguments.features);
+                let text = if columns.is_empty() { text } else { format!("{text}\n{columns}") };
+                terminal::print(&text)?;
             }
         }
     }

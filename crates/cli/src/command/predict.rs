@@ -71,8 +71,8 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     )?;
     let mut model = Model::load(&arguments.model)?;
     let input = &arguments.input;
-    let data =
-        session.read("reading", || model_file::read_for(&mut model, input, &arguments.data))?;
+    let data = session
+        .read("reading", || model_file::read_to_predict(&mut model, input, &arguments.data))?;
     let watch = Stopwatch::start();
     let predictions =
         session.ask("predicting", |context| predict(arguments, &model, &data, context))?;

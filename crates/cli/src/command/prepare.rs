@@ -6,28 +6,42 @@ use widemargin::data::Dataset;
 use widemargin::data::read::{read, read_weights};
 use widemargin::kernel::Kernel;
 use widemargin::machine::{Model, Preparation, Specification};
+use widemargin::operation::advice::{column_advice, training_advice};
 
 use super::transduce::{self, NO_LABEL};
 use crate::arguments::InputArguments;
 use crate::failure::CommandResult;
 use crate::model_file;
+use crate::report::DataReport;
 
-/// The rows of a data file with their weights, and what later files have to repeat.
+/// The rows of a data file.
+pub(super) struct TrainingData {
+    pub(super) data: Dataset,
+    /// What later files have to repeat.
+    pub(super) preparation: Preparation,
+    /// What there is to tell about the file.
+    pub(super) report: DataReport,
+}
+
+/// The rows of a data file with their weights.
 pub(super) fn training_rows(
     input: &InputArguments,
     path: &Path,
     weights: Option<&Path>,
     specification: &Specification,
-) -> CommandResult<(Dataset, Preparation)> {
+) -> CommandResult<TrainingData> {
     let may_miss = transduce::mark(specification).as_deref() == Some(NO_LABEL);
-    let loaded = read(path, &input.options().missing_labels(may_miss))?;
+    let mut loaded = read(path, &input.options().missing_labels(may_miss))?;
     let preparation = Preparation::of_file(&loaded);
+    let columns = std::mem::take(&mut loaded.columns);
     let kernel = specification.kernel(loaded.dataset.features())?;
     let mut data = model_file::kernel_values(kernel == Kernel::Precomputed, loaded)?;
     if let Some(path) = weights {
         data = data.with_weights(read_weights(path)?)?;
     }
-    Ok((data, preparation))
+    let mut advice = column_advice(&columns);
+    advice.extend(training_advice(specification, &data));
+    Ok(TrainingData { data, preparation, report: DataReport { columns, advice } })
 }
 
 /// Adds what the file told to what the machine left (the scaling and the feature map), and what the

@@ -82,7 +82,7 @@ pub(super) fn train(
     let mut model = learner.model()?;
     model.preparation = Preparation { index_base: Some(base), ..Preparation::default() };
     specification.record(&mut model);
-    let shape = Shape { rows, columns: model.features(), is_sparse: true };
+    let shape = Shape { rows, columns: model.features(), is_sparse: true, report: None };
     Ok((model, shape, watch.stop()))
 }
 

@@ -14,7 +14,7 @@ use widemargin::machine::{CalibrationMethod, MachineKind, Model, Specification};
 use widemargin::operation::calibrate::calibrate;
 
 use super::predict::decision_values;
-use super::prepare::{complete, training_rows};
+use super::prepare::{TrainingData, complete, training_rows};
 use super::{distribute, from_disk, inspect, stream, transduce};
 use crate::arguments::{
     DistributionArguments, InputArguments, MachineArguments, ResourceArguments,
@@ -24,6 +24,7 @@ use crate::evaluation::Evaluation;
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::model_file::{self, ModelFormatName};
+use crate::report::DataReport;
 use crate::session::Session;
 use crate::table::{Summary, bytes, count, duration};
 use crate::terminal;
@@ -149,6 +150,9 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     let to_stdout = target.as_os_str() != "-";
     if arguments.json {
         let mut document = document(&shape, &model, spent, session.threads(), &target);
+        if let Some(report) = &shape.report {
+            report.add_to(&mut document);
+        }
         if let (Some(test), Value::Object(fields)) = (&test, &mut document) {
             fields.insert("test".to_owned(), test.json());
         }
@@ -255,15 +259,15 @@ fn train(
 ) -> CommandResult<(Model, Shape, Spent, Option<Dataset>)> {
     let weights = arguments.sample_weights.as_deref();
     let mark = transduce::mark(specification);
-    let (data, preparation) = session.read("reading", || {
+    let TrainingData { data, preparation, report } = session.read("reading", || {
         let input = &arguments.input;
-        let (data, preparation) = training_rows(input, &arguments.data, weights, specification)?;
-        let data = match (&arguments.transduce, &mark) {
-            (Some(path), Some(mark)) => transduce::add_rows(data, path, input, &preparation, mark)?,
-            _ => data,
-        };
-        Ok((data, preparation))
+        let mut rows = training_rows(input, &arguments.data, weights, specification)?;
+        if let (Some(path), Some(mark)) = (&arguments.transduce, &mark) {
+            rows.data = transduce::add_rows(rows.data, path, input, &rows.preparation, mark)?;
+        }
+        Ok(rows)
     })?;
+    report.warn();
     let machine = specification.build(&data, arguments.resources.seed)?;
     let watch = Stopwatch::start();
     let mut model = session.run("training", |context| {
@@ -276,7 +280,7 @@ fn train(
     let spent = watch.stop();
     complete(&mut model, preparation, specification);
     let unlabelled = mark.map(|mark| transduce::unlabelled(&data, &mark)).transpose()?;
-    Ok((model, Shape::of(&data), spent, unlabelled))
+    Ok((model, Shape { report: Some(report), ..Shape::of(&data) }, spent, unlabelled))
 }
 
 /// What is told about the rows a model was trained on.
@@ -284,12 +288,14 @@ pub(super) struct Shape {
     pub(super) rows: usize,
     pub(super) columns: usize,
     pub(super) is_sparse: bool,
+    /// What was told about the file, when it was read whole.
+    pub(super) report: Option<DataReport>,
 }
 
 impl Shape {
     pub(super) fn of(data: &Dataset) -> Self {
         let is_sparse = data.features().is_sparse();
-        Self { rows: data.rows(), columns: data.columns(), is_sparse }
+        Self { rows: data.rows(), columns: data.columns(), is_sparse, report: None }
     }
 }
 
@@ -371,6 +377,9 @@ fn summary(data: &Shape, model: &Model) -> Summary {
     lines
         .line("rows", count(data.rows as u64))
         .line("features", format!("{} ({storage})", count(data.columns as u64)));
+    if let Some(words) = data.report.as_ref().and_then(DataReport::words) {
+        lines.line("read as words", words);
+    }
     if let Some(classes) = &model.classes {
         lines.line("classes", classes.names.len());
     }

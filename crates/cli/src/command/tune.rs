@@ -10,13 +10,14 @@ use widemargin::data::Dataset;
 use widemargin::data::write::write_atomically;
 use widemargin::machine::specification::Value;
 use widemargin::machine::{MachineKind, Specification};
+use widemargin::operation::advice::Advice;
 use widemargin::operation::folds::Folds;
 use widemargin::operation::tune::{
     Axis, Criterion, Found, Judge, Metric, Plan, Point, Reuse, Space, SpecifiedFamily, Strategy,
     Trial, repeated, search,
 };
 
-use super::prepare::{complete, training_rows};
+use super::prepare::{TrainingData, complete, training_rows};
 use super::train;
 use crate::arguments::value::{value, whole};
 use crate::arguments::{InputArguments, MachineArguments, ResourceArguments};
@@ -187,9 +188,13 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         ],
     )?;
     let weights = arguments.sample_weights.as_deref();
-    let (data, preparation) = session.read("reading", || {
+    let TrainingData { data, preparation, mut report } = session.read("reading", || {
         training_rows(&arguments.input, &arguments.data, weights, &specification)
     })?;
+    if space.axes.iter().any(|axis| axis.name == "scale") {
+        report.advice.retain(|advice| !matches!(advice, Advice::UnscaledFeatures { .. }));
+    }
+    report.warn();
     let family = SpecifiedFamily::new(specification, &data, arguments.resources.seed)?;
     let plan = plan(arguments, &family, &data)?;
     let watch = Stopwatch::start();
@@ -210,7 +215,9 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         draw(path, &space, &found, name_of(&plan))?;
     }
     if arguments.json {
-        terminal::print_json(&document(&found, &plan, spent))?;
+        let mut document = document(&found, &plan, spent);
+        report.add_to(&mut document);
+        terminal::print_json(&document)?;
     } else if !arguments.resources.quiet {
         terminal::print(&text(arguments, &space, &found, &plan, spent))?;
     }

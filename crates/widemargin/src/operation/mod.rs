@@ -1,5 +1,6 @@
 //! What is done with machines and models: files, probabilities, cross-validation, model selection, compression.
 
+pub mod advice;
 pub mod calibrate;
 pub mod compare;
 pub mod compress;

@@ -29,12 +29,13 @@ pub use options::{
     StoredPrecision, UnknownCategory,
 };
 pub use source::{decompress, is_standard_stream, read_all};
-pub use table::TableEncoding;
+pub use table::{Appearance, ColumnProfile, ColumnRole, TableEncoding};
 pub use weights::{parse_weights, read_weights};
 
 use crate::data::{Dataset, Labels, Matrix};
 use crate::error::{Error, Result};
 use libsvm::LibsvmText;
+use table::LoadedTable;
 
 /// A file that was read.
 #[derive(Clone, Debug)]
@@ -49,6 +50,8 @@ pub struct Loaded {
     pub index_base: Option<IndexBase>,
     /// For tables: how words became numbers. Read the files that belong to this one with it.
     pub encoding: Option<TableEncoding>,
+    /// For tables: how every column was read and what it looks like, in file order.
+    pub columns: Vec<ColumnProfile>,
 }
 
 /// Reads a data file, or standard input for `-`.
@@ -90,15 +93,9 @@ fn read_named(bytes: &[u8], path: &Path, options: &ReadOptions) -> Result<Loaded
         Format::Libsvm => Loaded::text(libsvm::read(bytes, path, options)?),
         Format::Idx => Loaded::unlabelled(idx::table(bytes, path, options)?, format)?,
         Format::Npy => Loaded::unlabelled(npy::table(bytes, path, options)?, format)?,
-        Format::Csv => {
-            let (dataset, encoding) = csv::read(bytes, path, options)?;
-            Loaded { encoding: Some(encoding), ..Loaded::plain(dataset, format) }
-        }
+        Format::Csv => Loaded::table(csv::read(bytes, path, options)?, format),
         #[cfg(feature = "parquet")]
-        Format::Parquet => {
-            let (dataset, encoding) = parquet::read(bytes, path, options)?;
-            Loaded { encoding: Some(encoding), ..Loaded::plain(dataset, format) }
-        }
+        Format::Parquet => Loaded::table(parquet::read(bytes, path, options)?, format),
         #[cfg(not(feature = "parquet"))]
         Format::Parquet => {
             return Err(Error::Format {
@@ -136,7 +133,12 @@ fn with_companion(mut loaded: Loaded, path: &Path, options: &ReadOptions) -> Res
 
 impl Loaded {
     fn plain(dataset: Dataset, format: Format) -> Self {
-        Self { dataset, format, index_base: None, encoding: None }
+        Self { dataset, format, index_base: None, encoding: None, columns: Vec::new() }
+    }
+
+    fn table(table: LoadedTable, format: Format) -> Self {
+        let plain = Self::plain(table.dataset, format);
+        Self { encoding: Some(table.encoding), columns: table.columns, ..plain }
     }
 
     fn text(text: LibsvmText) -> Self {

@@ -98,12 +98,22 @@ pub enum Missing {
 /// What to do with a word that the training table did not have in that column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum UnknownCategory {
     /// Report where it is.
     #[default]
     Error,
     /// Give the row zero in all columns of that word list.
     Ignore,
+    /// Give the row the feature of all other words. The training table must be read with this as well:
+    /// the words of single rows share that feature, so that a machine learns what rare words mean.
+    Other,
+}
+
+impl UnknownCategory {
+    pub(super) fn is_error(&self) -> bool {
+        *self == Self::Error
+    }
 }
 
 /// How to read a file.
@@ -134,7 +144,7 @@ pub struct ReadOptions {
     pub(super) missing_labels: bool,
     pub(super) categorical: Vec<Column>,
     pub(super) ignored: Vec<Column>,
-    pub(super) unknown_category: UnknownCategory,
+    pub(super) unknown_category: Option<UnknownCategory>,
     pub(super) encoding: Option<TableEncoding>,
 }
 
@@ -184,7 +194,8 @@ impl ReadOptions {
         missing: Missing,
         /// Whether rows of a table may have no label: they get the label `?` instead of an error.
         missing_labels: bool,
-        /// What to do with words the [`encoding`](Self::encoding) does not know.
+        /// What to do with words the [`encoding`](Self::encoding) does not know, and with missing words
+        /// that nothing stands in for. Kept in the encoding of the table it is given for.
         unknown_category: UnknownCategory,
         /// Turns a table into numbers exactly as the table this encoding was made from.
         encoding: TableEncoding,

@@ -16,19 +16,14 @@ use parquet::file::reader::{ChunkReader, FileReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
 
 use super::options::ReadOptions;
-use super::table::{MISSING, RawColumn, Reading, TableEncoding, TableSource, load};
-use crate::data::Dataset;
+use super::table::{LoadedTable, MISSING, RawColumn, Reading, TableSource, load};
 use crate::error::{Error, Result};
 
 /// Values decoded at a time.
 const BATCH: usize = 1 << 14;
 
 /// Reads a Parquet file that came from `path`.
-pub(super) fn read(
-    bytes: &[u8],
-    path: &Path,
-    options: &ReadOptions,
-) -> Result<(Dataset, TableEncoding)> {
+pub(super) fn read(bytes: &[u8], path: &Path, options: &ReadOptions) -> Result<LoadedTable> {
     let refuse = |message: String| Error::Format { path: path.to_owned(), message };
     // The decoder has been seen to panic on damaged files; that must not take the program down.
     let outcome = catch_unwind(AssertUnwindSafe(|| {

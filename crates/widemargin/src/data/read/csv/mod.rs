@@ -2,7 +2,7 @@
 //!
 //! The separator and the header are found by looking unless given; the label column is the one named
 //! `label`, `class`, `target` or `y`, otherwise the last, unless given; columns of words become one
-//! feature per word, see [`TableEncoding`].
+//! feature per word, see [`TableEncoding`](super::TableEncoding).
 
 mod fields;
 mod sniff;
@@ -10,17 +10,12 @@ mod sniff;
 use std::path::Path;
 
 use super::options::ReadOptions;
-use super::table::{TableEncoding, load};
-use crate::data::Dataset;
+use super::table::{LoadedTable, load};
 use crate::error::{Error, Result};
 use fields::Text;
 
 /// Reads delimited text that came from `path`.
-pub(super) fn read(
-    bytes: &[u8],
-    path: &Path,
-    options: &ReadOptions,
-) -> Result<(Dataset, TableEncoding)> {
+pub(super) fn read(bytes: &[u8], path: &Path, options: &ReadOptions) -> Result<LoadedTable> {
     let delimiter = options.delimiter.unwrap_or_else(|| sniff::delimiter(bytes));
     let sample = Text { bytes, delimiter, path, skip_first: false };
     let records = sample.first_records()?;

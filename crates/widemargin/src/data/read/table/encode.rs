@@ -23,6 +23,8 @@ enum Source<'a> {
         codes: &'a [u32],
         features: Vec<Option<u32>>,
         fill: Option<u32>,
+        /// The feature of all other words.
+        other: Option<u32>,
     },
 }
 
@@ -48,22 +50,24 @@ pub(in crate::data::read) fn encode(
                 }
                 next += 1;
             }
-            (Role::Words { words, fill }, Some(place)) => {
+            (Role::Words { words, fill, other }, Some(place)) => {
                 if let RawColumn::Words { codes, words: seen } = &table.columns[*place] {
                     let known: HashMap<&str, u32> =
                         words.iter().map(String::as_str).zip(next..).collect();
                     let features = seen.iter().map(|w| known.get(w.as_str()).copied()).collect();
                     let fill = fill.as_ref().and_then(|word| known.get(word.as_str()).copied());
-                    sources.push((*place, Source::Words { codes, features, fill }));
+                    let other = other.then_some(next + words.len() as u32);
+                    sources.push((*place, Source::Words { codes, features, fill, other }));
                 }
-                next += words.len() as u32;
+                next += column.role.features() as u32;
             }
         }
     }
+    let unknown = options.unknown_category.unwrap_or(encoding.unknown);
     let features = match options.precision {
-        StoredPrecision::F32 => features::<f32>(table, &sources, next as usize, options)?,
+        StoredPrecision::F32 => features::<f32>(table, &sources, next as usize, unknown, options)?,
         StoredPrecision::Auto | StoredPrecision::F64 => {
-            features::<f64>(table, &sources, next as usize, options)?
+            features::<f64>(table, &sources, next as usize, unknown, options)?
         }
     };
     Dataset::new(features, labels)?.with_feature_names(encoding.feature_names())
@@ -73,6 +77,7 @@ fn features<T: Real>(
     table: &RawTable<'_>,
     sources: &[(usize, Source<'_>)],
     columns: usize,
+    unknown: UnknownCategory,
     options: &ReadOptions,
 ) -> Result<Matrix> {
     let mut part = RowsPart {
@@ -87,14 +92,19 @@ fn features<T: Real>(
                     let value = if values[i].is_nan() { *fill } else { Some(values[i]) };
                     (*feature, value.ok_or_else(|| no_value(table, i, *place))?)
                 }
-                Source::Words { codes, features, fill } => {
-                    let feature = match codes[i] {
-                        MISSING => fill.ok_or_else(|| no_value(table, i, *place))?,
-                        code => match features[code as usize] {
-                            Some(feature) => feature,
-                            None if options.unknown_category == UnknownCategory::Ignore => continue,
-                            None => return Err(unknown_word(table, i, *place)),
-                        },
+                Source::Words { codes, features, fill, other } => {
+                    let known = match codes[i] {
+                        MISSING => *fill,
+                        code => features[code as usize],
+                    };
+                    let feature = match (known, unknown, other) {
+                        (Some(feature), _, _) => feature,
+                        (None, UnknownCategory::Ignore, _) => continue,
+                        (None, UnknownCategory::Other, Some(other)) => *other,
+                        (None, _, _) if codes[i] == MISSING => {
+                            return Err(no_value(table, i, *place));
+                        }
+                        (None, _, _) => return Err(unknown_word(table, i, *place, unknown)),
                     };
                     (feature, 1.0)
                 }
@@ -119,13 +129,22 @@ fn no_value(table: &RawTable<'_>, row: usize, column: usize) -> Error {
 }
 
 #[cold]
-fn unknown_word(table: &RawTable<'_>, row: usize, column: usize) -> Error {
+fn unknown_word(
+    table: &RawTable<'_>,
+    row: usize,
+    column: usize,
+    unknown: UnknownCategory,
+) -> Error {
     let found = match &table.columns[column] {
         RawColumn::Words { codes, words } => format!("'{}'", words[codes[row] as usize]),
         _ => "another".into(),
     };
     let name = &table.names[column];
-    let expected = format!("a word the training data had in column '{name}'");
+    let reason = match unknown {
+        UnknownCategory::Other => " (it was not read with a feature for other words)",
+        _ => "",
+    };
+    let expected = format!("a word the training data had in column '{name}'{reason}");
     (table.error_at)(row, column, expected, found)
 }
 

@@ -3,7 +3,7 @@
 
 use super::raw::{MISSING, RawColumn, RawTable};
 use super::{ColumnEncoding, Role, TableEncoding};
-use crate::data::read::options::Missing;
+use crate::data::read::options::{Missing, UnknownCategory};
 use crate::error::Result;
 
 /// Learns the encoding of `table`, whose column `label` holds the labels.
@@ -11,6 +11,7 @@ pub(in crate::data::read) fn fit(
     table: &RawTable<'_>,
     label: Option<usize>,
     missing: Missing,
+    unknown: UnknownCategory,
 ) -> Result<TableEncoding> {
     let mut columns = Vec::with_capacity(table.columns.len());
     for (j, (name, column)) in table.names.iter().zip(&table.columns).enumerate() {
@@ -27,15 +28,33 @@ pub(in crate::data::read) fn fit(
                 let first = codes.iter().position(|code| *code == MISSING);
                 let fill = first.and_then(|_| word_fill(codes, words, missing));
                 require_filled(table, first, fill.is_some(), j, missing)?;
-                let mut known: Vec<String> = words.clone();
-                known.extend(fill.iter().filter(|word| !words.contains(word)).cloned());
+                let other = unknown == UnknownCategory::Other;
+                let mut known = if other { repeated(codes, words) } else { words.clone() };
+                let stand_in = fill.clone().filter(|word| !known.contains(word));
+                known.extend(stand_in);
                 known.sort_unstable();
-                Role::Words { words: known, fill }
+                Role::Words { words: known, fill, other }
             }
         };
         columns.push(ColumnEncoding { name: name.clone(), role });
     }
-    Ok(TableEncoding { named: table.named, columns })
+    Ok(TableEncoding { named: table.named, unknown, columns })
+}
+
+/// The words of more than one row.
+fn repeated(codes: &[u32], words: &[String]) -> Vec<String> {
+    let counts = counts(codes, words.len());
+    let often = words.iter().zip(counts).filter(|(_, count)| *count > 1);
+    often.map(|(word, _)| word.clone()).collect()
+}
+
+/// Rows of each word.
+fn counts(codes: &[u32], words: usize) -> Vec<usize> {
+    let mut counts = vec![0_usize; words];
+    for &code in codes.iter().filter(|code| **code != MISSING) {
+        counts[code as usize] += 1;
+    }
+    counts
 }
 
 fn require_filled(
@@ -84,10 +103,7 @@ fn word_fill(codes: &[u32], words: &[String], missing: Missing) -> Option<String
         Missing::Error => None,
         Missing::Constant(value) => Some(value.to_string()),
         Missing::Mean | Missing::Median | Missing::MostFrequent => {
-            let mut counts = vec![0_usize; words.len()];
-            for &code in codes.iter().filter(|code| **code != MISSING) {
-                counts[code as usize] += 1;
-            }
+            let counts = counts(codes, words.len());
             let by_count_then_word =
                 |a: &usize, b: &usize| counts[*a].cmp(&counts[*b]).then(words[*b].cmp(&words[*a]));
             (0..words.len()).max_by(by_count_then_word).map(|most| words[most].clone())

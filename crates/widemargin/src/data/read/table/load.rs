@@ -1,12 +1,20 @@
 //! A table read whole: either an encoding is learned from it, or one learned before is applied.
 
 use super::super::options::{Column, LabelColumn, ReadOptions};
+use super::profile::{ColumnProfile, profile};
 use super::{ColumnEncoding, RawColumn, RawTable, Reading, Role, TableEncoding, encode, fit};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 
 /// Names that mark the label column, in any case.
 const LABEL_NAMES: [&str; 4] = ["label", "class", "target", "y"];
+
+/// What a table becomes.
+pub(in crate::data::read) struct LoadedTable {
+    pub(in crate::data::read) dataset: Dataset,
+    pub(in crate::data::read) encoding: TableEncoding,
+    pub(in crate::data::read) columns: Vec<ColumnProfile>,
+}
 
 /// A file of named columns.
 pub(in crate::data::read) trait TableSource {
@@ -31,7 +39,7 @@ pub(in crate::data::read) fn load(
     names: Vec<String>,
     header: bool,
     options: &ReadOptions,
-) -> Result<(Dataset, TableEncoding)> {
+) -> Result<LoadedTable> {
     let named = header && all_different(&names);
     match &options.encoding {
         Some(encoding) => apply(source, names, named, encoding, options),
@@ -46,7 +54,7 @@ fn learn(
     named: bool,
     header: bool,
     options: &ReadOptions,
-) -> Result<(Dataset, TableEncoding)> {
+) -> Result<LoadedTable> {
     let find = |column: &Column, what: &str| {
         find(column, &names, header).map_err(|found| {
             let expected = listed(column, &names, header);
@@ -75,11 +83,13 @@ fn learn(
     let (rows, columns) = source.columns(&readings, &names, label)?;
     let error_at = |row, column, expected, found| source.error_at(row, column, expected, found);
     let table = RawTable { rows, names, named, columns, error_at: &error_at };
-    let encoding = fit(&table, label, options.missing)?;
+    let unknown = options.unknown_category.unwrap_or_default();
+    let encoding = fit(&table, label, options.missing, unknown)?;
     check_width(&encoding, source, options)?;
     let places: Vec<Option<usize>> = (0..table.columns.len()).map(Some).collect();
     let dataset = encode(&table, &encoding, &places, options)?;
-    Ok((dataset, encoding))
+    let columns = profile(&table, &encoding, &places);
+    Ok(LoadedTable { dataset, encoding, columns })
 }
 
 /// Reads the table by an encoding learned from another.
@@ -89,7 +99,7 @@ fn apply(
     named: bool,
     encoding: &TableEncoding,
     options: &ReadOptions,
-) -> Result<(Dataset, TableEncoding)> {
+) -> Result<LoadedTable> {
     let places = encoding.places(&names, named).map_err(|message| source.refuse(message))?;
     let mut readings = vec![Reading::Skip; names.len()];
     let mut label = None;
@@ -110,7 +120,8 @@ fn apply(
     let error_at = |row, column, expected, found| source.error_at(row, column, expected, found);
     let table = RawTable { rows, names, named, columns, error_at: &error_at };
     let dataset = encode(&table, encoding, &places, options)?;
-    Ok((dataset, encoding.clone()))
+    let columns = profile(&table, encoding, &places);
+    Ok(LoadedTable { dataset, encoding: encoding.clone(), columns })
 }
 
 impl TableEncoding {

@@ -1,19 +1,23 @@
 //! How a table of words and numbers becomes a table of numbers, fitted once and applied to later files.
 //!
 //! A column of numbers stays one feature; a column of words becomes one feature `name=word` per word,
-//! 1 where the row has that word and 0 elsewhere, words in alphabetical order.
+//! 1 where the row has that word and 0 elsewhere, words in alphabetical order. With
+//! [`UnknownCategory::Other`] the words of single rows share a feature, which later words get as well.
 //! [`TableEncoding`] remembers this, and what stands in for missing values, for the files that follow.
 
 mod encode;
 mod fit;
 mod load;
+mod profile;
 mod raw;
 
 use serde::{Deserialize, Serialize};
 
+use super::options::UnknownCategory;
 use encode::encode;
 use fit::fit;
-pub(super) use load::{TableSource, load};
+pub(super) use load::{LoadedTable, TableSource, load};
+pub use profile::{Appearance, ColumnProfile, ColumnRole};
 use raw::RawTable;
 pub(super) use raw::{MISSING, RawColumn, Reading, is_missing};
 
@@ -23,6 +27,9 @@ pub(super) use raw::{MISSING, RawColumn, Reading, is_missing};
 pub struct TableEncoding {
     /// Whether columns are found by name; otherwise by place.
     pub(super) named: bool,
+    /// What a later file does with words that are not listed, unless it is told.
+    #[serde(default, skip_serializing_if = "UnknownCategory::is_error")]
+    pub(super) unknown: UnknownCategory,
     pub(super) columns: Vec<ColumnEncoding>,
 }
 
@@ -40,8 +47,27 @@ pub(super) struct ColumnEncoding {
 pub(super) enum Role {
     Label,
     Ignored,
-    Number { fill: Option<f64> },
-    Words { words: Vec<String>, fill: Option<String> },
+    Number {
+        fill: Option<f64>,
+    },
+    Words {
+        words: Vec<String>,
+        fill: Option<String>,
+        /// Whether the last feature is that of all other words.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        other: bool,
+    },
+}
+
+impl Role {
+    /// Features that a column of this role becomes.
+    fn features(&self) -> usize {
+        match self {
+            Self::Label | Self::Ignored => 0,
+            Self::Number { .. } => 1,
+            Self::Words { words, other, .. } => words.len() + usize::from(*other),
+        }
+    }
 }
 
 impl TableEncoding {
@@ -52,8 +78,9 @@ impl TableEncoding {
             match &column.role {
                 Role::Label | Role::Ignored => {}
                 Role::Number { .. } => names.push(column.name.clone()),
-                Role::Words { words, .. } => {
+                Role::Words { words, other, .. } => {
                     names.extend(words.iter().map(|word| format!("{}={word}", column.name)));
+                    names.extend(other.then(|| format!("{} (other)", column.name)));
                 }
             }
         }
@@ -62,11 +89,6 @@ impl TableEncoding {
 
     /// Number of features it makes.
     pub fn feature_count(&self) -> usize {
-        let features = |column: &ColumnEncoding| match &column.role {
-            Role::Label | Role::Ignored => 0,
-            Role::Number { .. } => 1,
-            Role::Words { words, .. } => words.len(),
-        };
-        self.columns.iter().map(features).sum()
+        self.columns.iter().map(|column| column.role.features()).sum()
     }
 }
