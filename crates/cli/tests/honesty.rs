@@ -159,3 +159,29 @@ fn unknown_words_are_refused_ignored_or_others() {
     let run = folder.run("predict new.csv --model other.wm -q").exits(0);
     assert_eq!(run.lines(), ["1", "0", "1"]);
 }
+
+#[test]
+fn inspect_names_the_weights_of_a_linear_model() {
+    let folder = Folder::new();
+    // The class is the sign of b; a says nothing.
+    let row = |i: usize| format!("{},{},{}\n", i * 7 % 11, i as f64 - 29.5, i32::from(i > 29));
+    let text = "a,b,class\n".to_owned() + &(0..60).map(row).collect::<String>();
+    folder.write("data.csv", text);
+    folder.run("train data.csv --linear -o m.wm -q").exits(0);
+    let json = folder.run("inspect m.wm --json").exits(0).json();
+    let weights = json["coefficients"][0]["weights"].as_array().expect("a list");
+    let names: Vec<&str> = weights.iter().filter_map(|pair| pair[0].as_str()).collect();
+    assert_eq!(names, ["a", "b"]);
+    let of = |k: usize| weights[k][1].as_f64().expect("a number");
+    // The decision value of a row, by hand: the weights times the features, less the offset.
+    let offset = json["offsets"][0].as_f64().expect("a number");
+    folder.write("new.csv", "a,b\n3,2\n");
+    let run = folder.run("predict new.csv --model m.wm --decision-values -q").exits(0);
+    let told: f64 =
+        run.lines()[1].split('\t').nth(1).and_then(|v| v.parse().ok()).expect("a value");
+    assert!((3.0 * of(0) + 2.0 * of(1) - offset - told).abs() < 1e-6, "{json} {told}");
+    let text = folder.run("inspect m.wm --features 1").exits(0);
+    assert!(text.stdout.contains("... and 1 smaller weights"), "{}", text.stdout);
+    folder.run("train data.csv --scale standard -o k.wm -q").exits(0);
+    assert!(folder.run("inspect k.wm --json").exits(0).json()["coefficients"].is_null());
+}

@@ -10,6 +10,7 @@ use widemargin::data::{LabelSummary, Summary as DataSummary};
 use widemargin::machine::{Body, Calibration, Model, Scheme};
 use widemargin::operation::advice::column_advice;
 
+use super::predict::function_names;
 use crate::arguments::InputArguments;
 use crate::failure::{CommandResult, Outcome};
 use crate::model_file::{self, Content, ModelFormatName};
@@ -28,7 +29,7 @@ pub(crate) struct Arguments {
     /// A model (native or LIBSVM's) or a data file; '-' reads standard input
     file: PathBuf,
 
-    /// Features to list for a data file
+    /// Features to list for a data file or a linear model
     #[arg(long, value_name = "N", default_value_t = 20)]
     features: usize,
 
@@ -50,7 +51,9 @@ pub(crate) fn run(arguments: &Arguments) -> CommandResult {
             if arguments.json {
                 terminal::print_json(&model_json(format, &model))?;
             } else {
-                terminal::print(&model_text(format, &model))?;
+                terminal::print(
+                    &(model_text(format, &model) + &coefficients_text(&model, arguments.features)),
+                )?;
             }
         }
         Content::Data(mut loaded) => {
@@ -169,6 +172,60 @@ pub(super) fn weights_text(model: &Model) -> String {
     format!("{} of {} not 0", count(weights.nonzeros() as u64), count(all as u64))
 }
 
+/// The weights of a linear model that are not 0, by function and feature; none where its features are not
+/// those of the data.
+fn coefficients(model: &Model) -> Vec<(String, Vec<(String, f64)>)> {
+    let Some(linear) = model.linear().filter(|_| model.preparation.map.is_none()) else {
+        return Vec::new();
+    };
+    let name = |j: usize| match &model.feature_names {
+        Some(names) => names[j].clone(),
+        None => (j + 1).to_string(),
+    };
+    let of = |(function, name_of): (usize, String)| {
+        let mut weights = Vec::new();
+        linear.weights.for_each_nonzero(function, |j, weight| {
+            if weight != 0.0 {
+                weights.push((name(j), weight));
+            }
+        });
+        (name_of, weights)
+    };
+    function_names(model).into_iter().take(linear.weights.rows()).enumerate().map(of).collect()
+}
+
+/// The largest weights of every function.
+fn coefficients_text(model: &Model, listed: usize) -> String {
+    let mut text = String::new();
+    for (function, mut weights) in coefficients(model) {
+        weights.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
+        let left = weights.len().saturating_sub(listed);
+        let mut rows = vec![header(&["feature", &function])];
+        rows.extend(
+            weights.iter().take(listed).map(|(name, w)| vec![name.clone(), format!("{w:.6}")]),
+        );
+        if listed > 0 {
+            text.push('\n');
+            text.push_str(&grid(&rows));
+        }
+        if listed > 0 && left > 0 {
+            text.push_str(&format!("... and {} smaller weights\n", count(left as u64)));
+        }
+    }
+    text
+}
+
+fn coefficients_json(model: &Model) -> serde_json::Value {
+    let of = |(function, weights): (String, Vec<(String, f64)>)| {
+        let weights: Vec<_> = weights.iter().map(|(name, w)| json!([name, w])).collect();
+        json!({ "function": function, "weights": weights })
+    };
+    match model.linear() {
+        Some(_) => coefficients(model).into_iter().map(of).collect(),
+        None => serde_json::Value::Null,
+    }
+}
+
 fn objective(outcome: &widemargin::Outcome) -> String {
     let (primal, dual) = (outcome.primal, outcome.dual);
     format!("primal {primal:.6}, dual {dual:.6}, gap {:.3e}", outcome.gap())
@@ -196,6 +253,7 @@ fn model_json(format: ModelFormatName, model: &Model) -> serde_json::Value {
         "support_vectors": model.support_count(),
         "functions": body.functions,
         "offsets": model.offsets(),
+        "coefficients": coefficients_json(model),
         "classes": classes,
         "calibration": model.calibration.as_ref().map(calibration_name),
         "training": model.training,

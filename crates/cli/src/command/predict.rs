@@ -146,7 +146,7 @@ fn class_names(model: &Model) -> Vec<String> {
 }
 
 /// What a positive value of every decision function speaks for.
-fn function_names(model: &Model) -> Vec<String> {
+pub(super) fn function_names(model: &Model) -> Vec<String> {
     let Some(table) = &model.classes else {
         return match model.outputs() {
             1 => vec!["value".to_owned()],
