@@ -41,8 +41,9 @@ use crate::machine::{FitInput, LocalDuals, Machine, Model};
 use crate::numeric::random::Generator;
 use crate::outcome::{Outcome, Status};
 
-/// Ticks without a reply after which a site counts as lost; in one process all messages arrive.
-const PATIENCE: u32 = 20;
+/// Ticks without a reply after which a site counts as lost. Where a third of all messages is lost, a request that
+/// takes three of them fails this often with a probability below 1e-6.
+const PATIENCE: u32 = 50;
 
 /// How the sites of a training work together.
 ///
