@@ -15,6 +15,7 @@ from widemargin._classic.windows import (
     ParzenClassifier,
     ProbabilisticNeuralNetwork,
 )
+from widemargin._clustering import MaxMarginClustering
 from widemargin._compare import Comparison, compare
 from widemargin._core import __version__
 from widemargin._files import load
@@ -54,6 +55,7 @@ __all__ = [
     "LinearSVC",
     "LinearSVR",
     "LogisticRegression",
+    "MaxMarginClustering",
     "MulticlassSVC",
     "MultipleKernelSVC",
     "MultipleKernelSVR",

@@ -19,6 +19,7 @@ from widemargin._classic.windows import (
     ParzenClassifier,
     ProbabilisticNeuralNetwork,
 )
+from widemargin._clustering import MaxMarginClustering
 from widemargin._linear import LINEAR, fitted
 from widemargin._multiclass import MulticlassSVC, OnlineSVC
 from widemargin._parameters import MACHINES
@@ -50,6 +51,7 @@ _CLASSIC: dict[str, type[ClassicMachine]] = {
         ProbabilisticNeuralNetwork,
         KMeans,
         SpectralClustering,
+        MaxMarginClustering,
     )
 }
 _NAMES = {"polynomial": "poly"}

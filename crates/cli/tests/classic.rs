@@ -165,3 +165,33 @@ fn a_moved_boundary_keeps_its_limit() {
         folder.run("threshold knn.wm ripley-test.csv --false-positives 0.1 -o x.wm").exits(1);
     assert!(failed.stderr.contains("single boundary"), "{}", failed.stderr);
 }
+
+#[test]
+fn rows_are_clustered_with_a_proof() {
+    let folder = Folder::new();
+    let points: String = (0..24)
+        .map(|i| {
+            let (side, step) = (f64::from(i % 2), f64::from(i / 2));
+            format!(
+                "{},{},{}\n",
+                5.0 * side + 0.1 * step,
+                0.3 * (step % 4.0),
+                ["a", "b"][i as usize % 2]
+            )
+        })
+        .collect();
+    folder.write("points.csv", &format!("x,y,class\n{points}"));
+    let done = folder.run("cluster points.csv --gamma 0.1 --model m.wm").exits(0);
+    let clusters: Vec<&str> = done.stdout.lines().collect();
+    assert_eq!(clusters, ["0", "1"].repeat(12));
+    assert!(done.stderr.contains("proven bound"), "{}", done.stderr);
+    let report = folder.run("predict points.csv --model m.wm --json").exits(0).json();
+    assert_eq!(report["accuracy"].as_f64(), Some(1.0));
+    assert!(folder.run("inspect m.wm").exits(0).stdout.contains("12 and 12 rows"));
+    let told = folder.run("cluster points.csv --machine kmeans --clusters 2 -o c.txt").exits(0);
+    assert!(told.stdout.contains("accuracy"), "{}", told.stdout);
+    let failed = folder.run("cluster points.csv --machine c-svc").exits(2);
+    assert!(failed.stderr.contains("expected one that clusters"), "{}", failed.stderr);
+    let failed = folder.run("cluster points.csv --balance -1").exits(2);
+    assert!(failed.stderr.contains("balance"), "{}", failed.stderr);
+}

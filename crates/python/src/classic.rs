@@ -45,6 +45,15 @@ pub(crate) fn describe<'py>(py: Python<'py>, model: &Model) -> PyResult<Bound<'p
             items.set_item("widths", array(&part.widths))?;
             items.set_item("log_priors", array(&part.log_priors))?;
         }
+        Body::MarginClusters(part) => {
+            let labels: Vec<f64> = part.labels.iter().map(|&label| label as f64).collect();
+            items.set_item("labels", array(&labels))?;
+            items.set_item("objective", part.objective)?;
+            items.set_item("relaxation", part.relaxation)?;
+            items.set_item("bound", part.bound)?;
+            items.set_item("gap", part.gap())?;
+            items.set_item("label_gap", part.label_gap())?;
+        }
         _ => {}
     }
     Ok(items)

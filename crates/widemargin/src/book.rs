@@ -37,6 +37,7 @@ pages! {
     neighbours: "docs/machines/neighbours.md",
     windows: "docs/machines/windows.md",
     clusters: "docs/machines/clusters.md",
+    max_margin_clustering: "docs/machines/max-margin-clustering.md",
     least_squares: "docs/machines/least-squares.md",
     ranking: "docs/machines/ranking.md",
     hidden_markov: "docs/machines/hidden-markov.md",

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod cluster;
 mod compare;
 mod completions;
 mod compress;
@@ -68,6 +69,7 @@ struct Forwarded {
 enum Command {
     Train(train::Arguments),
     Predict(predict::Arguments),
+    Cluster(cluster::Arguments),
     CrossValidate(cross_validate::Arguments),
     Tune(tune::Arguments),
     Compare(compare::Arguments),
@@ -101,6 +103,7 @@ impl CommandLine {
         match self.command {
             Command::Train(arguments) => train::run(&arguments, interrupt),
             Command::Predict(arguments) => predict::run(&arguments, interrupt),
+            Command::Cluster(arguments) => cluster::run(&arguments, interrupt),
             Command::CrossValidate(arguments) => cross_validate::run(&arguments, interrupt),
             Command::Tune(arguments) => tune::run(&arguments, interrupt),
             Command::Compare(arguments) => compare::run(&arguments, interrupt),

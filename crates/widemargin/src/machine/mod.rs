@@ -5,6 +5,7 @@ mod approximated;
 mod class_order;
 mod classic;
 mod classification;
+mod clustering;
 mod codes;
 mod coefficients;
 mod fit;
@@ -41,6 +42,7 @@ pub use classic::{
     Priors, ProbabilisticNetwork, Shrinkage, Spectral, Weighting, Window, WindowWidth, Windows,
 };
 pub use classification::{NuSvc, PathStarts, Paths, Svc};
+pub use clustering::{Balance, ClusteringMethod, MarginClusters, MaxMarginClustering};
 pub use codes::error_correcting_code;
 pub use fit::{FitInput, Machine, PenaltyPath, SharedKernel, WarmStart};
 pub use kernel_expression::{KernelDefaults, KernelExpression};

@@ -3,6 +3,7 @@
 pub(crate) mod adatron;
 pub(crate) mod assignment;
 pub(crate) mod calibration;
+pub(crate) mod elliptope;
 pub(crate) mod kernel_weights;
 pub(crate) mod least_squares;
 pub(crate) mod linear;

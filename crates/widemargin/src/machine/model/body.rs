@@ -14,6 +14,7 @@ use crate::data::Matrix;
 use crate::error::Result;
 use crate::kernel::Kernel;
 use crate::machine::classic::{Centres, Discriminant, Mixtures, Neighbours, Windows};
+use crate::machine::clustering::MarginClusters;
 use crate::machine::parameters::Precision;
 
 /// What every body can do; `model` is the model that it is part of.
@@ -259,6 +260,8 @@ family! {
     Windows = "windows",
     /// Centres of clusters.
     Centres = "centres",
+    /// Two clusters with a margin between them.
+    MarginClusters = "margin-clusters",
 }
 
 impl Body {

@@ -45,6 +45,8 @@ pub enum MachineKind {
     LsSvc,
     /// Regression by least squares.
     LsSvr,
+    /// Two clusters with the largest margin between them.
+    MaxMarginClustering,
 }
 
 impl MachineKind {
@@ -62,7 +64,7 @@ impl MachineKind {
         let classic = Classic::ALL.iter().copied().map(Self::Classic);
         let plain = Self::LIBSVM.into_iter().chain([Self::Svdd, Self::LsSvc, Self::LsSvr]);
         let plain = plain.chain(all_in_one);
-        plain.chain(Self::LINEAR).chain(classic)
+        plain.chain(Self::LINEAR).chain(classic).chain([Self::MaxMarginClustering])
     }
 
     /// Name on the command line and in files.
@@ -83,6 +85,7 @@ impl MachineKind {
             Self::RankSvm => "rank-svm",
             Self::LsSvc => "ls-svc",
             Self::LsSvr => "ls-svr",
+            Self::MaxMarginClustering => "mmc",
         }
     }
 
@@ -110,7 +113,10 @@ impl MachineKind {
 
     /// Whether it predicts the number of a cluster.
     pub fn is_clusterer(self) -> bool {
-        matches!(self, Self::Classic(machine) if machine.is_clusterer())
+        match self {
+            Self::Classic(machine) => machine.is_clusterer(),
+            kind => kind == Self::MaxMarginClustering,
+        }
     }
 
     /// Whether its predictions can be compared with true labels; densities cannot.

@@ -7,7 +7,8 @@ use super::shared::{
     PRECISION, SCALE, SOLVER, TOL,
 };
 use crate::machine::{
-    BaseMachine, LsSvc, LsSvr, MachineKind, MulticlassSvc, NuSvc, NuSvr, OneClass, Svc, Svdd, Svr,
+    Balance, BaseMachine, LsSvc, LsSvr, MachineKind, MaxMarginClustering, MulticlassSvc, NuSvc,
+    NuSvr, OneClass, Svc, Svdd, Svr,
 };
 
 /// LIBSVM's `grid.py`.
@@ -26,6 +27,7 @@ pub(super) fn entry(kind: MachineKind) -> Option<&'static Entry> {
         MachineKind::AllInOne(_) => &ALL_IN_ONE,
         MachineKind::LsSvc => &LS_SVC,
         MachineKind::LsSvr => &LS_SVR,
+        MachineKind::MaxMarginClustering => &MAX_MARGIN_CLUSTERING,
         _ => return None,
     })
 }
@@ -169,5 +171,51 @@ static LS_SVR: Entry = Entry {
     build: |values| {
         let (c, kernel, options) = (values.real("c")?, values.kernel()?, values.options()?);
         Ok(Box::new(LsSvr { c, kernel, options }))
+    },
+};
+
+/// What clustering takes beside the kernel.
+const CLUSTERING: &[Parameter] = &[
+    Parameter {
+        name: "beta",
+        domain: Domain::POSITIVE,
+        default: Fallback::Real(0.01),
+        about: "Weight of the squared norm beside the sum of the losses; 1/C",
+    },
+    Parameter {
+        name: "balance",
+        domain: Domain::Real { low: 0.0, above: false, high: f64::MAX, names: &["auto"] },
+        default: Fallback::Text("auto"),
+        about: "Most rows by which clusters differ in size, below 1 a share; auto: a tenth",
+    },
+    Parameter {
+        name: "centre",
+        domain: Domain::Flag,
+        default: Fallback::Flag(false),
+        about: "Centre the kernel in its feature space",
+    },
+    Parameter {
+        name: "labelling",
+        domain: Domain::Choice(&["auto", "enumeration", "relaxation", "alternation"]),
+        default: Fallback::Text("auto"),
+        about: "How the labels of clusters are found",
+    },
+    TOL.or(Fallback::Real(1e-6)),
+    SCALE,
+];
+
+static MAX_MARGIN_CLUSTERING: Entry = Entry {
+    summary: "clustering into two with the largest margin, with a proven bound",
+    groups: &[KERNEL, CLUSTERING],
+    grid: &[],
+    build: |values| {
+        Ok(Box::new(MaxMarginClustering {
+            beta: values.real("beta")?,
+            kernel: values.kernel()?,
+            centre: values.flag("centre")?,
+            balance: values.number_or("balance", Balance::Most)?,
+            method: values.choice("labelling")?,
+            tol: values.real("tol")?,
+        }))
     },
 };

@@ -1,0 +1,146 @@
+//! `cluster`: from a data file to the cluster of every row.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::error::Error as ClapError;
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+use widemargin::data::Labels;
+use widemargin::data::read::is_standard_stream;
+use widemargin::data::write::write_atomically;
+use widemargin::machine::{Body, Model};
+
+use super::prepare::{complete, training_rows};
+use super::train::tell_status;
+use crate::arguments::{InputArguments, MachineArguments, ResourceArguments};
+use crate::data_file::check_outputs;
+use crate::evaluation::Evaluation;
+use crate::failure::{CommandResult, Failure, Outcome};
+use crate::interrupt::Interrupt;
+use crate::model_file::{self, ModelFormatName};
+use crate::table::Summary;
+use crate::terminal;
+use crate::usage::Stopwatch;
+
+/// A machine that clusters, maximum-margin clustering unless told otherwise.
+#[derive(Clone, Debug)]
+struct Clusterer(MachineArguments);
+
+impl Args for Clusterer {
+    fn augment_args(command: Command) -> Command {
+        MachineArguments::augment_args(command)
+            .mut_arg("machine", |machine| machine.default_value("mmc"))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Clusterer {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, ClapError> {
+        MachineArguments::from_arg_matches(matches).map(Self)
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), ClapError> {
+        self.0.update_from_arg_matches(matches)
+    }
+}
+
+/// Group the rows of a data file
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  widemargin cluster points.csv --label-column none --gamma 0.5      # two clusters, largest margin
+  widemargin cluster points.csv --balance 0.2 --model points.wm -o clusters.txt
+  widemargin cluster iris.csv --machine kmeans --clusters 3 --starts 10
+
+The cluster of every row goes to standard output, one a line, or to -o FILE. Labels of the file are not
+learnt from; they are compared with the clusters.")]
+pub(crate) struct Arguments {
+    /// Data file: LIBSVM text, CSV, TSV, IDX or NPY, also .gz .xz .zst .bz2; '-': standard input
+    data: PathBuf,
+
+    /// Where to write the clusters, one a line [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Where to write the model, which can cluster other rows
+    #[arg(short, long, value_name = "FILE")]
+    model: Option<PathBuf>,
+
+    #[command(flatten)]
+    machine: Clusterer,
+    #[command(flatten)]
+    input: InputArguments,
+    #[command(flatten)]
+    resources: ResourceArguments,
+}
+
+/// Clusters, writes and tells.
+pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult {
+    let session = arguments.resources.session(interrupt)?;
+    let (output, model_path) = (arguments.output.as_deref(), arguments.model.as_deref());
+    check_outputs(
+        &[("-o", output), ("--model", model_path)],
+        &[Some(&arguments.data), arguments.input.labels.as_deref()],
+    )?;
+    if let Some(path) = model_path {
+        model_file::check_writable(path)?;
+    }
+    let specification = arguments.machine.0.checked_specification()?;
+    if !specification.kind().is_clusterer() {
+        let kind = specification.kind();
+        return Err(Failure::usage(format!(
+            "--machine {kind}: expected one that clusters: mmc, kmeans, spectral or gmm"
+        )));
+    }
+    let (data, preparation) = session.read("reading", || {
+        training_rows(&arguments.input, &arguments.data, None, &specification)
+    })?;
+    let machine = specification.build(&data, arguments.resources.seed)?;
+    let watch = Stopwatch::start();
+    let mut model = session.run("clustering", |context| machine.fit(&data, context))?;
+    let clusters = match &model.body {
+        Body::MarginClusters(found) => {
+            Labels::Int(found.labels.iter().map(|&label| label as i64).collect())
+        }
+        _ => session
+            .ask("assigning", |context| model.predictor(context)?.predict(data.features()))?,
+    };
+    let spent = watch.stop();
+    complete(&mut model, preparation, &specification);
+    let path = output.unwrap_or(Path::new("-"));
+    session.save(|| write_atomically(path, |out| write(&clusters, out)))?;
+    if let Some(path) = model_path {
+        session.save(|| model_file::save(&model, path, ModelFormatName::Native))?;
+    }
+    if !arguments.resources.quiet {
+        let evaluation = Evaluation::new(&model, data.labels(), &clusters, spent)?;
+        let text = format!("{}{}", evaluation.text(), proof(&model));
+        match output.is_none_or(is_standard_stream) {
+            true => terminal::note(text.trim_end()),
+            false => terminal::print(&text)?,
+        }
+    }
+    let outcome = tell_status(&model, model_path.unwrap_or(path));
+    Ok(if interrupt.token().is_cancelled() { Outcome::Interrupted } else { outcome })
+}
+
+fn write(clusters: &Labels, out: &mut dyn Write) -> io::Result<()> {
+    (0..clusters.len())
+        .filter_map(|i| clusters.get(i))
+        .try_for_each(|label| writeln!(out, "{label}"))
+}
+
+/// What is known about the objective.
+fn proof(model: &Model) -> String {
+    let Body::MarginClusters(found) = &model.body else { return String::new() };
+    let mut lines = Summary::default();
+    lines.line("objective", format!("{:.6e}", found.objective));
+    if let Some(value) = found.relaxation {
+        lines.line("relaxation", format!("{value:.6e}"));
+    }
+    lines.line("proven bound", format!("{:.6e}", found.bound));
+    lines.text()
+}

@@ -1,0 +1,136 @@
+//! What maximum-margin clustering leaves: the decision function, the clusters of the training rows, and the proof.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::context::Context;
+use crate::data::Matrix;
+use crate::error::{Error, Result};
+use crate::machine::model::{
+    Description, ExpansionHeader, KernelExpansion, MachineKind, Model, ModelBody, PartsReader,
+    PartsResult, PartsWriter, Prepared, fail, from_header, to_header,
+};
+
+/// Two clusters with a margin between them.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct MarginClusters {
+    /// One function for each cluster; the largest value wins.
+    pub expansion: KernelExpansion,
+    /// Cluster (0 or 1) of every training row.
+    pub labels: Vec<usize>,
+    /// Objective of these labels: ½β‖w‖² + Σ hinge losses at its least.
+    pub objective: f64,
+    /// Value of the semidefinite relaxation, where one was solved.
+    pub relaxation: Option<f64>,
+    /// A proven lower bound on the relaxation and on the objective of any labels of this balance.
+    pub bound: f64,
+    /// Largest difference of the numbers of rows of the two clusters that was allowed.
+    pub imbalance: f64,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Header {
+    expansion: ExpansionHeader,
+    objective: f64,
+    relaxation: Option<f64>,
+    bound: f64,
+    imbalance: f64,
+}
+
+impl MarginClusters {
+    /// (relaxation − bound) / |bound|, where a relaxation was solved.
+    pub fn gap(&self) -> Option<f64> {
+        self.relaxation.map(|value| relative(value, self.bound))
+    }
+
+    /// (objective − bound) / |bound|: how far from the best labels these can be.
+    pub fn label_gap(&self) -> f64 {
+        relative(self.objective, self.bound)
+    }
+}
+
+fn relative(value: f64, bound: f64) -> f64 {
+    ((value - bound) / bound.abs().max(f64::MIN_POSITIVE)).max(0.0)
+}
+
+impl ModelBody for MarginClusters {
+    fn suits(&self, kind: MachineKind) -> bool {
+        kind == MachineKind::MaxMarginClustering
+    }
+
+    fn vectors(&self) -> &Matrix {
+        self.expansion.vectors()
+    }
+
+    fn outputs(&self, _model: &Model) -> usize {
+        2
+    }
+
+    fn check(&self, model: &Model) -> Result<()> {
+        self.expansion.check_parts(model)?;
+        if self.expansion.functions.len() != 2 {
+            let count = self.expansion.functions.len();
+            return fail(format!(
+                "expected a decision function for each of 2 clusters, found {count}"
+            ));
+        }
+        if let Some(label) = self.labels.iter().find(|label| **label > 1) {
+            return fail(format!("expected clusters 0 and 1, found {label}"));
+        }
+        let numbers = [self.objective, self.bound, self.imbalance, self.relaxation.unwrap_or(0.0)];
+        match numbers.iter().find(|value| !value.is_finite()) {
+            Some(value) => Err(Error::model(format!("expected a finite objective, found {value}"))),
+            None => Ok(()),
+        }
+    }
+
+    fn describe(&self, _model: &Model) -> Description {
+        let mut description = self.expansion.described("support vectors");
+        let first = self.labels.iter().filter(|label| **label == 0).count();
+        let details = &mut description.details;
+        details.push(("clusters", format!("{first} and {} rows", self.labels.len() - first)));
+        details.push(("objective", format!("{:.9}", self.objective)));
+        if let Some(value) = self.relaxation {
+            details.push(("relaxation", format!("{value:.9}")));
+        }
+        details.push(("proven bound", format!("{:.9}", self.bound)));
+        description
+    }
+
+    fn prepare(&self, model: &Model, context: &Context) -> Result<Box<dyn Prepared>> {
+        self.expansion.prepare(model, context)
+    }
+
+    fn write(&self, parts: &mut PartsWriter) -> PartsResult<Value> {
+        parts.put_indices("labels", &self.labels);
+        to_header(&Header {
+            expansion: self.expansion.write_parts(parts)?,
+            objective: self.objective,
+            relaxation: self.relaxation,
+            bound: self.bound,
+            imbalance: self.imbalance,
+        })
+    }
+
+    fn read(header: Value, parts: &mut PartsReader<'_>) -> PartsResult<Self> {
+        let header: Header = from_header(header)?;
+        Ok(Self {
+            labels: parts.take_indices("labels")?,
+            expansion: KernelExpansion::read_parts(header.expansion, parts)?,
+            objective: header.objective,
+            relaxation: header.relaxation,
+            bound: header.bound,
+            imbalance: header.imbalance,
+        })
+    }
+
+    fn training_rows(&self) -> &[usize] {
+        self.expansion.training_rows()
+    }
+
+    fn rename_rows(&mut self, rows: &[usize]) {
+        self.expansion.rename_rows(rows);
+    }
+}

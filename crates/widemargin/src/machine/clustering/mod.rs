@@ -1,0 +1,333 @@
+//! Maximum-margin clustering (Xu, Neufeld, Larson and Schuurmans 2005): labels whose support vector machine has the
+//! largest soft margin.
+//!
+//! ```text
+//! minimise over y in {−1, 1}ⁿ with |Σ yᵢ| ≤ ε   min over w  ½β‖w‖² + Σ max(0, 1 − yᵢ⟨w, φ(xᵢ)⟩)
+//! ```
+//!
+//! There is no offset, which would make the relaxation non-convex; centring the kernel does part of its work. The
+//! problem is NP-hard. Its semidefinite relaxation is solved with a proof of its value
+//! ([`elliptope`](crate::solver::elliptope)), rounded and improved; few rows are searched completely.
+
+mod body;
+
+use std::time::Instant;
+
+pub use body::MarginClusters;
+
+use super::fit::{FitInput, Machine};
+use super::model::{DecisionFunction, KernelExpansion, MachineKind, Model, Part, Training};
+use super::names::{defaults, names};
+use super::parameters::Precision;
+use super::training::support_table;
+use crate::context::{Context, Event};
+use crate::data::Dataset;
+use crate::error::{Error, Result};
+use crate::kernel::{Gram, Kernel};
+use crate::numeric::algebra::Cholesky;
+use crate::outcome::{Outcome, Status};
+use crate::solver::elliptope::{self, Labelling, Options, Problem, Relaxation, Signs};
+
+/// Rows up to which all labels are searched unless a method was chosen: seconds at the most.
+const ENUMERATED: usize = 20;
+
+/// Rows up to which the relaxation is solved unless a method was chosen: a minute or two.
+const RELAXED: usize = 2000;
+
+/// Share of the rows by which the clusters may differ in size unless told otherwise.
+const SHARE: f64 = 0.1;
+
+/// Share of its largest diagonal value that is added to a matrix before it must have a Cholesky factor.
+const ROUNDING: f64 = 1e-8;
+
+/// Share of nβ/2, the value for an identity matrix, from which a kernel tells rows apart too little.
+const NARROW: f64 = 0.98;
+
+/// How the labels are found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClusteringMethod {
+    /// By the number of rows.
+    #[default]
+    Auto,
+    /// The relaxation for the bound, and a complete search of the labels.
+    Enumeration,
+    /// The relaxation, rounded and improved.
+    Relaxation,
+    /// Training and relabelling in turn, from leading eigenvectors: a local optimum and a weak bound.
+    Alternation,
+}
+
+names!(ClusteringMethod, "labelling", Auto: "auto", Enumeration: "enumeration",
+       Relaxation: "relaxation", Alternation: "alternation");
+
+/// How far the clusters may differ in size.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Balance {
+    /// By a tenth of the rows, rounded up, or one.
+    #[default]
+    Auto,
+    /// By so many rows; a number below 1 is a share of the rows.
+    Most(f64),
+}
+
+impl std::str::FromStr for Balance {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            _ => Err(Error::parameter("balance", "auto or a number of at least 0", text)),
+        }
+    }
+}
+
+/// Maximum-margin clustering into two clusters.
+///
+/// ```
+/// use widemargin::data::{Dataset, Dense, Labels, Matrix};
+/// use widemargin::kernel::Kernel;
+/// use widemargin::machine::{Body, Machine, MaxMarginClustering};
+/// use widemargin::Context;
+///
+/// let rows = Matrix::DenseF64(Dense::new(4, 1, vec![0.0, 1.0, 10.0, 11.0])?);
+/// let data = Dataset::new(rows, Labels::None)?;
+/// let kernel = Kernel::Gaussian { gamma: 0.1 };
+/// let model = MaxMarginClustering { kernel, ..Default::default() }.fit(&data, &Context::new())?;
+/// let Body::MarginClusters(found) = &model.body else { panic!() };
+/// assert_eq!(found.labels, [0, 0, 1, 1]);
+/// assert!(found.bound <= found.objective);
+/// # Ok::<(), widemargin::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct MaxMarginClustering {
+    /// Weight β of ‖w‖²/2 beside the sum of the losses: 1/C.
+    pub beta: f64,
+    /// The kernel.
+    pub kernel: Kernel,
+    /// Whether the kernel is centred in its feature space.
+    pub centre: bool,
+    /// How far the clusters may differ in size.
+    pub balance: Balance,
+    /// How the labels are found.
+    pub method: ClusteringMethod,
+    /// Relative gap between the relaxation's value and its bound that ends it.
+    pub tol: f64,
+}
+
+defaults!(MaxMarginClustering {
+    beta: 0.01,
+    kernel: Kernel::Gaussian { gamma: 1.0 },
+    centre: false,
+    balance: Balance::Auto,
+    method: ClusteringMethod::Auto,
+    tol: 1e-6,
+});
+
+impl Machine for MaxMarginClustering {
+    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
+        let fit = || input.fit_selected(Some(&self.kernel), |data| self.train(data, context));
+        context.install(fit)
+    }
+
+    fn kernel(&self) -> Option<&Kernel> {
+        Some(&self.kernel)
+    }
+
+    fn precision(&self) -> Precision {
+        Precision::F64
+    }
+}
+
+/// What was found before it becomes a model.
+struct Found {
+    labelling: Labelling,
+    relaxation: Option<Relaxation>,
+    bound: f64,
+}
+
+impl MaxMarginClustering {
+    fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {
+        let started = Instant::now();
+        let n = data.rows();
+        self.check(data)?;
+        let imbalance = self.imbalance(n)?;
+        let mut gram = Gram::of(&self.kernel, data.features(), context)?;
+        self.check_gram(&gram, context)?;
+        let means: Vec<f64> = match self.centre {
+            true => (0..n).map(|i| gram.row(i).iter().sum::<f64>() / n as f64).collect(),
+            false => Vec::new(),
+        };
+        if self.centre {
+            gram.centre();
+        }
+        let scaled: Vec<f64> = gram.values().iter().map(|value| value / self.beta).collect();
+        drop(gram);
+        let found = self.search(scaled, n, imbalance, context)?;
+        self.warn_of_width(data, &found, context);
+        self.model(data, imbalance, &means, found, started)
+    }
+
+    fn check(&self, data: &Dataset) -> Result<()> {
+        Error::check_positive("beta", self.beta)?;
+        Error::check_positive("tol", self.tol)?;
+        self.kernel.validate()?;
+        if data.weights().is_some() {
+            return Err(Error::parameter("weights", "no row weights for clustering", "some"));
+        }
+        if data.rows() < 2 {
+            return Err(Error::length("rows for two clusters", 2, data.rows()));
+        }
+        data.features().validate()
+    }
+
+    /// The largest |Σ yᵢ|; both clusters have a row.
+    fn imbalance(&self, rows: usize) -> Result<f64> {
+        let n = rows as f64;
+        let most = match self.balance {
+            Balance::Auto => (SHARE * n).ceil().max(1.0),
+            Balance::Most(most) if most.is_finite() && most >= 0.0 => {
+                if most < 1.0 {
+                    most * n
+                } else {
+                    most
+                }
+            }
+            Balance::Most(most) => {
+                return Err(Error::parameter("balance", "a number of at least 0", most));
+            }
+        };
+        if rows % 2 == 1 && most < 1.0 {
+            let expected = format!("at least 1 row, since {rows} rows have no equal halves");
+            return Err(Error::parameter("balance", expected, most));
+        }
+        Ok(most.min(n - 2.0).max((rows % 2) as f64))
+    }
+
+    /// The matrix must be positive semidefinite, and tell rows apart.
+    fn check_gram(&self, gram: &Gram, context: &Context) -> Result<()> {
+        let n = gram.order();
+        let largest = (0..n).map(|i| gram.row(i)[i]).fold(0.0, f64::max);
+        let first = gram.values().first().copied().unwrap_or(0.0);
+        if gram.values().iter().all(|value| (value - first).abs() <= 1e-12 * first.abs()) {
+            let found = format!("the value {first} for all pairs of rows");
+            return Err(Error::kernel(self.kernel.name(), "values that tell rows apart", found));
+        }
+        let mut shifted = gram.values().to_vec();
+        (0..n).for_each(|i| shifted[i * n + i] += ROUNDING * largest);
+        match Cholesky::interruptible(shifted, n, context)? {
+            Some(_) => Ok(()),
+            None => Err(Error::kernel(
+                self.kernel.name(),
+                "a positive semidefinite matrix",
+                "negative eigenvalues",
+            )),
+        }
+    }
+
+    fn search(
+        &self,
+        scaled: Vec<f64>,
+        n: usize,
+        imbalance: f64,
+        context: &Context,
+    ) -> Result<Found> {
+        let method = match self.method {
+            ClusteringMethod::Auto if n <= ENUMERATED => ClusteringMethod::Enumeration,
+            ClusteringMethod::Auto if n <= RELAXED => ClusteringMethod::Relaxation,
+            ClusteringMethod::Auto => ClusteringMethod::Alternation,
+            method => method,
+        };
+        let problem = Problem::clustering(scaled, n, Some(imbalance));
+        let options = Options { gap: self.tol, ..Options::default() };
+        let relaxation = (method != ClusteringMethod::Alternation)
+            .then(|| elliptope::relax(&problem, &options, context));
+        let bound = relaxation.as_ref().map_or_else(|| problem.first_bound(), |r| r.bound);
+        let mut labelling =
+            Signs::new(&problem.gram, n, imbalance, context).search(relaxation.as_ref());
+        if method == ClusteringMethod::Enumeration {
+            let known = vec![0; n];
+            labelling = elliptope::enumerate(&problem.gram, &known, imbalance, labelling, context);
+        }
+        Ok(Found { labelling, relaxation, bound })
+    }
+
+    /// A kernel that is nearly the identity gives all labels nearly the same objective.
+    fn warn_of_width(&self, data: &Dataset, found: &Found, context: &Context) {
+        let Some(relaxation) = &found.relaxation else { return };
+        let identity = 0.5 * self.beta * data.rows() as f64;
+        let has_width = matches!(self.kernel, Kernel::Gaussian { .. });
+        if has_width && self.beta <= 1.0 && relaxation.bound > NARROW * identity {
+            let message = "the kernel is so narrow that all labels have nearly the same objective: \
+                           the clusters mean little; a smaller gamma is a wider kernel";
+            context.report(&Event::Warning { message: message.into() });
+        }
+    }
+
+    fn model(
+        &self,
+        data: &Dataset,
+        imbalance: f64,
+        means: &[f64],
+        found: Found,
+        started: Instant,
+    ) -> Result<Model> {
+        let Found { labelling, relaxation, bound } = found;
+        let n = data.rows();
+        let weights = labelling.lambda.iter().zip(&labelling.labels);
+        let mut coefficients: Vec<f64> =
+            weights.map(|(lambda, label)| lambda * f64::from(*label) / self.beta).collect();
+        let mut offset = 0.0;
+        if self.centre {
+            // f(x) = Σ cᵢ k̃(xᵢ, x) written with k itself.
+            let all = means.iter().sum::<f64>() / n as f64;
+            let terms = coefficients.iter().zip(means);
+            offset = terms.map(|(c, mean)| c * (mean - all)).sum();
+            let mean = coefficients.iter().sum::<f64>() / n as f64;
+            coefficients.iter_mut().for_each(|c| *c -= mean);
+        }
+        let used: Vec<usize> = (0..n).filter(|&i| coefficients[i] != 0.0).collect();
+        let function = |sign: f64| DecisionFunction {
+            parts: vec![Part {
+                support: 0..used.len(),
+                coefficients: used.iter().map(|&i| sign * coefficients[i]).collect(),
+            }],
+            offset: sign * offset,
+        };
+        let expansion = KernelExpansion {
+            kernel: self.kernel.clone(),
+            precision: Precision::F64,
+            support: support_table(&self.kernel, data.features(), &used),
+            functions: vec![function(1.0), function(-1.0)],
+            support_rows: used,
+        };
+        let value = relaxation.as_ref().map(|r| r.value).filter(|value| value.is_finite());
+        let (status, products, rounds) =
+            relaxation.as_ref().map_or((Status::Solved, 0, 0), |relaxation| {
+                (relaxation.status, relaxation.products, relaxation.rounds)
+            });
+        let primal = value.unwrap_or(labelling.objective);
+        let outcome = Outcome {
+            status: status.max(labelling.status),
+            primal,
+            dual: bound,
+            violation: (primal - bound) / bound.abs().max(f64::MIN_POSITIVE),
+            iterations: products,
+            blocks: rounds,
+            kernel_rows: n as u64,
+        };
+        let body = MarginClusters {
+            expansion,
+            labels: labelling.labels.iter().map(|&label| usize::from(label < 0)).collect(),
+            objective: labelling.objective,
+            relaxation: value,
+            bound: bound.min(labelling.objective),
+            imbalance,
+        };
+        let parameters = [("beta", self.beta.into()), ("tol", self.tol.into())];
+        Ok(Model {
+            feature_names: data.feature_names().map(<[String]>::to_vec),
+            training: Some(Training::new(outcome, n, started, parameters)),
+            ..Model::new(MachineKind::MaxMarginClustering, body)
+        })
+    }
+}

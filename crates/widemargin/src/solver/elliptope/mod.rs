@@ -1,0 +1,29 @@
+//! Saddle problems over correlation matrices (the elliptope): margins whose labels are unknown.
+//!
+//! ```text
+//! minimise over X ⪰ 0, diag X = 1   F(X) = max over 0 ≤ λ ≤ 1 of  Σ ℓᵢλᵢ − ½ Σ Gᵢⱼ λᵢλⱼ Mᵢⱼ
+//! subject to ‖Σ uᵢ‖² ≤ limit,  Mᵢⱼ = uᵢ·uⱼ,  ℓᵢ = uᵢ·uᵢ,  uᵢ = aᵢ v₀ + bᵢ v₍ₖ₍ᵢ₎₎,  X = VVᵀ
+//! ```
+//!
+//! Two-class maximum-margin clustering has uᵢ = vᵢ (Xu, Neufeld, Larson and Schuurmans 2005); where some labels are
+//! known, their rows are ±v₀. F is convex in X. [`relax`] descends over V with few columns (Burer and Monteiro
+//! 2003) by Riemannian trust-region steps (Absil, Baker and Gallivan 2007), the inner quadratic program solved to rounding, and proves how far from the least value it is: for every λ,
+//! multiplier t ≥ 0 and vector z the number a + Σz + N λ_min(A − diag z) is a lower bound, a + ⟨A, X⟩ being
+//! the Lagrangian at (λ, t). [`Signs`] makes labels of V, and [`enumerate`] finds the best of few rows by branch and
+//! bound.
+
+mod barrier;
+mod box_qp;
+mod certificate;
+mod enumerate;
+mod problem;
+mod product;
+mod relax;
+mod saddle;
+mod signs;
+mod trust_region;
+
+pub(crate) use enumerate::{Labelling, enumerate};
+pub(crate) use problem::Problem;
+pub(crate) use relax::{Options, Relaxation, relax};
+pub(crate) use signs::Signs;

@@ -1,0 +1,108 @@
+//! The family of saddle problems as data.
+
+/// The linear inequality on X.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Constraint {
+    /// None.
+    Free,
+    /// ‖Σ uᵢ‖² ≤ `limit`: balance of two clusters, the limit being the square of the largest difference of
+    /// their sizes.
+    Sum {
+        /// The limit.
+        limit: f64,
+    },
+}
+
+/// A problem; see the [module](crate::solver::elliptope) for the formula.
+#[derive(Clone, Debug)]
+pub(crate) struct Problem {
+    /// Number n of variables λ.
+    pub size: usize,
+    /// The matrix G, n × n, symmetric and positive semidefinite.
+    pub gram: Vec<f64>,
+    /// Number N of unit vectors v.
+    pub vertices: usize,
+    /// Factor aᵢ of v₀.
+    pub anchor: Vec<f64>,
+    /// Factor bᵢ of the variable's own vector.
+    pub own: Vec<f64>,
+    /// Place k(i) of the variable's own vector.
+    pub vertex: Vec<usize>,
+    /// The inequality.
+    pub constraint: Constraint,
+}
+
+impl Problem {
+    /// Labels of all rows unknown: uᵢ = vᵢ, and |Σ yᵢ| ≤ `imbalance` where that is given.
+    pub(crate) fn clustering(gram: Vec<f64>, size: usize, imbalance: Option<f64>) -> Self {
+        Self {
+            size,
+            gram,
+            vertices: size,
+            anchor: vec![0.0; size],
+            own: vec![1.0; size],
+            vertex: (0..size).collect(),
+            constraint: balance(imbalance),
+        }
+    }
+
+    #[cfg(test)]
+    /// Some labels known (±1) and some not (0): the known ones are ±v₀.
+    pub(crate) fn semi_supervised(gram: Vec<f64>, known: &[i8], imbalance: Option<f64>) -> Self {
+        let mut next = 0;
+        let mut vertex = Vec::with_capacity(known.len());
+        for &label in known {
+            next += usize::from(label == 0);
+            vertex.push(if label == 0 { next } else { 0 });
+        }
+        Self {
+            size: known.len(),
+            gram,
+            vertices: next + 1,
+            anchor: known.iter().map(|&label| f64::from(label)).collect(),
+            own: known.iter().map(|&label| f64::from(u8::from(label == 0))).collect(),
+            vertex,
+            constraint: balance(imbalance),
+        }
+    }
+
+    /// A bound that costs nothing: λ = s e and z = the row sums of |G|, by diagonal dominance. F is never negative.
+    pub(crate) fn first_bound(&self) -> f64 {
+        let n = self.size as f64;
+        let total: f64 = self.gram.iter().map(|value| value.abs()).sum();
+        let has_unit_rows = self.anchor.iter().zip(&self.own).all(|(a, b)| a * b == 0.0);
+        if !has_unit_rows || total.is_nan() || total <= 0.0 {
+            return 0.0;
+        }
+        let share = (n / total).min(1.0);
+        (share * n - 0.5 * share * share * total).max(0.0)
+    }
+
+    /// uᵢ of all variables, for vectors v (or directions) of the given width.
+    pub(super) fn combine(&self, v: &[f64], width: usize, u: &mut [f64]) {
+        for (i, u) in u.chunks_exact_mut(width).enumerate() {
+            let (a, b) = (self.anchor[i], self.own[i]);
+            let own = &v[self.vertex[i] * width..][..width];
+            for ((u, anchor), own) in u.iter_mut().zip(&v[..width]).zip(own) {
+                *u = a * anchor + b * own;
+            }
+        }
+    }
+
+    /// The transpose of [`combine`](Self::combine): derivatives by v from those by u.
+    pub(super) fn scatter(&self, u: &[f64], width: usize, v: &mut [f64]) {
+        v.fill(0.0);
+        for (i, u) in u.chunks_exact(width).enumerate() {
+            let (a, b) = (self.anchor[i], self.own[i]);
+            if a != 0.0 {
+                v[..width].iter_mut().zip(u).for_each(|(v, u)| *v += a * u);
+            }
+            let own = &mut v[self.vertex[i] * width..][..width];
+            own.iter_mut().zip(u).for_each(|(v, u)| *v += b * u);
+        }
+    }
+}
+
+fn balance(imbalance: Option<f64>) -> Constraint {
+    imbalance.map_or(Constraint::Free, |most| Constraint::Sum { limit: most * most })
+}

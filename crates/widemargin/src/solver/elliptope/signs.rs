@@ -1,0 +1,192 @@
+//! Labels ±1 out of a relaxation: signs of projections, cut where the balance allows it, improved by training and
+//! relabelling in turn, which never increases the objective (Xu 2007, proposition 2).
+
+use std::ops::RangeInclusive;
+
+use super::box_qp::BoxQp;
+use super::enumerate::Labelling;
+use super::relax::Relaxation;
+use crate::context::Context;
+use crate::numeric::algebra::{dot, eigen_symmetric, leading_eigenvectors};
+use crate::numeric::random::Generator;
+use crate::outcome::Status;
+
+/// Random projections of the relaxation (Goemans and Williamson 1995).
+const DRAWS: usize = 100;
+
+/// Labellings that are improved: those which the relaxation's λ bounds least from below.
+const IMPROVED: usize = 6;
+
+/// Eigenvectors of the matrix whose signs are tried too.
+const EIGENVECTORS: usize = 3;
+
+/// Rounds of training and relabelling; two to ten are usual.
+const MAX_ROUNDS: usize = 50;
+
+/// The search for labels.
+pub(crate) struct Signs<'a> {
+    gram: &'a [f64],
+    size: usize,
+    /// Numbers of positive labels allowed.
+    positive: RangeInclusive<usize>,
+    context: &'a Context,
+}
+
+impl<'a> Signs<'a> {
+    /// Labels with |Σ yᵢ| ≤ `imbalance`, both signs present.
+    pub(crate) fn new(gram: &'a [f64], size: usize, imbalance: f64, context: &'a Context) -> Self {
+        let n = size as f64;
+        let least = (((n - imbalance) / 2.0).ceil() as usize).clamp(1, size.div_ceil(2));
+        Self { gram, size, positive: least..=size - least, context }
+    }
+
+    /// The best labels found, from the relaxation where there is one.
+    pub(crate) fn search(&self, relaxation: Option<&Relaxation>) -> Labelling {
+        let mut candidates = self.eigenvector_signs();
+        if let Some(relaxation) = relaxation {
+            candidates.extend(self.projections(relaxation));
+        }
+        candidates.sort_unstable();
+        candidates.dedup();
+        let lambda = relaxation.map_or_else(|| vec![1.0; self.size], |r| r.lambda.clone());
+        let mut ranked: Vec<(f64, Vec<i8>)> =
+            candidates.into_iter().map(|labels| (self.energy(&lambda, &labels), labels)).collect();
+        ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let mut best: Option<Labelling> = None;
+        for (_, labels) in ranked.into_iter().take(IMPROVED) {
+            if best.is_some() && self.context.stop_request().is_some() {
+                break;
+            }
+            let found = self.improve(labels);
+            if best.as_ref().is_none_or(|best| found.objective < best.objective) {
+                best = Some(found);
+            }
+        }
+        let mut best = best.unwrap_or_else(|| self.improve(self.cut(&vec![0.0; self.size])));
+        if best.labels.first() == Some(&-1) {
+            best.labels.iter_mut().for_each(|label| *label = -*label);
+        }
+        best
+    }
+
+    /// Σ Gᵢⱼ λᵢλⱼyᵢyⱼ: the larger, the smaller the bound Σλ − ½ of it on the objective.
+    fn energy(&self, lambda: &[f64], labels: &[i8]) -> f64 {
+        let signed: Vec<f64> = lambda.iter().zip(labels).map(|(l, y)| l * f64::from(*y)).collect();
+        let rows = self.gram.chunks_exact(self.size).zip(&signed);
+        rows.map(|(row, value)| value * dot(row, &signed)).sum()
+    }
+
+    fn eigenvector_signs(&self) -> Vec<Vec<i8>> {
+        let n = self.size;
+        let scale = (0..n).map(|i| self.gram[i * n + i]).fold(0.0, f64::max);
+        let product = |block: &[Vec<f64>]| {
+            let multiply = |vector: &Vec<f64>| -> Vec<f64> {
+                let mut image: Vec<f64> =
+                    self.gram.chunks_exact(n).map(|row| dot(row, vector)).collect();
+                let mean = image.iter().sum::<f64>() / n as f64;
+                image.iter_mut().for_each(|value| *value -= mean);
+                image
+            };
+            Ok(self.context.map(block, multiply))
+        };
+        let count = EIGENVECTORS.min(n);
+        // Signs need few digits.
+        let found = leading_eigenvectors(n, count, 1e-3 * scale, product, self.context);
+        found.map_or_else(
+            |_| Vec::new(),
+            |found| found.vectors.iter().map(|vector| self.cut(vector)).collect(),
+        )
+    }
+
+    /// The first principal axis of V, and random directions.
+    fn projections(&self, relaxation: &Relaxation) -> Vec<Vec<i8>> {
+        let width = relaxation.width;
+        let rows = || relaxation.vectors.chunks_exact(width);
+        let mut gram = vec![0.0; width * width];
+        for row in rows() {
+            for (i, a) in row.iter().enumerate() {
+                row.iter().enumerate().for_each(|(j, b)| gram[i * width + j] += a * b);
+            }
+        }
+        let principal = eigen_symmetric(gram, width, self.context).vector(0).to_vec();
+        let mut generator = Generator::new(self.context.seed() ^ 0x726f_756e_64);
+        let random = (0..DRAWS).map(|_| (0..width).map(|_| generator.normal()).collect());
+        let directions: Vec<Vec<f64>> = std::iter::once(principal).chain(random).collect();
+        let scores =
+            |direction: &Vec<f64>| rows().map(|row| dot(row, direction)).collect::<Vec<f64>>();
+        directions.iter().map(|direction| self.cut(&scores(direction))).collect()
+    }
+
+    /// Signs of scores, as many of either sign as the balance allows, moving the cut as little as possible.
+    fn cut(&self, scores: &[f64]) -> Vec<i8> {
+        let wanted = scores.iter().filter(|score| **score > 0.0).count();
+        self.largest(scores, wanted.clamp(*self.positive.start(), *self.positive.end()))
+    }
+
+    /// +1 for the `count` largest scores; the first row counts as +1 when the signs could be exchanged.
+    fn largest(&self, scores: &[f64], count: usize) -> Vec<i8> {
+        let mut order: Vec<usize> = (0..scores.len()).collect();
+        order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]).then(a.cmp(&b)));
+        let mut labels = vec![-1; scores.len()];
+        order[..count].iter().for_each(|&i| labels[i] = 1);
+        if labels[0] < 0 {
+            labels.iter_mut().for_each(|label| *label = -*label);
+        }
+        labels
+    }
+
+    /// The labels that cost decision values least: Σ max(0, 1 − yᵢfᵢ) over all cuts allowed.
+    fn relabel(&self, values: &[f64]) -> Vec<i8> {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(|a, b| b.total_cmp(a));
+        let mut loss: f64 = sorted.iter().map(|f| (1.0 + f).max(0.0)).sum();
+        let mut best = (f64::INFINITY, 0);
+        for (count, f) in (0..).zip(sorted.iter().map(Some).chain([None])) {
+            if self.positive.contains(&count) && loss < best.0 {
+                best = (loss, count);
+            }
+            loss += f.map_or(0.0, |f| (1.0 - f).max(0.0) - (1.0 + f).max(0.0));
+        }
+        self.largest(values, best.1)
+    }
+
+    /// Trains and relabels while that lowers the objective.
+    pub(crate) fn improve(&self, labels: Vec<i8>) -> Labelling {
+        let mut best = self.train(labels, &vec![0.0; self.size]);
+        for _ in 0..MAX_ROUNDS {
+            if let Some(stop) = self.context.stop_request() {
+                best.status = stop;
+                return best;
+            }
+            let signed: Vec<f64> =
+                best.lambda.iter().zip(&best.labels).map(|(l, y)| l * f64::from(*y)).collect();
+            let values: Vec<f64> =
+                self.gram.chunks_exact(self.size).map(|row| dot(row, &signed)).collect();
+            let labels = self.relabel(&values);
+            if labels == best.labels {
+                return best;
+            }
+            let next = self.train(labels, &best.lambda);
+            if next.objective >= best.objective {
+                return best;
+            }
+            best = next;
+        }
+        best.status = Status::IterationLimit;
+        best
+    }
+
+    fn train(&self, labels: Vec<i8>, start: &[f64]) -> Labelling {
+        let mut q = self.gram.to_vec();
+        for (row, &label) in q.chunks_exact_mut(self.size).zip(&labels) {
+            for (value, &other) in row.iter_mut().zip(&labels) {
+                *value *= f64::from(label * other);
+            }
+        }
+        let linear = vec![1.0; self.size];
+        let solution = BoxQp::solve(&q, &linear, start, self.context);
+        // The upper end of the gap: never less than the objective.
+        let objective = solution.value + solution.gap;
+        Labelling { labels, lambda: solution.lambda, objective, status: Status::Solved }
+    }
+}

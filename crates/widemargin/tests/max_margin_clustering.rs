@@ -1,0 +1,227 @@
+//! Maximum-margin clustering against optima of an interior-point solver, against all labels of few rows, and against
+//! what the problem's symmetries demand.
+
+use widemargin::data::{Dataset, Dense, Labels, Matrix};
+use widemargin::kernel::Kernel;
+use widemargin::machine::{
+    Balance, Body, ClusteringMethod, Machine, MarginClusters, MaxMarginClustering, Model,
+};
+use widemargin::{CancelToken, Context, Error, Status};
+
+/// Four rows near the origin, four away from it.
+const EIGHT: [f64; 16] = [0., 0., 1., 0., 0., 1., 1., 1., 4., 3., 5., 3., 4., 4., 6., 5.];
+
+fn table(columns: usize, values: &[f64]) -> Dataset {
+    let dense = Dense::new(values.len() / columns, columns, values.to_vec()).unwrap();
+    Dataset::new(Matrix::DenseF64(dense), Labels::None).unwrap()
+}
+
+fn clusters(model: &Model) -> &MarginClusters {
+    let Body::MarginClusters(found) = &model.body else { panic!("{:?}", model.body.name()) };
+    found
+}
+
+fn fit(machine: &MaxMarginClustering, data: &Dataset) -> MarginClusters {
+    clusters(&machine.fit(data, &Context::new()).unwrap()).clone()
+}
+
+/// Numbers in [0, 1) by a linear congruential generator (Knuth's MMIX).
+fn random(count: usize, mut state: u64) -> Vec<f64> {
+    let mut next = || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1_u64 << 53) as f64
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+/// min over all labels with |Σy| ≤ `imbalance` of max Σλ − ½λᵀ(K ∘ yyᵀ)λ/β over the box, by coordinate ascent.
+fn least_of_all_labels(k: &[f64], n: usize, beta: f64, imbalance: f64) -> f64 {
+    let mut least = f64::INFINITY;
+    for mask in 0..1_u32 << (n - 1) {
+        let y = |i: usize| if mask & (1 << i) != 0 { -1.0 } else { 1.0 };
+        let sum: f64 = (0..n).map(y).sum();
+        if sum.abs() > imbalance || sum.abs() >= n as f64 {
+            continue;
+        }
+        let mut lambda = vec![0.0; n];
+        for _ in 0..20_000 {
+            let mut change = 0.0_f64;
+            for i in 0..n {
+                let f: f64 =
+                    (0..n).map(|j| k[i * n + j] * y(i) * y(j) * lambda[j]).sum::<f64>() / beta;
+                let next = (lambda[i] + (1.0 - f) * beta / k[i * n + i]).clamp(0.0, 1.0);
+                change = change.max((next - lambda[i]).abs());
+                lambda[i] = next;
+            }
+            if change < 1e-14 {
+                break;
+            }
+        }
+        let square: f64 = (0..n * n)
+            .map(|at| k[at] * y(at / n) * y(at % n) * lambda[at / n] * lambda[at % n])
+            .sum();
+        least = least.min(lambda.iter().sum::<f64>() - 0.5 * square / beta);
+    }
+    least
+}
+
+fn gaussian(rows: &[f64], columns: usize, gamma: f64) -> Vec<f64> {
+    let row = |i: usize| &rows[i * columns..][..columns];
+    let n = rows.len() / columns;
+    let squared = |i, j| row(i).iter().zip(row(j)).map(|(a, b)| (a - b) * (a - b)).sum::<f64>();
+    (0..n * n).map(|at| (-gamma * squared(at / n, at % n)).exp()).collect()
+}
+
+#[test]
+fn eight_rows_have_the_optima_of_an_interior_point_solver() {
+    // Objective of the best labels and value of the relaxation, by Clarabel through CVXPY.
+    let gaussian = Kernel::Gaussian { gamma: 1.0 / 9.0 };
+    let cases = [
+        (&gaussian, false, 0.01, 1.0, 0.014_516_5, 0.014_063_9),
+        (&gaussian, false, 0.01, 2.0, 0.014_516_5, 0.013_730_6),
+        (&gaussian, false, 1.0, 1.0, 1.450_040_1, 1.406_387_1),
+        (&gaussian, false, 1.0, 2.0, 1.450_040_1, 1.373_059_9),
+        (&Kernel::Linear, true, 0.01, 1.0, 0.001_882_353, 0.001_882_353),
+        (&Kernel::Linear, true, 1.0, 2.0, 0.188_235_3, 0.188_235_3),
+    ];
+    for (kernel, centre, beta, balance, objective, relaxation) in cases {
+        let machine = MaxMarginClustering {
+            kernel: kernel.clone(),
+            centre,
+            beta,
+            balance: Balance::Most(balance),
+            ..MaxMarginClustering::default()
+        };
+        let found = fit(&machine, &table(2, &EIGHT));
+        assert_eq!(found.labels, [0, 0, 0, 0, 1, 1, 1, 1]);
+        let close = |a: f64, b: f64| (a - b).abs() <= 1e-5 * b;
+        assert!(close(found.objective, objective), "{} {objective}", found.objective);
+        assert!(close(found.relaxation.unwrap(), relaxation), "{found:?} {relaxation}");
+        assert!(found.bound <= found.relaxation.unwrap() && found.gap().unwrap() <= 1e-5);
+    }
+}
+
+#[test]
+fn the_search_is_complete_and_the_bound_is_one() {
+    for seed in 0..6 {
+        let n = 6 + seed as usize % 4;
+        let rows: Vec<f64> = random(2 * n, seed).iter().map(|x| 4.0 * x).collect();
+        for (beta, gamma) in [(0.01, 0.3), (2.0, 0.3), (0.1, 2.0)] {
+            let imbalance = 2.0;
+            let least = least_of_all_labels(&gaussian(&rows, 2, gamma), n, beta, imbalance);
+            let machine = MaxMarginClustering {
+                kernel: Kernel::Gaussian { gamma },
+                beta,
+                balance: Balance::Most(imbalance),
+                ..MaxMarginClustering::default()
+            };
+            let found = fit(&machine, &table(2, &rows));
+            assert!((found.objective - least).abs() <= 1e-7 * least, "{found:?} {least}");
+            let value = found.relaxation.unwrap();
+            assert!(found.bound <= value && value <= least * (1.0 + 1e-6), "{found:?} {least}");
+            assert!(found.gap().unwrap() <= 1.1e-6, "{found:?}");
+        }
+    }
+}
+
+#[test]
+fn the_order_of_the_rows_does_not_matter_and_small_beta_only_scales() {
+    let rows = random(60, 5);
+    let machine = MaxMarginClustering {
+        kernel: Kernel::Gaussian { gamma: 4.0 },
+        method: ClusteringMethod::Relaxation,
+        ..MaxMarginClustering::default()
+    };
+    let first = fit(&machine, &table(2, &rows));
+    let reversed: Vec<f64> = rows.chunks_exact(2).rev().flatten().copied().collect();
+    let second = fit(&machine, &table(2, &reversed));
+    let relaxation = first.relaxation.unwrap();
+    assert!((second.relaxation.unwrap() / relaxation - 1.0).abs() < 3e-6);
+    // No λ reaches 1, so that the optimum is proportional to β.
+    let tenth = fit(&MaxMarginClustering { beta: 0.001, ..machine }, &table(2, &rows));
+    assert!((10.0 * tenth.relaxation.unwrap() / relaxation - 1.0).abs() < 3e-6);
+    let sizes = first.labels.iter().filter(|label| **label == 0).count();
+    assert!((2 * sizes).abs_diff(30) <= 3, "{sizes} of 30");
+}
+
+#[test]
+fn new_rows_join_the_side_of_the_margin_and_files_keep_everything() {
+    for centre in [false, true] {
+        let machine = MaxMarginClustering {
+            kernel: Kernel::Gaussian { gamma: 0.1 },
+            centre,
+            ..MaxMarginClustering::default()
+        };
+        let data = table(2, &EIGHT);
+        let context = Context::new();
+        let model = machine.fit(&data, &context).unwrap();
+        let predict = |model: &Model, rows: &Dataset| match model
+            .predictor(&context)
+            .unwrap()
+            .predict(rows.features())
+            .unwrap()
+        {
+            Labels::Int(labels) => labels,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(predict(&model, &data), [0, 0, 0, 0, 1, 1, 1, 1]);
+        assert_eq!(predict(&model, &table(2, &[0.4, 0.6, 5.2, 4.1])), [0, 1]);
+        model.validate().unwrap();
+        let file = tempfile_path("clusters.wm");
+        model.save(&file).unwrap();
+        assert_eq!(Model::load(&file).unwrap(), model);
+        std::fs::remove_file(file).unwrap();
+    }
+}
+
+fn tempfile_path(name: &str) -> std::path::PathBuf {
+    std::env::temp_dir().join(format!("widemargin-{}-{name}", std::process::id()))
+}
+
+#[test]
+fn a_search_that_is_stopped_has_labels_and_a_bound() {
+    let token = CancelToken::new();
+    let stop = token.clone();
+    let context =
+        Context::new().with_cancel_token(token).with_observer(move |event: &widemargin::Event| {
+            if matches!(event, widemargin::Event::Iteration { .. }) {
+                stop.cancel();
+            }
+        });
+    let machine = MaxMarginClustering {
+        kernel: Kernel::Gaussian { gamma: 4.0 },
+        ..MaxMarginClustering::default()
+    };
+    let model = machine.fit(&table(2, &random(60, 8)), &context).unwrap();
+    assert_eq!(model.training.as_ref().unwrap().outcome.status, Status::Interrupted);
+    let found = clusters(&model);
+    assert!(0.0 < found.bound && found.bound <= found.objective, "{found:?}");
+    assert!(found.labels.contains(&0) && found.labels.contains(&1));
+}
+
+#[test]
+fn bad_input_is_refused_by_name() {
+    let machine = MaxMarginClustering::default();
+    let context = Context::new();
+    let refused =
+        |machine: &MaxMarginClustering, data: &Dataset| machine.fit(data, &context).unwrap_err();
+    let odd = table(1, &[0.0, 1.0, 5.0]);
+    for balance in [0.0, 0.2, -1.0, f64::NAN] {
+        let machine = MaxMarginClustering { balance: Balance::Most(balance), ..machine.clone() };
+        assert!(matches!(refused(&machine, &odd), Error::Parameter { name: "balance", .. }));
+    }
+    for beta in [0.0, -1.0, f64::INFINITY] {
+        let machine = MaxMarginClustering { beta, ..machine.clone() };
+        assert!(matches!(refused(&machine, &odd), Error::Parameter { name: "beta", .. }));
+    }
+    assert!(matches!(refused(&machine, &table(1, &[1.0])), Error::Length { .. }));
+    assert!(matches!(refused(&machine, &table(1, &[1.0; 6])), Error::Kernel { .. }));
+    assert!(matches!(refused(&machine, &table(1, &[1.0, f64::NAN])), Error::NonFinite { .. }));
+    let sigmoid = Kernel::Sigmoid { gamma: 1.0, coef0: -1.0 };
+    let machine = MaxMarginClustering { kernel: sigmoid, ..machine };
+    assert!(matches!(refused(&machine, &odd), Error::Kernel { .. }));
+    // Two rows are two clusters, whatever is asked.
+    let two = fit(&MaxMarginClustering::default(), &table(1, &[0.0, 3.0]));
+    assert_eq!(two.labels, [0, 1]);
+}

@@ -1,0 +1,198 @@
+"""Maximum-margin clustering."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from sklearn.base import ClusterMixin
+from sklearn.utils._param_validation import Interval, Options, StrOptions
+
+from widemargin._classic.base import Grouping
+from widemargin._parameters import check_kernel
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from typing_extensions import Self
+
+    from widemargin import _core
+
+
+class MaxMarginClustering(ClusterMixin, Grouping):
+    """Two clusters whose support vector machine has the largest margin.
+
+    Finds labels yᵢ = ±1 with |Σ yᵢ| ≤ balance that minimise ½β‖w‖² + Σ max(0, 1 − yᵢ⟨w, φ(xᵢ)⟩)
+    (Xu, Neufeld, Larson and Schuurmans 2005). The semidefinite relaxation is solved with a proof of
+    its value, rounded and improved; up to 20 rows are searched completely.
+
+    Parameters
+    ----------
+    n_clusters : {2}, default=2
+        Number of clusters.
+    kernel : str, default='rbf'
+        The kernel, as for :class:`widemargin.SVC`; it has to be positive semidefinite.
+    gamma : {'scale', 'auto'} or float, default='scale'
+        γ of the kernel.
+    beta : float, default=0.01
+        Weight β of ‖w‖²/2 beside the sum of the losses: 1/C.
+    balance : 'auto' or float, default='auto'
+        Most rows by which the clusters differ in size; below 1 a share of the rows. ``'auto'``: a
+        tenth of the rows, at least one.
+    method : {'auto', 'enumeration', 'relaxation', 'alternation'}, default='auto'
+        A complete search, the relaxation, or training and relabelling in turn. ``'auto'`` searches
+        up to 20 rows, relaxes up to 2000 and alternates beyond.
+    centre : bool, default=False
+        Whether the kernel is centred in its feature space.
+    tol : float, default=1e-6
+        Relative gap between the relaxation's value and its bound that ends it.
+    degree, coef0
+        Parameters of the kernel.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the start of the relaxation and the rounding.
+    n_jobs : int, default=None
+        Threads.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of every training row; that of the first row is 0.
+    objective_ : float
+        Objective of these labels.
+    relaxation_ : float
+        Value of the relaxation; NaN for ``'alternation'``.
+    bound_ : float
+        Proven lower bound on the relaxation, and so on the objective of any labels of this balance.
+    gap_ : float
+        (``relaxation_`` − ``bound_``) / ``bound_``.
+    label_gap_ : float
+        (``objective_`` − ``bound_``) / ``bound_``: how far from the best labels these can be.
+    status_ : str
+        How the search ended.
+    n_features_in_ : int
+        Number of features.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from widemargin import MaxMarginClustering
+    >>> X, y = make_blobs(40, centers=[[-3, 0], [3, 0]], random_state=0)
+    >>> model = MaxMarginClustering(gamma=0.1, random_state=0).fit(X)
+    >>> bool((model.labels_ == y).all() or (model.labels_ != y).all())
+    True
+    >>> bool(model.bound_ <= model.relaxation_ <= model.objective_ * (1 + 1e-6))
+    True
+    """
+
+    _kind = "mmc"
+    _takes_sparse = True
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_clusters": [Options(Integral, {2})],
+        "kernel": [str],
+        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
+        "beta": [Interval(Real, 0.0, None, closed="neither")],
+        "balance": [StrOptions({"auto"}), Interval(Real, 0.0, None, closed="left")],
+        "method": [StrOptions({"auto", "enumeration", "relaxation", "alternation"})],
+        "centre": ["boolean"],
+        "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "degree": [Interval(Integral, 0, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 2,
+        *,
+        kernel: str = "rbf",
+        gamma: float | str = "scale",
+        beta: float = 0.01,
+        balance: float | str = "auto",
+        method: str = "auto",
+        centre: bool = False,
+        tol: float = 1e-6,
+        degree: int = 3,
+        coef0: float = 0.0,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.kernel = kernel
+        self.gamma = gamma
+        self.beta = beta
+        self.balance = balance
+        self.method = method
+        self.centre = centre
+        self.tol = tol
+        self.degree = degree
+        self.coef0 = coef0
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _check_rows(self, rows: int) -> None:
+        if rows < self.n_clusters:
+            raise ValueError(f"n_samples={rows} should be >= n_clusters={self.n_clusters}.")
+
+    def _settings(self) -> dict[str, Any]:
+        check_kernel(type(self).__name__, self.kernel)
+        return {
+            "kernel": self.kernel,
+            "gamma": self.gamma if isinstance(self.gamma, str) else float(self.gamma),
+            "degree": int(self.degree),
+            "coef0": float(self.coef0),
+            "beta": float(self.beta),
+            "balance": self.balance if isinstance(self.balance, str) else float(self.balance),
+            "centre": bool(self.centre),
+            "labelling": self.method,
+            "tol": float(self.tol),
+        }
+
+    def _adopt(self, model: _core.Model) -> None:
+        super()._adopt(model)
+        found = model.classic
+        self.labels_ = found["labels"].astype(np.int64)
+        self.objective_ = float(found["objective"])
+        solved = found["relaxation"] is not None
+        self.relaxation_ = float(found["relaxation"]) if solved else float("nan")
+        self.bound_ = float(found["bound"])
+        self.gap_ = float(found["gap"]) if solved else float("nan")
+        self.label_gap_ = float(found["label_gap"])
+        self.status_ = str(model.training["status"])
+
+    def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> NDArray[np.int64]:
+        """Learn from rows and return their clusters.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : Ignored
+            For pipelines.
+        **kwargs : Ignored
+            For pipelines.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            ``labels_``.
+        """
+        fitted: Self = self.fit(X)
+        return fitted.labels_
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return ⟨w, φ(x)⟩ of every row: positive in cluster 0, at least 1 in size outside the margin.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,)
+            Decision values.
+        """
+        rows, threads = self._asked(X)
+        values: NDArray[np.float64] = self._model.decision_values(rows, threads)[:, 0]
+        return values
