@@ -14,7 +14,6 @@ from widemargin._parameters import check_kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from typing_extensions import Self
 
     from widemargin import _core
 
@@ -24,7 +23,7 @@ class MaxMarginClustering(ClusterMixin, Grouping):
 
     Finds labels yᵢ = ±1 with |Σ yᵢ| ≤ balance that minimise ½β‖w‖² + Σ max(0, 1 − yᵢ⟨w, φ(xᵢ)⟩)
     (Xu, Neufeld, Larson and Schuurmans 2005). The semidefinite relaxation is solved with a proof of
-    its value, rounded and improved; up to 20 rows are searched completely.
+    its value, rounded and improved; up to 12 rows are searched completely.
 
     Parameters
     ----------
@@ -41,7 +40,7 @@ class MaxMarginClustering(ClusterMixin, Grouping):
         tenth of the rows, at least one.
     method : {'auto', 'enumeration', 'relaxation', 'alternation'}, default='auto'
         A complete search, the relaxation, or training and relabelling in turn. ``'auto'`` searches
-        up to 20 rows, relaxes up to 2000 and alternates beyond.
+        up to 12 rows, relaxes up to 2000 and alternates beyond.
     centre : bool, default=False
         Whether the kernel is centred in its feature space.
     tol : float, default=1e-6
@@ -160,28 +159,8 @@ class MaxMarginClustering(ClusterMixin, Grouping):
         self.label_gap_ = float(found["label_gap"])
         self.status_ = str(model.training["status"])
 
-    def fit_predict(self, X: Any, y: Any = None, **kwargs: Any) -> NDArray[np.int64]:
-        """Learn from rows and return their clusters.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : Ignored
-            For pipelines.
-        **kwargs : Ignored
-            For pipelines.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            ``labels_``.
-        """
-        fitted: Self = self.fit(X)
-        return fitted.labels_
-
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return ⟨w, φ(x)⟩ of every row: positive in cluster 0, at least 1 in size outside the margin.
+        """Return ⟨w, φ(x)⟩ of every row: positive in cluster 0.
 
         Parameters
         ----------

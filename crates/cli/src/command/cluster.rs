@@ -116,7 +116,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         session.save(|| model_file::save(&model, path, ModelFormatName::Native))?;
     }
     if !arguments.resources.quiet {
-        let evaluation = Evaluation::new(&model, data.labels(), &clusters, spent)?;
+        let evaluation = Evaluation::new(&model, &data, &clusters, spent)?;
         let text = format!("{}{}", evaluation.text(), proof(&model));
         match output.is_none_or(is_standard_stream) {
             true => terminal::note(text.trim_end()),

@@ -28,8 +28,8 @@ use crate::numeric::algebra::Cholesky;
 use crate::outcome::{Outcome, Status};
 use crate::solver::elliptope::{self, Labelling, Options, Problem, Relaxation, Signs};
 
-/// Rows up to which all labels are searched unless a method was chosen: seconds at the most.
-const ENUMERATED: usize = 20;
+/// Rows up to which all labels are searched unless a method was chosen: a moment, also where nothing can be pruned.
+const ENUMERATED: usize = 12;
 
 /// Rows up to which the relaxation is solved unless a method was chosen: a minute or two.
 const RELAXED: usize = 2000;

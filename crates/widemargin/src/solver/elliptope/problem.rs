@@ -46,26 +46,6 @@ impl Problem {
         }
     }
 
-    #[cfg(test)]
-    /// Some labels known (±1) and some not (0): the known ones are ±v₀.
-    pub(crate) fn semi_supervised(gram: Vec<f64>, known: &[i8], imbalance: Option<f64>) -> Self {
-        let mut next = 0;
-        let mut vertex = Vec::with_capacity(known.len());
-        for &label in known {
-            next += usize::from(label == 0);
-            vertex.push(if label == 0 { next } else { 0 });
-        }
-        Self {
-            size: known.len(),
-            gram,
-            vertices: next + 1,
-            anchor: known.iter().map(|&label| f64::from(label)).collect(),
-            own: known.iter().map(|&label| f64::from(u8::from(label == 0))).collect(),
-            vertex,
-            constraint: balance(imbalance),
-        }
-    }
-
     /// A bound that costs nothing: λ = s e and z = the row sums of |G|, by diagonal dominance. F is never negative.
     pub(crate) fn first_bound(&self) -> f64 {
         let n = self.size as f64;

@@ -46,14 +46,6 @@ pub(crate) struct Relaxation {
     pub products: u64,
 }
 
-impl Relaxation {
-    #[cfg(test)]
-    /// (value − bound) / |value|.
-    pub(crate) fn gap(&self) -> f64 {
-        relative_gap(self.value, self.bound)
-    }
-}
-
 fn relative_gap(value: f64, bound: f64) -> f64 {
     if value.is_finite() {
         ((value - bound) / value.abs().max(f64::MIN_POSITIVE)).max(0.0)
