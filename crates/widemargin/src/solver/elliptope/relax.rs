@@ -21,7 +21,7 @@ pub(crate) struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { gap: 1e-6, rounds: 60 }
+        Self { gap: 1e-6, rounds: 30 }
     }
 }
 
