@@ -10,7 +10,7 @@ use widemargin::data::read::is_standard_stream;
 use widemargin::data::write::write_atomically;
 use widemargin::machine::{Body, Model};
 
-use super::prepare::{complete, training_rows};
+use super::prepare::{TrainingData, complete, training_rows};
 use super::train::tell_status;
 use crate::arguments::{InputArguments, MachineArguments, ResourceArguments};
 use crate::data_file::check_outputs;
@@ -95,7 +95,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
             "--machine {kind}: expected one that clusters: mmc, kmeans, spectral or gmm"
         )));
     }
-    let (data, preparation) = session.read("reading", || {
+    let TrainingData { data, preparation, .. } = session.read("reading", || {
         training_rows(&arguments.input, &arguments.data, None, &specification)
     })?;
     let machine = specification.build(&data, arguments.resources.seed)?;
