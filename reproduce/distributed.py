@@ -28,16 +28,19 @@ SEEDS = 3
 
 
 def gaussian(generator, count, shift, label):
+    """Labelled points of a Gaussian class around (shift, shift)."""
     return [
         (label, generator.gauss(0, 1) + shift, generator.gauss(0, 1) + shift) for _ in range(count)
     ]
 
 
 def write(path, rows):
+    """Write LIBSVM text."""
     path.write_text("".join(f"{label} 1:{x!r} 2:{y!r}\n" for label, x, y in rows))
 
 
 def train(folder, files, options):
+    """Train and return what the program printed as JSON."""
     command = [PROGRAM, "train", *map(str, files), *options.split(), "--json", "--quiet"]
     command += ["-o", str(folder / "model.wm")]
     run = subprocess.run(command, capture_output=True, text=True)
@@ -47,12 +50,17 @@ def train(folder, files, options):
 
 
 def between(values):
+    """Return the range of the values as text."""
     low, high = min(values), max(values)
     return f"{low}" if low == high else f"{low}–{high}"
 
 
 def exchange(folder):
-    print("| network | iterations | ours | vectors sent | ours | largest site | ours | gap to one place |")
+    """Tables 4.2 and 4.3: sites that exchange support vectors."""
+    print(
+        "| network | iterations | ours | vectors sent | ours | largest site | ours "
+        "| gap to one place |"
+    )
     print("|---|---|---|---|---|---|---|---|")
     machine = "--c 10 --gamma 0.5 --precision f64 --tol 1e-6"
     found = {name: [] for name, *_ in NETWORKS + EVEN}
@@ -77,12 +85,17 @@ def exchange(folder):
     for name, _, iterations, vectors, largest in NETWORKS + EVEN:
         told = [told for told, _ in found[name]]
         cells = []
-        for published, key in [(iterations, "rounds"), (vectors, "vectors"), (largest, "largest_site")]:
+        for published, key in [
+            (iterations, "rounds"),
+            (vectors, "vectors"),
+            (largest, "largest_site"),
+        ]:
             cells += [str(published), between([one[key] for one in told])]
         print(f"| {name} | {' | '.join(cells)} | {max(gap for _, gap in found[name]):.0e} |")
 
 
 def randomized(folder):
+    """Chapter 5: random working sets."""
     print("\n| working sets a round | rounds, mean of seeds | bound | rows drawn | of 20 000 |")
     print("|---|---|---|---|---|")
     generator = random.Random(0)
@@ -90,7 +103,10 @@ def randomized(folder):
     shift = 9 / math.sqrt(2)
     write(data, gaussian(generator, 10_000, 0, 1) + gaussian(generator, 10_000, shift, 2))
     for sets in [1, 2, 4]:
-        options = f"--kernel linear --c 0.2 --precision f64 --method prsvm --working-set 294 --sites {sets}"
+        options = (
+            "--kernel linear --c 0.2 --precision f64 --method prsvm --working-set 294 "
+            f"--sites {sets}"
+        )
         runs = [train(folder, [data], f"{options} --seed {seed}") for seed in range(5)]
         functions = [run["distribution"]["functions"][0] for run in runs]
         assert all(function["verified"] for function in functions)

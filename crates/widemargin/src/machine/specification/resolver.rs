@@ -103,6 +103,7 @@ impl Resolver<'_> {
     ) -> Result<Box<dyn Machine>> {
         let WeightsText(weights) = self.choice("weights")?;
         let jitter = self.value("jitter").and_then(|jitter| jitter.number());
+        let unlabelled = self.unlabelled();
         let kernels = kernel_list(self.specification, kernel_defaults(self.specification)?)?;
         if kernels.is_empty() {
             let only_with_kernels = ["weights", "jitter", "unlabelled"];
@@ -123,7 +124,7 @@ impl Resolver<'_> {
             kernels: kernels.collect::<Result<_>>()?,
             weights,
             jitter: jitter.unwrap_or(usual),
-            unlabelled: self.unlabelled(),
+            unlabelled,
             ..MultipleKernel::new(base(machine))
         }))
     }

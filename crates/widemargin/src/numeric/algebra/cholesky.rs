@@ -140,6 +140,9 @@ impl Factored<'_> {
         check: &(impl Fn() -> Result<()> + Sync),
     ) -> Result<bool> {
         let width = end - start;
+        if width == 0 {
+            return Ok(true);
+        }
         if width <= PANEL || self.order <= SMALL {
             check()?;
             let Self { a, order, smallest, context } = self;

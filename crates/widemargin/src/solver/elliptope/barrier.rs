@@ -37,8 +37,9 @@ pub(super) fn solve(
     context: &Context,
 ) -> Barrier {
     let n = linear.len();
+    let margin = 0.1 * mu.min(1.0);
     let mut lambda: Vec<f64> =
-        start.iter().map(|value| value.clamp(0.1 * mu, 1.0 - 0.1 * mu.min(1.0))).collect();
+        start.iter().map(|value| value.clamp(margin, 1.0 - margin)).collect();
     let mut lower: Vec<f64> = lambda.iter().map(|l| mu / l).collect();
     let mut upper: Vec<f64> = lambda.iter().map(|l| mu / (1.0 - l)).collect();
     let mut product = vec![0.0; n];
