@@ -264,7 +264,7 @@ impl<'a> Prepared<'a> {
             }
         }
         let lattices = Scratches::<Lattice>::new();
-        self.context.try_map(parts.into_iter(), |part| {
+        self.context.try_map(parts, |part| {
             self.context.checkpoint()?;
             Ok(lattices.with(|lattice| work(part, lattice)))
         })

@@ -224,7 +224,7 @@ impl Point {
             scales[problem.vertex[i]] += problem.own[i].powi(2) * lambda;
         }
         let mean = scales.iter().sum::<f64>() / scales.len() as f64;
-        if !(mean > 0.0) {
+        if mean.is_nan() || mean <= 0.0 {
             return vec![1.0; scales.len()];
         }
         scales.iter().map(|scale| (scale / mean).max(LEAST_SCALE)).collect()

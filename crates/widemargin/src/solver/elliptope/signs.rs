@@ -109,7 +109,7 @@ impl<'a> Signs<'a> {
             }
         }
         let principal = eigen_symmetric(gram, width, self.context).vector(0).to_vec();
-        let mut generator = Generator::new(self.context.seed() ^ 0x726f_756e_64);
+        let mut generator = Generator::new(self.context.seed() ^ 0x0072_6f75_6e64);
         let random = (0..DRAWS).map(|_| (0..width).map(|_| generator.normal()).collect());
         let directions: Vec<Vec<f64>> = std::iter::once(principal).chain(random).collect();
         let scores =
