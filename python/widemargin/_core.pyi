@@ -65,7 +65,7 @@ class Hmm:
         training: dict[str, Any],
         on_event: Callable[[str, tuple[Any, ...]], bool] | None,
     ) -> tuple[Hmm, list[float], list[float], str]: ...
-    def from_states(
+    def fit_states(
         self,
         path: NDArray[np.uint32],
         observed: NDArray[Any],

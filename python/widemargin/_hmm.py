@@ -214,7 +214,7 @@ class BaseHMM(BaseEstimator):
             self.n_components, self._kind, size, self.covariance_type, observed, parts, 0
         )
         training = self._training(0)
-        self._adopt(like.from_states(path, observed, parts, float(smoothing), training))
+        self._adopt(like.fit_states(path, observed, parts, float(smoothing), training))
         return self
 
     def _adopt(self, model: _core.Hmm) -> None:

@@ -19,6 +19,9 @@ use crate::machines::context;
 use crate::table::array2;
 use crate::training::{Caller, Listener, run_beside, slice};
 
+/// A sequence row by row and its states.
+type Sample<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<u32>>);
+
 /// A hidden Markov model; immutable.
 #[pyclass(frozen, module = "widemargin._core")]
 pub(crate) struct Hmm {
@@ -178,7 +181,7 @@ impl Hmm {
     }
 
     /// The model of sequences whose states are known.
-    fn from_states<'py>(
+    fn fit_states<'py>(
         &self,
         py: Python<'py>,
         path: PyReadonlyArray1<'py, u32>,
@@ -242,7 +245,7 @@ impl Hmm {
         length: usize,
         first: Option<usize>,
         seed: u64,
-    ) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<u32>>)> {
+    ) -> PyResult<Sample<'py>> {
         let context = Context::new().with_seed(seed);
         let found = py.detach(|| self.chain.sample(length, first, &context)).map_err(exception)?;
         let (values, width) = match found.0 {
