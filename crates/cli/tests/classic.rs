@@ -181,7 +181,7 @@ fn rows_are_clustered_with_a_proof() {
         })
         .collect();
     folder.write("points.csv", format!("x,y,class\n{points}"));
-    let done = folder.run("cluster points.csv --gamma 0.1 --model m.wm").exits(0);
+    let done = folder.run("cluster points.csv --gamma 0.1 --save-model m.wm").exits(0);
     let clusters: Vec<&str> = done.stdout.lines().collect();
     assert_eq!(clusters, ["0", "1"].repeat(12));
     assert!(done.stderr.contains("proven bound"), "{}", done.stderr);

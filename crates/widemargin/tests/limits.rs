@@ -164,7 +164,7 @@ fn an_all_in_one_machine_uses_the_time_it_has() {
 }
 
 #[test]
-fn a_nu_machine_whose_margin_is_small_beside_the_tolerance_warns_of_its_gap() {
+fn a_nu_machine_whose_margin_is_small_beside_the_tolerance_closes_its_gap_or_warns() {
     // Two classes whose rows stand in each other's way: a narrow kernel separates them by a small margin.
     let value = |i: usize| (i * 7919 % 1013) as f64 / 1013.0 - 0.5;
     let features = Matrix::DenseF64(Dense::new(60, 5, (0..300).map(value).collect()).unwrap());
@@ -186,8 +186,8 @@ fn a_nu_machine_whose_margin_is_small_beside_the_tolerance_warns_of_its_gap() {
         assert!(outcome.status.is_solved());
         (outcome.gap() / outcome.primal.abs(), warnings.load(Ordering::Relaxed))
     };
-    let (loose, warned) = share_and_warnings(0.001);
+    let (loose, warned) = share_and_warnings(1.0);
     assert!(loose > 0.01 && warned == 1, "{loose} {warned}");
-    let (tight, silent) = share_and_warnings(1e-8);
-    assert!(tight < 0.01 && silent == 0, "{tight} {silent}");
+    let (usual, silent) = share_and_warnings(1e-3);
+    assert!(usual < 0.01 && silent == 0, "{usual} {silent}");
 }

@@ -52,7 +52,7 @@ impl FromArgMatches for Clusterer {
 #[command(after_help = "\
 Examples:
   widemargin cluster points.csv --label-column none --gamma 0.5      # two clusters, largest margin
-  widemargin cluster points.csv --balance 0.2 --model points.wm -o clusters.txt
+  widemargin cluster points.csv --balance 0.2 --save-model points.wm -o clusters.txt
   widemargin cluster iris.csv --machine kmeans --clusters 3 --starts 10
 
 The cluster of every row goes to standard output, one a line, or to -o FILE. Labels of the file are not
@@ -66,8 +66,8 @@ pub(crate) struct Arguments {
     output: Option<PathBuf>,
 
     /// Where to write the model, which can cluster other rows
-    #[arg(short, long, value_name = "FILE")]
-    model: Option<PathBuf>,
+    #[arg(long, value_name = "FILE")]
+    save_model: Option<PathBuf>,
 
     #[command(flatten)]
     machine: Clusterer,
@@ -80,9 +80,9 @@ pub(crate) struct Arguments {
 /// Clusters, writes and tells.
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult {
     let session = arguments.resources.session(interrupt)?;
-    let (output, model_path) = (arguments.output.as_deref(), arguments.model.as_deref());
+    let (output, model_path) = (arguments.output.as_deref(), arguments.save_model.as_deref());
     check_outputs(
-        &[("-o", output), ("--model", model_path)],
+        &[("-o", output), ("--save-model", model_path)],
         &[Some(&arguments.data), arguments.input.labels.as_deref()],
     )?;
     if let Some(path) = model_path {

@@ -27,7 +27,7 @@ use crate::machine::training::{
 };
 use crate::machine::warm_start::{Start, UsableStart};
 use crate::numeric::simd::Real;
-use crate::solver::{Outcome, smo};
+use crate::solver::{Outcome, Status, smo};
 
 /// Support vector classification with penalty C.
 ///
@@ -265,6 +265,10 @@ impl KernelMachine for NuSvc {
 /// The largest duality gap, relative to the objective, of a ν-SVC without a warning.
 const UNTOLD_GAP: f64 = 0.01;
 
+/// Factors of ten by which the tolerance of a ν-SVC falls at the most to close its gap: from the usual 1e-3
+/// to the rounding of kernel values in single precision.
+const SMALLER_TOLERANCES: usize = 3;
+
 /// Checks that ν is in (0, 1].
 pub(in crate::machine) fn check_nu(nu: f64) -> Result<()> {
     if nu > 0.0 && nu <= 1.0 {
@@ -468,7 +472,12 @@ impl Classifier<'_> {
         let view = packed.rows.view(&segments, context);
         let variables = problem.linear.len();
         let options = self.options.for_problem(variables);
-        let solution = smo::solve(&view, problem, &options, context);
+        let mut solution = smo::solve(&view, problem, &options, context);
+        if matches!(self.rule, Formulation::Share { .. }) {
+            solution = close_gap(solution, problem, options, |problem, options| {
+                smo::solve(&view, problem, options, context)
+            });
+        }
         let mut outcome = solution.outcome;
         let mut scale = 1.0;
         let (coefficients, offset) = match self.rule {
@@ -523,6 +532,35 @@ pub(in crate::machine) fn penalty_problem(
         start: vec![0.0; signs.len()],
         ..smo::Problem::default()
     }
+}
+
+/// Lowers the tolerance of a ν-SVC until its gap is no longer large beside the objective: the tolerance is
+/// measured before the division by the margin, which may be as small as the tolerance itself.
+fn close_gap(
+    mut solution: smo::Solution,
+    problem: &smo::Problem,
+    mut options: smo::Options,
+    solve: impl Fn(&smo::Problem, &smo::Options) -> smo::Solution,
+) -> smo::Solution {
+    let tol = options.tol;
+    for _ in 0..SMALLER_TOLERANCES {
+        let outcome = solution.outcome;
+        if !outcome.status.is_solved() || outcome.gap() <= UNTOLD_GAP * outcome.primal.abs() {
+            break;
+        }
+        options.tol *= 0.1;
+        options.max_iterations = options.max_iterations.saturating_sub(outcome.iterations);
+        let mut problem = problem.clone();
+        start_from(&mut problem, solution.beta);
+        solution = solve(&problem, &options);
+        solution.outcome.iterations += outcome.iterations;
+        solution.outcome.blocks += outcome.blocks;
+        solution.outcome.kernel_rows += outcome.kernel_rows;
+    }
+    if solution.outcome.violation <= tol && solution.outcome.is_finite() {
+        solution.outcome.status = Status::Solved;
+    }
+    solution
 }
 
 /// f = Kβ with 0 ≤ yβ ≤ w, and ±ν Σw / 2 as the sum of each sign.
