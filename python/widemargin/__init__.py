@@ -16,7 +16,7 @@ from widemargin._classic.windows import (
     ProbabilisticNeuralNetwork,
 )
 from widemargin._clustering import MaxMarginClustering
-from widemargin._compare import Comparison, compare
+from widemargin._compare import Comparison, KernelComparison, compare, compare_kernels
 from widemargin._core import __version__
 from widemargin._files import load
 from widemargin._hmm import CategoricalHMM, GaussianHMM, PoissonHMM
@@ -50,6 +50,7 @@ __all__ = [
     "KMeans",
     "KNeighborsClassifier",
     "KNeighborsRegressor",
+    "KernelComparison",
     "KernelDensity",
     "KernelFisherDiscriminant",
     "LinearSVC",
@@ -73,6 +74,7 @@ __all__ = [
     "SpectralClustering",
     "__version__",
     "compare",
+    "compare_kernels",
     "load",
     "ranking_quality",
     "tune",

@@ -182,6 +182,21 @@ def compare(
     threads: int,
     seed: int,
 ) -> dict[str, Any]: ...
+def compare_kernels(
+    features: Table,
+    targets: _Floats | tuple[_Integers, Sequence[int | float | str]],
+    machine: str,
+    kernels: str,
+    penalties: Sequence[float],
+    subsets: bool,
+    resamples: int,
+    folds: int,
+    repeats: int,
+    confidence: float,
+    max_seconds: float | None,
+    threads: int,
+    seed: int,
+) -> dict[str, Any]: ...
 def compress(
     model: Model,
     target: tuple[str, float],

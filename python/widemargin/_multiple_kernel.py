@@ -30,7 +30,7 @@ _SHARED: dict[str, list[Any]] = {
     "kernels": [list, tuple, StrOptions({"precomputed"})],
     "views": [list, tuple, None],
     "weights": [
-        StrOptions({"nonnegative", "signed", "uniform"}),
+        StrOptions({"nonnegative", "signed", "uniform", "alignment", "margin"}),
         Interval(Real, 1.0, None, closed="left"),
     ],
     "jitter": [Interval(Real, 0.0, None, closed="left"), None],
@@ -94,7 +94,7 @@ class _MultipleKernel(BaseTrained):
             self._rows_fit, names = None, None
             self._order = table.shape[0]
         else:
-            entries = self._candidates(X)
+            entries = _candidates(self.kernels, self.views, X)
             X, y = validate_data(
                 self,
                 X,
@@ -181,31 +181,6 @@ class _MultipleKernel(BaseTrained):
         if unlabelled.any():
             self.transduction_ = self._answer(to_core(table[np.flatnonzero(unlabelled)]))
 
-    def _candidates(self, X: Any) -> list[tuple[Any, NDArray[np.intp] | None]]:
-        """Return every kernel and the columns that it sees, None for all."""
-        if self.views is None:
-            return [(kernel, None) for kernel in self.kernels]
-        if len(self.views) == 0:
-            raise ValueError("views: expected at least one view, found none")
-        entries: list[tuple[Any, NDArray[np.intp] | None]] = []
-        for view in self.views:
-            if not (
-                isinstance(view, (tuple, list)) and len(view) == 3 and isinstance(view[0], str)
-            ):
-                raise ValueError(
-                    "views: expected (name, kernel, columns) such as ('shape', 'rbf', [0, 1]), "
-                    f"found {view!r}"
-                )
-            name, kernel, columns = view
-            columns = columns(X) if callable(columns) else columns
-            at = np.asarray(_get_column_indices(X, columns), dtype=np.intp)
-            if len(at) == 0:
-                raise ValueError(f"views: expected columns of '{name}', found none")
-            if isinstance(kernel, str) and kernel == "precomputed" and (np.diff(at) < 0).any():
-                raise ValueError(f"views: expected the columns of '{name}' in ascending order")
-            entries.append((kernel, np.unique(at)))
-        return entries
-
     def _tables(self, X: Any, columns: int | None) -> list[NDArray[np.float64]]:
         """Return the given kernel values, checked: one table for every kernel."""
         tables = [check_array(table, dtype=np.float64, order="C") for table in X]
@@ -232,10 +207,8 @@ class _MultipleKernel(BaseTrained):
             if callable(kernel):
                 texts.append(f"view({width + 1}-{width + X.shape[0]}: precomputed)")
                 width += X.shape[0]
-            elif columns is not None:
-                texts.append(f"view({_ranges(columns)}: {_text(kernel)})")
-            elif plain:
-                texts.append(_text(kernel))
+            elif columns is not None or plain:
+                texts.append(_viewed(kernel, columns))
             else:
                 texts.append(f"view(1-{X.shape[1]}: {_text(kernel)})")
         return texts
@@ -303,6 +276,49 @@ class _MultipleKernel(BaseTrained):
         return None if found is None else float(found)
 
 
+def _candidates(kernels: Any, views: Any, X: Any) -> list[tuple[Any, NDArray[np.intp] | None]]:
+    """Return every kernel and the columns that it sees, None for all."""
+    if views is None:
+        return [(kernel, None) for kernel in kernels]
+    if len(views) == 0:
+        raise ValueError("views: expected at least one view, found none")
+    entries: list[tuple[Any, NDArray[np.intp] | None]] = []
+    for view in views:
+        if not (isinstance(view, (tuple, list)) and len(view) == 3 and isinstance(view[0], str)):
+            raise ValueError(
+                "views: expected (name, kernel, columns) such as ('shape', 'rbf', [0, 1]), "
+                f"found {view!r}"
+            )
+        name, kernel, columns = view
+        columns = columns(X) if callable(columns) else columns
+        at = np.asarray(_get_column_indices(X, columns), dtype=np.intp)
+        if len(at) == 0:
+            raise ValueError(f"views: expected columns of '{name}', found none")
+        if isinstance(kernel, str) and kernel == "precomputed" and (np.diff(at) < 0).any():
+            raise ValueError(f"views: expected the columns of '{name}' in ascending order")
+        entries.append((kernel, np.unique(at)))
+    return entries
+
+
+def _viewed(kernel: Any, columns: NDArray[np.intp] | None) -> str:
+    """Return a kernel and its columns as the library reads them."""
+    return _text(kernel) if columns is None else f"view({_ranges(columns)}: {_text(kernel)})"
+
+
+def kernel_texts(kernels: Any, views: Any, X: Any) -> tuple[Any, list[str]]:
+    """Return rows and every kernel as the library reads it; functions are refused."""
+    if views is None and isinstance(kernels, str) and kernels == "precomputed":
+        tables = [check_array(table, dtype=np.float64, order="C") for table in X]
+        return np.hstack(tables), _table_views([table.shape[1] for table in tables])
+    kernels = [kernels] if isinstance(kernels, (str, dict)) else kernels
+    entries = _candidates(kernels, views, X)
+    if not entries:
+        raise ValueError("kernels: expected at least one kernel, found none")
+    if any(callable(kernel) for kernel, _ in entries):
+        raise ValueError("kernels: expected names, expressions or dictionaries, found a function")
+    return X, [_viewed(kernel, columns) for kernel, columns in entries]
+
+
 def _text(kernel: Any) -> str:
     """Return a kernel given by name, expression or dictionary as the library reads it."""
     if isinstance(kernel, str):
@@ -346,9 +362,11 @@ class MultipleKernelSVC(ClassifierMixin, _MultipleKernel):
         Kernels that see some columns only, in the place of `kernels`. Columns are given as in
         ColumnTransformer: names, numbers, slices, masks or a function of the rows. A kernel
         "precomputed" takes as many columns as there are training rows.
-    weights : {'nonnegative', 'signed', 'uniform'} or float, default='nonnegative'
+    weights : {'nonnegative', 'signed', 'uniform', 'alignment', 'margin'} or float, \
+            default='nonnegative'
         Which weights are admitted. Signed ones make a kernel that is positive semidefinite on the
         rows given. A number p of at least 1 is the norm of the weights; 1 is 'nonnegative'.
+        'alignment' (with the labels) and 'margin' (as in EasyMKL) are computed by a rule first.
     machine : {'cs', 'c-svc'}, default='cs'
         Crammer and Singer's problem of all classes, or one-vs-one and one-vs-rest problems with
         the same weights.
@@ -575,9 +593,10 @@ class MultipleKernelSVR(RegressorMixin, _MultipleKernel):
         Kernels that see some columns only, in the place of `kernels`. Columns are given as in
         ColumnTransformer: names, numbers, slices, masks or a function of the rows. A kernel
         "precomputed" takes as many columns as there are training rows.
-    weights : {'nonnegative', 'signed', 'uniform'} or float, default='nonnegative'
+    weights : {'nonnegative', 'signed', 'uniform', 'alignment'} or float, default='nonnegative'
         Which weights are admitted. Signed ones make a kernel that is positive semidefinite on the
         rows given. A number p of at least 1 is the norm of the weights; 1 is 'nonnegative'.
+        'alignment' weights are computed from the targets first.
     C : float, default=1.0
         Penalty of deviations beyond the tube.
     epsilon : float, default=0.1

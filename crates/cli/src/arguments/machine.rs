@@ -66,13 +66,20 @@ fn help_option() -> Arg {
 
 /// A kernel of some columns.
 #[derive(Clone, Debug)]
-struct View {
+pub(crate) struct View {
     /// As --kernels reads it.
     kernel: String,
 }
 
+/// The kernels of a list and those of views, as --kernels reads them.
+pub(crate) fn with_views(kernels: Option<&str>, views: &[View]) -> Option<String> {
+    let views = views.iter().map(|view| view.kernel.as_str());
+    let all: Vec<&str> = kernels.into_iter().chain(views).collect();
+    (!all.is_empty()).then(|| all.join(", "))
+}
+
 /// Reads `shape=1-4,7:rbf:gamma=0.5`.
-fn view(text: &str) -> Result<View, String> {
+pub(crate) fn view(text: &str) -> Result<View, String> {
     let parts = text.split_once('=').and_then(|(name, rest)| {
         let (columns, kernel) = rest.split_once(':')?;
         let (kernel, parameters) = kernel.split_once(':').unwrap_or((kernel, ""));
@@ -168,13 +175,10 @@ impl FromArgMatches for MachineArguments {
         }
         let names_machine = matches.value_source("machine") == Some(ValueSource::CommandLine);
         let choice = Choice::from_arg_matches(matches)?;
-        if !choice.view.is_empty() {
-            let views: Vec<&str> = choice.view.iter().map(|view| view.kernel.as_str()).collect();
-            let views = views.join(", ");
-            match given.iter_mut().find(|(name, _)| *name == "kernels") {
-                Some((_, kernels)) => *kernels = format!("{kernels}, {views}"),
-                None => given.push(("kernels", views)),
-            }
+        let at = given.iter().position(|(name, _)| *name == "kernels");
+        let kernels = at.map(|at| given.swap_remove(at).1);
+        if let Some(kernels) = with_views(kernels.as_deref(), &choice.view) {
+            given.push(("kernels", kernels));
         }
         Ok(Self { choice, names_machine, given })
     }

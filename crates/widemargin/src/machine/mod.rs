@@ -10,6 +10,7 @@ mod codes;
 mod coefficients;
 mod fit;
 mod kernel_expression;
+mod kernel_list;
 mod least_squares;
 mod linear;
 mod local_duals;
@@ -46,6 +47,7 @@ pub use clustering::{Balance, ClusteringMethod, MarginClusters, MaxMarginCluster
 pub use codes::error_correcting_code;
 pub use fit::{FitInput, Machine, PenaltyPath, SharedKernel, WarmStart};
 pub use kernel_expression::{KernelDefaults, KernelExpression};
+pub(crate) use kernel_list::kernel_texts;
 pub use least_squares::{LsSvc, LsSvr};
 pub use linear::{
     Bias, LinearLoss, LinearMulticlass, LinearOneClass, LinearOptions, LinearSolver, LinearSvc,
