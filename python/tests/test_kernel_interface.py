@@ -14,7 +14,8 @@ from widemargin import MultipleKernelSVC, MultipleKernelSVR
 def rows(n=45, classes=3, seed=0):
     rng = np.random.default_rng(seed)
     y = np.arange(n) % classes
-    return rng.normal(size=(classes, 2))[y] * 2 + rng.normal(size=(n, 2)), y
+    angle = 2 * np.pi * y / classes
+    return 3 * np.stack([np.cos(angle), np.sin(angle)], 1) + rng.normal(size=(n, 2)), y
 
 
 def tables(X, Y):

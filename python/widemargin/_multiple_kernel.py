@@ -34,6 +34,7 @@ _SHARED: dict[str, list[Any]] = {
         Interval(Real, 1.0, None, closed="left"),
     ],
     "jitter": [Interval(Real, 0.0, None, closed="left"), None],
+    "repair": [StrOptions({"shift", "refuse"}), None],
     **choose("C", "tol", "cache_size", "verbose", "max_time", "callbacks", "n_jobs"),
 }
 
@@ -53,6 +54,7 @@ class _MultipleKernel(BaseTrained):
     transduction_: NDArray[Any]
     C: float
     jitter: float | None
+    repair: str | None
     cache_size: float
     verbose: bool | int
     callbacks: Any
@@ -125,6 +127,7 @@ class _MultipleKernel(BaseTrained):
                 "kernels": ", ".join(texts),
                 "weights": rule,
                 "jitter": None if self.jitter is None else float(self.jitter),
+                "repair": self.repair,
                 "tol": float(self.tol),
                 "unlabelled": self._mark() if unlabelled.any() else None,
                 **own,
@@ -275,6 +278,12 @@ class _MultipleKernel(BaseTrained):
         found = dict(self._training("parameters")).get("smallest-eigenvalue")
         return None if found is None else float(found)
 
+    @property
+    def diagonal_shifts_(self) -> NDArray[np.float64]:
+        """What `repair` added to the diagonal of every kernel."""
+        found = dict(self._training("parameters")).get("diagonal-shifts")
+        return np.zeros(len(self.kernel_weights_)) if found is None else np.array(found)
+
 
 def _candidates(kernels: Any, views: Any, X: Any) -> list[tuple[Any, NDArray[np.intp] | None]]:
     """Return every kernel and the columns that it sees, None for all."""
@@ -380,6 +389,9 @@ class MultipleKernelSVC(ClassifierMixin, _MultipleKernel):
     jitter : float, default=None
         Share of its mean diagonal that is added to the diagonal of every kernel; None is 1e-6 for
         signed weights and 0 otherwise.
+    repair : {'shift', 'refuse'}, default=None
+        What is done about kernels that are not positive semidefinite on the rows, beside a warning:
+        their smallest eigenvalue is taken from the diagonal (`diagonal_shifts_`), or an error.
     class_weight : dict or 'balanced', default=None
         Factors on C by class.
     unlabeled : int, float or str, default=None
@@ -412,6 +424,8 @@ class MultipleKernelSVC(ClassifierMixin, _MultipleKernel):
         Objective minus bound, as a share of the objective.
     smallest_eigenvalue_ : float or None
         Of the learnt kernel over all rows, for signed weights.
+    diagonal_shifts_ : ndarray of shape (n_kernels,)
+        What `repair` added to the diagonal of every kernel.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
     n_iter_ : int
@@ -453,6 +467,7 @@ class MultipleKernelSVC(ClassifierMixin, _MultipleKernel):
         multi_class: str = "ovo",
         tol: float = 1e-4,
         jitter: float | None = None,
+        repair: str | None = None,
         class_weight: Any = None,
         unlabeled: Any = None,
         cache_size: float = 1000,
@@ -469,6 +484,7 @@ class MultipleKernelSVC(ClassifierMixin, _MultipleKernel):
         self.multi_class = multi_class
         self.tol = tol
         self.jitter = jitter
+        self.repair = repair
         self.class_weight = class_weight
         self.unlabeled = unlabeled
         self.cache_size = cache_size
@@ -606,6 +622,9 @@ class MultipleKernelSVR(RegressorMixin, _MultipleKernel):
     jitter : float, default=None
         Share of its mean diagonal that is added to the diagonal of every kernel; None is 1e-6 for
         signed weights and 0 otherwise.
+    repair : {'shift', 'refuse'}, default=None
+        What is done about kernels that are not positive semidefinite on the rows, beside a warning:
+        their smallest eigenvalue is taken from the diagonal (`diagonal_shifts_`), or an error.
     unlabeled : {'nan'}, default=None
         With 'nan' rows whose target is NaN count for the kernels, and the answers for them are
         `transduction_`.
@@ -636,6 +655,8 @@ class MultipleKernelSVR(RegressorMixin, _MultipleKernel):
         Objective minus bound, as a share of the objective.
     smallest_eigenvalue_ : float or None
         Of the learnt kernel over all rows, for signed weights.
+    diagonal_shifts_ : ndarray of shape (n_kernels,)
+        What `repair` added to the diagonal of every kernel.
     n_iter_ : int
         Rounds.
     n_solves_ : int
@@ -672,6 +693,7 @@ class MultipleKernelSVR(RegressorMixin, _MultipleKernel):
         epsilon: float = 0.1,
         tol: float = 1e-4,
         jitter: float | None = None,
+        repair: str | None = None,
         unlabeled: str | None = None,
         cache_size: float = 1000,
         verbose: bool | int = False,
@@ -686,6 +708,7 @@ class MultipleKernelSVR(RegressorMixin, _MultipleKernel):
         self.epsilon = epsilon
         self.tol = tol
         self.jitter = jitter
+        self.repair = repair
         self.unlabeled = unlabeled
         self.cache_size = cache_size
         self.verbose = verbose

@@ -155,7 +155,8 @@ fn ways_to_use_kernels_are_compared_with_pictures() {
     let words = "compare iris.csv --view sepal=1-2:rbf --view petal=3-4:rbf --subsets --repeats 1 --folds 3 --c 10";
     let more = "--bootstrap 10 -o ways.svg --shares shares.svg --max-time 100";
     let text = folder.run(&format!("{words} {more}")).exits(0).stdout;
-    for name in ["nonnegative", "signed", "margin", "voting", "concatenation-zscore", "best-subset"] {
+    for name in ["nonnegative", "signed", "margin", "voting", "concatenation-zscore", "best-subset"]
+    {
         assert!(text.contains(name), "{name} in {text}");
     }
     assert!(text.contains("view(3-4: rbf)"), "{text}");

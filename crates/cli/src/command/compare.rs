@@ -50,8 +50,13 @@ pub(crate) struct Arguments {
     machines: Vec<String>,
 
     /// Kernels whose use is compared, as train takes them
-    #[arg(long, value_name = "KERNELS", allow_hyphen_values = true, help_heading = "Kernels",
-          conflicts_with = "machines")]
+    #[arg(
+        long,
+        value_name = "KERNELS",
+        allow_hyphen_values = true,
+        help_heading = "Kernels",
+        conflicts_with = "machines"
+    )]
     kernels: Option<String>,
 
     /// A kernel of some columns beside those of --kernels, as train takes it
@@ -185,7 +190,8 @@ fn of_kernels(
         subsets: arguments.subsets,
         resamples: arguments.bootstrap,
     };
-    Ok(session.run("comparing", |context| compare_kernels(data, &specification, &options, context))?)
+    Ok(session
+        .run("comparing", |context| compare_kernels(data, &specification, &options, context))?)
 }
 
 /// Weight and share of a kernel as lines of a picture.
@@ -275,11 +281,7 @@ fn text(result: &Comparison, spent: Spent, confidence: f64) -> String {
     text
 }
 
-fn document(
-    result: &Comparison,
-    shares: Option<&(Vec<KernelShare>, f64)>,
-    spent: Spent,
-) -> Value {
+fn document(result: &Comparison, shares: Option<&(Vec<KernelShare>, f64)>, spent: Spent) -> Value {
     let machine = |machine: &Compared| {
         let [tuning, training, prediction] = machine.seconds;
         json!({

@@ -119,7 +119,8 @@ mod tests {
 
     #[test]
     fn what_is_no_range_is_told() {
-        for list in ["rbf(gamma=1:2)", "rbf(gamma=0:1:3)", "poly(degree=3:1)", "poly(coef0=1:2:2)"] {
+        for list in ["rbf(gamma=1:2)", "rbf(gamma=0:1:3)", "poly(degree=3:1)", "poly(coef0=1:2:2)"]
+        {
             let error = kernel_texts(list).unwrap_err().to_string();
             assert!(error.contains("gamma=LOW:HIGH:COUNT"), "{list}: {error}");
         }

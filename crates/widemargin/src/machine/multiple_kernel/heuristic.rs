@@ -127,7 +127,8 @@ fn margins<T: Real>(
         own.tol = MARGIN_TOLERANCE;
         let solution = smo::solve(&view, &problem, &own, context);
         let forms = view.term_forms(&solution.beta, 1);
-        let forms: Vec<f64> = forms.iter().zip(factors).map(|(form, factor)| form * factor).collect();
+        let forms: Vec<f64> =
+            forms.iter().zip(factors).map(|(form, factor)| form * factor).collect();
         let total: f64 = forms.iter().sum();
         if total > 0.0 {
             add(&mut shares, &forms, 1.0 / total);

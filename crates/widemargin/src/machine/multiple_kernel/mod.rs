@@ -33,7 +33,7 @@ use super::{MulticlassSvc, OneClass, Precision, SolverOptions, Svc, Svr};
 use crate::context::{Context, Event};
 use crate::data::Label;
 use crate::error::{Error, Result};
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Repair};
 use crate::numeric::simd::Real;
 use crate::outcome::{Outcome, Status};
 use crate::solver::kernel_weights::{self, Options, WeightRule, Weights};
@@ -93,6 +93,10 @@ pub struct MultipleKernel {
     /// Share of the mean diagonal of every candidate that is added to its diagonal while training; needed
     /// for signed weights of candidates that are singular on the rows.
     pub jitter: f64,
+    /// What is done about candidates that are not positive semidefinite on the rows given, which are always
+    /// warned of: [`Repair::Shift`] takes the smallest eigenvalue from the diagonal, [`Repair::Refuse`] is an
+    /// error.
+    pub repair: Option<Repair>,
     /// The label of rows without one (transduction): K has to be positive semidefinite on them too, and they
     /// count for the traces. Their predictions are those of the model.
     pub unlabelled: Option<Label>,
@@ -105,7 +109,7 @@ impl MultipleKernel {
     /// No kernels yet, non-negative weights.
     pub fn new(machine: BaseMachine) -> Self {
         let (kernels, weights) = (Vec::new(), WeightRule::default());
-        Self { machine, kernels, weights, jitter: 0.0, unlabelled: None }
+        Self { machine, kernels, weights, jitter: 0.0, repair: None, unlabelled: None }
     }
 
     fn check(&self) -> Result<()> {
@@ -114,6 +118,10 @@ impl MultipleKernel {
         }
         if !(self.jitter.is_finite() && self.jitter >= 0.0) {
             return Err(Error::parameter("jitter", "a finite number of at least 0", self.jitter));
+        }
+        if let Some(repair @ (Repair::Clip | Repair::Flip)) = self.repair {
+            // Other values of the kernel would be those of no function, which new rows need.
+            return Err(Error::parameter("repair", "shift or refuse", repair));
         }
         self.kernels.iter().try_for_each(Kernel::validate)?;
         self.machine.options().validate()
@@ -136,7 +144,7 @@ impl MultipleKernel {
     ) -> Result<Model> {
         let started = Instant::now();
         let candidates = Candidates::<T>::new(self, input, unlabelled, formulation, context)?;
-        let Candidates { mut rows, factors, grams } = candidates;
+        let Candidates { mut rows, factors, grams, notes } = candidates;
         let options = self.machine.options();
         let given =
             heuristic::weights(self.weights, &mut rows, &factors, formulation, options, context)?;
@@ -158,6 +166,7 @@ impl MultipleKernel {
         let kernel = self.combined(&found, &factors);
         let spent = Spent { kernel_rows, seconds: started.elapsed().as_secs_f64() };
         let mut parameters = self.record(&found, formulation);
+        parameters.extend(notes);
         if !unlabelled.is_empty() {
             parameters.push(("unlabelled-rows".into(), unlabelled.len().into()));
         }
@@ -244,8 +253,7 @@ fn warn_of_signed(found: &Weights, context: &Context) {
 pub(in crate::machine) struct WeightsText(pub(in crate::machine) WeightRule);
 
 /// What [`WeightsText`] reads.
-pub(in crate::machine) const WEIGHT_RULES: &str =
-    "nonnegative, signed, uniform, alignment, lp=P with P of at least 1 or margin=L with L from 0 to 1";
+pub(in crate::machine) const WEIGHT_RULES: &str = "nonnegative, signed, uniform, alignment, lp=P with P of at least 1 or margin=L with L from 0 to 1";
 
 /// λ of margin weights unless told otherwise, that of EasyMKL.
 const MARGIN: f64 = 0.1;

@@ -27,7 +27,9 @@ impl Candidate {
         let build = |specification: &Specification| {
             // Tables of kernel values have a column for every row, and nothing depends on features.
             let tables = ["kernel", "kernels"].iter().any(|name| {
-                specification.value(name).is_some_and(|text| text.to_string().contains("precomputed"))
+                specification
+                    .value(name)
+                    .is_some_and(|text| text.to_string().contains("precomputed"))
             });
             match tables {
                 true => specification.build(data, 0),

@@ -12,7 +12,9 @@ use crate::context::{Context, Event};
 use crate::data::{ClassOrder, Dataset};
 use crate::error::{Error, Result};
 use crate::machine::specification::Value;
-use crate::machine::{FitInput, KernelDefaults, KernelExpression, MachineKind, Model, Specification, kernel_texts};
+use crate::machine::{
+    FitInput, KernelDefaults, KernelExpression, MachineKind, Model, Specification, kernel_texts,
+};
 use crate::numeric::random::Generator;
 
 /// Kernels of which every subset can be tried.
@@ -247,7 +249,8 @@ impl Ways {
             }
         }
         let text = |columns: &[std::ops::Range<usize>]| -> String {
-            let part = |range: &std::ops::Range<usize>| format!("{}-{}", range.start + 1, range.end);
+            let part =
+                |range: &std::ops::Range<usize>| format!("{}-{}", range.start + 1, range.end);
             columns.iter().map(part).collect::<Vec<_>>().join(",")
         };
         let mut every: Vec<usize> = views.iter().flatten().flat_map(Clone::clone).collect();

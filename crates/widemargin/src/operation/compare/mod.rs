@@ -12,8 +12,8 @@ mod statistics;
 
 use std::time::Instant;
 
-use self::contenders::{Candidate, Contender};
 pub use self::contenders::contender_names;
+use self::contenders::{Candidate, Contender};
 pub use self::kernels::{KernelComparison, KernelOptions, KernelShare, compare_kernels};
 use super::folds::{Folds, fit_part, run_folds};
 use super::metrics::Confusion;

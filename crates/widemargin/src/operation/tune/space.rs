@@ -5,11 +5,11 @@
 use std::fmt;
 
 use crate::error::{Error, Result};
-use crate::numeric::spacing::logarithmic;
 use crate::machine::Machine;
 use crate::machine::Specification;
 use crate::machine::specification::{Domain, Value, number};
 use crate::numeric::random::Generator;
+use crate::numeric::spacing::logarithmic;
 
 /// Parameters with one value each, in the order of the axes.
 #[derive(Clone, Debug, PartialEq)]
