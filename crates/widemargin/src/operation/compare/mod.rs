@@ -420,7 +420,7 @@ mod tests {
         assert!(test.p_value < 1e-6 && test.first_only > test.second_only);
         let again = compare(&data, &options, &Context::new().with_threads(2).unwrap()).unwrap();
         for machine in &again.machines {
-            let before = &result.machines[place(machine.name)];
+            let before = &result.machines[place(&machine.name)];
             assert_eq!(machine.accuracies, before.accuracies);
         }
     }
