@@ -144,7 +144,9 @@ def test_the_learnt_row_of_the_table_is_a_cross_validation_of_the_estimator():
     assert abs(cross_val_score(model, X, y, cv=3).mean() - ways["nonnegative"]["accuracy"]) < 0.04
     assert found.kernels == []
     again = widemargin.compare_kernels(X, y, kernels, random_state=0, n_jobs=2, **settings)
-    assert [way["accuracies"] for way in again] == [way["accuracies"] for way in found]
+    assert {way["machine"]: way["accuracies"] for way in again} == {
+        way["machine"]: way["accuracies"] for way in found
+    }
 
 
 def test_precomputed_kernels_and_grids_are_compared():

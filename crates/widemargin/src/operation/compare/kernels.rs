@@ -216,7 +216,10 @@ impl Ways {
         }
         if subsets {
             let choices = self.subsets();
-            for (name, kernels) in &choices {
+            // Single kernels and all of them have rows of their own.
+            for (name, kernels) in choices.iter().filter(|(name, _)| {
+                (2..self.kernels.len()).contains(&(name.matches(',').count() + 1))
+            }) {
                 found.push(self.contender(name.clone(), &[(String::new(), kernels.clone())])?);
             }
             found.push(self.contender("best-subset".into(), &choices)?);
@@ -224,7 +227,7 @@ impl Ways {
         Ok(found)
     }
 
-    /// Learnt weights of every subset of at least two kernels that are not all.
+    /// Learnt weights of every subset.
     fn subsets(&self) -> Vec<(String, Vec<(String, &'static str)>)> {
         let p = self.kernels.len();
         let subset = |mask: usize| {
@@ -233,8 +236,7 @@ impl Ways {
             let kernels: Vec<&str> = inside().map(|at| self.kernels[at].as_str()).collect();
             (format!("kernels {}", numbers.join(",")), vec![(kernels.join(", "), "nonnegative")])
         };
-        let several = |mask: &usize| (2..p as u32).contains(&mask.count_ones());
-        (1..1_usize << p).filter(several).map(subset).collect()
+        (1..1_usize << p).map(subset).collect()
     }
 
     /// The columns of all views side by side under one kernel, linear or Gaussian: as they are, each
