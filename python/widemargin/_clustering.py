@@ -149,13 +149,12 @@ class MaxMarginClustering(ClusterMixin, Grouping):
 
     def _adopt(self, model: _core.Model) -> None:
         super()._adopt(model)
-        found = model.classic
+        found = model.attributes
         self.labels_ = found["labels"].astype(np.int64)
         self.objective_ = float(found["objective"])
-        solved = found["relaxation"] is not None
-        self.relaxation_ = float(found["relaxation"]) if solved else float("nan")
+        self.relaxation_ = float(found.get("relaxation", "nan"))
         self.bound_ = float(found["bound"])
-        self.gap_ = float(found["gap"]) if solved else float("nan")
+        self.gap_ = float(found.get("gap", "nan"))
         self.label_gap_ = float(found["label_gap"])
         self.status_ = str(model.training["status"])
 
@@ -172,6 +171,6 @@ class MaxMarginClustering(ClusterMixin, Grouping):
         values : ndarray of shape (n_samples,)
             Decision values.
         """
-        rows, threads = self._asked(X)
+        rows, threads = self._query(X)
         values: NDArray[np.float64] = self._model.decision_values(rows, threads)[:, 0]
         return values

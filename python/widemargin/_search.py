@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 #: Kernels whose values do not depend on gamma.
 WITHOUT_GAMMA = ("linear", "cosine", "precomputed")
 
-#: What is said of a candidate that a search did not come to.
+#: Why a candidate has no scores that a search did not come to.
 STOPPED = "the search was stopped before this candidate was trained"
 
-#: What is said of a search that did not come to any.
+#: Why a search has no result that did not come to any.
 TOO_SHORT = "max_time was too short: no candidate was trained on any split"
 
 
@@ -160,7 +160,7 @@ class SVCSearchCV(GridSearchCV):
         weights = params.get("sample_weight")
         with warnings.catch_warnings():
             if predictions.only_stopped():
-                # Said once, not as so many failed trainings.
+                # Reported once, not as so many failed trainings.
                 warnings.simplefilter("ignore", FitFailedWarning)
                 warnings.filterwarnings("ignore", "One or more of the test scores", UserWarning)
             search.fit(

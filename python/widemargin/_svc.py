@@ -180,7 +180,7 @@ class BaseSVC(ClassifierMixin, BaseMachine):
         if self.break_ties and len(self.classes_) > 2:
             places = np.argmax(self.decision_function(X), axis=1)
         else:
-            places = self._answers(X)
+            places = self._predictions(X)
         labels: NDArray[Any] = self.classes_.take(places)
         return labels
 
@@ -256,7 +256,7 @@ def written(label: Any) -> str:
 class SVC(BaseSVC):
     """Support vector classification with penalty C.
 
-    A drop-in for :class:`sklearn.svm.SVC`: the same parameters, attributes and answers, and a few
+    A drop-in for :class:`sklearn.svm.SVC`: the same parameters, attributes and results, and a few
     parameters more, all keywords.
 
     Parameters
@@ -267,7 +267,7 @@ class SVC(BaseSVC):
     {classification}
     {training}
     loss : {{'hinge', 'squared_hinge'}}, default='hinge'
-        How a margin error ξ is charged: C ξ or C ξ².
+        How a margin error ξ is penalised: C ξ or C ξ².
     {extra_classification}
     {extra}
 
@@ -354,7 +354,7 @@ class SVC(BaseSVC):
 class NuSVC(BaseSVC):
     """Support vector classification with ν, the share of margin errors.
 
-    A drop-in for :class:`sklearn.svm.NuSVC`: the same parameters, attributes and answers, and a few
+    A drop-in for :class:`sklearn.svm.NuSVC`: the same parameters, attributes and results, and a few
     parameters more, all keywords. Unlike there, `class_weight` has an effect.
 
     Parameters

@@ -5,7 +5,6 @@
 
 #![deny(unsafe_code)]
 
-mod classic;
 mod compare;
 mod compression;
 mod errors;

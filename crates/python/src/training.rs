@@ -114,7 +114,7 @@ impl Job {
 /// Trains a machine.
 ///
 /// Returns the model, the pair steps of every decision function, and the warnings. `on_event` is
-/// called as ``on_event(kind, payload)`` on the calling thread; a true answer stops the training
+/// called as ``on_event(kind, payload)`` on the calling thread; a true return value stops the training
 /// with the best model so far.
 #[pyfunction]
 #[pyo3(signature = (settings, features, targets=None, weights=None, names=None, start=None, on_event=None, groups=None))]
@@ -282,7 +282,7 @@ impl Caller {
     /// Hands an event to Python; true when the training is to stop.
     fn tell(&self, py: Python<'_>, event: &Event) -> PyResult<bool> {
         let Some(on_event) = &self.on_event else { return Ok(false) };
-        let answer = match event {
+        let returned = match event {
             Event::Stage { name, total } => on_event.call1(py, ("stage", (*name, *total))),
             Event::StageStep { name } => on_event.call1(py, ("step", (*name,))),
             Event::Iteration { iteration, violation, objective, active } => {
@@ -291,7 +291,7 @@ impl Caller {
             }
             _ => return Ok(false),
         }?;
-        answer.bind(py).is_truthy()
+        returned.bind(py).is_truthy()
     }
 
     fn look_for_signals(&mut self, py: Python<'_>) {

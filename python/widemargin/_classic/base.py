@@ -91,7 +91,7 @@ class ClassicMachine(BaseEstimator):
         """Take a trained model and set attributes from it."""
         self._model = model
 
-    def _asked(self, X: Any) -> tuple[_core.Table, int]:
+    def _query(self, X: Any) -> tuple[_core.Table, int]:
         """Return rows to predict and the number of threads to do it with."""
         check_is_fitted(self)
         return to_core(self._rows(X)), count_threads(self.n_jobs)
@@ -172,7 +172,7 @@ class Unlabelled(ClassicMachine):
 
 
 class Grouping(Unlabelled):
-    """A machine that answers with the number of a group."""
+    """A machine that predicts the number of a group."""
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the group of every row: its cluster or most probable component.
@@ -187,12 +187,12 @@ class Grouping(Unlabelled):
         labels : ndarray of shape (n_samples,)
             Groups, from 0.
         """
-        rows, threads = self._asked(X)
+        rows, threads = self._query(X)
         return self._model.predict(rows, threads)
 
 
 class ClassicClassifier(ClassifierMixin, ClassicMachine):
-    """A classical machine that answers with classes."""
+    """A classical machine that predicts classes."""
 
     def _known(self, classes: NDArray[Any]) -> NDArray[Any]:
         """Return the labels that stand for a class."""
@@ -241,13 +241,13 @@ class ClassicClassifier(ClassifierMixin, ClassicMachine):
         labels : ndarray of shape (n_samples,)
             Class labels.
         """
-        rows, threads = self._asked(X)
+        rows, threads = self._query(X)
         labels: NDArray[Any] = self.classes_.take(self._model.predict(rows, threads))
         return labels
 
 
 class Probable(ClassicMachine):
-    """A machine that answers with probabilities."""
+    """A machine that predicts probabilities."""
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of every class or component.
@@ -262,12 +262,12 @@ class Probable(ClassicMachine):
         probabilities : ndarray of shape (n_samples, n_classes)
             Classes in the order of ``classes_``.
         """
-        rows, threads = self._asked(X)
+        rows, threads = self._query(X)
         return self._model.probabilities(rows, threads)
 
 
 class PosteriorClassifier(Probable, ClassicClassifier):
-    """A classical machine that answers with the probability of every class."""
+    """A classical machine that predicts the probability of every class."""
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the logarithm of the probability of every class.
@@ -303,7 +303,7 @@ class Dense(ClassicMachine):
         logarithms : ndarray of shape (n_samples,)
             ln p(x); −∞ where no window reaches.
         """
-        rows, threads = self._asked(X)
+        rows, threads = self._query(X)
         return self._model.log_densities(rows, threads)
 
 

@@ -200,9 +200,9 @@ impl MachineArguments {
         if !matches!(kind, MachineKind::AllInOne(_)) {
             return Err(Failure::usage("--resume is for models of ww, cs, llw, ..."));
         }
-        let asked = self.choice.machine;
-        if self.names_machine && asked != kind {
-            let message = format!("--machine {asked}: the model of --resume is of {kind}");
+        let named = self.choice.machine;
+        if self.names_machine && named != kind {
+            let message = format!("--machine {named}: the model of --resume is of {kind}");
             return Err(Failure::usage(message));
         }
         self.specification_of(kind)

@@ -22,7 +22,7 @@ use crate::table::Summary;
 use crate::terminal;
 use crate::usage::Stopwatch;
 
-/// A machine that clusters, maximum-margin clustering unless told otherwise.
+/// A machine that clusters, maximum-margin clustering by default.
 #[derive(Clone, Debug)]
 struct Clusterer(MachineArguments);
 

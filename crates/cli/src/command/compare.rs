@@ -112,7 +112,7 @@ pub(crate) struct Arguments {
     resources: ResourceArguments,
 }
 
-/// Seconds a comparison takes at most unless told otherwise.
+/// Seconds a comparison takes at most by default.
 const BUDGET: Duration = Duration::from_secs(50);
 
 /// Compares, prints and draws.

@@ -362,11 +362,11 @@ fn test(
     let input = arguments.input.with_labels(arguments.test_labels.as_deref());
     let data = session.read("reading", || model_file::read_for(&mut model, &input, path))?;
     let watch = Stopwatch::start();
-    let answers = session.ask("testing", |context| {
+    let predictions = session.ask("testing", |context| {
         let predictor = model.predictor(context)?;
         Ok(predictor.predictions(&decision_values(&predictor, &data, context)?))
     })?;
-    Evaluation::new(&model, &data, &answers, watch.stop())
+    Evaluation::new(&model, &data, &predictions, watch.stop())
 }
 
 fn summary(data: &Shape, model: &Model) -> Summary {

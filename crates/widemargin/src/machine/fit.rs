@@ -122,7 +122,7 @@ pub trait PenaltyPath: Machine + Any {
     ) -> Result<Option<Paths<'a>>>;
 }
 
-/// A machine that can use kernel values computed by somebody else: who trains it often computes those
+/// A machine that can use kernel values computed elsewhere: who trains it often computes those
 /// of a data set once and gives them as a precomputed kernel.
 pub trait SharedKernel: Machine {
     /// The same machine with another kernel.

@@ -137,7 +137,7 @@ impl KernelExpression {
     ///
     /// # Errors
     /// As [`parse`](Self::parse).
-    pub fn parse_list(text: &str, defaults: KernelDefaults) -> Result<Vec<Self>> {
+    pub(crate) fn parse_list(text: &str, defaults: KernelDefaults) -> Result<Vec<Self>> {
         let text = &kernel_texts(text)?.join(",");
         let mut parser = Parser { text, at: 0, depth: 0, defaults };
         let mut list = vec![Self(parser.sum()?)];

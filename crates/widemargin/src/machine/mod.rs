@@ -66,7 +66,9 @@ pub(crate) use model::{PartsReader, PartsWriter, arranged, reason};
 pub use multiclass::{AllInOne, MulticlassSvc};
 pub use multiple_kernel::{BaseMachine, MultipleKernel, SIGNED_JITTER};
 pub use novelty::{OneClass, Svdd};
-pub use online::{Clock, Epochs, Lasvm, OnlineLearner, OnlineSvc, Schedule, WorkingSetStrategy};
+pub use online::{
+    Clock, Epochs, Lasvm, OnlineLearner, OnlineSchedule, OnlineSvc, WorkingSetStrategy,
+};
 pub use parameters::{CalibrationMethod, ClassWeights, Gamma, Loss, Precision, SolverOptions};
 pub use predictor::{PackedSupport, Predictor};
 pub use preparation::Preparation;

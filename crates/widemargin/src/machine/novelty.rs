@@ -28,7 +28,7 @@ macro_rules! machine {
             pub nu: f64,
             /// The kernel.
             pub kernel: Kernel,
-            /// What is asked of the solver.
+            /// Options of the solver.
             pub options: SolverOptions,
         }
 

@@ -48,7 +48,7 @@ impl FromStr for Precision {
     }
 }
 
-/// How a margin error ξ is charged.
+/// How a margin error ξ is penalised.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -190,7 +190,7 @@ pub struct SolverOptions {
     pub tol: f64,
     /// Number format of kernel values.
     pub precision: Precision,
-    /// Whether variables that seem settled are set aside.
+    /// Whether to use shrinking: variables that stay at a bound are left out.
     pub shrinking: bool,
     /// Limit on pair steps of one sub-problem; `None` means none is set.
     pub max_iterations: Option<u64>,

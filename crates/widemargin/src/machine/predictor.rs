@@ -219,7 +219,7 @@ impl Predictor<'_> {
         }
     }
 
-    /// The answer for every row: a class label, a number, or 1 (inside) and −1 (outside).
+    /// The prediction for every row: a class label, a number, or 1 (inside) and −1 (outside).
     ///
     /// # Errors
     /// As [`decision_values`](Self::decision_values).

@@ -29,11 +29,11 @@ pub struct Svr {
     pub c: f64,
     /// Half width ε of the tube.
     pub epsilon: f64,
-    /// How deviations beyond the tube are charged.
+    /// How deviations beyond the tube are penalised.
     pub loss: Loss,
     /// The kernel.
     pub kernel: Kernel,
-    /// What is asked of the solver.
+    /// Options of the solver.
     pub options: SolverOptions,
 }
 
@@ -54,7 +54,7 @@ pub struct NuSvr {
     pub nu: f64,
     /// The kernel.
     pub kernel: Kernel,
-    /// What is asked of the solver.
+    /// Options of the solver.
     pub options: SolverOptions,
 }
 

@@ -1,6 +1,6 @@
 //! Moving the boundary of two classes so that one kind of error stays rare.
 //!
-//! A two-class machine answers with a class when its score exceeds a threshold, which training puts
+//! A two-class machine predicts a class when its score exceeds a threshold, which training puts
 //! where both kinds of error cost the same. Sweeping it over the sorted scores of labelled rows that
 //! did not train the model gives the ROC curve; the threshold taken is the one with the fewest errors
 //! of the other kind among those within the limit (JHU 685.621, 1.4 and 1.7).

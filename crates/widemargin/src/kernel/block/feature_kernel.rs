@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::super::Kernel;
 use super::column_statistics::ColumnStatistics;
-use super::dense::{Asked, DenseProduct, Shape, Stripes};
+use super::dense::{BlockRequest, DenseProduct, Shape, Stripes};
 use super::features::{Dropped, Features};
 use super::mixed::MixedProduct;
 use super::pairing::Pairing;
@@ -350,22 +350,32 @@ impl<T: Real> PackedRows<T> for FeatureKernel<T> {
         let left: &FeatureRows<T> = left.packed();
         assert_eq!(left.features, self.rows.features, "rows with the features of the packed ones");
         let (left_statistics, right_statistics) = (&left.statistics[..], &self.rows.statistics[..]);
-        let asked =
-            Asked { left_statistics, rows, right_statistics, columns, pairing, transform, out };
+        let request = BlockRequest {
+            left_statistics,
+            rows,
+            right_statistics,
+            columns,
+            pairing,
+            transform,
+            out,
+        };
         match (&left.storage, &self.rows.storage) {
             (Storage::Dense(left), Storage::Dense(right)) => {
                 assert_eq!(left.stride(), self.shape.group, "rows packed for the instruction set");
-                dispatch(set, DenseProduct { left, right, asked });
+                dispatch(set, DenseProduct { left, right, request });
             }
             (Storage::Sparse(left), Storage::Sparse(right)) => {
-                dispatch(set, SparseProduct { features: self.features.kept(), left, right, asked });
+                dispatch(
+                    set,
+                    SparseProduct { features: self.features.kept(), left, right, request },
+                );
             }
             (Storage::Sparse(left), Storage::Dense(right)) => {
                 let beginnings = self.beginnings.get_or_init(|| {
                     let none = vec![0.0; self.features.kept()];
                     right.negative_products(self.features.origin().unwrap_or(&none))
                 });
-                dispatch(set, MixedProduct { left, right, beginnings, asked });
+                dispatch(set, MixedProduct { left, right, beginnings, request });
             }
             (Storage::Dense(_), Storage::Sparse(_)) => {
                 panic!("left rows packed for dense rows, multiplied with sparse ones")

@@ -2,7 +2,7 @@
 //!
 //! Rows are packed once; a block K\[B, A\] is then computed tile by tile, the sums over features in
 //! registers and the kernel's transform applied while the tile is in the cache. A value depends on
-//! its two rows alone, and not on which is the left one, on the ranges asked for, or on the number of
+//! its two rows alone, and not on which is the left one, on the ranges of the block, or on the number of
 //! threads that callers split the work over. (Query rows that are stored sparsely are multiplied by
 //! their non-zeros where the packed ones are dense, which rounds differently from the same rows
 //! stored densely.)

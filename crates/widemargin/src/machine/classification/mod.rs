@@ -52,7 +52,7 @@ pub struct Svc {
     pub c: f64,
     /// The kernel.
     pub kernel: Kernel,
-    /// How margin errors are charged.
+    /// How margin errors are penalised.
     pub loss: Loss,
     /// Factors on C by class.
     pub class_weights: ClassWeights,
@@ -60,7 +60,7 @@ pub struct Svc {
     pub scheme: Scheme,
     /// Which class comes first.
     pub class_order: ClassOrder,
-    /// What is asked of the solver.
+    /// Options of the solver.
     pub options: SolverOptions,
 }
 
@@ -87,7 +87,7 @@ pub struct NuSvc {
     pub scheme: Scheme,
     /// Which class comes first.
     pub class_order: ClassOrder,
-    /// What is asked of the solver.
+    /// Options of the solver.
     pub options: SolverOptions,
 }
 

@@ -7,8 +7,8 @@ use crate::context::Context;
 use crate::data::Matrix;
 use crate::error::{Error, Result};
 use crate::machine::model::{
-    Description, ExpansionHeader, KernelExpansion, MachineKind, Model, ModelBody, PartsReader,
-    PartsResult, PartsWriter, Prepared, fail, from_header, to_header,
+    Attributes, Description, ExpansionHeader, KernelExpansion, MachineKind, Model, ModelBody,
+    PartsReader, PartsResult, PartsWriter, Prepared, fail, from_header, to_header,
 };
 
 /// Two clusters with a margin between them.
@@ -97,6 +97,20 @@ impl ModelBody for MarginClusters {
         }
         details.push(("proven bound", format!("{:.9}", self.bound)));
         description
+    }
+
+    fn attributes(&self, _model: &Model) -> Attributes {
+        let labels: Vec<f64> = self.labels.iter().map(|&label| label as f64).collect();
+        let mut attributes: Attributes = vec![
+            ("labels", labels.into()),
+            ("objective", self.objective.into()),
+            ("bound", self.bound.into()),
+            ("label_gap", self.label_gap().into()),
+        ];
+        if let (Some(relaxation), Some(gap)) = (self.relaxation, self.gap()) {
+            attributes.extend([("relaxation", relaxation.into()), ("gap", gap.into())]);
+        }
+        attributes
     }
 
     fn prepare(&self, model: &Model, context: &Context) -> Result<Box<dyn Prepared>> {

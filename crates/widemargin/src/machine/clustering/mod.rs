@@ -34,7 +34,7 @@ const ENUMERATED: usize = 12;
 /// Rows up to which the relaxation is solved unless a method was chosen: a minute or two.
 const RELAXED: usize = 2000;
 
-/// Share of the rows by which the clusters may differ in size unless told otherwise.
+/// Share of the rows by which the clusters may differ in size by default.
 const SHARE: f64 = 0.1;
 
 /// Share of its largest diagonal value that is added to a matrix before it must have a Cholesky factor.

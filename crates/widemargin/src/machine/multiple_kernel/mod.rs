@@ -102,7 +102,7 @@ pub struct MultipleKernel {
     pub unlabelled: Option<Label>,
 }
 
-/// Jitter of signed weights unless told otherwise.
+/// Jitter of signed weights by default.
 pub const SIGNED_JITTER: f64 = 1e-6;
 
 impl MultipleKernel {

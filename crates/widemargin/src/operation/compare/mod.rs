@@ -288,12 +288,12 @@ fn turn(
         }
     }
     let trained = started.elapsed().as_secs_f64();
-    let answers = answers(&models, data, held, context)?;
+    let predictions = predictions(&models, data, held, context)?;
     let predicted = started.elapsed().as_secs_f64();
     let truth = data.labels().select(held);
-    let accuracy = Confusion::new(&truth, &answers)?.accuracy();
-    let same = |at: usize| match (truth.get(at), answers.get(at)) {
-        (Some(truth), Some(answer)) => truth.to_string() == answer.to_string(),
+    let accuracy = Confusion::new(&truth, &predictions)?.accuracy();
+    let same = |at: usize| match (truth.get(at), predictions.get(at)) {
+        (Some(truth), Some(prediction)) => truth.to_string() == prediction.to_string(),
         _ => false,
     };
     Ok(Some(Turn {
@@ -363,13 +363,13 @@ fn correct_predictions(
             None => return Ok(None),
         }
     }
-    let answers = answers(&models, data, held, context)?;
-    Ok(Some(Confusion::new(&data.labels().select(held), &answers)?.correct()))
+    let predictions = predictions(&models, data, held, context)?;
+    Ok(Some(Confusion::new(&data.labels().select(held), &predictions)?.correct()))
 }
 
 /// The label that most models predict, the one predicted by the earlier model where several have as many
 /// votes.
-fn answers(models: &[Model], data: &Dataset, rows: &[usize], context: &Context) -> Result<Labels> {
+fn predictions(models: &[Model], data: &Dataset, rows: &[usize], context: &Context) -> Result<Labels> {
     let features = data.features().select_rows(rows);
     let predict = |model: &Model| model.predictor(context)?.predict(&features);
     let votes: Vec<Labels> = models.iter().map(predict).collect::<Result<_>>()?;

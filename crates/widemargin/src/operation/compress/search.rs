@@ -1,4 +1,4 @@
-//! Size against quality on held-out rows: the smallest model that answers nearly as well, and the
+//! Size against quality on held-out rows: the smallest model that predicts nearly as well, and the
 //! way to it.
 
 use super::element::Element;
@@ -30,7 +30,7 @@ pub struct Waypoint {
 ///
 /// The score is the accuracy of a classifier (0.002 allows 0.2 percentage points) or the coefficient
 /// of determination of a regressor. Vectors are merged once; sizes on the way, each four fifths of the
-/// one before, are tried by bisection, so the answer is the smallest size tried that is good enough,
+/// one before, are tried by bisection, so the result is the smallest size tried that is good enough,
 /// not a proof that none smaller is. The target of `compression` is not used.
 ///
 /// # Errors
@@ -137,8 +137,8 @@ impl<'a> Way<'a> {
 
 /// Accuracy or coefficient of determination.
 fn score(model: &Model, data: &Dataset, context: &Context) -> Result<f64> {
-    let answers = model.predictor(context)?.predict(data.features())?;
-    Ok(match Quality::new(model.kind, data.labels(), data.groups(), &answers)? {
+    let predictions = model.predictor(context)?.predict(data.features())?;
+    Ok(match Quality::new(model.kind, data.labels(), data.groups(), &predictions)? {
         Quality::Classes(confusion) => confusion.accuracy(),
         Quality::Numbers(errors) => errors.determination,
         Quality::Orders(orders) => orders.kendall_tau,

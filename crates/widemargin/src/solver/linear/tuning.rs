@@ -148,7 +148,7 @@ pub(super) mod batch {
 /// Block-partitioned dual coordinate descent.
 pub(super) mod blocks {
     /// Blocks, and so the most threads that help: with four, blocks hinder each other so much that they
-    /// take twice the steps. A number that depended on the threads would change the answer's bits.
+    /// take twice the steps. A number that depended on the threads would change the bits of the solution.
     pub(in super::super) const BLOCKS: usize = 2;
 
     /// One in so many rows changes its block after a pass; without any, MNIST takes five times the steps.
