@@ -369,7 +369,12 @@ fn correct_predictions(
 
 /// The label that most models predict, the one predicted by the earlier model where several have as many
 /// votes.
-fn predictions(models: &[Model], data: &Dataset, rows: &[usize], context: &Context) -> Result<Labels> {
+fn predictions(
+    models: &[Model],
+    data: &Dataset,
+    rows: &[usize],
+    context: &Context,
+) -> Result<Labels> {
     let features = data.features().select_rows(rows);
     let predict = |model: &Model| model.predictor(context)?.predict(&features);
     let votes: Vec<Labels> = models.iter().map(predict).collect::<Result<_>>()?;
