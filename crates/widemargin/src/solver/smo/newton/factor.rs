@@ -94,6 +94,10 @@ impl InsideFactor {
     ) -> Result<Option<f64>> {
         let order = self.first.len();
         let changed = difference(&self.first, inside);
+        if changed.is_empty() {
+            self.border = None;
+            return Ok(Some(0.0));
+        }
         let count = changed.len();
         let fresh: Vec<u32> =
             changed.iter().copied().filter(|v| !self.changed.contains(v)).collect();
