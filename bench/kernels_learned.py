@@ -36,15 +36,24 @@ sys.path.insert(0, str(ROOT / "python" / "tests"))
 
 def table(n, p):
     """Return rows, labels and kernels for training, and rows and labels for testing."""
-    from linear import digits
-
-    (X, y), (held, truth) = digits("train"), digits("t10k")
-    chosen = np.random.default_rng(0).permutation(60000)[:n]
-    X, y, held, truth = dense(X[chosen]), y[chosen], dense(held[:1000]), truth[:1000]
+    X, y, held, truth = digits_of(n)
     poly = [{"kernel": "poly", "gamma": 1, "coef0": 1, "degree": degree} for degree in (2, 3)]
     widths = np.logspace(-3, 3, max(p - 3, 1), base=2)
     gaussian = [{"kernel": "rbf", "gamma": float(width)} for width in widths]
     return X, y.astype(int), ["linear", *poly, *gaussian][:p], held, truth.astype(int)
+
+
+def digits_of(n):
+    """Return n rows and 1 000 for testing, from a file of their own: all of MNIST takes memory."""
+    path = ROOT / "bench" / ".cache" / f"kernels-{n}.npz"
+    if not path.exists():
+        from linear import digits
+
+        (X, y), (held, truth) = digits("train"), digits("t10k")
+        chosen = np.random.default_rng(0).permutation(60000)[:n]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.savez(path, dense(X[chosen]), y[chosen], dense(held[:1000]), truth[:1000])
+    return list(np.load(path).values())
 
 
 def dense(rows):
@@ -222,6 +231,7 @@ def one(job):
 
 def run(job):
     """Train in a process of its own."""
+    digits_of(job["n"])
     words = [sys.executable, __file__, "one", json.dumps(job)]
     try:
         done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT)

@@ -9,6 +9,8 @@ pytest.importorskip("clarabel", reason="the conic solver that is the oracle")
 
 import conic
 
+pytestmark = pytest.mark.filterwarnings("ignore:some kernels have negative weights")
+
 JITTER = 1e-3
 
 
