@@ -28,6 +28,7 @@ from widemargin._multiple_kernel import MultipleKernelSVC, MultipleKernelSVR
 from widemargin._novelty import SVDD, OneClassSVM
 from widemargin._progress import History, Progress
 from widemargin._ranking import RankSVM, ranking_quality
+from widemargin._robust import LabelOutlierDetector, RobustSVC
 from widemargin._search import SVCSearchCV
 from widemargin._svc import SVC, NuSVC
 from widemargin._svr import SVR, NuSVR
@@ -53,6 +54,7 @@ __all__ = [
     "KernelComparison",
     "KernelDensity",
     "KernelFisherDiscriminant",
+    "LabelOutlierDetector",
     "LinearSVC",
     "LinearSVR",
     "LogisticRegression",
@@ -70,6 +72,7 @@ __all__ = [
     "ProbabilisticNeuralNetwork",
     "Progress",
     "RankSVM",
+    "RobustSVC",
     "SVCSearchCV",
     "SpectralClustering",
     "__version__",

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::error::Error as ClapError;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
-use widemargin::machine::{CalibrationMethod, MachineKind, Specification};
+use widemargin::machine::{CalibrationMethod, MachineKind, RobustLoss, Specification};
 
 use super::parameter_options::{Form, form, option, options};
 use super::value::{bytes, value};
@@ -115,6 +115,12 @@ pub(crate) struct Choice {
     #[arg(long, conflicts_with_all = ["online", "kernel"])]
     linear: bool,
 
+    /// Learn with a loss that outliers and wrong labels do not pull: ramp, eta, trimmed, centroid,
+    /// leave-one-out or power; the same as --machine robust-svc --loss LOSS
+    #[arg(long, value_name = "LOSS", value_parser = value::<RobustLoss>,
+          conflicts_with_all = ["online", "linear", "loss"])]
+    robust: Option<RobustLoss>,
+
     /// Learn probabilities by an internal cross-validation
     #[arg(long, value_enum, value_name = "METHOD", num_args = 0..=1, require_equals = true,
           default_missing_value = "sigmoid")]
@@ -173,6 +179,8 @@ impl FromArgMatches for MachineArguments {
                 }
             }
         }
+        let robust = matches.get_one::<RobustLoss>("robust");
+        given.extend(robust.map(|loss| ("loss", loss.to_string())));
         let names_machine = matches.value_source("machine") == Some(ValueSource::CommandLine);
         let choice = Choice::from_arg_matches(matches)?;
         let at = given.iter().position(|(name, _)| *name == "kernels");
@@ -229,7 +237,13 @@ impl MachineArguments {
     /// The kind of machine, `--linear` and `--loss logistic` taken into account.
     fn kind(&self) -> CommandResult<MachineKind> {
         let logistic = self.given.iter().any(|(name, text)| *name == "loss" && text == "logistic");
-        let kind = self.choice.machine;
+        let kind = match (self.choice.robust, self.choice.machine) {
+            (None, kind) => kind,
+            (Some(_), MachineKind::CSvc | MachineKind::RobustSvc) => MachineKind::RobustSvc,
+            (Some(_), other) => {
+                return Err(Failure::usage(format!("--robust goes with c-svc, not with {other}")));
+            }
+        };
         if logistic && kind == MachineKind::CSvc && !self.choice.linear {
             return Err(Failure::usage("--loss logistic is for linear machines: add --linear"));
         }

@@ -1,6 +1,7 @@
 //! `train`: from a data file to a model file.
 
 use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -9,6 +10,7 @@ use widemargin::Error;
 use widemargin::Status;
 use widemargin::data::Dataset;
 use widemargin::data::read::is_standard_stream;
+use widemargin::data::write::write_atomically;
 use widemargin::machine::specification::Value as Setting;
 use widemargin::machine::{CalibrationMethod, MachineKind, Model, Specification};
 use widemargin::operation::calibrate::calibrate;
@@ -81,6 +83,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["memory", "online"])]
     transduced: Option<PathBuf>,
 
+    /// Where robust-svc writes a line for every row: its outlier score, the distance from the
+    /// boundary on the wrong side, and 1 if it counts, 0 if it was given up
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["memory", "online"])]
+    outliers: Option<PathBuf>,
+
     /// Data to try the model on
     #[arg(long, value_name = "FILE")]
     test: Option<PathBuf>,
@@ -123,6 +130,9 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     session.save(|| model_file::save(&model, &target, arguments.model_format))?;
     if let (Some(rows), Some(path)) = (unlabelled, &arguments.transduced) {
         transduce::write_predictions(&model, &rows, path, &session)?;
+    }
+    if let Some(path) = &arguments.outliers {
+        session.save(|| write_outliers(&model, path))?;
     }
     let limited = matches!(specification.value("epochs"), Some(Setting::Integer(_)));
     let ended = model.training.as_ref().map(|training| training.outcome.status);
@@ -187,7 +197,11 @@ fn check_files(arguments: &Arguments, target: &Path) -> CommandResult<()> {
         arguments.test_labels.as_deref(),
     ];
     inputs.extend(arguments.more.iter().map(|path| Some(path.as_path())));
-    let outputs = [("-o", Some(target)), ("--transduced", arguments.transduced.as_deref())];
+    let outputs = [
+        ("-o", Some(target)),
+        ("--transduced", arguments.transduced.as_deref()),
+        ("--outliers", arguments.outliers.as_deref()),
+    ];
     check_outputs(&outputs, &inputs)
 }
 
@@ -283,6 +297,16 @@ fn train(
     Ok((model, Shape { report: Some(report), ..Shape::of(&data) }, spent, unlabelled))
 }
 
+/// Writes the outlier score of every row and whether it counts.
+fn write_outliers(model: &Model, path: &Path) -> widemargin::Result<()> {
+    let reals = |name| model.training.as_ref().and_then(|training| training.reals(name));
+    let (scores, kept) = (reals("outlier-scores"), reals("kept"));
+    let rows = scores.unwrap_or_default().iter().zip(kept.unwrap_or_default());
+    write_atomically(path, |out| {
+        rows.clone().try_for_each(|(score, kept)| writeln!(out, "{score} {kept}"))
+    })
+}
+
 /// What is told about the rows a model was trained on.
 pub(super) struct Shape {
     pub(super) rows: usize,
@@ -305,6 +329,12 @@ fn check(arguments: &Arguments, specification: &Specification) -> CommandResult<
         return Err(Failure::usage(
             "LIBSVM's and LIBLINEAR's model files have no place for --scale; scale the data with 'scale' first",
         ));
+    }
+    let kind = specification.kind();
+    if arguments.outliers.is_some() && kind != MachineKind::RobustSvc {
+        return Err(Failure::usage(format!(
+            "--outliers is for robust-svc (--robust LOSS), not for {kind}"
+        )));
     }
     let probability = arguments.machine.choice.probability.is_some();
     if probability && specification.kind() == MachineKind::Svdd {

@@ -25,6 +25,7 @@ mod predictor;
 mod preparation;
 mod probability;
 mod regression;
+mod robust;
 mod scaled;
 pub mod sequence;
 pub mod specification;
@@ -73,6 +74,7 @@ pub use parameters::{CalibrationMethod, ClassWeights, Gamma, Loss, Precision, So
 pub use predictor::{PackedSupport, Predictor};
 pub use preparation::Preparation;
 pub use regression::{NuSvr, Svr};
+pub use robust::{DistancePrice, RobustLoss, RobustMethod, RobustSvc};
 pub use scaled::{Scaled, ScalingRule};
 pub use specification::Specification;
 pub use warm_start::Start;

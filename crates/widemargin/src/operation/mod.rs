@@ -1,6 +1,7 @@
 //! What is done with machines and models: files, probabilities, cross-validation, model selection, compression.
 
 pub mod advice;
+pub mod agreement;
 pub mod calibrate;
 pub mod compare;
 pub mod compress;

@@ -272,7 +272,7 @@ family! {
     Windows = "windows",
     /// Centres of clusters.
     Centres = "centres",
-    /// Two clusters with a margin between them.
+    /// Clusters with a margin between them.
     MarginClusters = "margin-clusters",
 }
 

@@ -45,6 +45,8 @@ pub enum MachineKind {
     LsSvc,
     /// Regression by least squares.
     LsSvr,
+    /// Classification with losses that outliers do not pull.
+    RobustSvc,
     /// Two clusters with the largest margin between them.
     MaxMarginClustering,
 }
@@ -62,7 +64,8 @@ impl MachineKind {
     pub fn all() -> impl Iterator<Item = Self> {
         let all_in_one = AllInOne::ALL.into_iter().map(Self::AllInOne);
         let classic = Classic::ALL.iter().copied().map(Self::Classic);
-        let plain = Self::LIBSVM.into_iter().chain([Self::Svdd, Self::LsSvc, Self::LsSvr]);
+        let plain =
+            Self::LIBSVM.into_iter().chain([Self::Svdd, Self::LsSvc, Self::LsSvr, Self::RobustSvc]);
         let plain = plain.chain(all_in_one);
         plain.chain(Self::LINEAR).chain(classic).chain([Self::MaxMarginClustering])
     }
@@ -85,6 +88,7 @@ impl MachineKind {
             Self::RankSvm => "rank-svm",
             Self::LsSvc => "ls-svc",
             Self::LsSvr => "ls-svr",
+            Self::RobustSvc => "robust-svc",
             Self::MaxMarginClustering => "mmc",
         }
     }
@@ -93,6 +97,7 @@ impl MachineKind {
     pub fn is_classifier(self) -> bool {
         match self {
             Self::CSvc | Self::NuSvc | Self::LsSvc | Self::AllInOne(_) => true,
+            Self::RobustSvc => true,
             Self::LinearSvc | Self::Logistic => true,
             Self::Classic(machine) => machine.is_classifier(),
             _ => false,

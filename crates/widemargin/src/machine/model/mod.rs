@@ -160,6 +160,14 @@ impl Training {
         self.parameters.iter().find(|(name, _)| name == "c")?.1.number()
     }
 
+    /// Several numbers that were learnt beside the functions, such as a score of every training row.
+    pub fn reals(&self, name: &str) -> Option<&[f64]> {
+        match &self.parameters.iter().find(|(own, _)| own == name)?.1 {
+            Value::Reals(numbers) => Some(numbers),
+            _ => None,
+        }
+    }
+
     /// Replaces the penalty C, for machines that have one.
     pub(super) fn set_penalty(&mut self, c: f64) {
         if let Some((_, value)) = self.parameters.iter_mut().find(|(name, _)| name == "c") {

@@ -62,7 +62,8 @@ const WINDOW: Parameter = choice(
     "Shape of Parzen windows",
 );
 
-const CLUSTERS: Parameter = whole("clusters", Fallback::Integer(8), "Number of clusters");
+pub(super) const CLUSTERS: Parameter =
+    whole("clusters", Fallback::Integer(8), "Number of clusters");
 
 const NEIGHBOUR_COUNT: Parameter =
     whole("neighbours", Fallback::Integer(5), "Neighbours that vote");

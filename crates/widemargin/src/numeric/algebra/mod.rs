@@ -8,7 +8,7 @@ mod quasi_definite;
 
 pub(crate) use cholesky::{Cholesky, add_products};
 pub(crate) use eigen::{eigen_interruptible, eigen_symmetric};
-pub(crate) use krylov::leading_eigenvectors;
+pub(crate) use krylov::{Leading, leading_eigenvectors};
 pub(crate) use quasi_definite::QuasiDefinite;
 
 /// Σ aᵢbᵢ in eight lanes, so that it is the same everywhere and vectorises.
