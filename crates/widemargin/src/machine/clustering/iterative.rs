@@ -60,6 +60,7 @@ impl MaxMarginClustering {
         // Who listens is told of the descent over labels alone.
         let quiet = &context.clone().with_observer(|_: &Event| {});
         let (map, rows) = self.features(data, context)?;
+        self.check_rows(&rows)?;
         let sizes = allowed_sizes(data.rows(), self.clusters, imbalance);
         let starts = self.starts(&rows, &sizes, quiet)?;
         let mut status = Status::Solved;
@@ -107,6 +108,20 @@ impl MaxMarginClustering {
             }
         }
         self.linear_model(data, map, best, imbalance, status, started)
+    }
+
+    /// The rows must differ.
+    fn check_rows(&self, rows: &Matrix) -> Result<()> {
+        let (mut first, mut row) = (vec![0.0; rows.columns()], vec![0.0; rows.columns()]);
+        rows.copy_row(0, &mut first);
+        for i in 1..rows.rows() {
+            rows.copy_row(i, &mut row);
+            if row != first {
+                return Ok(());
+            }
+        }
+        let found = "the same row everywhere";
+        Err(Error::kernel(self.kernel.name(), "values that tell rows apart", found))
     }
 
     fn features(&self, data: &Dataset, context: &Context) -> Result<(Option<FeatureMap>, Matrix)> {

@@ -130,7 +130,8 @@ impl Pair<'_> {
             let expected = format!("rows of weight 1 with method {method}");
             return Err(Error::parameter("weights", expected, "others"));
         }
-        let kept = ((machine.keep * n as f64).ceil() as usize).clamp(1, n);
+        // A share such as 0.55 of 100 rows is 55, not 56 by rounding.
+        let kept = ((machine.keep * n as f64 - 1e-9).ceil() as usize).clamp(1, n);
         let losses = match machine.loss {
             RobustLoss::Trimmed => Losses::Trimmed(kept),
             _ => Losses::Ramp,
