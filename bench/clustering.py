@@ -70,15 +70,24 @@ def certified(X, y, gap, seconds, repeats=1):
     best = None
     for _ in range(repeats):
         model = MaxMarginClustering(
-            gamma=gamma, beta=0.01, balance=float(np.ceil(0.1 * len(X))), method="relaxation",
-            tol=gap, random_state=0, n_jobs=THREADS,
+            gamma=gamma,
+            beta=0.01,
+            balance=float(np.ceil(0.1 * len(X))),
+            method="relaxation",
+            tol=gap,
+            random_state=0,
+            n_jobs=THREADS,
         )
         spent = timed(model, X)
         if best is None or spent["wall"] < best["wall"]:
             best = spent
     return {
-        **best, "value": model.relaxation_, "gap": model.gap_, "objective": model.objective_,
-        "error": error(y, model.labels_), "wanted": [gap, seconds],
+        **best,
+        "value": model.relaxation_,
+        "gap": model.gap_,
+        "objective": model.objective_,
+        "error": error(y, model.labels_),
+        "wanted": [gap, seconds],
     }
 
 
@@ -95,10 +104,20 @@ def part_mnist(n, gap, seconds):
 def part_robust(loss):
     X, y = load_digits(return_X_y=True)
     rows = np.concatenate([np.flatnonzero(y == c)[:100] for c in (3, 8)])
-    labels = np.where(y[rows] == 3, 1, -1) * np.where(np.random.default_rng(0).uniform(size=200) < 0.1, -1, 1)
-    model = RobustSVC(loss=loss, method="relaxation", gamma=0.05, tol=1e-3, random_state=0, n_jobs=THREADS)
+    labels = np.where(y[rows] == 3, 1, -1) * np.where(
+        np.random.default_rng(0).uniform(size=200) < 0.1, -1, 1
+    )
+    model = RobustSVC(
+        loss=loss, method="relaxation", gamma=0.05, tol=1e-3, random_state=0, n_jobs=THREADS
+    )
     spent = timed(model, X[rows] / 16, labels)
-    return {**spent, "value": model.relaxation_, "gap": model.gap_, "objective": model.objective_, "wanted": [1e-3, None]}
+    return {
+        **spent,
+        "value": model.relaxation_,
+        "gap": model.gap_,
+        "objective": model.objective_,
+        "wanted": [1e-3, None],
+    }
 
 
 def part_scale(name):
@@ -117,12 +136,22 @@ def part_scale(name):
     kmeans = KMeans(2, n_init=3, random_state=0).fit_predict(X)
     peer = time.process_time() - start
     model = MaxMarginClustering(
-        gamma=1 / width_of(X, 0.6) ** 2, balance=balance, beta=1.0, method="iterative", random_state=0, n_jobs=THREADS
+        gamma=1 / width_of(X, 0.6) ** 2,
+        balance=balance,
+        beta=1.0,
+        method="iterative",
+        random_state=0,
+        n_jobs=THREADS,
     )
     spent = timed(model, X)
     return {
-        **spent, "n": len(X), "objective": model.objective_, "error": error(y, model.labels_),
-        "kmeans": error(y, kmeans), "kmeans cpu": peer, "wanted": [None, 60],
+        **spent,
+        "n": len(X),
+        "objective": model.objective_,
+        "error": error(y, model.labels_),
+        "kmeans": error(y, kmeans),
+        "kmeans cpu": peer,
+        "wanted": [None, 60],
     }
 
 
@@ -141,7 +170,12 @@ def main():
         name, *arguments = json.loads(sys.argv[sys.argv.index("--one") + 1])
         print(json.dumps(globals()[f"part_{name}"](*arguments)))
         return
-    chosen = [arg for arg in sys.argv[1:] if arg in PARTS] or ["certificates", "mnist", "robust", "scale"]
+    chosen = [arg for arg in sys.argv[1:] if arg in PARTS] or [
+        "certificates",
+        "mnist",
+        "robust",
+        "scale",
+    ]
     print("| problem | value or objective | gap | wall s | CPU s | peak MiB | error % | wanted | |")
     print("|" + " --- |" * 9)
     for part in chosen:
@@ -149,16 +183,36 @@ def main():
             if job[0] in ("mnist", "scale") and FOLDER is None:
                 print(f"{job}: skipped, set WIDEMARGIN_DATA")
                 continue
-            command = [sys.executable, __file__, "--one", json.dumps(job), "--threads", str(THREADS)]
-            found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+            command = [
+                sys.executable,
+                __file__,
+                "--one",
+                json.dumps(job),
+                "--threads",
+                str(THREADS),
+            ]
+            found = json.loads(
+                subprocess.run(command, check=True, capture_output=True, text=True).stdout
+            )
             gap, limit = found["wanted"]
-            passed = (gap is None or found["gap"] <= gap) and (limit is None or found["wall"] <= limit)
-            shown = f"{found['gap']:.1e}" if "gap" in found else f"k-means {found['kmeans']:.1f} % in {found['kmeans cpu']:.1f} s"
+            passed = (gap is None or found["gap"] <= gap) and (
+                limit is None or found["wall"] <= limit
+            )
+            shown = (
+                f"{found['gap']:.1e}"
+                if "gap" in found
+                else f"k-means {found['kmeans']:.1f} % in {found['kmeans cpu']:.1f} s"
+            )
             value = found.get("value", found["objective"])
             wrong = f"{found['error']:.1f}" if "error" in found else ""
-            wanted = " in ".join(filter(None, [f"{gap:.0e}" if gap else "", f"{limit} s" if limit else ""]))
-            print(f"| {' '.join(map(str, job[:2]))} | {value:.6g} | {shown} | {found['wall']:.2f} | {found['cpu']:.2f} | "
-                  f"{found['mib']:.0f} | {wrong} | {wanted} | {'pass' if passed else 'FAIL'} |", flush=True)
+            wanted = " in ".join(
+                filter(None, [f"{gap:.0e}" if gap else "", f"{limit} s" if limit else ""])
+            )
+            print(
+                f"| {' '.join(map(str, job[:2]))} | {value:.6g} | {shown} | {found['wall']:.2f} | {found['cpu']:.2f} | "
+                f"{found['mib']:.0f} | {wrong} | {wanted} | {'pass' if passed else 'FAIL'} |",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
-"""Margins without labels and with wrong labels: tables 3.1 and 4.1 and the curves of chapter 6 of Xu's thesis (2007),
-ours beside the published numbers, and label noise on real data.
+"""Margins without labels and with wrong labels, ours beside the numbers of Xu's thesis (2007).
+
+Tables 3.1 and 4.1, the curves of chapter 6, and label noise on real data.
 
     python reproduce/margins.py [clusters] [outliers] [phonemes] [noise] [--quick]
 
-Without a name all parts run. Data: scikit-learn's digits and generated shapes; the part `noise` also reads data/ and,
-where WIDEMARGIN_DATA names their folder, further sets; what is missing is skipped with a message.
+Without a name all parts run. Data: scikit-learn's digits and generated shapes; `noise` also reads
+data/ and, where WIDEMARGIN_DATA names their folder, further sets; what is missing is skipped with
+a message.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ def mis_assigned(truth, labels):
 
 
 def table(title, header, rows):
+    """Print a table of Markdown."""
     print(f"\n## {title}\n")
     print("| " + " | ".join(header) + " |")
     print("|" + " --- |" * len(header))
@@ -50,6 +53,7 @@ def table(title, header, rows):
 
 
 def circles(rng, radii, count, noise):
+    """Return rings with noise."""
     angle = rng.uniform(0, 2 * np.pi, count * len(radii))
     radius = np.repeat(radii, count) + rng.normal(0, noise, count * len(radii))
     X = np.c_[radius * np.cos(angle), radius * np.sin(angle)]
@@ -57,6 +61,7 @@ def circles(rng, radii, count, noise):
 
 
 def strokes(rng, lines, count, noise):
+    """Return rows on strokes."""
     ends = np.array(lines, float)
     lengths = np.linalg.norm(ends[:, 2:] - ends[:, :2], axis=1)
     which = rng.choice(len(ends), count, p=lengths / lengths.sum())
@@ -66,40 +71,48 @@ def strokes(rng, lines, count, noise):
 
 
 A = [(0, 0, 0.5, 1), (0.5, 1, 1, 0), (0.25, 0.5, 0.75, 0.5)]
-I = [(1.6, 0, 1.6, 1)]
+BAR = [(1.6, 0, 1.6, 1)]
 
 
 def joined(rng, count, classes, step, noise):
+    """Return rings in a line."""
     X, y = [], []
     for r in range(classes):
         ring, _ = circles(rng, [1.0], count, noise)
-        X.append(ring + [r * step, 0])
+        X.append([*ring, r * step, 0])
         y += [r] * count
     return np.concatenate(X), np.array(y)
 
 
 def digits(rng, classes, count):
+    """Return images of some digits."""
     X, y = load_digits(return_X_y=True)
     rows = np.concatenate([rng.permutation(np.flatnonzero(y == c))[:count] for c in classes])
     return X[rows] / 16, y[rows]
 
 
 def two_class_sets(rng):
-    gaussians = np.r_[rng.normal(0, 0.9, (40, 2)) - [1.8, 0], rng.normal(0, 0.9, (40, 2)) + [1.8, 0]]
+    """Yield the sets of table 3.1 and the published errors."""
+    gaussians = np.r_[
+        rng.normal(0, 0.9, (40, 2)) - [1.8, 0], [*rng.normal(0, 0.9, (40, 2)), 1.8, 0]
+    ]
     yield "Gaussians", (gaussians, np.repeat([0, 1], 40)), (1.2, 1.2, 5)
     yield "Circles", circles(rng, [1.0, 2.5], 40, 0.1), (0, 0, 50)
-    letters = np.r_[strokes(rng, A, 26, 0.03), strokes(rng, I, 26, 0.03)]
+    letters = np.r_[strokes(rng, A, 26, 0.03), strokes(rng, BAR, 26, 0.03)]
     yield "AI", (letters, np.repeat([0, 1], 26)), (0, 0, 38.5)
     yield "Joined circles", joined(rng, 50, 2, 1.0, 0.06), (1.0, 24.0, 50)
     yield "Digits 2-3 (8×8)", digits(rng, (2, 3), 50), (3, 6, 7)
 
 
 def many_class_sets(rng):
-    shifted = [strokes(rng, [(x + 2 * r, y, u + 2 * r, v) for x, y, u, v in A], 20, 0.03) for r in range(3)]
+    """Yield the sets of table 4.1 and the published errors."""
+    shifted = [
+        strokes(rng, [(x + 2 * r, y, u + 2 * r, v) for x, y, u, v in A], 20, 0.03) for r in range(3)
+    ]
     letters = np.concatenate([*shifted, strokes(rng, [(7, 0, 7, 1)], 20, 0.03)])
     yield "AAAI", (letters, np.repeat(range(4), 20)), (0, 0, 0)
     ring, _ = circles(rng, [3.0], 25, 0.15)
-    balls = [rng.normal(0, 0.25, (25, 2)) + [s, 0] for s in (-1, 1)]
+    balls = [[*rng.normal(0, 0.25, (25, 2)), s, 0] for s in (-1, 1)]
     yield "Circle&Balls", (np.concatenate([ring, *balls]), np.repeat(range(3), 25)), (0, 0, 18.7)
     yield "3Circles", joined(rng, 50, 3, 1.5, 0.06), (4, 4, 47.3)
     x = rng.uniform(0, 3, 90)
@@ -111,8 +124,7 @@ def many_class_sets(rng):
 
 
 def clustered(X, y):
-    """Return the errors of k-means, spectral clustering and ours, spectral choosing the width; ours at that width and
-    at its own best."""
+    """Return errors of k-means, spectral clustering at its best width, ours there and at its own."""
     classes = len(np.unique(y))
     kmeans = KMeans(classes, n_init=20, random_state=0).fit_predict(X)
     distances = np.sqrt(((X[:, None] - X[None]) ** 2).sum(-1))
@@ -123,7 +135,9 @@ def clustered(X, y):
         model = SpectralClustering(classes, gamma=gamma, random_state=0)
         spectral.append(mis_assigned(y, model.fit_predict(X)))
         start = time.process_time()
-        margin = MaxMarginClustering(classes, gamma=gamma, beta=0.01, tol=1e-3, centre=True, random_state=0)
+        margin = MaxMarginClustering(
+            classes, gamma=gamma, beta=0.01, tol=1e-3, centre=True, random_state=0
+        )
         ours.append(mis_assigned(y, margin.fit(X).labels_))
         seconds += time.process_time() - start
     best = int(np.argmin(spectral))
@@ -132,11 +146,22 @@ def clustered(X, y):
 
 def clusters():
     """Tables 3.1 and 4.1."""
-    header = ["data", "k-means", "spectral", "margin, that width", "margin, its best width", "CPU s a fit",
-              "published: SDP", "spectral", "k-means"]
+    header = [
+        "data",
+        "k-means",
+        "spectral",
+        "margin, that width",
+        "margin, its best width",
+        "CPU s a fit",
+        "published: SDP",
+        "spectral",
+        "k-means",
+    ]
     draws = 1 if QUICK else 3
-    for title, sets in (("Table 3.1: two clusters, % mis-assigned", two_class_sets),
-                        ("Table 4.1: several clusters, % mis-assigned", many_class_sets)):
+    for title, sets in (
+        ("Table 3.1: two clusters, % mis-assigned", two_class_sets),
+        ("Table 4.1: several clusters, % mis-assigned", many_class_sets),
+    ):
         found, published = {}, {}
         for draw in range(draws):
             for name, (X, y), paper in sets(np.random.default_rng(draw)):
@@ -145,7 +170,9 @@ def clusters():
         rows = []
         for name, results in found.items():
             mean = np.mean(results, axis=0)
-            rows.append([name, *(f"{value:.1f}" for value in mean[:4]), f"{mean[4]:.2f}", *published[name]])
+            rows.append(
+                [name, *(f"{value:.1f}" for value in mean[:4]), f"{mean[4]:.2f}", *published[name]]
+            )
         table(f"{title}, mean of {draws} draws", header, rows)
 
 
@@ -153,9 +180,12 @@ def clusters():
 
 
 def ring_data(rng, radius, count=20, outliers=10):
+    """Return two Gaussians with outliers on a ring."""
     root = np.linalg.cholesky([[20, 16], [16, 20]])
     mean = np.array([3, -3])
-    X = np.r_[rng.normal(size=(count, 2)) @ root.T + mean, rng.normal(size=(count, 2)) @ root.T - mean]
+    X = np.r_[
+        rng.normal(size=(count, 2)) @ root.T + mean, rng.normal(size=(count, 2)) @ root.T - mean
+    ]
     y = np.repeat([1, -1], count)
     angle = rng.uniform(0, 2 * np.pi, outliers)
     r = np.sqrt(rng.uniform(radius**2, (radius + 1) ** 2, outliers))
@@ -186,14 +216,18 @@ def outliers():
             X, y = ring_data(rng, radius)
             T, t = ring_data(rng, radius, 1000, 0)
             best = min(
-                100 * (1 - SVC(C=c, kernel="linear", tol=1e-4).fit(X, y).score(T, t)) if c < 1e2 else 100
+                100 * (1 - SVC(C=c, kernel="linear", tol=1e-4).fit(X, y).score(T, t))
+                if c < 1e2
+                else 100
                 for c in (1e-4, 1e-2, 1)
             )
             errors.setdefault("SVM, best C on the test", []).append(best)
             best_linear = SVC(C=1.0, kernel="linear").fit(T, t)
             positives = best_linear.predict(X) != y
             for name, parameters in ROBUST.items():
-                model = RobustSVC(kernel="linear", fit_intercept=False, random_state=0, **parameters)
+                model = RobustSVC(
+                    kernel="linear", fit_intercept=False, random_state=0, **parameters
+                )
                 model.fit(X, y)
                 errors.setdefault(name, []).append(100 * (1 - model.score(T, t)))
                 if name.startswith("trimmed 0.8, rel"):
@@ -202,19 +236,29 @@ def outliers():
                     )
                 if name == "ramp, relaxation":
                     objectives.append((model.objective_, model.bound_))
-        mean = [f"{np.mean(e):.1f} ± {1.96 * np.std(e) / np.sqrt(repeats):.1f}" for e in errors.values()]
+        mean = [
+            f"{np.mean(e):.1f} ± {1.96 * np.std(e) / np.sqrt(repeats):.1f}" for e in errors.values()
+        ]
         objective, bound = np.mean(objectives, axis=0)
         rows.append([radius, *mean, f"{objective:.2f}", f"{bound:.2f}"])
-    table(f"Figures 6.7 and 6.8: test error %, outliers at distance R, C = 1, {repeats} repeats",
-          ["R", *errors, "ramp objective", "proven bound"], rows)
-    print("\nThe Bayes error is 1.7 %. Published (figures only): the SVM grows with R, robust machines barely; "
-          "trimmed 0.8 best, ramp by relaxation second and better than CCCP.")
-    table("Figure 6.10: largest F of the ranking of outliers (published about 0.85 by η)",
-          ["R", "by score", "by 1 − η"],
-          [[r, *(f"{v:.2f}" for v in np.mean(f, axis=0))] for r, f in ranks.items()])
+    table(
+        f"Figures 6.7 and 6.8: test error %, outliers at distance R, C = 1, {repeats} repeats",
+        ["R", *errors, "ramp objective", "proven bound"],
+        rows,
+    )
+    print(
+        "\nThe Bayes error is 1.7 %. Published (figures only): the SVM grows with R, robust machines "
+        "barely; trimmed 0.8 best, ramp by relaxation second and better than CCCP."
+    )
+    table(
+        "Figure 6.10: largest F of the ranking of outliers (published about 0.85 by η)",
+        ["R", "by score", "by 1 − η"],
+        [[r, *(f"{v:.2f}" for v in np.mean(f, axis=0))] for r, f in ranks.items()],
+    )
 
 
 def max_f(scores, positives):
+    """Return the largest F-measure over all thresholds of a ranking."""
     order = np.argsort(-scores, kind="stable")
     hits = np.cumsum(positives[order])
     precision, recall = hits / np.arange(1, len(order) + 1), hits / max(positives.sum(), 1)
@@ -242,18 +286,23 @@ def phonemes():
                 mean, deviation = X[train].mean(0), X[train].std(0)
                 A, B = (X[train] - mean) / deviation, (X[test] - mean) / deviation
                 record(errors, A, noisy, B, labels[test], kernel="linear", C=0.01)
-            rows.append([f"{pair[0]}-{pair[1]}", f"{flips:.0%}", *(f"{np.mean(e[0]):.1f}" for e in errors.values())])
-    table("Figure 6.11 on ESL phonemes, 50 + 50 rows: test error %", ["pair", "flips", *errors], rows)
+            rows.append(
+                [
+                    f"{pair[0]}-{pair[1]}",
+                    f"{flips:.0%}",
+                    *(f"{np.mean(e[0]):.1f}" for e in errors.values()),
+                ]
+            )
+    table(
+        "Figure 6.11 on ESL phonemes, 50 + 50 rows: test error %", ["pair", "flips", *errors], rows
+    )
 
 
 def record(errors, X, y, T, t, **parameters):
     """Append (test error, CPU seconds) of the SVM and of every robust machine."""
     for name, own in {"SVM": None, **ROBUST}.items():
         start = time.process_time()
-        if own is None:
-            model = SVC(**parameters)
-        else:
-            model = RobustSVC(random_state=0, **parameters, **own)
+        model = SVC(**parameters) if own is None else RobustSVC(random_state=0, **parameters, **own)
         model.fit(X, y)
         seconds = time.process_time() - start
         errors.setdefault(name, [[], []])
@@ -262,6 +311,7 @@ def record(errors, X, y, T, t, **parameters):
 
 
 def real_sets():
+    """Yield real two-class sets."""
     yield "wdbc", *load_breast_cancer(return_X_y=True)
     X, y = load_wine(return_X_y=True)
     yield "wine 0-1", X[y < 2], y[y < 2]
@@ -300,10 +350,28 @@ def noise():
                 noisy = np.where(rng.uniform(size=cut) < share, -1, 1) * labels[train]
                 if len(np.unique(noisy)) == 2:
                     gamma = 0.5 / X.shape[1]
-                    record(errors, X[train], noisy, X[test], labels[test], kernel="rbf", gamma=gamma, C=1.0)
-            rows.append([name, f"{share:.0%}", *(f"{np.mean(e):.1f} ({np.mean(s):.2f} s)" for e, s in errors.values())])
-    table(f"Label noise: test error % (CPU s a fit), {repeats} splits, at most 150 training rows, γ = 1/(2d), C = 1",
-          ["data", "flipped", "SVM", *ROBUST], rows)
+                    record(
+                        errors,
+                        X[train],
+                        noisy,
+                        X[test],
+                        labels[test],
+                        kernel="rbf",
+                        gamma=gamma,
+                        C=1.0,
+                    )
+            rows.append(
+                [
+                    name,
+                    f"{share:.0%}",
+                    *(f"{np.mean(e):.1f} ({np.mean(s):.2f} s)" for e, s in errors.values()),
+                ]
+            )
+    table(
+        f"Label noise: test error % (CPU s a fit), {repeats} splits, at most 150 training rows",
+        ["data", "flipped", "SVM", *ROBUST],
+        rows,
+    )
 
 
 PARTS = {"clusters": clusters, "outliers": outliers, "phonemes": phonemes, "noise": noise}

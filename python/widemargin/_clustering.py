@@ -23,8 +23,8 @@ class MaxMarginClustering(ClusterMixin, Grouping):
 
     Finds labels yᵢ = ±1 with |Σ yᵢ| ≤ balance that minimise ½β‖w‖² + Σ max(0, 1 − yᵢ⟨w, φ(xᵢ)⟩)
     (Xu, Neufeld, Larson and Schuurmans 2005). The semidefinite relaxation is solved with a proof of
-    its value, rounded and improved; up to 12 rows are searched completely. More than two clusters have
-    simplex codes in the place of ±1, which the same relaxation bounds.
+    its value, rounded and improved; up to 12 rows are searched completely. More than two clusters
+    have simplex codes in the place of ±1, which the same relaxation bounds.
 
     Parameters
     ----------
@@ -40,9 +40,9 @@ class MaxMarginClustering(ClusterMixin, Grouping):
         Most rows by which the clusters differ in size; below 1 a share of the rows. ``'auto'``: a
         tenth of the rows, at least one.
     method : {'auto', 'enumeration', 'relaxation', 'alternation', 'iterative'}, default='auto'
-        A complete search (two clusters), the relaxation, training and relabelling in turn, or the same
-        on features that approximate a linear or Gaussian kernel, for many rows. ``'auto'`` searches up
-        to 12 rows, relaxes up to 2000, alternates up to 4000 and takes features beyond.
+        A complete search (two clusters), the relaxation, training and relabelling in turn, or the
+        same on features that approximate a linear or Gaussian kernel, for many rows. ``'auto'``
+        searches up to 12 rows, relaxes up to 2000, alternates up to 4000 and takes features beyond.
     centre : bool, default=False
         Whether the kernel is centred in its feature space.
     tol : float, default=1e-6
@@ -93,9 +93,7 @@ class MaxMarginClustering(ClusterMixin, Grouping):
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
         "beta": [Interval(Real, 0.0, None, closed="neither")],
         "balance": [StrOptions({"auto"}), Interval(Real, 0.0, None, closed="left")],
-        "method": [
-            StrOptions({"auto", "enumeration", "relaxation", "alternation", "iterative"})
-        ],
+        "method": [StrOptions({"auto", "enumeration", "relaxation", "alternation", "iterative"})],
         "centre": ["boolean"],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
         "degree": [Interval(Integral, 0, None, closed="left")],

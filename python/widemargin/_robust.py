@@ -38,18 +38,18 @@ _OF_ONE_LOSS = {
 class RobustSVC(BaseSVC):
     """Support vector classification that outliers and wrong labels do not pull.
 
-    A row far on the wrong side costs no more than 1 (``loss='ramp'``, ``'eta'``), or nothing if it is
-    among the worst (``'trimmed'``), so that it may be given up. These problems are not convex. Their
-    semidefinite relaxation (Xu, Crammer and Schuurmans 2006) has a value that bounds the objective
-    from below, with a proof; its solution, random halves of the rows and the plain machine are where
-    the descent starts.
+    A row far on the wrong side costs no more than 1 (``loss='ramp'``, ``'eta'``), or nothing if it
+    is among the worst (``'trimmed'``), so that it may be given up. These problems are not convex.
+    Their semidefinite relaxation (Xu, Crammer and Schuurmans 2006) has a value that bounds the
+    objective from below, with a proof; its solution, random halves of the rows and the plain
+    machine are where the descent starts.
 
     Parameters
     ----------
     loss : {'ramp', 'eta', 'trimmed', 'centroid', 'leave-one-out', 'power'}, default='ramp'
-        With ξ = max(0, 1 − y f(x)): the sum of min(1, ξ), the same by shares of rows that count, the
-        smallest ξ of a share of the rows, hinge losses with smaller margins for rows far from the
-        mean of their class, hinge losses of rows that do without their own term, or the sum of
+        With ξ = max(0, 1 − y f(x)): the sum of min(1, ξ), the same by shares of rows that count,
+        the smallest ξ of a share of the rows, hinge losses with smaller margins for rows far from
+        the mean of their class, hinge losses of rows that do without their own term, or the sum of
         ξ ** power.
     C : float, default=1.0
         Penalty: the objective is ‖w‖²/(2 C) plus the losses.
@@ -70,8 +70,8 @@ class RobustSVC(BaseSVC):
     fit_intercept : bool, default=True
         Whether the functions have a constant.
     intercept_scaling : float, default=1.0
-        Value of the appended feature whose weight makes the constant; that weight is charged like the
-        others, without which the relaxation would not be convex.
+        Value of the appended feature whose weight makes the constant; that weight is charged like
+        the others, without which the relaxation would not be convex.
     n_starts : int, default=5
         Random starts beside those that are always tried.
     class_weight : dict or 'balanced', default=None
@@ -92,10 +92,11 @@ class RobustSVC(BaseSVC):
     Attributes
     ----------
     outlier_scores_ : ndarray of shape (n_samples,)
-        −y f(x)/‖w‖ of every training row: its distance from the boundary on the wrong side. With more
-        than two classes the largest over the pairs that a row is in.
+        −y f(x)/‖w‖ of every training row: its distance from the boundary on the wrong side. With
+        more than two classes the largest over the pairs that a row is in.
     kept_ : ndarray of shape (n_samples,)
-        Whether a row counts: not given up by ``'ramp'`` and ``'eta'``, not left out by ``'trimmed'``.
+        Whether a row counts: not given up by ``'ramp'`` and ``'eta'``, not left out by
+        ``'trimmed'``.
     shares_ : ndarray of shape (n_samples,)
         The share η of every row in the relaxation; 1 where none was solved.
     objective_ : float
@@ -107,7 +108,8 @@ class RobustSVC(BaseSVC):
     gap_ : float
         (``relaxation_`` − ``bound_``) / ``relaxation_``.
     optimality_gap_ : float
-        (``objective_`` − ``bound_``) / ``objective_``: how far from the least objective this can be.
+        (``objective_`` − ``bound_``) / ``objective_``: how far from the least objective this can
+        be.
     {attributes_classification}
     {attributes}
 
@@ -147,7 +149,7 @@ class RobustSVC(BaseSVC):
         "n_starts": [Interval(Integral, 0, None, closed="left")],
     }
 
-    probability = False
+    probability = "deprecated"
     decision_function_shape = "ovr"
     break_ties = False
     calibration = "sigmoid"
@@ -253,9 +255,9 @@ class LabelOutlierDetector(BaseEstimator):
     """Rows whose label does not fit, by a machine with trimmed losses.
 
     Trains :class:`RobustSVC` with ``loss='trimmed'``, which leaves out the rows that it fits worst
-    (robust outlier detection; Xu, Crammer and Schuurmans 2006), and ranks all rows by how far they are
-    on the wrong side. Unlike scikit-learn's detectors it needs labels: an outlier is a row that the
-    others, with their labels, contradict.
+    (robust outlier detection; Xu, Crammer and Schuurmans 2006), and ranks all rows by how far they
+    are on the wrong side. Unlike scikit-learn's detectors it needs labels: an outlier is a row
+    that the others, with their labels, contradict.
 
     Parameters
     ----------
