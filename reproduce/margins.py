@@ -124,7 +124,7 @@ def many_class_sets(rng):
 
 
 def clustered(X, y):
-    """Return errors of k-means, spectral clustering at its best width, ours there and at its own."""
+    """Return errors of k-means, of spectral clustering at its best width, of ours there and best."""
     classes = len(np.unique(y))
     kmeans = KMeans(classes, n_init=20, random_state=0).fit_predict(X)
     distances = np.sqrt(((X[:, None] - X[None]) ** 2).sum(-1))
@@ -247,8 +247,8 @@ def outliers():
         rows,
     )
     print(
-        "\nThe Bayes error is 1.7 %. Published (figures only): the SVM grows with R, robust machines "
-        "barely; trimmed 0.8 best, ramp by relaxation second and better than CCCP."
+        "\nThe Bayes error is 1.7 %. Published (figures only): the SVM grows with R, robust "
+        "machines barely; trimmed 0.8 best, ramp by relaxation second and better than CCCP."
     )
     table(
         "Figure 6.10: largest F of the ranking of outliers (published about 0.85 by η)",
