@@ -124,7 +124,7 @@ def many_class_sets(rng):
 
 
 def clustered(X, y):
-    """Return errors of k-means, of spectral clustering at its best width, of ours there and best."""
+    """Return errors of k-means, spectral clustering at its best width, ours there and at best."""
     classes = len(np.unique(y))
     kmeans = KMeans(classes, n_init=20, random_state=0).fit_predict(X)
     distances = np.sqrt(((X[:, None] - X[None]) ** 2).sum(-1))
