@@ -6,6 +6,7 @@ and the rest of a program that used :class:`sklearn.svm.SVC` stays as it is.
 """
 
 from widemargin._approximation import RFF, Nystroem
+from widemargin._chains import ChainSVC
 from widemargin._classic.clusters import KMeans, SpectralClustering
 from widemargin._classic.discriminant import FisherDiscriminant, KernelFisherDiscriminant
 from widemargin._classic.mixture import GaussianMixture, GaussianMixtureClassifier
@@ -30,6 +31,7 @@ from widemargin._progress import History, Progress
 from widemargin._ranking import RankSVM, ranking_quality
 from widemargin._robust import LabelOutlierDetector, RobustSVC
 from widemargin._search import SVCSearchCV
+from widemargin._structured import StructuredSVM
 from widemargin._svc import SVC, NuSVC
 from widemargin._svr import SVR, NuSVR
 from widemargin._tune import tune
@@ -42,6 +44,7 @@ __all__ = [
     "SVDD",
     "SVR",
     "CategoricalHMM",
+    "ChainSVC",
     "Comparison",
     "FisherDiscriminant",
     "GaussianHMM",
@@ -75,6 +78,7 @@ __all__ = [
     "RobustSVC",
     "SVCSearchCV",
     "SpectralClustering",
+    "StructuredSVM",
     "__version__",
     "compare",
     "compare_kernels",

@@ -93,6 +93,17 @@ class Hmm:
     @property
     def parameters(self) -> int: ...
 
+class Chain:
+    def __new__(cls, model: Model) -> Chain: ...
+    def label(self, given: Any, threads: int) -> list[tuple[list[int], float]]: ...
+    def n_best(
+        self, given: Any, n: int, threads: int
+    ) -> list[list[tuple[list[int], float]]]: ...
+    @property
+    def tags(self) -> list[int | float | str]: ...
+    @property
+    def pairs(self) -> list[float]: ...
+
 class FeatureMap:
     @staticmethod
     def fit(rule: str, gamma: str, seed: int, features: Table) -> FeatureMap: ...
@@ -168,6 +179,25 @@ def fit(
     on_event: Callable[[str, tuple[Any, ...]], bool] | None = None,
     groups: _Integers | None = None,
 ) -> tuple[Model, _Integers, list[str]]: ...
+def fit_chain(
+    settings: dict[str, Any],
+    given: Any,
+    codes: NDArray[np.uint32],
+    names: Sequence[int | float | str],
+    weights: _Floats | None = None,
+    on_event: Callable[[str, tuple[Any, ...]], bool] | None = None,
+) -> tuple[Model, list[str]]: ...
+def fit_structured(
+    problem: Any,
+    dimension: int,
+    inputs: Sequence[Any],
+    outputs: Sequence[Any],
+    c: float,
+    tol: float,
+    max_iterations: int,
+    max_seconds: float | None = None,
+    on_event: Callable[[str, tuple[Any, ...]], bool] | None = None,
+) -> tuple[_Floats, dict[str, Any], list[str]]: ...
 def ranking_quality(
     truth: _Floats, scores: _Floats, groups: _Integers | None = None
 ) -> dict[str, Any]: ...

@@ -5,6 +5,7 @@
 
 #![deny(unsafe_code)]
 
+mod chains;
 mod compare;
 mod compression;
 mod errors;
@@ -17,6 +18,7 @@ mod ranking;
 mod rounds;
 mod search;
 mod sequence;
+mod structured;
 mod table;
 mod training;
 
@@ -36,7 +38,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<model::Model>()?;
     module.add_class::<online::Learner>()?;
     module.add_class::<sequence::Hmm>()?;
+    module.add_class::<chains::Chain>()?;
     module.add_function(wrap_pyfunction!(training::fit, module)?)?;
+    module.add_function(wrap_pyfunction!(chains::fit_chain, module)?)?;
+    module.add_function(wrap_pyfunction!(structured::fit_structured, module)?)?;
     module.add_function(wrap_pyfunction!(ranking::ranking_quality, module)?)?;
     module.add_function(wrap_pyfunction!(search::evaluate, module)?)?;
     module.add_function(wrap_pyfunction!(rounds::halving, module)?)?;

@@ -42,5 +42,6 @@ pages! {
     least_squares: "docs/machines/least-squares.md",
     ranking: "docs/machines/ranking.md",
     hidden_markov: "docs/machines/hidden-markov.md",
+    chains: "docs/machines/chains.md",
     multiple_kernels: "docs/machines/multiple-kernels.md",
 }

@@ -13,6 +13,7 @@ mod plot;
 mod predict;
 mod prepare;
 mod scale;
+mod sequence;
 mod stream;
 mod threshold;
 mod train;
@@ -78,6 +79,7 @@ enum Command {
     Convert(convert::Arguments),
     Compress(compress::Arguments),
     Threshold(threshold::Arguments),
+    Sequence(sequence::Arguments),
     Plot(plot::Arguments),
     Completions(completions::Arguments),
     /// LIBSVM's svm-train: same options, files and output
@@ -112,6 +114,7 @@ impl CommandLine {
             Command::Convert(arguments) => convert::run(&arguments, interrupt),
             Command::Compress(arguments) => compress::run(&arguments, interrupt),
             Command::Threshold(arguments) => threshold::run(&arguments, interrupt),
+            Command::Sequence(arguments) => sequence::run(&arguments, interrupt),
             Command::Plot(arguments) => plot::run(&arguments, interrupt),
             Command::Completions(arguments) => completions::run(&arguments),
             // `main` hands these over before clap sees them; here they are listed in the help.

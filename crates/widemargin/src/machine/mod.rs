@@ -29,6 +29,7 @@ mod robust;
 mod scaled;
 pub mod sequence;
 pub mod specification;
+mod structured;
 mod training;
 mod two_class;
 mod vote;
@@ -77,6 +78,7 @@ pub use regression::{NuSvr, Svr};
 pub use robust::{DistancePrice, RobustLoss, RobustMethod, RobustSvc};
 pub use scaled::{Scaled, ScalingRule};
 pub use specification::Specification;
+pub use structured::{StructuredFit, StructuredProblem, StructuredSvm};
 pub use warm_start::Start;
 
 pub use crate::solver::kernel_weights::WeightRule;

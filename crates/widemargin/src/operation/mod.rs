@@ -13,5 +13,6 @@ pub mod out_of_core;
 pub mod penalty_search;
 pub mod persist;
 pub mod ranking;
+pub mod tagging;
 pub mod threshold;
 pub mod tune;

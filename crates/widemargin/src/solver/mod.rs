@@ -12,5 +12,6 @@ pub(crate) mod pair_scan;
 pub(crate) mod robust;
 pub(crate) mod s2do;
 pub(crate) mod smo;
+pub(crate) mod structured;
 
 pub(crate) use crate::outcome::{Outcome, Status};

@@ -16,7 +16,11 @@ use crate::kernel::Kernel;
 use crate::machine::classic::{Centres, Discriminant, Mixtures, Neighbours, Windows};
 use crate::machine::clustering::MarginClusters;
 use crate::machine::parameters::Precision;
+<<<<<<< HEAD
 use crate::machine::specification;
+=======
+use crate::machine::sequence::Chain;
+>>>>>>> a701b2e (Large-margin chains: ChainSvc by Frank-Wolfe with a proven gap, readers and templates for sequences, structures of the user; ChainSVC in Python, sequence train and label)
 
 /// What every body can do; `model` is the model that it is part of.
 pub(in crate::machine) trait ModelBody {
@@ -274,6 +278,8 @@ family! {
     Centres = "centres",
     /// Clusters with a margin between them.
     MarginClusters = "margin-clusters",
+    /// Scores of tags and of pairs of neighbouring tags.
+    Chain = "chain",
 }
 
 impl Body {

@@ -49,6 +49,8 @@ pub enum MachineKind {
     RobustSvc,
     /// Two clusters with the largest margin between them.
     MaxMarginClustering,
+    /// Tags of sequences with the largest margin to all others.
+    ChainSvc,
 }
 
 impl MachineKind {
@@ -60,7 +62,10 @@ impl MachineKind {
     pub const LINEAR: [Self; 5] =
         [Self::LinearSvc, Self::Logistic, Self::LinearSvr, Self::LinearOneClass, Self::RankSvm];
 
-    /// Every kind, LIBSVM's first.
+    /// The kinds that are trained on sequences.
+    pub const SEQUENCES: [Self; 1] = [Self::ChainSvc];
+
+    /// Every kind that is trained on rows, LIBSVM's first.
     pub fn all() -> impl Iterator<Item = Self> {
         let all_in_one = AllInOne::ALL.into_iter().map(Self::AllInOne);
         let classic = Classic::ALL.iter().copied().map(Self::Classic);
@@ -90,6 +95,7 @@ impl MachineKind {
             Self::LsSvr => "ls-svr",
             Self::RobustSvc => "robust-svc",
             Self::MaxMarginClustering => "mmc",
+            Self::ChainSvc => "chain-svc",
         }
     }
 
@@ -148,7 +154,7 @@ impl FromStr for MachineKind {
         if let Ok(machine) = text.parse() {
             return Ok(Self::AllInOne(machine));
         }
-        Self::all().find(|kind| kind.name() == text).ok_or_else(|| {
+        Self::all().chain(Self::SEQUENCES).find(|kind| kind.name() == text).ok_or_else(|| {
             let names: Vec<&str> = Self::all().map(Self::name).collect();
             Error::parameter("machine", format!("one of {}", names.join(", ")), text)
         })
