@@ -159,10 +159,14 @@ def run_conll(out: io.StringIO) -> None:
     own = times.get("ours", float("inf"))
     verdict = [
         (f"{100 * TOKENS:.1f} % of tokens ({100 * best:.2f})", reached),
-        (f"faster than the averaged perceptron ({times['perceptron'] / own:.1f} times)",
-         times["perceptron"] > PERCEPTRON * own),
-        (f"{LBFGS:.0f} times faster than L-BFGS ({times['lbfgs'] / own:.1f} times)",
-         times["lbfgs"] >= LBFGS * own),
+        (
+            f"faster than the averaged perceptron ({times['perceptron'] / own:.1f} times)",
+            times["perceptron"] > PERCEPTRON * own,
+        ),
+        (
+            f"{LBFGS:.0f} times faster than L-BFGS ({times['lbfgs'] / own:.1f} times)",
+            times["lbfgs"] >= LBFGS * own,
+        ),
     ]
     out.write("\n" + "".join(f"- {what}: {'pass' if ok else 'FAIL'}\n" for what, ok in verdict))
 
@@ -195,7 +199,10 @@ def main() -> None:
         run_letters(out)
     print(out.getvalue())
     path = Path(__file__).with_name("chains.md")
-    path.write_text(f"# Large-margin chains\n\n{(__doc__ or '').split('    WIDE')[0].strip()}\n" + out.getvalue())
+    path.write_text(
+        f"# Large-margin chains\n\n{(__doc__ or '').split('    WIDE')[0].strip()}\n"
+        + out.getvalue()
+    )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Large-margin chains: input, losses, constraints, files."""
 
 import pickle
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -9,9 +9,14 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import widemargin
-from widemargin import ChainSVC, StructuredSVM
+from widemargin import ChainClustering, ChainSVC, StructuredSVM
 
-WORDS = [["the", "dog", "barks"], ["dogs", "bark"], ["the", "bark"], ["a", "dog", "dogs", "the", "cat"]]
+WORDS = [
+    ["the", "dog", "barks"],
+    ["dogs", "bark"],
+    ["the", "bark"],
+    ["a", "dog", "dogs", "the", "cat"],
+]
 TAGS = [["D", "N", "V"], ["N", "V"], ["D", "N"], ["D", "N", "V", "D", "N"]]
 
 
@@ -76,7 +81,7 @@ def test_constraints_and_losses():
     assert np.isneginf(bio.transitions_[2, 1])
     for tags, _ in bio.predict_n_best(X, 50)[3]:
         assert tags[0] != "I-X"
-        assert all(a != "O" or b != "I-X" for a, b in zip(tags, tags[1:], strict=False))
+        assert all(a != "O" or b != "I-X" for a, b in pairwise(tags))
     with pytest.raises(ValueError, match="'I-X' at the beginning of sequence 1"):
         ChainSVC(constraints="bio").fit(X, [["I-X", "I-X", "O"], *y[1:]])
     zero_one = 1.0 - np.eye(3)
@@ -137,10 +142,36 @@ def test_what_cannot_be_read_says_where():
         ChainSVC(C=10.0, tol=1e-9, max_iter=1).fit([items(w) for w in WORDS], TAGS)
 
 
+def test_alternation_lowers_the_objective():
+    rng = np.random.RandomState(3)
+    states = [[int(k + offset) % 2 for k in range(8)] for offset in rng.randint(2, size=10)]
+    X = [[{f"s{state ^ int(rng.rand() < 0.1)}": 1.0} for state in path] for path in states]
+    start = [[tag ^ int(rng.rand() < 0.3) for tag in path] for path in states]
+    model = ChainClustering(C=1.0).fit(X, start)
+    assert model.status_ == "solved"
+    rises = np.diff(model.objectives_)
+    assert len(rises) > 0
+    assert (rises <= 1e-3 * np.array(model.objectives_[1:])).all()
+
+    def wrong(tags):
+        share = np.mean(
+            [
+                a != b
+                for own, true in zip(tags, states, strict=True)
+                for a, b in zip(own, true, strict=True)
+            ]
+        )
+        return min(share, 1 - share)
+
+    assert wrong(model.labels_) < wrong(start) / 2
+    with pytest.raises(ValueError, match="only '0'"):
+        ChainClustering().fit(X, [[0] * 8] * 10)
+
+
 class Sets:
     """Sets of two labels with a score for having both."""
 
-    outputs = [(a, b) for a in (0, 1) for b in (0, 1)]
+    outputs = tuple(product((0, 1), repeat=2))
 
     def joint_features(self, x, y):
         return np.concatenate([y[0] * x, y[1] * x, [y[0] * y[1]]])

@@ -6,7 +6,7 @@ and the rest of a program that used :class:`sklearn.svm.SVC` stays as it is.
 """
 
 from widemargin._approximation import RFF, Nystroem
-from widemargin._chains import ChainSVC
+from widemargin._chains import ChainClustering, ChainSVC
 from widemargin._classic.clusters import KMeans, SpectralClustering
 from widemargin._classic.discriminant import FisherDiscriminant, KernelFisherDiscriminant
 from widemargin._classic.mixture import GaussianMixture, GaussianMixtureClassifier
@@ -44,6 +44,7 @@ __all__ = [
     "SVDD",
     "SVR",
     "CategoricalHMM",
+    "ChainClustering",
     "ChainSVC",
     "Comparison",
     "FisherDiscriminant",

@@ -28,18 +28,19 @@ _NO_TAG = np.iinfo(np.uint32).max
 class ChainSVC(BaseTrained):
     """Support vector machine for the tags of sequences (max-margin Markov network).
 
-    The score of tags is the sum of a score of each tag at its position, linear in the features, and of
-    a score of each pair of neighbouring tags. Training minimises ½‖w‖² + C Σ max over u of
-    [loss(u, y) + score(x, u) - score(x, y)], the sum being over sequences, and proves how close it came.
+    The score of tags is the sum of a score of each tag at its position, linear in the features, and
+    of a score of each pair of neighbouring tags. Training minimises ½‖w‖² + C Σ max over u of
+    [loss(u, y) + score(x, u) - score(x, y)], the sum being over sequences, and proves how close it
+    came.
 
     Parameters
     ----------
     C : float, default=0.1
-        Price of the loss of a sequence. Losses are summed over its positions, so that good values are
-        smaller than those of other machines.
+        Price of the loss of a sequence. Losses are summed over its positions, so that good values
+        are smaller than those of other machines.
     kernel : str, default='linear'
-        Kernel of the features of a position, such as 'rbf'; other kernels than 'linear' need arrays and
-        hold all kernel values between positions in memory.
+        Kernel of the features of a position, such as 'rbf'; other kernels than 'linear' need arrays
+        and hold all kernel values between positions in memory.
     gamma : {'scale', 'auto'} or float, default='scale'
         Coefficient of the kernel.
     coef0 : float, default=0.0
@@ -47,8 +48,8 @@ class ChainSVC(BaseTrained):
     degree : int, default=3
         Degree of the polynomial kernel.
     loss : 'hamming' or array-like of shape (n_tags, n_tags), default='hamming'
-        Cost of a wrong tag: 1, or a row for each true tag in the order of `classes_` with the cost of
-        each tag.
+        Cost of a wrong tag: 1, or a row for each true tag in the order of `classes_` with the cost
+        of each tag.
     constraints : {None, 'bio'} or list of tuple, default=None
         Pairs of tags (before, after) that are forbidden; None as `before` forbids a tag at the
         beginning. 'bio' allows I-X only after B-X and I-X.
@@ -80,8 +81,8 @@ class ChainSVC(BaseTrained):
     gap_ : float
         Proven bound on (objective - optimum) / objective; infinite when training was stopped.
     objective_, dual_gap_, violation_, status_
-        The dual objective, a lower bound on the optimum; the gap to the primal one; that gap relative
-        to the primal objective; how the training ended.
+        The dual objective, a lower bound on the optimum; the gap to the primal one; that gap
+        relative to the primal objective; how the training ended.
     n_iter_ : int
         Passes over the sequences.
     training_seconds_ : float
@@ -89,15 +90,16 @@ class ChainSVC(BaseTrained):
 
     Notes
     -----
-    A position is a dict of features, a list or set of the names of features that are there, or a row of
-    an array. In a dict a number is the value of the feature; a string makes the feature
-    ``"key:string"``, a dict or list the features ``"key:..."``. Names that the training data did not
-    have are ignored.
+    A position is a dict of features, a list or set of the names of features that are there, or a
+    row of an array. In a dict a number is the value of the feature; a string makes the feature
+    ``"key:string"``, a dict or list the features ``"key:..."``. Names that the training data did
+    not have are ignored.
 
     Examples
     --------
     >>> from widemargin import ChainSVC
-    >>> X = [[{"word": "the"}, {"word": "dog"}, {"word": "barks"}], [{"word": "dogs"}, {"word": "bark"}]]
+    >>> words = [["the", "dog", "barks"], ["dogs", "bark"]]
+    >>> X = [[{"word": word} for word in sentence] for sentence in words]
     >>> y = [["DET", "NOUN", "VERB"], ["NOUN", "VERB"]]
     >>> model = ChainSVC(C=1.0).fit(X, y)
     >>> model.predict([[{"word": "the"}, {"word": "dogs"}, {"word": "bark"}]])
@@ -164,7 +166,8 @@ class ChainSVC(BaseTrained):
         Parameters
         ----------
         X : list of sequences
-            Each a list of feature dicts (or lists of names), or an array of shape (length, n_features).
+            Each a list of feature dicts (or lists of names), or an array of shape (length,
+            n_features).
         y : list of lists
             The tags of each sequence; None where one is not known.
         sample_weight : array-like of shape (n_sequences,), default=None
@@ -317,10 +320,125 @@ class ChainSVC(BaseTrained):
             self._chain = _core.Chain(self._model)
 
 
+class ChainClustering(ChainSVC):
+    """Unsupervised chain: tags of sequences found by training and tagging in turn (Xu 2007).
+
+    Looks for tags for which the chain with the largest margin has the smallest objective. From
+    given tags on, such as those of a hidden Markov model, it trains :class:`ChainSVC` and tags
+    anew; new tags are taken only where the loss of their sequence falls. The result is a local
+    optimum.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Price of the loss of a sequence.
+    tol : float, default=1e-3
+        Largest duality gap of each training, relative to the primal objective.
+    n_rounds : int, default=50
+        Most rounds.
+    max_iter : int, default=1000
+        Most passes over the sequences in each training.
+    verbose, max_time, callbacks, n_jobs
+        As for :class:`ChainSVC`.
+
+    Attributes
+    ----------
+    labels_ : list of lists
+        The tags that were found.
+    objectives_ : list of float
+        The primal objective after each training.
+    status_ : str
+        ``'solved'`` where no better tags were found.
+
+    Examples
+    --------
+    >>> from widemargin import ChainClustering
+    >>> X = [[{"a": 1}, {"b": 1}, {"a": 1}], [{"b": 1}, {"a": 1}]]
+    >>> ChainClustering(C=1.0).fit(X, [[0, 1, 0], [1, 1]]).labels_
+    [[0, 1, 0], [1, 0]]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **choose("C", "verbose", "max_time", "callbacks", "n_jobs"),
+        "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "n_rounds": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    # What every training has.
+    kernel, gamma, coef0, degree = "linear", "scale", 0.0, 3
+    loss, constraints, unknown = "hamming", None, "error"
+    random_state, cache_size = None, 1024.0
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        tol: float = 1e-3,
+        n_rounds: int = 50,
+        max_iter: int = 1000,
+        verbose: bool | int = 0,
+        max_time: float | None = None,
+        callbacks: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.C = C
+        self.tol = tol
+        self.n_rounds = n_rounds
+        self.max_iter = max_iter
+        self.verbose = verbose
+        self.max_time = max_time
+        self.callbacks = callbacks
+        self.n_jobs = n_jobs
+
+    @checks_parameters
+    def fit(self, X: Any, start: Any) -> Self:  # type: ignore[override]
+        """Find tags.
+
+        Parameters
+        ----------
+        X : list of sequences
+            As for :class:`ChainSVC`.
+        start : list of lists
+            Tags to begin with.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        given = _sequences(X)
+        lengths = _lengths(X, given)
+        names, codes = _codes(start, lengths)
+        monitor = Monitor(self.verbose, as_callbacks(self.callbacks))
+        model, tags, self.objectives_, self._status = _core.alternate_chain(
+            self._settings(),
+            given,
+            codes,
+            len(names),
+            int(self.n_rounds),
+            monitor if monitor.listens else None,
+        )
+        self._adopt(model)
+        self.classes_ = np.array(names, dtype=object if isinstance(names[0], str) else None)
+        ends = np.cumsum(lengths)
+        self.labels_ = [
+            [names[tag] for tag in tags[end - length : end]]
+            for end, length in zip(ends, lengths, strict=True)
+        ]
+        return self
+
+    @property
+    def status_(self) -> str:
+        """How the alternation ended."""
+        check_is_fitted(self, "labels_")
+        return self._status
+
+
 def _is_array(sequence: Any) -> bool:
     """Return whether a sequence is rows of numbers."""
     if isinstance(sequence, np.ndarray):
-        return sequence.dtype != object
+        return bool(sequence.dtype != object)
     first = sequence[0] if len(sequence) > 0 else None
     return isinstance(first, np.ndarray) or (
         isinstance(first, (list, tuple)) and len(first) > 0 and isinstance(first[0], Real)
@@ -355,7 +473,9 @@ def _codes(y: Any, lengths: Iterable[int]) -> tuple[list[Any], NDArray[np.uint32
         raise ValueError(f"y has {len(y)} sequences, X has {len(lengths)}")
     for place, (tags, length) in enumerate(zip(y, lengths, strict=True)):
         if len(tags) != length:
-            raise ValueError(f"sequence {place} has {length} positions in X and {len(tags)} tags in y")
+            raise ValueError(
+                f"sequence {place} has {length} positions in X and {len(tags)} tags in y"
+            )
     flat = [tag.item() if isinstance(tag, np.generic) else tag for tags in y for tag in tags]
     names = sorted({tag for tag in flat if tag is not None})
     places = {name: code for code, name in enumerate(names)}
@@ -367,6 +487,7 @@ def fitted(model: _core.Model) -> ChainSVC:
     """Return the estimator of a model from a file."""
     known = dict(model.training.get("parameters", []))
     names = {"c": "C", "tol": "tol"}
-    estimator = ChainSVC(**{ours: float(known[key]) for key, ours in names.items() if key in known})
+    given: dict[str, Any] = {ours: float(known[key]) for key, ours in names.items() if key in known}
+    estimator = ChainSVC(**given)
     estimator._adopt(model)
     return estimator

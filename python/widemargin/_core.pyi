@@ -96,9 +96,7 @@ class Hmm:
 class Chain:
     def __new__(cls, model: Model) -> Chain: ...
     def label(self, given: Any, threads: int) -> list[tuple[list[int], float]]: ...
-    def n_best(
-        self, given: Any, n: int, threads: int
-    ) -> list[list[tuple[list[int], float]]]: ...
+    def n_best(self, given: Any, n: int, threads: int) -> list[list[tuple[list[int], float]]]: ...
     @property
     def tags(self) -> list[int | float | str]: ...
     @property
@@ -187,6 +185,14 @@ def fit_chain(
     weights: _Floats | None = None,
     on_event: Callable[[str, tuple[Any, ...]], bool] | None = None,
 ) -> tuple[Model, list[str]]: ...
+def alternate_chain(
+    settings: dict[str, Any],
+    given: Any,
+    start: NDArray[np.uint32],
+    count: int,
+    rounds: int,
+    on_event: Callable[[str, tuple[Any, ...]], bool] | None = None,
+) -> tuple[Model, list[int], list[float], str]: ...
 def fit_structured(
     problem: Any,
     dimension: int,

@@ -25,15 +25,16 @@ if TYPE_CHECKING:
 class StructuredSVM(BaseEstimator):
     """Support vector machine for structures: trees, matchings, segments, sets of labels.
 
-    Minimises ½‖w‖² + C Σ max over u of [loss(y, u) - w·(Φ(x, y) - Φ(x, u))] and proves how close it came.
+    Minimises ½‖w‖² + C Σ max over u of [loss(y, u) - w·(Φ(x, y) - Φ(x, u))] and proves how close it
+    came.
 
     Parameters
     ----------
     problem : object
         Says what is learnt, by two methods: ``joint_features(x, y)`` returns Φ(x, y), an array or a
         dict of values by place; ``decode(x, w, y)`` returns the output u with the largest
-        w·Φ(x, u) + loss(y, u), without the loss where `y` is None. An optional method ``loss(y, u)``
-        is 0 for u = y and at least 0 otherwise; without it a wrong output costs 1.
+        w·Φ(x, u) + loss(y, u), without the loss where `y` is None. An optional method ``loss(y,
+        u)`` is 0 for u = y and at least 0 otherwise; without it a wrong output costs 1.
     n_features : int
         Number of joint features.
     C : float, default=1.0
@@ -54,7 +55,8 @@ class StructuredSVM(BaseEstimator):
     coef_ : ndarray of shape (n_features,)
         Weights of the joint features.
     gap_ : float
-        Proven bound on (objective - optimum) / objective, as far as `decode` finds the largest value.
+        Proven bound on (objective - optimum) / objective, as far as `decode` finds the largest
+        value.
     objective_ : float
         Dual objective, a lower bound on the optimum.
     status_ : str

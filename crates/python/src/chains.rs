@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString};
 use widemargin::data::{Classes, Dictionary, Label, Matrix, SequenceBuilder, TaggedSequences};
 use widemargin::machine::sequence::{
-    ChainSvc, Labeller, Labelling, PackedChain, TagConstraints, TagLoss,
+    ChainAlternation, ChainSvc, Labeller, Labelling, PackedChain, TagConstraints, TagLoss,
 };
 use widemargin::machine::{Body, Gamma, KernelDefaults, KernelExpression, Model as Trained};
 use widemargin::{CancelToken, Context, Event};
@@ -144,6 +144,16 @@ pub(crate) struct ChainSettings {
 }
 
 impl ChainSettings {
+    fn context(&self, cancel: CancelToken) -> PyResult<Context> {
+        let context = context(self.threads, self.seed, cancel)?
+            .with_cache_bytes((self.cache_megabytes * f64::from(1 << 20)) as usize);
+        let limit = self.max_seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
+        Ok(match limit {
+            Some(limit) => context.with_time_limit(limit),
+            None => context,
+        })
+    }
+
     fn machine(&self, rows: &Matrix) -> PyResult<ChainSvc> {
         let usual = ChainSvc::default();
         let kernel = match &self.kernel {
@@ -177,6 +187,18 @@ impl ChainSettings {
     }
 }
 
+/// The sequences, named features numbered in the order of their appearance.
+fn collected(given: &Given<'_>) -> PyResult<TaggedSequences> {
+    let mut dictionary = Dictionary::new();
+    match given.sequences(&mut |name| dictionary.place(name))? {
+        Ok(data) => Ok(data),
+        Err(builder) => builder
+            .finish(dictionary.len())
+            .and_then(|data| data.with_feature_names(dictionary.into_names()))
+            .map_err(exception),
+    }
+}
+
 /// Trains a chain; codes that stand for no name are positions without a tag. Returns the model and the warnings.
 #[pyfunction]
 #[pyo3(signature = (settings, given, codes, names, weights=None, on_event=None))]
@@ -189,14 +211,7 @@ pub(crate) fn fit_chain<'py>(
     weights: Option<PyReadonlyArray1<'py, f64>>,
     on_event: Option<Py<PyAny>>,
 ) -> PyResult<(Model, Vec<String>)> {
-    let mut dictionary = Dictionary::new();
-    let mut data = match given.sequences(&mut |name| dictionary.place(name))? {
-        Ok(data) => data,
-        Err(builder) => builder
-            .finish(dictionary.len())
-            .and_then(|data| data.with_feature_names(dictionary.into_names()))
-            .map_err(exception)?,
-    };
+    let mut data = collected(&given)?;
     let machine = settings.machine(data.rows())?;
     let names: Vec<Label> = names.into_iter().map(Name::label).collect();
     let codes = slice(&codes)?.to_vec();
@@ -205,11 +220,7 @@ pub(crate) fn fit_chain<'py>(
         data = data.with_weights(slice(&weights)?.to_vec()).map_err(exception)?;
     }
     let cancel = CancelToken::new();
-    let mut context = context(settings.threads, settings.seed, cancel.clone())?
-        .with_cache_bytes((settings.cache_megabytes * f64::from(1 << 20)) as usize);
-    if let Some(limit) = settings.max_seconds.and_then(|s| Duration::try_from_secs_f64(s).ok()) {
-        context = context.with_time_limit(limit);
-    }
+    let context = settings.context(cancel.clone())?;
     let work = move |listener: &Arc<Listener>| {
         let listener = Arc::clone(listener);
         let context = context.with_observer(move |event: &Event| listener(event));
@@ -217,6 +228,35 @@ pub(crate) fn fit_chain<'py>(
     };
     let (model, warnings) = run_beside(py, work, Caller::new(cancel, on_event))?;
     Ok((Model::new(model), warnings))
+}
+
+/// What an alternation found: the model, a tag for every position, the objectives, and how it ended.
+type Alternated = (Model, Vec<u32>, Vec<f64>, String);
+
+/// Trains and tags in turn, from the given codes on.
+#[pyfunction]
+#[pyo3(signature = (settings, given, start, count, rounds, on_event=None))]
+pub(crate) fn alternate_chain<'py>(
+    py: Python<'py>,
+    settings: ChainSettings,
+    given: Given<'py>,
+    start: PyReadonlyArray1<'py, u32>,
+    count: usize,
+    rounds: usize,
+    on_event: Option<Py<PyAny>>,
+) -> PyResult<Alternated> {
+    let data = collected(&given)?;
+    let machine = ChainAlternation { machine: settings.machine(data.rows())?, rounds };
+    let start = slice(&start)?.to_vec();
+    let cancel = CancelToken::new();
+    let context = settings.context(cancel.clone())?;
+    let work = move |listener: &Arc<Listener>| {
+        let listener = Arc::clone(listener);
+        let context = context.with_observer(move |event: &Event| listener(event));
+        machine.fit(&data, &start, count, &context)
+    };
+    let (fit, _) = run_beside(py, work, Caller::new(cancel, on_event))?;
+    Ok((Model::new(fit.model), fit.tags, fit.objectives, fit.status.to_string()))
 }
 
 /// A trained chain made ready to label.

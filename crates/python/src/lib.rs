@@ -41,6 +41,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<chains::Chain>()?;
     module.add_function(wrap_pyfunction!(training::fit, module)?)?;
     module.add_function(wrap_pyfunction!(chains::fit_chain, module)?)?;
+    module.add_function(wrap_pyfunction!(chains::alternate_chain, module)?)?;
     module.add_function(wrap_pyfunction!(structured::fit_structured, module)?)?;
     module.add_function(wrap_pyfunction!(ranking::ranking_quality, module)?)?;
     module.add_function(wrap_pyfunction!(search::evaluate, module)?)?;

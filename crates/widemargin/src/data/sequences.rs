@@ -129,6 +129,11 @@ impl TaggedSequences {
         Ok(self)
     }
 
+    /// The same without names of the features.
+    pub(crate) fn without_names(self) -> Self {
+        Self { names: None, ..self }
+    }
+
     /// The same with this many features; those beyond are dropped, as unseen ones are.
     #[must_use]
     pub fn resized(mut self, features: usize) -> Self {

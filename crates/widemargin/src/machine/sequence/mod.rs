@@ -8,7 +8,8 @@ mod lattice;
 mod observations;
 
 pub use chain::{
-    Chain, ChainSvc, Labeller, Labelling, PackedChain, TagConstraints, TagLoss, TagScores,
+    AlternationFit, Chain, ChainAlternation, ChainSvc, Labeller, Labelling, PackedChain,
+    TagConstraints, TagLoss, TagScores,
 };
 pub use emission::{Emission, EmissionPrior, Updates};
 pub use fit::{BaumWelch, HmmFit};

@@ -12,6 +12,7 @@ use crate::context::Context;
 use crate::data::{Csr, Label, Matrix, TaggedSequences};
 use crate::error::{Error, Result};
 use crate::machine::model::{Evaluation, MachineKind, Model, ModelBody, Scratch};
+use crate::numeric::InstructionSet;
 use crate::numeric::parallel::Scratches;
 use crate::numeric::simd::run_plain;
 
@@ -46,7 +47,7 @@ pub struct Labeller<'a> {
 }
 
 /// Where the scores of positions come from.
-enum Source {
+pub(super) enum Source {
     Rows(Csr<f64>),
     Scores(Vec<f64>),
 }
@@ -123,6 +124,15 @@ impl Labeller<'_> {
         })
     }
 
+    /// Scores of pairs.
+    pub(super) fn pairs(&self) -> &Transitions {
+        &self.tables.pairs
+    }
+
+    pub(super) fn instruction_set(&self) -> InstructionSet {
+        self.context.instruction_set()
+    }
+
     /// The names of codes.
     pub fn names<'b>(&'b self, codes: &'b [u32]) -> impl Iterator<Item = &'b Label> {
         codes.iter().map(|&code| &self.chain.tags[code as usize])
@@ -140,7 +150,7 @@ impl Labeller<'_> {
         Ok(parts.into_iter().flatten().collect())
     }
 
-    fn source(&self, data: &TaggedSequences) -> Result<Source> {
+    pub(super) fn source(&self, data: &TaggedSequences) -> Result<Source> {
         let rows = data.rows();
         rows.validate()?;
         let features = self.chain.vectors().columns();
@@ -180,7 +190,7 @@ impl Labeller<'_> {
         Ok(scores)
     }
 
-    fn fill(&self, source: &Source, positions: Range<usize>, out: &mut [f64]) {
+    pub(super) fn fill(&self, source: &Source, positions: Range<usize>, out: &mut [f64]) {
         let width = self.tables.pairs.width;
         match source {
             Source::Rows(rows) => {

@@ -8,6 +8,7 @@
 //! where s sums scores of every tag at its position, linear in the features or in those of a kernel, and a score of
 //! every pair of neighbouring tags; w holds both. Δ sums the losses of the positions.
 
+mod alternation;
 mod blocks;
 mod body;
 mod emissions;
@@ -17,6 +18,7 @@ mod tags;
 
 use std::time::Instant;
 
+pub use alternation::{AlternationFit, ChainAlternation};
 pub use body::{Chain, TagScores};
 pub use label::{Labeller, Labelling, PackedChain};
 pub use tags::{TagConstraints, TagLoss};
