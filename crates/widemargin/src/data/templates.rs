@@ -90,26 +90,25 @@ impl Templates {
         if columns > tokens.columns() {
             return Err(Error::length("columns of the templates", columns, tokens.columns()));
         }
-        // A feature is a template and the numbers of its words; its name is written once.
-        let mut known: HashMap<Box<[u32]>, Option<u32>> = HashMap::new();
+        let mut known: Vec<Known> = self.parts.iter().map(|parts| Known::new(parts)).collect();
         let (mut builder, mut unknown, mut first) = (SequenceBuilder::default(), 0, 0);
-        let mut key = Vec::new();
+        let mut codes = Vec::new();
         for &length in tokens.lengths() {
             for k in 0..length {
-                for (t, parts) in self.parts.iter().enumerate() {
-                    key.clear();
-                    key.push(t as u32);
-                    key.extend(parts.iter().filter_map(|part| match part {
+                for (parts, known) in self.parts.iter().zip(&mut known) {
+                    codes.clear();
+                    codes.extend(parts.iter().filter_map(|part| match part {
                         Part::Word { row, column } => {
                             Some(code(tokens, first, length, k as isize + row, *column))
                         }
                         Part::Text(_) => None,
                     }));
-                    let place = match known.get(&key[..]) {
+                    let key = known.key(&codes);
+                    let place = match known.places.get(&key) {
                         Some(place) => *place,
                         None => {
-                            let place = dictionary.place(&name(parts, &key[1..], tokens));
-                            known.insert(key.clone().into(), place);
+                            let place = dictionary.place(&name(parts, &codes, tokens));
+                            known.places.insert(key, place);
                             place
                         }
                     };
@@ -125,6 +124,38 @@ impl Templates {
         }
         Ok((builder, unknown))
     }
+}
+
+/// The features of one template that have been met, so that the name of each is written once.
+struct Known {
+    /// Numbers for the first words of a template with more than two, one list for each further word.
+    begun: Vec<HashMap<u64, u32>>,
+    /// Place of a feature by its last word and the number of those before.
+    places: HashMap<u64, Option<u32>>,
+}
+
+impl Known {
+    fn new(parts: &[Part]) -> Self {
+        let words = parts.iter().filter(|part| matches!(part, Part::Word { .. })).count();
+        Self { begun: vec![HashMap::new(); words.saturating_sub(2)], places: HashMap::new() }
+    }
+
+    fn key(&mut self, codes: &[u32]) -> u64 {
+        let Some((&first, rest)) = codes.split_first() else { return 0 };
+        let mut before = first;
+        for (begun, &word) in self.begun.iter_mut().zip(rest) {
+            let next = begun.len() as u32;
+            before = *begun.entry(pair(before, word)).or_insert(next);
+        }
+        match rest.last() {
+            Some(&last) => pair(before, last),
+            None => u64::from(before),
+        }
+    }
+}
+
+fn pair(before: u32, word: u32) -> u64 {
+    u64::from(before) << 32 | u64::from(word)
 }
 
 impl fmt::Display for Templates {

@@ -10,7 +10,7 @@
 
 use super::blocks::Decoder;
 use super::label::{Labeller, Source};
-use super::tags::{TagLoss, TagRules};
+use super::tags::TagRules;
 use super::{Chain, ChainSvc};
 use crate::context::{Context, Event};
 use crate::data::{Classes, Label, TaggedSequences};
@@ -221,7 +221,7 @@ impl<'a> Rescorer<'a> {
 mod tests {
     use super::*;
     use crate::data::{Csr, Dense, Matrix};
-    use crate::machine::sequence::{TagConstraints, TagScores};
+    use crate::machine::sequence::{TagConstraints, TagLoss, TagScores};
 
     /// Two positions whose four labellings have given scores.
     fn chain(pairs: [f64; 4]) -> (Chain, TaggedSequences) {
