@@ -8,7 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use widemargin::data::read::{ReadOptions, read};
-use widemargin::data::{Dense, Layout, Matrix};
+use widemargin::data::{Dense, Layout, Matrix, TaggedSequences};
+use widemargin::machine::sequence::Chain;
 use widemargin::machine::{Body, MachineKind, Model};
 use widemargin::{Context, InstructionSet};
 
@@ -36,6 +37,9 @@ fn bits(text: &mut String, what: &str, table: &Dense<f64>) {
 /// Everything that a model predicts, numbers as their bits.
 fn predictions(name: &str, model: &Model) -> String {
     let context = Context::new().with_instruction_set(InstructionSet::Portable).unwrap();
+    if let Body::Chain(chain) = &model.body {
+        return labellings(chain, model.features(), &context);
+    }
     let predictor = model.predictor(&context).unwrap();
     let dense = if name.starts_with("words") {
         let options = model.preparation.read_options(ReadOptions::default());
@@ -65,6 +69,22 @@ fn predictions(name: &str, model: &Model) -> String {
         if let Some(projection) = model.projection() {
             let projected = projection.predictor(&context).unwrap().decision_values(&rows).unwrap();
             bits(&mut text, "projection", &projected);
+        }
+    }
+    text
+}
+
+/// The two best labellings of two sequences.
+fn labellings(chain: &Chain, features: usize, context: &Context) -> String {
+    let mut text = String::new();
+    for layout in [Layout::Dense, Layout::Sparse] {
+        let rows = queries(features).into_layout(layout);
+        let data = TaggedSequences::new(rows, vec![4, 2]).unwrap();
+        let labeller = chain.labeller(context);
+        for labelling in labeller.n_best(&data, 2).unwrap().iter().flatten() {
+            let names: Vec<String> =
+                labeller.names(&labelling.tags).map(ToString::to_string).collect();
+            writeln!(text, "tags {} {:016x}", names.join(" "), labelling.score.to_bits()).unwrap();
         }
     }
     text
@@ -132,7 +152,7 @@ fn every_kind_of_machine_and_every_body_has_a_sample() {
     let samples = models(&folder().join("version2"));
     let samples: Vec<Model> =
         samples.values().map(|bytes| Model::load_from_bytes(bytes).unwrap()).collect();
-    for kind in MachineKind::all() {
+    for kind in MachineKind::all().chain(MachineKind::SEQUENCES) {
         assert!(samples.iter().any(|model| model.kind == kind), "no sample of {kind}");
     }
     for body in Body::NAMES {
