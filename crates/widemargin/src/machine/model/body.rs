@@ -16,11 +16,8 @@ use crate::kernel::Kernel;
 use crate::machine::classic::{Centres, Discriminant, Mixtures, Neighbours, Windows};
 use crate::machine::clustering::MarginClusters;
 use crate::machine::parameters::Precision;
-<<<<<<< HEAD
-use crate::machine::specification;
-=======
 use crate::machine::sequence::Chain;
->>>>>>> a701b2e (Large-margin chains: ChainSvc by Frank-Wolfe with a proven gap, readers and templates for sequences, structures of the user; ChainSVC in Python, sequence train and label)
+use crate::machine::specification;
 
 /// What every body can do; `model` is the model that it is part of.
 pub(in crate::machine) trait ModelBody {
