@@ -24,7 +24,7 @@ use crate::model_file::{self, ModelFormatName};
 use crate::session::Session;
 use crate::table::{Summary, count, duration};
 use crate::terminal;
-use crate::usage::Stopwatch;
+use crate::usage::{Spent, Stopwatch};
 
 /// Learn and predict the tags of sequences
 #[derive(Args, Debug)]
@@ -252,13 +252,26 @@ fn train(arguments: &TrainArguments, interrupt: &Interrupt) -> CommandResult {
         }
         None => None,
     };
+    tell(arguments, &loaded.data, &model, quality, spent, &target)?;
+    Ok(if interrupt.token().is_cancelled() { Outcome::Interrupted } else { outcome })
+}
+
+/// Prints how the training went.
+fn tell(
+    arguments: &TrainArguments,
+    data: &TaggedSequences,
+    model: &Model,
+    quality: Option<TagQuality>,
+    spent: Spent,
+    target: &Path,
+) -> CommandResult<()> {
     let told = model.training.as_ref().map(|training| training.outcome);
     if arguments.json {
         terminal::print_json(&json!({
             "sequences": data.count(),
             "positions": data.positions(),
             "features": data.rows().columns(),
-            "tags": chain(&model)?.tags,
+            "tags": chain(model)?.tags,
             "status": told.map(|o| o.status),
             "primal": told.map(|o| o.primal),
             "dual": told.map(|o| o.dual),
@@ -275,7 +288,7 @@ fn train(arguments: &TrainArguments, interrupt: &Interrupt) -> CommandResult {
             .line("sequences", count(data.count() as u64))
             .line("positions", count(data.positions() as u64))
             .line("features", count(data.rows().columns() as u64))
-            .line("tags", chain(&model)?.tags.len());
+            .line("tags", chain(model)?.tags.len());
         if let Some(told) = told {
             lines
                 .line("status", told.status)
@@ -290,7 +303,7 @@ fn train(arguments: &TrainArguments, interrupt: &Interrupt) -> CommandResult {
         }
         terminal::print(&text)?;
     }
-    Ok(if interrupt.token().is_cancelled() { Outcome::Interrupted } else { outcome })
+    Ok(())
 }
 
 fn label(arguments: &LabelArguments, interrupt: &Interrupt) -> CommandResult {
