@@ -1,7 +1,6 @@
 //! `train`: from a data file to a model file.
 
 use std::fs::File;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
