@@ -122,8 +122,11 @@ class BaseLinear(BaseTrained):
         self.n_iter_ = max(int(model.training.get("passes", 1)), 1)
 
     def _warn(self, complaints: list[str]) -> None:
-        if self._model.training.get("status") == "iteration limit reached":
-            warnings.warn(_NOT_CONVERGED, ConvergenceWarning, stacklevel=4)
+        training = self._model.training
+        if training.get("status") == "iteration limit reached":
+            share = training["gap"] / max(abs(training["primal"]), np.finfo(float).tiny)
+            message = f"{_NOT_CONVERGED} The duality gap is {share:.2%} of the objective."
+            warnings.warn(message, ConvergenceWarning, stacklevel=4)
         else:
             super()._warn(complaints)
 

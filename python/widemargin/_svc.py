@@ -155,7 +155,9 @@ class BaseSVC(ClassifierMixin, BaseMachine):
         table = self._checked(X)
         threads = self._threads()
         if len(self.classes_) == 2:
-            return -self._model.decision_values(table, threads).ravel()
+            values = self._model.decision_values(table, threads)
+            # One function of both classes, or one of each.
+            return -values.ravel() if values.shape[1] == 1 else values[:, 1] - values[:, 0]
         if self.decision_function_shape == "ovr":
             return self._model.class_scores(table, threads)
         return self._model.decision_values(table, threads)

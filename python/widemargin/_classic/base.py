@@ -32,6 +32,9 @@ class ClassicMachine(BaseEstimator):
     #: Whether rows may be sparse.
     _takes_sparse: ClassVar[bool] = False
 
+    #: Whether the prediction functions can be written as an ONNX graph.
+    _has_onnx: ClassVar[bool] = False
+
     n_jobs: int | None
     random_state: Any = None
 
@@ -112,17 +115,31 @@ class ClassicMachine(BaseEstimator):
         self._model.save(os.fspath(path))
 
     def to_onnx(self, *, dtype: Any = np.float64) -> Any:
-        """Raise an error: classical machines have no ONNX export.
+        """Return every prediction function as one ONNX model; needs the package ``onnx``.
+
+        Discriminants, k-means and mixtures have one; neighbours, windows and spectral clusters,
+        which answer from their training rows, raise NotImplementedError.
 
         Parameters
         ----------
         dtype : {float64, float32}, default=float64
-            Number format, as of the machines that have an export.
+            Number format of the input ``X`` and of all computations.
+
+        Returns
+        -------
+        model : onnx.ModelProto
+            With an output for every method that predicts: ``predict``, and where the estimator has
+            them ``decision_function``, ``predict_proba``, ``score_samples`` and ``transform``.
         """
-        raise NotImplementedError(
-            f"{type(self).__name__} has no ONNX export; support vector and linear machines "
-            "have one. save() keeps the model for Python and the command line."
-        )
+        if not self._has_onnx:
+            raise NotImplementedError(
+                f"{type(self).__name__} has no ONNX export: it answers from its training rows; "
+                "save() keeps the model for Python and the command line"
+            )
+        check_is_fitted(self)
+        from widemargin._onnx.classic import export_classic
+
+        return export_classic(self, np.dtype(dtype))
 
     def __getstate__(self) -> dict[str, Any]:
         """Keep the model as bytes, which pickle and skops both know."""

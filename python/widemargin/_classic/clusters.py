@@ -72,6 +72,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Clusters):
     """
 
     _kind = "kmeans"
+    _has_onnx = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "init": [StrOptions({"k-means++"}), "array-like"],

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 class _Discriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassicClassifier):
     """Scores and projections."""
 
+    _has_onnx = True
+
     def _adopt(self, model: _core.Model) -> None:
         super()._adopt(model)
         part = model.attributes

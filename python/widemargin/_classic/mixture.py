@@ -45,6 +45,8 @@ _MIXTURE: dict[str, list[Any]] = {
 class _Mixture(Dense):
     """The parameters of EM."""
 
+    _has_onnx = True
+
     def __init__(
         self,
         n_components: int = 1,

@@ -80,6 +80,12 @@ pub(crate) struct Arguments {
 
 /// Clusters, writes and tells.
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult {
+    if arguments.machine.0.choice.probability.is_some() {
+        return Err(Failure::usage("--probability goes with train, not with cluster"));
+    }
+    if arguments.machine.0.choice.memory.is_some() {
+        return Err(Failure::usage("--memory goes with train, not with cluster"));
+    }
     let session = arguments.resources.session(interrupt)?;
     let (output, model_path) = (arguments.output.as_deref(), arguments.save_model.as_deref());
     check_outputs(
@@ -106,8 +112,9 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         Body::MarginClusters(found) => {
             Labels::Int(found.labels.iter().map(|&label| label as i64).collect())
         }
-        _ => session
-            .ask("assigning", |context| model.predictor(context)?.predict(data.features()))?,
+        _ => session.ask("assigning", |context| {
+            model.predictor(context)?.predict_in_time(data.features())
+        })?,
     };
     let spent = watch.stop();
     complete(&mut model, preparation, &specification);

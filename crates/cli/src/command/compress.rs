@@ -13,7 +13,6 @@ use widemargin::operation::compress::{
 };
 use widemargin::operation::cross_validate::Quality;
 
-use super::predict::decision_values;
 use crate::arguments::{InputArguments, ResourceArguments};
 use crate::data_file::{check_outputs, check_picture};
 use crate::evaluation::Evaluation;
@@ -213,8 +212,7 @@ fn measure(
         for _ in 0..REPEATS {
             let watch = Stopwatch::start();
             let predictions = session.ask("predicting", |context| {
-                let predictor = model.predictor(context)?;
-                Ok(predictor.predictions(&decision_values(&predictor, data, context)?))
+                model.predictor(context)?.predict_in_time(data.features())
             })?;
             let evaluation = Evaluation::new(model, data, &predictions, watch.stop())?;
             if best.as_ref().is_none_or(|b| evaluation.spent.seconds < b.spent.seconds) {

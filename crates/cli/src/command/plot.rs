@@ -128,7 +128,7 @@ fn confusion(
 }
 
 fn predict(model: &Model, data: &Dataset, context: &Context) -> widemargin::Result<Labels> {
-    model.predictor(context)?.predict(data.features())
+    model.predictor(context)?.predict_in_time(data.features())
 }
 
 fn roc(common: &Common, session: &Session<'_>, model: &Model, data: &Dataset) -> CommandResult<()> {
@@ -154,7 +154,7 @@ fn scores(
     context: &Context,
 ) -> widemargin::Result<Vec<(Label, Vec<f64>)>> {
     let predictor = model.predictor(context)?;
-    let values = predictor.decision_values(data.features())?;
+    let values = predictor.decision_values_in_time(data.features())?;
     let fail = |message: &str| Err(widemargin::Error::Model { message: message.into() });
     match &model.classes {
         Some(table) if table.names.len() == 2 && model.offsets().len() == 1 => {
@@ -200,9 +200,9 @@ fn regions(
     let (cell_predictions, row_predictions) = session.ask("predicting", |context| {
         let predictor = model.predictor(context)?;
         let lines = (0..cells)
-            .map(|row| predictor.predict(&line(&features, axes, &ranges, cells, row)?))
+            .map(|row| predictor.predict_in_time(&line(&features, axes, &ranges, cells, row)?))
             .collect::<widemargin::Result<Vec<Labels>>>()?;
-        Ok((lines, predictor.predict(data.features())?))
+        Ok((lines, predictor.predict_in_time(data.features())?))
     })?;
     // Rows without labels are coloured by their predictions.
     let shown = if data.labels().is_empty() { &row_predictions } else { data.labels() };

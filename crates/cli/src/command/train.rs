@@ -14,7 +14,6 @@ use widemargin::machine::specification::Value as Setting;
 use widemargin::machine::{CalibrationMethod, MachineKind, Model, Specification};
 use widemargin::operation::calibrate::calibrate;
 
-use super::predict::decision_values;
 use super::prepare::{TrainingData, complete, training_rows};
 use super::{distribute, from_disk, inspect, stream, transduce};
 use crate::arguments::{
@@ -335,9 +334,9 @@ fn check(arguments: &Arguments, specification: &Specification) -> CommandResult<
             "--outliers is for robust-svc (--robust LOSS), not for {kind}"
         )));
     }
-    let probability = arguments.machine.choice.probability.is_some();
-    if probability && specification.kind() == MachineKind::Svdd {
-        return Err(Failure::usage("svdd has no probabilities; use --machine one-class"));
+    if arguments.machine.choice.probability.is_some() && !kind.has_probabilities() {
+        let instead = if kind == MachineKind::Svdd { "; use --machine one-class" } else { "" };
+        return Err(Failure::usage(format!("{kind} has no probabilities{instead}")));
     }
     for path in arguments.test.iter().chain(&arguments.test_labels).chain(&arguments.transduce) {
         if !is_standard_stream(path) {
@@ -391,10 +390,8 @@ fn test(
     let input = arguments.input.with_labels(arguments.test_labels.as_deref());
     let data = session.read("reading", || model_file::read_for(&mut model, &input, path))?;
     let watch = Stopwatch::start();
-    let predictions = session.ask("testing", |context| {
-        let predictor = model.predictor(context)?;
-        Ok(predictor.predictions(&decision_values(&predictor, &data, context)?))
-    })?;
+    let predictions = session
+        .ask("testing", |context| model.predictor(context)?.predict_in_time(data.features()))?;
     Evaluation::new(&model, &data, &predictions, watch.stop())
 }
 

@@ -144,8 +144,10 @@ fn validate(
         let (train, held) = plan.split(fold);
         let models = fit(&data.select_rows(&train), context)?;
         let queries = data.features().select_rows(&held);
-        let predictions: Result<Vec<Labels>> =
-            models.iter().map(|step| step.model.predictor(context)?.predict(&queries)).collect();
+        let predictions: Result<Vec<Labels>> = models
+            .iter()
+            .map(|step| step.model.predictor(context)?.predict_in_time(&queries))
+            .collect();
         Ok(Some((data.labels().select(&held), predictions?)))
     })?;
     let finished: Vec<(Labels, Vec<Labels>)> = run.results.into_iter().flatten().collect();

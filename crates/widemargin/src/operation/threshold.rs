@@ -84,7 +84,7 @@ pub fn move_threshold(
     }
     // Decision values are positive for the first class.
     let sign = if place == 0 { 1.0 } else { -1.0 };
-    let values = model.predictor(context)?.decision_values(data.features())?;
+    let values = model.predictor(context)?.decision_values_in_time(data.features())?;
     let scores: Vec<f64> = values.values().iter().map(|value| sign * value).collect();
     let curve = RocCurve::of_class(&scores, data.labels(), positive)?;
     let mut distinct = scores;

@@ -130,6 +130,14 @@ impl MachineKind {
         }
     }
 
+    /// Whether its models may have probabilities.
+    pub fn has_probabilities(self) -> bool {
+        match self {
+            Self::Classic(machine) => machine.is_classifier() || machine == Classic::Mixture,
+            kind => !matches!(kind, Self::Svdd | Self::RankSvm | Self::MaxMarginClustering),
+        }
+    }
+
     /// Whether its predictions can be compared with true labels; densities cannot.
     pub fn has_true_labels(self) -> bool {
         self != Self::Classic(Classic::Density)

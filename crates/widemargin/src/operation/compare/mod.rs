@@ -376,7 +376,7 @@ fn predictions(
     context: &Context,
 ) -> Result<Labels> {
     let features = data.features().select_rows(rows);
-    let predict = |model: &Model| model.predictor(context)?.predict(&features);
+    let predict = |model: &Model| model.predictor(context)?.predict_in_time(&features);
     let votes: Vec<Labels> = models.iter().map(predict).collect::<Result<_>>()?;
     let [first, _, ..] = &votes[..] else {
         return votes.into_iter().next().ok_or(Error::Empty { what: "machine" });

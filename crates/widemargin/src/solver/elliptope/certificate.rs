@@ -51,7 +51,11 @@ pub(super) fn certify(
     let (values, directions) = most_negative(&matrix, order, slack, context)?;
     let mut shift = values.first().map_or(slack, |value| -value).max(slack);
     loop {
-        shift *= 1.01;
+        shift = (1.01 * shift).max(f64::MIN_POSITIVE);
+        if shift.is_infinite() {
+            // Entries that are no numbers: nothing can be proven of them.
+            return Ok(Certificate { bound: f64::NEG_INFINITY, directions: Vec::new() });
+        }
         if let Some(shift) = proven_shift(&matrix, order, shift, context)? {
             return Ok(Certificate { bound: base - order as f64 * shift, directions });
         }

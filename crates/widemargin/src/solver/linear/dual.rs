@@ -3,7 +3,7 @@
 //! With w = Σ βᵢxᵢ it minimises `½‖w‖² + Σ ½rᵢβᵢ² − tᵢβᵢ + ε|βᵢ|` within `lᵢ ≤ βᵢ ≤ uᵢ`, one βᵢ at a time in
 //! random order, with shrinking; the status is `Solved` only when a last pass over all rows, without
 //! steps, finds the tolerance and the duality gap kept. Where passes have cost as much as a second-order
-//! method would, that goes on: an interior-point method over narrow tables, Newton's with a squared loss.
+//! method would, or are at their limit and it costs little more, that goes on: an interior-point method over narrow tables, Newton's with a squared loss.
 //! Hsieh, Chang, Lin, Keerthi and Sundararajan (2008); Ho and Lin (2012) for tubes.
 
 use super::active_set::ActiveSet;
@@ -14,7 +14,7 @@ use super::products::Products;
 use super::sweep::sweep;
 use super::table::Table;
 use super::tuning::dual::{
-    LOOK, LOOKS_BEFORE_NEWTON, MOST_RETURNS, MOST_TIGHTENED, NEWTON_GAP, NEWTON_STEPS,
+    LAST_RESORT, LOOK, LOOKS_BEFORE_NEWTON, MOST_RETURNS, MOST_TIGHTENED, NEWTON_GAP, NEWTON_STEPS,
     NEWTON_TOLERANCE,
 };
 use super::variable::{Band, Goal, Variable, Violation};
@@ -172,17 +172,12 @@ pub(crate) fn solve<R: LinearRows>(
             set.reactivate(&all);
             band = Band::OPEN;
         }
-        if let Some(status) = stop {
-            products.write_values(&weights, &mut values);
-            break status;
-        }
-        if let Some((dual, _)) = certified.as_ref().filter(|(_, steps)| passes.steps >= *steps) {
-            descent.move_to(dual);
-            weights = self::weights(rows, descent.variables.iter());
-            products.write_values(&weights, &mut values);
-            break Status::Solved;
-        }
-        if patience > 0 && passes.steps >= patience {
+        let is_out_of_passes = stop == Some(Status::IterationLimit);
+        let is_slow = match stop {
+            None => passes.steps >= patience,
+            Some(_) => is_out_of_passes && patience <= LAST_RESORT.saturating_mul(passes.steps),
+        };
+        if patience > 0 && is_slow {
             patience = 0;
             let found = descent.finish_by_second_order(rows, problem, options, &weights, context);
             if let Some(dual) = found {
@@ -191,12 +186,31 @@ pub(crate) fn solve<R: LinearRows>(
                 products.write_values(&weights, &mut values);
                 // A tolerance below the gap asks for more than the gap can show.
                 let coarse = options.tol >= options.gap;
-                if coarse && gap_is_met(problem, options, &weights, &values, &descent) {
+                let gap = gap_is_met(problem, options, &weights, &values, &descent);
+                if gap && is_out_of_passes && goal.is_met(&descent.examine(&values)) {
+                    break Status::Solved;
+                }
+                if coarse && gap {
                     certified = Some((descent.dual(), 3 * passes.steps));
                 }
                 set.reactivate(&all);
                 band = Band::OPEN;
             }
+        }
+        if let Some(status) = stop {
+            products.write_values(&weights, &mut values);
+            break match certified {
+                Some(_) if gap_is_met(problem, options, &weights, &values, &descent) => {
+                    Status::Solved
+                }
+                _ => status,
+            };
+        }
+        if let Some((dual, _)) = certified.as_ref().filter(|(_, steps)| passes.steps >= *steps) {
+            descent.move_to(dual);
+            weights = self::weights(rows, descent.variables.iter());
+            products.write_values(&weights, &mut values);
+            break Status::Solved;
         }
     };
     let violation = descent.examine(&values);

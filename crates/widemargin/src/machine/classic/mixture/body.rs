@@ -104,7 +104,10 @@ impl ModelBody for Mixtures {
             count - 1 + count * features + self.covariance.parameters(count, features)
         };
         let parameters: usize = self.components.iter().map(of_mixture).sum();
+        let components: Vec<f64> = self.components.iter().map(|&count| count as f64).collect();
         vec![
+            ("components", components.into()),
+            ("loss", self.loss.clone().into()),
             ("covariance", self.covariance.to_string().into()),
             ("weights", self.weights.clone().into()),
             ("covariances", self.covariances.clone().into()),
