@@ -334,9 +334,41 @@ def test_an_online_machine_comes_back_as_one(tmp_path, strategy):
     assert (again.predict(X) == machine.predict(X)).all()
 
 
-KINDS = """c-svc nu-svc one-class epsilon-svr nu-svr svdd ls-svc ls-svr ww cs llw adm atm ats mmr
-ova reinforced linear-svc logistic linear-svr rank-svm fisher kernel-fisher gmm gmm-bayes knn
-knn-regressor parzen density pnn kmeans spectral mmc""".split()
+KINDS = [
+    "c-svc",
+    "nu-svc",
+    "one-class",
+    "epsilon-svr",
+    "nu-svr",
+    "svdd",
+    "ls-svc",
+    "ls-svr",
+    "ww",
+    "cs",
+    "llw",
+    "adm",
+    "atm",
+    "ats",
+    "mmr",
+    "ova",
+    "reinforced",
+    "linear-svc",
+    "logistic",
+    "linear-svr",
+    "rank-svm",
+    "fisher",
+    "kernel-fisher",
+    "gmm",
+    "gmm-bayes",
+    "knn",
+    "knn-regressor",
+    "parzen",
+    "density",
+    "pnn",
+    "kmeans",
+    "spectral",
+    "mmc",
+]
 
 
 @pytest.mark.parametrize("kind", KINDS)
