@@ -190,8 +190,7 @@ fn of_kernels(
         subsets: arguments.subsets,
         resamples: arguments.bootstrap,
     };
-    Ok(session
-        .run("comparing", |context| compare_kernels(data, &specification, &options, context))?)
+    session.run("comparing", |context| compare_kernels(data, &specification, &options, context))
 }
 
 /// Weight and share of a kernel as lines of a picture.
