@@ -165,6 +165,7 @@ class LinearSVR(RegressorMixin, LinearModel, BaseLinear):
     True
     """
 
+    _kind = "linear-svr"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SHARED,
         "epsilon": [Real],
@@ -222,7 +223,7 @@ class LinearSVR(RegressorMixin, LinearModel, BaseLinear):
         self : object
             The fitted estimator.
         """
-        return self._fit(X, y, sample_weight, "linear-svr")
+        return self._fit(X, y, sample_weight)
 
     def _adopt(self, model: _core.Model) -> None:
         super()._adopt(model)

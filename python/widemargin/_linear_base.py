@@ -39,6 +39,7 @@ _NOT_CONVERGED = "Liblinear failed to converge, increase the number of iteration
 class BaseLinear(BaseTrained):
     """What the linear estimators share."""
 
+    _kind: ClassVar[str]
     _parameter_constraints: ClassVar[dict[str, list[Any]]]
 
     # Parameters that a machine may lack.
@@ -67,7 +68,7 @@ class BaseLinear(BaseTrained):
     def _linear_settings(self) -> dict[str, Any]:
         raise NotImplementedError
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, kind: str) -> Self:
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         random = check_random_state(self.random_state)
         X, y = validate_data(
             self,
@@ -82,24 +83,8 @@ class BaseLinear(BaseTrained):
         weights = self._weights(sample_weight, targets, X)
         names = getattr(self, "feature_names_in_", None)
         monitor = Monitor(self.verbose, as_callbacks(self.callbacks))
-        settings: _core.Settings = {
-            "machine": kind,
-            "online": False,
-            "parameters": {
-                "c": float(self.C),
-                "tol": float(self.tol),
-                "max_iter": int(self.max_iter),
-                "precision": "f32" if X.dtype == np.dtype(np.float32) else "f64",
-                **self._linear_settings(),
-            },
-            "calibration": None,
-            "seed": int(random.randint(np.iinfo("i").max)),
-            "cache_megabytes": 0.0,
-            "threads": self._threads(),
-            "max_seconds": self.max_time,
-        }
         model, _, complaints = _core.fit(
-            settings,
+            self._settings(X, int(random.randint(np.iinfo("i").max))),
             to_core(X),
             targets,
             weights,
@@ -111,6 +96,24 @@ class BaseLinear(BaseTrained):
         self._adopt(model)
         self._warn(complaints)
         return self
+
+    def _settings(self, X: Any, seed: int) -> _core.Settings:
+        return {
+            "machine": self._kind,
+            "online": False,
+            "parameters": {
+                "c": float(self.C),
+                "tol": float(self.tol),
+                "max_iter": int(self.max_iter),
+                "precision": "f32" if X.dtype == np.dtype(np.float32) else "f64",
+                **self._linear_settings(),
+            },
+            "calibration": None,
+            "seed": seed,
+            "cache_megabytes": 0.0,
+            "threads": self._threads(),
+            "max_seconds": self.max_time,
+        }
 
     def _targets(self, y: Any) -> Any:
         return column_or_1d(y, warn=True).astype(np.float64, copy=False)
@@ -168,7 +171,6 @@ class BaseLinearClassifier(LinearClassifierMixin, SparseCoefMixin, BaseLinear):
     """What the linear classifiers share."""
 
     class_weight: Any
-    _kind: ClassVar[str]
 
     @checks_parameters
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -188,7 +190,7 @@ class BaseLinearClassifier(LinearClassifierMixin, SparseCoefMixin, BaseLinear):
         self : object
             The fitted estimator.
         """
-        return self._fit(X, y, sample_weight, self._kind)
+        return self._fit(X, y, sample_weight)
 
     def _targets(self, y: Any) -> tuple[NDArray[np.int64], list[Any]]:
         labels = column_or_1d(y, warn=True)

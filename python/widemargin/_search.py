@@ -243,16 +243,8 @@ class SVCSearchCV(GridSearchCV):
             if self.max_time is not None:
                 left = max(self.max_time - (time.monotonic() - started), 0.0)
                 own = [{**each, "max_seconds": left} for each in own]
-            found = _core.evaluate(
-                own,
-                table,
-                targets,
-                [requested[s] for s in parts],
-                weights,
-                False,
-                monitor if monitor.listens else None,
-                _needs_values(self.scoring),
-            )
+            rows = [requested[s] for s in parts]
+            found = self._predictions_of(own, table, targets, rows, weights, monitor)
             for k, of_machine in zip(places, found, strict=True):
                 for s, item in zip(parts, of_machine, strict=True):
                     predictions.items[k][s] = item
@@ -264,6 +256,27 @@ class SVCSearchCV(GridSearchCV):
             gamma = _scale(X[train])
             run(scaled, [s], [_with_gamma(settings[k], gamma) for k in scaled])
         return predictions
+
+    def _predictions_of(
+        self,
+        machines: list[_core.Settings],
+        table: _core.Table,
+        targets: Any,
+        rows: list[tuple[NDArray[np.int64], NDArray[np.int64]]],
+        weights: NDArray[np.float64] | None,
+        monitor: Monitor,
+    ) -> list[list[Any]]:
+        """Return what every machine that learnt from some rows says of others."""
+        return _core.evaluate(
+            machines,
+            table,
+            targets,
+            rows,
+            weights,
+            False,
+            monitor if monitor.listens else None,
+            _needs_values(self.scoring),
+        )
 
     def _adopt(
         self, search: GridSearchCV, candidates: list[dict[str, Any]], predictions: _Predictions

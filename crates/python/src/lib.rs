@@ -8,6 +8,7 @@
 mod chains;
 mod compare;
 mod compression;
+mod distributed;
 mod errors;
 mod feature_map;
 mod gram;
@@ -35,6 +36,8 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<feature_map::FeatureMap>()?;
+    module.add_class::<distributed::Coordinator>()?;
+    module.add_class::<distributed::Site>()?;
     module.add_class::<model::Model>()?;
     module.add_class::<online::Learner>()?;
     module.add_class::<sequence::Hmm>()?;
@@ -55,6 +58,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(machines::default_grid, module)?)?;
     module.add_function(wrap_pyfunction!(machines::refined, module)?)?;
     module.add_function(wrap_pyfunction!(machines::parameter_names, module)?)?;
+    module.add_function(wrap_pyfunction!(distributed::census, module)?)?;
+    module.add_function(wrap_pyfunction!(distributed::training_plan, module)?)?;
     module.add_function(wrap_pyfunction!(gram::gram_scaled, module)?)?;
     module.add_function(wrap_pyfunction!(gram::gram_centred, module)?)?;
     module.add_function(wrap_pyfunction!(gram::gram_cosine, module)?)?;

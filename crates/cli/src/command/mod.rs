@@ -14,6 +14,7 @@ mod predict;
 mod prepare;
 mod scale;
 mod sequence;
+mod site;
 mod stream;
 mod threshold;
 mod train;
@@ -69,6 +70,7 @@ struct Forwarded {
 #[derive(Debug, Subcommand)]
 enum Command {
     Train(train::Arguments),
+    Site(site::Arguments),
     Predict(predict::Arguments),
     Cluster(cluster::Arguments),
     CrossValidate(cross_validate::Arguments),
@@ -104,6 +106,7 @@ impl CommandLine {
     pub(crate) fn run(self, interrupt: &Interrupt) -> CommandResult {
         match self.command {
             Command::Train(arguments) => train::run(&arguments, interrupt),
+            Command::Site(arguments) => site::run(&arguments, interrupt),
             Command::Predict(arguments) => predict::run(&arguments, interrupt),
             Command::Cluster(arguments) => cluster::run(&arguments, interrupt),
             Command::CrossValidate(arguments) => cross_validate::run(&arguments, interrupt),

@@ -44,6 +44,7 @@ Examples:
   widemargin train news.txt --linear --loss logistic --penalty l1
   widemargin train clicks.txt --linear --memory 1GB -o clicks.wm   # larger than memory
   widemargin train north.csv south.csv --sites 2 --schedule async -o all.wm
+  widemargin train north.csv --sites 3 --listen 127.0.0.1:7000  # then: widemargin site --help
   zcat news.gz | widemargin train - --machine ww --online --kernel linear -o news.wm
 
 Ctrl-C once stops at the next block and writes the best model so far; twice quits.")]

@@ -1,5 +1,6 @@
 //! Tables of numbers, their labels, the files they come from and the scaling applied to them.
 
+mod census;
 pub(crate) mod chunks;
 mod csr;
 mod dataset;
@@ -16,6 +17,7 @@ mod summary;
 mod templates;
 pub mod write;
 
+pub use census::Census;
 pub use csr::Csr;
 pub use dataset::Dataset;
 pub use dense::{Dense, SharedSlice};

@@ -55,7 +55,7 @@ pub use linear::{
     Bias, LinearLoss, LinearMulticlass, LinearOneClass, LinearOptions, LinearSolver, LinearSvc,
     LinearSvr, PathStep, Penalty, RankSvm,
 };
-pub(crate) use linear::{linear_model, newton_tolerance};
+pub(crate) use linear::{linear_model, newton_tolerance, newton_tolerance_at};
 pub use local_duals::LocalDuals;
 pub(crate) use local_duals::SolvedDual;
 #[cfg(test)]
