@@ -130,7 +130,8 @@ def task_of(machine: Any, outlines: list[Any]) -> Task:
     """Return what places need to prepare their rows, from what they told of them."""
     if not is_classifier(machine):
         return Task(None, None, [], True)
-    labels = np.concatenate([labels for *_, labels, _ in outlines])
+    # Labels of an empty place have no type.
+    labels = np.concatenate([labels for *_, labels, counts in outlines if len(counts)])
     counts = np.concatenate([counts for *_, counts in outlines])
     # Only how often each label occurs matters.
     _, names = machine._targets(np.repeat(labels, counts))

@@ -89,9 +89,8 @@ def fit(
     answers = chosen.mapInPandas(site, schema="result binary", barrier=True).collect()
     results = [bytes(row["result"]) for row in answers if row["result"]]
     model, report, rows = pickle.loads(results[0])
-    if is_classifier(machine):
-        outlines = report.pop("outlines")
-        task_of(machine, outlines)
+    # Sets the classes.
+    task_of(machine, report.pop("outlines"))
     adopt(machine, _core.Model.from_bytes(model), report, rows, list(features), None)
     return machine
 
