@@ -138,13 +138,13 @@ def sizes(total, sites, deviation):
         found = math.sqrt(sum((count - mean) ** 2 for count in counts) / sites)
         low, high = (rate, high) if found < deviation else (low, rate)
     ends = [round(sum(counts[: site + 1])) for site in range(sites)]
-    return [end - start for start, end in zip([0, *ends], ends)]
+    return [end - start for start, end in zip([0, *ends], ends, strict=False)]
 
 
 def mnist(folder, data):
     """Table 4.4: digit 0 against the rest, 15 000 images, 8 sites, fully connected."""
-    images = gzip.open(data / "mnist/train-images-idx3-ubyte.gz").read()[16:]
-    labels = gzip.open(data / "mnist/train-labels-idx1-ubyte.gz").read()[8:]
+    images = gzip.decompress((data / "mnist/train-images-idx3-ubyte.gz").read_bytes())[16:]
+    labels = gzip.decompress((data / "mnist/train-labels-idx1-ubyte.gz").read_bytes())[8:]
     order = random.Random(0).sample(range(len(labels)), 15_000)
     lines = []
     for row in order:
@@ -178,7 +178,11 @@ def mnist(folder, data):
 
 def covtype(folder, data):
     """Table 5.1 on the 15 120 rows of covtype that are there: class 4 against the rest."""
-    lines = lzma.open(data / "covtype-15120/covtype-15120.libsvm.xz", "rt").read().splitlines()
+    lines = (
+        lzma.decompress((data / "covtype-15120/covtype-15120.libsvm.xz").read_bytes())
+        .decode()
+        .splitlines()
+    )
     path = folder / "covtype.libsvm"
     path.write_text("".join(
         f"{int(line.split()[0] == '4')} {line.split(maxsplit=1)[1]}\n" for line in lines
