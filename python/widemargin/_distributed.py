@@ -113,9 +113,18 @@ def prepared(rows: Rows, task: Task) -> tuple[Any, Any, Any]:
     return to_core(rows.X), targets, weights
 
 
+def aligned(values: Any) -> Any:
+    """Return arrays, also those in tuples, with an alignment that a transfer may have lost."""
+    if isinstance(values, tuple):
+        return tuple(aligned(value) for value in values)
+    if isinstance(values, np.ndarray):
+        return np.require(values, requirements=["C_CONTIGUOUS", "ALIGNED"])
+    return values
+
+
 def counted(part: tuple[Any, Any, Any]) -> bytes:
     """Return counts and moments of the prepared rows of a place."""
-    return _core.census(*part)
+    return _core.census(*aligned(part))
 
 
 #: Sites that live in this process, by training and number.
@@ -131,19 +140,20 @@ def step(
     letters: list[Letter],
     *,
     fresh: bool,
-    resources: tuple[int, float],
+    means: tuple[int, float],
     seconds: float | None,
 ) -> list[Letter]:
     """Give letters to the site `place` (its number and first row) in this process.
 
-    A site that should be here and is not was lost with its process: it starts again. `resources`
+    A site that should be here and is not was lost with its process: it starts again. `means`
     are threads and megabytes of kernel values, `seconds` limit a solution.
     """
     with _LOCK:
         site = _SITES.get((training, place[0]))
     answers: list[Letter] = []
     if site is None:
-        site = _core.Site(plan, place, *part, *resources)
+        features, targets, weights = aligned(part)
+        site = _core.Site(plan, place, features, targets, weights, *means)
         with _LOCK:
             _SITES[training, place[0]] = site
         if not fresh:

@@ -23,6 +23,7 @@ from widemargin._distributed import (
     Letter,
     Task,
     Wanted,
+    aligned,
     collected,
     counted,
     forget,
@@ -78,7 +79,7 @@ class _Places:
 
     def __init__(self, machine: Any, X: Any, y: Any, sample_weight: Any) -> None:
         self._client = machine.client or distributed.get_client()
-        self._resources = (machine._threads(), float(getattr(machine, "cache_size", 0)))
+        self._means = (machine._threads(), float(getattr(machine, "cache_size", 0)))
         self._training = uuid.uuid4().hex
         workers = self._workers()
         if not workers:
@@ -157,7 +158,7 @@ class _Places:
             self._parts[site],
             letters,
             fresh=fresh,
-            resources=self._resources,
+            means=self._means,
             seconds=None,
             pure=False,
             workers=[self._owners[site]],
@@ -626,7 +627,8 @@ def _same(*values: Any) -> tuple[Any, ...]:
 
 def _evaluated(machines: list[Any], data: Any, rows: list[Any], needs_values: bool) -> list[Any]:
     """Return what machines of one kernel predict on every split."""
-    table, targets, weights = data
+    table, targets, weights = aligned(data)
+    rows = [aligned(pair) for pair in rows]
     return _core.evaluate(machines, table, targets, rows, weights, False, None, needs_values)
 
 

@@ -27,8 +27,8 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// What a reader tells.
 enum Event {
-    /// From, to, content.
-    Packet(usize, usize, Vec<u8>),
+    /// From, content.
+    Packet(usize, Vec<u8>),
     Lost(usize),
 }
 
@@ -101,7 +101,7 @@ impl TcpHub {
                     Ok(()) => true,
                     Err(_) => sender.send(Event::Lost(to)).is_ok(),
                 },
-                Some((_, to, bytes)) => sender.send(Event::Packet(rank, to, bytes)).is_ok(),
+                Some((_, _, bytes)) => sender.send(Event::Packet(rank, bytes)).is_ok(),
                 None => sender.send(Event::Lost(rank)).is_ok(),
             })?;
         }
@@ -170,9 +170,7 @@ impl TcpMember {
         let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|i| reply[at + i])) as usize;
         let (sender, events) = channel();
         read_from(connection.try_clone().map_err(failed)?, move |event| {
-            sender
-                .send(event.map_or(Event::Lost(0), |(from, to, b)| Event::Packet(from, to, b)))
-                .is_ok()
+            sender.send(event.map_or(Event::Lost(0), |(from, _, b)| Event::Packet(from, b))).is_ok()
         })?;
         Ok(Self { connection, rank: word(4), size: word(8), events })
     }
@@ -228,7 +226,7 @@ fn lost(rank: usize) -> Error {
 /// What came within a time, and from whom.
 fn within(events: &Receiver<Event>, wait: Duration) -> Result<Option<(usize, Vec<u8>)>> {
     match events.recv_timeout(wait) {
-        Ok(Event::Packet(from, _, bytes)) => Ok(Some((from, bytes))),
+        Ok(Event::Packet(from, bytes)) => Ok(Some((from, bytes))),
         Ok(Event::Lost(rank)) => Err(lost(rank)),
         Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Ok(None),
     }
