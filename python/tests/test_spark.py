@@ -1,5 +1,8 @@
 """Training on Spark; runs where pyspark and Java are installed."""
 
+import os
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +15,7 @@ sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed")
 
 @pytest.fixture(scope="module")
 def spark():
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = sql.SparkSession.builder.master("local[3]").config("spark.ui.enabled", "false")
     session = builder.getOrCreate()
     yield session
