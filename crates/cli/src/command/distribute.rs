@@ -156,7 +156,8 @@ fn lead(
     let Distributed { mut model, report, .. } =
         result.ok_or_else(|| Failure::Message("the first site has no model".into()))?;
     complete(&mut model, preparation, specification);
-    Ok((model, shape, spent, Told::Exchange(Box::new(report))))
+    let rows = model.training.as_ref().map_or(shape.rows, |training| training.rows);
+    Ok((model, Shape { rows, ..shape }, spent, Told::Exchange(Box::new(report))))
 }
 
 /// Trains a linear machine on sites in this process.
