@@ -73,8 +73,9 @@ enum Packet {
     Order(Vec<u8>),
     /// To process 0: the counts of a site.
     Counted(Vec<u8>),
-    /// Process 0 to all: the plan, and the number of the first row of the receiver.
-    Plan(Vec<u8>, u64),
+    /// Process 0 to all: the plan, the number of the first row of the receiver, and the digest of the
+    /// counts of all sites in their order.
+    Plan(Vec<u8>, u64, u32),
     /// From the end of a training: what is left.
     Remains(Vec<u8>),
     /// Process 0 to all: which solution is wanted.
@@ -210,10 +211,10 @@ fn train(
         None => data,
     };
     let own = Census::of(&data, has_classes)?;
-    let (plan, first) = planned(post, order, own, context)?;
+    let (plan, first, digest) = planned(post, order, own, context)?;
     let mut site = RemoteSite::new(&plan, post.rank(), data, first)?;
     let mut checkpoint = match checkpoints {
-        Some(folder) => Some(Checkpoints::open(folder, post.rank(), &mut site)?),
+        Some(folder) => Some(Checkpoints::open(folder, post.rank(), digest, &mut site)?),
         None => None,
     };
     let mut hub = match post.rank() {
@@ -252,17 +253,20 @@ fn train(
     Ok(result)
 }
 
-/// The plan of process 0, and the number of the first row of this process.
+/// The plan of process 0, the number of the first row of this process, and a digest that tells the rows of
+/// all sites in their order from others.
 fn planned(
     post: &mut impl Post,
     order: &Order,
     own: Census,
     context: &Context,
-) -> Result<(Plan, u64)> {
+) -> Result<(Plan, u64, u32)> {
     if post.rank() != 0 {
         post.send(0, pack(&Packet::Counted(own.to_bytes()?))?)?;
         return match next(post, context)?.1 {
-            Received::Packet(Packet::Plan(bytes, first)) => Ok((Plan::from_bytes(&bytes)?, first)),
+            Received::Packet(Packet::Plan(bytes, first, digest)) => {
+                Ok((Plan::from_bytes(&bytes)?, first, digest))
+            }
             _ => Err(Error::message("the plan of process 0", "something else")),
         };
     }
@@ -273,8 +277,9 @@ fn planned(
             counts[from] = Some(Census::from_bytes(&census)?);
         }
     }
-    let (mut all, mut firsts) = (None::<Census>, Vec::new());
+    let (mut all, mut firsts, mut words) = (None::<Census>, Vec::new(), Vec::new());
     for census in counts.into_iter().flatten() {
+        words.extend(census.to_bytes()?);
         firsts.push(all.as_ref().map_or(0, |before| before.rows() as u64));
         all = Some(match all {
             Some(before) => before.joined(census)?,
@@ -284,11 +289,11 @@ fn planned(
     let census = all.ok_or(Error::Empty { what: "process" })?;
     let Order { specification, distribution, seed, .. } = order.clone();
     let plan = Plan::new(specification, census, distribution, post.size(), seed)?;
-    let bytes = plan.to_bytes()?;
+    let (bytes, digest) = (plan.to_bytes()?, crc32fast::hash(&words));
     for (to, first) in firsts.iter().enumerate().skip(1) {
-        post.send(to, pack(&Packet::Plan(bytes.clone(), *first))?)?;
+        post.send(to, pack(&Packet::Plan(bytes.clone(), *first, digest))?)?;
     }
-    Ok((plan, 0))
+    Ok((plan, 0, digest))
 }
 
 /// A process in the middle of a training.
@@ -416,22 +421,32 @@ impl<P: Post> Run<'_, P> {
 /// The checkpoint file of a process.
 struct Checkpoints {
     path: PathBuf,
+    /// Of the rows of all sites: rows are numbered in the order of the sites.
+    digest: [u8; 4],
     kept: Instant,
 }
 
 impl Checkpoints {
     /// Restores what an earlier run kept.
-    fn open(folder: &Path, rank: usize, site: &mut RemoteSite) -> Result<Self> {
+    fn open(folder: &Path, rank: usize, digest: u32, site: &mut RemoteSite) -> Result<Self> {
+        let digest = digest.to_le_bytes();
         fs::create_dir_all(folder).map_err(|error| Error::io(folder, error))?;
         let path = folder.join(format!("site-{rank}.checkpoint"));
         match fs::read(&path) {
-            Ok(bytes) => site.restore(&bytes)?,
+            Ok(bytes) => match bytes.strip_prefix(&digest) {
+                Some(rest) => site.restore(rest)?,
+                None => {
+                    let expected = "the same rows at the same sites, connected in the same order";
+                    let found = format!("{} of others", path.display());
+                    return Err(Error::message(expected, found));
+                }
+            },
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(Error::io(path, error)),
         }
         // The first solution is kept at once.
         let kept = Instant::now().checked_sub(CHECKPOINTS).unwrap_or_else(Instant::now);
-        Ok(Self { path, kept })
+        Ok(Self { path, digest, kept })
     }
 
     /// Replaces the file, if it is old.
@@ -441,6 +456,7 @@ impl Checkpoints {
         }
         if let Some(bytes) = site.checkpoint()? {
             let new = self.path.with_extension("new");
+            let bytes = [&self.digest[..], &bytes[..]].concat();
             fs::write(&new, bytes).map_err(|error| Error::io(&new, error))?;
             fs::rename(&new, &self.path).map_err(|error| Error::io(&self.path, error))?;
             self.kept = Instant::now();
