@@ -23,7 +23,7 @@ demo:
 	@cargo build --release --locked -p widemargin-cli
 	@scripts/demo.sh
 
-test: test-rust test-python test-sdist test-mpi
+test: test-rust test-python test-sdist
 
 test-rust:
 	cargo test --workspace --locked --features widemargin-cli/parquet
