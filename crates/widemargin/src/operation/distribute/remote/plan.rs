@@ -38,6 +38,9 @@ impl Plan {
             let expected = "none where rows are in different processes: scale the files before";
             return Err(Error::parameter("scale", expected, "a scaling"));
         }
+        if let Some(rule) = specification.value("approximate") {
+            return Err(Error::parameter("approximate", "none with rows at several sites", rule));
+        }
         check_sites(sites)?;
         distribution.topology.links(sites, seed)?;
         let plan = Self { specification, census, distribution, sites, seed };

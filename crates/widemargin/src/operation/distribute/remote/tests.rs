@@ -152,7 +152,8 @@ fn what_sums_cannot_do_is_refused() {
         (("loss", "hinge"), "squared-hinge or logistic"),
         (("penalty", "l1"), "l2"),
         (("multiclass", "crammer-singer"), "ovr"),
-        (("bias", "free"), "none or a number"),
+        (("intercept", "free"), "none or a number"),
+        (("approximate", "rff:50"), "several sites"),
         (("solver", "dual"), "auto or newton"),
     ];
     let new = |specification, distribution| {
