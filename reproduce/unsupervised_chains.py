@@ -21,8 +21,12 @@ from widemargin import CategoricalHMM, ChainClustering
 
 REPEATS, STARTS = 10, 10
 #: Probability of moving to the other state; CDHMM, ACDHMM and EM of tables 5.1 and 5.2.
-SYNTHETIC = {0.95: (3.38, 14.46, 15.09), 0.9: (8.12, 17.34, 17.49), 0.8: (22.12, 26.56, 30.06),
-             0.7: (31.5, 38.58, 39.9)}
+SYNTHETIC = {
+    0.95: (3.38, 14.46, 15.09),
+    0.9: (8.12, 17.34, 17.49),
+    0.8: (22.12, 26.56, 30.06),
+    0.7: (31.5, 38.58, 39.9),
+}
 PROTEIN = {1: (51.75, 56.67, 58.11), 3: (50.38, 53.65, 57.23)}
 #: Samples, sequences in each; ACDHMM and EM of table 5.3.
 LARGE = {(20, 2): (43.12, 46.27), (10, 5): (44.33, 48.67), (5, 10): (46.44, 48.67)}
@@ -65,8 +69,10 @@ def shown(values) -> str:
 def synthetic() -> None:
     """Print the table of the four synthetic sets with its four reference columns."""
     print("\n## Synthetic chains (tables 5.1 and 5.2)\n")
-    print("| moving | CDHMM | ACDHMM | ours, one run | ours, likeliest | EM | EM, one run | EM, likeliest "
-          "| true model, Viterbi | true model, posterior | state = symbol |")
+    print(
+        "| moving | CDHMM | ACDHMM | ours, one run | ours, likeliest | EM | EM, one run | EM, likeliest "
+        "| true model, Viterbi | true model, posterior | state = symbol |"
+    )
     print("|" + "---|" * 11)
     for q, (cdhmm, acdhmm, em) in SYNTHETIC.items():
         columns: list[list[float]] = [[] for _ in range(7)]
@@ -87,13 +93,24 @@ def synthetic() -> None:
             true.emissionprob_ = np.array([[q, 1 - q], [1 - q, q]])
             path = true.predict(observed[:, None], lengths)
             posterior = true.predict_proba(observed[:, None], lengths).argmax(axis=1)
-            found = [errors[:, 1].mean(), errors[likely, 1], errors[:, 0].mean(), errors[likely, 0],
-                     error(path, states, 2), error(posterior, states, 2), error(symbols, states, 2)]
+            found = [
+                errors[:, 1].mean(),
+                errors[likely, 1],
+                errors[:, 0].mean(),
+                errors[likely, 0],
+                error(path, states, 2),
+                error(posterior, states, 2),
+                error(symbols, states, 2),
+            ]
             for column, value in zip(columns, found):
                 column.append(value)
         ours = [shown(column) for column in columns]
-        print(f"| {100 * q:.0f} % | {cdhmm} | {acdhmm} | {ours[0]} | {ours[1]} | {em} | " + " | ".join(ours[2:]) + " |",
-              flush=True)
+        print(
+            f"| {100 * q:.0f} % | {cdhmm} | {acdhmm} | {ours[0]} | {ours[1]} | {em} | "
+            + " | ".join(ours[2:])
+            + " |",
+            flush=True,
+        )
 
 
 def proteins() -> list[tuple[str, str]]:
@@ -106,7 +123,9 @@ def proteins() -> list[tuple[str, str]]:
     names = {name.strip().lower(): name for name in rows[0]}
     sequence = next(names[n] for n in names if n in ("sequence", "seq", "input"))
     structure = next(names[n] for n in names if "3" in n)
-    return [(r[sequence].strip(), r[structure].strip()) for r in rows if len(r[sequence].strip()) >= 10]
+    return [
+        (r[sequence].strip(), r[structure].strip()) for r in rows if len(r[sequence].strip()) >= 10
+    ]
 
 
 def windows(sequence: str, size: int) -> list[dict[str, float]]:
@@ -125,7 +144,9 @@ def draw(rng, data, count, length):
         first = rng.randint(len(acids) - length + 1) if length else 0
         end = first + length if length else len(acids)
         parts.append((acids[first:end], structure[first:end]))
-    codes = {acid: code for code, acid in enumerate(sorted({a for acids, _ in parts for a in acids}))}
+    codes = {
+        acid: code for code, acid in enumerate(sorted({a for acids, _ in parts for a in acids}))
+    }
     kinds = {kind: code for code, kind in enumerate(sorted({s for _, t in parts for s in t}))}
     symbols = np.array([codes[a] for acids, _ in parts for a in acids])
     true = [kinds[s] for _, structure in parts for s in structure]
@@ -152,7 +173,9 @@ def protein_tables() -> None:
                 symbols = np.array([names[word] for word in joined])
             rows = [[{f"s{s}": 1.0} for s in part] for part in split(symbols, lengths)]
             errors, _ = learn(symbols, rows, lengths, states, true, C=1.0)
-            found.append((errors[:, 1].mean(), errors[:, 0].mean(), error([0] * len(true), true, states)))
+            found.append(
+                (errors[:, 1].mean(), errors[:, 0].mean(), error([0] * len(true), true, states))
+            )
         ours, plain, constant = (shown(column) for column in np.array(found).T)
         print(f"| {size} | {cdhmm} | {acdhmm} | {ours} | {em} | {plain} | {constant} |", flush=True)
     print("\n## Whole proteins, a window of 7 acids (table 5.3)\n")
@@ -166,11 +189,15 @@ def protein_tables() -> None:
             errors, _ = learn(symbols, rows, lengths, states, true, C=1.0, starts=1)
             found.append((errors[0, 1], errors[0, 0], error([0] * len(true), true, states)))
         ours, plain, constant = (shown(column) for column in np.array(found).T)
-        print(f"| {samples} × {count} | {acdhmm} | {ours} | {em} | {plain} | {constant} |", flush=True)
+        print(
+            f"| {samples} × {count} | {acdhmm} | {ours} | {em} | {plain} | {constant} |", flush=True
+        )
 
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    print("# Unsupervised chains beside Xu (2007)\n\n" + (__doc__ or "").split("\n\n", 1)[1].strip())
+    print(
+        "# Unsupervised chains beside Xu (2007)\n\n" + (__doc__ or "").split("\n\n", 1)[1].strip()
+    )
     synthetic()
     protein_tables()
