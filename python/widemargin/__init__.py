@@ -29,6 +29,7 @@ from widemargin._novelty import SVDD, OneClassSVM
 from widemargin._progress import History, Progress
 from widemargin._ranking import RankSVM, ranking_quality
 from widemargin._search import SVCSearchCV
+from widemargin._semi_supervised import SemiSupervisedSVC
 from widemargin._svc import SVC, NuSVC
 from widemargin._svr import SVR, NuSVR
 from widemargin._tune import tune
@@ -71,6 +72,7 @@ __all__ = [
     "Progress",
     "RankSVM",
     "SVCSearchCV",
+    "SemiSupervisedSVC",
     "SpectralClustering",
     "__version__",
     "compare",

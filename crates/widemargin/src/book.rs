@@ -38,6 +38,7 @@ pages! {
     windows: "docs/machines/windows.md",
     clusters: "docs/machines/clusters.md",
     max_margin_clustering: "docs/machines/max-margin-clustering.md",
+    semi_supervised: "docs/machines/semi-supervised.md",
     least_squares: "docs/machines/least-squares.md",
     ranking: "docs/machines/ranking.md",
     hidden_markov: "docs/machines/hidden-markov.md",

@@ -34,6 +34,7 @@ class ClassicMachine(BaseEstimator):
 
     n_jobs: int | None
     random_state: Any = None
+    max_time: float | None = None
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags."""
@@ -61,7 +62,9 @@ class ClassicMachine(BaseEstimator):
     def _check_rows(self, rows: int) -> None:
         """Raise what scikit-learn raises for too few rows."""
 
-    def _learn(self, X: Any, targets: Any, settings: dict[str, Any]) -> Self:
+    def _learn(
+        self, X: Any, targets: Any, settings: dict[str, Any], weights: Any = None
+    ) -> Self:
         """Train on checked rows."""
         random = check_random_state(self.random_state)
         names = getattr(self, "feature_names_in_", None)
@@ -74,11 +77,11 @@ class ClassicMachine(BaseEstimator):
                 "seed": int(random.randint(np.iinfo("i").max)),
                 "cache_megabytes": None,
                 "threads": count_threads(self.n_jobs),
-                "max_seconds": None,
+                "max_seconds": self.max_time,
             },
             to_core(X),
             targets,
-            None,
+            weights,
             None if names is None else list(names),
         )
         for complaint in complaints:

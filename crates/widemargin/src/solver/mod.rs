@@ -9,6 +9,7 @@ pub(crate) mod least_squares;
 pub(crate) mod linear;
 pub(crate) mod pair_scan;
 pub(crate) mod s2do;
+pub(crate) mod semi_supervised;
 pub(crate) mod smo;
 
 pub(crate) use crate::outcome::{Outcome, Status};

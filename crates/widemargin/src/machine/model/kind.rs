@@ -45,6 +45,8 @@ pub enum MachineKind {
     LsSvc,
     /// Regression by least squares.
     LsSvr,
+    /// Classification of rows of which only some have labels.
+    SemiSupervised,
     /// Two clusters with the largest margin between them.
     MaxMarginClustering,
 }
@@ -64,7 +66,10 @@ impl MachineKind {
         let classic = Classic::ALL.iter().copied().map(Self::Classic);
         let plain = Self::LIBSVM.into_iter().chain([Self::Svdd, Self::LsSvc, Self::LsSvr]);
         let plain = plain.chain(all_in_one);
-        plain.chain(Self::LINEAR).chain(classic).chain([Self::MaxMarginClustering])
+        plain
+            .chain(Self::LINEAR)
+            .chain(classic)
+            .chain([Self::SemiSupervised, Self::MaxMarginClustering])
     }
 
     /// Name on the command line and in files.
@@ -85,6 +90,7 @@ impl MachineKind {
             Self::RankSvm => "rank-svm",
             Self::LsSvc => "ls-svc",
             Self::LsSvr => "ls-svr",
+            Self::SemiSupervised => "semi-svc",
             Self::MaxMarginClustering => "mmc",
         }
     }
@@ -93,7 +99,7 @@ impl MachineKind {
     pub fn is_classifier(self) -> bool {
         match self {
             Self::CSvc | Self::NuSvc | Self::LsSvc | Self::AllInOne(_) => true,
-            Self::LinearSvc | Self::Logistic => true,
+            Self::LinearSvc | Self::Logistic | Self::SemiSupervised => true,
             Self::Classic(machine) => machine.is_classifier(),
             _ => false,
         }
