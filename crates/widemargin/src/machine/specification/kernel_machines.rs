@@ -6,7 +6,6 @@ use super::shared::{
     C, CLASS_ORDER, CLASS_WEIGHT, EPSILON, KERNEL, KERNELS, LOSS, MAX_ITER, MULTICLASS, NU,
     PRECISION, SCALE, SOLVER, TOL, UNLABELLED,
 };
-use crate::kernel::Kernel;
 use crate::machine::{
     Balance, BaseMachine, ClassShares, LsSvc, LsSvr, MachineKind, MaxMarginClustering,
     MulticlassSvc, NuSvc, NuSvr, OneClass, SemiSupervisedSvc, Svc, Svdd, Svr,
@@ -210,16 +209,15 @@ const SEMI_SUPERVISED: &[Parameter] = &[
     SCALE,
 ];
 
+/// A kernel that is linear unless told otherwise.
+const LINEAR_KERNEL: &[Parameter] =
+    &[KERNEL[0].or(Fallback::Text("linear")), KERNEL[1], KERNEL[2], KERNEL[3]];
+
 static SEMI_SVC: Entry = Entry {
     summary: "classification from rows of which only some have labels",
-    groups: &[SEMI_SUPERVISED, KERNEL],
+    groups: &[SEMI_SUPERVISED, LINEAR_KERNEL],
     grid: &["c=2^-5:2^15:11"],
     build: |values| {
-        // Linear unless told otherwise.
-        let kernel = match values.specification.is_given("kernel") {
-            true => values.kernel()?,
-            false => Kernel::Linear,
-        };
         let shares = match values.reals("share") {
             Some(shares) => ClassShares::Given(shares),
             None if values.is("share", "labelled") => ClassShares::Labelled,
@@ -229,7 +227,7 @@ static SEMI_SVC: Entry = Entry {
             c: if values.is("c", "auto") { None } else { Some(values.real("c")?) },
             unlabelled_weight: values.real("unlabelled-weight")?,
             shares,
-            kernel,
+            kernel: values.kernel()?,
             landmarks: values.optional_whole("landmarks").unwrap_or(500),
             method: values.choice("labelling")?,
             unlabelled: values.unlabelled(),
