@@ -252,6 +252,6 @@ class SemiSupervisedSVC(ClassicClassifier):
         values : ndarray of shape (n_samples,) or (n_samples, n_classes)
             With two classes one value a row, positive for ``classes_[1]``.
         """
-        rows, threads = self._asked(X)
+        rows, threads = self._query(X)
         values: NDArray[np.float64] = self._model.decision_values(rows, threads)
         return -values[:, 0] if len(self.classes_) == 2 else values

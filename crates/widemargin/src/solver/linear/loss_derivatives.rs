@@ -54,13 +54,14 @@ pub(super) fn slopes(problem: &Problem<'_>, first: usize, values: &mut [f64]) ->
     losses.iter().sum()
 }
 
-/// Cℓ″ where Cℓ′ is `slope`.
+/// Cℓ″ of a row whose Cℓ′ is `slope`.
 #[inline(always)]
-pub(super) fn curvature(loss: RowLoss, slope: f64, target: f64, cost: f64) -> f64 {
+pub(super) fn curvature(problem: &Problem<'_>, row: usize, slope: f64) -> f64 {
+    let (loss, cost) = (problem.loss, problem.costs[row]);
     match loss {
         RowLoss::ExpectedSquaredHinge => {
             // Within the margins the slope is 2C(z − t); outside one of the two terms is left.
-            let (above, below) = (1.0 + target, 1.0 - target);
+            let (above, below) = (1.0 + problem.targets[row], 1.0 - problem.targets[row]);
             if slope >= 2.0 * cost * below {
                 cost * below
             } else if slope <= -2.0 * cost * above {
@@ -153,7 +154,7 @@ mod tests {
                 let (slope, second) = loss.derivatives(values[i], targets[i]);
                 expected += costs[i] * loss.value(values[i], targets[i]);
                 assert!((found[i] - costs[i] * slope).abs() < 1e-12, "{loss:?} {i}");
-                let own = curvature(loss, found[i], targets[i], costs[i]);
+                let own = curvature(&problem, i, found[i]);
                 assert!((own - costs[i] * second).abs() < 1e-12, "{loss:?} {i}");
             }
             assert!((total - expected).abs() <= 1e-12 * expected, "{loss:?}");
