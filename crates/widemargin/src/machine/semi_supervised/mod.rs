@@ -10,10 +10,11 @@
 //! rows beside that of all labelled ones, and s the root mean squared distance of the rows from their mean. Several
 //! classes have a function each, and one set of labels for all of them. The local optimum comes from deterministic
 //! annealing or label switching ([`semi_supervised`](crate::solver::semi_supervised)); the optimum of the labelled rows
-//! alone is the proven lower bound.
+//! alone is the proven lower bound. The [`relaxation`] has hinge losses and a lower bound of its own.
 
 mod landmarks;
 mod penalty;
+mod relaxation;
 mod shares;
 
 use std::time::Instant;
@@ -30,9 +31,10 @@ use super::parameters::Precision;
 use super::specification::Value;
 use super::training::support_table;
 use crate::context::{Context, Event};
-use crate::data::{ClassOrder, Dataset, Label, Matrix, check_two_classes};
+use crate::data::{ClassOrder, Dataset, Label, Matrix, check_two_classes, memory};
 use crate::error::{Error, Result};
-use crate::kernel::Kernel;
+use crate::kernel::{Gram, Kernel};
+use crate::outcome::Outcome;
 use crate::solver::linear::rows::LinearRows;
 use crate::solver::semi_supervised::{Descent, Found, Groups, Schedule};
 
@@ -46,10 +48,12 @@ pub enum SemiSupervisedMethod {
     Annealing,
     /// Label switching, of all pairs at once, while the cost of unlabelled rows grows.
     Switching,
+    /// The semidefinite relaxation of two classes with hinge losses, rounded and improved; some hundred rows.
+    Relaxation,
 }
 
 names!(SemiSupervisedMethod, "labelling", Auto: "auto", Annealing: "annealing",
-       Switching: "switching");
+       Switching: "switching", Relaxation: "relaxation");
 
 /// The share of every class among the rows without labels.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -99,7 +103,8 @@ pub struct SemiSupervisedSvc {
     pub unlabelled: Option<Label>,
     /// Which class comes first.
     pub class_order: ClassOrder,
-    /// Norm of the gradient by the weights, relative to that at 0, that ends the last training.
+    /// Norm of the gradient by the weights, relative to that at 0, that ends the last training; of the relaxation
+    /// the relative gap.
     pub tol: f64,
 }
 
@@ -161,6 +166,9 @@ impl SemiSupervisedSvc {
             let expected = "features whose objective is a finite number (scale them)";
             return Err(Error::parameter("scale", expected, fitted.found.outcome.primal));
         }
+        if self.method == SemiSupervisedMethod::Relaxation {
+            return self.relaxed(data, known, fitted, scale, started, context);
+        }
         let landmarks = landmarks.map(|(landmarks, _)| landmarks);
         self.model(data, known, landmarks, fitted, scale.sqrt(), started)
     }
@@ -173,7 +181,15 @@ impl SemiSupervisedSvc {
             return Err(Error::parameter("landmarks", "at least 1", self.landmarks));
         }
         self.kernel.validate()?;
-        data.features().validate()
+        data.features().validate()?;
+        let n = data.rows() as u128;
+        match self.method {
+            // The kernel matrix, its products and a factor.
+            SemiSupervisedMethod::Relaxation => {
+                memory::check(|| format!("the relaxation of {n} rows"), 8 * 5 * n * n)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Which rows have labels, and of which class.
@@ -190,6 +206,10 @@ impl SemiSupervisedSvc {
         let labelled = split.labelled(input)?;
         let classes = labelled.labels().classes(self.class_order)?;
         check_two_classes(&classes.names)?;
+        if self.method == SemiSupervisedMethod::Relaxation && classes.count() > 2 {
+            let found = format!("{} classes with labelling relaxation", classes.count());
+            return Err(Error::labels("two classes", found));
+        }
         let mut groups = vec![None; data.rows()];
         let mut weights = vec![0.0; classes.count()];
         for (row, &code) in labelled.rows().zip(&classes.codes) {
@@ -239,7 +259,7 @@ impl SemiSupervisedSvc {
         bias: f64,
         started: Instant,
     ) -> Result<Model> {
-        let Fitted { found: Found { weights, groups, outcome }, c, shares } = fitted;
+        let Fitted { found: Found { weights, groups, outcome }, c, shares, .. } = fitted;
         let kind = MachineKind::SemiSupervised;
         let constant = |weights: &Vec<f64>| bias * weights[weights.len() - 1];
         let constants: Vec<f64> = weights.iter().map(constant).collect();
@@ -251,25 +271,97 @@ impl SemiSupervisedSvc {
             }
             Some(landmarks) => {
                 let body = self.expansion(data, &landmarks, &groups, &weights, &constants);
-                let mut support = vec![0; known.names.len()];
-                body.support_rows.iter().for_each(|&row| support[groups[row] as usize] += 1);
-                let single = weights.len() == 1;
-                let scheme = if single { Scheme::OneVsOne } else { Scheme::OneVsRest };
-                let classes = Some(ClassTable { names: known.names, scheme, support });
+                let classes = Some(class_table(known.names, &body, &groups));
                 Model { classes, ..Model::new(kind, body) }
             }
         };
         model.feature_names = data.feature_names().map(<[String]>::to_vec);
         let unlabelled = known.groups.iter().filter(|group| group.is_none()).count();
-        let parameters = [
+        let parameters = self.record(c, shares, unlabelled);
+        model.training = Some(Training::new(outcome, data.rows(), started, parameters));
+        Ok(model)
+    }
+
+    /// The relaxation of two classes, from the labels that were found without it.
+    fn relaxed(
+        &self,
+        data: &Dataset,
+        known: Known,
+        fitted: Fitted,
+        scale: f64,
+        started: Instant,
+        context: &Context,
+    ) -> Result<Model> {
+        let Fitted { found, c, shares, costs } = fitted;
+        let mut gram = Gram::of(&self.kernel, data.features(), context)?.values().to_vec();
+        gram.iter_mut().for_each(|value| *value += scale);
+        let side = |group: u32| if group == 0 { 1 } else { -1 };
+        let start: Vec<i8> = found.groups.iter().map(|&group| side(group)).collect();
+        let sides = known.groups.iter().map(|group| group.map_or(0, side)).collect();
+        let unknown = known.groups.iter().filter(|group| group.is_none()).count();
+        let positive = found.groups.iter().zip(&known.groups);
+        let positive = positive.filter(|(found, known)| known.is_none() && **found == 0).count();
+        let rows = relaxation::Rows { gram, known: sides, costs, positive };
+        let solved = rows.solve(self.tol, start, context);
+        let groups: Vec<u32> = solved.labels.iter().map(|&label| u32::from(label < 0)).collect();
+        let used: Vec<usize> =
+            (0..data.rows()).filter(|&i| solved.coefficients[i] != 0.0).collect();
+        let constant = scale * solved.coefficients.iter().sum::<f64>();
+        let kind = MachineKind::SemiSupervised;
+        let mut model = match self.kernel {
+            Kernel::Linear => {
+                let mut weights = vec![0.0; data.columns()];
+                for &i in &used {
+                    let own = solved.coefficients[i];
+                    data.features().for_each_nonzero(i, |j, value| weights[j] += own * value);
+                }
+                linear_model(kind, data.columns(), weights, &[constant], Some(known.names))?
+            }
+            _ => {
+                let mut support_rows = used;
+                support_rows.sort_by_key(|&row| (groups[row], row));
+                let coefficients = support_rows.iter().map(|&i| solved.coefficients[i]).collect();
+                let parts = vec![Part { support: 0..support_rows.len(), coefficients }];
+                let body = KernelExpansion {
+                    kernel: self.kernel.clone(),
+                    precision: Precision::F64,
+                    support: support_table(&self.kernel, data.features(), &support_rows),
+                    functions: vec![DecisionFunction { parts, offset: -constant }],
+                    support_rows,
+                };
+                let classes = Some(class_table(known.names, &body, &groups));
+                Model { classes, ..Model::new(kind, body) }
+            }
+        };
+        model.feature_names = data.feature_names().map(<[String]>::to_vec);
+        let (primal, dual) = (solved.objective, solved.relaxation.bound.min(solved.objective));
+        let outcome = Outcome {
+            status: solved.status,
+            primal,
+            dual,
+            violation: (primal - dual) / dual.abs().max(f64::MIN_POSITIVE),
+            iterations: solved.relaxation.products,
+            blocks: solved.relaxation.rounds,
+            kernel_rows: data.rows() as u64,
+        };
+        let mut parameters = self.record(c, shares, unknown);
+        if solved.relaxation.value.is_finite() {
+            parameters.push(("relaxation", solved.relaxation.value.into()));
+        }
+        model.training = Some(Training::new(outcome, data.rows(), started, parameters));
+        Ok(model)
+    }
+
+    /// What the training record keeps.
+    fn record(&self, c: f64, shares: Vec<f64>, unlabelled: usize) -> Vec<(&'static str, Value)> {
+        vec![
             ("c", c.into()),
             ("unlabelled-weight", self.unlabelled_weight.into()),
+            ("labelling", self.method.to_string().into()),
             ("shares", Value::from(shares)),
             ("unlabelled-rows", unlabelled.into()),
             ("tol", self.tol.into()),
-        ];
-        model.training = Some(Training::new(outcome, data.rows(), started, parameters));
-        Ok(model)
+        ]
     }
 
     /// The functions as sums of kernel values, landmarks in the order of their classes.
@@ -298,6 +390,15 @@ impl SemiSupervisedSvc {
             functions: weights.iter().zip(constants).map(function).collect(),
         }
     }
+}
+
+/// The classes of an expansion over rows of these groups.
+fn class_table(names: Vec<Label>, body: &KernelExpansion, groups: &[u32]) -> ClassTable {
+    let mut support = vec![0; names.len()];
+    body.support_rows.iter().for_each(|&row| support[groups[row] as usize] += 1);
+    let single = body.functions.len() == 1;
+    let scheme = if single { Scheme::OneVsOne } else { Scheme::OneVsRest };
+    ClassTable { names, scheme, support }
 }
 
 /// Σᵢ ‖xᵢ − mean‖² / n.
@@ -329,6 +430,7 @@ struct Fitted {
     found: Found,
     c: f64,
     shares: Vec<f64>,
+    costs: Vec<f64>,
 }
 
 impl RowTask for Fit<'_> {
@@ -355,7 +457,7 @@ impl RowTask for Fit<'_> {
             _ => Schedule::Annealing,
         });
         found.weights.iter_mut().for_each(|weights| *weights = order.restored(weights).collect());
-        Fitted { found, c, shares }
+        Fitted { found, c, shares, costs }
     }
 }
 

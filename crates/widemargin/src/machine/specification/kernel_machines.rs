@@ -193,7 +193,7 @@ const SEMI_SUPERVISED: &[Parameter] = &[
     },
     Parameter {
         name: "labelling",
-        domain: Domain::Choice(&["auto", "annealing", "switching"]),
+        domain: Domain::Choice(&["auto", "annealing", "switching", "relaxation"]),
         default: Fallback::Text("auto"),
         about: "How missing labels are found",
     },

@@ -117,7 +117,8 @@ fn lagrangian(problem: &Problem, lambda: &[f64], slope: f64) -> Vec<f64> {
     for i in 0..n {
         let gram = &problem.gram[i * n..][..n];
         for j in 0..n {
-            let mut weight = sum - 0.5 * gram[j] * lambda[i] * lambda[j];
+            let (own, other) = (problem.balance[i], problem.balance[j]);
+            let mut weight = sum * own * other - 0.5 * gram[j] * lambda[i] * lambda[j];
             if i == j {
                 weight += lambda[i];
             }

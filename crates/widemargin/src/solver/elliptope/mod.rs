@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! minimise over X ⪰ 0, diag X = 1   F(X) = max over 0 ≤ λ ≤ 1 of  Σ ℓᵢλᵢ − ½ Σ Gᵢⱼ λᵢλⱼ Mᵢⱼ
-//! subject to ‖Σ uᵢ‖² ≤ limit,  Mᵢⱼ = uᵢ·uⱼ,  ℓᵢ = uᵢ·uᵢ,  uᵢ = aᵢ v₀ + bᵢ v₍ₖ₍ᵢ₎₎,  X = VVᵀ
+//! subject to ‖Σ wᵢuᵢ‖² ≤ limit,  Mᵢⱼ = uᵢ·uⱼ,  ℓᵢ = uᵢ·uᵢ,  uᵢ = aᵢ v₀ + bᵢ v₍ₖ₍ᵢ₎₎,  X = VVᵀ
 //! ```
 //!
 //! Two-class maximum-margin clustering has uᵢ = vᵢ (Xu, Neufeld, Larson and Schuurmans 2005); where some labels are
@@ -23,6 +23,7 @@ mod saddle;
 mod signs;
 mod trust_region;
 
+pub(crate) use box_qp::BoxQp;
 pub(crate) use enumerate::{Labelling, enumerate};
 pub(crate) use problem::Problem;
 pub(crate) use relax::{Options, Relaxation, relax};

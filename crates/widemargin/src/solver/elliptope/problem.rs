@@ -5,7 +5,7 @@
 pub(crate) enum Constraint {
     /// None.
     Free,
-    /// ‖Σ uᵢ‖² ≤ `limit`: balance of two clusters, the limit being the square of the largest difference of
+    /// ‖Σ wᵢuᵢ‖² ≤ `limit`, w being the balance: balance of two clusters, the limit being the square of the largest difference of
     /// their sizes.
     Sum {
         /// The limit.
@@ -30,6 +30,8 @@ pub(crate) struct Problem {
     pub vertex: Vec<usize>,
     /// The inequality.
     pub constraint: Constraint,
+    /// Factor wᵢ of uᵢ in the inequality.
+    pub balance: Vec<f64>,
 }
 
 impl Problem {
@@ -43,14 +45,48 @@ impl Problem {
             own: vec![1.0; size],
             vertex: (0..size).collect(),
             constraint: balance(imbalance),
+            balance: vec![1.0; size],
         }
+    }
+
+    /// Labels of some rows known (±1, 0: unknown) and losses of given costs: uᵢ = √cᵢ yᵢ v₀ or √cᵢ vᵢ, where the
+    /// unknown labels add up to `sum`. A kernel matrix K becomes G = K ∘ √c√cᵀ.
+    pub(crate) fn semi_supervised(kernel: &[f64], known: &[i8], costs: &[f64], sum: f64) -> Self {
+        let size = known.len();
+        let roots: Vec<f64> = costs.iter().map(|cost| cost.sqrt()).collect();
+        let mut gram = kernel.to_vec();
+        for (row, own) in gram.chunks_exact_mut(size).zip(&roots) {
+            row.iter_mut().zip(&roots).for_each(|(value, other)| *value *= own * other);
+        }
+        let labelled = known.iter().filter(|label| **label != 0).count() as f64;
+        let mut problem = Self {
+            vertices: 1,
+            anchor: roots.iter().zip(known).map(|(r, y)| r * f64::from(*y)).collect(),
+            own: vec![0.0; size],
+            vertex: vec![0; size],
+            // The labelled rows take `sum` away; integers of one parity that differ by 1 at most are equal.
+            balance: vec![0.0; size],
+            ..Self::clustering(gram, size, Some(1.0))
+        };
+        for i in 0..size {
+            let label = f64::from(known[i]);
+            problem.balance[i] = -sum * label / (labelled * roots[i]);
+            if known[i] == 0 {
+                problem.own[i] = roots[i];
+                problem.vertex[i] = problem.vertices;
+                problem.vertices += 1;
+                problem.balance[i] = 1.0 / roots[i];
+            }
+        }
+        problem
     }
 
     /// A bound that costs nothing: λ = s e and z = the row sums of |G|, by diagonal dominance. F is never negative.
     pub(crate) fn first_bound(&self) -> f64 {
         let n = self.size as f64;
         let total: f64 = self.gram.iter().map(|value| value.abs()).sum();
-        let has_unit_rows = self.anchor.iter().zip(&self.own).all(|(a, b)| a * b == 0.0);
+        let has_unit_rows =
+            self.anchor.iter().zip(&self.own).all(|(a, b)| a * b == 0.0 && a * a + b * b == 1.0);
         if !has_unit_rows || total.is_nan() || total <= 0.0 {
             return 0.0;
         }

@@ -47,7 +47,7 @@ pub(super) struct Point {
     /// Multiplier of the constraint's gradient here.
     pub slope: f64,
     penalty: Penalty,
-    /// Σ uᵢ.
+    /// Σ wᵢuᵢ.
     sum: Vec<f64>,
     /// Derivatives by v in the surrounding space.
     pub euclidean: Vec<f64>,
@@ -75,7 +75,9 @@ impl Point {
         drop(q);
         let images = scaled_product(problem, &inner.lambda, &u, width, context);
         let mut sum = vec![0.0; width];
-        u.chunks_exact(width).for_each(|u| sum.iter_mut().zip(u).for_each(|(sum, u)| *sum += u));
+        for (u, balance) in u.chunks_exact(width).zip(&problem.balance) {
+            sum.iter_mut().zip(u).for_each(|(sum, u)| *sum += balance * u);
+        }
         let excess = match problem.constraint {
             Constraint::Free => 0.0,
             Constraint::Sum { limit } => dot(&sum, &sum) - limit * (1.0 - penalty.margin),
@@ -158,7 +160,7 @@ impl Point {
             }
             if let Constraint::Sum { .. } = problem.constraint {
                 for k in 0..width {
-                    out[k] += 2.0 * self.slope * self.sum[k];
+                    out[k] += 2.0 * self.slope * problem.balance[i] * self.sum[k];
                 }
             }
         }
@@ -238,14 +240,16 @@ impl Point {
             Constraint::Free => {}
             Constraint::Sum { .. } => {
                 let mut total = vec![0.0; width];
-                e.chunks_exact(width)
-                    .for_each(|e| total.iter_mut().zip(e).for_each(|(sum, e)| *sum += e));
+                for (e, balance) in e.chunks_exact(width).zip(&problem.balance) {
+                    total.iter_mut().zip(e).for_each(|(sum, e)| *sum += balance * e);
+                }
                 let change = 2.0 * dot(&self.sum, &total);
                 let each = total.iter().zip(&self.sum);
                 let row: Vec<f64> =
                     each.map(|(t, s)| 2.0 * self.slope * t + 2.0 * weight * change * s).collect();
-                by_u.chunks_exact_mut(width)
-                    .for_each(|out| out.iter_mut().zip(&row).for_each(|(out, r)| *out += r));
+                for (out, balance) in by_u.chunks_exact_mut(width).zip(&problem.balance) {
+                    out.iter_mut().zip(&row).for_each(|(out, r)| *out += balance * r);
+                }
             }
         }
     }
