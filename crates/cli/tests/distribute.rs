@@ -1,8 +1,6 @@
 //! Training at several sites and on random working sets: the same optimum as at one place.
 
-mod common;
-
-use common::Folder;
+use crate::common::Folder;
 use serde_json::Value;
 
 /// The JSON summary of a training.
