@@ -9,7 +9,6 @@ use std::fmt;
 use std::ops::Range;
 
 use super::Gamma;
-use super::kernel_list::kernel_texts;
 use crate::data::Matrix;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
@@ -132,13 +131,11 @@ impl KernelExpression {
         }
     }
 
-    /// Reads several expressions with commas between them. `gamma=LOW:HIGH:COUNT` stands for a kernel with
-    /// each of so many γ of equal ratios, `degree=LOW:HIGH` for one with each degree.
+    /// Reads several expressions with commas between them.
     ///
     /// # Errors
     /// As [`parse`](Self::parse).
-    pub(crate) fn parse_list(text: &str, defaults: KernelDefaults) -> Result<Vec<Self>> {
-        let text = &kernel_texts(text)?.join(",");
+    pub fn parse_list(text: &str, defaults: KernelDefaults) -> Result<Vec<Self>> {
         let mut parser = Parser { text, at: 0, depth: 0, defaults };
         let mut list = vec![Self(parser.sum()?)];
         while parser.eat(',') {
@@ -147,14 +144,6 @@ impl KernelExpression {
         match parser.rest() {
             "" => Ok(list),
             _ => Err(parser.unexpected("'+', '*', ',' or the end")),
-        }
-    }
-
-    /// The columns of a view.
-    pub(crate) fn columns(&self) -> Option<&[Range<usize>]> {
-        match &self.0 {
-            Node::View(columns, _) => Some(columns),
-            _ => None,
         }
     }
 

@@ -29,7 +29,7 @@ pub struct LinearSvr {
     pub bias: Bias,
     /// Which algorithm.
     pub solver: LinearSolver,
-    /// Options of the solver.
+    /// What is asked of the solver.
     pub options: LinearOptions,
 }
 

@@ -129,8 +129,7 @@ impl KernelExpansion {
 
 impl ModelBody for KernelExpansion {
     fn suits(&self, kind: MachineKind) -> bool {
-        let classic = matches!(kind, MachineKind::Classic(_) | MachineKind::MaxMarginClustering)
-            || MachineKind::SEQUENCES.contains(&kind);
+        let classic = matches!(kind, MachineKind::Classic(_) | MachineKind::MaxMarginClustering);
         !classic && kind != MachineKind::Svdd && !MachineKind::LINEAR.contains(&kind)
     }
 

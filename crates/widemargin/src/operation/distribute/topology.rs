@@ -5,13 +5,11 @@
 
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-
 use crate::error::{Error, Result};
 use crate::numeric::random::Generator;
 
 /// The directed links between sites.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Topology {
     /// Every site sends to every other.

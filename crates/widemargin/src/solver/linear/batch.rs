@@ -88,7 +88,7 @@ pub(crate) struct BatchInputs<'a, R> {
     pub problems: &'a OneVsRestProblems<'a>,
     /// Those of the batch.
     pub classes: Range<usize>,
-    /// Options of the solver.
+    /// What is asked of every solution.
     pub options: &'a Options,
     /// β that each problem starts from, or 0.
     pub starts: &'a [Option<&'a [f64]>],

@@ -2,7 +2,7 @@
 
 use super::problem::Problem;
 
-/// Variables that loops take at a time.
+/// Variables that loops take side by side.
 const LANES: usize = 8;
 
 /// Arrays over the active variables, in step.
@@ -134,13 +134,6 @@ impl State {
             usize::from((beta > lower) & (beta < upper))
         };
         self.beta.iter().zip(boxes).map(is_inside).sum()
-    }
-
-    /// The largest distance of a variable from the nearer one of its bounds.
-    pub(super) fn room(&self) -> f64 {
-        let boxes = self.lower.iter().zip(&self.upper);
-        let room = |(beta, (lower, upper)): (&f64, (&f64, &f64))| (beta - lower).min(upper - beta);
-        self.beta.iter().zip(boxes).map(room).fold(0.0, f64::max)
     }
 
     /// m and M of every group.
