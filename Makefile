@@ -7,7 +7,7 @@ PYTHON = bench/.venv/bin/python
 PYTHON3 ?= python3
 TEST_BIN = .venv-test/bin
 
-.PHONY: help demo test test-rust test-python test-sdist lint bench bench-setup exactness dropin fuzz clean-demo
+.PHONY: help demo test test-rust test-python test-sdist test-mpi lint bench bench-setup exactness dropin fuzz clean-demo
 
 help:
 	@echo 'make demo       build the program, train on real data, draw a picture (in demo/)'
@@ -49,6 +49,10 @@ test-sdist: .venv-test/ready
 		MATURIN_PEP517_ARGS='--profile dev' target/sdist/venv/bin/pip install --quiet \
 		--disable-pip-version-check target/sdist/*.tar.gz
 	cd target/sdist && venv/bin/python ../../scripts/check_install.py
+
+# The program for MPI, which is no member of the workspace; says so where MPI is not installed.
+test-mpi:
+	scripts/test_mpi.sh
 
 .venv-test/ready: python/requirements-test.txt
 	$(PYTHON3) -m venv .venv-test

@@ -1,9 +1,9 @@
 """The reduced-set tables of Nguyen (2006) beside ours, as Markdown on standard output.
 
-Settings are those that reproduce the document's original machines: USPS pixels in [-1, 1] with
+Settings are those that reproduce the thesis's original machines: USPS pixels in [-1, 1] with
 one-vs-rest, C = 10, gamma = 0.0078 or the kernel (x.y / 256)^3; the StatLog sets raw with
 gamma = 1 / (0.6 * sum of the features' variances); MNIST with pixels in [-1, 1] and the kernel
-(x.y / 784)^5, as USPS, which gives the document's number of vectors and its error. Needs the
+(x.y / 784)^5, as USPS, which gives the thesis's number of vectors and its error. Needs the
 standard library only.
 """
 
@@ -174,17 +174,17 @@ def usps(run, name, kernel, table):
 
     print(f"\n## USPS, {name}: test errors of 2007\n")
     theirs = 5041 if "RBF" in name else 4538
-    print(f"Original: {before} vectors, {errors(wrong[0])} errors; the document {theirs}, 88.\n")
+    print(f"Original: {before} vectors, {errors(wrong[0])} errors; the thesis {theirs}, 88.\n")
     head(
         "θ",
-        "vectors (document)",
+        "vectors (thesis)",
         "phase 1",
         "phase 2",
         "vectors (ours)",
         "phase 1",
         "phase 2",
-        "at the document's size, separate",
-        "at the document's size, shared",
+        "at the thesis's size, separate",
+        "at the thesis's size, shared",
     )
     for theta, vectors, first, second in table:
         _, size, one, _ = run.compress(model, test, "--max-difference", theta, "--refine", 0)
@@ -215,7 +215,7 @@ def usps(run, name, kernel, table):
 
 
 def smaller(run, model, test, error, own, vectors, steps):
-    """Print how few shared vectors reach the document's error, and its loss over our original."""
+    """Print how few shared vectors reach the thesis's error, and its loss over our original."""
     best = {}
     for share in (1, 0.7, 0.5, 0.35, 0.25, 0.18, 0.12, 0.08):
         size = max(10, round(vectors * share))
@@ -224,8 +224,8 @@ def smaller(run, model, test, error, own, vectors, steps):
             if wrong[1] <= limit + 1e-9:
                 best[limit] = f"{after} ({wrong[1]:.2f} %)"
     print(
-        f"\nShared vectors, tried downwards from the document's {vectors}: fewest at an error of "
-        f"at most {error:.2f} % (the document's): {best.get(error, 'none')}; at most {own:.2f} % "
+        f"\nShared vectors, tried downwards from the thesis's {vectors}: fewest at an error of "
+        f"at most {error:.2f} % (the thesis's): {best.get(error, 'none')}; at most {own:.2f} % "
         f"(our original and its loss): {best.get(own, 'none')}."
     )
 
@@ -256,8 +256,8 @@ def other(run, name):
     model = run.train(*train, "--multiclass", "ovr", *kernel)
     print(f"\n## {name}\n")
     head("", "vectors", "error %")
-    row("document, original", original, error)
-    row("document, θ = 1", reduced, reduced_error)
+    row("thesis, original", original, error)
+    row("thesis, θ = 1", reduced, reduced_error)
     before, size, wrong, _ = run.compress(model, test, "--max-difference", 1, "--refine", 0)
     row("ours, original", before, f"{wrong[0]:.2f}")
     row("ours, θ = 1, phase 1", size, f"{wrong[1]:.2f}")
@@ -269,9 +269,9 @@ def other(run, name):
     _, size, wrong, _ = run.compress(
         model, test, *same, 15 if name == "mnist" else steps, "--separate"
     )
-    row("ours, the document's size, separate", size, f"{wrong[1]:.2f}")
+    row("ours, the thesis's size, separate", size, f"{wrong[1]:.2f}")
     _, size, wrong, report = run.compress(model, test, *same, steps)
-    row("ours, the document's size, shared", size, f"{wrong[1]:.2f}")
+    row("ours, the thesis's size, shared", size, f"{wrong[1]:.2f}")
     if name == "mnist":
         _, size, wrong, report = run.compress(model, test, "--vectors", 2000, "--refine", 4 * steps)
         row(f"ours, shared, {4 * steps} steps", size, f"{wrong[1]:.2f}")
@@ -285,9 +285,9 @@ def pairs(run):
     print("\n## The 45 pairs of USPS\n")
     print(
         "Vectors original/reduced, errors original-reduced; ours merged alone with θ = 0.5 (the "
-        "document does not state θ), and refined at the document's size.\n"
+        "thesis does not state θ), and refined at the thesis's size.\n"
     )
-    head("pair", "document", "", "ours, θ = 0.5", "", "at the document's size")
+    head("pair", "thesis", "", "ours, θ = 0.5", "", "at the thesis's size")
     sums = [0] * 5
     for pair, (e0, e1, v0, v1) in PAIRS.items():
         files = {}
@@ -320,8 +320,8 @@ def pairs(run):
         more = (v1, after, e1 - e0, wrong[1] - wrong[0], refined - wrong[0])
         sums = [a + b for a, b in zip(sums, more, strict=True)]
     print(
-        f"\nReduced vectors of all pairs: {sums[0]} in the document, {sums[1]} here with θ = 0.5; "
-        f"errors more: {sums[2]}, {sums[3]}; at the document's size {sums[4]}."
+        f"\nReduced vectors of all pairs: {sums[0]} in the thesis, {sums[1]} here with θ = 0.5; "
+        f"errors more: {sums[2]}, {sums[3]}; at the thesis's size {sums[4]}."
     )
 
 

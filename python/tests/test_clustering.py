@@ -39,6 +39,8 @@ def test_bad_input_is_refused():
     with pytest.raises(ValueError, match="no equal halves"):
         MaxMarginClustering(balance=0).fit(X)
     with pytest.raises(ValueError, match="n_clusters"):
-        MaxMarginClustering(3).fit(X)
+        MaxMarginClustering(1).fit(X)
+    with pytest.raises(ValueError, match="no equal 3 parts"):
+        MaxMarginClustering(3, balance=0).fit(X)
     with pytest.raises(ValueError, match="tell rows apart"):
         MaxMarginClustering(gamma=1.0).fit(np.ones((4, 1)))

@@ -27,6 +27,7 @@ from widemargin import (
     Nystroem,
     OneClassSVM,
     RankSVM,
+    RobustSVC,
 )
 
 # scikit-learn expects the same failures of its own estimators: `gamma="scale"` knows no weights,
@@ -61,6 +62,8 @@ def expected_failures(estimator):
         SVC(kernel="precomputed"),
         SVR(kernel="precomputed"),
         SVC(kernel="laplacian", n_jobs=2, warm_start=True),
+        RobustSVC(),
+        RobustSVC(loss="eta", method="alternation"),
         SVC(kernel="0.5*rbf + linear", multi_class="ovr", precision="single"),
     ],
     expected_failed_checks=expected_failures,

@@ -332,3 +332,70 @@ def test_an_online_machine_comes_back_as_one(tmp_path, strategy):
     assert isinstance(again, OnlineSVC)
     assert (again.machine, again.C, again.strategy) == ("cs", 3.0, strategy)
     assert (again.predict(X) == machine.predict(X)).all()
+
+
+KINDS = [
+    "c-svc",
+    "nu-svc",
+    "one-class",
+    "epsilon-svr",
+    "nu-svr",
+    "svdd",
+    "ls-svc",
+    "ls-svr",
+    "ww",
+    "cs",
+    "llw",
+    "adm",
+    "atm",
+    "ats",
+    "mmr",
+    "ova",
+    "reinforced",
+    "linear-svc",
+    "logistic",
+    "linear-svr",
+    "rank-svm",
+    "fisher",
+    "kernel-fisher",
+    "gmm",
+    "gmm-bayes",
+    "knn",
+    "knn-regressor",
+    "parzen",
+    "density",
+    "pnn",
+    "kmeans",
+    "spectral",
+    "mmc",
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_machine_of_the_command_line_comes_back_and_goes_there(program, kind, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[25:125], y[25:125]
+    data, model, again = tmp_path / "iris.txt", tmp_path / "iris.wm", tmp_path / "again.wm"
+    dump_svmlight_file(X, y, str(data), zero_based=False)
+    for options in ([], ["--scale", "standard"]):
+        run(program, "train", data, "-s", kind, *options, "-o", model, "-q", "--dense")
+        told = run(program, "predict", data, "--model", model, "-q", "--dense").stdout
+        estimator = widemargin.load(model)
+        predict = getattr(estimator, "predict", None) or estimator.score_samples
+        np.testing.assert_allclose(
+            np.ravel(predict(X)), np.array(told.split(), float), rtol=1e-5, atol=1e-6
+        )
+        estimator.save(again)
+        assert run(program, "predict", data, "--model", again, "-q", "--dense").stdout == told
+
+
+@pytest.mark.parametrize(
+    "options", [["-s", "linear-one-class"], ["--linear", "--approximate", "rff:20"]], ids=" ".join
+)
+def test_models_without_an_estimator_say_so(program, options, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    data, model = tmp_path / "iris.txt", tmp_path / "iris.wm"
+    dump_svmlight_file(X, y, str(data), zero_based=False)
+    run(program, "train", data, *options, "-o", model, "-q")
+    with pytest.raises(ValueError, match=r"no estimator.*command line"):
+        widemargin.load(model)

@@ -134,6 +134,24 @@ def test_indefinite_and_collinear_kernels_are_reported():
         MultipleKernelSVC(["linear", "poly(gamma=3, degree=1)"]).fit(X, y)
 
 
+@pytest.mark.parametrize("weights", ["nonnegative", "signed"])
+def test_indefinite_kernels_are_repaired_or_refused(weights):
+    X, y = rows()
+    K = np.tanh(linear_kernel(X) - 1)
+    smallest = np.linalg.eigvalsh(K)[0]
+    kernels = ["linear", "sigmoid(gamma=1, coef0=-1)"]
+    shared = {"weights": weights, "tol": 1e-6, "jitter": 1e-4}
+    with pytest.warns(UserWarning, match=f"smallest eigenvalue {smallest:.2e}"[:-4]):
+        model = MultipleKernelSVC(kernels, repair="shift", **shared).fit(X, y)
+    np.testing.assert_allclose(model.diagonal_shifts_, [0, -smallest], rtol=1e-5)
+    tables = [linear_kernel(X), K - smallest * np.eye(len(X))]
+    given = MultipleKernelSVC("precomputed", **shared).fit(tables, y)
+    assert given.objective_ == pytest.approx(model.objective_, rel=1e-5)
+    assert (given.diagonal_shifts_ == 0).all()
+    with pytest.raises(ValueError, match="the eigenvalue -"):
+        MultipleKernelSVC(kernels, repair="refuse", **shared).fit(X, y)
+
+
 @pytest.mark.parametrize("machine", ["cs", "c-svc"])
 @pytest.mark.parametrize("weights", ["nonnegative", "signed"])
 def test_unlabeled_rows_count_for_the_kernels_and_are_answered(machine, weights):

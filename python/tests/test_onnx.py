@@ -4,14 +4,16 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import MinMaxScaler
 
 import widemargin
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
-METHODS = ("predict", "decision_function", "predict_proba", "score_samples")
+METHODS = ("predict", "decision_function", "predict_proba", "score_samples", "transform")
 KERNELS = [
     {"kernel": "linear"},
     {"kernel": "poly", "degree": 3, "coef0": 1.0, "gamma": 0.5},
@@ -32,6 +34,7 @@ def data(load=load_wine):
 def fit(estimator, X, y):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
         return estimator.fit(X, y)
 
 
@@ -147,7 +150,77 @@ def test_linear_regression():
     assert_exported(widemargin.LinearSVR(random_state=0).fit(X, y), X)
 
 
-@pytest.mark.parametrize("name", ["KMeans", "FisherDiscriminant", "KNeighborsClassifier"])
-def test_classical_machines_say_that_they_have_no_export(name):
+@pytest.mark.parametrize("scheme", ["ovo", "ovr", "dag", "ecoc"])
+def test_two_classes_of_every_scheme(scheme):
+    X, y = data()
+    X, y = X[y < 2], y[y < 2]
+    estimator = widemargin.SVC(multi_class=scheme).fit(X, y)
+    values = estimator.decision_function(X)
+    assert values.shape == (len(X),)
+    assert ((values > 0) == (estimator.predict(X) == 1)).all()
+    assert_exported(estimator, X)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        widemargin.FisherDiscriminant(),
+        widemargin.FisherDiscriminant(threshold="midpoint", n_components=1),
+        widemargin.KernelFisherDiscriminant(gamma=0.5),
+        widemargin.GaussianMixtureClassifier(),
+        widemargin.GaussianMixtureClassifier(2, covariance_type="tied", random_state=0),
+        widemargin.GaussianMixtureClassifier(2, covariance_type="diag", random_state=0),
+        widemargin.GaussianMixtureClassifier(2, covariance_type="eii", random_state=0),
+    ],
+    ids=repr,
+)
+def test_discriminants_and_bayes_classifiers(estimator, classes):
+    X, y = data(load_iris)
+    words = np.array(["a", "b", "c"])[y]
+    estimator = clone(estimator).fit(X[y < classes], words[y < classes])
+    assert_exported(estimator, X)
+    if not isinstance(estimator, widemargin.GaussianMixtureClassifier):
+        assert_exported(estimator, X, np.float32, tolerance=1e-3)
+
+
+def test_losses_decide_what_is_predicted():
+    X, y = data(load_iris)
+    plain = widemargin.GaussianMixtureClassifier().fit(X, y)
+    dear = np.array([[0, 1, 1], [1, 0, 1], [1, 50, 0]])
+    careful = widemargin.GaussianMixtureClassifier(loss_matrix=dear).fit(X, y)
+    assert (careful.predict(X) != plain.predict(X)).any()
+    assert_exported(careful, X)
+
+
+SHAPES = ["full", "tied", "diag", "spherical", "eii", "eev", "vev"]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_mixtures_of_every_shape(shape):
+    X, _ = data(load_iris)
+    mixture = widemargin.GaussianMixture(3, covariance_type=shape, random_state=0, max_iter=20)
+    assert_exported(fit(mixture, X, None), X)
+
+
+def test_clusters():
+    X, _ = data()
+    assert_exported(widemargin.KMeans(5, random_state=0).fit(X), X)
+    assert_exported(widemargin.KMeans(5, random_state=0).fit(X), X, np.float32)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "KNeighborsClassifier",
+        "KNeighborsRegressor",
+        "KernelDensity",
+        "ParzenClassifier",
+        "ProbabilisticNeuralNetwork",
+        "SpectralClustering",
+        "MaxMarginClustering",
+    ],
+)
+def test_machines_without_an_export_say_so(name):
     with pytest.raises(NotImplementedError, match=f"{name} has no ONNX export"):
         getattr(widemargin, name)().to_onnx()

@@ -6,6 +6,7 @@ and the rest of a program that used :class:`sklearn.svm.SVC` stays as it is.
 """
 
 from widemargin._approximation import RFF, Nystroem
+from widemargin._chains import ChainClustering, ChainSVC
 from widemargin._classic.clusters import KMeans, SpectralClustering
 from widemargin._classic.discriminant import FisherDiscriminant, KernelFisherDiscriminant
 from widemargin._classic.mixture import GaussianMixture, GaussianMixtureClassifier
@@ -16,7 +17,7 @@ from widemargin._classic.windows import (
     ProbabilisticNeuralNetwork,
 )
 from widemargin._clustering import MaxMarginClustering
-from widemargin._compare import Comparison, compare
+from widemargin._compare import Comparison, KernelComparison, compare, compare_kernels
 from widemargin._core import __version__
 from widemargin._files import load
 from widemargin._hmm import CategoricalHMM, GaussianHMM, PoissonHMM
@@ -28,7 +29,9 @@ from widemargin._multiple_kernel import MultipleKernelSVC, MultipleKernelSVR
 from widemargin._novelty import SVDD, OneClassSVM
 from widemargin._progress import History, Progress
 from widemargin._ranking import RankSVM, ranking_quality
+from widemargin._robust import LabelOutlierDetector, RobustSVC
 from widemargin._search import SVCSearchCV
+from widemargin._structured import StructuredSVM
 from widemargin._svc import SVC, NuSVC
 from widemargin._svr import SVR, NuSVR
 from widemargin._tune import tune
@@ -41,6 +44,8 @@ __all__ = [
     "SVDD",
     "SVR",
     "CategoricalHMM",
+    "ChainClustering",
+    "ChainSVC",
     "Comparison",
     "FisherDiscriminant",
     "GaussianHMM",
@@ -50,8 +55,10 @@ __all__ = [
     "KMeans",
     "KNeighborsClassifier",
     "KNeighborsRegressor",
+    "KernelComparison",
     "KernelDensity",
     "KernelFisherDiscriminant",
+    "LabelOutlierDetector",
     "LinearSVC",
     "LinearSVR",
     "LogisticRegression",
@@ -69,10 +76,13 @@ __all__ = [
     "ProbabilisticNeuralNetwork",
     "Progress",
     "RankSVM",
+    "RobustSVC",
     "SVCSearchCV",
     "SpectralClustering",
+    "StructuredSVM",
     "__version__",
     "compare",
+    "compare_kernels",
     "load",
     "ranking_quality",
     "tune",

@@ -376,7 +376,7 @@ class BaseMachine(BaseTrained):
         table = self._checked(X)
         return self._model.decision_values(table, self._threads())
 
-    def _answers(self, X: Any) -> NDArray[Any]:
+    def _predictions(self, X: Any) -> NDArray[Any]:
         """Return positions of classes, numbers, or 1 and -1."""
         table = self._checked(X)
         return self._model.predict(table, self._threads())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClusterMixin
-from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from widemargin._classic.base import Grouping
 from widemargin._parameters import check_kernel
@@ -19,15 +19,16 @@ if TYPE_CHECKING:
 
 
 class MaxMarginClustering(ClusterMixin, Grouping):
-    """Two clusters whose support vector machine has the largest margin.
+    """Clusters whose support vector machine has the largest margin.
 
     Finds labels yᵢ = ±1 with |Σ yᵢ| ≤ balance that minimise ½β‖w‖² + Σ max(0, 1 − yᵢ⟨w, φ(xᵢ)⟩)
     (Xu, Neufeld, Larson and Schuurmans 2005). The semidefinite relaxation is solved with a proof of
-    its value, rounded and improved; up to 12 rows are searched completely.
+    its value, rounded and improved; up to 12 rows are searched completely. More than two clusters
+    have simplex codes in the place of ±1, which the same relaxation bounds.
 
     Parameters
     ----------
-    n_clusters : {2}, default=2
+    n_clusters : int, default=2
         Number of clusters.
     kernel : str, default='rbf'
         The kernel, as for :class:`widemargin.SVC`; it has to be positive semidefinite.
@@ -38,9 +39,10 @@ class MaxMarginClustering(ClusterMixin, Grouping):
     balance : 'auto' or float, default='auto'
         Most rows by which the clusters differ in size; below 1 a share of the rows. ``'auto'``: a
         tenth of the rows, at least one.
-    method : {'auto', 'enumeration', 'relaxation', 'alternation'}, default='auto'
-        A complete search, the relaxation, or training and relabelling in turn. ``'auto'`` searches
-        up to 12 rows, relaxes up to 2000 and alternates beyond.
+    method : {'auto', 'enumeration', 'relaxation', 'alternation', 'iterative'}, default='auto'
+        A complete search (two clusters), the relaxation, training and relabelling in turn, or the
+        same on features that approximate a linear or Gaussian kernel, for many rows. ``'auto'``
+        searches up to 12 rows, relaxes up to 2000, alternates up to 4000 and takes features beyond.
     centre : bool, default=False
         Whether the kernel is centred in its feature space.
     tol : float, default=1e-6
@@ -86,12 +88,12 @@ class MaxMarginClustering(ClusterMixin, Grouping):
     _kind = "mmc"
     _takes_sparse = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_clusters": [Options(Integral, {2})],
+        "n_clusters": [Interval(Integral, 2, None, closed="left")],
         "kernel": [str],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
         "beta": [Interval(Real, 0.0, None, closed="neither")],
         "balance": [StrOptions({"auto"}), Interval(Real, 0.0, None, closed="left")],
-        "method": [StrOptions({"auto", "enumeration", "relaxation", "alternation"})],
+        "method": [StrOptions({"auto", "enumeration", "relaxation", "alternation", "iterative"})],
         "centre": ["boolean"],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
         "degree": [Interval(Integral, 0, None, closed="left")],
@@ -140,6 +142,7 @@ class MaxMarginClustering(ClusterMixin, Grouping):
             "gamma": self.gamma if isinstance(self.gamma, str) else float(self.gamma),
             "degree": int(self.degree),
             "coef0": float(self.coef0),
+            "clusters": int(self.n_clusters),
             "beta": float(self.beta),
             "balance": self.balance if isinstance(self.balance, str) else float(self.balance),
             "centre": bool(self.centre),
@@ -149,18 +152,17 @@ class MaxMarginClustering(ClusterMixin, Grouping):
 
     def _adopt(self, model: _core.Model) -> None:
         super()._adopt(model)
-        found = model.classic
+        found = model.attributes
         self.labels_ = found["labels"].astype(np.int64)
         self.objective_ = float(found["objective"])
-        solved = found["relaxation"] is not None
-        self.relaxation_ = float(found["relaxation"]) if solved else float("nan")
+        self.relaxation_ = float(found.get("relaxation", "nan"))
         self.bound_ = float(found["bound"])
-        self.gap_ = float(found["gap"]) if solved else float("nan")
+        self.gap_ = float(found.get("gap", "nan"))
         self.label_gap_ = float(found["label_gap"])
         self.status_ = str(model.training["status"])
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return ⟨w, φ(x)⟩ of every row: positive in cluster 0.
+        """Return ⟨w, φ(x)⟩ of every row, positive in cluster 0; of more clusters a value for each.
 
         Parameters
         ----------
@@ -169,9 +171,9 @@ class MaxMarginClustering(ClusterMixin, Grouping):
 
         Returns
         -------
-        values : ndarray of shape (n_samples,)
+        values : ndarray of shape (n_samples,) or (n_samples, n_clusters)
             Decision values.
         """
-        rows, threads = self._asked(X)
-        values: NDArray[np.float64] = self._model.decision_values(rows, threads)[:, 0]
-        return values
+        rows, threads = self._query(X)
+        values: NDArray[np.float64] = self._model.decision_values(rows, threads)
+        return values[:, 0] if values.shape[1] == 2 else values

@@ -25,6 +25,39 @@ class Settings(TypedDict):
     threads: int
     max_seconds: float | None
 
+class Site:
+    def __new__(
+        cls,
+        plan: bytes,
+        place: tuple[int, int],
+        features: Table,
+        targets: Any,
+        weights: _Floats | None,
+        threads: int,
+        cache_megabytes: float,
+    ) -> Site: ...
+    def receive(
+        self, letters_in: Sequence[tuple[int, int, bytes]], seconds: float | None = None
+    ) -> list[tuple[int, int, bytes]]: ...
+    def join(self) -> list[tuple[int, int, bytes]]: ...
+    def remains(self, wanted: tuple[int, tuple[int, int] | None] | None = None) -> bytes: ...
+
+class Coordinator:
+    def __new__(cls, plan: bytes) -> Coordinator: ...
+    @property
+    def has_ended(self) -> bool: ...
+    @property
+    def last_round(self) -> tuple[int, list[float], list[int]]: ...
+    @property
+    def wanted(self) -> tuple[int, tuple[int, int] | None]: ...
+    def start(self) -> list[tuple[int, int, bytes]]: ...
+    def receive(
+        self, letters_in: Sequence[tuple[int, int, bytes]]
+    ) -> list[tuple[int, int, bytes]]: ...
+    def tick(self) -> list[tuple[int, int, bytes]]: ...
+    def stop(self) -> None: ...
+    def finish(self, remains: Sequence[bytes]) -> tuple[Model, dict[str, Any]]: ...
+
 class Learner:
     def __new__(
         cls, settings: Settings, features: Table, classes: Sequence[int | float | str]
@@ -93,6 +126,15 @@ class Hmm:
     @property
     def parameters(self) -> int: ...
 
+class Chain:
+    def __new__(cls, model: Model) -> Chain: ...
+    def label(self, given: Any, threads: int) -> list[tuple[list[int], float]]: ...
+    def n_best(self, given: Any, n: int, threads: int) -> list[list[tuple[list[int], float]]]: ...
+    @property
+    def tags(self) -> list[int | float | str]: ...
+    @property
+    def pairs(self) -> list[float]: ...
+
 class FeatureMap:
     @staticmethod
     def fit(rule: str, gamma: str, seed: int, features: Table) -> FeatureMap: ...
@@ -149,7 +191,7 @@ class Model:
     @property
     def calibration(self) -> dict[str, Any] | None: ...
     @property
-    def classic(self) -> dict[str, Any]: ...
+    def attributes(self) -> dict[str, Any]: ...
     def projection(self) -> Model | None: ...
     def log_densities(self, features: Table, threads: int) -> _Floats: ...
     def nearest(self, features: Table, k: int, threads: int) -> tuple[_Floats, _Floats]: ...
@@ -168,6 +210,33 @@ def fit(
     on_event: Callable[[str, tuple[Any, ...]], bool] | None = None,
     groups: _Integers | None = None,
 ) -> tuple[Model, _Integers, list[str]]: ...
+def fit_chain(
+    settings: dict[str, Any],
+    given: Any,
+    codes: NDArray[np.uint32],
+    names: Sequence[int | float | str],
+    weights: _Floats | None = None,
+    on_event: Callable[[str, tuple[Any, ...]], bool] | None = None,
+) -> tuple[Model, list[str]]: ...
+def alternate_chain(
+    settings: dict[str, Any],
+    given: Any,
+    start: NDArray[np.uint32],
+    count: int,
+    rounds: int,
+    on_event: Callable[[str, tuple[Any, ...]], bool] | None = None,
+) -> tuple[Model, list[int], list[float], str]: ...
+def fit_structured(
+    problem: Any,
+    dimension: int,
+    inputs: Sequence[Any],
+    outputs: Sequence[Any],
+    c: float,
+    tol: float,
+    max_iterations: int,
+    max_seconds: float | None = None,
+    on_event: Callable[[str, tuple[Any, ...]], bool] | None = None,
+) -> tuple[_Floats, dict[str, Any], list[str]]: ...
 def ranking_quality(
     truth: _Floats, scores: _Floats, groups: _Integers | None = None
 ) -> dict[str, Any]: ...
@@ -175,6 +244,21 @@ def compare(
     features: Table,
     targets: _Floats | tuple[_Integers, Sequence[int | float | str]],
     machines: Sequence[str],
+    folds: int,
+    repeats: int,
+    confidence: float,
+    max_seconds: float | None,
+    threads: int,
+    seed: int,
+) -> dict[str, Any]: ...
+def compare_kernels(
+    features: Table,
+    targets: _Floats | tuple[_Integers, Sequence[int | float | str]],
+    machine: str,
+    kernels: str,
+    penalties: Sequence[float],
+    subsets: bool,
+    resamples: int,
     folds: int,
     repeats: int,
     confidence: float,
@@ -192,6 +276,14 @@ def compress(
     seed: int,
     threads: int,
 ) -> tuple[Model, list[tuple[int, int, float, float]]]: ...
+def census(features: Table, targets: Any = None, weights: _Floats | None = None) -> bytes: ...
+def training_plan(
+    settings: Settings,
+    classes: Sequence[int | float | str],
+    censuses: Sequence[bytes],
+    topology: str,
+    schedule: str,
+) -> bytes: ...
 def check_kernel(text: str) -> None: ...
 def parameter_names(machine: str, online: bool) -> list[str]: ...
 def default_grid(machine: str, kernel: str | None) -> list[tuple[str, list[Any]]]: ...

@@ -37,7 +37,7 @@ random_state : int, RandomState instance or None, default=None
 """,
     "training": """
 shrinking : bool, default=True
-    Whether variables that seem settled are set aside.
+    Whether to use shrinking: variables that stay at a bound are left out.
 tol : float, default=1e-3
     Largest violation of the optimality conditions accepted.
 cache_size : float, default=200
@@ -64,7 +64,7 @@ max_time : float, default=None
 warm_start : bool, default=False
     Whether `fit` starts from the solution of the last one.
 callbacks : callable or list of callables, default=None
-    Called with a :class:`widemargin.Progress` while training; a true answer stops it.
+    Called with a :class:`widemargin.Progress` while training; a true return value stops it.
 n_jobs : int, default=None
     Threads; None is 1 unless joblib says otherwise, -1 is all. The result is the same for all.
 """,
@@ -72,7 +72,7 @@ n_jobs : int, default=None
 fit_intercept : bool, default=True
     Whether the functions have a constant.
 intercept_scaling : float, default=1
-    Value of the appended feature whose weight makes the constant; that weight is charged like the
+    Value of the appended feature whose weight makes the constant; that weight is penalised like the
     others, less so the larger this is.
 """,
     "linear_extra": """
@@ -87,7 +87,7 @@ max_time : float, default=None
 warm_start : bool, default=False
     Whether `fit` starts from the solution of the last one.
 callbacks : callable or list of callables, default=None
-    Called with a :class:`widemargin.Progress` while training; a true answer stops it.
+    Called with a :class:`widemargin.Progress` while training; a true return value stops it.
 n_jobs : int, default=None
     Threads; None is 1 unless joblib says otherwise, -1 is all. The result is the same for all.
 """,
@@ -134,6 +134,39 @@ feature_names_in_ : ndarray of shape (n_features_in_,)
 status_, objective_, dual_gap_, violation_
     How the training ended, the dual objective, the gap to the primal one, and the largest violation
     of the optimality conditions.
+""",
+    "markov": """
+startprob_prior, transmat_prior : float, default=1.0
+    What these have beyond 1 is added to the counts of starts and of transitions.
+algorithm : {'viterbi', 'map'}, default='viterbi'
+    How `predict` finds states: the best path, or the best state of each position.
+random_state : int, RandomState instance or None, default=None
+    Seeds random models and samples.
+n_iter : int, default=10
+    Most iterations of a start.
+tol : float, default=1e-2
+    A start ends when the log-likelihood grows by less than this.
+verbose : bool, default=False
+    Whether to print the log-likelihood of every iteration.
+""",
+    "markov_training": """
+implementation : {'scaling', 'log'}, default='scaling'
+    Sums of scaled probabilities, which go over to logarithms where they vanish, or of
+    logarithms throughout.
+n_init : int, default=1
+    Starts, of which the one with the largest log-likelihood is kept.
+n_jobs : int, default=None
+    Threads; the result is the same for any number.
+""",
+    "markov_attributes": """
+startprob_ : ndarray of shape (n_components,)
+    Probabilities of the first state.
+transmat_ : ndarray of shape (n_components, n_components)
+    Probabilities of the next state, a row for each state.
+monitor_ : object
+    ``history`` of the log-likelihood, ``iter`` and ``converged``.
+start_log_likelihoods_ : ndarray of shape (n_init,)
+    The last log-likelihood of each start.
 """,
 }
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from widemargin import _core
 from widemargin._base import BaseMachine
+from widemargin._chains import fitted as fitted_chain
 from widemargin._classic.base import ClassicMachine
 from widemargin._classic.clusters import KMeans, SpectralClustering
 from widemargin._classic.discriminant import FisherDiscriminant, KernelFisherDiscriminant
@@ -89,6 +90,8 @@ def load(path: str | os.PathLike[str]) -> Any:
         return _CLASSIC[model.kind]._of(model)
     if model.kind == "rank-svm" and not model.is_mapped:
         return fitted_ranking(model)
+    if model.kind == "chain-svc":
+        return fitted_chain(model)
     if model.kind in LINEAR:
         return fitted(model)
     estimators = _estimators(BaseMachine)

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from widemargin import _core
 from widemargin._base import checks_parameters, count_threads
+from widemargin._docs import documented
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -342,6 +343,7 @@ def _print(kind: str, payload: tuple[Any, ...]) -> bool:
     return False
 
 
+@documented
 class CategoricalHMM(BaseHMM):
     """Hidden Markov model of symbols 0, 1, …, as ``hmmlearn.hmm.CategoricalHMM``.
 
@@ -353,42 +355,18 @@ class CategoricalHMM(BaseHMM):
         What it has beyond 1 is added to the counts of symbols.
     n_features : int, default=None
         Number of symbols; the largest one of the training data and those below it unless given.
-    startprob_prior, transmat_prior : float, default=1.0
-        What these have beyond 1 is added to the counts of starts and of transitions.
-    algorithm : {'viterbi', 'map'}, default='viterbi'
-        How `predict` finds states: the best path, or the best state of each position.
-    random_state : int, RandomState instance or None, default=None
-        Seeds random models and samples.
-    n_iter : int, default=10
-        Most iterations of a start.
-    tol : float, default=1e-2
-        A start ends when the log-likelihood grows by less than this.
-    verbose : bool, default=False
-        Whether to print the log-likelihood of every iteration.
+    {markov}
     params, init_params : str
         What `fit` learns, and what it begins with at random: ``s`` start, ``t`` transition
         and ``e`` emission probabilities.
         What `init_params` leaves out must be set before `fit`.
-    implementation : {'scaling', 'log'}, default='scaling'
-        Sums of scaled probabilities, which go over to logarithms where they vanish, or of
-        logarithms throughout.
-    n_init : int, default=1
-        Starts, of which the one with the largest log-likelihood is kept.
-    n_jobs : int, default=None
-        Threads; the result is the same for any number.
+    {markov_training}
 
     Attributes
     ----------
-    startprob_ : ndarray of shape (n_components,)
-        Probabilities of the first state.
-    transmat_ : ndarray of shape (n_components, n_components)
-        Probabilities of the next state, a row for each state.
+    {markov_attributes}
     emissionprob_ : ndarray of shape (n_components, n_features)
         Probabilities of the symbols.
-    monitor_ : object
-        ``history`` of the log-likelihood, ``iter`` and ``converged``.
-    start_log_likelihoods_ : ndarray of shape (n_init,)
-        The last log-likelihood of each start.
 
     Examples
     --------
@@ -463,6 +441,7 @@ class CategoricalHMM(BaseHMM):
         self.emissionprob_ = values
 
 
+@documented
 class GaussianHMM(BaseHMM):
     """Hidden Markov model of real vectors, as ``hmmlearn.hmm.GaussianHMM``.
 
@@ -476,45 +455,21 @@ class GaussianHMM(BaseHMM):
         Mean of the means before any row was seen, and how many rows it counts for.
     covars_prior, covars_weight : float, default=1e-2 and 1
         Added to the scatter of each feature, and how many rows it counts for.
-    startprob_prior, transmat_prior : float, default=1.0
-        What these have beyond 1 is added to the counts of starts and of transitions.
-    algorithm : {'viterbi', 'map'}, default='viterbi'
-        How `predict` finds states: the best path, or the best state of each position.
-    random_state : int, RandomState instance or None, default=None
-        Seeds random models and samples.
-    n_iter : int, default=10
-        Most iterations of a start.
-    tol : float, default=1e-2
-        A start ends when the log-likelihood grows by less than this.
-    verbose : bool, default=False
-        Whether to print the log-likelihood of every iteration.
+    {markov}
     params, init_params : str
         What `fit` learns, and what it begins with at random: ``s`` start and ``t``
         transition probabilities, ``m`` means and ``c`` covariances.
         What `init_params` leaves out must be set before `fit`.
-    implementation : {'scaling', 'log'}, default='scaling'
-        Sums of scaled probabilities, which go over to logarithms where they vanish, or of
-        logarithms throughout.
-    n_init : int, default=1
-        Starts, of which the one with the largest log-likelihood is kept.
-    n_jobs : int, default=None
-        Threads; the result is the same for any number.
+    {markov_training}
 
     Attributes
     ----------
-    startprob_ : ndarray of shape (n_components,)
-        Probabilities of the first state.
-    transmat_ : ndarray of shape (n_components, n_components)
-        Probabilities of the next state, a row for each state.
+    {markov_attributes}
     means_ : ndarray of shape (n_components, n_features)
         Means.
     covars_ : ndarray
         Covariances: of shape (n_components,), (n_components, n_features),
         (n_components, n_features, n_features) or (n_features, n_features).
-    monitor_ : object
-        ``history`` of the log-likelihood, ``iter`` and ``converged``.
-    start_log_likelihoods_ : ndarray of shape (n_init,)
-        The last log-likelihood of each start.
 
     Examples
     --------
@@ -610,6 +565,7 @@ class GaussianHMM(BaseHMM):
         self.covars_ = covariances.reshape(shapes[self.covariance_type])
 
 
+@documented
 class PoissonHMM(BaseHMM):
     """Hidden Markov model of counts, as ``hmmlearn.hmm.PoissonHMM``.
 
@@ -619,42 +575,18 @@ class PoissonHMM(BaseHMM):
         Number of states.
     lambdas_prior, lambdas_weight : float, default=0
         Added to the sum of each count, and how many rows it counts for.
-    startprob_prior, transmat_prior : float, default=1.0
-        What these have beyond 1 is added to the counts of starts and of transitions.
-    algorithm : {'viterbi', 'map'}, default='viterbi'
-        How `predict` finds states: the best path, or the best state of each position.
-    random_state : int, RandomState instance or None, default=None
-        Seeds random models and samples.
-    n_iter : int, default=10
-        Most iterations of a start.
-    tol : float, default=1e-2
-        A start ends when the log-likelihood grows by less than this.
-    verbose : bool, default=False
-        Whether to print the log-likelihood of every iteration.
+    {markov}
     params, init_params : str
         What `fit` learns, and what it begins with at random: ``s`` start and ``t``
         transition probabilities and ``l`` rates.
         What `init_params` leaves out must be set before `fit`.
-    implementation : {'scaling', 'log'}, default='scaling'
-        Sums of scaled probabilities, which go over to logarithms where they vanish, or of
-        logarithms throughout.
-    n_init : int, default=1
-        Starts, of which the one with the largest log-likelihood is kept.
-    n_jobs : int, default=None
-        Threads; the result is the same for any number.
+    {markov_training}
 
     Attributes
     ----------
-    startprob_ : ndarray of shape (n_components,)
-        Probabilities of the first state.
-    transmat_ : ndarray of shape (n_components, n_components)
-        Probabilities of the next state, a row for each state.
+    {markov_attributes}
     lambdas_ : ndarray of shape (n_components, n_features)
         Mean counts.
-    monitor_ : object
-        ``history`` of the log-likelihood, ``iter`` and ``converged``.
-    start_log_likelihoods_ : ndarray of shape (n_init,)
-        The last log-likelihood of each start.
 
     Examples
     --------

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class LinearSVC(BaseLinearClassifier):
     """Linear support vector classification.
 
-    A drop-in for :class:`sklearn.svm.LinearSVC`: the same parameters, attributes and answers, and a
+    A drop-in for :class:`sklearn.svm.LinearSVC`: the same parameters, attributes and results, and a
     few parameters more, all keywords. Sparse rows and rows by the million are what it is for.
 
     Parameters
@@ -129,7 +129,7 @@ class LinearSVC(BaseLinearClassifier):
 class LinearSVR(RegressorMixin, LinearModel, BaseLinear):
     """Linear support vector regression.
 
-    A drop-in for :class:`sklearn.svm.LinearSVR`: the same parameters, attributes and answers, and a
+    A drop-in for :class:`sklearn.svm.LinearSVR`: the same parameters, attributes and results, and a
     few parameters more, all keywords.
 
     Parameters
@@ -141,7 +141,7 @@ class LinearSVR(RegressorMixin, LinearModel, BaseLinear):
     C : float, default=1.0
         Price of the loss.
     loss : {{'epsilon_insensitive', 'squared_epsilon_insensitive'}}, default='epsilon_insensitive'
-        How a deviation ξ beyond the tube is charged: C ξ or C ξ².
+        How a deviation ξ beyond the tube is penalised: C ξ or C ξ².
     {linear}
     dual : 'auto' or bool, default='auto'
         Whether the dual or the primal problem is solved; the optimum is the same.
@@ -165,6 +165,7 @@ class LinearSVR(RegressorMixin, LinearModel, BaseLinear):
     True
     """
 
+    _kind = "linear-svr"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **SHARED,
         "epsilon": [Real],
@@ -222,7 +223,7 @@ class LinearSVR(RegressorMixin, LinearModel, BaseLinear):
         self : object
             The fitted estimator.
         """
-        return self._fit(X, y, sample_weight, "linear-svr")
+        return self._fit(X, y, sample_weight)
 
     def _adopt(self, model: _core.Model) -> None:
         super()._adopt(model)

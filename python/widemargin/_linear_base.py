@@ -39,6 +39,7 @@ _NOT_CONVERGED = "Liblinear failed to converge, increase the number of iteration
 class BaseLinear(BaseTrained):
     """What the linear estimators share."""
 
+    _kind: ClassVar[str]
     _parameter_constraints: ClassVar[dict[str, list[Any]]]
 
     # Parameters that a machine may lack.
@@ -67,7 +68,7 @@ class BaseLinear(BaseTrained):
     def _linear_settings(self) -> dict[str, Any]:
         raise NotImplementedError
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, kind: str) -> Self:
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         random = check_random_state(self.random_state)
         X, y = validate_data(
             self,
@@ -82,24 +83,8 @@ class BaseLinear(BaseTrained):
         weights = self._weights(sample_weight, targets, X)
         names = getattr(self, "feature_names_in_", None)
         monitor = Monitor(self.verbose, as_callbacks(self.callbacks))
-        settings: _core.Settings = {
-            "machine": kind,
-            "online": False,
-            "parameters": {
-                "c": float(self.C),
-                "tol": float(self.tol),
-                "max_iter": int(self.max_iter),
-                "precision": "f32" if X.dtype == np.dtype(np.float32) else "f64",
-                **self._linear_settings(),
-            },
-            "calibration": None,
-            "seed": int(random.randint(np.iinfo("i").max)),
-            "cache_megabytes": 0.0,
-            "threads": self._threads(),
-            "max_seconds": self.max_time,
-        }
         model, _, complaints = _core.fit(
-            settings,
+            self._settings(X, int(random.randint(np.iinfo("i").max))),
             to_core(X),
             targets,
             weights,
@@ -112,6 +97,24 @@ class BaseLinear(BaseTrained):
         self._warn(complaints)
         return self
 
+    def _settings(self, X: Any, seed: int) -> _core.Settings:
+        return {
+            "machine": self._kind,
+            "online": False,
+            "parameters": {
+                "c": float(self.C),
+                "tol": float(self.tol),
+                "max_iter": int(self.max_iter),
+                "precision": "f32" if X.dtype == np.dtype(np.float32) else "f64",
+                **self._linear_settings(),
+            },
+            "calibration": None,
+            "seed": seed,
+            "cache_megabytes": 0.0,
+            "threads": self._threads(),
+            "max_seconds": self.max_time,
+        }
+
     def _targets(self, y: Any) -> Any:
         return column_or_1d(y, warn=True).astype(np.float64, copy=False)
 
@@ -122,8 +125,11 @@ class BaseLinear(BaseTrained):
         self.n_iter_ = max(int(model.training.get("passes", 1)), 1)
 
     def _warn(self, complaints: list[str]) -> None:
-        if self._model.training.get("status") == "iteration limit reached":
-            warnings.warn(_NOT_CONVERGED, ConvergenceWarning, stacklevel=4)
+        training = self._model.training
+        if training.get("status") == "iteration limit reached":
+            share = training["gap"] / max(abs(training["primal"]), np.finfo(float).tiny)
+            message = f"{_NOT_CONVERGED} The duality gap is {share:.2%} of the objective."
+            warnings.warn(message, ConvergenceWarning, stacklevel=4)
         else:
             super()._warn(complaints)
 
@@ -165,7 +171,6 @@ class BaseLinearClassifier(LinearClassifierMixin, SparseCoefMixin, BaseLinear):
     """What the linear classifiers share."""
 
     class_weight: Any
-    _kind: ClassVar[str]
 
     @checks_parameters
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -185,7 +190,7 @@ class BaseLinearClassifier(LinearClassifierMixin, SparseCoefMixin, BaseLinear):
         self : object
             The fitted estimator.
         """
-        return self._fit(X, y, sample_weight, self._kind)
+        return self._fit(X, y, sample_weight)
 
     def _targets(self, y: Any) -> tuple[NDArray[np.int64], list[Any]]:
         labels = column_or_1d(y, warn=True)

@@ -20,7 +20,7 @@ class LogisticRegression(BaseLinearClassifier):
     """Logistic regression, one class against the rest.
 
     The parameters of :class:`sklearn.linear_model.LogisticRegression` with ``solver="liblinear"``:
-    the constant is charged like a weight (less so with a larger `intercept_scaling`), and several
+    the constant is penalised like a weight (less so with a larger `intercept_scaling`), and several
     classes are learnt one against the rest.
 
     Parameters

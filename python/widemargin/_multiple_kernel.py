@@ -30,10 +30,11 @@ _SHARED: dict[str, list[Any]] = {
     "kernels": [list, tuple, StrOptions({"precomputed"})],
     "views": [list, tuple, None],
     "weights": [
-        StrOptions({"nonnegative", "signed", "uniform"}),
+        StrOptions({"nonnegative", "signed", "uniform", "alignment", "margin"}),
         Interval(Real, 1.0, None, closed="left"),
     ],
     "jitter": [Interval(Real, 0.0, None, closed="left"), None],
+    "repair": [StrOptions({"shift", "refuse"}), None],
     **choose("C", "tol", "cache_size", "verbose", "max_time", "callbacks", "n_jobs"),
 }
 
@@ -53,6 +54,7 @@ class _MultipleKernel(BaseTrained):
     transduction_: NDArray[Any]
     C: float
     jitter: float | None
+    repair: str | None
     cache_size: float
     verbose: bool | int
     callbacks: Any
@@ -94,7 +96,7 @@ class _MultipleKernel(BaseTrained):
             self._rows_fit, names = None, None
             self._order = table.shape[0]
         else:
-            entries = self._candidates(X)
+            entries = _candidates(self.kernels, self.views, X)
             X, y = validate_data(
                 self,
                 X,
@@ -125,6 +127,7 @@ class _MultipleKernel(BaseTrained):
                 "kernels": ", ".join(texts),
                 "weights": rule,
                 "jitter": None if self.jitter is None else float(self.jitter),
+                "repair": self.repair,
                 "tol": float(self.tol),
                 "unlabelled": self._mark() if unlabelled.any() else None,
                 **own,
@@ -181,31 +184,6 @@ class _MultipleKernel(BaseTrained):
         if unlabelled.any():
             self.transduction_ = self._answer(to_core(table[np.flatnonzero(unlabelled)]))
 
-    def _candidates(self, X: Any) -> list[tuple[Any, NDArray[np.intp] | None]]:
-        """Return every kernel and the columns that it sees, None for all."""
-        if self.views is None:
-            return [(kernel, None) for kernel in self.kernels]
-        if len(self.views) == 0:
-            raise ValueError("views: expected at least one view, found none")
-        entries: list[tuple[Any, NDArray[np.intp] | None]] = []
-        for view in self.views:
-            if not (
-                isinstance(view, (tuple, list)) and len(view) == 3 and isinstance(view[0], str)
-            ):
-                raise ValueError(
-                    "views: expected (name, kernel, columns) such as ('shape', 'rbf', [0, 1]), "
-                    f"found {view!r}"
-                )
-            name, kernel, columns = view
-            columns = columns(X) if callable(columns) else columns
-            at = np.asarray(_get_column_indices(X, columns), dtype=np.intp)
-            if len(at) == 0:
-                raise ValueError(f"views: expected columns of '{name}', found none")
-            if isinstance(kernel, str) and kernel == "precomputed" and (np.diff(at) < 0).any():
-                raise ValueError(f"views: expected the columns of '{name}' in ascending order")
-            entries.append((kernel, np.unique(at)))
-        return entries
-
     def _tables(self, X: Any, columns: int | None) -> list[NDArray[np.float64]]:
         """Return the given kernel values, checked: one table for every kernel."""
         tables = [check_array(table, dtype=np.float64, order="C") for table in X]
@@ -232,10 +210,8 @@ class _MultipleKernel(BaseTrained):
             if callable(kernel):
                 texts.append(f"view({width + 1}-{width + X.shape[0]}: precomputed)")
                 width += X.shape[0]
-            elif columns is not None:
-                texts.append(f"view({_ranges(columns)}: {_text(kernel)})")
-            elif plain:
-                texts.append(_text(kernel))
+            elif columns is not None or plain:
+                texts.append(_viewed(kernel, columns))
             else:
                 texts.append(f"view(1-{X.shape[1]}: {_text(kernel)})")
         return texts
@@ -302,6 +278,55 @@ class _MultipleKernel(BaseTrained):
         found = dict(self._training("parameters")).get("smallest-eigenvalue")
         return None if found is None else float(found)
 
+    @property
+    def diagonal_shifts_(self) -> NDArray[np.float64]:
+        """What `repair` added to the diagonal of every kernel."""
+        found = dict(self._training("parameters")).get("diagonal-shifts")
+        return np.zeros(len(self.kernel_weights_)) if found is None else np.array(found)
+
+
+def _candidates(kernels: Any, views: Any, X: Any) -> list[tuple[Any, NDArray[np.intp] | None]]:
+    """Return every kernel and the columns that it sees, None for all."""
+    if views is None:
+        return [(kernel, None) for kernel in kernels]
+    if len(views) == 0:
+        raise ValueError("views: expected at least one view, found none")
+    entries: list[tuple[Any, NDArray[np.intp] | None]] = []
+    for view in views:
+        if not (isinstance(view, (tuple, list)) and len(view) == 3 and isinstance(view[0], str)):
+            raise ValueError(
+                "views: expected (name, kernel, columns) such as ('shape', 'rbf', [0, 1]), "
+                f"found {view!r}"
+            )
+        name, kernel, columns = view
+        columns = columns(X) if callable(columns) else columns
+        at = np.asarray(_get_column_indices(X, columns), dtype=np.intp)
+        if len(at) == 0:
+            raise ValueError(f"views: expected columns of '{name}', found none")
+        if isinstance(kernel, str) and kernel == "precomputed" and (np.diff(at) < 0).any():
+            raise ValueError(f"views: expected the columns of '{name}' in ascending order")
+        entries.append((kernel, np.unique(at)))
+    return entries
+
+
+def _viewed(kernel: Any, columns: NDArray[np.intp] | None) -> str:
+    """Return a kernel and its columns as the library reads them."""
+    return _text(kernel) if columns is None else f"view({_ranges(columns)}: {_text(kernel)})"
+
+
+def kernel_texts(kernels: Any, views: Any, X: Any) -> tuple[Any, list[str]]:
+    """Return rows and every kernel as the library reads it; functions are refused."""
+    if views is None and isinstance(kernels, str) and kernels == "precomputed":
+        tables = [check_array(table, dtype=np.float64, order="C") for table in X]
+        return np.hstack(tables), _table_views([table.shape[1] for table in tables])
+    kernels = [kernels] if isinstance(kernels, (str, dict)) else kernels
+    entries = _candidates(kernels, views, X)
+    if not entries:
+        raise ValueError("kernels: expected at least one kernel, found none")
+    if any(callable(kernel) for kernel, _ in entries):
+        raise ValueError("kernels: expected names, expressions or dictionaries, found a function")
+    return X, [_viewed(kernel, columns) for kernel, columns in entries]
+
 
 def _text(kernel: Any) -> str:
     """Return a kernel given by name, expression or dictionary as the library reads it."""
@@ -346,9 +371,11 @@ class MultipleKernelSVC(ClassifierMixin, _MultipleKernel):
         Kernels that see some columns only, in the place of `kernels`. Columns are given as in
         ColumnTransformer: names, numbers, slices, masks or a function of the rows. A kernel
         "precomputed" takes as many columns as there are training rows.
-    weights : {'nonnegative', 'signed', 'uniform'} or float, default='nonnegative'
+    weights : {'nonnegative', 'signed', 'uniform', 'alignment', 'margin'} or float, \
+            default='nonnegative'
         Which weights are admitted. Signed ones make a kernel that is positive semidefinite on the
         rows given. A number p of at least 1 is the norm of the weights; 1 is 'nonnegative'.
+        'alignment' (with the labels) and 'margin' (as in EasyMKL) are computed by a rule first.
     machine : {'cs', 'c-svc'}, default='cs'
         Crammer and Singer's problem of all classes, or one-vs-one and one-vs-rest problems with
         the same weights.
@@ -362,6 +389,9 @@ class MultipleKernelSVC(ClassifierMixin, _MultipleKernel):
     jitter : float, default=None
         Share of its mean diagonal that is added to the diagonal of every kernel; None is 1e-6 for
         signed weights and 0 otherwise.
+    repair : {'shift', 'refuse'}, default=None
+        What is done about kernels that are not positive semidefinite on the rows, beside a warning:
+        their smallest eigenvalue is taken from the diagonal (`diagonal_shifts_`), or an error.
     class_weight : dict or 'balanced', default=None
         Factors on C by class.
     unlabeled : int, float or str, default=None
@@ -394,6 +424,8 @@ class MultipleKernelSVC(ClassifierMixin, _MultipleKernel):
         Objective minus bound, as a share of the objective.
     smallest_eigenvalue_ : float or None
         Of the learnt kernel over all rows, for signed weights.
+    diagonal_shifts_ : ndarray of shape (n_kernels,)
+        What `repair` added to the diagonal of every kernel.
     classes_ : ndarray of shape (n_classes,)
         Class labels.
     n_iter_ : int
@@ -435,6 +467,7 @@ class MultipleKernelSVC(ClassifierMixin, _MultipleKernel):
         multi_class: str = "ovo",
         tol: float = 1e-4,
         jitter: float | None = None,
+        repair: str | None = None,
         class_weight: Any = None,
         unlabeled: Any = None,
         cache_size: float = 1000,
@@ -451,6 +484,7 @@ class MultipleKernelSVC(ClassifierMixin, _MultipleKernel):
         self.multi_class = multi_class
         self.tol = tol
         self.jitter = jitter
+        self.repair = repair
         self.class_weight = class_weight
         self.unlabeled = unlabeled
         self.cache_size = cache_size
@@ -575,9 +609,10 @@ class MultipleKernelSVR(RegressorMixin, _MultipleKernel):
         Kernels that see some columns only, in the place of `kernels`. Columns are given as in
         ColumnTransformer: names, numbers, slices, masks or a function of the rows. A kernel
         "precomputed" takes as many columns as there are training rows.
-    weights : {'nonnegative', 'signed', 'uniform'} or float, default='nonnegative'
+    weights : {'nonnegative', 'signed', 'uniform', 'alignment'} or float, default='nonnegative'
         Which weights are admitted. Signed ones make a kernel that is positive semidefinite on the
         rows given. A number p of at least 1 is the norm of the weights; 1 is 'nonnegative'.
+        'alignment' weights are computed from the targets first.
     C : float, default=1.0
         Penalty of deviations beyond the tube.
     epsilon : float, default=0.1
@@ -587,6 +622,9 @@ class MultipleKernelSVR(RegressorMixin, _MultipleKernel):
     jitter : float, default=None
         Share of its mean diagonal that is added to the diagonal of every kernel; None is 1e-6 for
         signed weights and 0 otherwise.
+    repair : {'shift', 'refuse'}, default=None
+        What is done about kernels that are not positive semidefinite on the rows, beside a warning:
+        their smallest eigenvalue is taken from the diagonal (`diagonal_shifts_`), or an error.
     unlabeled : {'nan'}, default=None
         With 'nan' rows whose target is NaN count for the kernels, and the answers for them are
         `transduction_`.
@@ -617,6 +655,8 @@ class MultipleKernelSVR(RegressorMixin, _MultipleKernel):
         Objective minus bound, as a share of the objective.
     smallest_eigenvalue_ : float or None
         Of the learnt kernel over all rows, for signed weights.
+    diagonal_shifts_ : ndarray of shape (n_kernels,)
+        What `repair` added to the diagonal of every kernel.
     n_iter_ : int
         Rounds.
     n_solves_ : int
@@ -653,6 +693,7 @@ class MultipleKernelSVR(RegressorMixin, _MultipleKernel):
         epsilon: float = 0.1,
         tol: float = 1e-4,
         jitter: float | None = None,
+        repair: str | None = None,
         unlabeled: str | None = None,
         cache_size: float = 1000,
         verbose: bool | int = False,
@@ -667,6 +708,7 @@ class MultipleKernelSVR(RegressorMixin, _MultipleKernel):
         self.epsilon = epsilon
         self.tol = tol
         self.jitter = jitter
+        self.repair = repair
         self.unlabeled = unlabeled
         self.cache_size = cache_size
         self.verbose = verbose

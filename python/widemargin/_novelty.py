@@ -128,14 +128,14 @@ class BaseNovelty(OutlierMixin, BaseMachine):
         labels : ndarray of shape (n_samples,)
             1 and -1.
         """
-        return self._answers(X)
+        return self._predictions(X)
 
 
 @documented
 class OneClassSVM(BaseNovelty):
     """The one-class SVM: a half-space that holds most of the rows.
 
-    A drop-in for :class:`sklearn.svm.OneClassSVM`: the same parameters, attributes and answers, and
+    A drop-in for :class:`sklearn.svm.OneClassSVM`: the same parameters, attributes and results, and
     a few parameters more, all keywords.
 
     Parameters

@@ -1,4 +1,4 @@
-"""What is told while a machine trains: to callbacks, and to people who asked for `verbose`."""
+"""The events of a training: for callbacks and for `verbose`."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class Progress:
     elapsed: float
 
 
-#: A callback; a true answer ends the training with the best model so far.
+#: A callback; a true return value ends the training with the best model so far.
 Callback = Callable[[Progress], Any]
 
 
 class History:
-    """A callback that keeps everything it is told.
+    """A callback that keeps every event.
 
     Examples
     --------
@@ -87,11 +87,11 @@ class Monitor:
 
     @property
     def listens(self) -> bool:
-        """Whether anybody wants to be told."""
+        """Whether anybody listens."""
         return self._verbose or bool(self._callbacks)
 
     def __call__(self, kind: str, payload: tuple[Any, ...]) -> bool:
-        """Take one event; a true answer stops the training."""
+        """Take one event; a true return value stops the training."""
         if kind == "stage":
             self._problem, self._problems = 0, payload[1]
         elif kind == "step":
@@ -104,9 +104,9 @@ class Monitor:
             )
             if self._verbose:
                 self._print(progress)
-            # Every callback is told, also when an earlier one has asked to stop.
-            answers = [bool(callback(progress)) for callback in self._callbacks]
-            return any(answers)
+            # Every callback is called, also when an earlier one has requested a stop.
+            stops = [bool(callback(progress)) for callback in self._callbacks]
+            return any(stops)
         return False
 
     def _print(self, progress: Progress) -> None:

@@ -96,7 +96,7 @@ class RankSVM(BaseTrained):
     max_time : float, default=None
         Seconds after which training stops with a `ConvergenceWarning` and the best model so far.
     callbacks : callable or list of callables, default=None
-        Called with a :class:`widemargin.Progress` while training; a true answer stops it.
+        Called with a :class:`widemargin.Progress` while training; a true return value stops it.
     n_jobs : int, default=None
         Threads; None is 1 unless joblib says otherwise, -1 is all. The result is the same for all.
 

@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 #: Kernels whose values do not depend on gamma.
 WITHOUT_GAMMA = ("linear", "cosine", "precomputed")
 
-#: What is said of a candidate that a search did not come to.
+#: Why a candidate has no scores that a search did not come to.
 STOPPED = "the search was stopped before this candidate was trained"
 
-#: What is said of a search that did not come to any.
+#: Why a search has no result that did not come to any.
 TOO_SHORT = "max_time was too short: no candidate was trained on any split"
 
 
@@ -160,7 +160,7 @@ class SVCSearchCV(GridSearchCV):
         weights = params.get("sample_weight")
         with warnings.catch_warnings():
             if predictions.only_stopped():
-                # Said once, not as so many failed trainings.
+                # Reported once, not as so many failed trainings.
                 warnings.simplefilter("ignore", FitFailedWarning)
                 warnings.filterwarnings("ignore", "One or more of the test scores", UserWarning)
             search.fit(
@@ -243,16 +243,8 @@ class SVCSearchCV(GridSearchCV):
             if self.max_time is not None:
                 left = max(self.max_time - (time.monotonic() - started), 0.0)
                 own = [{**each, "max_seconds": left} for each in own]
-            found = _core.evaluate(
-                own,
-                table,
-                targets,
-                [requested[s] for s in parts],
-                weights,
-                False,
-                monitor if monitor.listens else None,
-                _needs_values(self.scoring),
-            )
+            rows = [requested[s] for s in parts]
+            found = self._predictions_of(own, table, targets, rows, weights, monitor)
             for k, of_machine in zip(places, found, strict=True):
                 for s, item in zip(parts, of_machine, strict=True):
                     predictions.items[k][s] = item
@@ -264,6 +256,27 @@ class SVCSearchCV(GridSearchCV):
             gamma = _scale(X[train])
             run(scaled, [s], [_with_gamma(settings[k], gamma) for k in scaled])
         return predictions
+
+    def _predictions_of(
+        self,
+        machines: list[_core.Settings],
+        table: _core.Table,
+        targets: Any,
+        rows: list[tuple[NDArray[np.int64], NDArray[np.int64]]],
+        weights: NDArray[np.float64] | None,
+        monitor: Monitor,
+    ) -> list[list[Any]]:
+        """Return what every machine that learnt from some rows says of others."""
+        return _core.evaluate(
+            machines,
+            table,
+            targets,
+            rows,
+            weights,
+            False,
+            monitor if monitor.listens else None,
+            _needs_values(self.scoring),
+        )
 
     def _adopt(
         self, search: GridSearchCV, candidates: list[dict[str, Any]], predictions: _Predictions

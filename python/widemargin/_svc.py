@@ -155,7 +155,9 @@ class BaseSVC(ClassifierMixin, BaseMachine):
         table = self._checked(X)
         threads = self._threads()
         if len(self.classes_) == 2:
-            return -self._model.decision_values(table, threads).ravel()
+            values = self._model.decision_values(table, threads)
+            # One function of both classes, or one of each.
+            return -values.ravel() if values.shape[1] == 1 else values[:, 1] - values[:, 0]
         if self.decision_function_shape == "ovr":
             return self._model.class_scores(table, threads)
         return self._model.decision_values(table, threads)
@@ -180,7 +182,7 @@ class BaseSVC(ClassifierMixin, BaseMachine):
         if self.break_ties and len(self.classes_) > 2:
             places = np.argmax(self.decision_function(X), axis=1)
         else:
-            places = self._answers(X)
+            places = self._predictions(X)
         labels: NDArray[Any] = self.classes_.take(places)
         return labels
 
@@ -256,7 +258,7 @@ def written(label: Any) -> str:
 class SVC(BaseSVC):
     """Support vector classification with penalty C.
 
-    A drop-in for :class:`sklearn.svm.SVC`: the same parameters, attributes and answers, and a few
+    A drop-in for :class:`sklearn.svm.SVC`: the same parameters, attributes and results, and a few
     parameters more, all keywords.
 
     Parameters
@@ -267,7 +269,7 @@ class SVC(BaseSVC):
     {classification}
     {training}
     loss : {{'hinge', 'squared_hinge'}}, default='hinge'
-        How a margin error ξ is charged: C ξ or C ξ².
+        How a margin error ξ is penalised: C ξ or C ξ².
     {extra_classification}
     {extra}
 
@@ -354,7 +356,7 @@ class SVC(BaseSVC):
 class NuSVC(BaseSVC):
     """Support vector classification with ν, the share of margin errors.
 
-    A drop-in for :class:`sklearn.svm.NuSVC`: the same parameters, attributes and answers, and a few
+    A drop-in for :class:`sklearn.svm.NuSVC`: the same parameters, attributes and results, and a few
     parameters more, all keywords. Unlike there, `class_weight` has an effect.
 
     Parameters

@@ -54,14 +54,14 @@ class BaseSVR(RegressorMixin, BaseMachine):
         values : ndarray of shape (n_samples,)
             Predictions.
         """
-        return self._answers(X)
+        return self._predictions(X)
 
 
 @documented
 class SVR(BaseSVR):
     """Support vector regression with a tube of half width ε.
 
-    A drop-in for :class:`sklearn.svm.SVR`: the same parameters, attributes and answers, and a few
+    A drop-in for :class:`sklearn.svm.SVR`: the same parameters, attributes and results, and a few
     parameters more, all keywords.
 
     Parameters
@@ -73,7 +73,7 @@ class SVR(BaseSVR):
         Half width of the tube in which deviations cost nothing.
     {training}
     loss : {{'epsilon_insensitive', 'squared_epsilon_insensitive'}}, default='epsilon_insensitive'
-        How a deviation ξ beyond the tube is charged: C ξ or C ξ².
+        How a deviation ξ beyond the tube is penalised: C ξ or C ξ².
     {extra}
 
     Attributes
@@ -143,7 +143,7 @@ class SVR(BaseSVR):
 class NuSVR(BaseSVR):
     """Support vector regression with ν, the share of rows outside the tube.
 
-    A drop-in for :class:`sklearn.svm.NuSVR`: the same parameters, attributes and answers, and a few
+    A drop-in for :class:`sklearn.svm.NuSVR`: the same parameters, attributes and results, and a few
     parameters more, all keywords.
 
     Parameters

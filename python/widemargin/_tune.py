@@ -148,7 +148,7 @@ def _refined(
 
 
 def _default_grid(estimator: Any, prefix: str = "") -> dict[str, list[Any]]:
-    """Return what a search of an estimator varies unless told otherwise."""
+    """Return what a search of an estimator varies by default."""
     if hasattr(estimator, "steps"):
         name, last = estimator.steps[-1]
         return _default_grid(last, f"{prefix}{name}__")

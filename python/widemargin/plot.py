@@ -21,7 +21,7 @@ from widemargin._progress import History, Progress, as_callbacks
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["ConfusionMatrixDisplay", "ConvergenceDisplay", "MarginDisplay"]
+__all__ = ["ConfusionMatrixDisplay", "ConvergenceDisplay", "MarginDisplay", "SitesDisplay"]
 
 
 def _axes(ax: Any) -> Any:
@@ -305,4 +305,70 @@ class ConvergenceDisplay:
         ax.set(xlabel="seconds", ylabel="violation", yscale="log")
         if len(problems) <= 10:
             ax.legend(loc="best")
+        return self
+
+
+class SitesDisplay:
+    """What every site of a training at several places did, round by round.
+
+    On the left how far the objective of every site is from the best of all, on the right how many
+    rows every site holds.
+
+    Parameters
+    ----------
+    report : dict
+        ``report_`` of an estimator of :mod:`widemargin.dask`, or ``"distribution"`` of what
+        ``widemargin train --sites N --json`` prints.
+
+    Attributes
+    ----------
+    axes_ : ndarray of matplotlib Axes
+        Where it was drawn.
+
+    Examples
+    --------
+    >>> from widemargin.plot import SitesDisplay
+    >>> report = {"objectives": [[1.0, 2.0], [3.0, 3.0]], "held": [[5, 5], [7, 8]]}
+    >>> SitesDisplay(report).plot().distances.tolist()
+    [[2.0, 1.0], [0.0, 0.0]]
+    """
+
+    def __init__(self, report: dict[str, Any]) -> None:
+        self.report = report
+        objectives = [
+            [-np.inf if value is None else value for value in values]
+            for values in report["objectives"]
+        ]
+        self.objectives = np.asarray(objectives, dtype=np.float64)
+        self.held = np.asarray(report["held"], dtype=np.int64)
+        best = self.objectives.max(initial=-np.inf)
+        self.distances = best - self.objectives
+
+    def plot(self, *, axes: Any = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        axes : pair of matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        display : SitesDisplay
+            Itself.
+        """
+        import matplotlib.pyplot as plt
+
+        if axes is None:
+            _, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+        rounds = np.arange(1, len(self.objectives) + 1)
+        for site in range(self.objectives.shape[1]):
+            axes[0].plot(rounds, self.distances[:, site], marker=".", label=f"site {site}")
+            axes[1].plot(rounds, self.held[:, site], marker=".")
+        axes[0].set_yscale("symlog", linthresh=1e-9)
+        axes[0].set(xlabel="round", ylabel="best objective − objective of the site")
+        axes[1].set(xlabel="round", ylabel="rows of the site")
+        if self.objectives.shape[1] <= 10:
+            axes[0].legend()
+        self.axes_ = np.asarray(axes)
         return self

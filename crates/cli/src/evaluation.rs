@@ -1,4 +1,4 @@
-//! How good the answers of a model are, as text and as JSON.
+//! How good the predictions of a model are, as text and as JSON.
 
 use serde_json::{Value, json};
 use widemargin::data::{Dataset, Labels};
@@ -13,18 +13,18 @@ use crate::usage::Spent;
 /// Classes beyond which a line of text can no longer hold a row of the confusion matrix.
 const LARGEST_PRINTED: usize = 12;
 
-/// Compares answers with the labels of the data, if it has any that fit.
+/// Compares predictions with the labels of the data, if it has any that fit.
 pub(crate) fn quality(
     kind: MachineKind,
     data: &Dataset,
-    answers: &Labels,
+    predictions: &Labels,
 ) -> CommandResult<Option<Quality>> {
     let truth = data.labels();
     let novelty = kind.is_novelty_detector() && !speaks_of_novelty(truth);
     if matches!(truth, Labels::None) || novelty || !kind.has_true_labels() {
         return Ok(None);
     }
-    Ok(Some(Quality::new(kind, truth, data.groups(), answers)?))
+    Ok(Some(Quality::new(kind, truth, data.groups(), predictions)?))
 }
 
 /// Lines for people.
@@ -78,7 +78,7 @@ pub(crate) fn quality_json(quality: &Quality) -> Value {
     }
 }
 
-/// Whether the labels are the answers of a novelty detector, 1 and −1.
+/// Whether the labels are those of a novelty detector, 1 and −1.
 fn speaks_of_novelty(truth: &Labels) -> bool {
     truth.values().is_ok_and(|values| values.iter().all(|v| v.abs() == 1.0))
 }
@@ -134,7 +134,7 @@ fn class_rows(confusion: &Confusion, names: &[String]) -> Vec<Vec<String>> {
     rows
 }
 
-/// Quality and cost of the answers to a file.
+/// Quality and cost of the predictions for a file.
 pub(crate) struct Evaluation {
     pub(crate) quality: Option<Quality>,
     pub(crate) rows: usize,
@@ -142,15 +142,15 @@ pub(crate) struct Evaluation {
 }
 
 impl Evaluation {
-    /// Compares answers with the labels of the data.
+    /// Compares predictions with the labels of the data.
     pub(crate) fn new(
         model: &Model,
         data: &Dataset,
-        answers: &Labels,
+        predictions: &Labels,
         spent: Spent,
     ) -> CommandResult<Self> {
-        let quality = quality(model.kind, data, answers)?;
-        Ok(Self { quality, rows: answers.len(), spent })
+        let quality = quality(model.kind, data, predictions)?;
+        Ok(Self { quality, rows: predictions.len(), spent })
     }
 
     /// Lines for people.

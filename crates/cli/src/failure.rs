@@ -51,7 +51,7 @@ impl From<Outcome> for ExitCode {
 /// Why a command could not do its work.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The library said no.
+    /// An error of the library.
     Library(Error),
     /// The options make no sense together.
     Usage(String),

@@ -62,7 +62,7 @@ pub(crate) fn requested(arguments: &[OsString]) -> Option<CommandResult<String>>
         .map(|word| word.to_string_lossy().into_owned())
         .take_while(|word| word != "--")
         .collect();
-    let (name, word) = asked(&words)?;
+    let (name, word) = request(&words)?;
     let mut line = CommandLine::command();
     line.build();
     let command = line.find_subcommand(name)?;
@@ -71,8 +71,8 @@ pub(crate) fn requested(arguments: &[OsString]) -> Option<CommandResult<String>>
     Some(topic(word, &words).map(|topic| text(command, topic)))
 }
 
-/// The command whose help is asked for, and the word that says about what.
-fn asked(words: &[String]) -> Option<(&str, Option<&str>)> {
+/// The command whose help is wanted, and the word that says about what.
+fn request(words: &[String]) -> Option<(&str, Option<&str>)> {
     let word = |at: usize| words.get(at).map(String::as_str).filter(|word| !word.starts_with('-'));
     if words.first()? == "help" {
         return Some((word(1)?, word(2)));
@@ -180,7 +180,7 @@ mod tests {
 
     fn found(line: &str) -> Option<Topic> {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        let (_, word) = asked(&words)?;
+        let (_, word) = request(&words)?;
         topic(word, &words).ok()
     }
 

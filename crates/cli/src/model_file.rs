@@ -37,7 +37,7 @@ impl ModelFormatName {
         }
     }
 
-    /// The format a model of this format becomes unless told: native, and from that the text of
+    /// The format a model of this format becomes by default: native, and from that the text of
     /// the program that has such models.
     pub(crate) fn other(self, model: &Model) -> Self {
         match self {

@@ -1,6 +1,6 @@
 //! Progress on standard error: a bar over the sub-problems and the state of the solver.
 //!
-//! Nothing is drawn unless standard error is a terminal; warnings are always told.
+//! Nothing is drawn unless standard error is a terminal; warnings are always printed.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;

@@ -80,3 +80,58 @@ fn the_summary_has_the_traffic_and_the_certificate() {
         assert!(run.stdout.contains(line), "{line}\n{}", run.stdout);
     }
 }
+
+#[test]
+fn linear_machines_share_sums() {
+    let folder = folder();
+    for data in ["iris.libsvm --linear --loss logistic", "iris.libsvm --linear"] {
+        let words = format!("train {data} --solver newton --tol 1e-8 --gap 1e-8 --json -o m.wm");
+        let plain = folder.run(&words).exits(0).json();
+        let ours = folder.run(&format!("{words} --sites 4")).exits(0).json();
+        let primal = |summary: &Value| summary["primal"].as_f64().expect("a number");
+        let difference = (primal(&ours) - primal(&plain)).abs();
+        assert!(difference <= 1e-7 * primal(&plain), "{data}: {plain} {ours}");
+        let told = &ours["distribution"];
+        assert_eq!((&told["vectors"], &told["verified"]), (&0.into(), &true.into()));
+    }
+    let refused = folder.run("train iris.libsvm --linear --loss hinge --sites 2 -o m.wm").exits(2);
+    assert!(refused.stderr.contains("squared-hinge or logistic"), "{}", refused.stderr);
+}
+
+/// A port that nobody listens at.
+fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("an address").port()
+}
+
+#[test]
+fn three_processes_with_three_files() {
+    let folder = folder();
+    let text = std::fs::read_to_string(folder.file("iris.libsvm")).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    for (name, part) in ["a", "b", "c"].iter().zip(lines.chunks(50)) {
+        folder.write(&format!("{name}.libsvm"), part.join("\n") + "\n");
+    }
+    let plain = dual(&summary(&folder, "iris.libsvm"));
+    let address = format!("127.0.0.1:{}", free_port());
+    let start = |words: &str| {
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let mut command = folder.command(&words);
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        command.spawn().expect("the program starts")
+    };
+    let leader = start(&format!(
+        "train a.libsvm --sites 3 --listen {address} --precision f64 --tol 1e-7 --json -o all.wm"
+    ));
+    let others = ["b", "c"].map(|name| start(&format!("site {name}.libsvm --connect {address}")));
+    for other in others {
+        let run: common::Run = other.wait_with_output().expect("an end").into();
+        assert!(run.exits(0).stdout.contains("of 3: 50 rows took part"));
+    }
+    let run: common::Run = leader.wait_with_output().expect("an end").into();
+    let ours = run.exits(0).json();
+    assert!((dual(&ours) - plain).abs() <= 1e-6 * plain.abs(), "{plain} {ours}");
+    folder.run("predict iris.libsvm --model all.wm -o answers.txt").exits(0);
+    let alone = folder.run("site a.libsvm --connect 127.0.0.1:1 --max-time 1");
+    assert_ne!(alone.code, Some(0));
+}

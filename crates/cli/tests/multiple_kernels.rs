@@ -147,3 +147,40 @@ fn mistakes_with_rows_without_labels_are_told() {
         assert!(run.stderr.contains(message), "{words}: {}", run.stderr);
     }
 }
+
+#[test]
+fn ways_to_use_kernels_are_compared_with_pictures() {
+    let folder = Folder::new();
+    folder.copy("iris.csv");
+    let words = "compare iris.csv --view sepal=1-2:rbf --view petal=3-4:rbf --subsets --repeats 1 --folds 3 --c 10";
+    let more = "--bootstrap 10 -o ways.svg --shares shares.svg --max-time 100";
+    let text = folder.run(&format!("{words} {more}")).exits(0).stdout;
+    for name in ["nonnegative", "signed", "margin", "voting", "concatenation-zscore", "best-subset"]
+    {
+        assert!(text.contains(name), "{name} in {text}");
+    }
+    assert!(text.contains("view(3-4: rbf)"), "{text}");
+    assert!(folder.read("ways.svg").starts_with("<svg"));
+    assert!(folder.read("shares.svg").contains("kernel 2: share"));
+    let report = folder.run(&format!("{words} --bootstrap 5 --json")).exits(0).json();
+    let weights = report["kernels"].as_array().unwrap();
+    let total: f64 = weights.iter().map(|kernel| kernel["weight"].as_f64().unwrap()).sum();
+    assert!((total - 1.0).abs() < 1e-9, "{report}");
+    // Petals tell the species apart, sepals do not.
+    let mean = |name: &str| {
+        let all = report["machines"].as_array().unwrap();
+        let one = all.iter().find(|way| way["name"] == name).unwrap();
+        one["accuracy"].as_f64().unwrap()
+    };
+    assert!(mean("kernel 2") > mean("kernel 1") + 0.1, "{report}");
+    assert!(mean("best-single") > mean("kernel 1") + 0.1, "{report}");
+    for (words, message) in [
+        ("compare iris.csv --subsets", "need --kernels or --view"),
+        ("compare iris.csv --kernels linear --machines knn", "cannot be used with"),
+        ("compare iris.csv --kernels rbf(gamma=2:1:3)", "LOW:HIGH:COUNT"),
+        ("compare iris.csv --kernels linear -s epsilon-svr", "c-svc or an all-in-one machine"),
+    ] {
+        let run = folder.run(words).exits(2);
+        assert!(run.stderr.contains(message), "{words}: {}", run.stderr);
+    }
+}

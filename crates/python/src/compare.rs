@@ -1,4 +1,4 @@
-//! The comparison of machines for Python: dictionaries out.
+//! The comparison of machines, and of ways to use kernels, for Python: dictionaries out.
 
 use std::time::Duration;
 
@@ -6,10 +6,13 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use widemargin::CancelToken;
 use widemargin::data::{Dataset, Label};
-use widemargin::operation::compare::{CompareOptions, compare as run};
+use widemargin::operation::compare::{
+    CompareOptions, Comparison, KernelOptions, compare as run, compare_kernels as run_kernels,
+};
+use widemargin::{Context, Error};
 
 use crate::errors::exception;
-use crate::machines::context;
+use crate::machines::{context, named};
 use crate::table::Table;
 use crate::training::{Targets, class_labels, slice};
 
@@ -27,6 +30,55 @@ pub(crate) fn compare<'py>(
     threads: usize,
     seed: u64,
 ) -> PyResult<Bound<'py, PyDict>> {
+    let data = dataset(features, targets)?;
+    let options = CompareOptions { folds, repeats, machines, confidence };
+    let work = |context: &Context| run(&data, &options, context);
+    let result = interruptible(py, max_seconds, threads, seed, work)?;
+    dictionary(py, &result)
+}
+
+/// Compares ways to use kernels; see `widemargin.compare_kernels`.
+#[pyfunction]
+pub(crate) fn compare_kernels<'py>(
+    py: Python<'py>,
+    features: Table<'py>,
+    targets: Targets<'py>,
+    machine: &str,
+    kernels: &str,
+    penalties: Vec<f64>,
+    subsets: bool,
+    resamples: usize,
+    folds: usize,
+    repeats: usize,
+    confidence: f64,
+    max_seconds: Option<f64>,
+    threads: usize,
+    seed: u64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let data = dataset(features, targets)?;
+    let mut specification = named(machine, false)?;
+    specification.parse("kernels", kernels).map_err(exception)?;
+    let compare = CompareOptions { folds, repeats, machines: Vec::new(), confidence };
+    let options = KernelOptions { compare, penalties, subsets, resamples };
+    let work = |context: &Context| run_kernels(&data, &specification, &options, context);
+    let found = interruptible(py, max_seconds, threads, seed, work)?;
+    let all = dictionary(py, &found.comparison)?;
+    let list = PyList::empty(py);
+    for share in &found.shares {
+        let items = PyDict::new(py);
+        items.set_item("kernel", &share.kernel)?;
+        items.set_item("weight", share.weight)?;
+        items.set_item("weight_interval", share.weight_interval)?;
+        items.set_item("contribution", share.contribution)?;
+        items.set_item("contribution_interval", share.contribution_interval)?;
+        list.append(items)?;
+    }
+    all.set_item("kernels", list)?;
+    all.set_item("C", found.penalty)?;
+    Ok(all)
+}
+
+fn dataset(features: Table<'_>, targets: Targets<'_>) -> PyResult<Dataset> {
     let labels = match targets {
         Targets::Classes(codes, names) => {
             let names: Vec<Label> = names.into_iter().map(|name| name.label()).collect();
@@ -34,25 +86,35 @@ pub(crate) fn compare<'py>(
         }
         Targets::Numbers(values) => widemargin::data::Labels::Real(slice(&values)?.to_vec()),
     };
-    let data = Dataset::new(features.matrix()?, labels).map_err(exception)?;
+    Dataset::new(features.matrix()?, labels).map_err(exception)
+}
+
+/// Runs `work` with the interpreter released; looks for Ctrl-C at every finished fold.
+fn interruptible<R: Send>(
+    py: Python<'_>,
+    max_seconds: Option<f64>,
+    threads: usize,
+    seed: u64,
+    work: impl Fn(&Context) -> Result<R, Error> + Send + Sync,
+) -> PyResult<R> {
     let cancel = CancelToken::new();
     let mut context = context(threads, seed, cancel.clone())?;
     if let Some(limit) = max_seconds.and_then(|s| Duration::try_from_secs_f64(s).ok()) {
         context = context.with_time_limit(limit);
     }
-    let options = CompareOptions { folds, repeats, machines, confidence };
-    let stopper = cancel;
-    // Looks for Ctrl-C at every finished fold.
     let context = context.with_observer(move |_: &widemargin::Event| {
         if Python::attach(|py| py.check_signals()).is_err() {
-            stopper.cancel();
+            cancel.cancel();
         }
     });
-    let result = py.detach(|| run(&data, &options, &context)).map_err(exception)?;
+    py.detach(|| work(&context)).map_err(exception)
+}
+
+fn dictionary<'py>(py: Python<'py>, result: &Comparison) -> PyResult<Bound<'py, PyDict>> {
     let list = PyList::empty(py);
     for machine in &result.machines {
         let items = PyDict::new(py);
-        items.set_item("machine", machine.name)?;
+        items.set_item("machine", &machine.name)?;
         items.set_item("accuracy", machine.mean)?;
         items.set_item("interval", machine.interval)?;
         items.set_item("p_value", machine.p_value)?;

@@ -5,9 +5,10 @@
 
 #![deny(unsafe_code)]
 
-mod classic;
+mod chains;
 mod compare;
 mod compression;
+mod distributed;
 mod errors;
 mod feature_map;
 mod gram;
@@ -18,6 +19,7 @@ mod ranking;
 mod rounds;
 mod search;
 mod sequence;
+mod structured;
 mod table;
 mod training;
 
@@ -34,21 +36,30 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<feature_map::FeatureMap>()?;
+    module.add_class::<distributed::Coordinator>()?;
+    module.add_class::<distributed::Site>()?;
     module.add_class::<model::Model>()?;
     module.add_class::<online::Learner>()?;
     module.add_class::<sequence::Hmm>()?;
+    module.add_class::<chains::Chain>()?;
     module.add_function(wrap_pyfunction!(training::fit, module)?)?;
+    module.add_function(wrap_pyfunction!(chains::fit_chain, module)?)?;
+    module.add_function(wrap_pyfunction!(chains::alternate_chain, module)?)?;
+    module.add_function(wrap_pyfunction!(structured::fit_structured, module)?)?;
     module.add_function(wrap_pyfunction!(ranking::ranking_quality, module)?)?;
     module.add_function(wrap_pyfunction!(search::evaluate, module)?)?;
     module.add_function(wrap_pyfunction!(rounds::halving, module)?)?;
     module.add_function(wrap_pyfunction!(rounds::race, module)?)?;
     module.add_function(wrap_pyfunction!(rounds::surrogate, module)?)?;
     module.add_function(wrap_pyfunction!(compare::compare, module)?)?;
+    module.add_function(wrap_pyfunction!(compare::compare_kernels, module)?)?;
     module.add_function(wrap_pyfunction!(compression::compress, module)?)?;
     module.add_function(wrap_pyfunction!(machines::check_kernel, module)?)?;
     module.add_function(wrap_pyfunction!(machines::default_grid, module)?)?;
     module.add_function(wrap_pyfunction!(machines::refined, module)?)?;
     module.add_function(wrap_pyfunction!(machines::parameter_names, module)?)?;
+    module.add_function(wrap_pyfunction!(distributed::census, module)?)?;
+    module.add_function(wrap_pyfunction!(distributed::training_plan, module)?)?;
     module.add_function(wrap_pyfunction!(gram::gram_scaled, module)?)?;
     module.add_function(wrap_pyfunction!(gram::gram_centred, module)?)?;
     module.add_function(wrap_pyfunction!(gram::gram_cosine, module)?)?;

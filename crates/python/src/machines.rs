@@ -64,7 +64,7 @@ impl<'py> FromPyObject<'_, 'py> for Setting {
 }
 
 /// A machine by name.
-fn named(machine: &str, online: bool) -> PyResult<Specification> {
+pub(crate) fn named(machine: &str, online: bool) -> PyResult<Specification> {
     let kind: MachineKind = machine.parse().map_err(exception)?;
     match online {
         true => Specification::online(kind).map_err(exception),

@@ -1,4 +1,4 @@
-//! Trained models as a Python class: their arrays, their answers and their files.
+//! Trained models as a Python class: their arrays, their predictions and their files.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -9,9 +9,9 @@ use pyo3::types::{PyBytes, PyDict};
 use widemargin::Context;
 use widemargin::data::{Dense, Label, Labels, Matrix};
 use widemargin::kernel::Kernel;
+use widemargin::machine::specification::Value;
 use widemargin::machine::{Calibration, Model as Trained, PackedSupport, Predictor, Scheme};
 
-use crate::classic;
 use crate::errors::exception;
 use crate::machines::value_to_python;
 use crate::table::{Table, array2, rows, to_python};
@@ -372,10 +372,17 @@ impl Model {
         array2(py, values, [rows, self.model.outputs()])
     }
 
-    /// What a classical machine left in the model, by name.
+    /// What the model holds beside vectors and functions, by name; lists of numbers are arrays.
     #[getter]
-    fn classic<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        classic::describe(py, &self.model)
+    fn attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let items = PyDict::new(py);
+        for (name, value) in self.model.attributes() {
+            match value {
+                Value::Reals(numbers) => items.set_item(name, numbers.into_pyarray(py))?,
+                value => items.set_item(name, value_to_python(py, &value)?)?,
+            }
+        }
+        Ok(items)
     }
 
     /// For a discriminant: the model whose decision values are its projections.
@@ -417,7 +424,7 @@ impl Model {
     }
 
     /// A score of every class, the largest being the best: votes with a fraction for confidence
-    /// where there is a function per pair, otherwise what decides the answer.
+    /// where there is a function per pair, otherwise what decides the prediction.
     fn class_scores<'py>(
         &self,
         py: Python<'py>,
@@ -449,7 +456,7 @@ impl Model {
         array2(py, values, [rows, classes])
     }
 
-    /// The answers: positions of classes, numbers, or 1 and −1.
+    /// The predictions: positions of classes, numbers, or 1 and −1.
     fn predict<'py>(
         &self,
         py: Python<'py>,
@@ -461,7 +468,7 @@ impl Model {
                 self.each_block(py, &features, threads, |_, values| Ok(values.values().to_vec()))?;
             return Ok(values.into_pyarray(py).into_any());
         }
-        let (_, answers) = self.each_block(py, &features, threads, |predictor, values| {
+        let (_, predictions) = self.each_block(py, &features, threads, |predictor, values| {
             Ok(match self.model.kind {
                 kind if kind.is_clusterer() => match predictor.predictions(values) {
                     Labels::Int(clusters) => clusters.into_iter().map(|c| c as isize).collect(),
@@ -474,7 +481,7 @@ impl Model {
                 _ => predictor.class_indices(values).into_iter().map(|c| c as isize).collect(),
             })
         })?;
-        Ok(answers.into_pyarray(py).into_any())
+        Ok(predictions.into_pyarray(py).into_any())
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
-use widemargin::operation::tune::{self, Round, Split};
+use widemargin::operation::tune::{self, SearchRound, Split};
 use widemargin::{Context, Error};
 
 use crate::errors::exception;
@@ -33,7 +33,7 @@ impl<'py> Evaluator<'py> {
 
     /// Calls `function(candidates, rows, [(split, training rows), …])`, which returns the scores of
     /// every candidate.
-    fn scores(&mut self, round: &Round<'_>) -> widemargin::Result<Vec<Vec<f64>>> {
+    fn scores(&mut self, round: &SearchRound<'_>) -> widemargin::Result<Vec<Vec<f64>>> {
         let py = self.function.py();
         let part = |s: usize| {
             let train = round.splits[s].train.iter().map(|&row| row as i64);
@@ -85,7 +85,7 @@ pub(crate) fn halving<'py>(
     let classes = classes.as_ref().map(slice).transpose()?;
     let (splits, context) = (splits(&trains)?, limited(max_seconds));
     let mut evaluator = Evaluator::new(evaluate);
-    let scores = |round: &Round<'_>| evaluator.scores(round);
+    let scores = |round: &SearchRound<'_>| evaluator.scores(round);
     let ended = tune::halving(candidates, &splits, classes, factor, smallest, &context, scores);
     evaluator.finish(ended)
 }

@@ -114,7 +114,7 @@ impl Job {
 /// Trains a machine.
 ///
 /// Returns the model, the pair steps of every decision function, and the warnings. `on_event` is
-/// called as ``on_event(kind, payload)`` on the calling thread; a true answer stops the training
+/// called as ``on_event(kind, payload)`` on the calling thread; a true return value stops the training
 /// with the best model so far.
 #[pyfunction]
 #[pyo3(signature = (settings, features, targets=None, weights=None, names=None, start=None, on_event=None, groups=None))]
@@ -133,9 +133,7 @@ pub(crate) fn fit<'py>(
     let context = settings.context(cancel.clone())?;
     let matrix = features.matrix()?;
     let classes = match &targets {
-        Some(Targets::Classes(_, names)) => {
-            names_in_labels(names.iter().cloned().map(Name::label).collect())
-        }
+        Some(Targets::Classes(_, names)) => names_in_labels(target_names(names.clone())),
         _ => Vec::new(),
     };
     let order = Order {
@@ -179,7 +177,7 @@ fn train<'py>(
         None => (Labels::None, None),
         Some(Targets::Numbers(values)) => (Labels::Real(slice(&values)?.to_vec()), None),
         Some(Targets::Classes(codes, names)) => {
-            let names: Vec<Label> = names.into_iter().map(Name::label).collect();
+            let names = target_names(names);
             (class_labels(slice(&codes)?, &names)?, Some(names))
         }
     };
@@ -221,8 +219,13 @@ fn train<'py>(
     Ok((Model::new(model), steps.into_pyarray(py), warnings))
 }
 
+/// The names of classes as the library holds them.
+pub(crate) fn target_names(names: Vec<Name>) -> Vec<Label> {
+    names.into_iter().map(Name::label).collect()
+}
+
 /// The names that [`class_labels`] uses for the classes: their own, or their numbers.
-fn names_in_labels(names: Vec<Label>) -> Vec<Label> {
+pub(crate) fn names_in_labels(names: Vec<Label>) -> Vec<Label> {
     if are_mixed(&names) { (0..names.len() as i64).map(Label::Int).collect() } else { names }
 }
 
@@ -282,7 +285,7 @@ impl Caller {
     /// Hands an event to Python; true when the training is to stop.
     fn tell(&self, py: Python<'_>, event: &Event) -> PyResult<bool> {
         let Some(on_event) = &self.on_event else { return Ok(false) };
-        let answer = match event {
+        let returned = match event {
             Event::Stage { name, total } => on_event.call1(py, ("stage", (*name, *total))),
             Event::StageStep { name } => on_event.call1(py, ("step", (*name,))),
             Event::Iteration { iteration, violation, objective, active } => {
@@ -291,7 +294,7 @@ impl Caller {
             }
             _ => return Ok(false),
         }?;
-        answer.bind(py).is_truthy()
+        returned.bind(py).is_truthy()
     }
 
     fn look_for_signals(&mut self, py: Python<'_>) {

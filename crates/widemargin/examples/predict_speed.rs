@@ -17,9 +17,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut best = f64::INFINITY;
     for _ in 0..repeats {
         let start = ThreadTime::now();
-        let answers = predictor.predict(rows.features())?;
+        let predictions = predictor.predict(rows.features())?;
         best = best.min(start.elapsed().as_secs_f64());
-        assert_eq!(answers.len(), rows.rows());
+        assert_eq!(predictions.len(), rows.rows());
     }
     let vectors = model.support_count();
     println!("{vectors} vectors, {:.3} µs a row", 1e6 * best / rows.rows() as f64);

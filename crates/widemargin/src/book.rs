@@ -38,8 +38,10 @@ pages! {
     windows: "docs/machines/windows.md",
     clusters: "docs/machines/clusters.md",
     max_margin_clustering: "docs/machines/max-margin-clustering.md",
+    robust: "docs/machines/robust.md",
     least_squares: "docs/machines/least-squares.md",
     ranking: "docs/machines/ranking.md",
     hidden_markov: "docs/machines/hidden-markov.md",
+    chains: "docs/machines/chains.md",
     multiple_kernels: "docs/machines/multiple-kernels.md",
 }

@@ -13,7 +13,7 @@ use crate::numeric::InstructionSet;
 use crate::numeric::parallel::{self, Threads};
 use crate::outcome::{Outcome, Status};
 
-/// Kernel-row cache used unless told otherwise, in bytes (as LIBSVM's `-m 200`, but larger).
+/// Kernel-row cache used by default, in bytes (as LIBSVM's `-m 200`, but larger).
 pub(crate) const DEFAULT_CACHE_BYTES: usize = 1 << 30;
 
 /// Most worker threads of one computation.

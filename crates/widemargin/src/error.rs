@@ -16,7 +16,7 @@ pub enum Error {
     Io {
         /// File the operation was on; `-` is standard input or output.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         #[source]
         source: std::io::Error,
     },
@@ -198,7 +198,7 @@ pub enum Error {
     Threads {
         /// How many were asked for.
         threads: usize,
-        /// What the system said.
+        /// The error of the operating system.
         message: String,
     },
 

@@ -1,4 +1,4 @@
-//! How a solver ended, and what it can prove about its answer.
+//! How a solver ended, and what it can prove about its solution.
 
 use std::fmt;
 

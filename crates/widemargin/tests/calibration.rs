@@ -190,10 +190,10 @@ fn the_most_probable_class_is_named() {
     let context = Context::new();
     let predictor = model.predictor(&context).unwrap();
     let probabilities = predictor.probabilities(data.features()).unwrap();
-    let answers = predictor.most_probable(&probabilities).values().unwrap();
-    for (row, answer) in answers.iter().enumerate() {
+    let predictions = predictor.most_probable(&probabilities).values().unwrap();
+    for (row, prediction) in predictions.iter().enumerate() {
         let best = probabilities.row(row).iter().copied().fold(0.0, f64::max);
-        assert_eq!(probabilities.row(row)[*answer as usize], best);
+        assert_eq!(probabilities.row(row)[*prediction as usize], best);
     }
 }
 

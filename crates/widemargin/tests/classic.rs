@@ -20,13 +20,13 @@ fn load(name: &str) -> Dataset {
     read_dataset(path, &ReadOptions::new()).unwrap()
 }
 
-fn answers(model: &Model, data: &Dataset) -> Labels {
+fn predictions(model: &Model, data: &Dataset) -> Labels {
     let context = Context::new();
     model.predictor(&context).unwrap().predict(data.features()).unwrap()
 }
 
 fn errors(model: &Model, data: &Dataset) -> usize {
-    let found = answers(model, data);
+    let found = predictions(model, data);
     (0..data.rows()).filter(|&i| found.get(i) != data.labels().get(i)).count()
 }
 
@@ -92,7 +92,7 @@ fn predictions_do_not_depend_on_invertible_maps_of_the_features() {
     for machine in machines {
         let plain = machine.fit(&data, &Context::new()).unwrap();
         let other = machine.fit(&mixed, &Context::new()).unwrap();
-        assert_eq!(answers(&plain, &data), answers(&other, &mixed), "{}", plain.kind);
+        assert_eq!(predictions(&plain, &data), predictions(&other, &mixed), "{}", plain.kind);
     }
 }
 
@@ -256,7 +256,7 @@ fn weights_nan_and_missing_labels_are_refused() {
     assert!(Fisher::default().fit(&unlabelled, &Context::new()).is_err());
 }
 
-/// What a machine says of rows, or what it answers.
+/// What a machine says of rows, or what it predicts.
 fn outcome(machine: &dyn Machine, data: &Dataset) -> Result<Dense<f64>, String> {
     let context = Context::new();
     let model = machine.fit(data, &context).map_err(|error| error.to_string())?;

@@ -12,7 +12,7 @@ use widemargin::operation::cross_validate::{Quality, cross_validate};
 use widemargin::operation::folds::Folds;
 use widemargin::{CancelToken, Context, Error, Event, Result};
 
-/// Answers the mean of its targets, remembers how often it was trained and may pull the plug.
+/// Predicts the mean of its targets, remembers how often it was trained and may pull the plug.
 #[derive(Default)]
 struct Mean {
     trained_on: Mutex<Vec<usize>>,
@@ -105,9 +105,10 @@ fn answers_equal_those_counted_by_hand() {
         let model = svc.fit(&data.select_rows(&train), &context).unwrap();
         let predictor = model.predictor(&context).unwrap();
         for row in (0..60).filter(|&row| fold_of[row] == fold) {
-            let answer = predictor.predict(&data.features().select_rows(&[row])).unwrap().get(0);
-            assert_eq!(result.predictions.get(row), answer);
-            right += usize::from(answer == data.labels().get(row));
+            let prediction =
+                predictor.predict(&data.features().select_rows(&[row])).unwrap().get(0);
+            assert_eq!(result.predictions.get(row), prediction);
+            right += usize::from(prediction == data.labels().get(row));
         }
     }
     let Some(Quality::Classes(confusion)) = &result.quality else { panic!() };
@@ -196,8 +197,8 @@ fn regression_errors_are_those_of_held_out_rows() {
         });
     let result = result.unwrap();
     let truth: Vec<f64> = (0..30).map(f64::from).collect();
-    let answers = result.predictions.values().unwrap();
-    let squares: f64 = truth.iter().zip(&answers).map(|(y, f)| (y - f).powi(2)).sum();
+    let predictions = result.predictions.values().unwrap();
+    let squares: f64 = truth.iter().zip(&predictions).map(|(y, f)| (y - f).powi(2)).sum();
     let Some(Quality::Numbers(errors)) = result.quality else { panic!() };
     assert!((errors.mean_squared_error - squares / 30.0).abs() < 1e-12);
 }

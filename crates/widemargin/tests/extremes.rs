@@ -5,11 +5,13 @@ use std::time::{Duration, Instant};
 
 use widemargin::data::{Dataset, Dense, Labels, Matrix};
 use widemargin::kernel::Kernel;
+use widemargin::machine::sequence::{BaumWelch, Emission, Hmm, Sequences};
 use widemargin::machine::specification::{Domain, Value};
 use widemargin::machine::{
-    AllInOne, KernelAdatron, Lasvm, Machine, MulticlassSvc, NuSvc, NuSvr, OneClass, OnlineSvc,
-    Precision, Specification, Svc, Svdd, Svr,
+    AllInOne, Covariance, KernelAdatron, Lasvm, Machine, Model, MulticlassSvc, NuSvc, NuSvr,
+    OneClass, OnlineSvc, Precision, Specification, Svc, Svdd, Svr,
 };
+use widemargin::operation::distribute::{Distribution, Ending, Randomized, split};
 use widemargin::{Context, Error};
 
 /// Seconds that a training may take, and what it may take beyond them. The promise is 10 % and half a
@@ -58,12 +60,22 @@ fn check(data: &Dataset, c: f64, nu: f64, kernel: &Kernel) {
 
 /// Trains in time; a model has finite numbers, or is not solved, and predicts finite numbers.
 fn check_fit(machine: &dyn Machine, data: &Dataset, place: &str) {
+    let fit = |context: &Context| machine.fit(data, context);
+    let Ok(model) = in_time(place, fit) else { return };
+    check_model(&model, data, place);
+}
+
+/// What `train` returns, which must not take longer than it may.
+fn in_time<T>(place: &str, train: impl FnOnce(&Context) -> T) -> T {
     let started = Instant::now();
-    let context = Context::new().with_time_limit(Duration::from_secs_f64(LIMIT));
-    let found = machine.fit(data, &context);
+    let found = train(&Context::new().with_time_limit(Duration::from_secs_f64(LIMIT)));
     let seconds = started.elapsed().as_secs_f64();
     assert!(seconds < LIMIT + GRACE, "{place}: {seconds} s");
-    let Ok(model) = found else { return };
+    found
+}
+
+fn check_model(model: &Model, data: &Dataset, place: &str) {
+    let context = Context::new();
     let training = model.training.as_ref().expect(place);
     let outcome = training.outcome;
     assert!(outcome.is_finite(), "{place}: {outcome:?}");
@@ -110,6 +122,17 @@ fn check_specifications(specifications: &[Specification], data: &Dataset) {
         if let Ok(machine) = specification.build(data, 0) {
             check_fit(&*machine, data, &specification.to_string());
         }
+    }
+}
+
+#[test]
+fn every_machine_learns_ordinary_rows() {
+    // What would make the other tests pass for nothing.
+    for specification in Specification::all() {
+        let data = rows(40, 1.0);
+        let machine = specification.build(&data, 0).unwrap();
+        let model = machine.fit(&data, &Context::new());
+        check_model(&model.unwrap(), &data, &specification.to_string());
     }
 }
 
@@ -184,4 +207,102 @@ fn what_overflows_single_precision_is_learnt_in_double() {
     let error = machine.fit(&rows(50, 1e60), &Context::new()).unwrap_err();
     assert!(matches!(&error, Error::Overflow { row: 1, .. }), "{error}");
     assert!(error.to_string().contains("scale the data"), "{error}");
+}
+
+#[test]
+fn learnt_kernels_on_extreme_features_end_in_time_and_finite() {
+    let candidates = [
+        "linear, poly(degree=3, gamma=1, coef0=1), rbf(gamma=1)",
+        "rbf(gamma=1e-300), rbf(gamma=1e300)",
+    ];
+    for scale in [1e-300, 1e-30, 1.0, 2e7, 1e30, 1e150, 1e300] {
+        for kind in ["c-svc", "cs", "epsilon-svr", "one-class"] {
+            for weights in ["nonnegative", "signed", "lp=2", "uniform"] {
+                for kernels in candidates {
+                    let mut specification = Specification::new(kind.parse().unwrap());
+                    specification.parse("kernels", kernels).unwrap();
+                    specification.parse("weights", weights).unwrap();
+                    check_specifications(&[specification], &rows(30, scale));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn sites_and_random_working_sets_on_extreme_features_end_in_time_and_finite() {
+    let cubic = Kernel::Polynomial { gamma: 1.0, coef0: 1.0, degree: 3 };
+    for (scale, c) in
+        [(1e-300, 1.0), (1.0, 1e-300), (1.0, 1e300), (2e7, 1.0), (1e30, 1.0), (1e150, 1.0)]
+    {
+        for kernel in [Kernel::Linear, cubic.clone(), Kernel::Gaussian { gamma: 1.0 }] {
+            let data = rows(40, scale);
+            let svc = Svc { c, kernel: kernel.clone(), ..Svc::default() };
+            let svr = Svr { c, kernel: kernel.clone(), ..Svr::default() };
+            let one_class = OneClass { kernel, ..OneClass::default() };
+            let machines: [&dyn Machine; 3] = [&svc, &svr, &one_class];
+            for (m, machine) in machines.into_iter().enumerate() {
+                let place = format!("machine {m}, C = {c:e}, features of {scale:e}");
+                let parts = split(data.rows(), 3, 1).unwrap();
+                let train = |context: &Context| {
+                    Distribution::default().train(machine, &data, &parts, context)
+                };
+                if let Ok(found) = in_time(&place, train) {
+                    check_model(&found.model, &data, &format!("sites: {place}"));
+                    let certificate = &found.report.certificate;
+                    let is_finite = found.model.training.unwrap().outcome.primal.is_finite();
+                    let is_verified = found.report.ending == Ending::Verified;
+                    assert!(is_finite || !is_verified, "{place}: {certificate:?}");
+                }
+                let sampled =
+                    |context: &Context| Randomized::default().train(machine, &data, context);
+                if let Ok(found) = in_time(&place, sampled) {
+                    check_model(&found.model, &data, &format!("samples: {place}"));
+                }
+            }
+        }
+    }
+}
+
+/// A model whose numbers are finite, or an error.
+fn check_chain(first: &Hmm, sequences: &Sequences, place: &str) {
+    for iterations in [1, 2, 100] {
+        let learning = BaumWelch { iterations, starts: 2, ..BaumWelch::default() };
+        let Ok(found) = in_time(place, |context| learning.fit(first, sequences, context)) else {
+            continue;
+        };
+        let hmm = &found.hmm;
+        let (start, transition) = (hmm.start().to_vec(), hmm.transition().to_vec());
+        let checked = Hmm::new(start, transition, hmm.emission().clone());
+        assert!(checked.is_ok(), "{place}, {iterations} iterations: {checked:?}");
+        assert!(found.history.iter().all(|value| value.is_finite()), "{place}: {found:?}");
+    }
+}
+
+#[test]
+fn hidden_markov_models_of_extreme_rows_end_in_time_and_finite() {
+    let (states, count) = (2, 60);
+    let value = |i: usize| (i * 7919 % 1013) as f64 / 1013.0 - 0.5;
+    for scale in [1e-300, 1e-160, 1e-30, 1.0, 1e30, 1e150, 1e160, 1e300] {
+        let values = (0..count).flat_map(|i| [value(2 * i), scale * value(2 * i + 1)]).collect();
+        let table = Dense::new(count, 2, values).unwrap();
+        let sequences = Sequences::of_rows(table, Some(vec![count / 2; 2])).unwrap();
+        for (shape, covariances) in [
+            (Covariance::Spherical, vec![1.0; states]),
+            (Covariance::Diagonal, vec![1.0; 2 * states]),
+            (Covariance::Full, [1.0, 0.0, 0.0, 1.0].repeat(states)),
+            (Covariance::Tied, vec![1.0, 0.0, 0.0, 1.0]),
+        ] {
+            let emission = Emission::Gaussian { means: vec![0.0; 2 * states], shape, covariances };
+            let place = format!("{shape} rows of {scale:e}");
+            let Ok(first) = Hmm::random(states, &emission, &sequences, 1) else { continue };
+            check_chain(&first, &sequences, &place);
+        }
+        let counts = (0..2 * count).map(|i| (scale * value(i).abs()).floor()).collect();
+        let table = Dense::new(count, 2, counts).unwrap();
+        let sequences = Sequences::of_rows(table, None).unwrap();
+        let emission = Emission::Poisson { rates: vec![1.0; 2 * states] };
+        let Ok(first) = Hmm::random(states, &emission, &sequences, 1) else { continue };
+        check_chain(&first, &sequences, &format!("counts of {scale:e}"));
+    }
 }

@@ -377,3 +377,61 @@ fn what_does_not_fit_is_refused() {
     let flat = Hmm::new(half, vec![0.5; 4], flat).unwrap();
     assert!(flat.log_likelihood(&rows, &context).is_err());
 }
+
+#[test]
+fn counts_of_large_rates_are_those_of_the_distribution() {
+    let draw = |rate: f64, length: usize| {
+        let hmm = Hmm::new(vec![1.0], vec![1.0], Emission::Poisson { rates: vec![rate] }).unwrap();
+        match hmm.sample(length, None, &Context::new().with_seed(5)).unwrap().0 {
+            Observations::Rows { values, .. } => values,
+            other => panic!("{other:?}"),
+        }
+    };
+    // On both sides of the rate where the method changes, against the probabilities themselves.
+    for rate in [450.0, 550.0] {
+        let counts = draw(rate, 20_000);
+        let mut log_probability = -rate;
+        let (mut below, mut edge) = (0.0, 0);
+        for k in 0..1500 {
+            below += log_probability.exp();
+            log_probability += rate.ln() - f64::from(k + 1).ln();
+            if edge == 9 || below < 0.1 * f64::from(edge + 1) {
+                continue;
+            }
+            edge += 1;
+            let share = counts.iter().filter(|count| **count <= f64::from(k)).count() as f64 / 2e4;
+            // Four standard deviations.
+            let deviation = (below * (1.0 - below) / 2e4).sqrt();
+            assert!((share - below).abs() <= 4.0 * deviation, "{rate}: {share} {below}");
+        }
+        assert_eq!(edge, 9);
+    }
+    for rate in [1e9, 1e15] {
+        let counts = draw(rate, 20_000);
+        let scaled: Vec<f64> = counts.iter().map(|count| (count - rate) / rate.sqrt()).collect();
+        let mean = scaled.iter().sum::<f64>() / 2e4;
+        let variance = scaled.iter().map(|x| x * x).sum::<f64>() / 2e4;
+        assert!(mean.abs() < 4.0 / 2e4_f64.sqrt(), "{rate}: {mean}");
+        assert!((variance - 1.0).abs() < 4.0 * (2.0 / 2e4_f64).sqrt(), "{rate}: {variance}");
+    }
+    // No time that grows with the rate.
+    assert!(draw(1e300, 100).iter().all(|count| (count / 1e300 - 1.0).abs() < 1e-9));
+}
+
+#[test]
+fn rows_whose_squares_overflow_are_refused_with_the_remedy() {
+    let rows = Dense::new(4, 1, vec![1e200, -1e200, 2e200, 0.0]).unwrap();
+    let sequences = Sequences::of_rows(rows, None).unwrap();
+    let emission = Emission::Gaussian {
+        means: vec![0.0, 1e200],
+        shape: Covariance::Diagonal,
+        covariances: vec![1e300; 2],
+    };
+    let hmm = Hmm::new(vec![0.5; 2], vec![0.5; 4], emission.clone()).unwrap();
+    let random = Hmm::random(2, &emission, &sequences, 0).unwrap_err();
+    let prior = EmissionPrior::default();
+    let counted = Hmm::from_states(&[0, 1, 0, 1], &sequences, &hmm, 0.0, &prior, &Context::new());
+    for error in [random, counted.unwrap_err()] {
+        assert!(error.to_string().contains("scale the features"), "{error}");
+    }
+}

@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use widemargin::Status;
-use widemargin::data::{Dataset, Dense, Labels, Matrix};
+use widemargin::data::{Dataset, Dense, Label, Labels, Matrix};
 use widemargin::kernel::{CustomKernel, Kernel};
 use widemargin::machine::{
     LsSvc, LsSvr, Machine, Model, MulticlassSvc, NuSvc, Precision, SolverOptions, Svc,
 };
-use widemargin::{CancelToken, Context, Event};
+use widemargin::operation::threshold::{ErrorLimit, move_threshold};
+use widemargin::{CancelToken, Context, Error, Event};
 
 /// Rows on a circle with labels that alternate: slow to separate.
 fn hard(n: usize) -> Dataset {
@@ -190,4 +191,26 @@ fn a_nu_machine_whose_margin_is_small_beside_the_tolerance_closes_its_gap_or_war
     assert!(loose > 0.01 && warned == 1, "{loose} {warned}");
     let (usual, silent) = share_and_warnings(1e-3);
     assert!(usual < 0.01 && silent == 0, "{usual} {silent}");
+}
+
+#[test]
+fn predictions_end_at_the_time_limit() {
+    let data = hard(2000);
+    let model = svc(Some(100)).fit(&data, &Context::new()).unwrap();
+    let in_time = Context::new().with_time_limit(Duration::from_secs(600));
+    let whole = model.predictor(&in_time).unwrap().decision_values(data.features()).unwrap();
+    let parts = model.predictor(&in_time).unwrap().decision_values_in_time(data.features());
+    for (part, whole) in parts.unwrap().values().iter().zip(whole.values()) {
+        assert!((part - whole).abs() <= 1e-9 * (1.0 + whole.abs()), "{part} {whole}");
+    }
+    let late = Context::new().with_time_limit(Duration::ZERO);
+    let predictor = model.predictor(&late).unwrap();
+    let limit = ErrorLimit::FalsePositives(0.1);
+    for error in [
+        predictor.decision_values_in_time(data.features()).unwrap_err(),
+        predictor.predict_in_time(data.features()).unwrap_err(),
+        move_threshold(&model, &data, &Label::Int(1), limit, &late).unwrap_err(),
+    ] {
+        assert!(matches!(error, Error::Interrupted), "{error}");
+    }
 }

@@ -288,6 +288,30 @@ fn solved_means_close_to_the_optimum_with_the_l1_penalty() {
 }
 
 #[test]
+fn passes_that_run_out_are_followed_by_a_second_order_method_that_costs_little_more() {
+    for (rows, width) in [(160, 40), (60, 90)] {
+        let case = Correlated::new(rows, width, 11);
+        for c in [1.0, 100.0, 1e4, 1e6] {
+            let best = case.hinge(c);
+            let found = |passes: u64| {
+                // The defaults of Python and of LIBLINEAR's program but for the number of passes.
+                let (tol, max_iterations) = (Some(1e-4), Some(passes));
+                let options = LinearOptions { tol, max_iterations, ..LinearOptions::default() };
+                let svc = LinearSvc { c, loss: LinearLoss::Hinge, options, ..LinearSvc::default() };
+                let model = svc.fit(&case.data(Layout::Dense), &Context::new()).unwrap();
+                model.training.unwrap().outcome
+            };
+            let outcome = found(1000);
+            let what = format!("{rows} × {width}, C = {c}: {outcome:?} for {best}");
+            assert!((outcome.primal - best).abs() <= GAP * best, "{what}");
+            assert!(outcome.gap() <= GAP * outcome.primal, "{what}");
+            // Two passes are as nothing beside it.
+            assert_eq!(found(2).status, Status::IterationLimit);
+        }
+    }
+}
+
+#[test]
 fn a_tighter_gap_is_kept() {
     let case = Correlated::new(160, 40, 3);
     let options = LinearOptions { gap: 1e-7, ..LinearOptions::default() };

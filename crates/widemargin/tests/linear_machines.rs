@@ -113,7 +113,7 @@ fn algorithms_agree() {
     }
 }
 
-/// Classes that are learnt side by side, up to eight, end where each of them ends alone.
+/// Classes that are learnt in a batch, up to eight, end where each of them ends alone.
 #[test]
 fn company_changes_no_class() {
     let data = topics(600, 5000);
@@ -280,9 +280,9 @@ fn models_survive_every_format() {
         );
         let sorted = read.clone().with_sorted_classes();
         sorted.validate().unwrap();
-        let answers =
+        let predictions =
             |model: &Model| model.predictor(&context).unwrap().predict(data.features()).unwrap();
-        assert_eq!(answers(&sorted), answers(&model));
+        assert_eq!(predictions(&sorted), predictions(&model));
     }
 }
 

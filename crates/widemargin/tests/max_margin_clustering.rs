@@ -225,3 +225,116 @@ fn bad_input_is_refused_by_name() {
     let two = fit(&MaxMarginClustering::default(), &table(1, &[0.0, 3.0]));
     assert_eq!(two.labels, [0, 1]);
 }
+
+/// The least of max Σλ − ½λᵀ(K ∘ M)λ/β over all labels of three clusters whose sizes differ by at most `imbalance`, with
+/// Mᵢⱼ = 1 within a cluster and −½ between two, by coordinate ascent.
+fn least_of_three(k: &[f64], n: usize, beta: f64, imbalance: usize) -> f64 {
+    let mut least = f64::INFINITY;
+    for mut code in 0..3_usize.pow(n as u32 - 1) {
+        let mut labels = vec![0; n];
+        for label in &mut labels[1..] {
+            (*label, code) = (code % 3, code / 3);
+        }
+        let counts = [0, 1, 2].map(|r| labels.iter().filter(|label| **label == r).count());
+        let (small, large) = (counts.iter().min().unwrap(), counts.iter().max().unwrap());
+        if *small == 0 || large - small > imbalance {
+            continue;
+        }
+        let m = |i: usize, j: usize| if labels[i] == labels[j] { 1.0 } else { -0.5 };
+        let mut lambda = vec![0.0; n];
+        for _ in 0..5_000 {
+            let mut change = 0.0_f64;
+            for i in 0..n {
+                let f: f64 = (0..n).map(|j| k[i * n + j] * m(i, j) * lambda[j]).sum::<f64>() / beta;
+                let next = (lambda[i] + (1.0 - f) * beta / k[i * n + i]).clamp(0.0, 1.0);
+                change = change.max((next - lambda[i]).abs());
+                lambda[i] = next;
+            }
+            if change < 1e-13 {
+                break;
+            }
+        }
+        let square: f64 =
+            (0..n * n).map(|at| k[at] * m(at / n, at % n) * lambda[at / n] * lambda[at % n]).sum();
+        least = least.min(lambda.iter().sum::<f64>() - 0.5 * square / beta);
+    }
+    least
+}
+
+#[test]
+fn no_labels_of_three_clusters_are_below_the_bound() {
+    for seed in 0..3 {
+        let n = 7;
+        let rows: Vec<f64> = random(2 * n, 40 + seed).iter().map(|x| 4.0 * x).collect();
+        let least = least_of_three(&gaussian(&rows, 2, 0.4), n, 0.05, 2);
+        let machine = MaxMarginClustering {
+            clusters: 3,
+            kernel: Kernel::Gaussian { gamma: 0.4 },
+            beta: 0.05,
+            balance: Balance::Most(2.0),
+            ..MaxMarginClustering::default()
+        };
+        let found = fit(&machine, &table(2, &rows));
+        assert!(found.bound <= least * (1.0 + 1e-6), "{} {least}", found.bound);
+        assert!(found.objective >= least * (1.0 - 1e-6), "{} {least}", found.objective);
+        assert_eq!(found.labels[0], 0);
+        assert!((0..3).all(|r| found.labels.contains(&r)));
+    }
+}
+
+#[test]
+fn three_heaps_are_three_clusters_by_every_method() {
+    let u = random(240, 9);
+    let centres = [[0.0, 0.0], [5.0, 0.0], [0.0, 5.0]];
+    let values: Vec<f64> =
+        (0..120).flat_map(|i| [0, 1].map(|j| centres[i % 3][j] + u[2 * i + j])).collect();
+    let expected: Vec<usize> = (0..120).map(|i| i % 3).collect();
+    for method in
+        [ClusteringMethod::Relaxation, ClusteringMethod::Alternation, ClusteringMethod::Iterative]
+    {
+        let machine = MaxMarginClustering {
+            clusters: 3,
+            kernel: Kernel::Gaussian { gamma: 0.1 },
+            method,
+            tol: 1e-3,
+            ..MaxMarginClustering::default()
+        };
+        let model = machine.fit(&table(2, &values), &Context::new()).unwrap();
+        assert_eq!(clusters(&model).labels, expected, "{method}");
+        model.validate().unwrap();
+        let again = Model::load_from_bytes(&model.to_bytes().unwrap()).unwrap();
+        let new = table(2, &[0.2, 0.3, 5.5, 0.5, 0.1, 5.9]);
+        let predicted = again.predictor(&Context::new()).unwrap().predict(new.features()).unwrap();
+        assert_eq!(predicted, Labels::Int(vec![0, 1, 2]), "{method}");
+    }
+}
+
+#[test]
+fn many_rows_are_clustered_by_features_and_no_step_raises_the_objective() {
+    use std::sync::{Arc, Mutex};
+    let n = 4_500;
+    let u = random(2 * n, 12);
+    let values: Vec<f64> = (0..n)
+        .flat_map(|i| [u[2 * i] + if i % 2 == 0 { 0.0 } else { 1.6 }, u[2 * i + 1]])
+        .collect();
+    let objectives = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&objectives);
+    let context = Context::new().with_observer(move |event: &widemargin::Event| {
+        if let widemargin::Event::Iteration { iteration, objective, .. } = event {
+            seen.lock().unwrap().push((*iteration, *objective));
+        }
+    });
+    let machine = MaxMarginClustering {
+        kernel: Kernel::Gaussian { gamma: 0.5 },
+        ..MaxMarginClustering::default()
+    };
+    let model = machine.fit(&table(2, &values), &context).unwrap();
+    let found = clusters(&model);
+    let wrong = (0..n).filter(|&i| found.labels[i] != i % 2).count();
+    assert!(wrong < n / 100, "{wrong}");
+    assert_eq!(found.relaxation, None);
+    assert!(model.preparation.map.is_some());
+    let seen = objectives.lock().unwrap();
+    let descends = |pair: &[(usize, f64)]| pair[1].0 <= pair[0].0 || pair[1].1 <= pair[0].1;
+    assert!(seen.len() > 2 && seen.windows(2).all(descends), "{seen:?}");
+}

@@ -1,5 +1,6 @@
 //! Model files of earlier builds still load, and predict what the build that wrote them predicted, to the
-//! last bit (`fixtures/models`, written by `make.sh` there).
+//! last bit (`fixtures/models` for format version 1, `version2` inside it for version 2; both have the
+//! `make.sh` that wrote them).
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -7,8 +8,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use widemargin::data::read::{ReadOptions, read};
-use widemargin::data::{Dense, Layout, Matrix};
-use widemargin::machine::Model;
+use widemargin::data::{Dense, Layout, Matrix, TaggedSequences};
+use widemargin::machine::sequence::Chain;
+use widemargin::machine::{Body, MachineKind, Model};
 use widemargin::{Context, InstructionSet};
 
 fn folder() -> PathBuf {
@@ -32,9 +34,12 @@ fn bits(text: &mut String, what: &str, table: &Dense<f64>) {
     }
 }
 
-/// Everything that a model answers, numbers as their bits.
+/// Everything that a model predicts, numbers as their bits.
 fn predictions(name: &str, model: &Model) -> String {
     let context = Context::new().with_instruction_set(InstructionSet::Portable).unwrap();
+    if let Body::Chain(chain) = &model.body {
+        return labellings(chain, model.features(), &context);
+    }
     let predictor = model.predictor(&context).unwrap();
     let dense = if name.starts_with("words") {
         let options = model.preparation.read_options(ReadOptions::default());
@@ -69,50 +74,88 @@ fn predictions(name: &str, model: &Model) -> String {
     text
 }
 
-/// Name and content of all model files.
-fn models() -> BTreeMap<String, Vec<u8>> {
+/// The two best labellings of two sequences.
+fn labellings(chain: &Chain, features: usize, context: &Context) -> String {
+    let mut text = String::new();
+    for layout in [Layout::Dense, Layout::Sparse] {
+        let rows = queries(features).into_layout(layout);
+        let data = TaggedSequences::new(rows, vec![4, 2]).unwrap();
+        let labeller = chain.labeller(context);
+        for labelling in labeller.n_best(&data, 2).unwrap().iter().flatten() {
+            let names: Vec<String> =
+                labeller.names(&labelling.tags).map(ToString::to_string).collect();
+            writeln!(text, "tags {} {:016x}", names.join(" "), labelling.score.to_bits()).unwrap();
+        }
+    }
+    text
+}
+
+/// Name and content of all model files of a folder.
+fn models(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let is_model = |path: &Path| {
         let extension = path.extension().and_then(|e| e.to_str());
         extension.is_some_and(|e| ["wm", "libsvm", "liblinear"].contains(&e))
     };
-    let paths = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
     paths.filter(|path| is_model(path)).map(|path| (name(&path), fs::read(path).unwrap())).collect()
 }
 
 /// The recorded predictions: a line `# file` before those of every file.
-fn recorded() -> BTreeMap<String, String> {
-    let text = fs::read_to_string(folder().join("predictions.txt")).unwrap();
+fn recorded(folder: &Path) -> BTreeMap<String, String> {
+    let text = fs::read_to_string(folder.join("predictions.txt")).unwrap_or_default();
     let sections = text.split("# ").filter(|section| !section.is_empty());
     let parts = sections.map(|section| section.split_once('\n').unwrap());
     parts.map(|(name, lines)| (name.to_owned(), lines.to_owned())).collect()
 }
 
-#[test]
-fn models_of_earlier_builds_predict_the_same_bits() {
-    let models = models();
-    assert!(models.len() > 80, "{} files", models.len());
-    if std::env::var_os("RECORD_MODELS").is_some() {
-        let section = |(name, bytes): (&String, &Vec<u8>)| {
-            format!("# {name}\n{}", predictions(name, &Model::load_from_bytes(bytes).unwrap()))
-        };
-        let text: String = models.iter().map(section).collect();
-        fs::write(folder().join("predictions.txt"), text).unwrap();
-        return;
+/// Records what the models of a folder predict, those that are recorded already excepted.
+fn record(folder: &Path, models: &BTreeMap<String, Vec<u8>>) {
+    let mut sections = recorded(folder);
+    for (name, bytes) in models {
+        let predict = || predictions(name, &Model::load_from_bytes(bytes).unwrap());
+        sections.entry(name.clone()).or_insert_with(predict);
     }
-    let recorded = recorded();
+    let text: String = sections.iter().map(|(name, lines)| format!("# {name}\n{lines}")).collect();
+    fs::write(folder.join("predictions.txt"), text).unwrap();
+}
+
+fn predict_as_recorded(folder: &Path, least: usize) {
+    let models = models(folder);
+    assert!(models.len() >= least, "{} files", models.len());
+    if std::env::var_os("RECORD_MODELS").is_some() {
+        record(folder, &models);
+    }
+    let recorded = recorded(folder);
     assert_eq!(models.keys().collect::<Vec<_>>(), recorded.keys().collect::<Vec<_>>());
     for (name, bytes) in &models {
         let model = Model::load_from_bytes(bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(predictions(name, &model), recorded[name], "{name}");
+        let again = Model::load_from_bytes(&model.to_bytes().unwrap()).unwrap();
+        assert_eq!(model, again, "{name} changes when it is written anew");
     }
 }
 
 #[test]
-fn models_of_earlier_builds_are_written_anew_without_a_change() {
-    for (name, bytes) in &models() {
-        let model = Model::load_from_bytes(bytes).unwrap();
-        let again = Model::load_from_bytes(&model.to_bytes().unwrap()).unwrap();
-        assert_eq!(model, again, "{name}");
+fn models_of_the_first_format_predict_the_same_bits() {
+    predict_as_recorded(&folder(), 80);
+}
+
+#[test]
+fn models_of_the_second_format_predict_the_same_bits() {
+    predict_as_recorded(&folder().join("version2"), 100);
+}
+
+/// A new kind or body needs a line in `version2/make.sh`, its file there, and `RECORD_MODELS=1`.
+#[test]
+fn every_kind_of_machine_and_every_body_has_a_sample() {
+    let samples = models(&folder().join("version2"));
+    let samples: Vec<Model> =
+        samples.values().map(|bytes| Model::load_from_bytes(bytes).unwrap()).collect();
+    for kind in MachineKind::all().chain(MachineKind::SEQUENCES) {
+        assert!(samples.iter().any(|model| model.kind == kind), "no sample of {kind}");
+    }
+    for body in Body::NAMES {
+        assert!(samples.iter().any(|model| model.body.name() == *body), "no sample of {body}");
     }
 }

@@ -130,17 +130,17 @@ fn windows_and_the_network() {
 fn narrow_windows_ask_the_nearest_row_and_wide_ones_the_majority() {
     let context = Context::new();
     let test = load("test");
-    let answers = |machine: &dyn Machine, data: &Dataset| {
+    let predictions = |machine: &dyn Machine, data: &Dataset| {
         let model = machine.fit(data, &context).unwrap();
         model.predictor(&context).unwrap().predict(test.features()).unwrap()
     };
     let narrow = Parzen { width: WindowWidth::Value(1e-4), ..Parzen::default() };
     let nearest = KNearest { k: 1, ..KNearest::default() };
-    assert_eq!(answers(&narrow, &load("train")), answers(&nearest, &load("train")));
+    assert_eq!(predictions(&narrow, &load("train")), predictions(&nearest, &load("train")));
     // All of the first class and a third of the second.
     let uneven = load("train").select_rows(&(0..165).collect::<Vec<_>>());
     let wide = Parzen { width: WindowWidth::Value(1e6), ..Parzen::default() };
-    assert_eq!(answers(&wide, &uneven), Labels::Int(vec![0; 1000]));
+    assert_eq!(predictions(&wide, &uneven), Labels::Int(vec![0; 1000]));
 }
 
 #[test]

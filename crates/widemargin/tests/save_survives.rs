@@ -44,7 +44,7 @@ fn intact(path: &Path) -> usize {
 
 #[test]
 #[ignore = "the child of the other tests"]
-fn child() {
+fn saving_child() {
     let (Ok(path), Ok(rounds)) = (std::env::var(TARGET), std::env::var(ROUNDS)) else { return };
     for number in 1..=rounds.parse().unwrap() {
         if let Err(error) = model(number).save(&path) {
@@ -60,7 +60,7 @@ fn start(limits: &str, path: &Path, rounds: usize) -> Child {
     Command::new("sh")
         .args(["-c", &format!("{limits} exec \"$0\" \"$@\"")])
         .arg(program)
-        .args(["child", "--exact", "--ignored", "--nocapture"])
+        .args(["saving_child", "--ignored", "--nocapture"])
         .env(TARGET, path)
         .env(ROUNDS, rounds.to_string())
         .stdout(Stdio::null())

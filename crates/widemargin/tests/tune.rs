@@ -492,8 +492,8 @@ fn estimates_stand_in_the_right_relation_to_leaving_one_out() {
                 let model =
                     svc.fit_with(FitInput::with_rows(&data, &rows).unwrap(), &context).unwrap();
                 let row = data.features().select_rows(&[out]);
-                let answer = model.predictor(&context).unwrap().predict(&row).unwrap();
-                answer != data.labels().select(&[out])
+                let prediction = model.predictor(&context).unwrap().predict(&row).unwrap();
+                prediction != data.labels().select(&[out])
             })
             .count();
         let share = |which| criterion(which, &svc, &model, &data, &context).unwrap();

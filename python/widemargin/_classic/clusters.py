@@ -72,6 +72,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Clusters):
     """
 
     _kind = "kmeans"
+    _has_onnx = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "init": [StrOptions({"k-means++"}), "array-like"],
@@ -135,7 +136,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Clusters):
         distances : ndarray of shape (n_samples, n_clusters)
             To every centre.
         """
-        rows, threads = self._asked(X)
+        rows, threads = self._query(X)
         return -self._model.decision_values(rows, threads)
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -241,4 +242,4 @@ class SpectralClustering(_Clusters):
 
     def _adopt(self, model: _core.Model) -> None:
         super()._adopt(model)
-        self.labels_ = model.classic["targets"].astype(np.int64)
+        self.labels_ = model.attributes["targets"].astype(np.int64)

@@ -21,9 +21,11 @@ if TYPE_CHECKING:
 class _Discriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassicClassifier):
     """Scores and projections."""
 
+    _has_onnx = True
+
     def _adopt(self, model: _core.Model) -> None:
         super()._adopt(model)
-        part = model.classic
+        part = model.attributes
         self.separability_ = float(part["separability"])
         ratios = np.asarray(part["ratios"])
         total = ratios.sum()
@@ -44,7 +46,7 @@ class _Discriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassicCl
         values : ndarray of shape (n_samples,) or (n_samples, n_classes)
             With two classes one value a row, positive for ``classes_[1]``.
         """
-        rows, threads = self._asked(X)
+        rows, threads = self._query(X)
         values = self._model.decision_values(rows, threads)
         return -values.ravel() if len(self.classes_) == 2 else values
 
@@ -61,7 +63,7 @@ class _Discriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassicCl
         projections : ndarray of shape (n_samples, n_directions)
             At most one direction fewer than classes.
         """
-        rows, threads = self._asked(X)
+        rows, threads = self._query(X)
         return self._projection.decision_values(rows, threads)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -169,7 +171,7 @@ class FisherDiscriminant(_Discriminant, PosteriorClassifier):
         # Positive means the second of two classes to scikit-learn, the first to us.
         self.coef_ = -weights if two else weights
         self.intercept_ = -constants if two else constants
-        self.feature_scores_ = np.asarray(model.classic["feature_scores"])
+        self.feature_scores_ = np.asarray(model.attributes["feature_scores"])
         self.feature_ranking_ = np.argsort(-self.feature_scores_, kind="stable")
 
 

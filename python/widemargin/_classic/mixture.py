@@ -45,6 +45,8 @@ _MIXTURE: dict[str, list[Any]] = {
 class _Mixture(Dense):
     """The parameters of EM."""
 
+    _has_onnx = True
+
     def __init__(
         self,
         n_components: int = 1,
@@ -95,7 +97,7 @@ class _Mixture(Dense):
         super()._adopt(model)
         self.converged_ = model.training["status"] == "solved"
         self.n_iter_ = int(model.training["iterations"])
-        self.lower_bound_ = float(model.classic["log_likelihood"])
+        self.lower_bound_ = float(model.attributes["log_likelihood"])
 
 
 class GaussianMixture(DensityMixin, Probable, Grouping, _Mixture):
@@ -217,7 +219,7 @@ class GaussianMixture(DensityMixin, Probable, Grouping, _Mixture):
 
     def _adopt(self, model: _core.Model) -> None:
         super()._adopt(model)
-        part = model.classic
+        part = model.attributes
         self.weights_ = part["weights"]
         self.means_ = model.support_vectors
         count, features = len(self.weights_), model.features
@@ -278,7 +280,7 @@ class GaussianMixture(DensityMixin, Probable, Grouping, _Mixture):
             −2 ln p + q ln n.
         """
         logarithms = self.score_samples(X)
-        price = self._model.classic["parameters"] * np.log(len(logarithms))
+        price = self._model.attributes["parameters"] * np.log(len(logarithms))
         return float(-2 * logarithms.sum() + price)
 
     def aic(self, X: Any) -> float:
@@ -294,7 +296,7 @@ class GaussianMixture(DensityMixin, Probable, Grouping, _Mixture):
         criterion : float
             −2 ln p + 2 q.
         """
-        return float(-2 * self.score_samples(X).sum() + 2 * self._model.classic["parameters"])
+        return float(-2 * self.score_samples(X).sum() + 2 * self._model.attributes["parameters"])
 
     def sample(self, n_samples: int = 1) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Draw rows from the mixture.
@@ -344,7 +346,7 @@ class GaussianMixtureClassifier(PosteriorClassifier, _Mixture):
     priors : {'frequencies', 'equal'} or array-like of shape (n_classes,), default=None
         Class probabilities.
     loss_matrix : array-like of shape (n_classes, n_classes), default=None
-        What answering class j costs for class i; `predict` has the least expected loss. None is 1
+        What predicting class j costs for class i; `predict` has the least expected loss. None is 1
         for every error.
     unbiased : bool, default=False
         Whether covariances are divided by one less than the number of rows; for one component a

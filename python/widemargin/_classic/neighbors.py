@@ -82,7 +82,7 @@ class _Neighbors(ClassicMachine):
         indices : ndarray of shape (n_samples, n_neighbors)
             Their places in the training data.
         """
-        rows, threads = self._asked(X)
+        rows, threads = self._query(X)
         count = self.n_neighbors if n_neighbors is None else n_neighbors
         distances, places = self._model.nearest(rows, int(count), threads)
         return distances, places.astype(np.int64)
@@ -106,7 +106,7 @@ class KNeighborsClassifier(_Neighbors, PosteriorClassifier):
         around the means of their classes.
     algorithm : {'auto', 'brute', 'kd_tree', 'ball_tree'}, default='auto'
         How neighbours are found: by products with all rows, or by a tree of boxes or balls; the
-        answers are the same.
+        predictions are the same.
     n_jobs : int, default=None
         Threads.
 
@@ -185,5 +185,5 @@ class KNeighborsRegressor(RegressorMixin, _Neighbors):
         values : ndarray of shape (n_samples,)
             Means of the neighbours' values.
         """
-        rows, threads = self._asked(X)
+        rows, threads = self._query(X)
         return self._model.predict(rows, threads)

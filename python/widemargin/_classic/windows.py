@@ -85,7 +85,7 @@ class KernelDensity(_Windows, Unlabelled):
 
     def _adopt(self, model: _core.Model) -> None:
         super()._adopt(model)
-        self.bandwidth_ = float(model.classic["widths"][0])
+        self.bandwidth_ = float(model.attributes["widths"][0])
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the log-likelihood of rows, summed as in scikit-learn.
@@ -110,7 +110,7 @@ class _WindowClassifier(_Windows, PosteriorClassifier):
 
     def _adopt(self, model: _core.Model) -> None:
         super()._adopt(model)
-        self.bandwidths_ = model.classic["widths"]
+        self.bandwidths_ = model.attributes["widths"]
 
 
 class ParzenClassifier(_WindowClassifier):

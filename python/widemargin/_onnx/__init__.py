@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from widemargin._onnx.answers import classifier, linear_classifier, novelty
 from widemargin._onnx.graph import Graph
 from widemargin._onnx.kernels import block, own
+from widemargin._onnx.outputs import classifier, linear_classifier, novelty
 
 
 def export_linear(estimator: Any, dtype: np.dtype[Any]) -> Any:

@@ -1,5 +1,7 @@
 //! Training with rows at several sites, or on random working sets.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 use widemargin::operation::distribute::{Schedule, Topology};
 
@@ -18,8 +20,8 @@ pub(crate) enum MethodName {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Several sites")]
 pub(crate) struct DistributionArguments {
-    /// Sites that DATA is divided among, or one for each of several data files; c-svc, epsilon-svr
-    /// and one-class. With --method prsvm working sets of a round [default there: 1]
+    /// Sites that DATA is divided among, or one for each of several data files; c-svc, epsilon-svr,
+    /// one-class and linear machines with a smooth loss. With --method prsvm working sets of a round [default there: 1]
     #[arg(long, value_name = "N", value_parser = whole::<usize>)]
     pub(crate) sites: Option<usize>,
 
@@ -32,6 +34,14 @@ pub(crate) struct DistributionArguments {
     #[arg(long, value_name = "WHEN", default_value = "parallel", requires = "sites",
           value_parser = value::<Schedule>)]
     pub(crate) schedule: Schedule,
+
+    /// Lead a training of which DATA is the first site: wait here for the others ('widemargin site')
+    #[arg(long, value_name = "HOST:PORT", requires = "sites")]
+    pub(crate) listen: Option<String>,
+
+    /// With --listen: folder to keep a checkpoint in; a training that was broken off goes on from it
+    #[arg(long, value_name = "FOLDER", requires = "listen")]
+    pub(crate) checkpoint: Option<PathBuf>,
 
     /// How the optimum is found
     #[arg(id = "site_method", long = "method", value_enum, default_value = "exchange")]

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::error::Error as ClapError;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
-use widemargin::machine::{CalibrationMethod, MachineKind, Specification};
+use widemargin::machine::{CalibrationMethod, MachineKind, RobustLoss, Specification};
 
 use super::parameter_options::{Form, form, option, options};
 use super::value::{bytes, value};
@@ -66,13 +66,20 @@ fn help_option() -> Arg {
 
 /// A kernel of some columns.
 #[derive(Clone, Debug)]
-struct View {
+pub(crate) struct View {
     /// As --kernels reads it.
     kernel: String,
 }
 
+/// The kernels of a list and those of views, as --kernels reads them.
+pub(crate) fn with_views(kernels: Option<&str>, views: &[View]) -> Option<String> {
+    let views = views.iter().map(|view| view.kernel.as_str());
+    let all: Vec<&str> = kernels.into_iter().chain(views).collect();
+    (!all.is_empty()).then(|| all.join(", "))
+}
+
 /// Reads `shape=1-4,7:rbf:gamma=0.5`.
-fn view(text: &str) -> Result<View, String> {
+pub(crate) fn view(text: &str) -> Result<View, String> {
     let parts = text.split_once('=').and_then(|(name, rest)| {
         let (columns, kernel) = rest.split_once(':')?;
         let (kernel, parameters) = kernel.split_once(':').unwrap_or((kernel, ""));
@@ -107,6 +114,12 @@ pub(crate) struct Choice {
     /// c-svc becomes linear-svc or logistic, epsilon-svr linear-svr, one-class linear-one-class
     #[arg(long, conflicts_with_all = ["online", "kernel"])]
     linear: bool,
+
+    /// Learn with a loss that outliers and wrong labels do not pull: ramp, eta, trimmed, centroid,
+    /// leave-one-out or power; the same as --machine robust-svc --loss LOSS
+    #[arg(long, value_name = "LOSS", value_parser = value::<RobustLoss>,
+          conflicts_with_all = ["online", "linear", "loss"])]
+    robust: Option<RobustLoss>,
 
     /// Learn probabilities by an internal cross-validation
     #[arg(long, value_enum, value_name = "METHOD", num_args = 0..=1, require_equals = true,
@@ -166,15 +179,14 @@ impl FromArgMatches for MachineArguments {
                 }
             }
         }
+        let robust = matches.get_one::<RobustLoss>("robust");
+        given.extend(robust.map(|loss| ("loss", loss.to_string())));
         let names_machine = matches.value_source("machine") == Some(ValueSource::CommandLine);
         let choice = Choice::from_arg_matches(matches)?;
-        if !choice.view.is_empty() {
-            let views: Vec<&str> = choice.view.iter().map(|view| view.kernel.as_str()).collect();
-            let views = views.join(", ");
-            match given.iter_mut().find(|(name, _)| *name == "kernels") {
-                Some((_, kernels)) => *kernels = format!("{kernels}, {views}"),
-                None => given.push(("kernels", views)),
-            }
+        let at = given.iter().position(|(name, _)| *name == "kernels");
+        let kernels = at.map(|at| given.swap_remove(at).1);
+        if let Some(kernels) = with_views(kernels.as_deref(), &choice.view) {
+            given.push(("kernels", kernels));
         }
         Ok(Self { choice, names_machine, given })
     }
@@ -196,9 +208,9 @@ impl MachineArguments {
         if !matches!(kind, MachineKind::AllInOne(_)) {
             return Err(Failure::usage("--resume is for models of ww, cs, llw, ..."));
         }
-        let asked = self.choice.machine;
-        if self.names_machine && asked != kind {
-            let message = format!("--machine {asked}: the model of --resume is of {kind}");
+        let named = self.choice.machine;
+        if self.names_machine && named != kind {
+            let message = format!("--machine {named}: the model of --resume is of {kind}");
             return Err(Failure::usage(message));
         }
         self.specification_of(kind)
@@ -225,7 +237,13 @@ impl MachineArguments {
     /// The kind of machine, `--linear` and `--loss logistic` taken into account.
     fn kind(&self) -> CommandResult<MachineKind> {
         let logistic = self.given.iter().any(|(name, text)| *name == "loss" && text == "logistic");
-        let kind = self.choice.machine;
+        let kind = match (self.choice.robust, self.choice.machine) {
+            (None, kind) => kind,
+            (Some(_), MachineKind::CSvc | MachineKind::RobustSvc) => MachineKind::RobustSvc,
+            (Some(_), other) => {
+                return Err(Failure::usage(format!("--robust goes with c-svc, not with {other}")));
+            }
+        };
         if logistic && kind == MachineKind::CSvc && !self.choice.linear {
             return Err(Failure::usage("--loss logistic is for linear machines: add --linear"));
         }

@@ -10,7 +10,7 @@ pub(crate) mod value;
 
 pub(crate) use distribution::{DistributionArguments, MethodName};
 pub(crate) use input::{FormatName, InputArguments, first_index};
-pub(crate) use machine::{MachineArguments, linear_kind, machine_list};
+pub(crate) use machine::{MachineArguments, View, linear_kind, machine_list, view, with_views};
 pub(crate) use parameter_options::parameter_help;
 pub(crate) use resources::ResourceArguments;
 pub(crate) use scale::{Scaling, scaling};

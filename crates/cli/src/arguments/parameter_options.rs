@@ -157,7 +157,7 @@ fn heading(name: &str) -> &'static str {
         }
         "bias" | "epochs" | "strategy" | "budget" | "shuffle" => "Machine",
         "kernel" | "gamma" | "degree" | "coef0" => "Kernel",
-        "kernels" | "weights" | "jitter" => "Kernel",
+        "kernels" | "weights" | "jitter" | "repair" => "Kernel",
         "tol" | "gap" | "precision" | "shrinking" | "max-iter" => "Solver",
         "penalty" | "solver" | "intercept" | "approximate" => "Linear machines",
         "scale" => "Scaling",

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use clap::error::Error as ClapError;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
-use widemargin::data::Labels;
 use widemargin::data::read::is_standard_stream;
 use widemargin::data::write::write_atomically;
+use widemargin::data::{Dataset, Labels};
 use widemargin::machine::{Body, Model};
+use widemargin::operation::agreement::ClusterAgreement;
 
 use super::prepare::{TrainingData, complete, training_rows};
 use super::train::tell_status;
@@ -22,7 +23,7 @@ use crate::table::Summary;
 use crate::terminal;
 use crate::usage::Stopwatch;
 
-/// A machine that clusters, maximum-margin clustering unless told otherwise.
+/// A machine that clusters, maximum-margin clustering by default.
 #[derive(Clone, Debug)]
 struct Clusterer(MachineArguments);
 
@@ -79,6 +80,12 @@ pub(crate) struct Arguments {
 
 /// Clusters, writes and tells.
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult {
+    if arguments.machine.0.choice.probability.is_some() {
+        return Err(Failure::usage("--probability goes with train, not with cluster"));
+    }
+    if arguments.machine.0.choice.memory.is_some() {
+        return Err(Failure::usage("--memory goes with train, not with cluster"));
+    }
     let session = arguments.resources.session(interrupt)?;
     let (output, model_path) = (arguments.output.as_deref(), arguments.save_model.as_deref());
     check_outputs(
@@ -105,8 +112,9 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         Body::MarginClusters(found) => {
             Labels::Int(found.labels.iter().map(|&label| label as i64).collect())
         }
-        _ => session
-            .ask("assigning", |context| model.predictor(context)?.predict(data.features()))?,
+        _ => session.ask("assigning", |context| {
+            model.predictor(context)?.predict_in_time(data.features())
+        })?,
     };
     let spent = watch.stop();
     complete(&mut model, preparation, &specification);
@@ -117,7 +125,8 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     }
     if !arguments.resources.quiet {
         let evaluation = Evaluation::new(&model, &data, &clusters, spent)?;
-        let text = format!("{}{}", evaluation.text(), proof(&model));
+        let agreement = agreement(&data, &clusters)?;
+        let text = format!("{}{agreement}{}", evaluation.text(), proof(&model));
         match output.is_none_or(is_standard_stream) {
             true => terminal::note(text.trim_end()),
             false => terminal::print(&text)?,
@@ -131,6 +140,19 @@ fn write(clusters: &Labels, out: &mut dyn Write) -> io::Result<()> {
     (0..clusters.len())
         .filter_map(|i| clusters.get(i))
         .try_for_each(|label| writeln!(out, "{label}"))
+}
+
+/// How well the clusters agree with the labels of the file, if it has any.
+fn agreement(data: &Dataset, clusters: &Labels) -> CommandResult<String> {
+    if matches!(data.labels(), Labels::None) {
+        return Ok(String::new());
+    }
+    let found = ClusterAgreement::new(data.labels(), clusters)?;
+    let mut lines = Summary::default();
+    lines
+        .line("adjusted Rand index", format!("{:.4}", found.adjusted_rand))
+        .line("V-measure (NMI)", format!("{:.4}", found.v_measure));
+    Ok(lines.text())
 }
 
 /// What is known about the objective.

@@ -1,4 +1,4 @@
-//! `compress`: a model with fewer vectors that answers nearly the same.
+//! `compress`: a model with fewer vectors that predicts nearly the same.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,6 @@ use widemargin::operation::compress::{
 };
 use widemargin::operation::cross_validate::Quality;
 
-use super::predict::decision_values;
 use crate::arguments::{InputArguments, ResourceArguments};
 use crate::data_file::{check_outputs, check_picture};
 use crate::evaluation::Evaluation;
@@ -66,7 +65,7 @@ pub(crate) struct Arguments {
     #[arg(long, alias = "mmd", value_name = "DIFFERENCE", group = "target")]
     max_difference: Option<f64>,
 
-    /// As few vectors as answer exactly the same
+    /// As few vectors as give exactly the same predictions
     #[arg(long, group = "target")]
     lossless: bool,
 
@@ -201,7 +200,7 @@ fn compression(arguments: &Arguments) -> ModelCompression {
 /// Times that a prediction is repeated, the fastest being reported.
 const REPEATS: usize = 3;
 
-/// The answers of both models to held-out rows, and what they took.
+/// The predictions of both models for held-out rows, and what they took.
 fn measure(
     session: &Session<'_>,
     before: &Model,
@@ -212,11 +211,10 @@ fn measure(
         let mut best: Option<Evaluation> = None;
         for _ in 0..REPEATS {
             let watch = Stopwatch::start();
-            let answers = session.ask("predicting", |context| {
-                let predictor = model.predictor(context)?;
-                Ok(predictor.predictions(&decision_values(&predictor, data, context)?))
+            let predictions = session.ask("predicting", |context| {
+                model.predictor(context)?.predict_in_time(data.features())
             })?;
-            let evaluation = Evaluation::new(model, data, &answers, watch.stop())?;
+            let evaluation = Evaluation::new(model, data, &predictions, watch.stop())?;
             if best.as_ref().is_none_or(|b| evaluation.spent.seconds < b.spent.seconds) {
                 best = Some(evaluation);
             }

@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     sample_weights: Option<PathBuf>,
 
-    /// Write the answer to every row to a file
+    /// Write the prediction for every row to a file
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 

@@ -3,14 +3,15 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use widemargin::data::Dataset;
 use widemargin::data::read::{Format, read};
+use widemargin::data::{Census, Dataset};
 use widemargin::machine::{
     CalibrationMethod, Machine, MachineKind, Model, Preparation, Specification,
 };
 use widemargin::operation::calibrate::calibrate;
 use widemargin::operation::distribute::{
-    Distribution, Ending, Randomized, RandomizedFunction, Report, Schedule, split,
+    Distributed, Distribution, Ending, Order, Plan, Randomized, RandomizedFunction, Report,
+    Schedule, TcpHub, agree, split, train_parts, train_processes,
 };
 use widemargin::{Context, Result};
 
@@ -56,6 +57,15 @@ pub(super) fn check(arguments: &Arguments, specification: &Specification) -> Com
         return Err(Failure::usage("--working-set goes with --method prsvm"));
     }
     let files = 1 + arguments.more.len();
+    let listens = distribution.listen.is_some();
+    if listens && (several || randomized) {
+        return Err(Failure::usage("--listen goes with one data file and not with --method prsvm"));
+    }
+    if listens && arguments.machine.choice.probability.is_some() {
+        return Err(Failure::usage(
+            "--listen has no --probability: calibrate the model with rows at one place",
+        ));
+    }
     if several && !randomized && distribution.sites != Some(files) {
         return Err(Failure::usage(format!(
             "{files} data files need --sites {files}, one for each"
@@ -63,10 +73,17 @@ pub(super) fn check(arguments: &Arguments, specification: &Specification) -> Com
     }
     match specification.kind() {
         MachineKind::CSvc | MachineKind::EpsilonSvr | MachineKind::OneClass => Ok(()),
+        kind if is_linear(kind) && !randomized => Ok(()),
         other => Err(Failure::usage(format!(
-            "--sites and --method are for c-svc, epsilon-svr and one-class, not for {other}"
+            "--sites and --method are for c-svc, epsilon-svr and one-class, --sites also for \
+             linear-svc, logistic and linear-svr, not for {other}"
         ))),
     }
+}
+
+/// Whether sites send sums instead of support vectors.
+fn is_linear(kind: MachineKind) -> bool {
+    matches!(kind, MachineKind::LinearSvc | MachineKind::Logistic | MachineKind::LinearSvr)
 }
 
 /// Reads all rows, trains, and tells what the sites did.
@@ -77,6 +94,15 @@ pub(super) fn train(
     session: &Session<'_>,
 ) -> CommandResult<(Model, Shape, Spent, Told)> {
     let (data, preparation, files) = session.read("reading", || rows(arguments, specification))?;
+    if let Some(address) = &arguments.distribution.listen {
+        return lead(arguments, specification, address, data, preparation, session);
+    }
+    if is_linear(specification.kind()) {
+        if method.is_some() {
+            return Err(Failure::usage("linear machines at several sites have no --probability"));
+        }
+        return sums(arguments, specification, &data, preparation, &files, session);
+    }
     let machine = specification.build(&data, arguments.resources.seed)?;
     let watch = Stopwatch::start();
     let (mut model, told) = session.run("training", |context| {
@@ -90,6 +116,83 @@ pub(super) fn train(
     let spent = watch.stop();
     complete(&mut model, preparation, specification);
     Ok((model, Shape::of(&data), spent, told))
+}
+
+fn distribution(arguments: &Arguments) -> Distribution {
+    let choice = &arguments.distribution;
+    Distribution {
+        topology: choice.topology.clone(),
+        schedule: choice.schedule,
+        ..Distribution::default()
+    }
+}
+
+/// Waits for the other sites and leads the training.
+fn lead(
+    arguments: &Arguments,
+    specification: &Specification,
+    address: &str,
+    data: Dataset,
+    preparation: Preparation,
+    session: &Session<'_>,
+) -> CommandResult<(Model, Shape, Spent, Told)> {
+    let shape = Shape::of(&data);
+    let sites = arguments.distribution.sites.unwrap_or(1);
+    let order = Order {
+        specification: specification.clone(),
+        distribution: distribution(arguments),
+        seed: arguments.resources.seed,
+        preparation: preparation.clone(),
+    };
+    let mut post = session
+        .run("waiting for the other sites", |context| TcpHub::listen(address, sites, context))?;
+    let watch = Stopwatch::start();
+    let result = session.run("training", |context| {
+        let order = agree(&mut post, Some(order), context)?;
+        let folder = arguments.distribution.checkpoint.as_deref();
+        train_processes(&mut post, &order, data, folder, context)
+    })?;
+    let spent = watch.stop();
+    let Distributed { mut model, report, .. } =
+        result.ok_or_else(|| Failure::Message("the first site has no model".into()))?;
+    complete(&mut model, preparation, specification);
+    let rows = model.training.as_ref().map_or(shape.rows, |training| training.rows);
+    Ok((model, Shape { rows, ..shape }, spent, Told::Exchange(Box::new(report))))
+}
+
+/// Trains a linear machine on sites in this process.
+fn sums(
+    arguments: &Arguments,
+    specification: &Specification,
+    data: &Dataset,
+    preparation: Preparation,
+    files: &[Vec<usize>],
+    session: &Session<'_>,
+) -> CommandResult<(Model, Shape, Spent, Told)> {
+    let parts = parts(arguments, data, files)?;
+    let parts: Vec<Dataset> = parts.iter().map(|rows| data.select_rows(rows)).collect();
+    let classes = specification.kind() != MachineKind::LinearSvr;
+    let census = Census::of(data, classes)?;
+    let seed = arguments.resources.seed;
+    let plan =
+        Plan::new(specification.clone(), census, distribution(arguments), parts.len(), seed)?;
+    let watch = Stopwatch::start();
+    let Distributed { mut model, report, .. } =
+        session.run("training", |context| train_parts(&plan, parts, context))?;
+    let spent = watch.stop();
+    complete(&mut model, preparation, specification);
+    Ok((model, Shape::of(data), spent, Told::Exchange(Box::new(report))))
+}
+
+/// Which rows belong to which site.
+fn parts(arguments: &Arguments, data: &Dataset, files: &[Vec<usize>]) -> Result<Vec<Vec<usize>>> {
+    match files {
+        [_] => {
+            let sites = arguments.distribution.sites.unwrap_or(1);
+            split(data.rows(), sites, arguments.resources.seed)
+        }
+        files => Ok(files.to_vec()),
+    }
 }
 
 /// The rows of all files one below the other, and which belong to each.
@@ -145,16 +248,8 @@ fn fit(
         let result = method.train(machine, data, context)?;
         return Ok((result.model, Told::Randomized(result.functions)));
     }
-    let parts = match files {
-        [_] => split(data.rows(), choice.sites.unwrap_or(1), context.seed())?,
-        files => files.to_vec(),
-    };
-    let distribution = Distribution {
-        topology: choice.topology.clone(),
-        schedule: choice.schedule,
-        ..Distribution::default()
-    };
-    let result = distribution.train(machine, data, &parts, context)?;
+    let parts = parts(arguments, data, files)?;
+    let result = distribution(arguments).train(machine, data, &parts, context)?;
     Ok((result.model, Told::Exchange(Box::new(result.report))))
 }
 

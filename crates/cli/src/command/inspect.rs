@@ -7,6 +7,7 @@ use serde_json::json;
 use widemargin::data::read::{Loaded, Missing};
 use widemargin::data::scaling::Scaler;
 use widemargin::data::{LabelSummary, Summary as DataSummary};
+use widemargin::machine::specification::Value as Setting;
 use widemargin::machine::{Body, Calibration, Model, Scheme};
 use widemargin::operation::advice::column_advice;
 
@@ -17,6 +18,9 @@ use crate::model_file::{self, Content, ModelFormatName};
 use crate::report::DataReport;
 use crate::table::{Summary, count, duration, grid};
 use crate::terminal;
+
+/// Most numbers of a list that are shown.
+const LISTED: usize = 8;
 
 /// Show what is in a model or data file
 #[derive(Args, Debug)]
@@ -151,8 +155,7 @@ fn model_text(format: ModelFormatName, model: &Model) -> String {
     }
     if let Some(training) = &model.training {
         let outcome = &training.outcome;
-        let parameters: Vec<String> =
-            training.parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let parameters: Vec<String> = training.parameters.iter().map(parameter).collect();
         summary
             .line("trained on", format!("{} rows", count(training.rows as u64)))
             .line("parameters", parameters.join(", "))
@@ -163,6 +166,16 @@ fn model_text(format: ModelFormatName, model: &Model) -> String {
             .line("time", duration(training.seconds));
     }
     summary.text()
+}
+
+/// A parameter; of long lists, such as a score of every row, only how many numbers they have.
+fn parameter((name, value): &(String, Setting)) -> String {
+    match value {
+        Setting::Reals(numbers) if numbers.len() > LISTED => {
+            format!("{name}: {} numbers", count(numbers.len() as u64))
+        }
+        _ => format!("{name}={value}"),
+    }
 }
 
 /// How many weights a linear model has and uses.

@@ -13,6 +13,8 @@ mod plot;
 mod predict;
 mod prepare;
 mod scale;
+mod sequence;
+mod site;
 mod stream;
 mod threshold;
 mod train;
@@ -68,6 +70,7 @@ struct Forwarded {
 #[derive(Debug, Subcommand)]
 enum Command {
     Train(train::Arguments),
+    Site(site::Arguments),
     Predict(predict::Arguments),
     Cluster(cluster::Arguments),
     CrossValidate(cross_validate::Arguments),
@@ -78,6 +81,7 @@ enum Command {
     Convert(convert::Arguments),
     Compress(compress::Arguments),
     Threshold(threshold::Arguments),
+    Sequence(sequence::Arguments),
     Plot(plot::Arguments),
     Completions(completions::Arguments),
     /// LIBSVM's svm-train: same options, files and output
@@ -102,6 +106,7 @@ impl CommandLine {
     pub(crate) fn run(self, interrupt: &Interrupt) -> CommandResult {
         match self.command {
             Command::Train(arguments) => train::run(&arguments, interrupt),
+            Command::Site(arguments) => site::run(&arguments, interrupt),
             Command::Predict(arguments) => predict::run(&arguments, interrupt),
             Command::Cluster(arguments) => cluster::run(&arguments, interrupt),
             Command::CrossValidate(arguments) => cross_validate::run(&arguments, interrupt),
@@ -112,6 +117,7 @@ impl CommandLine {
             Command::Convert(arguments) => convert::run(&arguments, interrupt),
             Command::Compress(arguments) => compress::run(&arguments, interrupt),
             Command::Threshold(arguments) => threshold::run(&arguments, interrupt),
+            Command::Sequence(arguments) => sequence::run(&arguments, interrupt),
             Command::Plot(arguments) => plot::run(&arguments, interrupt),
             Command::Completions(arguments) => completions::run(&arguments),
             // `main` hands these over before clap sees them; here they are listed in the help.

@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Picture {
-    /// The answer at every point of a plane, and the rows of the data
+    /// The prediction at every point of a plane, and the rows of the data
     Regions(RegionArguments),
     /// How often each class was taken for each other
     Confusion(Common),
@@ -71,7 +71,7 @@ struct RegionArguments {
     #[arg(long, value_name = "X,Y", default_value = "1,2")]
     axes: String,
 
-    /// Points asked along each axis
+    /// Points along each axis
     #[arg(long, value_name = "N", default_value_t = 200,
           value_parser = clap::value_parser!(u16).range(2..=1000))]
     cells: u16,
@@ -120,15 +120,15 @@ fn confusion(
             model.kind
         )));
     }
-    let answers = session.ask("predicting", |context| predict(model, data, context))?;
-    let confusion = Confusion::new(data.labels(), &answers)?;
+    let predictions = session.ask("predicting", |context| predict(model, data, context))?;
+    let confusion = Confusion::new(data.labels(), &predictions)?;
     let names: Vec<String> = confusion.classes.iter().map(ToString::to_string).collect();
     let title = title(common, || format!("accuracy {:.2} %", 100.0 * confusion.accuracy()));
     session.save(|| picture::confusion(&common.output, &title, &names, &confusion.counts))
 }
 
 fn predict(model: &Model, data: &Dataset, context: &Context) -> widemargin::Result<Labels> {
-    model.predictor(context)?.predict(data.features())
+    model.predictor(context)?.predict_in_time(data.features())
 }
 
 fn roc(common: &Common, session: &Session<'_>, model: &Model, data: &Dataset) -> CommandResult<()> {
@@ -154,7 +154,7 @@ fn scores(
     context: &Context,
 ) -> widemargin::Result<Vec<(Label, Vec<f64>)>> {
     let predictor = model.predictor(context)?;
-    let values = predictor.decision_values(data.features())?;
+    let values = predictor.decision_values_in_time(data.features())?;
     let fail = |message: &str| Err(widemargin::Error::Model { message: message.into() });
     match &model.classes {
         Some(table) if table.names.len() == 2 && model.offsets().len() == 1 => {
@@ -197,15 +197,15 @@ fn regions(
     let axes = axes(&arguments.axes, &features)?;
     let ranges = axes.map(|j| margin(&features[j]));
     let cells = usize::from(arguments.cells);
-    let (cell_answers, row_answers) = session.ask("predicting", |context| {
+    let (cell_predictions, row_predictions) = session.ask("predicting", |context| {
         let predictor = model.predictor(context)?;
         let lines = (0..cells)
-            .map(|row| predictor.predict(&line(&features, axes, &ranges, cells, row)?))
+            .map(|row| predictor.predict_in_time(&line(&features, axes, &ranges, cells, row)?))
             .collect::<widemargin::Result<Vec<Labels>>>()?;
-        Ok((lines, predictor.predict(data.features())?))
+        Ok((lines, predictor.predict_in_time(data.features())?))
     })?;
-    // Rows without labels are coloured by their answers.
-    let shown = if data.labels().is_empty() { &row_answers } else { data.labels() };
+    // Rows without labels are coloured by their predictions.
+    let shown = if data.labels().is_empty() { &row_predictions } else { data.labels() };
     let mut names: Vec<String> = match &model.classes {
         Some(table) => table.names.iter().map(ToString::to_string).collect(),
         None => vec!["1".to_owned(), "-1".to_owned()],
@@ -218,7 +218,7 @@ fn regions(
         })
     };
     let mut classes = Vec::with_capacity(cells * cells);
-    for line in &cell_answers {
+    for line in &cell_predictions {
         classes.extend((0..cells).map(|i| code(line, i)));
     }
     let mut is_support = vec![false; data.rows()];

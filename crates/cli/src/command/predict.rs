@@ -8,7 +8,7 @@ use widemargin::Context;
 use widemargin::data::read::is_standard_stream;
 use widemargin::data::write::write_atomically;
 use widemargin::data::{Dataset, Dense, Labels};
-use widemargin::machine::{Model, Predictor, Scheme};
+use widemargin::machine::{Model, Scheme};
 
 use crate::arguments::{InputArguments, ResourceArguments};
 use crate::data_file::check_outputs;
@@ -107,7 +107,7 @@ fn predict(
     context: &Context,
 ) -> widemargin::Result<Predictions> {
     let predictor = model.predictor(context)?;
-    let values = decision_values(&predictor, data, context)?;
+    let values = predictor.decision_values_in_time(data.features())?;
     if arguments.probability {
         let probabilities = predictor.probabilities_of(&values)?;
         let labels = predictor.most_probable(&probabilities);
@@ -116,23 +116,6 @@ fn predict(
     let labels = predictor.predictions(&values);
     let numbers = arguments.decision_values.then(|| (function_names(model), values));
     Ok(Predictions { labels, numbers })
-}
-
-/// The decision values of all rows within the time limit.
-///
-/// # Errors
-/// `Interrupted` at the time limit; otherwise as `Predictor::decision_values`.
-pub(super) fn decision_values(
-    predictor: &Predictor<'_>,
-    data: &Dataset,
-    context: &Context,
-) -> widemargin::Result<Dense<f64>> {
-    let features = data.features();
-    if context.time_left().is_none() || features.rows() == 0 {
-        return predictor.decision_values(features);
-    }
-    features.validate()?;
-    predictor.decision_values_in_time(features, &(0..features.rows()).collect::<Vec<_>>())
 }
 
 fn class_names(model: &Model) -> Vec<String> {

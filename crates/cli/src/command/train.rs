@@ -9,11 +9,11 @@ use widemargin::Error;
 use widemargin::Status;
 use widemargin::data::Dataset;
 use widemargin::data::read::is_standard_stream;
+use widemargin::data::write::write_atomically;
 use widemargin::machine::specification::Value as Setting;
 use widemargin::machine::{CalibrationMethod, MachineKind, Model, Specification};
 use widemargin::operation::calibrate::calibrate;
 
-use super::predict::decision_values;
 use super::prepare::{TrainingData, complete, training_rows};
 use super::{distribute, from_disk, inspect, stream, transduce};
 use crate::arguments::{
@@ -44,6 +44,7 @@ Examples:
   widemargin train news.txt --linear --loss logistic --penalty l1
   widemargin train clicks.txt --linear --memory 1GB -o clicks.wm   # larger than memory
   widemargin train north.csv south.csv --sites 2 --schedule async -o all.wm
+  widemargin train north.csv --sites 3 --listen 127.0.0.1:7000  # then: widemargin site --help
   zcat news.gz | widemargin train - --machine ww --online --kernel linear -o news.wm
 
 Ctrl-C once stops at the next block and writes the best model so far; twice quits.")]
@@ -80,6 +81,11 @@ pub(crate) struct Arguments {
     /// --unlabelled names, then those of --transduce
     #[arg(long, value_name = "FILE", conflicts_with_all = ["memory", "online"])]
     transduced: Option<PathBuf>,
+
+    /// Where robust-svc writes a line for every row: its outlier score, the distance from the
+    /// boundary on the wrong side, and 1 if it counts, 0 if it was given up
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["memory", "online"])]
+    outliers: Option<PathBuf>,
 
     /// Data to try the model on
     #[arg(long, value_name = "FILE")]
@@ -123,6 +129,9 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     session.save(|| model_file::save(&model, &target, arguments.model_format))?;
     if let (Some(rows), Some(path)) = (unlabelled, &arguments.transduced) {
         transduce::write_predictions(&model, &rows, path, &session)?;
+    }
+    if let Some(path) = &arguments.outliers {
+        session.save(|| write_outliers(&model, path))?;
     }
     let limited = matches!(specification.value("epochs"), Some(Setting::Integer(_)));
     let ended = model.training.as_ref().map(|training| training.outcome.status);
@@ -187,7 +196,11 @@ fn check_files(arguments: &Arguments, target: &Path) -> CommandResult<()> {
         arguments.test_labels.as_deref(),
     ];
     inputs.extend(arguments.more.iter().map(|path| Some(path.as_path())));
-    let outputs = [("-o", Some(target)), ("--transduced", arguments.transduced.as_deref())];
+    let outputs = [
+        ("-o", Some(target)),
+        ("--transduced", arguments.transduced.as_deref()),
+        ("--outliers", arguments.outliers.as_deref()),
+    ];
     check_outputs(&outputs, &inputs)
 }
 
@@ -283,6 +296,16 @@ fn train(
     Ok((model, Shape { report: Some(report), ..Shape::of(&data) }, spent, unlabelled))
 }
 
+/// Writes the outlier score of every row and whether it counts.
+fn write_outliers(model: &Model, path: &Path) -> widemargin::Result<()> {
+    let reals = |name| model.training.as_ref().and_then(|training| training.reals(name));
+    let (scores, kept) = (reals("outlier-scores"), reals("kept"));
+    let rows = scores.unwrap_or_default().iter().zip(kept.unwrap_or_default());
+    write_atomically(path, |out| {
+        rows.clone().try_for_each(|(score, kept)| writeln!(out, "{score} {kept}"))
+    })
+}
+
 /// What is told about the rows a model was trained on.
 pub(super) struct Shape {
     pub(super) rows: usize,
@@ -306,9 +329,15 @@ fn check(arguments: &Arguments, specification: &Specification) -> CommandResult<
             "LIBSVM's and LIBLINEAR's model files have no place for --scale; scale the data with 'scale' first",
         ));
     }
-    let probability = arguments.machine.choice.probability.is_some();
-    if probability && specification.kind() == MachineKind::Svdd {
-        return Err(Failure::usage("svdd has no probabilities; use --machine one-class"));
+    let kind = specification.kind();
+    if arguments.outliers.is_some() && kind != MachineKind::RobustSvc {
+        return Err(Failure::usage(format!(
+            "--outliers is for robust-svc (--robust LOSS), not for {kind}"
+        )));
+    }
+    if arguments.machine.choice.probability.is_some() && !kind.has_probabilities() {
+        let instead = if kind == MachineKind::Svdd { "; use --machine one-class" } else { "" };
+        return Err(Failure::usage(format!("{kind} has no probabilities{instead}")));
     }
     for path in arguments.test.iter().chain(&arguments.test_labels).chain(&arguments.transduce) {
         if !is_standard_stream(path) {
@@ -362,11 +391,9 @@ fn test(
     let input = arguments.input.with_labels(arguments.test_labels.as_deref());
     let data = session.read("reading", || model_file::read_for(&mut model, &input, path))?;
     let watch = Stopwatch::start();
-    let answers = session.ask("testing", |context| {
-        let predictor = model.predictor(context)?;
-        Ok(predictor.predictions(&decision_values(&predictor, &data, context)?))
-    })?;
-    Evaluation::new(&model, &data, &answers, watch.stop())
+    let predictions = session
+        .ask("testing", |context| model.predictor(context)?.predict_in_time(data.features()))?;
+    Evaluation::new(&model, &data, &predictions, watch.stop())
 }
 
 fn summary(data: &Shape, model: &Model) -> Summary {

@@ -8,7 +8,7 @@ use widemargin::data::{Dataset, Labels};
 use widemargin::machine::specification::Value;
 use widemargin::machine::{Model, Preparation, Specification};
 
-use super::predict::{decision_values, write_labels};
+use super::predict::write_labels;
 use crate::arguments::InputArguments;
 use crate::failure::CommandResult;
 use crate::session::Session;
@@ -60,9 +60,7 @@ pub(super) fn write_predictions(
     target: &Path,
     session: &Session<'_>,
 ) -> CommandResult<()> {
-    let labels = session.ask("predicting", |context| {
-        let predictor = model.predictor(context)?;
-        Ok(predictor.predictions(&decision_values(&predictor, rows, context)?))
-    })?;
+    let labels = session
+        .ask("predicting", |context| model.predictor(context)?.predict_in_time(rows.features()))?;
     Ok(session.save(|| write_atomically(target, |out| write_labels(&labels, out)))?)
 }

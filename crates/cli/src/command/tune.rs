@@ -1,4 +1,4 @@
-//! `tune`: which parameters of a machine answer held-out rows best.
+//! `tune`: which parameters of a machine predict held-out rows best.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -260,7 +260,8 @@ fn space(specification: &Specification, grid: &[String]) -> CommandResult<Space>
     };
     if texts.is_empty() {
         let name = specification.name();
-        let message = format!("{name} has no answers to judge; tune what has classes or numbers");
+        let message =
+            format!("{name} has no predictions to score; tune what has classes or numbers");
         return Err(Failure::usage(message));
     }
     let axes = texts.into_iter().map(|text| Axis::parse(specification, text));

@@ -1,18 +1,15 @@
-//! `ll-predict`: LIBLINEAR's options, answers file and summary lines.
+//! `ll-predict`: LIBLINEAR's options, output file and summary lines.
 
 use std::ffi::OsString;
-use std::path::Path;
 
 use widemargin::data::Layout;
 use widemargin::data::read::StoredPrecision;
-use widemargin::data::write::{general, write_atomically};
+use widemargin::data::write::write_atomically;
 use widemargin::machine::{MachineKind, Model};
-use widemargin::operation::metrics::{Confusion, RegressionErrors};
 
-use crate::data_file::check_outputs;
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
-use crate::libsvm::{Words, read_data, session, switch, unknown, write_answers};
+use crate::libsvm::{PredictOptions, predict, read_data, session, summary, write_predictions};
 use crate::model_file;
 use crate::terminal;
 
@@ -26,22 +23,8 @@ options:
 
 /// Predicts a file.
 pub(crate) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResult {
-    let (mut probability, mut quiet) = (false, false);
-    let mut words = Words::new(arguments);
-    while let Some(option) = words.option() {
-        match option.letter {
-            'b' => probability = switch(&mut words, &option)?,
-            'q' => quiet = true,
-            _ => return Err(unknown(&option)),
-        }
-    }
-    let [data_path, model_path, output] = words.files() else {
-        return Err(Failure::usage("expected a test file, a model file and an output file"));
-    };
-    check_outputs(
-        &[("output_file", Some(Path::new(output)))],
-        &[Some(Path::new(data_path)), Some(Path::new(model_path))],
-    )?;
+    let PredictOptions { probability, quiet, data_path, model_path, output } =
+        PredictOptions::read(arguments)?;
     let session = session(interrupt)?;
     let mut model = Model::load(model_path)?;
     if probability && model.kind != MachineKind::Logistic {
@@ -50,40 +33,16 @@ pub(crate) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
     }
     let data = session.read("reading", || {
         let base = model.preparation.index_base;
-        let loaded =
-            read_data(Path::new(data_path), false, base, Layout::Sparse, StoredPrecision::Auto)?;
+        let loaded = read_data(data_path, false, base, Layout::Sparse, StoredPrecision::Auto)?;
         model_file::align(&mut model, loaded.dataset)
     })?;
-    let (labels, shares) = session.ask("predicting", |context| {
-        let predictor = model.predictor(context)?;
-        let values = predictor.decision_values(data.features())?;
-        if !probability {
-            return Ok((predictor.predictions(&values), None));
-        }
-        let shares = predictor.probabilities_of(&values)?;
-        Ok((predictor.most_probable(&shares), Some(shares)))
-    })?;
+    let (labels, shares) = session
+        .ask("predicting", |context| predict(&model, data.features(), probability, context))?;
     session.save(|| {
-        write_atomically(Path::new(output), |out| {
-            write_answers(out, &model, &labels, shares.as_ref())
-        })
+        write_atomically(output, |out| write_predictions(out, &model, &labels, shares.as_ref()))
     })?;
-    if quiet {
-        return Ok(Outcome::Done);
+    if !quiet {
+        terminal::print(&summary(&model, &data, &labels, "")?)?;
     }
-    let text = if model.kind.is_regressor() {
-        let errors = RegressionErrors::new(&data.labels().values()?, &labels.values()?)?;
-        format!(
-            "Mean squared error = {} (regression)\n\
-             Squared correlation coefficient = {} (regression)\n",
-            general(errors.mean_squared_error, 6),
-            general(errors.squared_correlation, 6)
-        )
-    } else {
-        let confusion = Confusion::new(data.labels(), &labels)?;
-        let share = general(100.0 * confusion.accuracy(), 6);
-        format!("Accuracy = {share}% ({}/{})\n", confusion.correct(), confusion.total())
-    };
-    terminal::print(&text)?;
     Ok(Outcome::Done)
 }

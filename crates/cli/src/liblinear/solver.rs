@@ -44,7 +44,7 @@ impl Solver {
         }
     }
 
-    /// Whether a bias can be free of charge (`-R`).
+    /// Whether a bias can be left unpenalised (`-R`).
     pub(super) fn may_free_bias(self) -> bool {
         matches!(self.0, 0 | 2 | 5 | 6 | 11)
     }

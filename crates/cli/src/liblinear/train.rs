@@ -1,7 +1,6 @@
 //! `ll-train`: LIBLINEAR's options, model file and summary lines.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
 
 use widemargin::data::write::general;
 use widemargin::data::{Dataset, Label, Layout, read};
@@ -10,11 +9,10 @@ use widemargin::machine::{MachineKind, Precision, Preparation, Specification};
 use widemargin::operation::penalty_search::{PenaltySearch, search_classifier, search_regressor};
 
 use super::solver::Solver;
-use crate::data_file::check_outputs;
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::libsvm::{
-    Words, class_weights, default_model, folds, read_data, session, tell_status, unknown, validate,
+    Words, class_weights, folds, read_data, session, tell_status, training_files, unknown, validate,
 };
 use crate::session::Session;
 use crate::terminal;
@@ -45,7 +43,7 @@ options:
 -e epsilon : tolerance of the stopping rule (default 0.01 for -s 0, 2, 5, 6 and 21, 0.0001 for
 	-s 11, 0.1 for the others)
 -B bias : append a feature of value bias to every row; -1 for none (default -1)
--R : leave the bias free of charge (with -B 1; -s 0, 2, 5, 6, 11)
+-R : do not penalise the bias (with -B 1; -s 0, 2, 5, 6, 11)
 -wi weight : multiply C of class i by weight (default 1)
 -v n : n-fold cross-validation instead of a model
 -C : search C (and p of -s 11) by cross-validation (-s 0, 2, 11)
@@ -165,12 +163,7 @@ impl Options {
 /// Trains, cross-validates or searches.
 pub(crate) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResult {
     let (options, files) = Options::read(arguments)?;
-    let (data_path, model_path) = match files {
-        [data] => (Path::new(data), default_model(Path::new(data))),
-        [data, model, ..] => (Path::new(data), PathBuf::from(model)),
-        [] => return Err(Failure::usage("a training file is missing")),
-    };
-    check_outputs(&[("model_file", Some(&model_path))], &[Some(data_path)])?;
+    let (data_path, model_path) = training_files(files)?;
     let session = session(interrupt)?;
     let precision = match options.precision() {
         Precision::F32 => read::StoredPrecision::F32,

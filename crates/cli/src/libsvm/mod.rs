@@ -13,9 +13,9 @@ use widemargin::Context;
 use widemargin::data::Layout;
 use widemargin::data::read::{Format, IndexBase, Loaded, ReadOptions, StoredPrecision, read};
 
-pub(crate) use options::{Words, switch, unknown};
-pub(crate) use predict::write as write_answers;
-pub(crate) use train::{class_weights, default_model, folds, tell_status, validate};
+pub(crate) use options::{Words, unknown};
+pub(crate) use predict::{PredictOptions, predict, summary, write as write_predictions};
+pub(crate) use train::{class_weights, folds, tell_status, training_files, validate};
 
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;

@@ -1,12 +1,13 @@
-//! `svm-predict`: LIBSVM's options, answers file and summary lines.
+//! `svm-predict`: LIBSVM's options, output file and summary lines.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::Path;
 
+use widemargin::Context;
 use widemargin::data::read::StoredPrecision;
 use widemargin::data::write::{general, write_atomically};
-use widemargin::data::{Dataset, Dense, Label, Labels, Layout};
+use widemargin::data::{Dataset, Dense, Label, Labels, Layout, Matrix};
 use widemargin::machine::{Calibration, Model};
 use widemargin::operation::metrics::{Confusion, RegressionErrors};
 
@@ -26,30 +27,46 @@ options:
 -q : print nothing
 ";
 
+/// The options of both predict programs.
+pub(crate) struct PredictOptions<'a> {
+    pub(crate) probability: bool,
+    pub(crate) quiet: bool,
+    pub(crate) data_path: &'a Path,
+    pub(crate) model_path: &'a Path,
+    pub(crate) output: &'a Path,
+}
+
+impl<'a> PredictOptions<'a> {
+    pub(crate) fn read(arguments: &'a [OsString]) -> CommandResult<Self> {
+        let (mut probability, mut quiet) = (false, false);
+        let mut words = Words::new(arguments);
+        while let Some(option) = words.option() {
+            match option.letter {
+                'b' => probability = switch(&mut words, &option)?,
+                'q' => quiet = true,
+                _ => return Err(unknown(&option)),
+            }
+        }
+        let [data_path, model_path, output] = words.files() else {
+            return Err(Failure::usage("expected a test file, a model file and an output file"));
+        };
+        let [data_path, model_path, output] = [data_path, model_path, output].map(Path::new);
+        let inputs = [Some(data_path), Some(model_path)];
+        check_outputs(&[("output_file", Some(output))], &inputs)?;
+        Ok(Self { probability, quiet, data_path, model_path, output })
+    }
+}
+
 /// Predicts a file.
 pub(super) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResult {
-    let (mut probability, mut quiet) = (false, false);
-    let mut words = Words::new(arguments);
-    while let Some(option) = words.option() {
-        match option.letter {
-            'b' => probability = switch(&mut words, &option)?,
-            'q' => quiet = true,
-            _ => return Err(unknown(&option)),
-        }
-    }
-    let [data_path, model_path, output] = words.files() else {
-        return Err(Failure::usage("expected a test file, a model file and an output file"));
-    };
-    check_outputs(
-        &[("output_file", Some(Path::new(output)))],
-        &[Some(Path::new(data_path)), Some(Path::new(model_path))],
-    )?;
+    let PredictOptions { probability, quiet, data_path, model_path, output } =
+        PredictOptions::read(arguments)?;
     let session = session(interrupt)?;
     let mut model = Model::load(model_path)?;
     let data = session.read("reading", || {
         let base = model.preparation.index_base;
         let loaded = read_data(
-            Path::new(data_path),
+            data_path,
             model.is_precomputed(),
             base,
             Layout::Auto,
@@ -59,19 +76,11 @@ pub(super) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
         model_file::align(&mut model, data)
     })?;
     let noise = check_probability(&model, probability)?;
-    let answers = session.ask("predicting", |context| {
-        let predictor = model.predictor(context)?;
-        let values = predictor.decision_values(data.features())?;
-        if !probability || noise.is_some() {
-            return Ok((predictor.predictions(&values), None));
-        }
-        let shares = predictor.probabilities_of(&values)?;
-        Ok((predictor.most_probable(&shares), Some(shares)))
-    })?;
-    let (labels, shares) = answers;
-    session.save(|| {
-        write_atomically(Path::new(output), |out| write(out, &model, &labels, shares.as_ref()))
-    })?;
+    let shares_wanted = probability && noise.is_none();
+    let (labels, shares) = session
+        .ask("predicting", |context| predict(&model, data.features(), shares_wanted, context))?;
+    session
+        .save(|| write_atomically(output, |out| write(out, &model, &labels, shares.as_ref())))?;
     if !quiet {
         if model.calibration.is_some() && !probability {
             terminal::print("Model supports probability estimates, but disabled in prediction.\n")?;
@@ -83,9 +92,25 @@ pub(super) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
                 general(scale, 6)
             ))?;
         }
-        terminal::print(&summary(&model, &data, &labels)?)?;
+        terminal::print(&summary(&model, &data, &labels, " (classification)")?)?;
     }
     Ok(Outcome::Done)
+}
+
+/// The predictions, and the probabilities of all classes where they are wanted.
+pub(crate) fn predict(
+    model: &Model,
+    rows: &Matrix,
+    probability: bool,
+    context: &Context,
+) -> widemargin::Result<(Labels, Option<Dense<f64>>)> {
+    let predictor = model.predictor(context)?;
+    let values = predictor.decision_values(rows)?;
+    if !probability {
+        return Ok((predictor.predictions(&values), None));
+    }
+    let shares = predictor.probabilities_of(&values)?;
+    Ok((predictor.most_probable(&shares), Some(shares)))
 }
 
 /// Checks that the model has what `-b` asks for; for regression the scale of the noise.
@@ -99,7 +124,7 @@ fn check_probability(model: &Model, wanted: bool) -> CommandResult<Option<f64>> 
     }
 }
 
-/// `labels` and the classes, the first line of answers with probabilities.
+/// `labels` and the classes, the first line of predictions with probabilities.
 fn heading(model: &Model) -> String {
     let names = match &model.classes {
         Some(table) => table.names.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "),
@@ -108,7 +133,7 @@ fn heading(model: &Model) -> String {
     format!("labels {names}")
 }
 
-/// Writes an answer a line, with the probabilities of all classes if there are any.
+/// Writes a prediction a line, with the probabilities of all classes if there are any.
 pub(crate) fn write(
     out: &mut dyn Write,
     model: &Model,
@@ -134,8 +159,13 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// The lines LIBSVM prints.
-fn summary(model: &Model, data: &Dataset, labels: &Labels) -> CommandResult<String> {
+/// The lines that both programs print; LIBSVM's has `classification` behind an accuracy.
+pub(crate) fn summary(
+    model: &Model,
+    data: &Dataset,
+    labels: &Labels,
+    classification: &str,
+) -> CommandResult<String> {
     if model.kind.is_regressor() {
         let errors = RegressionErrors::new(&data.labels().values()?, &labels.values()?)?;
         return Ok(format!(
@@ -146,10 +176,7 @@ fn summary(model: &Model, data: &Dataset, labels: &Labels) -> CommandResult<Stri
         ));
     }
     let confusion = Confusion::new(data.labels(), labels)?;
-    Ok(format!(
-        "Accuracy = {}% ({}/{}) (classification)\n",
-        general(100.0 * confusion.accuracy(), 6),
-        confusion.correct(),
-        confusion.total()
-    ))
+    let share = general(100.0 * confusion.accuracy(), 6);
+    let (correct, total) = (confusion.correct(), confusion.total());
+    Ok(format!("Accuracy = {share}% ({correct}/{total}){classification}\n"))
 }

@@ -51,7 +51,7 @@ options:
 -p epsilon : half width of the tube of epsilon-SVR (default 0.1)
 -m cachesize : megabytes for cached kernel rows (default 100)
 -e epsilon : tolerance of the stopping rule (default 0.001)
--h shrinking : set settled variables aside, 0 or 1 (default 1)
+-h shrinking : use the shrinking heuristics, 0 or 1 (default 1)
 -b probability_estimates : learn probabilities, 0 or 1 (default 0)
 -wi weight : multiply C of class i by weight, for C-SVC (default 1)
 -v n : n-fold cross-validation instead of a model
@@ -161,7 +161,7 @@ impl Options {
     }
 }
 
-/// Weights of classes that occur; others are told as LIBSVM does.
+/// Weights of classes that occur; others are warned of as LIBSVM does.
 pub(crate) fn class_weights(weights: &[(Label, f64)], data: &Dataset) -> CommandResult<Value> {
     let classes = data.labels().classes(ClassOrder::FirstSeen)?;
     let names: Vec<String> = classes.names.iter().map(ToString::to_string).collect();
@@ -190,12 +190,7 @@ pub(crate) fn folds(number: i64) -> CommandResult<usize> {
 /// Trains or cross-validates.
 pub(super) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResult {
     let (options, files) = Options::read(arguments)?;
-    let (data_path, model_path) = match files {
-        [data] => (Path::new(data), default_model(Path::new(data))),
-        [data, model, ..] => (Path::new(data), PathBuf::from(model)),
-        [] => return Err(Failure::usage("a training file is missing")),
-    };
-    check_outputs(&[("model_file", Some(&model_path))], &[Some(data_path)])?;
+    let (data_path, model_path) = training_files(files)?;
     let session = Session {
         context: Context::new()
             .with_threads(threads())?
@@ -294,11 +289,20 @@ fn cache_bytes(megabytes: f64) -> CommandResult<usize> {
     }
 }
 
-/// `FOLDER/heart_scale` makes `heart_scale.model` here.
-pub(crate) fn default_model(data: &Path) -> PathBuf {
-    let mut name = data.file_name().unwrap_or_default().to_owned();
-    name.push(".model");
-    PathBuf::from(name)
+/// The data and the model file: `FOLDER/heart_scale` makes `heart_scale.model` here.
+pub(crate) fn training_files(files: &[OsString]) -> CommandResult<(&Path, PathBuf)> {
+    let data =
+        Path::new(files.first().ok_or_else(|| Failure::usage("a training file is missing"))?);
+    let model = files.get(1).map_or_else(
+        || {
+            let mut name = data.file_name().unwrap_or_default().to_owned();
+            name.push(".model");
+            PathBuf::from(name)
+        },
+        PathBuf::from,
+    );
+    check_outputs(&[("model_file", Some(&model))], &[Some(data)])?;
+    Ok((data, model))
 }
 
 /// The lines LIBSVM prints, one group per decision function.

@@ -1,4 +1,4 @@
-//! Accuracies of several machines with their intervals, one line each.
+//! Shares such as accuracies of several machines with their intervals, one line each.
 
 use std::path::Path;
 
@@ -20,9 +20,15 @@ pub(crate) struct Interval {
     pub(crate) values: Vec<f64>,
 }
 
-/// Draws means, intervals and single values, the first line on top.
-pub(crate) fn intervals(path: &Path, title: &str, lines: &[Interval]) -> CommandResult<()> {
-    let (left, top, step, width) = (150, 60, 36, 520);
+/// Draws means, intervals and single values of `what`, the first line on top.
+pub(crate) fn intervals(
+    path: &Path,
+    title: &str,
+    what: &str,
+    lines: &[Interval],
+) -> CommandResult<()> {
+    let longest = lines.iter().map(|line| line.name.chars().count()).max().unwrap_or(0);
+    let (left, top, step, width) = (150.max(20 + 8 * longest as i32), 60, 36, 520);
     let height = step * lines.len() as i32;
     let size = ((left + width + 110) as u32, (top + height + 70) as u32);
     let all = || {
@@ -49,7 +55,7 @@ pub(crate) fn intervals(path: &Path, title: &str, lines: &[Interval]) -> Command
             let words = format!("{:.1} %", 100.0 * value);
             put(&words, &text(13).pos(middle), (x, top + height + 18))?;
         }
-        put("accuracy", &text(14).pos(middle), (left + width / 2, top + height + 45))?;
+        put(what, &text(14).pos(middle), (left + width / 2, top + height + 45))?;
         for (i, line) in lines.iter().enumerate() {
             let y = top + step * i as i32 + step / 2;
             let right = Pos::new(HPos::Right, VPos::Center);

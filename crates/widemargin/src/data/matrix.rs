@@ -139,11 +139,11 @@ impl Matrix {
         })
     }
 
-    /// The columns of some ascending ranges, side by side.
+    /// The columns of some ascending ranges, joined.
     ///
     /// # Errors
     /// [`Error::Length`] when a column does not exist.
-    pub fn select_columns(&self, ranges: &[Range<usize>]) -> Result<Self> {
+    pub(crate) fn select_columns(&self, ranges: &[Range<usize>]) -> Result<Self> {
         if let Some(last) = ranges.iter().map(|range| range.end).max()
             && last > self.columns()
         {

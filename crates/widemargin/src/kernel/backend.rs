@@ -143,6 +143,12 @@ pub trait PackedRows<T>: Send + Sync {
         None
     }
 
+    /// Itself, where other kernels of a sum may share what it has packed.
+    #[doc(hidden)]
+    fn shared(&self) -> Option<&dyn Any> {
+        None
+    }
+
     /// The first value found that is not a finite number: such values are replaced by 0.
     fn non_finite(&self) -> Option<Error> {
         None

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use super::{LocalDuals, Model, PathStarts, Paths, Precision, Start};
 use crate::context::Context;
-use crate::data::{Dataset, Dense, Labels, Matrix};
+use crate::data::{Census, ClassOrder, Classes, Dataset, Dense, Labels, Matrix};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 
@@ -17,6 +17,8 @@ use crate::kernel::Kernel;
 pub struct FitInput<'a> {
     data: &'a Dataset,
     rows: Option<&'a [usize]>,
+    /// Of which rows these are a part, if they are.
+    census: Option<&'a Census>,
 }
 
 /// A machine with its parameters set, ready to learn.
@@ -122,7 +124,7 @@ pub trait PenaltyPath: Machine + Any {
     ) -> Result<Option<Paths<'a>>>;
 }
 
-/// A machine that can use kernel values computed by somebody else: who trains it often computes those
+/// A machine that can use kernel values computed elsewhere: who trains it often computes those
 /// of a data set once and gives them as a precomputed kernel.
 pub trait SharedKernel: Machine {
     /// The same machine with another kernel.
@@ -132,7 +134,12 @@ pub trait SharedKernel: Machine {
 impl<'a> FitInput<'a> {
     /// All rows of a data set.
     pub fn new(data: &'a Dataset) -> Self {
-        Self { data, rows: None }
+        Self { data, rows: None, census: None }
+    }
+
+    /// All rows of a data set, which are a part of those that were counted.
+    pub(crate) fn of_part(data: &'a Dataset, census: &'a Census) -> Self {
+        Self { data, rows: None, census: Some(census) }
     }
 
     /// The rows of a data set named by `rows`. Its features are taken to have passed
@@ -146,7 +153,7 @@ impl<'a> FitInput<'a> {
             Some(&last) if last >= data.rows() => {
                 Err(Error::length("rows of the data set", last + 1, data.rows()))
             }
-            Some(_) => Ok(Self { data, rows: Some(rows) }),
+            Some(_) => Ok(Self { data, rows: Some(rows), census: None }),
         }
     }
 
@@ -190,8 +197,27 @@ impl<'a> FitInput<'a> {
     pub(in crate::machine) fn validate(&self) -> Result<()> {
         match self.rows {
             Some(_) => Ok(()),
+            None if self.census.is_some() && self.data.rows() == 0 => Ok(()),
             None => self.data.features().validate(),
         }
+    }
+
+    /// What was counted of all rows, where these are a part of them.
+    pub(in crate::machine) fn census(&self) -> Option<&'a Census> {
+        self.census
+    }
+
+    /// The classes, those of other parts included.
+    pub(in crate::machine) fn classes(&self, order: ClassOrder) -> Result<Classes> {
+        match self.census {
+            Some(census) => census.classes(&self.labels(), order),
+            None => self.labels().classes(order),
+        }
+    }
+
+    /// Number of rows that the training is about, those of other parts included.
+    pub(in crate::machine) fn all_rows(&self) -> usize {
+        self.census.map_or(self.data.rows(), Census::rows)
     }
 
     /// Labels of the rows.

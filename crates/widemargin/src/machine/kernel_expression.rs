@@ -9,6 +9,7 @@ use std::fmt;
 use std::ops::Range;
 
 use super::Gamma;
+use super::kernel_list::kernel_texts;
 use crate::data::Matrix;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
@@ -131,11 +132,13 @@ impl KernelExpression {
         }
     }
 
-    /// Reads several expressions with commas between them.
+    /// Reads several expressions with commas between them. `gamma=LOW:HIGH:COUNT` stands for a kernel with
+    /// each of so many γ of equal ratios, `degree=LOW:HIGH` for one with each degree.
     ///
     /// # Errors
     /// As [`parse`](Self::parse).
-    pub fn parse_list(text: &str, defaults: KernelDefaults) -> Result<Vec<Self>> {
+    pub(crate) fn parse_list(text: &str, defaults: KernelDefaults) -> Result<Vec<Self>> {
+        let text = &kernel_texts(text)?.join(",");
         let mut parser = Parser { text, at: 0, depth: 0, defaults };
         let mut list = vec![Self(parser.sum()?)];
         while parser.eat(',') {
@@ -144,6 +147,14 @@ impl KernelExpression {
         match parser.rest() {
             "" => Ok(list),
             _ => Err(parser.unexpected("'+', '*', ',' or the end")),
+        }
+    }
+
+    /// The columns of a view.
+    pub(crate) fn columns(&self) -> Option<&[Range<usize>]> {
+        match &self.0 {
+            Node::View(columns, _) => Some(columns),
+            _ => None,
         }
     }
 

@@ -32,7 +32,7 @@ pub struct LsSvc {
     pub class_weights: ClassWeights,
     /// Which class comes first.
     pub class_order: ClassOrder,
-    /// What is asked of the solver.
+    /// Options of the solver.
     pub options: SolverOptions,
 }
 
@@ -51,7 +51,7 @@ pub struct LsSvr {
     pub c: f64,
     /// The kernel.
     pub kernel: Kernel,
-    /// What is asked of the solver.
+    /// Options of the solver.
     pub options: SolverOptions,
 }
 

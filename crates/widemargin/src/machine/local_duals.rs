@@ -31,7 +31,7 @@ const SOLVE_SHARE: f64 = 0.25;
 /// training, because both differ from the offset by at most half of it.
 const VERIFY_SHARE: f64 = 0.5;
 
-/// The dual problems of a machine, and the rows of all places together.
+/// The dual problems of a machine, and the rows they are about: of all places together, or of one.
 ///
 /// Made by [`Machine::local_duals`](super::Machine::local_duals) for the trainings of
 /// [`operation::distribute`](crate::operation::distribute).
@@ -41,8 +41,10 @@ pub struct LocalDuals {
     pub(in crate::machine) options: SolverOptions,
     pub(in crate::machine) form: Form,
     pub(in crate::machine) parameters: Vec<(String, Value)>,
-    /// Rows with their class or target, and with weights that classes are part of.
+    /// Rows of this place with their class or target, and with weights that classes are part of.
     pub(in crate::machine) table: Dataset,
+    /// How many rows there are at all places.
+    pub(in crate::machine) all_rows: usize,
     pub(in crate::machine) scaler: Option<Scaler>,
 }
 
@@ -346,7 +348,7 @@ impl LocalDuals {
             model.body.get_mut().rename_rows(rows);
             model.preparation.scaler = self.scaler.clone();
             if let Some(training) = &mut model.training {
-                training.rows = self.table.rows();
+                training.rows = self.all_rows;
             }
         }
         Ok(model)

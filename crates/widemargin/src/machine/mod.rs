@@ -10,6 +10,7 @@ mod codes;
 mod coefficients;
 mod fit;
 mod kernel_expression;
+mod kernel_list;
 mod least_squares;
 mod linear;
 mod local_duals;
@@ -24,9 +25,11 @@ mod predictor;
 mod preparation;
 mod probability;
 mod regression;
+mod robust;
 mod scaled;
 pub mod sequence;
 pub mod specification;
+mod structured;
 mod training;
 mod two_class;
 mod vote;
@@ -46,12 +49,13 @@ pub use clustering::{Balance, ClusteringMethod, MarginClusters, MaxMarginCluster
 pub use codes::error_correcting_code;
 pub use fit::{FitInput, Machine, PenaltyPath, SharedKernel, WarmStart};
 pub use kernel_expression::{KernelDefaults, KernelExpression};
+pub(crate) use kernel_list::kernel_texts;
 pub use least_squares::{LsSvc, LsSvr};
 pub use linear::{
     Bias, LinearLoss, LinearMulticlass, LinearOneClass, LinearOptions, LinearSolver, LinearSvc,
     LinearSvr, PathStep, Penalty, RankSvm,
 };
-pub(crate) use linear::{linear_model, newton_tolerance};
+pub(crate) use linear::{linear_model, newton_tolerance, newton_tolerance_at};
 pub use local_duals::LocalDuals;
 pub(crate) use local_duals::SolvedDual;
 #[cfg(test)]
@@ -64,13 +68,17 @@ pub(crate) use model::{PartsReader, PartsWriter, arranged, reason};
 pub use multiclass::{AllInOne, MulticlassSvc};
 pub use multiple_kernel::{BaseMachine, MultipleKernel, SIGNED_JITTER};
 pub use novelty::{OneClass, Svdd};
-pub use online::{Clock, Epochs, Lasvm, OnlineLearner, OnlineSvc, Schedule, WorkingSetStrategy};
+pub use online::{
+    Clock, Epochs, Lasvm, OnlineLearner, OnlineSchedule, OnlineSvc, WorkingSetStrategy,
+};
 pub use parameters::{CalibrationMethod, ClassWeights, Gamma, Loss, Precision, SolverOptions};
 pub use predictor::{PackedSupport, Predictor};
 pub use preparation::Preparation;
 pub use regression::{NuSvr, Svr};
+pub use robust::{DistancePrice, RobustLoss, RobustMethod, RobustSvc};
 pub use scaled::{Scaled, ScalingRule};
 pub use specification::Specification;
+pub use structured::{StructuredFit, StructuredProblem, StructuredSvm};
 pub use warm_start::Start;
 
 pub use crate::solver::kernel_weights::WeightRule;

@@ -28,7 +28,7 @@ macro_rules! machine {
             pub nu: f64,
             /// The kernel.
             pub kernel: Kernel,
-            /// What is asked of the solver.
+            /// Options of the solver.
             pub options: SolverOptions,
         }
 
@@ -88,13 +88,18 @@ fn local(
     let mut weights = vec![0.0; input.data().rows()];
     input.rows().zip(&used).for_each(|(row, weight)| weights[row] = *weight);
     let labels = vec![0.0; weights.len()];
+    let total = match input.census() {
+        Some(census) => positive_sum(&[census.weight()])?,
+        None => positive_sum(&used)?,
+    };
     Ok(LocalDuals {
         kind: MachineKind::OneClass,
         kernel: kernel.clone(),
         options: *options,
-        form: Form::Sum { sum: nu * positive_sum(&used)? },
+        form: Form::Sum { sum: nu * total },
         parameters: vec![("nu".into(), nu.into()), ("tol".into(), options.tol.into())],
         table: local_table(input.data(), kernel, labels, weights)?,
+        all_rows: input.all_rows(),
         scaler: None,
     })
 }

@@ -48,7 +48,7 @@ impl FromStr for Precision {
     }
 }
 
-/// How a margin error ξ is charged.
+/// How a margin error ξ is penalised.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -141,19 +141,21 @@ impl ClassWeights {
     /// [`Error::Parameter`] for a factor that is not finite and positive;
     /// [`Error::Labels`] for a label that does not occur.
     pub fn resolve(&self, classes: &Classes) -> Result<Vec<f64>> {
+        let mut counts = vec![0.0; classes.count()];
+        classes.codes.iter().for_each(|&code| counts[code as usize] += 1.0);
+        self.of_counts(&classes.names, &counts)
+    }
+
+    /// The factor of every class, from the rows of each.
+    pub(crate) fn of_counts(&self, names: &[Label], counts: &[f64]) -> Result<Vec<f64>> {
         match self {
-            Self::Uniform => Ok(vec![1.0; classes.count()]),
+            Self::Uniform => Ok(vec![1.0; names.len()]),
             Self::Balanced => {
-                let rows = classes.codes.len() as f64;
-                let mut counts = vec![0.0; classes.count()];
-                for &code in &classes.codes {
-                    counts[code as usize] += 1.0;
-                }
-                let share = rows / classes.count() as f64;
-                Ok(counts.into_iter().map(|count: f64| share / count).collect())
+                let share = counts.iter().sum::<f64>() / names.len() as f64;
+                Ok(counts.iter().map(|count| share / count).collect())
             }
             Self::Given(factors) => {
-                let mut weights = vec![1.0; classes.count()];
+                let mut weights = vec![1.0; names.len()];
                 for (label, factor) in factors {
                     if !(factor.is_finite() && *factor > 0.0) {
                         return Err(Error::parameter(
@@ -163,11 +165,11 @@ impl ClassWeights {
                         ));
                     }
                     let same = |name: &Label| name.to_string() == label.to_string();
-                    match classes.names.iter().position(same) {
+                    match names.iter().position(same) {
                         Some(class) => weights[class] = *factor,
                         None => {
                             return Err(Error::labels(
-                                format!("class weights for {}", list(&classes.names)),
+                                format!("class weights for {}", list(names)),
                                 format!("a weight for '{label}'"),
                             ));
                         }
@@ -190,7 +192,7 @@ pub struct SolverOptions {
     pub tol: f64,
     /// Number format of kernel values.
     pub precision: Precision,
-    /// Whether variables that seem settled are set aside.
+    /// Whether to use shrinking: variables that stay at a bound are left out.
     pub shrinking: bool,
     /// Limit on pair steps of one sub-problem; `None` means none is set.
     pub max_iterations: Option<u64>,

@@ -118,13 +118,33 @@ impl Predictor<'_> {
         self.sums(features, rows)
     }
 
-    /// As [`decision_values_of`](Self::decision_values_of), in runs of rows between which it looks at the
-    /// time limit and requests to stop.
+    /// As [`decision_values`](Self::decision_values), in runs of rows between which it looks at the time
+    /// limit and requests to stop.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] when it was stopped; otherwise as
+    /// [`decision_values`](Self::decision_values).
+    pub fn decision_values_in_time(&self, features: &Matrix) -> Result<Dense<f64>> {
+        if self.context.time_left().is_none() && self.context.stop_request().is_none()
+            || features.rows() <= FIRST_ROWS
+        {
+            return self.decision_values(features);
+        }
+        features.validate()?;
+        self.decision_values_of_in_time(features, &(0..features.rows()).collect::<Vec<_>>())
+    }
+
+    /// As [`decision_values_in_time`](Self::decision_values_in_time) for the rows of `features` named by
+    /// `rows`; the table is taken to be finite.
     ///
     /// # Errors
     /// [`Error::Interrupted`] when it was stopped; otherwise as
     /// [`decision_values_of`](Self::decision_values_of).
-    pub fn decision_values_in_time(&self, features: &Matrix, rows: &[usize]) -> Result<Dense<f64>> {
+    pub fn decision_values_of_in_time(
+        &self,
+        features: &Matrix,
+        rows: &[usize],
+    ) -> Result<Dense<f64>> {
         if rows.len() <= FIRST_ROWS {
             return self.decision_values_of(features, rows);
         }
@@ -219,12 +239,20 @@ impl Predictor<'_> {
         }
     }
 
-    /// The answer for every row: a class label, a number, or 1 (inside) and −1 (outside).
+    /// The prediction for every row: a class label, a number, or 1 (inside) and −1 (outside).
     ///
     /// # Errors
     /// As [`decision_values`](Self::decision_values).
     pub fn predict(&self, features: &Matrix) -> Result<Labels> {
         Ok(self.predictions(&self.decision_values(features)?))
+    }
+
+    /// As [`predict`](Self::predict), within the time limit.
+    ///
+    /// # Errors
+    /// As [`decision_values_in_time`](Self::decision_values_in_time).
+    pub fn predict_in_time(&self, features: &Matrix) -> Result<Labels> {
+        Ok(self.predictions(&self.decision_values_in_time(features)?))
     }
 
     /// The predictions that decision values stand for.

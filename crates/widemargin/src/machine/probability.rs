@@ -63,7 +63,7 @@ impl Predictor<'_> {
         Dense::new(values.rows(), table.names.len(), all)
     }
 
-    /// The most probable answer of every row, the first of equals: what LIBSVM's `-b 1` predicts.
+    /// The most probable prediction of every row, the first of equals: what LIBSVM's `-b 1` predicts.
     pub fn most_probable(&self, probabilities: &Dense<f64>) -> Labels {
         let best = |i: usize| {
             let row = probabilities.row(i);

@@ -29,11 +29,11 @@ pub struct Svr {
     pub c: f64,
     /// Half width ε of the tube.
     pub epsilon: f64,
-    /// How deviations beyond the tube are charged.
+    /// How deviations beyond the tube are penalised.
     pub loss: Loss,
     /// The kernel.
     pub kernel: Kernel,
-    /// What is asked of the solver.
+    /// Options of the solver.
     pub options: SolverOptions,
 }
 
@@ -54,7 +54,7 @@ pub struct NuSvr {
     pub nu: f64,
     /// The kernel.
     pub kernel: Kernel,
-    /// What is asked of the solver.
+    /// Options of the solver.
     pub options: SolverOptions,
 }
 
@@ -128,7 +128,9 @@ impl Svr {
         self.options.validate()?;
         input.validate()?;
         let mut labels = vec![0.0; input.data().rows()];
-        input.rows().zip(input.labels().values()?).for_each(|(row, y)| labels[row] = y);
+        if !labels.is_empty() {
+            input.rows().zip(input.labels().values()?).for_each(|(row, y)| labels[row] = y);
+        }
         let weights = (0..labels.len()).map(|row| input.weight(row)).collect();
         let numbers = [("epsilon", self.epsilon), ("c", self.c), ("tol", self.options.tol)];
         Ok(LocalDuals {
@@ -138,6 +140,7 @@ impl Svr {
             form: Form::Tube { c: self.c, epsilon: self.epsilon, loss: self.loss },
             parameters: numbers.map(|(name, value)| (name.to_owned(), value.into())).to_vec(),
             table: local_table(input.data(), &self.kernel, labels, weights)?,
+            all_rows: input.all_rows(),
             scaler: None,
         })
     }

@@ -36,12 +36,12 @@ impl SolverOptions {
 /// Trains in the precision asked for, on the threads of `context`. Kernel values that overflow single
 /// precision are computed in double; kernel rows that find no memory are an error.
 pub(in crate::machine) fn in_precision<R: Send>(
-    asked: Precision,
+    precision: Precision,
     context: &Context,
     train: impl Fn(Precision) -> Result<R> + Send + Sync,
 ) -> Result<R> {
-    let run = || match train(asked) {
-        Err(error @ Error::Overflow { .. }) if asked == Precision::F32 => {
+    let run = || match train(precision) {
+        Err(error @ Error::Overflow { .. }) if precision == Precision::F32 => {
             let message = format!("{error}; training goes on in double precision");
             context.report(&Event::Warning { message });
             train(Precision::F64)
@@ -53,8 +53,8 @@ pub(in crate::machine) fn in_precision<R: Send>(
 
 /// [`in_precision`] of an expression that names the type of the numbers.
 macro_rules! with_precision {
-    ($asked:expr, $context:expr, $real:ident => $train:expr) => {
-        $crate::machine::training::in_precision($asked, $context, |precision| match precision {
+    ($wanted:expr, $context:expr, $real:ident => $train:expr) => {
+        $crate::machine::training::in_precision($wanted, $context, |precision| match precision {
             $crate::machine::Precision::F32 => {
                 type $real = f32;
                 $train

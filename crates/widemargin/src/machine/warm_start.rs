@@ -161,7 +161,7 @@ pub(in crate::machine) fn feasible(
     Some(values)
 }
 
-/// Sums that are added up side by side.
+/// Partial sums.
 const LANES: usize = 8;
 
 fn sum(values: &[f64]) -> f64 {

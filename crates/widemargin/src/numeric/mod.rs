@@ -6,6 +6,7 @@ mod instruction_set;
 pub(crate) mod parallel;
 pub(crate) mod random;
 pub(crate) mod simd;
+pub(crate) mod spacing;
 pub(crate) mod special;
 
 pub use instruction_set::InstructionSet;

@@ -27,8 +27,8 @@ const FOLDS: usize = 5;
 /// machines whose values are probabilities keep them.
 ///
 /// # Errors
-/// [`Error::Model`] for SVDD, which has no probabilities, and for an error-correcting code when a
-/// fold lacks a class; [`Error::Parameter`] for fewer than two rows; what the machine refuses.
+/// [`Error::Model`] for machines [without probabilities](MachineKind::has_probabilities), and for an
+/// error-correcting code when a fold lacks a class; [`Error::Parameter`] for fewer than two rows; what the machine refuses.
 pub fn calibrate(
     machine: &dyn Machine,
     data: &Dataset,
@@ -39,13 +39,10 @@ pub fn calibrate(
     if let Some(Calibration::Softmax | Calibration::Shares) = model.calibration {
         return Ok(model);
     }
+    if !model.kind.has_probabilities() {
+        return Err(Error::model(format!("{} has no probabilities", model.kind)));
+    }
     let calibration = match (model.kind, &model.classes) {
-        (MachineKind::Classic(kind), None) => {
-            return Err(Error::model(format!("{kind} has no probabilities")));
-        }
-        (MachineKind::Svdd, _) => {
-            return Err(Error::model("SVDD has no probabilities; use a one-class machine"));
-        }
         (MachineKind::OneClass | MachineKind::LinearOneClass, _) => density(data, &model, context)?,
         (_, None) => laplace(machine, data, context)?,
         (_, Some(table)) => classes(machine, data, table, method, context)?,
@@ -60,16 +57,19 @@ pub fn calibrate(
 /// it; a model without probabilities stays without.
 ///
 /// This is for models that changed after they were trained: the values of a compressed model are not
-/// quite those that its probabilities were fitted to.
+/// quite those that its probabilities were fitted to. When it is interrupted, the model comes back without
+/// probabilities and a warning is reported.
 ///
 /// # Errors
 /// [`Error::Labels`] for labels that the model does not know; what the predictor refuses.
 pub fn recalibrate(data: &Dataset, mut model: Model, context: &Context) -> Result<Model> {
-    let values = model.predictor(context)?.decision_values(data.features())?;
-    let fitted = match (&model.calibration, &model.classes) {
-        (None, _) => None,
-        (Some(Calibration::Density { .. }), _) => density(data, &model, context)?,
-        (Some(calibration), Some(table)) => {
+    let Some(calibration) = model.calibration.clone() else { return Ok(model) };
+    let Some(values) = values_of_all(data, &model, context)? else {
+        return Ok(Model { calibration: None, ..model });
+    };
+    let fitted = match (&calibration, &model.classes) {
+        (Calibration::Density { .. }, _) => density(data, &model, context)?,
+        (calibration, Some(table)) => {
             let class_of = class_of_rows(data.labels(), table)?;
             let rows = (0..data.rows()).collect();
             let method = match calibration {
@@ -78,7 +78,7 @@ pub fn recalibrate(data: &Dataset, mut model: Model, context: &Context) -> Resul
             };
             Some(fit_classes(table, data, &class_of, &[(rows, values)], method))
         }
-        (Some(_), None) => {
+        (_, None) => {
             let targets = data.labels().values()?;
             let residuals: Vec<f64> =
                 targets.iter().zip(values.values()).map(|(y, f)| y - f).collect();
@@ -97,7 +97,7 @@ fn warn(context: &Context, reason: &str) {
 }
 
 fn density(data: &Dataset, model: &Model, context: &Context) -> Result<Option<Calibration>> {
-    let values = model.predictor(context)?.decision_values(data.features())?;
+    let Some(values) = values_of_all(data, model, context)? else { return Ok(None) };
     let marks = fit_density_marks(values.values());
     if marks.is_none() {
         warn(context, "fewer than 5 rows are inside or fewer than 5 outside");
@@ -334,19 +334,35 @@ fn held_out(
             return Ok(Some((held, values)));
         }
         let Some(model) = fit_part(machine, data, &train, context)? else { return Ok(None) };
-        let values = model.predictor(context)?.decision_values_of(data.features(), &held)?;
+        let values =
+            model.predictor(context)?.decision_values_of_in_time(data.features(), &held)?;
         Ok(Some((held, align(&model, values)?)))
     })?;
     match run.stopped {
         None => Ok(Some(run.results.into_iter().flatten().collect())),
         Some(status) => {
-            let reason = match status {
-                Status::TimeLimit => "time ran out while calibrating",
-                _ => "calibrating was interrupted",
-            };
-            warn(context, reason);
+            warn_of_stop(context, status);
             Ok(None)
         }
+    }
+}
+
+fn warn_of_stop(context: &Context, status: Status) {
+    let reason = match status {
+        Status::TimeLimit => "time ran out while calibrating",
+        _ => "calibrating was interrupted",
+    };
+    warn(context, reason);
+}
+
+/// Decision values of all rows; `None`, with a warning, after an interruption.
+fn values_of_all(data: &Dataset, model: &Model, context: &Context) -> Result<Option<Dense<f64>>> {
+    match model.predictor(context)?.decision_values_in_time(data.features()) {
+        Err(Error::Interrupted) => {
+            warn_of_stop(context, context.stop_request().unwrap_or(Status::Interrupted));
+            Ok(None)
+        }
+        other => other.map(Some),
     }
 }
 

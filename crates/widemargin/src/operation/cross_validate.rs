@@ -1,4 +1,4 @@
-//! Cross-validation: every row is answered by a model that was trained without its fold.
+//! Cross-validation: every row is predicted by a model that was trained without its fold.
 
 use std::time::Instant;
 
@@ -27,7 +27,7 @@ impl Quality {
     /// best ([`matched_clusters`]), and orders are compared within `groups`, if there are any.
     ///
     /// # Errors
-    /// [`Error::Labels`] or [`Error::Length`] when there is not one fitting true label per answer.
+    /// [`Error::Labels`] or [`Error::Length`] when there is not one fitting true label per prediction.
     pub fn new(
         kind: MachineKind,
         truth: &Labels,
@@ -74,7 +74,7 @@ pub struct CrossValidation {
     pub plan: FoldPlan,
     /// Rows (from 0, ascending) of the folds that were finished: all unless interrupted.
     pub rows: Vec<usize>,
-    /// The held-out answer of each of these rows.
+    /// The held-out prediction of each of these rows.
     pub predictions: Labels,
     /// The finished folds.
     pub folds: Vec<FoldResult>,
@@ -84,7 +84,7 @@ pub struct CrossValidation {
     pub status: Status,
 }
 
-/// Trains the machine once per fold without it and lets the model answer it.
+/// Trains the machine once per fold without it and lets the model predict it.
 ///
 /// Folds run in parallel on the context's threads and share its cache; its seed decides the folds.
 /// After an interruption or at a deadline the finished folds are kept.
@@ -121,15 +121,15 @@ pub fn cross_validate(
     let finished: Vec<FoldPredictions> = run.results.into_iter().flatten().collect();
     let kind = finished.first().ok_or(Error::Interrupted)?.kind;
     let worst = finished.iter().map(|fold| fold.result.status).max().unwrap_or(Status::Solved);
-    let mut answered: Vec<(usize, Label)> = Vec::with_capacity(data.rows());
+    let mut predicted: Vec<(usize, Label)> = Vec::with_capacity(data.rows());
     let mut results = Vec::with_capacity(finished.len());
     for fold in finished {
         let labels = (0..fold.rows.len()).filter_map(|i| fold.predictions.get(i));
-        answered.extend(fold.rows.iter().copied().zip(labels));
+        predicted.extend(fold.rows.iter().copied().zip(labels));
         results.push(fold.result);
     }
-    answered.sort_by_key(|(row, _)| *row);
-    let (rows, labels): (Vec<usize>, Vec<Label>) = answered.into_iter().unzip();
+    predicted.sort_by_key(|(row, _)| *row);
+    let (rows, labels): (Vec<usize>, Vec<Label>) = predicted.into_iter().unzip();
     let predictions = Labels::from_labels(&labels);
     Ok(CrossValidation {
         kind,

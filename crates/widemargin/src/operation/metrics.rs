@@ -13,13 +13,13 @@ use crate::data::{ClassOrder, Label, Labels};
 use crate::error::{Error, Result};
 use crate::solver::assignment::least_cost;
 
-/// How often each class was given each answer.
+/// How often each class was predicted as each class.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Confusion {
     /// The classes of truth and predictions, sorted.
     pub classes: Vec<Label>,
-    /// `counts[i][j]`: rows of class i that got the answer j.
+    /// `counts[i][j]`: rows of class i predicted as class j.
     pub counts: Vec<Vec<usize>>,
 }
 
@@ -27,7 +27,7 @@ impl Confusion {
     /// Compares predictions with the truth; labels are the same if they are written the same.
     ///
     /// # Errors
-    /// [`Error::Labels`] or [`Error::Length`] when there is not one true label per answer.
+    /// [`Error::Labels`] or [`Error::Length`] when there is not one true label per prediction.
     pub fn new(truth: &Labels, predictions: &Labels) -> Result<Self> {
         if truth.len() != predictions.len() {
             return Err(Error::length("true labels", predictions.len(), truth.len()));
@@ -116,19 +116,19 @@ impl RegressionErrors {
         let mean = |values: &[f64]| values.iter().sum::<f64>() / n;
         let (truth_mean, prediction_mean) = (mean(truth), mean(predictions));
         let (mut squares, mut absolutes) = (0.0, 0.0);
-        let (mut truth_spread, mut answer_spread, mut product) = (0.0, 0.0, 0.0);
+        let (mut truth_spread, mut prediction_spread, mut product) = (0.0, 0.0, 0.0);
         for (y, f) in truth.iter().zip(predictions) {
             squares += (f - y).powi(2);
             absolutes += (f - y).abs();
             truth_spread += (y - truth_mean).powi(2);
-            answer_spread += (f - prediction_mean).powi(2);
+            prediction_spread += (f - prediction_mean).powi(2);
             product += (y - truth_mean) * (f - prediction_mean);
         }
         Ok(Self {
             mean_squared_error: squares / n,
             mean_absolute_error: absolutes / n,
             determination: 1.0 - squares / truth_spread,
-            squared_correlation: product * product / (truth_spread * answer_spread),
+            squared_correlation: product * product / (truth_spread * prediction_spread),
         })
     }
 }
@@ -203,7 +203,7 @@ impl RocCurve {
 /// The share of rows that disagree then is the error of the clusters by optimal matching.
 ///
 /// # Errors
-/// [`Error::Labels`] or [`Error::Length`] when there is not one true label per answer.
+/// [`Error::Labels`] or [`Error::Length`] when there is not one true label per prediction.
 pub fn matched_clusters(truth: &Labels, clusters: &Labels) -> Result<Labels> {
     if truth.len() != clusters.len() {
         return Err(Error::length("true labels", clusters.len(), truth.len()));

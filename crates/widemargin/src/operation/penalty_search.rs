@@ -43,7 +43,7 @@ pub struct Tried {
     pub c: f64,
     /// ε, for regression.
     pub epsilon: Option<f64>,
-    /// Share of right answers, or mean squared error.
+    /// Share of right predictions, or mean squared error.
     pub score: f64,
 }
 
@@ -61,7 +61,7 @@ pub struct FoundPenalty {
     pub tried: Vec<Tried>,
 }
 
-/// Finds the C of a classifier with the most right answers, the smallest of equals.
+/// Finds the C of a classifier with the most right predictions, the smallest of equals.
 ///
 /// # Errors
 /// What [`Folds::assign`] and the machine refuse.
@@ -80,8 +80,8 @@ pub fn search_classifier(
         machine.path(part, &path, context)
     })?;
     let tried: Vec<Tried> = (path.iter().zip(tried))
-        .map(|(&c, (truth, answers))| {
-            let score = Confusion::new(&truth, &answers)?.accuracy();
+        .map(|(&c, (truth, predictions))| {
+            let score = Confusion::new(&truth, &predictions)?.accuracy();
             Ok(Tried { c, epsilon: None, score })
         })
         .collect::<Result<_>>()?;
@@ -116,8 +116,8 @@ pub fn search_regressor(
         machine.path(part, &path, context)
     })?;
     let tried: Vec<Tried> = (path.iter().zip(tried))
-        .map(|(&(c, epsilon), (truth, answers))| {
-            let errors = RegressionErrors::new(&truth.values()?, &answers.values()?)?;
+        .map(|(&(c, epsilon), (truth, predictions))| {
+            let errors = RegressionErrors::new(&truth.values()?, &predictions.values()?)?;
             Ok(Tried { c, epsilon: Some(epsilon), score: errors.mean_squared_error })
         })
         .collect::<Result<_>>()?;
@@ -131,7 +131,7 @@ fn best(tried: Vec<Tried>, better: impl Fn(f64, f64) -> bool) -> Result<FoundPen
     Ok(FoundPenalty { c: found.c, epsilon: found.epsilon, score: found.score, tried })
 }
 
-/// Truth and held-out answers of all rows for every step of the path.
+/// Truth and held-out predictions of all rows for every step of the path.
 fn validate(
     folds: &Folds,
     data: &Dataset,
@@ -144,9 +144,11 @@ fn validate(
         let (train, held) = plan.split(fold);
         let models = fit(&data.select_rows(&train), context)?;
         let queries = data.features().select_rows(&held);
-        let answers: Result<Vec<Labels>> =
-            models.iter().map(|step| step.model.predictor(context)?.predict(&queries)).collect();
-        Ok(Some((data.labels().select(&held), answers?)))
+        let predictions: Result<Vec<Labels>> = models
+            .iter()
+            .map(|step| step.model.predictor(context)?.predict_in_time(&queries))
+            .collect();
+        Ok(Some((data.labels().select(&held), predictions?)))
     })?;
     let finished: Vec<(Labels, Vec<Labels>)> = run.results.into_iter().flatten().collect();
     if finished.len() < plan.count() {
@@ -158,9 +160,9 @@ fn validate(
     Ok((0..steps)
         .map(|step| {
             let truth: Vec<Label> = finished.iter().flat_map(|(truth, _)| list(truth)).collect();
-            let answers: Vec<Label> =
-                finished.iter().flat_map(|(_, answers)| list(&answers[step])).collect();
-            (Labels::from_labels(&truth), Labels::from_labels(&answers))
+            let predictions: Vec<Label> =
+                finished.iter().flat_map(|(_, predictions)| list(&predictions[step])).collect();
+            (Labels::from_labels(&truth), Labels::from_labels(&predictions))
         })
         .collect())
 }

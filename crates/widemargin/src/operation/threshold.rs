@@ -1,6 +1,6 @@
 //! Moving the boundary of two classes so that one kind of error stays rare.
 //!
-//! A two-class machine answers with a class when its score exceeds a threshold, which training puts
+//! A two-class machine predicts a class when its score exceeds a threshold, which training puts
 //! where both kinds of error cost the same. Sweeping it over the sorted scores of labelled rows that
 //! did not train the model gives the ROC curve; the threshold taken is the one with the fewest errors
 //! of the other kind among those within the limit (JHU 685.621, 1.4 and 1.7).
@@ -84,7 +84,7 @@ pub fn move_threshold(
     }
     // Decision values are positive for the first class.
     let sign = if place == 0 { 1.0 } else { -1.0 };
-    let values = model.predictor(context)?.decision_values(data.features())?;
+    let values = model.predictor(context)?.decision_values_in_time(data.features())?;
     let scores: Vec<f64> = values.values().iter().map(|value| sign * value).collect();
     let curve = RocCurve::of_class(&scores, data.labels(), positive)?;
     let mut distinct = scores;

@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::kernel::MatrixRows;
 use crate::numeric::simd::Real;
 
-/// What is asked of the solver.
+/// Options of the solver.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Options {
     /// The rate η, between 0 and 2.

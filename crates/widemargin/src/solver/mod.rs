@@ -5,10 +5,13 @@ pub(crate) mod assignment;
 pub(crate) mod calibration;
 pub(crate) mod elliptope;
 pub(crate) mod kernel_weights;
+pub(crate) mod label_regression;
 pub(crate) mod least_squares;
 pub(crate) mod linear;
 pub(crate) mod pair_scan;
+pub(crate) mod robust;
 pub(crate) mod s2do;
 pub(crate) mod smo;
+pub(crate) mod structured;
 
 pub(crate) use crate::outcome::{Outcome, Status};

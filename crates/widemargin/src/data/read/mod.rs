@@ -18,6 +18,7 @@ mod options;
 #[cfg(feature = "parquet")]
 mod parquet;
 pub(crate) mod place;
+mod sequence;
 pub(crate) mod source;
 mod table;
 mod weights;
@@ -27,6 +28,10 @@ use std::path::{Path, PathBuf};
 pub use options::{
     Column, DEFAULT_MAX_COLUMNS, Format, IndexBase, LabelColumn, Missing, ReadOptions,
     StoredPrecision, UnknownCategory,
+};
+pub use sequence::{
+    LoadedSequences, SequenceFormat, SequenceOptions, TokenColumn, Tokens, read_sequence_bytes,
+    read_sequences,
 };
 pub use source::{decompress, is_standard_stream, read_all};
 pub use table::{Appearance, ColumnProfile, ColumnRole, TableEncoding};

@@ -115,20 +115,21 @@ fn moments(features: &Matrix, occurring: &Occurring) -> (Vec<f64>, Vec<f64>) {
     means.iter_mut().for_each(|mean| *mean /= rows);
     let mut squares = vec![0.0; occurring.len()];
     // Σ(x − mean) is zero but for rounding; its square corrects the sum of squares.
-    let mut rests = vec![0.0; occurring.len()];
+    let mut remainders = vec![0.0; occurring.len()];
     for i in 0..features.rows() {
         features.for_each_nonzero(i, |j, value| {
             let place = occurring.place(j);
             let difference = value - means[place];
             squares[place] += difference * difference;
-            rests[place] += difference;
+            remainders[place] += difference;
         });
     }
     let variances = (0..means.len())
         .map(|j| {
             let zeros = (features.rows() - stored[j]) as f64;
-            let rest = rests[j] - zeros * means[j];
-            ((squares[j] + zeros * means[j] * means[j] - rest * rest / rows) / rows).max(0.0)
+            let remainder = remainders[j] - zeros * means[j];
+            ((squares[j] + zeros * means[j] * means[j] - remainder * remainder / rows) / rows)
+                .max(0.0)
         })
         .collect();
     (means, variances)

@@ -23,17 +23,25 @@ pub(super) enum Combination<T> {
 }
 
 impl<T: Real> Combination<T> {
-    /// Combines values of part `at` with those of the parts before it.
-    fn add(&self, at: usize, total: &mut [T], part: &[T]) {
+    /// Combines values of part `at` with those of the parts before it, if it is not the first.
+    fn add(&self, at: usize, first: bool, total: &mut [T], part: &[T]) {
         let pairs = total.iter_mut().zip(part);
         match self {
-            Self::Sum(weights) if at == 0 => pairs.for_each(|(t, &p)| *t = weights[0] * p),
+            Self::Sum(weights) if first => pairs.for_each(|(t, &p)| *t = weights[at] * p),
             Self::Sum(weights) => {
                 let weight = weights[at];
                 pairs.for_each(|(t, &p)| *t += weight * p);
             }
-            Self::Product if at == 0 => pairs.for_each(|(t, &p)| *t = p),
+            Self::Product if first => pairs.for_each(|(t, &p)| *t = p),
             Self::Product => pairs.for_each(|(t, &p)| *t = *t * p),
+        }
+    }
+
+    /// The parts that count: not those of weight 0.
+    fn counting(&self, parts: usize) -> Vec<usize> {
+        match self {
+            Self::Sum(weights) => (0..parts).filter(|&at| weights[at] != T::ZERO).collect(),
+            Self::Product => (0..parts).collect(),
         }
     }
 
@@ -41,7 +49,7 @@ impl<T: Real> Combination<T> {
         let mut total = Vec::new();
         for (at, values) in parts.enumerate() {
             total.resize(values.len(), T::ZERO);
-            self.add(at, &mut total, values);
+            self.add(at, at == 0, &mut total, values);
         }
         total
     }
@@ -120,14 +128,19 @@ impl<T: Real> PackedRows<T> for Combined<T> {
         let left: &Vec<Queries<T>> = left.packed();
         assert_eq!(left.len(), self.parts.len(), "left rows of the same combination");
         let width = columns.len();
+        let counting = self.combination.counting(self.parts.len());
+        if counting.is_empty() {
+            out.iter_mut().for_each(|row| row.fill(T::ZERO));
+        }
         let mut scratch = vec![T::ZERO; rows.len().min(CHUNK) * width];
         for (chunk, out) in out.chunks_mut(CHUNK).enumerate() {
             let first = rows.start + chunk * CHUNK;
             let rows = first..first + out.len();
-            for (at, (part, queries)) in self.parts.iter().zip(left).enumerate() {
-                part.query_block(queries, rows.clone(), columns.clone(), &mut scratch, width);
+            for (place, &at) in counting.iter().enumerate() {
+                let part = &self.parts[at];
+                part.query_block(&left[at], rows.clone(), columns.clone(), &mut scratch, width);
                 for (total, values) in out.iter_mut().zip(scratch.chunks(width.max(1))) {
-                    self.combination.add(at, total, values);
+                    self.combination.add(at, place == 0, total, values);
                 }
             }
         }

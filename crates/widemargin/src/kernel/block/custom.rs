@@ -32,7 +32,7 @@ struct CustomRows {
 }
 
 impl Function {
-    /// The value for two rows; one that is not finite is remembered.
+    /// The value for two rows; one that is not finite is kept for the error.
     fn evaluate<T: Real>(&self, a: &[f64], b: &[f64]) -> T {
         let exact = self.kernel.evaluate(a, b);
         let value = T::from_f64(exact);

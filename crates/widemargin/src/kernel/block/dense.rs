@@ -15,7 +15,7 @@ use super::transform::{Tile, Transform, finish};
 use crate::numeric::InstructionSet;
 use crate::numeric::simd::{Lanes, Real, Task, Vector, VectorFamily, dispatch};
 
-/// Vectors side by side in a panel.
+/// Vectors of a panel.
 pub(super) const VECTORS: usize = 3;
 
 /// Bytes of left rows that are multiplied with one panel after the other while they stay in the
@@ -173,8 +173,8 @@ impl<T: Real> Task for Norms<'_, T> {
     }
 }
 
-/// What is asked of a product of left rows with packed rows, however they are stored.
-pub(super) struct Asked<'a, 'b, T> {
+/// Which values of a product of left rows with packed rows are computed, however the rows are stored.
+pub(super) struct BlockRequest<'a, 'b, T> {
     /// Statistics of the left rows.
     pub(super) left_statistics: &'a [T],
     /// Which left rows.
@@ -197,7 +197,7 @@ pub(super) struct DenseProduct<'a, 'b, T> {
     pub(super) left: &'a Stripes<T>,
     /// Right rows in stripes of [`Shape::panel`].
     pub(super) right: &'a Stripes<T>,
-    pub(super) asked: Asked<'a, 'b, T>,
+    pub(super) request: BlockRequest<'a, 'b, T>,
 }
 
 impl<T: Real> Task for DenseProduct<'_, '_, T> {
@@ -207,7 +207,7 @@ impl<T: Real> Task for DenseProduct<'_, '_, T> {
     unsafe fn run<F: VectorFamily>(self) {
         // SAFETY: passed on to the caller.
         unsafe {
-            match self.asked.pairing {
+            match self.request.pairing {
                 Pairing::Product => self.panels::<F, Product>(),
                 Pairing::Distance => self.panels::<F, Distance>(),
                 Pairing::ChiSquared => self.panels::<F, ChiSquared>(),
@@ -219,7 +219,7 @@ impl<T: Real> Task for DenseProduct<'_, '_, T> {
 impl<T: Real> DenseProduct<'_, '_, T> {
     #[inline(always)]
     unsafe fn panels<F: VectorFamily, S: Step>(mut self) {
-        if self.asked.columns.is_empty() {
+        if self.request.columns.is_empty() {
             return;
         }
         let depth = self.right.depth;
@@ -229,10 +229,10 @@ impl<T: Real> DenseProduct<'_, '_, T> {
         // Sums of a tile are finished at once unless rows are summed piece by piece.
         let kept = if depth > DEPTH { chunk + group } else { group };
         let mut sums = Aligned::<T>::zeros(kept * panel);
-        let mut first = self.asked.rows.start;
-        while first < self.asked.rows.end {
-            let last = ((first / group * group) + chunk).min(self.asked.rows.end);
-            for p in self.asked.columns.start / panel..self.asked.columns.end.div_ceil(panel) {
+        let mut first = self.request.rows.start;
+        while first < self.request.rows.end {
+            let last = ((first / group * group) + chunk).min(self.request.rows.end);
+            for p in self.request.columns.start / panel..self.request.columns.end.div_ceil(panel) {
                 // SAFETY: rows and panel exist, and the sums have room for a chunk.
                 unsafe { self.chunk::<F, S>(first..last, p, &mut sums) };
             }
@@ -251,8 +251,8 @@ impl<T: Real> DenseProduct<'_, '_, T> {
         let depth = self.right.depth;
         let group = F::TILE_ROWS;
         let panel = VECTORS * Vector::<T, F>::WIDTH;
-        let begin = self.asked.columns.start.max(p * panel);
-        let end = self.asked.columns.end.min((p + 1) * panel);
+        let begin = self.request.columns.start.max(p * panel);
+        let end = self.request.columns.end.min((p + 1) * panel);
         let lanes = begin - p * panel..end - p * panel;
         let mut k = 0;
         loop {
@@ -282,14 +282,14 @@ impl<T: Real> DenseProduct<'_, '_, T> {
                     if done {
                         let tile = Tile {
                             sums: sums.cast_const(),
-                            left: self.asked.left_statistics.as_ptr().add(row),
-                            right: self.asked.right_statistics.as_ptr().add(p * panel),
+                            left: self.request.left_statistics.as_ptr().add(row),
+                            right: self.request.right_statistics.as_ptr().add(p * panel),
                         };
-                        let first = row - self.asked.rows.start;
-                        let out = &mut self.asked.out[first..first + count];
-                        let column = begin - self.asked.columns.start;
+                        let first = row - self.request.rows.start;
+                        let out = &mut self.request.out[first..first + count];
+                        let column = begin - self.request.columns.start;
                         finish::<T, F, S, VECTORS>(
-                            self.asked.transform,
+                            self.request.transform,
                             tile,
                             lanes.clone(),
                             out,

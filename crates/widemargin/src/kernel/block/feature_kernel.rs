@@ -1,11 +1,12 @@
 //! Kernels that are a function of a sum over features, on packed dense or sparse rows.
 
+use std::any::Any;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use super::super::Kernel;
 use super::column_statistics::ColumnStatistics;
-use super::dense::{Asked, DenseProduct, Shape, Stripes};
+use super::dense::{BlockRequest, DenseProduct, Shape, Stripes};
 use super::features::{Dropped, Features};
 use super::mixed::MixedProduct;
 use super::pairing::Pairing;
@@ -21,7 +22,7 @@ use crate::numeric::simd::{PlainLoop, Real, dispatch, run_plain};
 const SPARSE_BELOW: f64 = 0.5;
 
 /// What a kernel needs of the sums over features.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Formula {
     /// A function of ⟨x, z⟩.
     Product,
@@ -42,7 +43,8 @@ pub(super) struct FeatureKernel<T> {
     transform: Transform<T>,
     shape: Shape,
     features: Arc<Features>,
-    rows: FeatureRows<T>,
+    /// Shared between kernels of a sum that need the same of them.
+    rows: Arc<FeatureRows<T>>,
     diagonal: Vec<T>,
     /// Largest Σx² of a packed row.
     largest: f64,
@@ -98,7 +100,7 @@ impl<T: Real> FeatureKernel<T> {
             transform,
             shape,
             features: Arc::new(Features::new(matrix.columns(), &columns.used, origin)),
-            rows: FeatureRows { storage, features: 0, statistics: Vec::new() },
+            rows: Arc::new(FeatureRows { storage, features: 0, statistics: Vec::new() }),
             diagonal: Vec::new(),
             largest: 0.0,
             // In a table stored sparsely a value must not depend on which row is the left one.
@@ -108,8 +110,71 @@ impl<T: Real> FeatureKernel<T> {
         let (rows, sums) = packed.pack(matrix, order, shape.panel)?;
         packed.largest = sums.iter().map(|sum| sum.to_f64()).fold(0.0, f64::max);
         packed.diagonal = packed.self_similarities(&rows, &sums);
-        packed.rows = rows.padded();
+        packed.rows = Arc::new(rows.padded());
         Ok(packed)
+    }
+
+    /// Another kernel on the same packed rows, if it needs the same of them.
+    ///
+    /// # Errors
+    /// [`Error::Overflow`] when its values overflow.
+    pub(super) fn sharing(&self, kernel: &Kernel, order: &[usize]) -> Result<Option<Self>> {
+        if matches!(
+            kernel,
+            Kernel::Precomputed
+                | Kernel::Custom(_)
+                | Kernel::Sum(_)
+                | Kernel::Product(_)
+                | Kernel::View { .. }
+        ) {
+            return Ok(None);
+        }
+        let (formula, pairing, transform) =
+            plan(kernel, matches!(self.rows.storage, Storage::Sparse(_)));
+        if formula != self.formula || pairing != self.pairing || formula == Formula::Cosine {
+            return Ok(None);
+        }
+        let mut other = Self {
+            name: kernel.name().to_owned(),
+            transform,
+            features: Arc::clone(&self.features),
+            rows: Arc::clone(&self.rows),
+            diagonal: Vec::new(),
+            beginnings: OnceLock::new(),
+            largest: 0.0,
+            ..*self
+        };
+        // The statistic of all these formulas is the sum itself.
+        let sums = &self.rows.statistics[..self.diagonal.len()];
+        let sizes = sums.iter().map(|sum| other.largest_value(sum.to_f64()));
+        check_range::<T>(&other.name, order.iter().copied().zip(sizes))?;
+        other.largest = self.largest;
+        other.diagonal = other.self_similarities(&self.rows, sums);
+        Ok(Some(other))
+    }
+
+    /// Whether the values of both are functions of the same products ⟨x, z⟩.
+    pub(super) fn has_products_of(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.rows, &other.rows) && self.pairing == Pairing::Product
+    }
+
+    /// The products ⟨x, z⟩ that its values are functions of.
+    pub(super) fn products(&self) -> Self {
+        Self {
+            name: self.name.clone(),
+            transform: Transform::Identity,
+            features: Arc::clone(&self.features),
+            rows: Arc::clone(&self.rows),
+            diagonal: self.diagonal.clone(),
+            beginnings: OnceLock::new(),
+            ..*self
+        }
+    }
+
+    /// Writes the values of row `i` with all rows, given the products; the same bits as those of a block.
+    pub(super) fn of_products(&self, i: usize, products: &[T], out: &mut [T]) {
+        let statistics = &self.rows.statistics[..self.diagonal.len()];
+        self.transform.of_row(self.set, products, statistics[i], statistics, out);
     }
 
     /// Packs sparse query rows for dense packed ones; returns Σx² of each too.
@@ -285,22 +350,32 @@ impl<T: Real> PackedRows<T> for FeatureKernel<T> {
         let left: &FeatureRows<T> = left.packed();
         assert_eq!(left.features, self.rows.features, "rows with the features of the packed ones");
         let (left_statistics, right_statistics) = (&left.statistics[..], &self.rows.statistics[..]);
-        let asked =
-            Asked { left_statistics, rows, right_statistics, columns, pairing, transform, out };
+        let request = BlockRequest {
+            left_statistics,
+            rows,
+            right_statistics,
+            columns,
+            pairing,
+            transform,
+            out,
+        };
         match (&left.storage, &self.rows.storage) {
             (Storage::Dense(left), Storage::Dense(right)) => {
                 assert_eq!(left.stride(), self.shape.group, "rows packed for the instruction set");
-                dispatch(set, DenseProduct { left, right, asked });
+                dispatch(set, DenseProduct { left, right, request });
             }
             (Storage::Sparse(left), Storage::Sparse(right)) => {
-                dispatch(set, SparseProduct { features: self.features.kept(), left, right, asked });
+                dispatch(
+                    set,
+                    SparseProduct { features: self.features.kept(), left, right, request },
+                );
             }
             (Storage::Sparse(left), Storage::Dense(right)) => {
                 let beginnings = self.beginnings.get_or_init(|| {
                     let none = vec![0.0; self.features.kept()];
                     right.negative_products(self.features.origin().unwrap_or(&none))
                 });
-                dispatch(set, MixedProduct { left, right, beginnings, asked });
+                dispatch(set, MixedProduct { left, right, beginnings, request });
             }
             (Storage::Dense(_), Storage::Sparse(_)) => {
                 panic!("left rows packed for dense rows, multiplied with sparse ones")
@@ -308,9 +383,13 @@ impl<T: Real> PackedRows<T> for FeatureKernel<T> {
         }
     }
 
+    fn shared(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+
     fn subset(&self, keep: &[usize]) -> Arc<dyn PackedRows<T>> {
         Arc::new(Self {
-            rows: self.rows.select(keep, self.shape.panel).padded(),
+            rows: Arc::new(self.rows.select(keep, self.shape.panel).padded()),
             features: Arc::clone(&self.features),
             name: self.name.clone(),
             diagonal: keep.iter().map(|&row| self.diagonal[row]).collect(),

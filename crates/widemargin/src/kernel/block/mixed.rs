@@ -8,7 +8,7 @@
 #![allow(unsafe_code)]
 
 use super::aligned::Aligned;
-use super::dense::{Asked, Stripes, VECTORS};
+use super::dense::{BlockRequest, Stripes, VECTORS};
 use super::pairing::Product;
 use super::sparse::SparseRows;
 use super::transform::{Tile, finish};
@@ -22,7 +22,7 @@ pub(super) struct MixedProduct<'a, 'b, T> {
     pub(super) right: &'a Stripes<T>,
     /// What the sums of every right row begin with, one per place of every panel.
     pub(super) beginnings: &'a [T],
-    pub(super) asked: Asked<'a, 'b, T>,
+    pub(super) request: BlockRequest<'a, 'b, T>,
 }
 
 impl<T: Real> Task for MixedProduct<'_, '_, T> {
@@ -30,20 +30,20 @@ impl<T: Real> Task for MixedProduct<'_, '_, T> {
 
     #[inline(always)]
     unsafe fn run<F: VectorFamily>(self) {
-        if self.asked.columns.is_empty() {
+        if self.request.columns.is_empty() {
             return;
         }
         let width = Vector::<T, F>::WIDTH;
         let panel = VECTORS * width;
         let mut sums = Aligned::<T>::zeros(panel);
-        for p in self.asked.columns.start / panel..self.asked.columns.end.div_ceil(panel) {
-            let begin = self.asked.columns.start.max(p * panel);
-            let end = self.asked.columns.end.min((p + 1) * panel);
+        for p in self.request.columns.start / panel..self.request.columns.end.div_ceil(panel) {
+            let begin = self.request.columns.start.max(p * panel);
+            let end = self.request.columns.end.min((p + 1) * panel);
             let lanes = begin - p * panel..end - p * panel;
             let values = self.right.stripe(p);
             let beginnings = &self.beginnings[p * panel..(p + 1) * panel];
-            let right_statistics = &self.asked.right_statistics[p * panel..(p + 1) * panel];
-            for (row, out) in self.asked.rows.clone().zip(self.asked.out.chunks_exact_mut(1)) {
+            let right_statistics = &self.request.right_statistics[p * panel..(p + 1) * panel];
+            for (row, out) in self.request.rows.clone().zip(self.request.out.chunks_exact_mut(1)) {
                 let (features, products) = self.left.row(row);
                 // SAFETY: features are those of the packed rows, of which every panel has a vector each;
                 // sums, beginnings and statistics have room for a panel.
@@ -64,12 +64,12 @@ impl<T: Real> Task for MixedProduct<'_, '_, T> {
                     }
                     let tile = Tile {
                         sums: sums.as_ptr(),
-                        left: &raw const self.asked.left_statistics[row],
+                        left: &raw const self.request.left_statistics[row],
                         right: right_statistics.as_ptr(),
                     };
-                    let column = begin - self.asked.columns.start;
+                    let column = begin - self.request.columns.start;
                     finish::<T, F, Product, VECTORS>(
-                        self.asked.transform,
+                        self.request.transform,
                         tile,
                         lanes.clone(),
                         out,

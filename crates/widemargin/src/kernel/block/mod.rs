@@ -2,7 +2,7 @@
 //!
 //! Rows are packed once; a block K\[B, A\] is then computed tile by tile, the sums over features in
 //! registers and the kernel's transform applied while the tile is in the cache. A value depends on
-//! its two rows alone, and not on which is the left one, on the ranges asked for, or on the number of
+//! its two rows alone, and not on which is the left one, on the ranges of the block, or on the number of
 //! threads that callers split the work over. (Query rows that are stored sparsely are multiplied by
 //! their non-zeros where the packed ones are dense, which rounds differently from the same rows
 //! stored densely.)
@@ -17,6 +17,7 @@ mod features;
 mod mixed;
 mod pairing;
 mod precomputed;
+mod shared_products;
 mod sparse;
 #[cfg(test)]
 mod tests;
@@ -33,6 +34,7 @@ use self::combined::{Combination, Combined};
 use self::custom::Custom;
 use self::feature_kernel::FeatureKernel;
 use self::precomputed::Precomputed;
+use self::shared_products::SharedProducts;
 use self::view::View;
 use super::backend::{self, DualProblem, ExpansionTerm, PackedRows};
 use super::{Kernel, fill_table};
@@ -100,6 +102,14 @@ impl<T> Queries<T> {
     }
 }
 
+/// The columns that a kernel sees, none for all, and the kernel of them.
+fn viewed(kernel: &Kernel) -> (Option<&[Range<usize>]>, &Kernel) {
+    match kernel {
+        Kernel::View { columns, kernel } => (Some(columns), kernel),
+        kernel => (None, kernel),
+    }
+}
+
 fn order_or_all<'a>(order: Option<&'a [usize]>, rows: &Matrix) -> Cow<'a, [usize]> {
     order.map_or_else(|| Cow::Owned((0..rows.rows()).collect()), Cow::Borrowed)
 }
@@ -155,7 +165,7 @@ impl<T: Real> KernelBlocks<T> {
             Kernel::Custom(kernel) => Arc::new(Custom::new(kernel, rows, order)?),
             Kernel::Sum(terms) => {
                 let weights = terms.iter().map(|(weight, _)| T::from_f64(*weight)).collect();
-                let parts = terms.iter().map(|(_, kernel)| part(kernel)).collect::<Result<_>>()?;
+                let parts = Self::pack_terms(terms, rows, order, set, context)?;
                 Arc::new(Combined::new(Combination::Sum(weights), parts, order)?)
             }
             Kernel::Product(factors) => {
@@ -170,6 +180,39 @@ impl<T: Real> KernelBlocks<T> {
             _ => Arc::new(FeatureKernel::new(kernel, rows, order, set)?),
         };
         Ok(Self { packed })
+    }
+
+    /// Packs the kernels of a sum; those that need the same of the same columns share packed rows.
+    fn pack_terms(
+        terms: &[(f64, Kernel)],
+        rows: &Matrix,
+        order: &[usize],
+        set: InstructionSet,
+        context: Option<&Context>,
+    ) -> Result<Vec<Self>> {
+        let mut parts: Vec<Self> = Vec::with_capacity(terms.len());
+        for (_, kernel) in terms {
+            let (columns, inner) = viewed(kernel);
+            let earlier = terms.iter().zip(&parts).filter(|((_, k), _)| viewed(k).0 == columns);
+            let shared = earlier
+                .filter_map(|(_, part)| part.feature_kernel())
+                .find_map(|part| part.sharing(inner, order).transpose())
+                .transpose()?;
+            parts.push(match (shared, columns) {
+                (Some(packed), None) => Self { packed: Arc::new(packed) },
+                (Some(packed), Some(columns)) => {
+                    let inner = Self { packed: Arc::new(packed) };
+                    Self { packed: Arc::new(View::new(columns.to_vec(), rows.columns(), inner)) }
+                }
+                (None, _) => Self::pack(kernel, rows, order, set, context)?,
+            });
+        }
+        Ok(parts)
+    }
+
+    /// The kernel as a function of a sum over features, if it is one and was packed here.
+    fn feature_kernel(&self) -> Option<&FeatureKernel<T>> {
+        self.packed.shared()?.downcast_ref()
     }
 
     /// The support vectors of a model, for prediction: the rows of `support`, and for values that are
@@ -389,9 +432,16 @@ impl<T: Real> KernelBlocks<T> {
         mut adjust: impl FnMut(usize, &mut [T]) -> Result<()>,
     ) -> Result<()> {
         let (order, mut parts) = (self.len(), Vec::new());
-        for (at, term) in self.terms().iter().enumerate() {
+        let terms = self.terms();
+        let mut products = SharedProducts::default();
+        for (at, term) in terms.iter().enumerate() {
             let mut values = Vec::new();
-            fill_table(term, order, &mut values, context)?;
+            match term.feature_kernel() {
+                Some(own) if products.prepare(own, &terms[at + 1..], order, context)? => {
+                    products.values(own, order, &mut values, context)?;
+                }
+                _ => fill_table(term, order, &mut values, context)?,
+            }
             term.check_values()?;
             adjust(at, &mut values)?;
             let table = Precomputed::of_table(Dense::new(order, order, values)?);

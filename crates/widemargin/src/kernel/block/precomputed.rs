@@ -161,7 +161,7 @@ fn same_precision<T: Real>(matrix: &Matrix) -> Option<Dense<T>> {
     dense.downcast_ref::<Dense<T>>().cloned()
 }
 
-/// The values of some rows in precision `T`; without a copy where all are asked for and have it.
+/// The values of some rows in precision `T`; without a copy where all are wanted and have it.
 fn table_of<T: Real>(matrix: &Matrix, rows: &[usize]) -> Result<Dense<T>> {
     if rows.len() == matrix.rows()
         && let Some(table) = same_precision(matrix)

@@ -12,13 +12,13 @@
 use std::ops::Range;
 
 use super::aligned::Aligned;
-use super::dense::Asked;
+use super::dense::BlockRequest;
 use super::pairing::{ChiSquaredShared, DistanceShared, Pairing, Product, Step};
 use super::transform::{Tile, finish};
 use crate::numeric::InstructionSet;
 use crate::numeric::simd::{Lanes, Real, Task, Vector, VectorFamily, dispatch};
 
-/// Vectors side by side in a panel.
+/// Vectors of a panel.
 const VECTORS: usize = 4;
 
 /// Bytes of a panel that stays in the first-level cache.
@@ -158,7 +158,7 @@ pub(super) struct SparseProduct<'a, 'b, T> {
     pub(super) left: &'a SparseRows<T>,
     /// Right rows.
     pub(super) right: &'a SparseRows<T>,
-    pub(super) asked: Asked<'a, 'b, T>,
+    pub(super) request: BlockRequest<'a, 'b, T>,
 }
 
 /// Values that the statistics of right rows are padded with.
@@ -171,7 +171,7 @@ impl<T: Real> Task for SparseProduct<'_, '_, T> {
     unsafe fn run<F: VectorFamily>(self) {
         // SAFETY: passed on to the caller.
         unsafe {
-            match self.asked.pairing {
+            match self.request.pairing {
                 Pairing::Product => self.panels::<F, Product>(),
                 Pairing::Distance => self.panels::<F, DistanceShared>(),
                 Pairing::ChiSquared => self.panels::<F, ChiSquaredShared>(),
@@ -186,9 +186,9 @@ impl<T: Real> SparseProduct<'_, '_, T> {
         let width = VECTORS * Vector::<T, F>::WIDTH;
         let nonzeros = self.right.values.len() / self.right.rows().max(1);
         let plan = Plan::of::<T>(self.features, nonzeros, width);
-        let mut first = self.asked.rows.start;
-        while first < self.asked.rows.end {
-            let rows = first..self.asked.rows.end.min(first + CHUNK);
+        let mut first = self.request.rows.start;
+        while first < self.request.rows.end {
+            let rows = first..self.request.rows.end.min(first + CHUNK);
             // SAFETY: passed on to the caller; rows are in range.
             unsafe {
                 match plan {
@@ -212,9 +212,9 @@ impl<T: Real> SparseProduct<'_, '_, T> {
         let mut panel = Aligned::<T>::zeros(band as usize * width);
         let mut sums = Aligned::<T>::zeros(rows.len() * width);
         let mut cursors = [0_usize; PADDING];
-        let mut column = self.asked.columns.start;
-        while column < self.asked.columns.end {
-            let lanes = width.min(self.asked.columns.end - column);
+        let mut column = self.request.columns.start;
+        while column < self.request.columns.end {
+            let lanes = width.min(self.request.columns.end - column);
             cursors[..lanes].copy_from_slice(&self.right.starts[column..column + lanes]);
             for b in 0..left.bands {
                 let begin = b as u32 * band;
@@ -245,9 +245,9 @@ impl<T: Real> SparseProduct<'_, '_, T> {
         let mut places = vec![0_u32; self.features];
         let mut panel = Aligned::<T>::zeros(width);
         let mut sums = Aligned::<T>::zeros(width);
-        let mut column = self.asked.columns.start;
-        while column < self.asked.columns.end {
-            let lanes = width.min(self.asked.columns.end - column);
+        let mut column = self.request.columns.start;
+        while column < self.request.columns.end {
+            let lanes = width.min(self.request.columns.end - column);
             let mut used = width;
             for lane in 0..lanes {
                 let (features, values) = self.right.row(column + lane);
@@ -322,14 +322,14 @@ impl<T: Real> SparseProduct<'_, '_, T> {
     ) {
         let tile = Tile {
             sums: sums.cast_const(),
-            left: &raw const self.asked.left_statistics[row],
-            right: &raw const self.asked.right_statistics[column],
+            left: &raw const self.request.left_statistics[row],
+            right: &raw const self.request.right_statistics[column],
         };
-        let at = row - self.asked.rows.start;
-        let out = &mut self.asked.out[at..=at];
-        let column = column - self.asked.columns.start;
+        let at = row - self.request.rows.start;
+        let out = &mut self.request.out[at..=at];
+        let column = column - self.request.columns.start;
         // SAFETY: one row of sums, and statistics padded to whole panels.
-        unsafe { finish::<T, F, S, VECTORS>(self.asked.transform, tile, 0..lanes, out, column) }
+        unsafe { finish::<T, F, S, VECTORS>(self.request.transform, tile, 0..lanes, out, column) }
     }
 }
 

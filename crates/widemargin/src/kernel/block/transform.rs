@@ -35,6 +35,18 @@ impl<T: Real> Transform<T> {
         Self::Exponential { slope: T::from_f64(slope), factor: T::from_f64(factor) }
     }
 
+    /// The values of one row with others, given the sums of the pairs.
+    pub(super) fn of_row(
+        self,
+        set: InstructionSet,
+        sums: &[T],
+        left: T,
+        right: &[T],
+        out: &mut [T],
+    ) {
+        dispatch(set, RowValues { transform: self, sums, left, right, out });
+    }
+
     /// The values of rows with themselves, given the sums of each row with itself.
     pub(super) fn of_pairs(self, set: InstructionSet, sums: &[T], statistics: &[T]) -> Vec<T> {
         let mut out = vec![T::ZERO; sums.len()];
@@ -204,6 +216,41 @@ unsafe fn finish_with<T: Real, F: VectorFamily, X: Value<T>, const N: usize>(
                 row.copy_from_slice(&buffer[lanes.clone()]);
             }
         }
+    }
+}
+
+struct RowValues<'a, T> {
+    transform: Transform<T>,
+    sums: &'a [T],
+    left: T,
+    right: &'a [T],
+    out: &'a mut [T],
+}
+
+impl<T: Real> Task for RowValues<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<F: VectorFamily>(self) {
+        let width = Vector::<T, F>::WIDTH;
+        with_value!(self.transform, value => {
+            let chunks = self.sums.chunks(width).zip(self.right.chunks(width));
+            for ((sums, right), out) in chunks.zip(self.out.chunks_mut(width)) {
+                // SAFETY: the partial loads and stores stay within the chunks.
+                unsafe {
+                    let left = Vector::<T, F>::splat(self.left);
+                    if out.len() == width {
+                        let sum = Vector::<T, F>::load(sums.as_ptr());
+                        let right = Vector::<T, F>::load(right.as_ptr());
+                        value.of(sum, left, right).store(out.as_mut_ptr());
+                    } else {
+                        let sum = Vector::<T, F>::load_partial(sums.as_ptr(), sums.len());
+                        let right = Vector::<T, F>::load_partial(right.as_ptr(), right.len());
+                        value.of(sum, left, right).store_partial(out.as_mut_ptr(), out.len());
+                    }
+                }
+            }
+        });
     }
 }
 

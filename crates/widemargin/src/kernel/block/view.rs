@@ -1,5 +1,6 @@
 //! A kernel of some of the columns of the rows.
 
+use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -65,6 +66,10 @@ impl<T: Real> PackedRows<T> for View<T> {
     fn subset(&self, keep: &[usize]) -> Arc<dyn PackedRows<T>> {
         let inner = self.inner.subset(keep);
         Arc::new(Self { columns: self.columns.clone(), width: self.width, inner })
+    }
+
+    fn shared(&self) -> Option<&dyn Any> {
+        self.inner.packed.shared()
     }
 
     fn non_finite(&self) -> Option<Error> {

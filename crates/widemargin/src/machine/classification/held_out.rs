@@ -11,31 +11,31 @@ use crate::machine::model::Scheme;
 use crate::machine::training::RowSegments;
 use crate::solver::smo::Solution;
 
-/// Rows outside one part that are to be answered, by the segment of their class.
+/// Rows outside one part that are to be predicted, by the segment of their class.
 pub(super) struct HeldOut {
-    /// How many are to be answered, whether they are in the layout or not.
-    asked: usize,
-    /// Places among the rows of every segment, and among the rows that are asked for.
+    /// How many are to be predicted, whether they are in the layout or not.
+    rows: usize,
+    /// Places among the rows of every segment, and among the rows that are held out.
     of_segment: Vec<Vec<(usize, usize)>>,
 }
 
 impl HeldOut {
-    /// The rows of `asked` that have no weight in the part; `place` gives places in the layout.
+    /// The rows of `held_out` that have no weight in the part; `place` gives places in the layout.
     pub(super) fn new(
         layout: &RowSegments,
         segments: usize,
         place: &[Option<usize>],
-        asked: &[usize],
+        held_out: &[usize],
         weights: &[f64],
     ) -> Self {
         let mut of_segment = vec![Vec::new(); segments];
-        for (at, &row) in asked.iter().enumerate().filter(|(_, row)| weights[**row] == 0.0) {
+        for (at, &row) in held_out.iter().enumerate().filter(|(_, row)| weights[**row] == 0.0) {
             if let Some(place) = place.get(row).copied().flatten() {
                 let segment = layout.segment_of(place);
                 of_segment[segment].push((place - layout.segment(segment).start, at));
             }
         }
-        Self { asked: asked.len(), of_segment }
+        Self { rows: held_out.len(), of_segment }
     }
 
     /// Decision values that a solution of `task` gives, segment by segment.
@@ -62,10 +62,10 @@ impl HeldOut {
 
     /// Whether the values of all `tasks` are known for every row.
     fn knows_all(&self, tasks: &[Task]) -> bool {
-        tasks.iter().all(|task| self.count(task) == self.asked)
+        tasks.iter().all(|task| self.count(task) == self.rows)
     }
 
-    /// A table of all values, one row for every row that is asked for, where all are known.
+    /// A table of all values, one row for every row that is held out, where all are known.
     pub(super) fn table<'a>(
         &self,
         tasks: &[Task],
@@ -74,14 +74,14 @@ impl HeldOut {
         if !self.knows_all(tasks) {
             return None;
         }
-        let mut table = vec![0.0; self.asked * tasks.len()];
+        let mut table = vec![0.0; self.rows * tasks.len()];
         for (column, (task, values)) in tasks.iter().zip(values).enumerate() {
             let rows = task.iter().flat_map(|(s, _)| &self.of_segment[*s]);
             for ((_, at), value) in rows.zip(values) {
                 table[at * tasks.len() + column] = *value;
             }
         }
-        Dense::new(self.asked, tasks.len(), table).ok()
+        Dense::new(self.rows, tasks.len(), table).ok()
     }
 
     /// The class of every row that wins all its pairs.
@@ -91,7 +91,7 @@ impl HeldOut {
         tasks: &[Task],
         values: impl Iterator<Item = &'a [f64]>,
     ) -> Vec<Option<usize>> {
-        let mut winners = vec![None; self.asked];
+        let mut winners = vec![None; self.rows];
         if !matches!(scheme, Scheme::OneVsOne | Scheme::Dag) {
             return winners;
         }

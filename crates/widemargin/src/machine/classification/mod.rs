@@ -12,7 +12,7 @@ mod path_start;
 pub use self::path::{PathStarts, Paths};
 
 use crate::context::{Context, Event};
-use crate::data::{ClassOrder, Classes, check_two_classes};
+use crate::data::{ClassOrder, Classes, Label, check_two_classes};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, RowCaching};
 use crate::machine::fit::{FitInput, KernelMachine, PenaltyPath, kernel_fields};
@@ -52,7 +52,7 @@ pub struct Svc {
     pub c: f64,
     /// The kernel.
     pub kernel: Kernel,
-    /// How margin errors are charged.
+    /// How margin errors are penalised.
     pub loss: Loss,
     /// Factors on C by class.
     pub class_weights: ClassWeights,
@@ -60,7 +60,7 @@ pub struct Svc {
     pub scheme: Scheme,
     /// Which class comes first.
     pub class_order: ClassOrder,
-    /// What is asked of the solver.
+    /// Options of the solver.
     pub options: SolverOptions,
 }
 
@@ -87,7 +87,7 @@ pub struct NuSvc {
     pub scheme: Scheme,
     /// Which class comes first.
     pub class_order: ClassOrder,
-    /// What is asked of the solver.
+    /// Options of the solver.
     pub options: SolverOptions,
 }
 
@@ -132,7 +132,7 @@ impl Svc {
     ) -> Result<Classifier<'a>> {
         Error::check_positive("c", self.c)?;
         part.validate()?;
-        let classes = part.labels().classes(self.class_order)?;
+        let classes = part.classes(self.class_order)?;
         let loss = match self.loss {
             Loss::Hinge => "hinge",
             Loss::SquaredHinge => "squared-hinge",
@@ -156,7 +156,14 @@ impl Svc {
         let classifier = self.classifier(input, UsableStart::NONE)?;
         classifier.check()?;
         let tasks = classifier.tasks()?;
-        classifier.check_weights(&classifier.class_rows(input.rows()), &tasks)?;
+        match input.census() {
+            None => classifier.check_weights(&classifier.class_rows(input.rows()), &tasks)?,
+            Some(census) => {
+                if let Some(name) = census.class_without_weight(&classifier.classes.names) {
+                    return Err(lost_class(name));
+                }
+            }
+        }
         let Classifier { classes, weights, mut parameters, .. } = classifier;
         let signs = tasks.iter().map(|task| {
             let mut signs = vec![0.0; classes.count()];
@@ -179,6 +186,7 @@ impl Svc {
             },
             parameters,
             table: local_table(input.data(), &self.kernel, labels, weights)?,
+            all_rows: input.all_rows(),
             scaler: None,
         })
     }
@@ -278,13 +286,21 @@ pub(in crate::machine) fn check_nu(nu: f64) -> Result<()> {
     }
 }
 
+/// A class without a row of positive weight.
+fn lost_class(name: &Label) -> Error {
+    Error::labels("a row of positive weight in every class", format!("none in class '{name}'"))
+}
+
 /// The weight of every row of the data set, 0 for those left out.
 fn row_weights(
     part: &FitInput<'_>,
     classes: &Classes,
     by_class: &ClassWeights,
 ) -> Result<Vec<f64>> {
-    let factors = by_class.resolve(classes)?;
+    let factors = match part.census() {
+        Some(census) => by_class.of_counts(&classes.names, &census.class_rows(&classes.names))?,
+        None => by_class.resolve(classes)?,
+    };
     let mut weights = vec![0.0; part.data().rows()];
     for (row, &code) in part.rows().zip(&classes.codes) {
         weights[row] = part.weight(row) * factors[code as usize];
@@ -421,10 +437,7 @@ impl Classifier<'_> {
 
     fn check_weights(&self, rows: &[Vec<usize>], tasks: &[Task]) -> Result<()> {
         if let Some(class) = rows.iter().position(Vec::is_empty) {
-            return Err(Error::labels(
-                "a row of positive weight in every class",
-                format!("none in class '{}'", self.classes.names[class]),
-            ));
+            return Err(lost_class(&self.classes.names[class]));
         }
         let Formulation::Share { nu } = self.rule else { return Ok(()) };
         let total = |task: &Task, sign: f64| -> f64 {

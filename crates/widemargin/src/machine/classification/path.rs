@@ -147,7 +147,7 @@ impl PenaltyPath for Svc {
         penalties: &[f64],
         data: &'a Dataset,
         parts: &'a [Vec<usize>],
-        asked: &[Vec<usize>],
+        held_rows: &[Vec<usize>],
         earlier: Option<&PathStarts>,
         context: &Context,
     ) -> Result<Option<Paths<'a>>> {
@@ -182,7 +182,7 @@ impl PenaltyPath for Svc {
             classifier.check_weights(&in_part, &tasks)?;
         }
         let layout = RowSegments::new(&rows);
-        let held_out = held_out(&layout, &classifiers, &tasks, asked, penalties.len(), context);
+        let held_out = held_out(&layout, &classifiers, &tasks, held_rows, penalties.len(), context);
         let mut paths = Paths {
             data,
             parts,
@@ -209,7 +209,7 @@ fn held_out(
     layout: &RowSegments,
     classifiers: &[Classifier<'_>],
     tasks: &[Task],
-    asked: &[Vec<usize>],
+    held_rows: &[Vec<usize>],
     penalties: usize,
     context: &Context,
 ) -> Vec<HeldOut> {
@@ -219,13 +219,13 @@ fn held_out(
     }
     let segments = classifiers.first().map_or(0, |first| first.classes.count());
     let tasks_of_row = tasks.iter().map(Vec::len).sum::<usize>().div_ceil(segments.max(1));
-    let rows: usize = asked.iter().map(Vec::len).sum();
+    let rows: usize = held_rows.iter().map(Vec::len).sum();
     let values = rows.saturating_mul(tasks_of_row).saturating_mul(penalties);
     let fits = values <= context.cache_bytes() / (HELD_OUT_SHARE * size_of::<f64>());
     let of_part = |(part, classifier): (usize, &Classifier<'_>)| {
-        let asked = asked.get(part).map_or(&[][..], |rows| rows);
+        let held_rows = held_rows.get(part).map_or(&[][..], |rows| rows);
         let place = if fits { &place[..] } else { &[] };
-        HeldOut::new(layout, segments, place, asked, &classifier.weights)
+        HeldOut::new(layout, segments, place, held_rows, &classifier.weights)
     };
     classifiers.iter().enumerate().map(of_part).collect()
 }
@@ -375,12 +375,12 @@ impl Paths<'_> {
         self.solutions.iter().all(|of_task| same(&of_task[part]))
     }
 
-    /// The decision values of the rows asked for outside a part, if the solver knows all of them.
+    /// The decision values of the held-out rows of a part, if the solver knows all of them.
     pub fn held_out_values(&self, part: usize, penalty: usize) -> Option<Dense<f64>> {
         self.held_out[part].table(&self.tasks, self.known(part, penalty))
     }
 
-    /// The classes, by their places in the list of classes, of the rows asked for outside a part, as
+    /// The classes, by their places in the list of classes, of the held-out rows of a part, as
     /// far as the solver knows them.
     pub fn winners(&self, part: usize, penalty: usize) -> Vec<Option<usize>> {
         let scheme = self.classifiers[part].scheme;
@@ -401,7 +401,7 @@ impl Paths<'_> {
     }
 
     /// A model of one part with the functions of every one of `penalties`, one after the other: what
-    /// answers for all of them at once.
+    /// gives the values of all of them at once.
     pub(crate) fn stacked(&self, part: usize, penalties: &[usize]) -> Result<Model> {
         let mut expansions = Vec::with_capacity(penalties.len() * self.tasks.len());
         let mut all: Option<(Outcome, f64)> = None;

@@ -7,17 +7,17 @@ use crate::context::Context;
 use crate::data::Matrix;
 use crate::error::{Error, Result};
 use crate::machine::model::{
-    Description, ExpansionHeader, KernelExpansion, MachineKind, Model, ModelBody, PartsReader,
-    PartsResult, PartsWriter, Prepared, fail, from_header, to_header,
+    Attributes, Description, ExpansionHeader, KernelExpansion, MachineKind, Model, ModelBody,
+    PartsReader, PartsResult, PartsWriter, Prepared, fail, from_header, to_header,
 };
 
-/// Two clusters with a margin between them.
+/// Clusters with a margin between them.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct MarginClusters {
     /// One function for each cluster; the largest value wins.
     pub expansion: KernelExpansion,
-    /// Cluster (0 or 1) of every training row.
+    /// Cluster of every training row, from 0.
     pub labels: Vec<usize>,
     /// Objective of these labels: ½β‖w‖² + Σ hinge losses at its least.
     pub objective: f64,
@@ -25,7 +25,7 @@ pub struct MarginClusters {
     pub relaxation: Option<f64>,
     /// A proven lower bound on the relaxation and on the objective of any labels of this balance.
     pub bound: f64,
-    /// Largest difference of the numbers of rows of the two clusters that was allowed.
+    /// Largest difference of the numbers of rows of two clusters that was allowed.
     pub imbalance: f64,
 }
 
@@ -65,19 +65,19 @@ impl ModelBody for MarginClusters {
     }
 
     fn outputs(&self, _model: &Model) -> usize {
-        2
+        self.expansion.functions.len()
     }
 
     fn check(&self, model: &Model) -> Result<()> {
         self.expansion.check_parts(model)?;
-        if self.expansion.functions.len() != 2 {
-            let count = self.expansion.functions.len();
+        let count = self.expansion.functions.len();
+        if count < 2 {
             return fail(format!(
-                "expected a decision function for each of 2 clusters, found {count}"
+                "expected a decision function for each of at least 2 clusters, found {count}"
             ));
         }
-        if let Some(label) = self.labels.iter().find(|label| **label > 1) {
-            return fail(format!("expected clusters 0 and 1, found {label}"));
+        if let Some(label) = self.labels.iter().find(|label| **label >= count) {
+            return fail(format!("expected clusters from 0 to {}, found {label}", count - 1));
         }
         let numbers = [self.objective, self.bound, self.imbalance, self.relaxation.unwrap_or(0.0)];
         match numbers.iter().find(|value| !value.is_finite()) {
@@ -88,15 +88,30 @@ impl ModelBody for MarginClusters {
 
     fn describe(&self, _model: &Model) -> Description {
         let mut description = self.expansion.described("support vectors");
-        let first = self.labels.iter().filter(|label| **label == 0).count();
+        let count = |r: usize| self.labels.iter().filter(|label| **label == r).count().to_string();
+        let sizes: Vec<String> = (0..self.expansion.functions.len()).map(count).collect();
         let details = &mut description.details;
-        details.push(("clusters", format!("{first} and {} rows", self.labels.len() - first)));
+        details.push(("clusters", format!("{} rows", sizes.join(", "))));
         details.push(("objective", format!("{:.9}", self.objective)));
         if let Some(value) = self.relaxation {
             details.push(("relaxation", format!("{value:.9}")));
         }
         details.push(("proven bound", format!("{:.9}", self.bound)));
         description
+    }
+
+    fn attributes(&self, _model: &Model) -> Attributes {
+        let labels: Vec<f64> = self.labels.iter().map(|&label| label as f64).collect();
+        let mut attributes: Attributes = vec![
+            ("labels", labels.into()),
+            ("objective", self.objective.into()),
+            ("bound", self.bound.into()),
+            ("label_gap", self.label_gap().into()),
+        ];
+        if let (Some(relaxation), Some(gap)) = (self.relaxation, self.gap()) {
+            attributes.extend([("relaxation", relaxation.into()), ("gap", gap.into())]);
+        }
+        attributes
     }
 
     fn prepare(&self, model: &Model, context: &Context) -> Result<Box<dyn Prepared>> {

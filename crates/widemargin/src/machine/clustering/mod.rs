@@ -7,13 +7,17 @@
 //!
 //! There is no offset, which would make the relaxation non-convex; centring the kernel does part of its work. The
 //! problem is NP-hard. Its semidefinite relaxation is solved with a proof of its value
-//! ([`elliptope`](crate::solver::elliptope)), rounded and improved; few rows are searched completely.
+//! ([`elliptope`](crate::solver::elliptope)), rounded and improved; few rows are searched completely. More than two
+//! clusters have simplex codes, and many rows features in the place of their matrix.
 
 mod body;
+mod iterative;
+mod many;
 
 use std::time::Instant;
 
 pub use body::MarginClusters;
+use many::{Coded, ManyClusters, allowed_sizes, largest_sum};
 
 use super::fit::{FitInput, Machine};
 use super::model::{DecisionFunction, KernelExpansion, MachineKind, Model, Part, Training};
@@ -34,7 +38,10 @@ const ENUMERATED: usize = 12;
 /// Rows up to which the relaxation is solved unless a method was chosen: a minute or two.
 const RELAXED: usize = 2000;
 
-/// Share of the rows by which the clusters may differ in size unless told otherwise.
+/// Rows up to which training and relabelling hold the matrix of all pairs where features would do.
+const ALTERNATED: usize = 4000;
+
+/// Share of the rows by which the clusters may differ in size by default.
 const SHARE: f64 = 0.1;
 
 /// Share of its largest diagonal value that is added to a matrix before it must have a Cholesky factor.
@@ -55,10 +62,13 @@ pub enum ClusteringMethod {
     Relaxation,
     /// Training and relabelling in turn, from leading eigenvectors: a local optimum and a weak bound.
     Alternation,
+    /// Regression and relabelling in turn on features that approximate the kernel, then machines with hinge losses: a
+    /// local optimum without a bound, for many rows.
+    Iterative,
 }
 
 names!(ClusteringMethod, "labelling", Auto: "auto", Enumeration: "enumeration",
-       Relaxation: "relaxation", Alternation: "alternation");
+       Relaxation: "relaxation", Alternation: "alternation", Iterative: "iterative");
 
 /// How far the clusters may differ in size.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -81,7 +91,7 @@ impl std::str::FromStr for Balance {
     }
 }
 
-/// Maximum-margin clustering into two clusters.
+/// Maximum-margin clustering.
 ///
 /// ```
 /// use widemargin::data::{Dataset, Dense, Labels, Matrix};
@@ -100,13 +110,15 @@ impl std::str::FromStr for Balance {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct MaxMarginClustering {
+    /// Number of clusters.
+    pub clusters: usize,
     /// Weight β of ‖w‖²/2 beside the sum of the losses: 1/C.
     pub beta: f64,
     /// The kernel.
     pub kernel: Kernel,
     /// Whether the kernel is centred in its feature space.
     pub centre: bool,
-    /// How far the clusters may differ in size.
+    /// How far any two clusters may differ in size.
     pub balance: Balance,
     /// How the labels are found.
     pub method: ClusteringMethod,
@@ -115,6 +127,7 @@ pub struct MaxMarginClustering {
 }
 
 defaults!(MaxMarginClustering {
+    clusters: 2,
     beta: 0.01,
     kernel: Kernel::Gaussian { gamma: 1.0 },
     centre: false,
@@ -140,7 +153,7 @@ impl Machine for MaxMarginClustering {
 
 /// What was found before it becomes a model.
 struct Found {
-    labelling: Labelling,
+    labels: Coded,
     relaxation: Option<Relaxation>,
     bound: f64,
 }
@@ -151,6 +164,10 @@ impl MaxMarginClustering {
         let n = data.rows();
         self.check(data)?;
         let imbalance = self.imbalance(n)?;
+        let method = self.method(n);
+        if method == ClusteringMethod::Iterative {
+            return self.iterate(data, imbalance, started, context);
+        }
         let mut gram = Gram::of(&self.kernel, data.features(), context)?;
         self.check_gram(&gram, context)?;
         let means: Vec<f64> = match self.centre {
@@ -162,7 +179,7 @@ impl MaxMarginClustering {
         }
         let scaled: Vec<f64> = gram.values().iter().map(|value| value / self.beta).collect();
         drop(gram);
-        let found = self.search(scaled, n, imbalance, context)?;
+        let found = self.search(data, scaled, method, imbalance, context)?;
         self.warn_of_width(data, &found, context);
         self.model(data, imbalance, &means, found, started)
     }
@@ -174,13 +191,42 @@ impl MaxMarginClustering {
         if data.weights().is_some() {
             return Err(Error::parameter("weights", "no row weights for clustering", "some"));
         }
-        if data.rows() < 2 {
-            return Err(Error::length("rows for two clusters", 2, data.rows()));
+        if self.clusters < 2 {
+            return Err(Error::parameter("clusters", "at least 2", self.clusters));
+        }
+        if data.rows() < self.clusters {
+            let what =
+                if self.clusters == 2 { "rows for two clusters" } else { "rows for clusters" };
+            return Err(Error::length(what, self.clusters, data.rows()));
+        }
+        if self.clusters > 2 && self.method == ClusteringMethod::Enumeration {
+            let expected = "auto, relaxation, alternation or iterative for more than 2 clusters";
+            return Err(Error::parameter("labelling", expected, self.method));
+        }
+        if self.method == ClusteringMethod::Iterative && !self.has_features() {
+            let expected =
+                "a linear or Gaussian kernel that is not centred with labelling iterative";
+            return Err(Error::parameter("kernel", expected, self.kernel.name()));
         }
         data.features().validate()
     }
 
-    /// The largest |Σ yᵢ|; both clusters have a row.
+    /// The method for so many rows.
+    fn method(&self, n: usize) -> ClusteringMethod {
+        match self.method {
+            ClusteringMethod::Auto if n <= ENUMERATED && self.clusters == 2 => {
+                ClusteringMethod::Enumeration
+            }
+            ClusteringMethod::Auto if n <= RELAXED => ClusteringMethod::Relaxation,
+            ClusteringMethod::Auto if n > ALTERNATED && self.has_features() => {
+                ClusteringMethod::Iterative
+            }
+            ClusteringMethod::Auto => ClusteringMethod::Alternation,
+            method => method,
+        }
+    }
+
+    /// The largest difference of the sizes of two clusters; all of them have a row.
     fn imbalance(&self, rows: usize) -> Result<f64> {
         let n = rows as f64;
         let most = match self.balance {
@@ -196,11 +242,17 @@ impl MaxMarginClustering {
                 return Err(Error::parameter("balance", "a number of at least 0", most));
             }
         };
-        if rows % 2 == 1 && most < 1.0 {
-            let expected = format!("at least 1 row, since {rows} rows have no equal halves");
+        let uneven = !rows.is_multiple_of(self.clusters);
+        if uneven && most < 1.0 {
+            let parts = if self.clusters == 2 {
+                "halves".into()
+            } else {
+                format!("{} parts", self.clusters)
+            };
+            let expected = format!("at least 1 row, since {rows} rows have no equal {parts}");
             return Err(Error::parameter("balance", expected, most));
         }
-        Ok(most.min(n - 2.0).max((rows % 2) as f64))
+        Ok(most.min(n - self.clusters as f64).max(f64::from(u8::from(uneven))))
     }
 
     /// The matrix must be positive semidefinite, and tell rows apart.
@@ -226,29 +278,37 @@ impl MaxMarginClustering {
 
     fn search(
         &self,
+        data: &Dataset,
         scaled: Vec<f64>,
-        n: usize,
+        method: ClusteringMethod,
         imbalance: f64,
         context: &Context,
     ) -> Result<Found> {
-        let method = match self.method {
-            ClusteringMethod::Auto if n <= ENUMERATED => ClusteringMethod::Enumeration,
-            ClusteringMethod::Auto if n <= RELAXED => ClusteringMethod::Relaxation,
-            ClusteringMethod::Auto => ClusteringMethod::Alternation,
-            method => method,
-        };
-        let problem = Problem::clustering(scaled, n, Some(imbalance));
+        let n = data.rows();
+        let problem = Problem::clustering(scaled, n, Some(largest_sum(self.clusters, imbalance)));
         let options = Options { gap: self.tol, ..Options::default() };
         let relaxation = (method != ClusteringMethod::Alternation)
             .then(|| elliptope::relax(&problem, &options, context));
         let bound = relaxation.as_ref().map_or_else(|| problem.first_bound(), |r| r.bound);
-        let mut labelling =
-            Signs::new(&problem.gram, n, imbalance, context).search(relaxation.as_ref());
-        if method == ClusteringMethod::Enumeration {
-            let known = vec![0; n];
-            labelling = elliptope::enumerate(&problem.gram, &known, imbalance, labelling, context);
-        }
-        Ok(Found { labelling, relaxation, bound })
+        let labels = if self.clusters == 2 {
+            let signs = Signs::new(&problem.gram, n, imbalance, context);
+            let mut labelling = signs.search(relaxation.as_ref());
+            if method == ClusteringMethod::Enumeration {
+                let known = vec![0; n];
+                labelling =
+                    elliptope::enumerate(&problem.gram, &known, imbalance, labelling, context);
+            }
+            two_clusters(labelling)
+        } else {
+            let many = ManyClusters {
+                gram: &problem.gram,
+                clusters: self.clusters,
+                sizes: allowed_sizes(n, self.clusters, imbalance),
+                context,
+            };
+            in_order(many.search(data, relaxation.as_ref())?, self.clusters)
+        };
+        Ok(Found { labels, relaxation, bound })
     }
 
     /// A kernel that is nearly the identity gives all labels nearly the same objective.
@@ -271,58 +331,57 @@ impl MaxMarginClustering {
         found: Found,
         started: Instant,
     ) -> Result<Model> {
-        let Found { labelling, relaxation, bound } = found;
+        let Found { labels: Coded { labels, lambda, objective, status: ended }, relaxation, bound } =
+            found;
         let n = data.rows();
-        let weights = labelling.lambda.iter().zip(&labelling.labels);
-        let mut coefficients: Vec<f64> =
-            weights.map(|(lambda, label)| lambda * f64::from(*label) / self.beta).collect();
-        let mut offset = 0.0;
-        if self.centre {
-            // f(x) = Σ cᵢ k̃(xᵢ, x) written with k itself.
-            let all = means.iter().sum::<f64>() / n as f64;
-            let terms = coefficients.iter().zip(means);
-            offset = terms.map(|(c, mean)| c * (mean - all)).sum();
-            let mean = coefficients.iter().sum::<f64>() / n as f64;
-            coefficients.iter_mut().for_each(|c| *c -= mean);
-        }
-        let used: Vec<usize> = (0..n).filter(|&i| coefficients[i] != 0.0).collect();
-        let function = |sign: f64| DecisionFunction {
-            parts: vec![Part {
-                support: 0..used.len(),
-                coefficients: used.iter().map(|&i| sign * coefficients[i]).collect(),
-            }],
-            offset: sign * offset,
+        let products = many::products(self.clusters);
+        let codes = |r: usize, s: usize| products[r * self.clusters + s];
+        let used: Vec<usize> = match self.centre {
+            true => (0..n).collect(),
+            false => (0..n).filter(|&i| lambda[i] != 0.0).collect(),
         };
+        let function = |r: usize| {
+            let each = lambda.iter().zip(&labels);
+            let mut coefficients: Vec<f64> =
+                each.map(|(lambda, &s)| lambda * codes(r, s) / self.beta).collect();
+            let mut offset = 0.0;
+            if self.centre {
+                // f(x) = Σ cᵢ k̃(xᵢ, x) written with k itself.
+                let all = means.iter().sum::<f64>() / n as f64;
+                let terms = coefficients.iter().zip(means);
+                offset = terms.map(|(c, mean)| c * (mean - all)).sum();
+                let mean = coefficients.iter().sum::<f64>() / n as f64;
+                coefficients.iter_mut().for_each(|c| *c -= mean);
+            }
+            let coefficients = used.iter().map(|&i| coefficients[i]).collect();
+            DecisionFunction { parts: vec![Part { support: 0..used.len(), coefficients }], offset }
+        };
+        let functions = (0..self.clusters).map(function).collect();
         let expansion = KernelExpansion {
             kernel: self.kernel.clone(),
             precision: Precision::F64,
             support: support_table(&self.kernel, data.features(), &used),
-            functions: vec![function(1.0), function(-1.0)],
+            functions,
             support_rows: used,
         };
         let value = relaxation.as_ref().map(|r| r.value).filter(|value| value.is_finite());
-        let (status, products, rounds) =
+        let (status, iterations, rounds) =
             relaxation.as_ref().map_or((Status::Solved, 0, 0), |relaxation| {
                 (relaxation.status, relaxation.products, relaxation.rounds)
             });
-        let primal = value.unwrap_or(labelling.objective);
+        let primal = value.unwrap_or(objective);
         let outcome = Outcome {
-            status: status.max(labelling.status),
+            status: status.max(ended),
             primal,
             dual: bound,
             violation: (primal - bound) / bound.abs().max(f64::MIN_POSITIVE),
-            iterations: products,
+            iterations,
             blocks: rounds,
             kernel_rows: n as u64,
         };
-        let body = MarginClusters {
-            expansion,
-            labels: labelling.labels.iter().map(|&label| usize::from(label < 0)).collect(),
-            objective: labelling.objective,
-            relaxation: value,
-            bound: bound.min(labelling.objective),
-            imbalance,
-        };
+        let relaxation = value;
+        let bound = bound.min(objective);
+        let body = MarginClusters { expansion, labels, objective, relaxation, bound, imbalance };
         let parameters = [("beta", self.beta.into()), ("tol", self.tol.into())];
         Ok(Model {
             feature_names: data.feature_names().map(<[String]>::to_vec),
@@ -330,4 +389,30 @@ impl MaxMarginClustering {
             ..Model::new(MachineKind::MaxMarginClustering, body)
         })
     }
+}
+
+/// Labels ±1 as clusters 0 and 1.
+fn two_clusters(labelling: Labelling) -> Coded {
+    let Labelling { labels, lambda, objective, status } = labelling;
+    let labels = labels.iter().map(|&label| usize::from(label < 0)).collect();
+    Coded { labels, lambda, objective, status }
+}
+
+/// The clusters numbered in the order of their first rows.
+fn in_order(mut coded: Coded, clusters: usize) -> Coded {
+    let order = first_seen(&coded.labels, clusters);
+    coded.labels.iter_mut().for_each(|label| *label = order[*label]);
+    coded
+}
+
+/// The number of every cluster in the order of their first rows.
+fn first_seen(labels: &[usize], clusters: usize) -> Vec<usize> {
+    let mut numbers = vec![usize::MAX; clusters];
+    let mut next = 0;
+    for &label in labels {
+        if numbers[label] == usize::MAX {
+            (numbers[label], next) = (next, next + 1);
+        }
+    }
+    numbers
 }

@@ -39,5 +39,5 @@ pub(super) fn start_weights(start: &Linear, f: usize, bias: Option<f64>) -> Vec<
     weights
 }
 
-/// Which class comes first unless told otherwise.
+/// Which class comes first by default.
 pub(super) const ORDER: ClassOrder = ClassOrder::Sorted;

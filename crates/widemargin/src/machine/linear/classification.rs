@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use super::assemble::{ORDER, linear_model};
 use super::parameters::{Bias, LinearLoss, LinearMulticlass, LinearOptions, LinearSolver, Penalty};
-use super::rows::{ATTENDING, FeatureOrder, RowTask, with_rows};
+use super::rows::{FeatureOrder, MOST_SPINNING, RowTask, with_rows};
 use super::solve::{Algorithm, LinearPlan, check_finite, check_memory};
 use crate::context::Context;
 use crate::data::{ClassOrder, Classes, Dataset, check_two_classes, pieces};
@@ -57,7 +57,7 @@ pub struct LinearSvc {
     pub class_weights: ClassWeights,
     /// Which class comes first.
     pub class_order: ClassOrder,
-    /// What is asked of the solver.
+    /// Options of the solver.
     pub options: LinearOptions,
 }
 
@@ -128,7 +128,9 @@ impl LinearSvc {
         context: &Context,
     ) -> Result<Vec<Model>> {
         context.install(|| {
-            context.with_spinning_threads(ATTENDING, || self.learn_here(data, path, start, context))
+            context.with_spinning_threads(MOST_SPINNING, || {
+                self.learn_here(data, path, start, context)
+            })
         })
     }
 

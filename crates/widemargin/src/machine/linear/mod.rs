@@ -22,4 +22,4 @@ pub use parameters::{Bias, LinearLoss, LinearMulticlass, LinearOptions, LinearSo
 pub use path::PathStep;
 pub use ranking::RankSvm;
 pub use regression::LinearSvr;
-pub(crate) use solve::newton_tolerance;
+pub(crate) use solve::{newton_tolerance, newton_tolerance_at};

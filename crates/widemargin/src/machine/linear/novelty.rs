@@ -21,7 +21,7 @@ use crate::solver::linear::{Half, RowLoss, solve_one_class};
 pub struct LinearOneClass {
     /// Upper bound on the share of rows outside.
     pub nu: f64,
-    /// What is asked of the solver.
+    /// Options of the solver.
     pub options: LinearOptions,
 }
 

@@ -1,4 +1,4 @@
-//! What linear machines can be told.
+//! Parameters of linear machines.
 
 use std::fmt;
 use std::str::FromStr;
@@ -126,7 +126,7 @@ impl FromStr for Bias {
     }
 }
 
-/// What is asked of the solver of a linear machine.
+/// Options of the solver of a linear machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinearOptions {
     /// Where to stop, by LIBLINEAR's rule for the algorithm (its `-e`); `None` is LIBLINEAR's default

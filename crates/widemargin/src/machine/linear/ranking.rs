@@ -41,7 +41,7 @@ pub struct RankSvm {
     pub c: f64,
     /// Whether losses are squared.
     pub squared: bool,
-    /// What is asked of the solver, which bounds the relative duality gap; `tol` and `shrinking` are not
+    /// Options of the solver, which bounds the relative duality gap; `tol` and `shrinking` are not
     /// used.
     pub options: LinearOptions,
 }

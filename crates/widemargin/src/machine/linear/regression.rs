@@ -29,7 +29,7 @@ pub struct LinearSvr {
     pub bias: Bias,
     /// Which algorithm.
     pub solver: LinearSolver,
-    /// What is asked of the solver.
+    /// Options of the solver.
     pub options: LinearOptions,
 }
 

@@ -13,8 +13,8 @@ const CACHED_FEATURES: usize = 4096;
 /// Features whose weights fit the second-level cache; beyond that their order always matters.
 const NEAR_FEATURES: usize = 1 << 16;
 
-/// Threads that look out for what there is to be checked and packed.
-pub(super) const ATTENDING: usize = 2;
+/// Most threads of the context that spin between the short sections in which tables are checked and packed.
+pub(super) const MOST_SPINNING: usize = 2;
 
 /// Counts from which on features are sorted.
 const MOST_COUNTED: u32 = 1024;
@@ -106,11 +106,11 @@ pub(super) fn with_rows<T: RowTask>(
         Matrix::SparseF64(table) if all_one(table) => ones(table, bias, most, task),
         Matrix::SparseF32(table) => sparse(table, || table.values(), bias, most, task),
         Matrix::SparseF64(table) => {
-            // Singles where they are asked for and none overflows, or where they lose nothing.
-            let asked = precision == Precision::F32;
+            // Singles where they are wanted and none overflows, or where they lose nothing.
+            let singles = precision == Precision::F32;
             let single = |all: bool, &v: &f64| {
                 let single = v as f32;
-                all & (asked & single.is_finite() | (f64::from(single) == v))
+                all & (singles & single.is_finite() | (f64::from(single) == v))
             };
             if pieces::all(table.values(), |piece| piece.iter().fold(true, single)) {
                 let values = || table.values().iter().map(|&v| v as f32).collect::<Vec<f32>>();

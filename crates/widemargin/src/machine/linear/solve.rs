@@ -271,12 +271,23 @@ fn default_newton(loss: RowLoss) -> f64 {
 /// What Newton's method brings the norm of the gradient down to, relative to that at 0: LIBLINEAR's
 /// measure, with its default unless `tol` is set.
 pub(crate) fn newton_tolerance(problem: &Problem<'_>, tol: Option<f64>) -> f64 {
-    tol.unwrap_or_else(|| default_newton(problem.loss)) * balance(problem)
+    newton_tolerance_at(problem.loss, tol, balance(problem))
+}
+
+/// The same where `share` of the rows are on the rarer side.
+pub(crate) fn newton_tolerance_at(loss: RowLoss, tol: Option<f64>, share: f64) -> f64 {
+    let share = if is_balanced(loss) { share } else { 1.0 };
+    tol.unwrap_or_else(|| default_newton(loss)) * share
+}
+
+/// Whether LIBLINEAR's tolerance depends on the share of the rarer side.
+fn is_balanced(loss: RowLoss) -> bool {
+    matches!(loss, RowLoss::SquaredHinge | RowLoss::Logistic)
 }
 
 /// LIBLINEAR's factor on the tolerance of primal solvers: the share of the rarer side.
 fn balance(problem: &Problem<'_>) -> f64 {
-    if !matches!(problem.loss, RowLoss::SquaredHinge | RowLoss::Logistic) {
+    if !is_balanced(problem.loss) {
         return 1.0;
     }
     let (mut all, mut first) = (0_usize, 0_usize);

@@ -16,6 +16,8 @@ use crate::kernel::Kernel;
 use crate::machine::classic::{Centres, Discriminant, Mixtures, Neighbours, Windows};
 use crate::machine::clustering::MarginClusters;
 use crate::machine::parameters::Precision;
+use crate::machine::sequence::Chain;
+use crate::machine::specification;
 
 /// What every body can do; `model` is the model that it is part of.
 pub(in crate::machine) trait ModelBody {
@@ -33,6 +35,11 @@ pub(in crate::machine) trait ModelBody {
 
     /// Its properties, for people.
     fn describe(&self, model: &Model) -> Description;
+
+    /// What it holds beside vectors and functions, by name.
+    fn attributes(&self, _model: &Model) -> Attributes {
+        Vec::new()
+    }
 
     /// Makes it ready to compute decision values.
     fn prepare(&self, model: &Model, context: &Context) -> Result<Box<dyn Prepared>>;
@@ -100,6 +107,9 @@ pub(in crate::machine) trait ModelBody {
         false
     }
 }
+
+/// Properties of a body by name.
+pub(in crate::machine) type Attributes = Vec<(&'static str, specification::Value)>;
 
 /// A body made ready to compute decision values.
 pub(in crate::machine) trait Prepared: Send + Sync {
@@ -199,6 +209,9 @@ macro_rules! family {
         }
 
         impl Body {
+            /// The names of all bodies in files.
+            pub const NAMES: &[&str] = &[$($name),+];
+
             /// Its name in files.
             pub fn name(&self) -> &'static str {
                 match self {
@@ -229,7 +242,7 @@ macro_rules! family {
                     _ => Err(format!(
                         "expected a model body of one of {}, found '{name}': a newer widemargin \
                          wrote this file",
-                        [$($name),+].join(", ")
+                        Self::NAMES.join(", ")
                     )),
                 }
             }
@@ -260,8 +273,10 @@ family! {
     Windows = "windows",
     /// Centres of clusters.
     Centres = "centres",
-    /// Two clusters with a margin between them.
+    /// Clusters with a margin between them.
     MarginClusters = "margin-clusters",
+    /// Scores of tags and of pairs of neighbouring tags.
+    Chain = "chain",
 }
 
 impl Body {

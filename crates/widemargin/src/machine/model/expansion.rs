@@ -129,7 +129,8 @@ impl KernelExpansion {
 
 impl ModelBody for KernelExpansion {
     fn suits(&self, kind: MachineKind) -> bool {
-        let classic = matches!(kind, MachineKind::Classic(_) | MachineKind::MaxMarginClustering);
+        let classic = matches!(kind, MachineKind::Classic(_) | MachineKind::MaxMarginClustering)
+            || MachineKind::SEQUENCES.contains(&kind);
         !classic && kind != MachineKind::Svdd && !MachineKind::LINEAR.contains(&kind)
     }
 

@@ -45,8 +45,12 @@ pub enum MachineKind {
     LsSvc,
     /// Regression by least squares.
     LsSvr,
+    /// Classification with losses that outliers do not pull.
+    RobustSvc,
     /// Two clusters with the largest margin between them.
     MaxMarginClustering,
+    /// Tags of sequences with the largest margin to all others.
+    ChainSvc,
 }
 
 impl MachineKind {
@@ -58,11 +62,15 @@ impl MachineKind {
     pub const LINEAR: [Self; 5] =
         [Self::LinearSvc, Self::Logistic, Self::LinearSvr, Self::LinearOneClass, Self::RankSvm];
 
-    /// Every kind, LIBSVM's first.
+    /// The kinds that are trained on sequences.
+    pub const SEQUENCES: [Self; 1] = [Self::ChainSvc];
+
+    /// Every kind that is trained on rows, LIBSVM's first.
     pub fn all() -> impl Iterator<Item = Self> {
         let all_in_one = AllInOne::ALL.into_iter().map(Self::AllInOne);
         let classic = Classic::ALL.iter().copied().map(Self::Classic);
-        let plain = Self::LIBSVM.into_iter().chain([Self::Svdd, Self::LsSvc, Self::LsSvr]);
+        let plain =
+            Self::LIBSVM.into_iter().chain([Self::Svdd, Self::LsSvc, Self::LsSvr, Self::RobustSvc]);
         let plain = plain.chain(all_in_one);
         plain.chain(Self::LINEAR).chain(classic).chain([Self::MaxMarginClustering])
     }
@@ -85,7 +93,9 @@ impl MachineKind {
             Self::RankSvm => "rank-svm",
             Self::LsSvc => "ls-svc",
             Self::LsSvr => "ls-svr",
+            Self::RobustSvc => "robust-svc",
             Self::MaxMarginClustering => "mmc",
+            Self::ChainSvc => "chain-svc",
         }
     }
 
@@ -93,6 +103,7 @@ impl MachineKind {
     pub fn is_classifier(self) -> bool {
         match self {
             Self::CSvc | Self::NuSvc | Self::LsSvc | Self::AllInOne(_) => true,
+            Self::RobustSvc => true,
             Self::LinearSvc | Self::Logistic => true,
             Self::Classic(machine) => machine.is_classifier(),
             _ => false,
@@ -116,6 +127,14 @@ impl MachineKind {
         match self {
             Self::Classic(machine) => machine.is_clusterer(),
             kind => kind == Self::MaxMarginClustering,
+        }
+    }
+
+    /// Whether its models may have probabilities.
+    pub fn has_probabilities(self) -> bool {
+        match self {
+            Self::Classic(machine) => machine.is_classifier() || machine == Classic::Mixture,
+            kind => !matches!(kind, Self::Svdd | Self::RankSvm | Self::MaxMarginClustering),
         }
     }
 
@@ -143,7 +162,7 @@ impl FromStr for MachineKind {
         if let Ok(machine) = text.parse() {
             return Ok(Self::AllInOne(machine));
         }
-        Self::all().find(|kind| kind.name() == text).ok_or_else(|| {
+        Self::all().chain(Self::SEQUENCES).find(|kind| kind.name() == text).ok_or_else(|| {
             let names: Vec<&str> = Self::all().map(Self::name).collect();
             Error::parameter("machine", format!("one of {}", names.join(", ")), text)
         })

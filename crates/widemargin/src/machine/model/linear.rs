@@ -310,8 +310,8 @@ mod tests {
         let rows = Matrix::SparseF64(query);
         let (scratch, context) = (&mut Scratch::default(), &context);
         let (queries, rows, values) = (&rows, &[0, 1], &mut out[..]);
-        let asked = Evaluation { queries, rows, out: values, scratch, context };
-        prepared.evaluate(asked).unwrap();
+        let evaluation = Evaluation { queries, rows, out: values, scratch, context };
+        prepared.evaluate(evaluation).unwrap();
         assert_eq!(out, [0.75, 4.0, -0.25, 13.0]);
     }
 

@@ -25,8 +25,8 @@ use crate::kernel::{FeatureMap, Kernel};
 use crate::outcome::Outcome;
 
 pub use ball::Ball;
+pub(super) use body::{Attributes, Evaluation, ModelBody, Nearest, Prepared, Scratch, run_of};
 pub use body::{Body, Description};
-pub(super) use body::{Evaluation, ModelBody, Nearest, Prepared, Scratch, run_of};
 pub(crate) use expansion::ExpansionHeader;
 pub use expansion::KernelExpansion;
 pub use functions::{DecisionFunction, Part};
@@ -84,7 +84,7 @@ pub struct ClassTable {
 }
 
 impl ClassTable {
-    /// The place of the class that counts as positive unless told otherwise: of two classes the
+    /// The place of the class that counts as positive by default: of two classes the
     /// second in ascending order, whatever their order in the model.
     pub fn positive(&self) -> usize {
         let places = 0..self.names.len();
@@ -158,6 +158,14 @@ impl Training {
     /// The penalty C, for machines that have one.
     pub fn penalty(&self) -> Option<f64> {
         self.parameters.iter().find(|(name, _)| name == "c")?.1.number()
+    }
+
+    /// Several numbers that were learnt beside the functions, such as a score of every training row.
+    pub fn reals(&self, name: &str) -> Option<&[f64]> {
+        match &self.parameters.iter().find(|(own, _)| own == name)?.1 {
+            Value::Reals(numbers) => Some(numbers),
+            _ => None,
+        }
     }
 
     /// Replaces the penalty C, for machines that have one.
@@ -285,6 +293,12 @@ impl Model {
     /// The body's properties, for people.
     pub fn describe(&self) -> Description {
         self.body.get().describe(self)
+    }
+
+    /// What the body holds beside vectors and functions, by name: what Python's estimators make their
+    /// attributes of.
+    pub fn attributes(&self) -> Vec<(&'static str, Value)> {
+        self.body.get().attributes(self)
     }
 
     /// For a discriminant: the model whose decision values are the projections on its directions.

@@ -42,7 +42,7 @@ impl Model {
         }
         if let Some(map) = &self.preparation.map {
             map.validate()?;
-            if !matches!(self.body, Body::Linear(_)) {
+            if !matches!(self.body, Body::Linear(_) | Body::MarginClusters(_)) {
                 return fail(format!("expected no approximate features for {kind}, found some"));
             }
             check_length("features made", body.vectors().columns(), map.outputs())?;

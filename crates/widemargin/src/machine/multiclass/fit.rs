@@ -44,7 +44,7 @@ pub struct MulticlassSvc {
     pub c: f64,
     /// The kernel.
     pub kernel: Kernel,
-    /// Whether every class has an offset, free of charge.
+    /// Whether every class has an offset, which is not penalised.
     pub bias: bool,
     /// Factors on C by class.
     pub class_weights: ClassWeights,
@@ -52,7 +52,7 @@ pub struct MulticlassSvc {
     pub classes: Option<Vec<Label>>,
     /// Which class comes first, unless `classes` says.
     pub class_order: ClassOrder,
-    /// What is asked of the solver.
+    /// Options of the solver.
     pub options: SolverOptions,
 }
 
@@ -175,11 +175,11 @@ impl MulticlassSvc {
             max_iterations: self.options.max_iterations.unwrap_or(u64::MAX),
         };
         let rows = &examples.rows;
-        let asked = self.options.precision;
+        let precision = self.options.precision;
         let (solution, precision) = if self.kernel == Kernel::Linear {
-            (s2do::solve_linear(data.features(), rows, &problem, &options, context), asked)
+            (s2do::solve_linear(data.features(), rows, &problem, &options, context), precision)
         } else {
-            in_precision(asked, context, |precision| {
+            in_precision(precision, context, |precision| {
                 let solution = match precision {
                     Precision::F32 => self.solve::<f32>(data, rows, &problem, &options, context),
                     Precision::F64 => self.solve::<f64>(data, rows, &problem, &options, context),

@@ -4,8 +4,13 @@ use super::MultipleKernel;
 use super::formulation::Formulation;
 use crate::context::{Context, Event};
 use crate::error::{Error, Result};
-use crate::kernel::{Gram, Kernel, KernelBlocks, KernelRows, RowCaching};
+use crate::kernel::{
+    Definiteness, Gram, Kernel, KernelBlocks, KernelRows, Repair, RowCaching, fill_table,
+};
+use crate::machine::Precision;
 use crate::machine::fit::FitInput;
+use crate::machine::specification::Value;
+use crate::numeric::algebra::dot;
 use crate::numeric::simd::Real;
 use crate::solver::kernel_weights::WeightRule;
 
@@ -26,6 +31,8 @@ pub(super) struct Candidates<T: Real> {
     pub(super) factors: Vec<f64>,
     /// The matrices with that trace, for signed weights alone.
     pub(super) grams: Vec<Gram>,
+    /// What the training record says about them.
+    pub(super) notes: Vec<(String, Value)>,
 }
 
 impl<T: Real> Candidates<T> {
@@ -49,8 +56,13 @@ impl<T: Real> Candidates<T> {
         let sum = Kernel::Sum(kernels.iter().map(|kernel| (1.0, kernel.clone())).collect());
         let mut blocks =
             KernelBlocks::<T>::new(&sum, input.data().features(), Some(&order), context)?;
-        let factors = factors(&blocks, kernels, machine.jitter)?;
-        report_properties(&blocks, kernels, context)?;
+        let shifts = shifts(machine, &blocks, context)?;
+        let factors = factors(&blocks, kernels, &shifts, machine.jitter)?;
+        let mut notes = report_properties(&blocks, kernels, &shifts, context)?;
+        let changed = machine.jitter > 0.0 || shifts.iter().any(|shift| *shift > 0.0);
+        if machine.jitter > 0.0 {
+            notes.push(("jitter".into(), machine.jitter.into()));
+        }
         let signed = machine.weights == WeightRule::Signed && kernels.len() > 1;
         let n = order.len();
         let bytes = n as u128 * n as u128 * kernels.len() as u128 * size_of::<T>() as u128;
@@ -66,7 +78,7 @@ impl<T: Real> Candidates<T> {
                     check_symmetric(values, n, at)?;
                 }
                 let mean = (0..n).map(|i| values[i * n + i].to_f64()).sum::<f64>() / n as f64;
-                let added = T::from_f64(machine.jitter * mean);
+                let added = T::from_f64(shifts[at] + machine.jitter * (mean + shifts[at]));
                 (0..n).for_each(|i| values[i * n + i] += added);
                 if signed {
                     let scaled = values.iter().map(|value| value.to_f64() * factors[at]);
@@ -74,13 +86,14 @@ impl<T: Real> Candidates<T> {
                 }
                 Ok(())
             })?;
-        } else if machine.jitter > 0.0 {
-            let (what, limit) = ("tables with jitter".into(), context.cache_bytes() as u128);
+        } else if changed {
+            let what = "tables with changed diagonals".into();
+            let limit = context.cache_bytes() as u128;
             return Err(Error::TooLarge { what, bytes, limit });
         }
         let caching = if formulation.rows.len() > 2 { RowCaching::All } else { RowCaching::Off };
         let rows = KernelRows::new(blocks, bounds, caching, context.cache_bytes());
-        Ok(Self { rows, factors, grams })
+        Ok(Self { rows, factors, grams, notes })
     }
 }
 
@@ -89,11 +102,92 @@ fn named(kernels: &[Kernel], at: usize) -> String {
     format!("{} ({})", at + 1, kernels[at])
 }
 
-/// Number of rows over trace, jitter included.
-fn factors<T: Real>(blocks: &KernelBlocks<T>, kernels: &[Kernel], jitter: f64) -> Result<Vec<f64>> {
+/// What is added to the diagonal of every candidate that is not positive semidefinite on all rows, so that it
+/// is; nothing unless that was asked for.
+fn shifts<T: Real>(
+    machine: &MultipleKernel,
+    blocks: &KernelBlocks<T>,
+    context: &Context,
+) -> Result<Vec<f64>> {
+    let kernels = &machine.kernels;
+    let Some(repair) = machine.repair else { return Ok(vec![0.0; kernels.len()]) };
+    let n = blocks.len();
+    let bytes = 16 * n as u128 * n as u128;
+    let of = |(at, term): (usize, &KernelBlocks<T>)| {
+        if kernels[at].is_semidefinite() {
+            return Ok(0.0);
+        }
+        if bytes > context.cache_bytes() as u128 {
+            let (what, limit) = ("a table to repair".into(), context.cache_bytes() as u128);
+            return Err(Error::TooLarge { what, bytes, limit });
+        }
+        let mut values = Vec::new();
+        fill_table(term, n, &mut values, context)?;
+        term.check_values()?;
+        check_symmetric(&values, n, at)?;
+        let values = values.iter().map(|value| value.to_f64()).collect();
+        let found = symmetric(n, values)?.definiteness(context)?;
+        match (is_semidefinite::<T>(found, n), repair) {
+            (true, _) => Ok(0.0),
+            (false, Repair::Shift) => {
+                let message = format!(
+                    "kernel {} is not positive semidefinite: its smallest eigenvalue {:.3e} was taken from \
+                     its diagonal",
+                    named(kernels, at),
+                    found.smallest
+                );
+                context.report(&Event::Warning { message });
+                Ok(-found.smallest)
+            }
+            (false, _) => Err(Error::Kernel {
+                kernel: named(kernels, at),
+                expected: "a positive semidefinite matrix".into(),
+                found: format!("the eigenvalue {:.3e}", found.smallest),
+            }),
+        }
+    };
+    blocks.terms().iter().enumerate().map(of).collect()
+}
+
+/// Whether no eigenvalue of a matrix of values in precision `T` is negative beyond their rounding.
+fn is_semidefinite<T: Real>(found: Definiteness, order: usize) -> bool {
+    let epsilon = match Precision::of::<T>() {
+        Precision::F32 => f64::from(f32::EPSILON),
+        Precision::F64 => f64::EPSILON,
+    };
+    let rounding = epsilon * order as f64;
+    found.is_semidefinite() || found.smallest >= -rounding * found.largest.abs()
+}
+
+/// The centred matrix, of length 1; zeros where it is constant.
+fn direction(mut gram: Gram) -> Vec<f64> {
+    gram.centre();
+    let size = dot(gram.values(), gram.values()).sqrt();
+    gram.values().iter().map(|value| if size > 0.0 { value / size } else { 0.0 }).collect()
+}
+
+/// A table that is symmetric up to rounding.
+fn symmetric(n: usize, mut values: Vec<f64>) -> Result<Gram> {
+    for i in 0..n {
+        for j in 0..i {
+            let mean = 0.5 * (values[i * n + j] + values[j * n + i]);
+            (values[i * n + j], values[j * n + i]) = (mean, mean);
+        }
+    }
+    Gram::new(n, values)
+}
+
+/// Number of rows over trace, changes of the diagonal included.
+fn factors<T: Real>(
+    blocks: &KernelBlocks<T>,
+    kernels: &[Kernel],
+    shifts: &[f64],
+    jitter: f64,
+) -> Result<Vec<f64>> {
     let n = blocks.len() as f64;
     let of = |(at, term): (usize, &KernelBlocks<T>)| {
         let trace: f64 = term.diagonal().iter().map(|value| value.to_f64()).sum();
+        let trace = trace + n * shifts[at];
         match trace > 0.0 && trace.is_finite() {
             true => Ok(n / (trace * (1.0 + jitter))),
             false => Err(Error::Kernel {
@@ -128,18 +222,24 @@ fn check_symmetric<T: Real>(values: &[T], n: usize, at: usize) -> Result<()> {
 }
 
 /// Warns about candidates that are nearly multiples of each other and about those with negative
-/// eigenvalues, both on a sample of the rows.
+/// eigenvalues that were not repaired, both on a sample of the rows; returns what the training record says
+/// about them.
 fn report_properties<T: Real>(
     blocks: &KernelBlocks<T>,
     kernels: &[Kernel],
+    shifts: &[f64],
     context: &Context,
-) -> Result<()> {
+) -> Result<Vec<(String, Value)>> {
+    let (mut notes, mut indefinite) = (Vec::new(), Vec::new());
+    if shifts.iter().any(|shift| *shift > 0.0) {
+        notes.push(("diagonal-shifts".to_owned(), shifts.to_vec().into()));
+    }
     let n = blocks.len();
     let sample: Vec<usize> = (0..n.min(SAMPLE)).map(|i| i * n / n.min(SAMPLE)).collect();
     let compared = kernels.len() <= MOST_COMPARED;
-    let mut centred: Vec<(usize, Gram)> = Vec::new();
+    let mut centred: Vec<(usize, Vec<f64>)> = Vec::new();
     for (at, term) in blocks.terms().iter().enumerate() {
-        let doubtful = !kernels[at].is_semidefinite();
+        let doubtful = !kernels[at].is_semidefinite() && shifts[at] == 0.0;
         if !(compared || doubtful) {
             continue;
         }
@@ -152,7 +252,7 @@ fn report_properties<T: Real>(
         let Ok(gram) = Gram::new(sample.len(), values) else { continue };
         if doubtful {
             let found = gram.definiteness(context)?;
-            if !found.is_semidefinite() {
+            if !is_semidefinite::<T>(found, sample.len()) {
                 let name = named(kernels, at);
                 let message = format!(
                     "kernel {name} is not positive semidefinite: its matrix over {} rows has the eigenvalue {:.3e}",
@@ -160,17 +260,23 @@ fn report_properties<T: Real>(
                     found.smallest
                 );
                 context.report(&Event::Warning { message });
+                indefinite.push(named(kernels, at));
             }
         }
-        centred.push((at, gram));
+        if compared {
+            centred.push((at, direction(gram)));
+        }
+    }
+    if !indefinite.is_empty() {
+        notes.push(("indefinite-kernels".into(), indefinite.join(", ").into()));
     }
     if !compared {
-        return Ok(());
+        return Ok(notes);
     }
     let mut pairs = Vec::new();
     for (k, (i, left)) in centred.iter().enumerate() {
         for (j, right) in &centred[..k] {
-            if left.centred_alignment(right)? > COLLINEAR {
+            if dot(left, right) > COLLINEAR {
                 pairs.push(format!("{} and {}", named(kernels, *j), named(kernels, *i)));
             }
         }
@@ -182,6 +288,7 @@ fn report_properties<T: Real>(
             pairs.join(", ")
         );
         context.report(&Event::Warning { message });
+        notes.push(("collinear-kernels".into(), pairs.join(", ").into()));
     }
-    Ok(())
+    Ok(notes)
 }

@@ -20,8 +20,16 @@ pub(super) struct Formulation {
     /// Rows of the data set, segment after segment.
     pub(super) rows: Vec<Vec<usize>>,
     duals: Duals,
+    known: Known,
     classes: Option<(Vec<Label>, Scheme)>,
     parameters: Vec<(String, Value)>,
+}
+
+/// What is known of every row, in the order of the segments.
+enum Known {
+    Classes(Vec<u32>),
+    Targets(Vec<f64>),
+    Nothing,
 }
 
 enum Duals {
@@ -35,8 +43,11 @@ impl Formulation {
         match machine {
             BaseMachine::Svc(svc) => {
                 let found = svc.two_class_problems(&input)?;
+                let segments = found.rows.iter().enumerate();
+                let codes = segments.flat_map(|(s, rows)| rows.iter().map(move |_| s as u32));
                 Ok(Self {
                     kind: MachineKind::CSvc,
+                    known: Known::Classes(codes.collect()),
                     rows: found.rows,
                     duals: Duals::TwoClass(found.problems),
                     classes: Some((found.classes.names, svc.scheme.clone())),
@@ -51,6 +62,7 @@ impl Formulation {
                 Ok(Self {
                     kind: MachineKind::AllInOne(svc.machine),
                     rows: vec![found.rows],
+                    known: Known::Classes(found.problem.codes.clone()),
                     duals: Duals::Classes(svc.machine, found.problem),
                     classes: Some((found.names, Scheme::OneVsRest)),
                     parameters: vec![("c".into(), svc.c.into())],
@@ -59,6 +71,7 @@ impl Formulation {
             BaseMachine::Svr(svr) => Ok(Self {
                 kind: MachineKind::EpsilonSvr,
                 rows: vec![input.rows().collect()],
+                known: Known::Targets(input.labels().values()?),
                 duals: Duals::TwoClass(vec![(vec![0, 0], svr.dual_problem(&input)?)]),
                 classes: None,
                 parameters: vec![
@@ -69,6 +82,7 @@ impl Formulation {
             BaseMachine::OneClass(machine) => Ok(Self {
                 kind: MachineKind::OneClass,
                 rows: vec![input.rows().collect()],
+                known: Known::Nothing,
                 duals: Duals::TwoClass(vec![(vec![0], machine.dual_problem(&input)?)]),
                 classes: None,
                 parameters: vec![("nu".into(), machine.nu.into())],
@@ -91,6 +105,38 @@ impl Formulation {
             ),
             Duals::Classes(_, problem) => Problems::Classes(Box::new(problem.clone()), None),
         }
+    }
+
+    /// Vectors whose outer products sum to the kernel of the labels: an indicator of every class, or the
+    /// targets.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for a machine without labels.
+    pub(super) fn label_vectors(&self) -> Result<Vec<Vec<f64>>> {
+        match &self.known {
+            Known::Classes(codes) => {
+                let of = |class| codes.iter().map(|c| f64::from(u8::from(*c == class))).collect();
+                Ok((0..count(codes)).map(of).collect())
+            }
+            Known::Targets(targets) => Ok(vec![targets.clone()]),
+            Known::Nothing => {
+                let expected = "a rule that needs no labels for the one-class machine";
+                Err(Error::parameter("weights", expected, "alignment"))
+            }
+        }
+    }
+
+    /// Which rows are on the positive side: of the first of two classes, or of every one against the rest.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for a machine without classes.
+    pub(super) fn sides(&self) -> Result<Vec<Vec<bool>>> {
+        let Known::Classes(codes) = &self.known else {
+            let expected = "a rule that needs no classes for this machine";
+            return Err(Error::parameter("weights", expected, "margin"));
+        };
+        let sides = if count(codes) == 2 { 1 } else { count(codes) };
+        Ok((0..sides).map(|class| codes.iter().map(|c| *c == class).collect()).collect())
     }
 
     /// What the training record says.
@@ -171,4 +217,9 @@ impl Formulation {
         }
         Expansion { segments, coefficients, offset }
     }
+}
+
+/// Number of classes.
+fn count(codes: &[u32]) -> u32 {
+    codes.iter().max().map_or(0, |last| last + 1)
 }

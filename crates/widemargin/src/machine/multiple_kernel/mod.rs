@@ -12,6 +12,7 @@
 mod candidates;
 mod duals;
 mod formulation;
+mod heuristic;
 #[cfg(test)]
 mod tests;
 mod transduction;
@@ -32,7 +33,7 @@ use super::{MulticlassSvc, OneClass, Precision, SolverOptions, Svc, Svr};
 use crate::context::{Context, Event};
 use crate::data::Label;
 use crate::error::{Error, Result};
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Repair};
 use crate::numeric::simd::Real;
 use crate::outcome::{Outcome, Status};
 use crate::solver::kernel_weights::{self, Options, WeightRule, Weights};
@@ -92,19 +93,23 @@ pub struct MultipleKernel {
     /// Share of the mean diagonal of every candidate that is added to its diagonal while training; needed
     /// for signed weights of candidates that are singular on the rows.
     pub jitter: f64,
+    /// What is done about candidates that are not positive semidefinite on the rows given, which are always
+    /// warned of: [`Repair::Shift`] takes the smallest eigenvalue from the diagonal, [`Repair::Refuse`] is an
+    /// error.
+    pub repair: Option<Repair>,
     /// The label of rows without one (transduction): K has to be positive semidefinite on them too, and they
     /// count for the traces. Their predictions are those of the model.
     pub unlabelled: Option<Label>,
 }
 
-/// Jitter of signed weights unless told otherwise.
+/// Jitter of signed weights by default.
 pub const SIGNED_JITTER: f64 = 1e-6;
 
 impl MultipleKernel {
     /// No kernels yet, non-negative weights.
     pub fn new(machine: BaseMachine) -> Self {
         let (kernels, weights) = (Vec::new(), WeightRule::default());
-        Self { machine, kernels, weights, jitter: 0.0, unlabelled: None }
+        Self { machine, kernels, weights, jitter: 0.0, repair: None, unlabelled: None }
     }
 
     fn check(&self) -> Result<()> {
@@ -113,6 +118,10 @@ impl MultipleKernel {
         }
         if !(self.jitter.is_finite() && self.jitter >= 0.0) {
             return Err(Error::parameter("jitter", "a finite number of at least 0", self.jitter));
+        }
+        if let Some(repair @ (Repair::Clip | Repair::Flip)) = self.repair {
+            // Other values of the kernel would be those of no function, which new rows need.
+            return Err(Error::parameter("repair", "shift or refuse", repair));
         }
         self.kernels.iter().try_for_each(Kernel::validate)?;
         self.machine.options().validate()
@@ -135,19 +144,21 @@ impl MultipleKernel {
     ) -> Result<Model> {
         let started = Instant::now();
         let candidates = Candidates::<T>::new(self, input, unlabelled, formulation, context)?;
-        let Candidates { rows, factors, grams } = candidates;
+        let Candidates { mut rows, factors, grams, notes } = candidates;
         let options = self.machine.options();
+        let given =
+            heuristic::weights(self.weights, &mut rows, &factors, formulation, options, context)?;
         let limits = Options { gap: options.tol, ..Options::default() };
         let problems = formulation.problems();
         let mut duals = KernelDuals::new(rows, factors.clone(), problems, *options, context);
-        let found = kernel_weights::minimise(
-            &mut duals,
-            self.kernels.len(),
-            self.weights,
-            &grams,
-            &limits,
-            context,
-        )?;
+        let kernels = self.kernels.len();
+        let found = match given {
+            Some(weights) => kernel_weights::at(&mut duals, weights, &limits)?,
+            None => {
+                let rule = self.weights;
+                kernel_weights::minimise(&mut duals, kernels, rule, &grams, &limits, context)?
+            }
+        };
         warn_of_signed(&found, context);
         let (kernel_rows, effort, solutions) = duals.finish()?;
         let outcome =
@@ -155,6 +166,7 @@ impl MultipleKernel {
         let kernel = self.combined(&found, &factors);
         let spent = Spent { kernel_rows, seconds: started.elapsed().as_secs_f64() };
         let mut parameters = self.record(&found, formulation);
+        parameters.extend(notes);
         if !unlabelled.is_empty() {
             parameters.push(("unlabelled-rows".into(), unlabelled.len().into()));
         }
@@ -237,12 +249,14 @@ fn warn_of_signed(found: &Weights, context: &Context) {
     }
 }
 
-/// A rule for weights as text: `nonnegative`, `signed`, `uniform` or `lp=P`.
+/// A rule for weights as text: `nonnegative`, `signed`, `uniform`, `lp=P`, `alignment` or `margin=L`.
 pub(in crate::machine) struct WeightsText(pub(in crate::machine) WeightRule);
 
 /// What [`WeightsText`] reads.
-pub(in crate::machine) const WEIGHT_RULES: &str =
-    "nonnegative, signed, uniform or lp=P with P of at least 1";
+pub(in crate::machine) const WEIGHT_RULES: &str = "nonnegative, signed, uniform, alignment, lp=P with P of at least 1 or margin=L with L from 0 to 1";
+
+/// λ of margin weights unless told otherwise, that of EasyMKL.
+const MARGIN: f64 = 0.1;
 
 impl fmt::Display for WeightsText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -251,6 +265,8 @@ impl fmt::Display for WeightsText {
             WeightRule::Signed => f.write_str("signed"),
             WeightRule::Uniform => f.write_str("uniform"),
             WeightRule::Norm(p) => write!(f, "lp={p}"),
+            WeightRule::Alignment => f.write_str("alignment"),
+            WeightRule::Margin(lambda) => write!(f, "margin={lambda}"),
         }
     }
 }
@@ -259,17 +275,21 @@ impl FromStr for WeightsText {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let refuse = || Error::parameter("weights", WEIGHT_RULES, text);
-        Ok(Self(match text {
-            "nonnegative" => WeightRule::NonNegative,
-            "signed" => WeightRule::Signed,
-            "uniform" => WeightRule::Uniform,
-            _ => match text.strip_prefix("lp=").and_then(|p| p.trim().parse::<f64>().ok()) {
-                Some(1.0) => WeightRule::NonNegative,
-                Some(f64::INFINITY) => WeightRule::Uniform,
-                Some(p) if p > 1.0 => WeightRule::Norm(p),
-                _ => return Err(refuse()),
-            },
+        let (name, number) = match text.split_once('=') {
+            Some((name, number)) => (name, number.trim().parse::<f64>().ok()),
+            None => (text, None),
+        };
+        Ok(Self(match (name, number) {
+            ("nonnegative", None) => WeightRule::NonNegative,
+            ("signed", None) => WeightRule::Signed,
+            ("uniform", None) => WeightRule::Uniform,
+            ("alignment", None) => WeightRule::Alignment,
+            ("margin", None) if text == "margin" => WeightRule::Margin(MARGIN),
+            ("margin", Some(lambda)) if (0.0..1.0).contains(&lambda) => WeightRule::Margin(lambda),
+            ("lp", Some(1.0)) => WeightRule::NonNegative,
+            ("lp", Some(f64::INFINITY)) => WeightRule::Uniform,
+            ("lp", Some(p)) if p > 1.0 => WeightRule::Norm(p),
+            _ => return Err(Error::parameter("weights", WEIGHT_RULES, text)),
         }))
     }
 }

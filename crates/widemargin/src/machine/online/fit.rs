@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::learner::{GROUP, OnlineLearner};
-use super::schedule::{Clock, Epochs, Schedule, WorkingSetStrategy};
+use super::schedule::{Clock, Epochs, OnlineSchedule, WorkingSetStrategy};
 use crate::context::{Context, Event};
 use crate::data::{ClassOrder, Dataset, Label, check_two_classes};
 use crate::error::{Error, Result};
@@ -34,7 +34,7 @@ pub struct OnlineSvc {
     /// How working sets of old steps are chosen.
     pub strategy: WorkingSetStrategy,
     /// How many old steps follow a fresh example.
-    pub schedule: Schedule,
+    pub schedule: OnlineSchedule,
     /// What costs of steps are measured in.
     pub clock: Clock,
     /// Elementary steps of an old step; by default as many as there are classes.
@@ -55,7 +55,7 @@ defaults!(OnlineSvc {
     kernel: Kernel::Gaussian { gamma: 1.0 },
     epochs: Epochs::Times(1),
     strategy: WorkingSetStrategy::default(),
-    schedule: Schedule::Adaptive,
+    schedule: OnlineSchedule::Adaptive,
     clock: Clock::Counted,
     multiplier: None,
     shuffle: true,

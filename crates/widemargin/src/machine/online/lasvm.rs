@@ -169,12 +169,12 @@ impl State<'_> {
             let mut s = 0;
             while s < self.held.len() {
                 let held = self.held[s];
-                let settled = if held.sign > 0.0 {
+                let optimal = if held.sign > 0.0 {
                     held.gradient <= lowest
                 } else {
                     held.gradient >= highest
                 };
-                if held.alpha == 0.0 && settled {
+                if held.alpha == 0.0 && optimal {
                     self.store.remove(held.slot);
                     self.is_held[held.row] = false;
                     self.held.swap_remove(s);

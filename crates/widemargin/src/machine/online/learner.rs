@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::fit::OnlineSvc;
-use super::schedule::{MOST_OLD_STEPS, Rates, Schedule, Step, WorkingSetStrategy};
+use super::schedule::{MOST_OLD_STEPS, OnlineSchedule, Rates, Step, WorkingSetStrategy};
 use super::state::{State, Value};
 use super::store::{Ahead, Store};
 use crate::context::Context;
@@ -272,14 +272,14 @@ impl OnlineLearner {
         let slot = state
             .timed(parameters, Step::New, |state| state.fresh(parameters, group, k, code, upper))?;
         match parameters.schedule {
-            Schedule::Fixed { old, supports } => {
+            OnlineSchedule::Fixed { old, supports } => {
                 for (count, pool) in [(old, Pool::Patterns), (supports, Pool::Supports)] {
                     for _ in 0..count {
                         state.old(parameters, pool)?;
                     }
                 }
             }
-            Schedule::Adaptive => {
+            OnlineSchedule::Adaptive => {
                 for _ in 0..MOST_OLD_STEPS {
                     let step = match parameters.strategy {
                         WorkingSetStrategy::Blocks => {
@@ -410,7 +410,7 @@ impl OnlineLearner {
     }
 
     /// The model as it stands. Its training report covers the examples that are kept; a model of one
-    /// class alone answers with it.
+    /// class alone predicts it.
     ///
     /// # Errors
     /// [`Error::Empty`] before any row was seen.

@@ -18,4 +18,4 @@ mod vectors;
 pub use fit::OnlineSvc;
 pub use lasvm::Lasvm;
 pub use learner::OnlineLearner;
-pub use schedule::{Clock, Epochs, Schedule, WorkingSetStrategy};
+pub use schedule::{Clock, Epochs, OnlineSchedule, WorkingSetStrategy};

@@ -85,7 +85,7 @@ pub enum Clock {
 /// How many old steps follow a fresh example.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Schedule {
+pub enum OnlineSchedule {
     /// By gain per cost.
     #[default]
     Adaptive,

@@ -33,7 +33,7 @@ const CANDIDATES: usize = 512;
 const TOGETHER: usize = 64;
 
 /// Such a step ends at this share of the violation it found.
-const SETTLED: f64 = 0.2;
+const TARGET_SHARE: f64 = 0.2;
 
 /// Elementary steps of such a step per pattern.
 const STEPS_PER_PATTERN: u64 = 10;
@@ -268,7 +268,7 @@ impl State {
             values.extend(block.iter().map(|&j| row[j]));
         }
         let max_steps = STEPS_PER_PATTERN * block.len() as u64;
-        let target = (SETTLED * worst).max(0.5 * tol);
+        let target = (TARGET_SHARE * worst).max(0.5 * tol);
         let (steps, changes) =
             self.patterns.solve_together(&block, &values, target, max_steps, set);
         self.steps += steps;

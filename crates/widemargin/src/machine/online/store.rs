@@ -13,7 +13,7 @@ use crate::kernel::Kernel;
 use crate::numeric::InstructionSet;
 use crate::numeric::simd::Real;
 
-/// Fillings remembered beyond twice the number of slots.
+/// Fillings kept beyond twice the number of slots.
 const MEMORY: usize = 4096;
 
 /// Patterns in slots.

@@ -5,7 +5,7 @@ use crate::data::{Dataset, Dense, Label, Labels, Matrix};
 use crate::error::Error;
 use crate::kernel::Kernel;
 use crate::machine::{
-    AllInOne, Epochs, Lasvm, Machine, Model, MulticlassSvc, OnlineSvc, Precision, Schedule,
+    AllInOne, Epochs, Lasvm, Machine, Model, MulticlassSvc, OnlineSchedule, OnlineSvc, Precision,
     SolverOptions, Svc, WorkingSetStrategy as Choice,
 };
 use crate::numeric::InstructionSet;
@@ -79,7 +79,7 @@ fn one_pass_is_below_the_optimum_and_repeatable() {
     assert!(dual <= best * (1.0 + 1e-9) && dual > 0.8 * best, "{dual} of {best}");
     let again = online.fit(&data, &Context::new()).unwrap();
     assert_eq!(model.functions(), again.functions());
-    let fixed = OnlineSvc { schedule: Schedule::Fixed { old: 4, supports: 4 }, ..online };
+    let fixed = OnlineSvc { schedule: OnlineSchedule::Fixed { old: 4, supports: 4 }, ..online };
     let dual = fixed.fit(&data, &Context::new()).unwrap().training.unwrap().outcome.dual;
     assert!(dual > 0.9 * best, "{dual} of {best}");
 }
@@ -91,8 +91,8 @@ fn a_budget_bounds_the_patterns() {
     let online = OnlineSvc { budget: Some(30), ..OnlineSvc::default() };
     let model = online.fit(&data, &context).unwrap();
     assert!(model.support_count() <= 30);
-    let answers = model.predictor(&context).unwrap().predict(data.features()).unwrap();
-    let right = (0..data.rows()).filter(|&i| answers.get(i) == data.labels().get(i)).count();
+    let predictions = model.predictor(&context).unwrap().predict(data.features()).unwrap();
+    let right = (0..data.rows()).filter(|&i| predictions.get(i) == data.labels().get(i)).count();
     assert!(right > 130, "{right} of 200 right");
 }
 
@@ -109,9 +109,10 @@ fn classes_may_come_late_unless_all_were_declared() {
         let online = OnlineSvc { machine, c: 10.0, ..OnlineSvc::default() };
         let mut learner = online.learner(&context).unwrap();
         learner.partial_fit(&only(&[1])).unwrap();
-        let answers = learner.model().unwrap();
-        let answers = answers.predictor(&context).unwrap().predict(data.features()).unwrap();
-        assert!((0..60).all(|i| answers.get(i) == Some(Label::Int(1))));
+        let predictions = learner.model().unwrap();
+        let predictions =
+            predictions.predictor(&context).unwrap().predict(data.features()).unwrap();
+        assert!((0..60).all(|i| predictions.get(i) == Some(Label::Int(1))));
         learner.partial_fit(&only(&[0, 1])).unwrap();
         for _ in 0..5 {
             learner.partial_fit(&data).unwrap();
@@ -119,8 +120,8 @@ fn classes_may_come_late_unless_all_were_declared() {
         let model = learner.model().unwrap();
         let outcome = model.training.as_ref().unwrap().outcome;
         assert!((outcome.dual - learner.dual()).abs() < 1e-6 * outcome.dual, "{machine}");
-        let answers = model.predictor(&context).unwrap().predict(data.features()).unwrap();
-        let right = (0..60).filter(|&i| answers.get(i) == data.labels().get(i)).count();
+        let predictions = model.predictor(&context).unwrap().predict(data.features()).unwrap();
+        let right = (0..60).filter(|&i| predictions.get(i) == data.labels().get(i)).count();
         assert!(right >= 45, "{machine}: {right} of 60 right");
 
         let classes = Some(vec![Label::Int(0), Label::Int(1)]);

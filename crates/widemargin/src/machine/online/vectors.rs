@@ -139,7 +139,7 @@ impl<T: Real> Vectors<T> {
             if here.is_empty() {
                 continue;
             }
-            let part = chunk.settled()?.select_rows(&here);
+            let part = chunk.compacted()?.select_rows(&here);
             table = Some(match table {
                 Some(table) => table.stacked(&part)?,
                 None => part,
@@ -165,7 +165,7 @@ impl<T: Real> Vectors<T> {
     /// Brings what was filled since the last time among the vectors.
     fn settle(&mut self) -> Result<()> {
         for chunk in self.chunks.iter_mut().filter(|chunk| !chunk.fresh.is_empty()) {
-            chunk.vectors = chunk.settled()?;
+            chunk.vectors = chunk.compacted()?;
             chunk.fresh.clear();
             chunk.blocks = None;
         }
@@ -175,7 +175,7 @@ impl<T: Real> Vectors<T> {
 
 impl<T: Real> Chunk<T> {
     /// The vectors with those filled since they were packed.
-    fn settled(&self) -> Result<Matrix> {
+    fn compacted(&self) -> Result<Matrix> {
         let old = self.vectors.rows();
         let mut order: Vec<usize> = (0..old).collect();
         let mut joined = self.vectors.select_rows(&[]);

@@ -450,21 +450,48 @@ pub(super) fn choose(weights: &[f64], random: &mut Generator) -> usize {
     weights.iter().rposition(|weight| *weight > 0.0).unwrap_or(0)
 }
 
-/// A count of a Poisson distribution: products of uniform numbers (Knuth), in parts of at most 500 so that
-/// e^−λ does not vanish; sums of Poisson counts are such counts.
+/// Rates from which on counts are drawn by rejection.
+const LARGE_RATE: f64 = 500.0;
+
+/// A count of a Poisson distribution: products of uniform numbers (Knuth) while e^−λ is far from 0, and
+/// transformed rejection, whose time does not depend on λ, for large rates.
 fn poisson(rate: f64, random: &mut Generator) -> f64 {
-    let (mut left, mut count) = (rate, 0.0);
-    while left > 0.0 {
-        let part = left.min(500.0);
-        left -= part;
-        let limit = (-part).exp();
-        let mut product = random.unit();
-        while product > limit {
-            count += 1.0;
-            product *= random.unit();
-        }
+    if rate > LARGE_RATE {
+        return large_poisson(rate, random);
+    }
+    let (limit, mut product, mut count) = ((-rate).exp(), random.unit(), 0.0);
+    while product > limit {
+        count += 1.0;
+        product *= random.unit();
     }
     count
+}
+
+/// PTRS of Hörmann ("The transformed rejection method for generating Poisson random variables", Insurance:
+/// Mathematics and Economics 12, 1993).
+fn large_poisson(rate: f64, random: &mut Generator) -> f64 {
+    let b = 0.931 + 2.53 * rate.sqrt();
+    let a = -0.059 + 0.02483 * b;
+    let (inverse_alpha, squeeze) = (1.1239 + 1.1328 / (b - 3.4), 0.9277 - 3.6224 / (b - 2.0));
+    loop {
+        let (u, v) = (random.unit() - 0.5, random.unit());
+        let us = 0.5 - u.abs();
+        let count = ((2.0 * a / us + b) * u + rate + 0.43).floor();
+        if us >= 0.07 && v <= squeeze {
+            return count;
+        }
+        if count < 1.0 || (us < 0.013 && v > us) {
+            continue;
+        }
+        // ln p(k) by Stirling's formula, written with t = (k − λ)/λ so that no digits cancel.
+        let t = (count - rate) / rate;
+        let density = rate * (t - (1.0 + t) * t.ln_1p())
+            - 0.5 * (std::f64::consts::TAU * count).ln()
+            - 1.0 / (12.0 * count);
+        if (v * inverse_alpha / (a / (us * us) + b)).ln() <= density {
+            return count;
+        }
+    }
 }
 
 /// Densities of all states at once, in padded vectors.
@@ -614,6 +641,13 @@ impl Sums {
                 _ => vec![0.0; size],
             },
         }
+    }
+
+    /// Whether squares of the observations stayed within double precision.
+    pub(super) fn is_finite(&self) -> bool {
+        [&self.weights, &self.first, &self.second]
+            .into_iter()
+            .all(|list| list.iter().all(|value| value.is_finite()))
     }
 
     /// Adds other sums.

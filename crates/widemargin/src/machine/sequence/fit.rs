@@ -120,6 +120,7 @@ impl BaumWelch {
                 }
                 other => other?,
             };
+            check_squares(statistics.sums.is_finite())?;
             let likelihood = statistics.log_likelihood;
             if !likelihood.is_finite() {
                 return Err(Error::labels(
@@ -170,6 +171,12 @@ fn normalise(probabilities: &mut [f64], counts: &[f64], added: f64) {
     }
 }
 
+/// Refuses rows whose squares are no numbers any more.
+fn check_squares(are_finite: bool) -> Result<()> {
+    let expected = "rows whose squares add up to finite numbers: scale the features";
+    if are_finite { Ok(()) } else { Err(Error::labels(expected, "larger ones")) }
+}
+
 /// Mean of every feature; nothing for symbols.
 fn means(sequences: &Sequences) -> Vec<f64> {
     let Observations::Rows { values, features } = &sequences.observations else {
@@ -211,11 +218,12 @@ impl Hmm {
             Emission::Categorical { .. } => Emission::Categorical {
                 probabilities: (0..states).flat_map(|_| row(size, &mut random)).collect(),
             },
-            Emission::Gaussian { shape, .. } => Emission::Gaussian {
-                means: far_rows(sequences, states, &mut random),
-                shape: *shape,
-                covariances: common_covariance(*shape, sequences, states),
-            },
+            Emission::Gaussian { shape, .. } => {
+                let covariances = common_covariance(*shape, sequences, states);
+                check_squares(covariances.iter().all(|value| value.is_finite()))?;
+                let means = far_rows(sequences, states, &mut random);
+                Emission::Gaussian { means, shape: *shape, covariances }
+            }
             Emission::Poisson { .. } => {
                 // Between the means and a row, so that no rate is 0.
                 let all = means(sequences);
@@ -270,6 +278,7 @@ impl Hmm {
             let add = Accumulate { sums: &mut sums, run, width, posteriors: &posteriors };
             run_plain(context.instruction_set(), add);
         }
+        check_squares(sums.is_finite())?;
         let divide = |row: &mut [f64], counts: &[f64]| {
             let total: f64 = counts.iter().sum();
             if total > 0.0 {

@@ -28,9 +28,9 @@ pub(super) fn padded(states: usize) -> usize {
 pub(super) struct Transitions {
     pub(super) states: usize,
     pub(super) width: usize,
-    start: Vec<f64>,
+    pub(super) start: Vec<f64>,
     /// A and its transpose.
-    rows: Vec<f64>,
+    pub(super) rows: Vec<f64>,
     columns: Vec<f64>,
 }
 
@@ -48,6 +48,14 @@ impl Transitions {
             }
         }
         Self { states, width, start: padded_start, rows, columns }
+    }
+
+    /// Scores instead of probabilities, for the best path alone: one of every first state, and padded rows.
+    pub(super) fn of_scores(mut start: Vec<f64>, rows: Vec<f64>) -> Self {
+        let states = start.len();
+        let width = padded(states);
+        start.resize(width, 0.0);
+        Self { states, width, start, rows, columns: Vec::new() }
     }
 
     /// Multiplies sums over pairs by the transition probabilities.

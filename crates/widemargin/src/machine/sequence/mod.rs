@@ -1,11 +1,16 @@
-//! Hidden Markov models: chains of hidden states that emit what is observed.
+//! Chains: hidden Markov models, and support vector machines for the tags of sequences.
 
+mod chain;
 mod emission;
 mod fit;
 mod hmm;
 mod lattice;
 mod observations;
 
+pub use chain::{
+    AlternationFit, Chain, ChainAlternation, ChainSvc, Labeller, Labelling, PackedChain,
+    TagConstraints, TagLoss, TagScores,
+};
 pub use emission::{Emission, EmissionPrior, Updates};
 pub use fit::{BaumWelch, HmmFit};
 pub use hmm::{Hmm, Posteriors};

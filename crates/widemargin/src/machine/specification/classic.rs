@@ -62,7 +62,8 @@ const WINDOW: Parameter = choice(
     "Shape of Parzen windows",
 );
 
-const CLUSTERS: Parameter = whole("clusters", Fallback::Integer(8), "Number of clusters");
+pub(super) const CLUSTERS: Parameter =
+    whole("clusters", Fallback::Integer(8), "Number of clusters");
 
 const NEIGHBOUR_COUNT: Parameter =
     whole("neighbours", Fallback::Integer(5), "Neighbours that vote");
@@ -191,7 +192,7 @@ static MIXTURE_BAYES: Entry = Entry {
     summary: "Bayes classifier with a mixture of Gaussians for every class",
     groups: &[
         GAUSSIANS,
-        &[PRIORS, UNBIASED, list("losses", "Losses, row by row: the cost of answering j for i")],
+        &[PRIORS, UNBIASED, list("losses", "Losses, row by row: the cost of predicting j for i")],
         &[UNLABELLED],
     ],
     grid: &["components=1,2,3,5", "covariance=full,diag"],

@@ -1,14 +1,17 @@
 //! The support vector machines with a kernel.
 
+use super::classic::CLUSTERS;
 use super::entries::Entry;
+use super::linear::INTERCEPT;
 use super::parameter::{Domain, Fallback, Parameter};
 use super::shared::{
     C, CLASS_ORDER, CLASS_WEIGHT, EPSILON, KERNEL, KERNELS, LOSS, MAX_ITER, MULTICLASS, NU,
-    PRECISION, SCALE, SOLVER, TOL,
+    PRECISION, SCALE, SOLVER, STARTS, TOL,
 };
+use crate::error::Error;
 use crate::machine::{
-    Balance, BaseMachine, LsSvc, LsSvr, MachineKind, MaxMarginClustering, MulticlassSvc, NuSvc,
-    NuSvr, OneClass, Svc, Svdd, Svr,
+    Balance, BaseMachine, Bias, DistancePrice, LsSvc, LsSvr, MachineKind, MaxMarginClustering,
+    MulticlassSvc, NuSvc, NuSvr, OneClass, RobustSvc, Svc, Svdd, Svr,
 };
 
 /// LIBSVM's `grid.py`.
@@ -27,6 +30,7 @@ pub(super) fn entry(kind: MachineKind) -> Option<&'static Entry> {
         MachineKind::AllInOne(_) => &ALL_IN_ONE,
         MachineKind::LsSvc => &LS_SVC,
         MachineKind::LsSvr => &LS_SVR,
+        MachineKind::RobustSvc => &ROBUST_SVC,
         MachineKind::MaxMarginClustering => &MAX_MARGIN_CLUSTERING,
         _ => return None,
     })
@@ -176,6 +180,7 @@ static LS_SVR: Entry = Entry {
 
 /// What clustering takes beside the kernel.
 const CLUSTERING: &[Parameter] = &[
+    CLUSTERS.or(Fallback::Integer(2)).within(Domain::whole(2)),
     Parameter {
         name: "beta",
         domain: Domain::POSITIVE,
@@ -196,7 +201,7 @@ const CLUSTERING: &[Parameter] = &[
     },
     Parameter {
         name: "labelling",
-        domain: Domain::Choice(&["auto", "enumeration", "relaxation", "alternation"]),
+        domain: Domain::Choice(&["auto", "enumeration", "relaxation", "alternation", "iterative"]),
         default: Fallback::Text("auto"),
         about: "How the labels of clusters are found",
     },
@@ -205,16 +210,96 @@ const CLUSTERING: &[Parameter] = &[
 ];
 
 static MAX_MARGIN_CLUSTERING: Entry = Entry {
-    summary: "clustering into two with the largest margin, with a proven bound",
+    summary: "clustering with the largest margin, with a proven bound",
     groups: &[KERNEL, CLUSTERING],
     grid: &[],
     build: |values| {
         Ok(Box::new(MaxMarginClustering {
+            clusters: values.whole("clusters")?,
             beta: values.real("beta")?,
             kernel: values.kernel()?,
             centre: values.flag("centre")?,
             balance: values.number_or("balance", Balance::Most)?,
             method: values.choice("labelling")?,
+            tol: values.real("tol")?,
+        }))
+    },
+};
+
+/// What robust machines take beside the kernel.
+const ROBUST: &[Parameter] = &[
+    C,
+    LOSS.within(Domain::Choice(&["ramp", "eta", "trimmed", "centroid", "leave-one-out", "power"]))
+        .or(Fallback::Text("ramp")),
+    Parameter {
+        name: "robust-method",
+        domain: Domain::Choice(&["auto", "enumeration", "relaxation", "cccp", "alternation"]),
+        default: Fallback::Text("auto"),
+        about: "How losses that leave rows out are minimised",
+    },
+    Parameter {
+        name: "keep",
+        domain: Domain::SHARE,
+        default: Fallback::Real(0.8),
+        about: "Share of the rows that count with trimmed losses",
+    },
+    Parameter {
+        name: "power",
+        domain: Domain::Real { low: 0.0, above: true, high: 2.0, names: &[] },
+        default: Fallback::Real(0.5),
+        about: "Exponent of powers of the hinge loss",
+    },
+    Parameter {
+        name: "distance-price",
+        domain: Domain::Real { low: 0.0, above: false, high: f64::MAX, names: &["auto"] },
+        default: Fallback::Text("auto"),
+        about: "What a squared distance from the mean of the class takes off the margin",
+    },
+    Parameter {
+        name: "left-out",
+        domain: Domain::Real { low: 0.0, above: false, high: 1.0, names: &[] },
+        default: Fallback::Real(1.0),
+        about: "Share of its own term that a row of leave-one-out losses does without",
+    },
+    INTERCEPT.within(Domain::Real { low: 0.0, above: true, high: f64::MAX, names: &["none"] }),
+    STARTS.within(Domain::whole(0)).or(Fallback::Integer(5)),
+    CLASS_WEIGHT,
+    CLASS_ORDER,
+    TOL,
+    SCALE,
+];
+
+/// Parameters that only one loss has.
+const OF_ONE_LOSS: &[(&str, &str)] = &[
+    ("keep", "trimmed"),
+    ("power", "power"),
+    ("distance-price", "centroid"),
+    ("left-out", "leave-one-out"),
+];
+
+static ROBUST_SVC: Entry = Entry {
+    summary: "classification with losses that outliers do not pull, with a proven bound",
+    groups: &[KERNEL, ROBUST],
+    grid: C_AND_GAMMA,
+    build: |values| {
+        for &(name, loss) in OF_ONE_LOSS {
+            if values.specification.is_given(name) && !values.is("loss", loss) {
+                return Err(Error::parameter(name, format!("loss {loss} with it"), "another"));
+            }
+        }
+        Ok(Box::new(RobustSvc {
+            c: values.real("c")?,
+            loss: values.choice("loss")?,
+            method: values.choice("robust-method")?,
+            keep: values.real("keep")?,
+            power: values.real("power")?,
+            distance_price: values.number_or("distance-price", DistancePrice::Value)?,
+            left_out: values.real("left-out")?,
+            kernel: values.kernel()?,
+            intercept: values.number_or("intercept", Bias::Appended)?,
+            starts: values.whole("starts")?,
+            class_weights: values.class_weights()?,
+            class_order: values.class_order(),
             tol: values.real("tol")?,
         }))
     },

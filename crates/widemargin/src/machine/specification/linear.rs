@@ -34,7 +34,7 @@ const GAP: Parameter = Parameter {
     about: "Largest duality gap of a solution, relative to its objective; held beside tol",
 };
 
-const INTERCEPT: Parameter = Parameter {
+pub(super) const INTERCEPT: Parameter = Parameter {
     name: "intercept",
     domain: Domain::Real { low: 0.0, above: true, high: f64::MAX, names: &["none", "free"] },
     default: Fallback::Real(1.0),

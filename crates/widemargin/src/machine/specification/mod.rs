@@ -1,6 +1,6 @@
 //! What a machine is, before it has seen data: its name and its parameters, typed and checked.
 //!
-//! The command line, Python, searches and comparisons translate what they are told into a
+//! The command line, Python, searches and comparisons translate options into a
 //! [`Specification`], and only that builds machines. Which parameters a machine has, with their
 //! ranges, defaults and default search grids, stands in one table ([`Entry`]); a parameter that the
 //! machine does not have is refused by name.
@@ -332,7 +332,7 @@ impl Specification {
         build(&Resolver { specification: self, features: &features, labels, seed: 0 })
     }
 
-    /// What is searched unless told otherwise, as `NAME=VALUES`: nothing where no answer can be
+    /// What is searched by default, as `NAME=VALUES`: nothing where no prediction can be
     /// judged.
     pub fn default_grid(&self) -> Vec<&'static str> {
         let varies = |axis: &&&'static str| match axis.split_once('=') {

@@ -116,7 +116,7 @@ impl Domain {
     }
 }
 
-/// What a parameter is when nobody says.
+/// What a parameter is by default.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Fallback {
@@ -153,7 +153,7 @@ pub struct Parameter {
     pub name: &'static str,
     /// What it may be.
     pub domain: Domain,
-    /// What it is when nobody says.
+    /// Its default.
     pub default: Fallback,
     /// One line of documentation.
     pub about: &'static str,

@@ -104,9 +104,13 @@ impl Resolver<'_> {
         let WeightsText(weights) = self.choice("weights")?;
         let jitter = self.value("jitter").and_then(|jitter| jitter.number());
         let unlabelled = self.unlabelled();
+        let repair = match self.is("repair", "none") {
+            true => None,
+            false => Some(self.choice("repair")?),
+        };
         let kernels = kernel_list(self.specification, kernel_defaults(self.specification)?)?;
         if kernels.is_empty() {
-            let only_with_kernels = ["weights", "jitter", "unlabelled"];
+            let only_with_kernels = ["weights", "jitter", "repair", "unlabelled"];
             return match only_with_kernels.iter().find(|name| self.specification.is_given(name)) {
                 Some(name) => {
                     Err(Error::parameter("kernels", format!("kernels for {name}"), "none"))
@@ -124,6 +128,7 @@ impl Resolver<'_> {
             kernels: kernels.collect::<Result<_>>()?,
             weights,
             jitter: jitter.unwrap_or(usual),
+            repair,
             unlabelled,
             ..MultipleKernel::new(base(machine))
         }))

@@ -104,6 +104,12 @@ pub(super) const KERNELS: &[Parameter] = &[
         Fallback::Unset,
         "Share of its mean diagonal added to that of every kernel of --kernels [signed: 1e-6]",
     ),
+    parameter(
+        "repair",
+        Domain::Choice(&["none", "shift", "refuse"]),
+        Fallback::Text("none"),
+        "What is done about --kernels that are not positive semidefinite, beside a warning",
+    ),
     UNLABELLED,
 ];
 

@@ -7,7 +7,7 @@ mod krylov;
 
 pub(crate) use cholesky::{Cholesky, add_products};
 pub(crate) use eigen::{eigen_interruptible, eigen_symmetric};
-pub(crate) use krylov::leading_eigenvectors;
+pub(crate) use krylov::{Leading, leading_eigenvectors};
 
 /// Σ aᵢbᵢ in eight lanes, so that it is the same everywhere and vectorises.
 #[inline(always)]

@@ -7,7 +7,7 @@ use super::{InstructionSet, Lanes, Real, Task, Vector, VectorFamily, dispatch};
 /// rounding is then of the size of that of the values.
 const CHUNK: usize = 32;
 
-/// Columns summed side by side in registers.
+/// Columns summed at a time in registers.
 const COLUMNS: usize = 8;
 
 /// Adds Σᵣ `coefficients[r][c]` · `rows[r][i]` to `sums[c][i]`, where the coefficients of a row

@@ -19,9 +19,9 @@ const ROWS: usize = 8;
 pub(crate) struct Weights<T> {
     outputs: usize,
     columns: usize,
-    /// Outputs in a padded row when they stand side by side, else 0.
+    /// Outputs in a padded row when they are adjacent, else 0.
     lanes: usize,
-    /// Column after column when outputs stand side by side, else output after output.
+    /// Column after column when outputs are adjacent, else output after output.
     values: Vec<T>,
 }
 

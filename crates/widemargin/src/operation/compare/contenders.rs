@@ -10,9 +10,34 @@ use crate::operation::tune::{Axis, Space};
 
 /// A machine and its settings.
 pub(super) struct Contender {
-    pub(super) name: &'static str,
-    /// Settings in words, and the machine they make.
-    pub(super) candidates: Vec<(String, Box<dyn Machine>)>,
+    pub(super) name: String,
+    pub(super) candidates: Vec<Candidate>,
+}
+
+/// One setting: the machines that vote, mostly one.
+pub(super) struct Candidate {
+    /// In words.
+    pub(super) settings: String,
+    pub(super) voters: Vec<Specification>,
+}
+
+impl Candidate {
+    /// The machines for some rows: what depends on features is taken from these alone.
+    pub(super) fn machines(&self, data: &Dataset, rows: &[usize]) -> Result<Vec<Box<dyn Machine>>> {
+        let build = |specification: &Specification| {
+            // Tables of kernel values have a column for every row, and nothing depends on features.
+            let tables = ["kernel", "kernels"].iter().any(|name| {
+                specification
+                    .value(name)
+                    .is_some_and(|text| text.to_string().contains("precomputed"))
+            });
+            match tables {
+                true => specification.build(data, 0),
+                false => specification.build(&data.select_rows(rows), 0),
+            }
+        };
+        self.voters.iter().map(build).collect()
+    }
 }
 
 /// A machine to compare: what is fixed and what is chosen from, γ in units of 1 / features.
@@ -88,7 +113,7 @@ fn contender(entry: &Entry, data: &Dataset) -> Result<Contender> {
             specification.set(name, value)?;
             words.push(word);
         }
-        candidates.push((words.join(", "), specification.build(data, 0)?));
+        candidates.push(Candidate { settings: words.join(", "), voters: vec![specification] });
     }
-    Ok(Contender { name: entry.name, candidates })
+    Ok(Contender { name: entry.name.to_owned(), candidates })
 }

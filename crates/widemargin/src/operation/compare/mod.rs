@@ -7,18 +7,20 @@
 //! also compared by McNemar's exact test on the rows that only one of them gets right.
 
 mod contenders;
+mod kernels;
 mod statistics;
 
 use std::time::Instant;
 
-use self::contenders::Contender;
 pub use self::contenders::contender_names;
+use self::contenders::{Candidate, Contender};
+pub use self::kernels::{KernelComparison, KernelOptions, KernelShare, compare_kernels};
 use super::folds::{Folds, fit_part, run_folds};
 use super::metrics::Confusion;
 use crate::context::Context;
 use crate::data::{ClassOrder, Dataset, Labels};
 use crate::error::{Error, Result};
-use crate::machine::Machine;
+use crate::machine::Model;
 use crate::numeric::random::Generator;
 use crate::solver::Status;
 
@@ -52,7 +54,7 @@ impl Default for CompareOptions {
 #[non_exhaustive]
 pub struct Compared {
     /// Its name.
-    pub name: &'static str,
+    pub name: String,
     /// Accuracy of every finished fold, repetition after repetition.
     pub accuracies: Vec<f64>,
     /// Their mean.
@@ -151,6 +153,12 @@ struct Turn {
 /// [`Error::Parameter`] for an unknown machine, fewer than two folds or a class with fewer rows than
 /// folds; [`Error::Interrupted`] when fewer than two folds were finished.
 pub fn compare(data: &Dataset, options: &CompareOptions, context: &Context) -> Result<Comparison> {
+    check(data, options)?;
+    run(data, &contenders::chosen(&options.machines, data)?, options, context)
+}
+
+/// Fails for data or options that cannot be compared with.
+fn check(data: &Dataset, options: &CompareOptions) -> Result<()> {
     data.features().validate()?;
     let classes = data.labels().classes(ClassOrder::Sorted)?;
     if let [only] = classes.names.as_slice() {
@@ -167,7 +175,16 @@ pub fn compare(data: &Dataset, options: &CompareOptions, context: &Context) -> R
     if !(options.confidence > 0.0 && options.confidence < 1.0) {
         return Err(Error::parameter("confidence", "between 0 and 1", options.confidence));
     }
-    let contenders = contenders::chosen(&options.machines, data)?;
+    Ok(())
+}
+
+/// Compares machines; data and options were checked.
+fn run(
+    data: &Dataset,
+    contenders: &[Contender],
+    options: &CompareOptions,
+    context: &Context,
+) -> Result<Comparison> {
     let plans = (0..options.repeats)
         .map(|repeat| {
             let seed = context.seed().wrapping_add(repeat as u64);
@@ -178,7 +195,7 @@ pub fn compare(data: &Dataset, options: &CompareOptions, context: &Context) -> R
     let run = run_folds(planned, "folds", context, |fold, context| {
         let (train, held) = plans[fold / options.folds].split(fold % options.folds);
         let mut turns = Vec::with_capacity(contenders.len());
-        for contender in &contenders {
+        for contender in contenders {
             match turn(contender, data, &train, &held, context)? {
                 Some(turn) => turns.push(turn),
                 None => return Ok(None),
@@ -198,7 +215,7 @@ pub fn compare(data: &Dataset, options: &CompareOptions, context: &Context) -> R
         .enumerate()
         .map(|(c, contender)| {
             let turns: Vec<&Turn> = finished.iter().map(|turns| &turns[c]).collect();
-            summary(contender.name, &turns, options, ratio, rows)
+            summary(&contender.name, &turns, options, ratio, rows)
         })
         .collect();
     machines.sort_by(|a, b| b.mean.total_cmp(&a.mean).then(a.seconds[1].total_cmp(&b.seconds[1])));
@@ -217,7 +234,7 @@ pub fn compare(data: &Dataset, options: &CompareOptions, context: &Context) -> R
 }
 
 fn summary(
-    name: &'static str,
+    name: &str,
     turns: &[&Turn],
     options: &CompareOptions,
     ratio: f64,
@@ -240,7 +257,7 @@ fn summary(
         }
     }
     Compared {
-        name,
+        name: name.to_owned(),
         accuracies,
         mean,
         interval: ((mean - half).max(0.0), (mean + half).min(1.0)),
@@ -261,22 +278,28 @@ fn turn(
 ) -> Result<Option<Turn>> {
     let started = Instant::now();
     let Some(choice) = choose(contender, data, train, context)? else { return Ok(None) };
-    let (settings, machine) = &contender.candidates[choice];
+    let candidate = &contender.candidates[choice];
     let chosen = started.elapsed().as_secs_f64();
-    let Some(model) = fit_part(machine.as_ref(), data, train, context)? else { return Ok(None) };
+    let mut models = Vec::new();
+    for machine in candidate.machines(data, train)? {
+        match fit_part(machine.as_ref(), data, train, context)? {
+            Some(model) => models.push(model),
+            None => return Ok(None),
+        }
+    }
     let trained = started.elapsed().as_secs_f64();
-    let answers = model.predictor(context)?.predict(&data.features().select_rows(held))?;
+    let predictions = predictions(&models, data, held, context)?;
     let predicted = started.elapsed().as_secs_f64();
     let truth = data.labels().select(held);
-    let accuracy = Confusion::new(&truth, &answers)?.accuracy();
-    let same = |at: usize| match (truth.get(at), answers.get(at)) {
-        (Some(truth), Some(answer)) => truth.to_string() == answer.to_string(),
+    let accuracy = Confusion::new(&truth, &predictions)?.accuracy();
+    let same = |at: usize| match (truth.get(at), predictions.get(at)) {
+        (Some(truth), Some(prediction)) => truth.to_string() == prediction.to_string(),
         _ => false,
     };
     Ok(Some(Turn {
         accuracy,
         seconds: [chosen, trained - chosen, predicted - trained],
-        settings: settings.clone(),
+        settings: candidate.settings.clone(),
         right: held.iter().enumerate().map(|(at, &row)| (row, same(at))).collect(),
     }))
 }
@@ -297,19 +320,21 @@ fn choose(
         rows.truncate(TUNING_ROWS);
         rows.sort_unstable();
     }
-    let part = data.select_rows(&rows);
-    let Ok(plan) = Folds::Stratified(TUNING_FOLDS).assign(&part, context.seed()) else {
+    // Tables of kernel values have a column for every row: the rows stay those of the data.
+    let Ok(plan) = Folds::Stratified(TUNING_FOLDS).assign(&data.select_rows(&rows), context.seed())
+    else {
         return Ok(Some(0));
     };
+    let of = |places: Vec<usize>| -> Vec<usize> { places.iter().map(|&at| rows[at]).collect() };
     let mut best = (-1.0, 0);
-    for (place, (_, machine)) in contender.candidates.iter().enumerate() {
+    for (place, candidate) in contender.candidates.iter().enumerate() {
         let mut correct = 0;
         for fold in 0..plan.count() {
             if context.stop_request().is_some() {
                 return Ok(None);
             }
             let (train, held) = plan.split(fold);
-            correct += match correct_predictions(machine.as_ref(), &part, &train, &held, context) {
+            correct += match correct_predictions(candidate, data, &of(train), &of(held), context) {
                 Ok(Some(count)) => count,
                 Ok(None) => return Ok(None),
                 // Settings that this part cannot take, such as more neighbours than rows.
@@ -325,15 +350,47 @@ fn choose(
 }
 
 fn correct_predictions(
-    machine: &dyn Machine,
-    part: &Dataset,
+    candidate: &Candidate,
+    data: &Dataset,
     train: &[usize],
     held: &[usize],
     context: &Context,
 ) -> Result<Option<usize>> {
-    let Some(model) = fit_part(machine, part, train, context)? else { return Ok(None) };
-    let answers: Labels = model.predictor(context)?.predict(&part.features().select_rows(held))?;
-    Ok(Some(Confusion::new(&part.labels().select(held), &answers)?.correct()))
+    let mut models = Vec::new();
+    for machine in candidate.machines(data, train)? {
+        match fit_part(machine.as_ref(), data, train, context)? {
+            Some(model) => models.push(model),
+            None => return Ok(None),
+        }
+    }
+    let predictions = predictions(&models, data, held, context)?;
+    Ok(Some(Confusion::new(&data.labels().select(held), &predictions)?.correct()))
+}
+
+/// The label that most models predict, the one predicted by the earlier model where several have as many
+/// votes.
+fn predictions(
+    models: &[Model],
+    data: &Dataset,
+    rows: &[usize],
+    context: &Context,
+) -> Result<Labels> {
+    let features = data.features().select_rows(rows);
+    let predict = |model: &Model| model.predictor(context)?.predict_in_time(&features);
+    let votes: Vec<Labels> = models.iter().map(predict).collect::<Result<_>>()?;
+    let [first, _, ..] = &votes[..] else {
+        return votes.into_iter().next().ok_or(Error::Empty { what: "machine" });
+    };
+    let winner = |row: usize| {
+        let given: Vec<String> = (votes.iter())
+            .map(|labels| labels.get(row).map_or_else(String::new, |label| label.to_string()))
+            .collect();
+        let count = |at: &usize| given.iter().filter(|other| **other == given[*at]).count();
+        // The last of equals is taken, hence in reverse.
+        let at = (0..given.len()).rev().max_by_key(count).unwrap_or(0);
+        given[at].clone()
+    };
+    Ok(Labels::Text((0..first.len()).map(winner).collect()))
 }
 
 #[cfg(test)]
@@ -368,7 +425,7 @@ mod tests {
         assert!(test.p_value < 1e-6 && test.first_only > test.second_only);
         let again = compare(&data, &options, &Context::new().with_threads(2).unwrap()).unwrap();
         for machine in &again.machines {
-            let before = &result.machines[place(machine.name)];
+            let before = &result.machines[place(&machine.name)];
             assert_eq!(machine.accuracies, before.accuracies);
         }
     }

@@ -29,7 +29,7 @@ fn estimate(a: f32, b: f32, similarity: f32) -> f32 {
 
 /// The best partners of a vector among those of longer images, cheapest first.
 ///
-/// Beside it stands a bound: no vector that is not remembered costs less.
+/// Beside it stands a bound: no vector outside the list costs less.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Partners {
     count: usize,

@@ -1,7 +1,7 @@
 //! Smaller models: the support vectors of every decision function merged into fewer new ones.
 //!
 //! A function Σ αᵢK(xᵢ, ·) is replaced by Σ βⱼK(zⱼ, ·) with fewer vectors, built bottom-up from pairs
-//! of the same sign, given the weights of least residual ‖Ψ − Ψ'‖, and, unless told otherwise, moved
+//! of the same sign, given the weights of least residual ‖Ψ − Ψ'‖, and, by default, moved
 //! together to a still smaller one (Nguyen 2006, chapter 3). By Cauchy and Schwarz no decision value
 //! changes by more than the residual times √K(x, x).
 

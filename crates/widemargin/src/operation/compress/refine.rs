@@ -34,13 +34,13 @@ const LEAST_GAIN: f64 = 5e-3;
 /// Relative decrease below which the search ends.
 const LEAST_DECREASE: f64 = 1e-9;
 
-/// Most steps unless told otherwise.
+/// Most steps by default.
 const MOST_STEPS: usize = 30;
 
-/// Kernel values that the steps may compute unless told otherwise.
+/// Kernel values that the steps may compute by default.
 const MOST_VALUES: usize = 30_000_000;
 
-/// Steps that a pool is worth when nobody says how many: 30, or fewer, down to one, where these would
+/// Steps that a pool is worth by default: 30, or fewer, down to one, where these would
 /// take longer than training such a model.
 pub(super) fn usual_steps(original: usize, reduced: usize) -> usize {
     let values =

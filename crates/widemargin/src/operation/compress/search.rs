@@ -1,4 +1,4 @@
-//! Size against quality on held-out rows: the smallest model that answers nearly as well, and the
+//! Size against quality on held-out rows: the smallest model that predicts nearly as well, and the
 //! way to it.
 
 use super::element::Element;
@@ -30,12 +30,12 @@ pub struct Waypoint {
 ///
 /// The score is the accuracy of a classifier (0.002 allows 0.2 percentage points) or the coefficient
 /// of determination of a regressor. Vectors are merged once; sizes on the way, each four fifths of the
-/// one before, are tried by bisection, so the answer is the smallest size tried that is good enough,
+/// one before, are tried by bisection, so the result is the smallest size tried that is good enough,
 /// not a proof that none smaller is. The target of `compression` is not used.
 ///
 /// # Errors
 /// As [`ModelCompression::apply`]; [`Error::Parameter`] for a loss out of range, [`Error::Labels`] for rows
-/// without labels.
+/// without labels, [`Error::Interrupted`] when it was stopped before a smaller model was good enough.
 pub fn smallest_within(
     model: &Model,
     held_out: &Dataset,
@@ -50,14 +50,21 @@ pub fn smallest_within(
     let way = Way::new(model, compression, RUNG, usize::MAX, context)?;
     // Rungs before `good` are good enough, those from `bad` on are not.
     let (mut good, mut bad, mut best) = (0, way.starts.len(), None);
-    while good < bad && context.stop_request().is_none() {
+    let turn = |rung: usize| -> Result<Option<Compressed>> {
+        context.checkpoint()?;
+        let candidate = way.complete(rung, context)?;
+        let is_good = score(&candidate.model, held_out, context)? >= wanted;
+        Ok(is_good.then_some(candidate))
+    };
+    while good < bad {
         let middle = good + (bad - good) / 2;
-        let candidate = way.complete(middle, context)?;
-        if score(&candidate.model, held_out, context)? >= wanted {
-            best = Some(candidate);
-            good = middle + 1;
-        } else {
-            bad = middle;
+        match turn(middle) {
+            // What is known so far, if anything is.
+            Err(Error::Interrupted) if best.is_some() => break,
+            other => match other? {
+                Some(candidate) => (best, good) = (Some(candidate), middle + 1),
+                None => bad = middle,
+            },
         }
     }
     Ok(best)
@@ -84,7 +91,10 @@ pub fn accuracy_by_size(
         let smaller = way.complete(rung, context)?.model;
         let vectors = smaller.support_count();
         if vectors < points[points.len() - 1].vectors {
-            points.push(Waypoint { vectors, score: score(&smaller, held_out, context)? });
+            match score(&smaller, held_out, context) {
+                Err(Error::Interrupted) => break,
+                score => points.push(Waypoint { vectors, score: score? }),
+            }
         }
     }
     Ok(points)
@@ -137,8 +147,8 @@ impl<'a> Way<'a> {
 
 /// Accuracy or coefficient of determination.
 fn score(model: &Model, data: &Dataset, context: &Context) -> Result<f64> {
-    let answers = model.predictor(context)?.predict(data.features())?;
-    Ok(match Quality::new(model.kind, data.labels(), data.groups(), &answers)? {
+    let predictions = model.predictor(context)?.predict_in_time(data.features())?;
+    Ok(match Quality::new(model.kind, data.labels(), data.groups(), &predictions)? {
         Quality::Classes(confusion) => confusion.accuracy(),
         Quality::Numbers(errors) => errors.determination,
         Quality::Orders(orders) => orders.kendall_tau,

@@ -1,4 +1,4 @@
-//! A changing set of vectors that answers with their similarities to any other.
+//! A changing set of vectors that gives their similarities to any other.
 //!
 //! Vectors are packed for the block engine in runs; new ones wait in a short tail until they are
 //! enough for a run, and everything is packed anew when most of what is packed is gone.

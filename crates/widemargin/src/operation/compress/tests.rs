@@ -27,8 +27,8 @@ fn digits(keep: impl Fn(usize) -> bool) -> Dataset {
 }
 
 fn errors(model: &Model, data: &Dataset, context: &Context) -> usize {
-    let answers = model.predictor(context).unwrap().predict(data.features()).unwrap();
-    (0..data.rows()).filter(|&i| answers.get(i) != data.labels().get(i)).count()
+    let predictions = model.predictor(context).unwrap().predict(data.features()).unwrap();
+    (0..data.rows()).filter(|&i| predictions.get(i) != data.labels().get(i)).count()
 }
 
 /// The function after all merges.

@@ -4,12 +4,14 @@
 //! started the sites. Like a [site](super::site) it knows no network and no clock; an engine calls
 //! [`Coordinator::tick`] when nothing is under way, or after a time in which replies should have come.
 
+use serde::{Deserialize, Serialize};
+
 use super::message::{Address, Message, Progress, Verification};
 use super::site::Outbox;
 use crate::error::{Error, Result};
 
 /// When sites solve.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Schedule {
     /// All at once, round by round.
@@ -162,6 +164,11 @@ impl Coordinator {
     /// Rounds, or updates of one site in a sequential training.
     pub(crate) fn rounds(&self) -> u32 {
         self.round
+    }
+
+    /// What the last round looked like.
+    pub(crate) fn last_round(&self) -> Option<&Round> {
+        self.history.last()
     }
 
     /// What every round looked like; of an asynchronous training what sites last reported.

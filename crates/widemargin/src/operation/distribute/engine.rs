@@ -7,25 +7,18 @@
 
 use super::coordinator::Coordinator;
 use super::local::LocalProblem;
-use super::message::{Address, Message, decode, encode};
+use super::message::{Address, Message, Parcel, decode, encode};
 use super::site::{Outbox, Site};
 use super::traffic::Traffic;
 use crate::context::Context;
 use crate::error::Result;
-
-/// A message on its way.
-struct Parcel {
-    from: Address,
-    to: Address,
-    bytes: Vec<u8>,
-}
 
 /// Delivers messages until the coordinator ends the training.
 ///
 /// # Errors
 /// Those of the sites.
 pub(crate) fn run<P: LocalProblem>(
-    sites: &mut [Site<'_, P>],
+    sites: &mut [Site<P>],
     coordinator: &mut Coordinator,
     fingerprint: u64,
     context: &Context,
@@ -62,7 +55,7 @@ pub(crate) fn run<P: LocalProblem>(
 
 /// Gives every site its messages, and a moment for itself.
 fn deliver<P: LocalProblem>(
-    sites: &mut [Site<'_, P>],
+    sites: &mut [Site<P>],
     parcels: Vec<Parcel>,
     fingerprint: u64,
     context: &Context,
@@ -73,23 +66,36 @@ fn deliver<P: LocalProblem>(
             inboxes[site as usize].push(parcel);
         }
     }
-    let work = |(site, inbox): (&mut Site<'_, P>, Vec<Parcel>)| -> Result<Outbox> {
-        if inbox.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut out = Vec::new();
-        for parcel in inbox {
-            let message = decode(&parcel.bytes, fingerprint)?;
-            out.extend(site.receive(parcel.from, message, context)?);
-        }
-        // Rows that were asked for come before the next solution.
-        let waits = out.iter().any(|(_, message)| matches!(message, Message::Want { .. }));
-        if !waits {
-            out.extend(site.idle(context)?);
-        }
-        Ok(out)
+    let work = |(site, inbox): (&mut Site<P>, Vec<Parcel>)| -> Result<Outbox> {
+        let inbox = inbox.iter().map(|parcel| (parcel.from, parcel.bytes.as_slice()));
+        attend(site, inbox, fingerprint, context)
     };
     context.map(sites.iter_mut().zip(inboxes), work).into_iter().collect()
+}
+
+/// Gives a site its messages, and a moment for itself if there were any.
+///
+/// # Errors
+/// Those of the site.
+pub(crate) fn attend<'a, P: LocalProblem>(
+    site: &mut Site<P>,
+    inbox: impl ExactSizeIterator<Item = (Address, &'a [u8])>,
+    fingerprint: u64,
+    context: &Context,
+) -> Result<Outbox> {
+    if inbox.len() == 0 {
+        return Ok(Vec::new());
+    }
+    let mut out = Vec::new();
+    for (from, bytes) in inbox {
+        out.extend(site.receive(from, decode(bytes, fingerprint)?, context)?);
+    }
+    // Rows that were asked for come before the next solution.
+    let waits = out.iter().any(|(_, message)| matches!(message, Message::Want { .. }));
+    if !waits {
+        out.extend(site.idle(context)?);
+    }
+    Ok(out)
 }
 
 struct Network {

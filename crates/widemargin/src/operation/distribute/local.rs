@@ -21,7 +21,7 @@ pub(crate) struct LocalPoint {
 ///
 /// Its functions are solved one by one; each is a dual problem whose constraints belong to rows, so that
 /// a solution over some rows is one over all rows if no other row violates its constraint.
-pub(crate) trait LocalProblem: Sync {
+pub(crate) trait LocalProblem: Send + Sync {
     /// Rows with labels and weights.
     type Table: Clone + Send + Sync;
 

@@ -6,6 +6,7 @@
 //! frame, damaged messages by the checksum, and a frame that announces too much before anything is
 //! allocated.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -28,9 +29,22 @@ pub(crate) const ROWS_BYTES: usize = 1 << 24;
 
 /// Who sends or receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) enum Address {
+pub enum Address {
+    /// Who tells the sites when to solve.
     Coordinator,
+    /// A site, counted from 0.
     Site(u32),
+}
+
+/// A message on its way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parcel {
+    /// Who sent it.
+    pub from: Address,
+    /// Who has to get it.
+    pub to: Address,
+    /// The message.
+    pub bytes: Vec<u8>,
 }
 
 /// The values of a row, as they are stored.
@@ -145,7 +159,7 @@ impl Message {
 ///
 /// # Errors
 /// [`Error::Message`] for one that is too large.
-pub(crate) fn encode(message: &Message, fingerprint: u64) -> Result<Vec<u8>> {
+pub(crate) fn encode(message: &impl Serialize, fingerprint: u64) -> Result<Vec<u8>> {
     let document = postcard::to_allocvec(message)
         .map_err(|error| Error::message("a message that can be written", error))?;
     if document.len() > MAX_DOCUMENT {
@@ -166,7 +180,7 @@ pub(crate) fn encode(message: &Message, fingerprint: u64) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// [`Error::Message`] for anything but one intact message of this version about this problem.
-pub(crate) fn decode(bytes: &[u8], fingerprint: u64) -> Result<Message> {
+pub(crate) fn decode<M: DeserializeOwned>(bytes: &[u8], fingerprint: u64) -> Result<M> {
     let cut_short =
         || Error::message(format!("at least {FRAME} bytes"), format!("{}", bytes.len()));
     let (frame, document) = bytes.split_first_chunk::<FRAME>().ok_or_else(cut_short)?;
@@ -231,8 +245,8 @@ mod tests {
     #[test]
     fn messages_come_back_as_they_were() {
         let bytes = encode(&offer(), 7).unwrap();
-        assert_eq!(decode(&bytes, 7).unwrap(), offer());
-        assert!(decode(&bytes, 8).unwrap_err().to_string().contains("fingerprint"));
+        assert_eq!(decode::<Message>(&bytes, 7).unwrap(), offer());
+        assert!(decode::<Message>(&bytes, 8).unwrap_err().to_string().contains("fingerprint"));
     }
 
     #[test]
@@ -249,14 +263,14 @@ mod tests {
     fn damaged_messages_are_refused() {
         let whole = encode(&offer(), 7).unwrap();
         for length in 0..whole.len() {
-            assert!(decode(&whole[..length], 7).is_err(), "{length}");
+            assert!(decode::<Message>(&whole[..length], 7).is_err(), "{length}");
         }
-        assert!(decode(&[&whole[..], &[0]].concat(), 7).is_err());
+        assert!(decode::<Message>(&[&whole[..], &[0]].concat(), 7).is_err());
         let mut generator = Generator::new(5);
         for _ in 0..2000 {
             let mut bytes = whole.clone();
             bytes[generator.below(whole.len())] ^= 1 << generator.below(8);
-            assert!(decode(&bytes, 7).is_err());
+            assert!(decode::<Message>(&bytes, 7).is_err());
         }
     }
 
@@ -269,6 +283,6 @@ mod tests {
         bytes.extend_from_slice(&crc32fast::hash(&document).to_le_bytes());
         bytes.extend_from_slice(&(document.len() as u32).to_le_bytes());
         bytes.extend_from_slice(&document);
-        assert!(decode(&bytes, 7).is_err());
+        assert!(decode::<Message>(&bytes, 7).is_err());
     }
 }

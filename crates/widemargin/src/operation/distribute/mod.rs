@@ -11,23 +11,34 @@ mod engine;
 mod local;
 mod message;
 mod problem;
+mod process;
 mod randomized;
+mod remote;
 mod sampling;
 mod simulate;
 mod site;
+mod sums;
+mod tcp;
 #[cfg(test)]
 mod tests;
 mod topology;
 mod traffic;
 
 pub use coordinator::{Certificate, Ending, Round, Schedule};
+pub use message::{Address, Parcel};
+pub use process::{Order, Post, agree, train_processes};
 pub use randomized::{Randomized, RandomizedFunction, RandomizedResult};
+pub use remote::{Plan, RemoteCoordinator, RemoteSite, Wanted, train_parts};
 pub use simulate::{Crash, Faults};
 pub use site::RowExchange;
+pub use tcp::{TcpHub, TcpMember};
 pub use topology::Topology;
 pub use traffic::Traffic;
 
+use std::sync::Arc;
 use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
 
 use self::coordinator::{Coordinator, Limits};
 use self::local::LocalProblem;
@@ -64,7 +75,7 @@ const PATIENCE: u32 = 50;
 /// assert_eq!(result.model.support_rows(), [1, 2]);
 /// # Ok::<(), widemargin::Error>(())
 /// ```
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Distribution {
     /// Who sends to whom.
     pub topology: Topology,
@@ -153,11 +164,13 @@ fn check_sites(sites: usize) -> Result<()> {
 fn local_duals(machine: &dyn Machine, data: &Dataset, rows: &[usize]) -> Result<LocalDuals> {
     data.features().validate()?;
     let input = FitInput::with_rows(data, rows)?;
-    machine.local_duals(&input).unwrap_or_else(|| {
-        let message = "this machine cannot be trained from rows at several places; \
-                       c-svc, epsilon-svr and one-class can";
-        Err(Error::Model { message: message.into() })
-    })
+    machine.local_duals(&input).unwrap_or_else(not_at_several_places)
+}
+
+fn not_at_several_places<T>() -> Result<T> {
+    let message = "this machine cannot be trained from rows at several places; \
+                   c-svc, epsilon-svr and one-class can";
+    Err(Error::model(message))
 }
 
 impl Distribution {
@@ -176,7 +189,7 @@ impl Distribution {
     ) -> Result<Distributed> {
         let started = Instant::now();
         let (problem, links) = self.prepare(machine, data, parts, context)?;
-        let mut sites: Vec<Site<'_, MachineProblem>> =
+        let mut sites: Vec<Site<MachineProblem>> =
             (0..parts.len()).map(|site| self.site(&problem, site, &links, &parts[site])).collect();
         let mut coordinator = self.coordinator(parts.len());
         let traffic = engine::run(&mut sites, &mut coordinator, problem.fingerprint(), context)?;
@@ -222,13 +235,13 @@ impl Distribution {
         data: &Dataset,
         parts: &[Vec<usize>],
         context: &Context,
-    ) -> Result<(MachineProblem, Vec<Vec<usize>>)> {
+    ) -> Result<(Arc<MachineProblem>, Vec<Vec<usize>>)> {
         check_sites(parts.len())?;
         let links = self.topology.links(parts.len(), context.seed())?;
         let mut rows: Vec<usize> = parts.concat();
         rows.sort_unstable();
         rows.dedup();
-        Ok((MachineProblem::new(local_duals(machine, data, &rows)?), links))
+        Ok((Arc::new(MachineProblem::new(local_duals(machine, data, &rows)?)), links))
     }
 
     fn coordinator(&self, sites: usize) -> Coordinator {
@@ -236,25 +249,46 @@ impl Distribution {
         Coordinator::new(sites, self.schedule, limits)
     }
 
-    fn site<'p>(
-        &self,
-        problem: &'p MachineProblem,
-        index: usize,
-        links: &[Vec<usize>],
-        part: &[usize],
-    ) -> Site<'p, MachineProblem> {
-        let mut rows = part.to_vec();
-        rows.sort_unstable();
-        rows.dedup();
-        let settings = SiteSettings {
+    fn site_settings(&self) -> SiteSettings {
+        SiteSettings {
             exchange: self.exchange,
             asynchronous: self.schedule == Schedule::Asynchronous,
             warm_start: self.warm_start,
             stop_tolerance: self.stop_tolerance,
-        };
+        }
+    }
+
+    fn site(
+        &self,
+        problem: &Arc<MachineProblem>,
+        index: usize,
+        links: &[Vec<usize>],
+        part: &[usize],
+    ) -> Site<MachineProblem> {
+        let mut rows = part.to_vec();
+        rows.sort_unstable();
+        rows.dedup();
         let table = problem.duals().table().select_rows(&rows);
         let ids = rows.iter().map(|&row| row as u64).collect();
-        Site::new(problem, index, links, table, ids, settings)
+        Site::new(Arc::clone(problem), index, links, table, ids, self.site_settings())
+    }
+}
+
+/// What the sites of a training that has ended leave.
+#[derive(Default)]
+struct Closing {
+    solution: Option<Solution>,
+    largest_site: usize,
+    /// Pair steps and working sets.
+    effort: (u64, u64),
+    traffic: Traffic,
+}
+
+impl Closing {
+    fn add(&mut self, held: usize, effort: (u64, u64), traffic: Traffic) {
+        self.largest_site = self.largest_site.max(held);
+        self.effort = (self.effort.0 + effort.0, self.effort.1 + effort.1);
+        self.traffic = self.traffic.and(traffic);
     }
 }
 
@@ -262,16 +296,15 @@ impl Distribution {
 fn finish(
     problem: &MachineProblem,
     links: &[Vec<usize>],
-    sites: &[Option<Site<'_, MachineProblem>>],
+    sites: &[Option<Site<MachineProblem>>],
     coordinator: Coordinator,
     traffic: Traffic,
     started: Instant,
     context: &Context,
 ) -> Result<Distributed> {
-    let ending = coordinator.ending().cloned().unwrap_or(Ending::Stopped);
     let alive = || sites.iter().flatten();
-    let solution = match (&ending, coordinator.verification()) {
-        (Ending::Verified | Ending::Inaccurate, Some((serial, digest))) => {
+    let solution = match (coordinator.ending(), coordinator.verification()) {
+        (Some(Ending::Verified | Ending::Inaccurate), Some((serial, digest))) => {
             alive().find_map(|site| site.verified_solution(serial, digest))
         }
         _ => {
@@ -280,25 +313,37 @@ fn finish(
             best.and_then(Site::solution)
         }
     };
-    let solution = solution.ok_or_else(|| match ending {
+    let mut closing = Closing { solution, traffic, ..Closing::default() };
+    alive().for_each(|site| closing.add(site.held(), site.effort(), Traffic::default()));
+    close(problem, links, closing, coordinator, started, context)
+}
+
+/// Model and report of a training that has ended.
+fn close(
+    problem: &MachineProblem,
+    links: &[Vec<usize>],
+    closing: Closing,
+    coordinator: Coordinator,
+    started: Instant,
+    context: &Context,
+) -> Result<Distributed> {
+    let ending = coordinator.ending().cloned().unwrap_or(Ending::Stopped);
+    let solution = closing.solution.ok_or_else(|| match ending {
         Ending::Stopped => Error::Interrupted,
         _ => Error::model("no site is left that has a solution"),
     })?;
     let rounds = coordinator.rounds();
     let (history, certificate) = coordinator.into_history();
     let mut outcome = outcome(&solution.points, &ending, certificate, problem, context);
-    for (iterations, blocks) in alive().map(Site::effort) {
-        outcome.iterations += iterations;
-        outcome.blocks += blocks;
-    }
+    (outcome.iterations, outcome.blocks) = closing.effort;
     let report = Report {
         ending,
         sites: links.len(),
         links: links.iter().map(Vec::len).sum(),
         rounds,
         history,
-        traffic,
-        largest_site: alive().map(Site::held).max().unwrap_or(0),
+        traffic: closing.traffic,
+        largest_site: closing.largest_site,
         certificate,
     };
     let model = model(problem, &solution, outcome, started)?;

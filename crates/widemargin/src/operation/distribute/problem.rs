@@ -29,7 +29,7 @@ impl MachineProblem {
 }
 
 /// FNV-1a (Fowler, Noll and Vo), 64 bits: the same on every machine.
-fn fingerprint(bytes: &[u8]) -> u64 {
+pub(super) fn fingerprint(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)
     })

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 
 use super::coordinator::Coordinator;
 use super::local::LocalProblem;
-use super::message::{Address, decode, encode};
+use super::message::{Address, Message, decode, encode};
 use super::site::{Outbox, Site};
 use super::traffic::Traffic;
 use crate::context::Context;
@@ -131,16 +131,16 @@ impl Simulation<'_> {
 ///
 /// # Errors
 /// Those of the local solver.
-pub(crate) fn simulate<'p, P: LocalProblem>(
-    new_site: impl Fn(usize) -> Site<'p, P>,
+pub(crate) fn simulate<P: LocalProblem>(
+    new_site: impl Fn(usize) -> Site<P>,
     sites: usize,
     coordinator: &mut Coordinator,
     fingerprint: u64,
     faults: &Faults,
     seed: u64,
     context: &Context,
-) -> Result<(Vec<Option<Site<'p, P>>>, Traffic)> {
-    let mut all: Vec<Option<Site<'p, P>>> = (0..sites).map(|site| Some(new_site(site))).collect();
+) -> Result<(Vec<Option<Site<P>>>, Traffic)> {
+    let mut all: Vec<Option<Site<P>>> = (0..sites).map(|site| Some(new_site(site))).collect();
     let mut simulation = Simulation {
         faults,
         generator: Generator::new(seed),
@@ -180,7 +180,7 @@ pub(crate) fn simulate<'p, P: LocalProblem>(
             }
             Event::Deliver { from, to, bytes } => {
                 // What is damaged is dropped, as if it were lost.
-                let Ok(message) = decode(&bytes, fingerprint) else { continue };
+                let Ok(message) = decode::<Message>(&bytes, fingerprint) else { continue };
                 let out = match to {
                     Address::Coordinator => coordinator.receive(from, message)?,
                     Address::Site(index) => {

@@ -9,6 +9,9 @@
 //! alone whether a solution is the optimum over the rows of all sites.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 
 use super::local::{LocalPoint, LocalProblem};
 use super::message::{
@@ -18,7 +21,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 
 /// Which rows go with an offer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum RowExchange {
     /// None: the receiver asks for those that it lacks. The fewest rows, one more message each way.
@@ -48,7 +51,7 @@ pub(crate) struct SiteSettings {
 pub(crate) type Outbox = Vec<(Address, Message)>;
 
 /// The functions of a solution with the rows that have coefficients.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Solution {
     pub(crate) points: Vec<Point>,
     pub(crate) rows: Vec<Row>,
@@ -64,8 +67,8 @@ struct Election {
 }
 
 /// One participant with rows.
-pub(crate) struct Site<'p, P: LocalProblem> {
-    problem: &'p P,
+pub(crate) struct Site<P: LocalProblem> {
+    problem: Arc<P>,
     index: u32,
     sites: u32,
     settings: SiteSettings,
@@ -92,10 +95,10 @@ pub(crate) struct Site<'p, P: LocalProblem> {
     verified: Option<(u32, u32, Solution)>,
 }
 
-impl<'p, P: LocalProblem> Site<'p, P> {
+impl<P: LocalProblem> Site<P> {
     /// A site with its own rows; `links` are the sites that each site sends to.
     pub(crate) fn new(
-        problem: &'p P,
+        problem: Arc<P>,
         index: usize,
         links: &[Vec<usize>],
         table: P::Table,
@@ -104,7 +107,6 @@ impl<'p, P: LocalProblem> Site<'p, P> {
     ) -> Self {
         let parents = (0..links.len()).filter(|&from| links[from].contains(&index));
         Self {
-            problem,
             index: index as u32,
             sites: links.len() as u32,
             settings,
@@ -116,6 +118,7 @@ impl<'p, P: LocalProblem> Site<'p, P> {
             ids,
             points: vec![None; problem.functions()],
             stale: vec![true; problem.functions()],
+            problem,
             offers: BTreeMap::new(),
             crossed: BTreeMap::new(),
             offered: None,
@@ -130,6 +133,17 @@ impl<'p, P: LocalProblem> Site<'p, P> {
     pub(crate) fn join(&mut self) -> Outbox {
         self.last = Some(Progress::default());
         self.parents.iter().map(|&parent| (Address::Site(parent), Message::Join)).collect()
+    }
+
+    /// Takes a solution with its rows, as of an offer, to start from.
+    ///
+    /// # Errors
+    /// [`Error::Message`] for one of other functions.
+    pub(crate) fn know(&mut self, solution: Solution) -> Result<()> {
+        self.check_points(&solution.points)?;
+        self.append(&solution.rows)?;
+        self.offers.insert(self.index, solution.points);
+        Ok(())
     }
 
     /// Takes a message.

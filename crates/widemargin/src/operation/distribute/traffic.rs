@@ -1,10 +1,12 @@
 //! What was sent.
 
+use serde::{Deserialize, Serialize};
+
 use super::message::{Address, Message};
 
 /// Rows and bytes that went from one site to another. The coordinator is beside the first site; what
 /// stays there is not counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Traffic {
     /// Messages between sites.
@@ -22,6 +24,26 @@ pub struct Traffic {
 }
 
 impl Traffic {
+    /// Counts sums between a site and the coordinator; they are all that linear machines send.
+    pub(crate) fn count_sums(&mut self, from: Address, to: Address, bytes: usize) {
+        if ![from, to].contains(&Address::Site(0)) {
+            self.messages += 1;
+            self.bytes += bytes as u64;
+        }
+    }
+
+    /// What two participants sent.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            messages: self.messages + other.messages,
+            vectors: self.vectors + other.vectors,
+            bytes: self.bytes + other.bytes,
+            verification_vectors: self.verification_vectors + other.verification_vectors,
+            verification_bytes: self.verification_bytes + other.verification_bytes,
+            control_bytes: self.control_bytes + other.control_bytes,
+        }
+    }
+
     /// Counts a message.
     pub(crate) fn count(&mut self, from: Address, to: Address, message: &Message, bytes: usize) {
         let (rows, bytes) = (message.rows().len() as u64, bytes as u64);

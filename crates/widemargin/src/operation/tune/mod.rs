@@ -25,7 +25,7 @@ pub use evaluate::{Evaluation, Job, Predictions, Response, Reuse, evaluate};
 pub use family::SpecifiedFamily;
 pub use journal::Record;
 pub use metric::Metric;
-pub use rounds::{Round, halving, race, surrogate};
+pub use rounds::{SearchRound, halving, race, surrogate};
 pub use search::{Judge, Plan, Strategy, search};
 pub use space::{Axis, Family, Point, Space};
 pub use splits::{Split, repeated};

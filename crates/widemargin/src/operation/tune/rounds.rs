@@ -2,7 +2,7 @@
 //!
 //! What is tried next depends on scores alone. Candidates are known by their numbers and splits by their
 //! rows; training and scoring them is left to the caller, so that a search over machines of this crate
-//! ([`search`](super::search)) and one over somebody else's estimators take the same decisions.
+//! ([`search`](super::search)) and one over estimators of others take the same decisions.
 //!
 //! The first round is always tried; later ones only while the context has not asked to stop.
 
@@ -18,7 +18,7 @@ use crate::numeric::random::Generator;
 /// Which candidates are tried on what.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Round<'a> {
+pub struct SearchRound<'a> {
     /// The candidates, ascending.
     pub candidates: &'a [usize],
     /// Rows to learn from on the first split.
@@ -59,7 +59,7 @@ pub fn halving(
     factor: usize,
     smallest: usize,
     context: &Context,
-    mut evaluate: impl FnMut(&Round<'_>) -> Result<Vec<Vec<f64>>>,
+    mut evaluate: impl FnMut(&SearchRound<'_>) -> Result<Vec<Vec<f64>>>,
 ) -> Result<()> {
     if factor < 2 || smallest < 2 {
         let found = format!("factor {factor}, {smallest} rows");
@@ -77,7 +77,7 @@ pub fn halving(
         };
         let splits: Vec<Split> = splits.iter().map(part).collect();
         let tried = 0..splits.len();
-        let round = Round { candidates: &running, rows, splits: &splits, tried };
+        let round = SearchRound { candidates: &running, rows, splits: &splits, tried };
         let scores = complete(evaluate(&round)?, running.len())?;
         if context.stop_request().is_some() {
             break;
@@ -102,13 +102,13 @@ pub fn race(
     candidates: usize,
     splits: &[Split],
     context: &Context,
-    mut evaluate: impl FnMut(&Round<'_>) -> Result<Vec<Vec<f64>>>,
+    mut evaluate: impl FnMut(&SearchRound<'_>) -> Result<Vec<Vec<f64>>>,
 ) -> Result<()> {
     let rows = splits.first().map_or(0, |split| split.train.len());
     let mut race = RaceScores::new(candidates);
     for split in 0..splits.len() {
         let tried = split..split + 1;
-        let round = Round { candidates: race.running(), rows, splits, tried };
+        let round = SearchRound { candidates: race.running(), rows, splits, tried };
         let scores = complete(evaluate(&round)?, race.running().len())?;
         race.add(scores.iter().map(|scores| scores.first().copied().unwrap_or(f64::NAN)));
         if race.running().is_empty() || context.stop_request().is_some() {

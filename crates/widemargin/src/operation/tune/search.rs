@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use super::bounds::{Criterion, criterion};
 use super::evaluate::{Evaluation, Job, Reuse, evaluate};
 use super::journal::{Journal, Record};
-use super::rounds::{self, Round};
+use super::rounds::{self, SearchRound};
 use super::{Family, Found, Metric, Point, Space, Split, Trial};
 use crate::context::{Context, Event};
 use crate::data::{ClassOrder, Dataset, Labels};
@@ -228,7 +228,7 @@ impl Run<'_> {
         points: &[Point],
         machines: &[Box<dyn Machine>],
         known: &mut HashMap<(usize, usize), usize>,
-        round: &Round<'_>,
+        round: &SearchRound<'_>,
     ) -> Result<Vec<Vec<f64>>> {
         let rows = round.splits.first().map_or(0, |split| split.train.len());
         let mut trials = vec![None; points.len()];
@@ -351,14 +351,16 @@ impl Run<'_> {
         let classes = self.data.labels().classes(ClassOrder::Sorted).ok();
         let codes = classes.as_ref().map(|classes| &classes.codes[..]);
         let mut known = HashMap::new();
-        let evaluate = |round: &Round<'_>| self.try_round(points, &machines, &mut known, round);
+        let evaluate =
+            |round: &SearchRound<'_>| self.try_round(points, &machines, &mut known, round);
         rounds::halving(points.len(), &splits, codes, factor, smallest, context, evaluate)
     }
 
     fn race(&mut self, points: &[Point]) -> Result<()> {
         let (machines, splits, context) = (self.machines(points)?, self.all_splits(), self.context);
         let mut known = HashMap::new();
-        let evaluate = |round: &Round<'_>| self.try_round(points, &machines, &mut known, round);
+        let evaluate =
+            |round: &SearchRound<'_>| self.try_round(points, &machines, &mut known, round);
         rounds::race(points.len(), &splits, context, evaluate)
     }
 

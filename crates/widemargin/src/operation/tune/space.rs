@@ -9,6 +9,7 @@ use crate::machine::Machine;
 use crate::machine::Specification;
 use crate::machine::specification::{Domain, Value, number};
 use crate::numeric::random::Generator;
+use crate::numeric::spacing::logarithmic;
 
 /// Parameters with one value each, in the order of the axes.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,14 +74,8 @@ impl Axis {
             let found = format!("{low}:{high}:{count} for {name}");
             return Err(Error::parameter("range", "0 < low < high and at least 2 values", found));
         }
-        // Powers of two stay powers of two.
-        let (first, step) = (low.log2(), (high.log2() - low.log2()) / (count - 1) as f64);
-        let value = |i: usize| match i {
-            0 => low,
-            i if i + 1 == count => high,
-            i => (first + step * i as f64).exp2(),
-        };
-        Ok(Self::list(name, (0..count).map(|i| Value::Real(value(i))).collect()))
+        let values = logarithmic(low, high, count).into_iter().map(Value::Real);
+        Ok(Self::list(name, values.collect()))
     }
 
     /// Reads `NAME=LOW:HIGH:COUNT` or `NAME=VALUE,VALUE,...` for a parameter of a machine.

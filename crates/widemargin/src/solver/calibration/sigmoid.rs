@@ -40,7 +40,7 @@ impl Sigmoid {
 
 /// Fits the sigmoid to decision values of rows that the machine had not seen.
 ///
-/// Values and sides come in the same order; with no rows at all the answer is ½ everywhere.
+/// Values and sides come in the same order; with no rows at all the probability is ½ everywhere.
 pub(crate) fn fit_sigmoid(values: &[f64], positive: &[bool]) -> Sigmoid {
     let rows = values.len().min(positive.len());
     let above = positive[..rows].iter().filter(|side| **side).count() as f64;
@@ -116,7 +116,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn without_signal_the_answer_is_the_share_of_targets() {
+    fn without_signal_the_probability_is_the_share_of_targets() {
         // At A = 0 the optimal p is the mean target.
         let values = [0.0; 5];
         let positive = [true, true, true, false, false];

@@ -1,8 +1,8 @@
-//! max Σ ℓᵢλᵢ − ½ λᵀQλ over 0 ≤ λ ≤ 1 for a dense positive semidefinite Q, to rounding.
+//! max Σ ℓᵢλᵢ − ½ λᵀQλ over 0 ≤ λᵢ ≤ uᵢ for a dense positive semidefinite Q, to rounding.
 //!
 //! Newton steps on the variables that are not held at a bound by the gradient, projected to the box and
 //! shortened until the objective grows, in turn with sweeps of coordinate ascent, which always make progress
-//! (Bertsekas 1982). The gap is that to Σ max(ℓᵢ − (Qλ)ᵢ, 0) + ½ λᵀQλ, the primal objective.
+//! (Bertsekas 1982). The gap is that to Σ uᵢ max(ℓᵢ − (Qλ)ᵢ, 0) + ½ λᵀQλ, the primal objective.
 
 use super::product::matrix_vector;
 use crate::context::Context;
@@ -31,9 +31,20 @@ pub(crate) struct BoxQp {
 }
 
 impl BoxQp {
-    /// Solves from `start`.
+    /// Solves from `start`, with 1 for every upper bound.
     pub(crate) fn solve(q: &[f64], linear: &[f64], start: &[f64], context: &Context) -> Self {
-        let mut state = State::new(q, linear, start, context);
+        Self::within(q, linear, &vec![1.0; linear.len()], start, context)
+    }
+
+    /// Solves from `start` within the box up to `upper`.
+    pub(crate) fn within(
+        q: &[f64],
+        linear: &[f64],
+        upper: &[f64],
+        start: &[f64],
+        context: &Context,
+    ) -> Self {
+        let mut state = State::new(q, linear, upper, start, context);
         let mut last_gap = f64::INFINITY;
         for round in 0..MAX_ROUNDS {
             let gap = state.gap();
@@ -62,6 +73,7 @@ impl BoxQp {
 struct State<'a> {
     q: &'a [f64],
     linear: &'a [f64],
+    upper: &'a [f64],
     lambda: Vec<f64>,
     gradient: Vec<f64>,
     value: f64,
@@ -69,10 +81,17 @@ struct State<'a> {
 }
 
 impl<'a> State<'a> {
-    fn new(q: &'a [f64], linear: &'a [f64], start: &[f64], context: &'a Context) -> Self {
-        let lambda: Vec<f64> = start.iter().map(|value| value.clamp(0.0, 1.0)).collect();
+    fn new(
+        q: &'a [f64],
+        linear: &'a [f64],
+        upper: &'a [f64],
+        start: &[f64],
+        context: &'a Context,
+    ) -> Self {
+        let each = start.iter().zip(upper);
+        let lambda: Vec<f64> = each.map(|(value, upper)| value.clamp(0.0, *upper)).collect();
         let gradient = vec![0.0; lambda.len()];
-        let mut state = Self { q, linear, lambda, gradient, value: 0.0, context };
+        let mut state = Self { q, linear, upper, lambda, gradient, value: 0.0, context };
         state.refresh();
         state
     }
@@ -91,15 +110,15 @@ impl<'a> State<'a> {
     }
 
     fn gap(&self) -> f64 {
-        let each = self.gradient.iter().zip(&self.lambda);
-        each.map(|(g, l)| g.max(0.0) - l * g).sum::<f64>().max(0.0)
+        let each = self.gradient.iter().zip(&self.lambda).zip(self.upper);
+        each.map(|((g, l), upper)| upper * g.max(0.0) - l * g).sum::<f64>().max(0.0)
     }
 
     /// Variables that the gradient does not hold at a bound.
     fn movable(&self) -> Vec<usize> {
         let movable = |i: &usize| {
             let (l, g) = (self.lambda[*i], self.gradient[*i]);
-            !(l <= 0.0 && g <= 0.0 || l >= 1.0 && g >= 0.0)
+            !(l <= 0.0 && g <= 0.0 || l >= self.upper[*i] && g >= 0.0)
         };
         (0..self.lambda.len()).filter(movable).collect()
     }
@@ -132,7 +151,7 @@ impl<'a> State<'a> {
         for _ in 0..HALVINGS {
             let mut lambda = self.lambda.clone();
             for (&i, step) in free.iter().zip(&step) {
-                lambda[i] = (lambda[i] + length * step).clamp(0.0, 1.0);
+                lambda[i] = (lambda[i] + length * step).clamp(0.0, self.upper[i]);
             }
             let (gradient, value) = self.at(&lambda);
             if value >= self.value {
@@ -150,8 +169,8 @@ impl<'a> State<'a> {
         for i in 0..n {
             let (l, g, row) = (self.lambda[i], self.gradient[i], &self.q[i * n..][..n]);
             let target = match row[i] {
-                curvature if curvature > 0.0 => (l + g / curvature).clamp(0.0, 1.0),
-                _ if g > 0.0 => 1.0,
+                curvature if curvature > 0.0 => (l + g / curvature).clamp(0.0, self.upper[i]),
+                _ if g > 0.0 => self.upper[i],
                 _ if g < 0.0 => 0.0,
                 _ => l,
             };

@@ -42,7 +42,8 @@ pub(super) fn certify(
     let constant = match problem.constraint {
         Constraint::Free => 0.0,
         Constraint::Sum { limit } => -slope * limit,
-    };
+        Constraint::Counted { least } => slope * least,
+    } + problem.price * problem.size as f64;
     let base = constant + z.iter().sum::<f64>();
     if let Some(shift) = proven_shift(&matrix, order, slack, context)? {
         return Ok(Certificate { bound: base - order as f64 * shift, directions: Vec::new() });
@@ -50,7 +51,11 @@ pub(super) fn certify(
     let (values, directions) = most_negative(&matrix, order, slack, context)?;
     let mut shift = values.first().map_or(slack, |value| -value).max(slack);
     loop {
-        shift *= 1.01;
+        shift = (1.01 * shift).max(f64::MIN_POSITIVE);
+        if shift.is_infinite() {
+            // Entries that are no numbers: nothing can be proven of them.
+            return Ok(Certificate { bound: f64::NEG_INFINITY, directions: Vec::new() });
+        }
         if let Some(shift) = proven_shift(&matrix, order, shift, context)? {
             return Ok(Certificate { bound: base - order as f64 * shift, directions });
         }
@@ -111,15 +116,16 @@ fn lagrangian(problem: &Problem, lambda: &[f64], slope: f64) -> Vec<f64> {
     let mut matrix = vec![0.0; order * order];
     let anchored = problem.anchor.iter().any(|a| *a != 0.0);
     let sum = match problem.constraint {
-        Constraint::Free => 0.0,
         Constraint::Sum { .. } => slope,
+        _ => 0.0,
     };
+    let lengths = problem.length_factor(slope);
     for i in 0..n {
         let gram = &problem.gram[i * n..][..n];
         for j in 0..n {
             let mut weight = sum - 0.5 * gram[j] * lambda[i] * lambda[j];
             if i == j {
-                weight += lambda[i];
+                weight += lambda[i] + lengths;
             }
             let (row, column) = (problem.vertex[i], problem.vertex[j]);
             matrix[row * order + column] += problem.own[i] * problem.own[j] * weight;

@@ -1,12 +1,15 @@
 //! Saddle problems over correlation matrices (the elliptope): margins whose labels are unknown.
 //!
 //! ```text
-//! minimise over X ⪰ 0, diag X = 1   F(X) = max over 0 ≤ λ ≤ 1 of  Σ ℓᵢλᵢ − ½ Σ Gᵢⱼ λᵢλⱼ Mᵢⱼ
-//! subject to ‖Σ uᵢ‖² ≤ limit,  Mᵢⱼ = uᵢ·uⱼ,  ℓᵢ = uᵢ·uᵢ,  uᵢ = aᵢ v₀ + bᵢ v₍ₖ₍ᵢ₎₎,  X = VVᵀ
+//! minimise over X ⪰ 0, diag X = 1   F(X) = max over 0 ≤ λ ≤ 1 of  Σ ℓᵢλᵢ − ½ Σ Gᵢⱼ λᵢλⱼ Mᵢⱼ + Σ pᵢ(1 − ℓᵢ)
+//! subject to ‖Σ uᵢ‖² ≤ limit  or  Σ ℓᵢ ≥ least,
+//!            Mᵢⱼ = uᵢ·uⱼ,  ℓᵢ = uᵢ·uᵢ,  uᵢ = aᵢ v₀ + bᵢ v₍ₖ₍ᵢ₎₎,  X = VVᵀ
 //! ```
 //!
 //! Two-class maximum-margin clustering has uᵢ = vᵢ (Xu, Neufeld, Larson and Schuurmans 2005); where some labels are
-//! known, their rows are ±v₀. F is convex in X. [`relax`] descends over V with few columns (Burer and Monteiro
+//! known, their rows are ±v₀. Machines that may leave rows out have uᵢ = ½(v₀ + vᵢ), so that ℓᵢ = Mᵢᵢ is the share
+//! ηᵢ of row i that counts and M ⪰ ηηᵀ (Xu, Crammer and Schuurmans 2006); what is left out costs p, or at least so
+//! much has to count. F is convex in X. [`relax`] descends over V with few columns (Burer and Monteiro
 //! 2003) by Riemannian trust-region steps (Absil, Baker and Gallivan 2007), the inner quadratic program solved to rounding, and proves how far from the least value it is: for every λ,
 //! multiplier t ≥ 0 and vector z the number a + Σz + N λ_min(A − diag z) is a lower bound, a + ⟨A, X⟩ being
 //! the Lagrangian at (λ, t). [`Signs`] makes labels of V, and [`enumerate`] finds the best of few rows by branch and
@@ -23,7 +26,8 @@ mod saddle;
 mod signs;
 mod trust_region;
 
+pub(crate) use box_qp::BoxQp;
 pub(crate) use enumerate::{Labelling, enumerate};
 pub(crate) use problem::Problem;
 pub(crate) use relax::{Options, Relaxation, relax};
-pub(crate) use signs::Signs;
+pub(crate) use signs::{Signs, centred_eigenvectors};

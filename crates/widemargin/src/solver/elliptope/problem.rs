@@ -11,6 +11,11 @@ pub(crate) enum Constraint {
         /// The limit.
         limit: f64,
     },
+    /// Σ uᵢ·uᵢ ≥ `least`: what counts of all rows together.
+    Counted {
+        /// The least sum.
+        least: f64,
+    },
 }
 
 /// A problem; see the [module](crate::solver::elliptope) for the formula.
@@ -28,6 +33,8 @@ pub(crate) struct Problem {
     pub own: Vec<f64>,
     /// Place k(i) of the variable's own vector.
     pub vertex: Vec<usize>,
+    /// Price p of every 1 − uᵢ·uᵢ.
+    pub price: f64,
     /// The inequality.
     pub constraint: Constraint,
 }
@@ -42,8 +49,40 @@ impl Problem {
             anchor: vec![0.0; size],
             own: vec![1.0; size],
             vertex: (0..size).collect(),
+            price: 0.0,
             constraint: balance(imbalance),
         }
+    }
+
+    /// Rows that may be left out: uᵢ = ½(v₀ + vᵢ). Leaving a row out costs 1, or where `least` is given nothing,
+    /// and so many rows have to count.
+    pub(crate) fn robust(gram: Vec<f64>, size: usize, least: Option<f64>) -> Self {
+        Self {
+            size,
+            gram,
+            vertices: size + 1,
+            anchor: vec![0.5; size],
+            own: vec![0.5; size],
+            vertex: (1..=size).collect(),
+            price: if least.is_some() { 0.0 } else { 1.0 },
+            constraint: least.map_or(Constraint::Free, |least| Constraint::Counted { least }),
+        }
+    }
+
+    /// What the constraint weighs squared lengths of uᵢ with, for a multiplier, less the price of leaving out.
+    pub(super) fn length_factor(&self, multiplier: f64) -> f64 {
+        match self.constraint {
+            Constraint::Counted { .. } => -self.price - multiplier,
+            _ => -self.price,
+        }
+    }
+
+    /// The price of rows whose uᵢ have these squared lengths.
+    pub(super) fn left_out(&self, lengths: &[f64]) -> f64 {
+        if self.price == 0.0 {
+            return 0.0;
+        }
+        self.price * (self.size as f64 - lengths.iter().sum::<f64>())
     }
 
     /// A bound that costs nothing: λ = s e and z = the row sums of |G|, by diagonal dominance. F is never negative.

@@ -133,6 +133,7 @@ impl<'a> Solver<'a> {
         let size = match problem.constraint {
             Constraint::Free => 1.0,
             Constraint::Sum { limit } => limit.max(n as f64),
+            Constraint::Counted { .. } => n as f64,
         };
         penalty.active = problem.constraint != Constraint::Free;
         penalty.weight = FIRST_WEIGHT * scale / (size * size);

@@ -79,13 +79,17 @@ impl Point {
         let excess = match problem.constraint {
             Constraint::Free => 0.0,
             Constraint::Sum { limit } => dot(&sum, &sum) - limit * (1.0 - penalty.margin),
+            Constraint::Counted { least } => {
+                least * (1.0 + penalty.margin) - weights.iter().sum::<f64>()
+            }
         };
+        let value = inner.value + problem.left_out(&weights);
         let (slope, augmented) = if penalty.active {
             let Penalty { multiplier, weight, .. } = penalty;
             let slope = multiplier + weight * excess;
-            (slope, inner.value + (multiplier + 0.5 * weight * excess) * excess)
+            (slope, value + (multiplier + 0.5 * weight * excess) * excess)
         } else {
-            (0.0, inner.value)
+            (0.0, value)
         };
         let mut point = Self {
             width,
@@ -132,7 +136,7 @@ impl Point {
         hadamard_gram(&problem.gram, &self.u, width, &mut q, context);
         let weights: Vec<f64> = self.u.chunks_exact(width).map(|u| dot(u, u)).collect();
         let exact = BoxQp::solve(&q, &weights, &self.inner.lambda, context);
-        exact.value + exact.gap
+        exact.value + exact.gap + problem.left_out(&weights)
     }
 
     /// Whether the constraint, without its margin, is satisfied.
@@ -144,17 +148,19 @@ impl Point {
                 let scale = if limit > 0.0 { limit } else { problem.size as f64 };
                 self.excess <= self.penalty.margin * scale
             }
+            Constraint::Counted { least } => self.excess <= self.penalty.margin * least,
         }
     }
 
     fn differentiate(&mut self, problem: &Problem) {
         let width = self.width;
+        let lengths = problem.length_factor(self.slope);
         let mut by_u = vec![0.0; self.u.len()];
         for (i, out) in by_u.chunks_exact_mut(width).enumerate() {
             let lambda = self.inner.lambda[i];
             let (u, image) = (&self.u[i * width..][..width], &self.images[i * width..][..width]);
             for k in 0..width {
-                out[k] = 2.0 * lambda * u[k] - lambda * image[k];
+                out[k] = 2.0 * (lambda + lengths) * u[k] - lambda * image[k];
             }
             if let Constraint::Sum { .. } = problem.constraint {
                 for k in 0..width {
@@ -196,10 +202,12 @@ impl Point {
             factor.solve(&mut response);
         }
         let answered = scaled_product(problem, &response, &self.u, width, context);
+        let lengths = problem.length_factor(self.slope);
         let mut by_u = vec![0.0; n * width];
         for i in 0..n {
             for k in rows(&e, i) {
-                by_u[k] = 2.0 * lambda[i] * e[k] - lambda[i] * (turned[k] + answered[k])
+                by_u[k] = 2.0 * (lambda[i] + lengths) * e[k]
+                    - lambda[i] * (turned[k] + answered[k])
                     + response[i] * (2.0 * self.u[k] - self.images[k]);
             }
         }
@@ -236,6 +244,10 @@ impl Point {
         let weight = if self.penalty.active { self.penalty.weight } else { 0.0 };
         match problem.constraint {
             Constraint::Free => {}
+            Constraint::Counted { .. } => {
+                let change = 4.0 * weight * dot(&self.u, e);
+                by_u.iter_mut().zip(&self.u).for_each(|(out, u)| *out += change * u);
+            }
             Constraint::Sum { .. } => {
                 let mut total = vec![0.0; width];
                 e.chunks_exact(width)

@@ -7,7 +7,8 @@ use super::box_qp::BoxQp;
 use super::enumerate::Labelling;
 use super::relax::Relaxation;
 use crate::context::Context;
-use crate::numeric::algebra::{dot, eigen_symmetric, leading_eigenvectors};
+use crate::error::Result;
+use crate::numeric::algebra::{Leading, dot, eigen_symmetric, leading_eigenvectors};
 use crate::numeric::random::Generator;
 use crate::outcome::Status;
 
@@ -22,6 +23,34 @@ const EIGENVECTORS: usize = 3;
 
 /// Rounds of training and relabelling; two to ten are usual.
 const MAX_ROUNDS: usize = 50;
+
+/// Leading eigenvectors of HGH, H = I − eeᵀ/n, to few digits.
+///
+/// # Errors
+/// `Error::Interrupted` when the context asks to stop.
+pub(crate) fn centred_eigenvectors(
+    gram: &[f64],
+    n: usize,
+    count: usize,
+    context: &Context,
+) -> Result<Leading> {
+    let scale = (0..n).map(|i| gram[i * n + i]).fold(0.0, f64::max);
+    let centre = |vector: &mut Vec<f64>| {
+        let mean = vector.iter().sum::<f64>() / n as f64;
+        vector.iter_mut().for_each(|value| *value -= mean);
+    };
+    let product = |block: &[Vec<f64>]| {
+        let multiply = |vector: &Vec<f64>| -> Vec<f64> {
+            let mut vector = vector.clone();
+            centre(&mut vector);
+            let mut image = gram.chunks_exact(n).map(|row| dot(row, &vector)).collect();
+            centre(&mut image);
+            image
+        };
+        Ok(context.map(block, multiply))
+    };
+    leading_eigenvectors(n, count.min(n), 1e-3 * scale, product, context)
+}
 
 /// The search for labels.
 pub(crate) struct Signs<'a> {
@@ -77,21 +106,7 @@ impl<'a> Signs<'a> {
     }
 
     fn eigenvector_signs(&self) -> Vec<Vec<i8>> {
-        let n = self.size;
-        let scale = (0..n).map(|i| self.gram[i * n + i]).fold(0.0, f64::max);
-        let product = |block: &[Vec<f64>]| {
-            let multiply = |vector: &Vec<f64>| -> Vec<f64> {
-                let mut image: Vec<f64> =
-                    self.gram.chunks_exact(n).map(|row| dot(row, vector)).collect();
-                let mean = image.iter().sum::<f64>() / n as f64;
-                image.iter_mut().for_each(|value| *value -= mean);
-                image
-            };
-            Ok(self.context.map(block, multiply))
-        };
-        let count = EIGENVECTORS.min(n);
-        // Signs need few digits.
-        let found = leading_eigenvectors(n, count, 1e-3 * scale, product, self.context);
+        let found = centred_eigenvectors(self.gram, self.size, EIGENVECTORS, self.context);
         found.map_or_else(
             |_| Vec::new(),
             |found| found.vectors.iter().map(|vector| self.cut(vector)).collect(),

@@ -24,6 +24,9 @@ const TOLERANCE: f64 = 1e-11;
 /// Part of the way to the boundary that a step takes.
 const STEP_SHARE: f64 = 0.995;
 
+/// Steps that balance the multipliers; two take rounding out.
+const BALANCING_STEPS: usize = 3;
+
 /// Rounds without a multiplier after which a cut is dropped.
 const MOST_IDLE: usize = 25;
 
@@ -89,13 +92,63 @@ impl Master {
         for (y, _) in multipliers.iter_mut().zip(&self.rows).filter(|(_, row)| !row.is_objective) {
             *y *= scale;
         }
-        let bound = self.bound(&multipliers);
+        let mut bound = self.bound(&multipliers);
+        if self.high[0].is_finite() {
+            bound = bound.max(self.bound(&self.balanced(&multipliers, context)));
+        }
         let total: f64 = multipliers.iter().sum();
         for (row, y) in self.rows.iter_mut().zip(&multipliers) {
             row.idle = if *y > IDLE * total { 0 } else { row.idle + 1 };
         }
         self.rows.retain(|row| row.idle <= MOST_IDLE);
         Lowest { weights, bound }
+    }
+
+    /// Multipliers near `multipliers` with which all weights cost the same. Their range, which is wide where a
+    /// cone bounds it, multiplies what they cost more or less in the [bound](Self::bound): that has to be far
+    /// smaller than the residuals that the search ends with. Every step solves By = (0, …, 0, 1) with the
+    /// least change in relation to y, y + diag(y²)Bᵀw, the rows of B being differences of coefficients and, last,
+    /// which rows are objective cuts.
+    fn balanced(&self, multipliers: &[f64], context: &Context) -> Vec<f64> {
+        let n = self.low.len();
+        let mut y: Vec<f64> = multipliers.iter().map(|y| y.max(0.0)).collect();
+        let equations: Vec<Vec<f64>> = self
+            .rows
+            .iter()
+            .map(|row| {
+                let last = row.coefficients[n - 1];
+                let mut own: Vec<f64> = row.coefficients.iter().map(|a| a - last).collect();
+                own[n - 1] = f64::from(u8::from(row.is_objective));
+                own
+            })
+            .collect();
+        for _ in 0..BALANCING_STEPS {
+            let mut missing = vec![0.0; n];
+            missing[n - 1] = 1.0;
+            let mut matrix = vec![0.0; n * n];
+            for (own, y) in equations.iter().zip(&y) {
+                add(&mut missing, own, -y);
+                for i in 0..n {
+                    add(&mut matrix[i * n..(i + 1) * n], own, y * y * own[i]);
+                }
+            }
+            let units: Vec<f64> = (0..n).map(|i| matrix[i * n + i].sqrt().recip()).collect();
+            if units.iter().any(|unit| !unit.is_finite()) {
+                break;
+            }
+            for i in 0..n {
+                (0..n).for_each(|j| matrix[i * n + j] *= units[i] * units[j]);
+                matrix[i * n + i] += f64::EPSILON;
+                missing[i] *= units[i];
+            }
+            let Some(factor) = Cholesky::new(matrix, n, context) else { break };
+            factor.solve(&mut missing);
+            missing.iter_mut().zip(&units).for_each(|(w, unit)| *w *= unit);
+            for (own, y) in equations.iter().zip(&mut y) {
+                *y = (*y + *y * *y * dot(own, &missing)).max(0.0);
+            }
+        }
+        y
     }
 
     /// The point nearest to `to` where no cut is above `level`.

@@ -38,6 +38,11 @@ pub enum WeightRule {
     Norm(f64),
     /// All the same.
     Uniform,
+    /// Proportional to the centred alignment with the labels, and 0 where that is negative.
+    Alignment,
+    /// Proportional to the shares of the squared distance between the classes (EasyMKL), with the
+    /// weight 0 ≤ λ < 1 of the regularisation.
+    Margin(f64),
 }
 
 /// A training problem whose matrix is a weighted sum.
@@ -146,19 +151,29 @@ pub(crate) fn minimise(
             cutting_plane::non_negative(dual, kernels, options, context)
         }
         WeightRule::Norm(p) if kernels > 1 => norm::minimise(dual, uniform, p, options, context),
-        _ => {
-            let solved = dual.solve(&uniform, options.gap)?;
-            let bound = solved.value(&uniform);
-            Ok(Weights {
-                objective: solved.primal,
-                forms: solved.forms,
-                bound,
-                status: solved.status,
-                rounds: 1,
-                solves: 1,
-                smallest_eigenvalue: None,
-                weights: uniform,
-            })
-        }
+        _ => at(dual, uniform, options),
     }
+}
+
+/// Solves the training problem at weights that are given; the bound is that of these weights alone.
+///
+/// # Errors
+/// Those of `dual`.
+pub(crate) fn at(
+    dual: &mut dyn WeightedDual,
+    weights: Vec<f64>,
+    options: &Options,
+) -> Result<Weights> {
+    let solved = dual.solve(&weights, options.gap)?;
+    let bound = solved.value(&weights);
+    Ok(Weights {
+        objective: solved.primal,
+        forms: solved.forms,
+        bound,
+        status: solved.status,
+        rounds: 1,
+        solves: 1,
+        smallest_eigenvalue: None,
+        weights,
+    })
 }

@@ -88,7 +88,7 @@ pub(crate) struct BatchInputs<'a, R> {
     pub problems: &'a OneVsRestProblems<'a>,
     /// Those of the batch.
     pub classes: Range<usize>,
-    /// What is asked of every solution.
+    /// Options of the solver.
     pub options: &'a Options,
     /// β that each problem starts from, or 0.
     pub starts: &'a [Option<&'a [f64]>],

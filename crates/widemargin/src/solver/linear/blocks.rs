@@ -5,7 +5,7 @@
 //! most; so the optimum is that of one block, and a last look at all rows, without steps, proves it.
 //! After every pass some rows change their block, without which rows that contradict each other across
 //! blocks would do so for ever; where rounds hinder each other all the same they become shorter, and at
-//! last one block moves at a time. All of that depends on the data alone: the answer has the same bits
+//! last one block moves at a time. All of that depends on the data alone: the solution has the same bits
 //! for any number of threads. After Jaggi et al. (CoCoA, 2014) and Ioannou, Mendler-Dünner and Parnell
 //! (SySCD, 2019).
 
@@ -232,7 +232,7 @@ struct Team<'a, R> {
     /// By block, of even and of odd rounds: one is read while the other is written.
     parts: [Vec<RwLock<Part>>; 2],
     order: RwLock<Order>,
-    /// Nanoseconds that threads have waited for each other in passes since the lead asked last.
+    /// Nanoseconds that threads have waited for each other in passes since the last reading.
     waited: AtomicU64,
 }
 

@@ -189,7 +189,7 @@ impl<'a, R: LinearRows, T: Real> Descent<'a, R, T> {
         descent
     }
 
-    /// Passes until the tolerance is met, one has to stop or, without an answer, as many as `most`
+    /// Passes until the tolerance is met, one has to stop or, without a solution, as many as `most`
     /// have been made.
     fn run(&mut self, options: &Options, passes: &mut Passes<'_>, most: u64) -> Option<Status> {
         let k = self.choices.count as u32;

@@ -3,7 +3,7 @@
 //! With w = Σ βᵢxᵢ it minimises `½‖w‖² + Σ ½rᵢβᵢ² − tᵢβᵢ + ε|βᵢ|` within `lᵢ ≤ βᵢ ≤ uᵢ`, one βᵢ at a time in
 //! random order, with shrinking; the status is `Solved` only when a last pass over all rows, without
 //! steps, finds the tolerance and the duality gap kept. Where passes have cost as much as a second-order
-//! method would, that goes on: an interior-point method over narrow tables, Newton's with a squared loss.
+//! method would, or are at their limit and it costs little more, that goes on: an interior-point method over narrow tables, Newton's with a squared loss.
 //! Hsieh, Chang, Lin, Keerthi and Sundararajan (2008); Ho and Lin (2012) for tubes.
 
 use super::active_set::ActiveSet;
@@ -14,7 +14,7 @@ use super::products::Products;
 use super::sweep::sweep;
 use super::table::Table;
 use super::tuning::dual::{
-    LOOK, LOOKS_BEFORE_NEWTON, MOST_RETURNS, MOST_TIGHTENED, NEWTON_GAP, NEWTON_STEPS,
+    LAST_RESORT, LOOK, LOOKS_BEFORE_NEWTON, MOST_RETURNS, MOST_TIGHTENED, NEWTON_GAP, NEWTON_STEPS,
     NEWTON_TOLERANCE,
 };
 use super::variable::{Band, Goal, Variable, Violation};
@@ -102,24 +102,28 @@ impl Descent {
         violation
     }
 
-    /// The dual variables that a second-order method finds, from these weights on.
+    /// Moves to the dual variables that a second-order method finds, from these weights on; whether it
+    /// found any.
     fn finish_by_second_order<R: LinearRows>(
-        &self,
+        &mut self,
         rows: &R,
         problem: &Problem<'_>,
         options: &Options,
         weights: &[f64],
         context: &Context,
-    ) -> Option<Vec<f64>> {
+    ) -> bool {
         let found = if self.loss.is_squared() {
             let (tol, gap) = (NEWTON_TOLERANCE, NEWTON_GAP * options.gap);
             let options = Options { tol, gap, max_passes: NEWTON_STEPS, ..*options };
             let start = Some(weights);
-            newton::solve(rows, None, problem, Norm::L2, &options, start, false, context).dual
+            let norm = Norm::L2;
+            Some(newton::solve(rows, None, problem, norm, &options, start, false, context).dual)
         } else {
-            interior::solve(rows, &self.variables, self.epsilon, options, context)?
+            interior::solve(rows, &self.variables, self.epsilon, options, context)
         };
-        found.iter().all(|beta| beta.is_finite()).then_some(found)
+        let found = found.filter(|dual| dual.iter().all(|beta| beta.is_finite()));
+        found.iter().for_each(|dual| self.move_to(dual));
+        found.is_some()
     }
 }
 
@@ -172,21 +176,9 @@ pub(crate) fn solve<R: LinearRows>(
             set.reactivate(&all);
             band = Band::OPEN;
         }
-        if let Some(status) = stop {
-            products.write_values(&weights, &mut values);
-            break status;
-        }
-        if let Some((dual, _)) = certified.as_ref().filter(|(_, steps)| passes.steps >= *steps) {
-            descent.move_to(dual);
-            weights = self::weights(rows, descent.variables.iter());
-            products.write_values(&weights, &mut values);
-            break Status::Solved;
-        }
-        if patience > 0 && passes.steps >= patience {
+        if is_slow(stop, passes.steps, patience) {
             patience = 0;
-            let found = descent.finish_by_second_order(rows, problem, options, &weights, context);
-            if let Some(dual) = found {
-                descent.move_to(&dual);
+            if descent.finish_by_second_order(rows, problem, options, &weights, context) {
                 weights = self::weights(rows, descent.variables.iter());
                 products.write_values(&weights, &mut values);
                 // A tolerance below the gap asks for more than the gap can show.
@@ -198,12 +190,36 @@ pub(crate) fn solve<R: LinearRows>(
                 band = Band::OPEN;
             }
         }
+        if let Some(status) = stop {
+            products.write_values(&weights, &mut values);
+            let is_met = certified.is_some() || goal.is_met(&descent.examine(&values));
+            let is_solved = is_met && gap_is_met(problem, options, &weights, &values, &descent);
+            let is_in_time = status == Status::IterationLimit;
+            break if is_solved && is_in_time { Status::Solved } else { status };
+        }
+        if let Some((dual, _)) = certified.as_ref().filter(|(_, steps)| passes.steps >= *steps) {
+            descent.move_to(dual);
+            weights = self::weights(rows, descent.variables.iter());
+            products.write_values(&weights, &mut values);
+            break Status::Solved;
+        }
     };
     let violation = descent.examine(&values);
     let dual = descent.objective(&weights);
     let primal = primal(problem, &weights, &values);
     let outcome = passes.outcome(status, primal, dual, violation.range());
     Solution { weights, dual: descent.dual(), outcome }
+}
+
+/// Whether a second-order method should go on after so many looks at variables: they have cost as much,
+/// or the passes are at their limit and it costs little more. It is tried once, while `patience` is not 0.
+fn is_slow(stop: Option<Status>, looks: u64, patience: u64) -> bool {
+    patience > 0
+        && match stop {
+            None => looks >= patience,
+            Some(Status::IterationLimit) => patience <= LAST_RESORT.saturating_mul(looks),
+            Some(_) => false,
+        }
 }
 
 /// Whether the duality gap is small enough where the rows have these values.

@@ -85,7 +85,7 @@ impl Piece {
         1.0 / (self.low / self.at + self.high / self.room)
     }
 
-    /// What is asked of a step: both products at `goal`, given what `before` already changes.
+    /// The conditions of a step: both products at `goal`, given what `before` already changes.
     fn pull(&self, goal: f64, before: &Move) -> f64 {
         (goal - before.at * before.low) / self.at
             - (goal + before.at * before.high) / self.room

@@ -48,7 +48,7 @@ pub(super) fn slopes(problem: &Problem<'_>, first: usize, values: &mut [f64]) ->
 
 /// Cℓ″ where Cℓ′ is `slope`.
 #[inline(always)]
-pub(super) fn curvature(loss: RowLoss, slope: f64, cost: f64) -> f64 {
+pub(crate) fn curvature(loss: RowLoss, slope: f64, cost: f64) -> f64 {
     match loss {
         RowLoss::Logistic if cost > 0.0 => slope.abs() * (1.0 - slope.abs() / cost),
         _ if loss.is_squared() && slope != 0.0 => 2.0 * cost,

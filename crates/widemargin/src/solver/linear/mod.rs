@@ -44,6 +44,7 @@ pub(crate) use dual::{Descent, solve as solve_dual};
 pub(crate) use logistic::{
     LogisticDescent, solve as solve_logistic_dual, solve_batch as solve_logistic_batch,
 };
+pub(crate) use loss_derivatives::curvature;
 pub(crate) use newton::{Norm, needs_columns, over as newton_over, solve as solve_newton};
 pub(crate) use one_class::{Half, solve as solve_one_class};
 pub(crate) use preconditioner::factor_bytes;

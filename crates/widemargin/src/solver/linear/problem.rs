@@ -116,7 +116,7 @@ pub(crate) const DEFAULT_GAP: f64 = 1e-3;
 /// Passes allowed unless the user sets a limit.
 pub(crate) const MOST_PASSES: u64 = 100_000;
 
-/// What is asked of a solver.
+/// Options of the solver.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Options {
     /// Where to stop; what it bounds is LIBLINEAR's measure for each algorithm.

@@ -146,7 +146,7 @@ pub(super) struct HessianSum {
     /// That of a factor.
     spare: Vec<f64>,
     width: usize,
-    /// Of M with the ℓ2 penalty, once it has been asked for.
+    /// Of M with the ℓ2 penalty, once it is needed.
     factor: Option<Cholesky>,
 }
 

@@ -112,6 +112,9 @@ pub(super) mod dual {
     /// would have cost less.
     pub(in super::super) const LOOK: usize = 16;
 
+    /// How many times what the passes cost a second-order method may cost when they are at their limit.
+    pub(in super::super) const LAST_RESORT: u64 = 10;
+
     /// Looks at every variable of a smooth loss before Newton's method goes on, its tolerance and its
     /// steps: mnist10k with the squared hinge takes 0.47 s, without it 1.24.
     pub(in super::super) const LOOKS_BEFORE_NEWTON: u64 = 150;
@@ -148,7 +151,7 @@ pub(super) mod batch {
 /// Block-partitioned dual coordinate descent.
 pub(super) mod blocks {
     /// Blocks, and so the most threads that help: with four, blocks hinder each other so much that they
-    /// take twice the steps. A number that depended on the threads would change the answer's bits.
+    /// take twice the steps. A number that depended on the threads would change the bits of the solution.
     pub(in super::super) const BLOCKS: usize = 2;
 
     /// One in so many rows changes its block after a pass; without any, MNIST takes five times the steps.

@@ -50,12 +50,12 @@ const SMALLEST_WORKING_SET: usize = 64;
 /// Working sets between two attempts at shrinking.
 const SHRINK_EVERY: usize = 8;
 
-/// Fresh gradients that may contradict the running one before the answer is called almost solved.
+/// Fresh gradients that may contradict the running one before the status is almost solved.
 const CONFIRMATIONS: usize = 5;
 
 /// Solves `problem` over the matrix `rows`.
 ///
-/// The answer is always feasible; [`Outcome::status`] tells whether the tolerance was reached.
+/// The solution is always feasible; [`Outcome::status`] tells whether the tolerance was reached.
 ///
 /// # Panics
 /// When the arrays of `problem` do not all have one entry per row of the matrix.

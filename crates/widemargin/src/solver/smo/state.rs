@@ -2,7 +2,7 @@
 
 use super::problem::Problem;
 
-/// Variables that loops take side by side.
+/// Variables that loops take at a time.
 const LANES: usize = 8;
 
 /// Arrays over the active variables, in step.

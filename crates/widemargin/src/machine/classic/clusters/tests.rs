@@ -17,7 +17,7 @@ fn clouds(rows: usize, clusters: usize) -> Dataset {
     Dataset::new(table(values.collect(), 2).unwrap(), labels).unwrap()
 }
 
-fn answers(model: &Model, data: &Dataset) -> Vec<i64> {
+fn predictions(model: &Model, data: &Dataset) -> Vec<i64> {
     let context = Context::new();
     match model.predictor(&context).unwrap().predict(data.features()).unwrap() {
         Labels::Int(labels) => labels,
@@ -47,7 +47,7 @@ fn separate_clouds_are_found() {
     ];
     for machine in machines {
         let model = machine.fit(&data, &context).unwrap();
-        assert!(same(&answers(&model, &data), &data), "{}", model.kind);
+        assert!(same(&predictions(&model, &data), &data), "{}", model.kind);
         model.validate().unwrap();
     }
 }
@@ -57,7 +57,7 @@ fn lloyd_ends_where_no_row_and_no_centre_moves() {
     let data = clouds(400, 7);
     let machine = KMeans { clusters: 4, tol: 0.0, ..KMeans::default() };
     let model = machine.fit(&data, &Context::new()).unwrap();
-    let found = answers(&model, &data);
+    let found = predictions(&model, &data);
     let (mut row, mut centre) = (vec![0.0; 2], vec![0.0; 2]);
     for c in 0..4 {
         let (mut sums, mut size) = ([0.0; 2], 0.0);
@@ -115,7 +115,7 @@ fn the_normalised_cut_is_the_least_of_all() {
     let affinity = Affinity::Gaussian { gamma: 1.0 };
     let machine = Spectral { clusters: 2, affinity, cut: Cut::Normalised, ..Spectral::default() };
     let model = machine.fit(&data, &Context::new()).unwrap();
-    let found = answers(&model, &data);
+    let found = predictions(&model, &data);
     let n = places.len();
     let similar = |i: usize, j: usize| match i == j {
         true => 0.0,
@@ -156,5 +156,5 @@ fn spectral_clusters_keep_their_training_labels() {
         Spectral { clusters: 3, ..Spectral::default() }.fit(&data, &Context::new()).unwrap();
     let Body::Neighbours(part) = &model.body else { panic!() };
     let kept: Vec<i64> = part.targets.iter().map(|&t| t as i64).collect();
-    assert_eq!(kept, answers(&model, &data));
+    assert_eq!(kept, predictions(&model, &data));
 }

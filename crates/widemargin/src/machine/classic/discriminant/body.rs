@@ -9,9 +9,9 @@ use crate::data::Matrix;
 use crate::error::{Error, Result};
 use crate::machine::Classic;
 use crate::machine::model::{
-    DecisionFunction, Description, ExpansionHeader, KernelExpansion, MachineKind, Model, ModelBody,
-    PartsReader, PartsResult, PartsWriter, Prepared, check_classes, check_length, from_header,
-    put_functions, take_functions, to_header,
+    Attributes, DecisionFunction, Description, ExpansionHeader, KernelExpansion, MachineKind,
+    Model, ModelBody, PartsReader, PartsResult, PartsWriter, Prepared, check_classes, check_length,
+    from_header, put_functions, take_functions, to_header,
 };
 
 /// Features shown in the ranking of a description.
@@ -102,6 +102,16 @@ impl ModelBody for Discriminant {
             description.details.push(("feature ranking", self.ranking(model)));
         }
         description
+    }
+
+    fn attributes(&self, _model: &Model) -> Attributes {
+        vec![
+            ("ratios", self.ratios.clone().into()),
+            ("separability", self.separability.into()),
+            ("feature_scores", self.feature_scores.clone().into()),
+            ("regularisation", self.regularisation.into()),
+            ("directions", self.projections.len().into()),
+        ]
     }
 
     fn prepare(&self, model: &Model, context: &Context) -> Result<Box<dyn Prepared>> {

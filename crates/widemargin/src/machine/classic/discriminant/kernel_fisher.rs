@@ -28,7 +28,7 @@ use crate::numeric::random::Generator;
 /// Rows up to which every row is in the expansion.
 const LARGEST_EXACT: usize = 20_000;
 
-/// Landmarks beyond that, unless told otherwise.
+/// Landmarks beyond that, by default.
 const LANDMARKS: usize = 2_000;
 
 /// Where the boundary of two classes lies among the projections.

@@ -142,7 +142,7 @@ pub(super) fn trace(matrix: &[f64], order: usize) -> f64 {
 }
 
 /// The factor of a scatter matrix; a singular one gets a growing share of its mean variance on the
-/// diagonal, and the share is told.
+/// diagonal, and the share is reported.
 pub(super) fn factor(scatter: &[f64], order: usize, context: &Context) -> Result<(Cholesky, f64)> {
     if let Some(factor) = Cholesky::interruptible(scatter.to_vec(), order, context)? {
         return Ok((factor, 0.0));

@@ -123,9 +123,9 @@ fn several_classes_of_a_linear_kernel_give_the_linear_projections() {
             assert!((x - y).abs() < 1e-4, "{x} and {y}");
         }
     }
-    let answers = [&linear, &kernel]
+    let predictions = [&linear, &kernel]
         .map(|model| model.predictor(&context).unwrap().predict(data.features()).unwrap());
-    assert_eq!(answers[0], answers[1]);
+    assert_eq!(predictions[0], predictions[1]);
 }
 
 #[test]

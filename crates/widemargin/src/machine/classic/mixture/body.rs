@@ -13,9 +13,9 @@ use crate::data::Matrix;
 use crate::error::{Error, Result};
 use crate::machine::Classic;
 use crate::machine::model::{
-    Description, Evaluation, MAX_SQUARE, MachineKind, Model, ModelBody, PartsReader, PartsResult,
-    PartsWriter, Prepared, check_classes, check_dense, check_finite, check_length, check_priors,
-    fail, from_header, to_header,
+    Attributes, Description, Evaluation, MAX_SQUARE, MachineKind, Model, ModelBody, PartsReader,
+    PartsResult, PartsWriter, Prepared, check_classes, check_dense, check_finite, check_length,
+    check_priors, fail, from_header, to_header,
 };
 use crate::machine::probability::log_sum;
 
@@ -34,7 +34,7 @@ pub struct Mixtures {
     pub covariances: Vec<f64>,
     /// ln P of every class; a single 0 without classes.
     pub log_priors: Vec<f64>,
-    /// Loss of answering class j for class i, row by row; empty where every error costs 1.
+    /// Loss of predicting class j for class i, row by row; empty where every error costs 1.
     pub loss: Vec<f64>,
     /// Log-likelihood of the training rows, per row.
     pub log_likelihood: f64,
@@ -96,6 +96,25 @@ impl ModelBody for Mixtures {
 
     fn describe(&self, _model: &Model) -> Description {
         Description::of_vectors("components")
+    }
+
+    fn attributes(&self, model: &Model) -> Attributes {
+        let features = model.features();
+        let of_mixture = |&count: &usize| {
+            count - 1 + count * features + self.covariance.parameters(count, features)
+        };
+        let parameters: usize = self.components.iter().map(of_mixture).sum();
+        let components: Vec<f64> = self.components.iter().map(|&count| count as f64).collect();
+        vec![
+            ("components", components.into()),
+            ("loss", self.loss.clone().into()),
+            ("covariance", self.covariance.to_string().into()),
+            ("weights", self.weights.clone().into()),
+            ("covariances", self.covariances.clone().into()),
+            ("log_priors", self.log_priors.clone().into()),
+            ("log_likelihood", self.log_likelihood.into()),
+            ("parameters", parameters.into()),
+        ]
     }
 
     fn has_density(&self) -> bool {

@@ -15,9 +15,9 @@ use crate::data::{Dense, Matrix};
 use crate::error::{Error, Result};
 use crate::machine::Classic;
 use crate::machine::model::{
-    Description, Evaluation, MAX_SQUARE, MachineKind, Model, ModelBody, Nearest, PartsReader,
-    PartsResult, PartsWriter, Prepared, check_classes, check_finite, check_length, fail,
-    from_header, run_of, to_header,
+    Attributes, Description, Evaluation, MAX_SQUARE, MachineKind, Model, ModelBody, Nearest,
+    PartsReader, PartsResult, PartsWriter, Prepared, check_classes, check_finite, check_length,
+    fail, from_header, run_of, to_header,
 };
 
 /// Rows below which no tree is tried.
@@ -190,6 +190,10 @@ impl ModelBody for Neighbours {
 
     fn describe(&self, _model: &Model) -> Description {
         Description::of_vectors("rows")
+    }
+
+    fn attributes(&self, _model: &Model) -> Attributes {
+        vec![("targets", self.targets.clone().into())]
     }
 
     fn prepare(&self, model: &Model, context: &Context) -> Result<Box<dyn Prepared>> {

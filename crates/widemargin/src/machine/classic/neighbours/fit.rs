@@ -62,7 +62,7 @@ names!(NeighbourSearch, "search", Auto: "auto", Brute: "brute", Tree: "tree", Ba
 names!(NeighbourMetric, "metric", Euclidean: "euclidean", Mahalanobis: "mahalanobis",
        MahalanobisWithin: "mahalanobis-within");
 
-/// How many times the median deviation of the features one may have before that is told.
+/// How many times the median deviation of the features one may have before a warning.
 const LOUD: f64 = 100.0;
 
 /// Classification or regression by the nearest neighbours.

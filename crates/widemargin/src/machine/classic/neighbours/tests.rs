@@ -102,7 +102,7 @@ fn mahalanobis_equals_euclid_on_whitened_rows_and_survives_a_constant_column() {
     let machine = KNearest { metric: NeighbourMetric::Mahalanobis, ..KNearest::default() };
     let context = Context::new();
     let model = machine.fit(&data, &context).unwrap();
-    let answers = model.predictor(&context).unwrap().predict(data.features()).unwrap();
+    let predictions = model.predictor(&context).unwrap().predict(data.features()).unwrap();
     // a and b are uncorrelated with the same variance up to what the modulus makes of them; undo the
     // map by hand.
     let unmixed: Vec<f64> = rows
@@ -115,7 +115,7 @@ fn mahalanobis_equals_euclid_on_whitened_rows_and_survives_a_constant_column() {
     let plain = Dataset::new(table(unmixed, 2).unwrap(), labels).unwrap();
     let model = machine.fit(&plain, &context).unwrap();
     let same = model.predictor(&context).unwrap().predict(plain.features()).unwrap();
-    assert_eq!(answers, same);
+    assert_eq!(predictions, same);
 }
 
 #[test]

@@ -13,7 +13,7 @@ const LEAF: usize = 24;
 const FEW: usize = 12;
 
 /// Searches that judge a tree.
-const ASKED: usize = 16;
+const SAMPLED: usize = 16;
 
 /// What encloses the rows of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,12 +138,12 @@ impl Tree {
     }
 
     /// Whether a search among the rows themselves looks at few of them: less than one in
-    /// [`FEW`], judged by [`ASKED`] of them.
+    /// [`FEW`], judged by [`SAMPLED`] of them.
     pub(super) fn is_worth_it(&self, k: usize) -> bool {
         let count = self.rows.len();
-        let limit = ASKED * count / FEW;
+        let limit = SAMPLED * count / FEW;
         let mut looked_at = 0;
-        for at in (0..ASKED).map(|i| i * count / ASKED) {
+        for at in (0..SAMPLED).map(|i| i * count / SAMPLED) {
             looked_at +=
                 self.search(&self.values[at * self.columns..][..self.columns], k).looked_at;
             if looked_at >= limit {

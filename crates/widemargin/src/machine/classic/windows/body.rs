@@ -12,8 +12,9 @@ use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelBlocks};
 use crate::machine::Classic;
 use crate::machine::model::{
-    Description, Evaluation, MachineKind, Model, ModelBody, PartsReader, PartsResult, PartsWriter,
-    Prepared, check_classes, check_length, check_priors, check_rows, fail, from_header, to_header,
+    Attributes, Description, Evaluation, MachineKind, Model, ModelBody, PartsReader, PartsResult,
+    PartsWriter, Prepared, check_classes, check_length, check_priors, check_rows, fail,
+    from_header, to_header,
 };
 use crate::machine::probability::log_sum;
 use crate::numeric::simd::{Weights, multiply};
@@ -87,6 +88,10 @@ impl ModelBody for Windows {
             details: vec![("widths", widths.join(", "))],
             ..Description::of_vectors("rows")
         }
+    }
+
+    fn attributes(&self, _model: &Model) -> Attributes {
+        vec![("widths", self.widths.clone().into()), ("log_priors", self.log_priors.clone().into())]
     }
 
     fn prepare(&self, model: &Model, context: &Context) -> Result<Box<dyn Prepared>> {
@@ -179,16 +184,15 @@ impl Prepared for PreparedWindows {
     /// ln(prior · density) of every class.
     fn evaluate(&self, evaluation: Evaluation<'_>) -> Result<()> {
         let Evaluation { queries, rows, out, context, .. } = evaluation;
-        let asked = queries.select_rows(rows);
-        let asked = self.input.prepare(&asked)?;
+        let queries = self.input.prepare(&queries.select_rows(rows))?;
         let width = self.classes.len();
         for (c, class) in self.classes.iter().enumerate() {
-            let sums = class.sums(&asked, self.window, context)?;
+            let sums = class.sums(&queries, self.window, context)?;
             for (i, sum) in sums.into_iter().enumerate() {
                 let logarithm = if sum >= SMALLEST_SUM || self.window != Window::Gaussian {
                     sum.ln()
                 } else {
-                    class.far(&asked, i)
+                    class.far(&queries, i)
                 };
                 out[i * width + c] = class.constant + logarithm;
             }
@@ -199,24 +203,24 @@ impl Prepared for PreparedWindows {
 
 impl Class {
     /// Σ of the windows for every query.
-    fn sums(&self, asked: &Matrix, window: Window, context: &Context) -> Result<Vec<f64>> {
-        let rows = asked.rows();
+    fn sums(&self, queries: &Matrix, window: Window, context: &Context) -> Result<Vec<f64>> {
+        let rows = queries.rows();
         let stride = self.count.min(BLOCK_COLUMNS);
         let mut block = vec![0.0; rows * stride];
         let mut sums = vec![0.0; rows];
         match &self.engine {
             Engine::Gaussian(blocks) => {
-                let queries = blocks.prepare(asked, 0..rows)?;
+                let packed = blocks.prepare(queries, 0..rows)?;
                 let ones = Weights::new(stride, vec![1.0; stride]);
                 for start in (0..self.count).step_by(BLOCK_COLUMNS) {
                     let columns = start..(start + BLOCK_COLUMNS).min(self.count);
-                    blocks.query_block(&queries, 0..rows, columns.clone(), &mut block, stride);
+                    blocks.query_block(&packed, 0..rows, columns.clone(), &mut block, stride);
                     let set = context.instruction_set();
                     multiply(set, &block, stride, &ones, 0, columns.len(), &mut sums);
                 }
             }
             Engine::Other(distances) => {
-                let measured = distances.measure(asked, 0..rows)?;
+                let measured = distances.measure(queries, 0..rows)?;
                 for start in (0..self.count).step_by(BLOCK_COLUMNS) {
                     let columns = start..(start + BLOCK_COLUMNS).min(self.count);
                     distances.products(&measured, columns.clone(), &mut block, stride);
@@ -234,10 +238,10 @@ impl Class {
         Ok(sums)
     }
 
-    /// ln Σ exp(−‖x − xᵢ‖²/2σ²) of a query x, row `q` of `asked`, far from all rows.
-    fn far(&self, asked: &Matrix, q: usize) -> f64 {
+    /// ln Σ exp(−‖x − xᵢ‖²/2σ²) of a query x, row `q` of `queries`, far from all rows.
+    fn far(&self, queries: &Matrix, q: usize) -> f64 {
         let gamma = 0.5 / (self.width * self.width);
-        let squared = ExactDistances::new(asked, &self.rows).squared(q, 0..self.count);
+        let squared = ExactDistances::new(queries, &self.rows).squared(q, 0..self.count);
         log_sum(&squared.iter().map(|squared| -gamma * squared).collect::<Vec<f64>>())
     }
 }

@@ -94,7 +94,7 @@ fn refuse<T>(reason: String) -> Result<T> {
     Err(Error::model(format!("{reason}; save it in the native format instead")))
 }
 
-/// The solver of LIBLINEAR's that was asked for, or else one that solves the model's problem.
+/// The solver of LIBLINEAR's that is named, or else one that solves the model's problem.
 fn solver(model: &Model) -> &'static str {
     let parameter = |name: &str| {
         let parameters = model.training.as_ref().map(|training| &training.parameters);
@@ -104,8 +104,8 @@ fn solver(model: &Model) -> &'static str {
             _ => "",
         }
     };
-    let asked = parameter(FIRST_KEY);
-    if let Some((name, _)) = SOLVERS.iter().find(|(name, _)| *name == asked) {
+    let wanted = parameter(FIRST_KEY);
+    if let Some((name, _)) = SOLVERS.iter().find(|(name, _)| *name == wanted) {
         return name;
     }
     let sparse = parameter("penalty") == "l1";

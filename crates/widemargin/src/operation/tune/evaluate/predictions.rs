@@ -137,12 +137,15 @@ where
             let method = CalibrationMethod::Sigmoid;
             let machine = &*self.job.machines[m];
             calibrated = calibrate(machine, &train, model.clone(), method, self.quiet)?;
+            if calibrated.calibration.is_none() {
+                self.quiet.checkpoint()?;
+            }
             &calibrated
         } else {
             model
         };
         let predictor = model.predictor(self.quiet)?;
-        let values = predictor.decision_values_in_time(data.features(), &split.test)?;
+        let values = predictor.decision_values_of_in_time(data.features(), &split.test)?;
         let probabilities = match with_probabilities {
             true => Some(predictor.probabilities_of(&values)?),
             false => None,

@@ -352,7 +352,7 @@ fn scatter(example: u32) -> u32 {
     example.wrapping_mul(0x9e37_79b1)
 }
 
-/// Adds examples of an earlier block, which answer to the steps of the others, up to `size`.
+/// Adds examples of an earlier block, whose scores follow the steps of the others, up to `size`.
 fn fill_up(set: &mut Vec<u32>, recent: &[u32], size: usize) {
     if set.len() < size {
         let room = size - set.len();

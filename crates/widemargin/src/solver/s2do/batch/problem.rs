@@ -16,7 +16,7 @@ pub(crate) struct Problem {
     pub upper: Vec<f64>,
     /// Variables to start from, example after example; clipped to be feasible.
     pub start: Option<Vec<f64>>,
-    /// Whether every class has an offset of its own, free of charge.
+    /// Whether every class has an offset of its own, which is not penalised.
     pub bias: bool,
 }
 

@@ -11,7 +11,7 @@ use crate::numeric::simd::{PlainLoop, run_plain};
 use crate::solver::s2do::shared::table::{Table, largest};
 use crate::solver::{Outcome, Status};
 
-/// Fresh scores that may contradict the running ones before the answer is called almost solved.
+/// Fresh scores that may contradict the running ones before the status is almost solved.
 const CONFIRMATIONS: usize = 5;
 
 /// Centres of the offsets that are tried.
@@ -22,7 +22,7 @@ const STRONGER: f64 = 4.0;
 
 /// Solves `problem` over the kernel matrix `rows`.
 ///
-/// The answer is always feasible; [`Outcome::status`] tells whether the tolerance was reached.
+/// The solution is always feasible; [`Outcome::status`] tells whether the tolerance was reached.
 ///
 /// # Panics
 /// When the arrays of `problem` do not have one entry per row, or the codes do not ascend.
@@ -141,13 +141,13 @@ fn confirm<A: Ascent>(
     loop {
         let ended = ascent.ascend(table, offset, tol);
         // Where rounding stopped it, fresh scores may set it going again.
-        let settled = matches!(ended, None | Some(Status::AlmostSolved));
-        if settled {
+        let converged = matches!(ended, None | Some(Status::AlmostSolved));
+        if converged {
             ascent.refresh(table, offset);
         }
         let (_, violation) = scan(table, context);
         match ended {
-            Some(status) if !settled => return (status, violation),
+            Some(status) if !converged => return (status, violation),
             _ if violation <= tol => return (Status::Solved, violation),
             _ if confirmations < CONFIRMATIONS => confirmations += 1,
             _ if violation <= 10.0 * tol => return (Status::AlmostSolved, violation),

@@ -10,7 +10,7 @@ use super::example::Example;
 use super::multiclass_loss::{Aggregation, Margin, MulticlassLoss, sign};
 use crate::numeric::simd::Real;
 
-/// Elements of independent maxima kept side by side.
+/// Elements of independent maxima.
 const LANES: usize = 16;
 
 /// State of a set of examples.

@@ -1,0 +1,448 @@
+//! `sequence`: a support vector machine for the tags of sequences, trained on a file and applied to others.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::json;
+use widemargin::data::read::{
+    LoadedSequences, SequenceFormat, SequenceOptions, TokenColumn, is_standard_stream, read_all,
+    read_sequences,
+};
+use widemargin::data::write::write_atomically;
+use widemargin::data::{Dictionary, Label, NO_TAG, TaggedSequences, Templates};
+use widemargin::machine::sequence::{Chain, ChainSvc, Labelling, TagConstraints};
+use widemargin::machine::{Body, KernelDefaults, KernelExpression, Model};
+use widemargin::operation::tagging::TagQuality;
+
+use super::train::tell_status;
+use crate::arguments::ResourceArguments;
+use crate::data_file::check_outputs;
+use crate::failure::{CommandResult, Failure, Outcome};
+use crate::interrupt::Interrupt;
+use crate::model_file::{self, ModelFormatName};
+use crate::session::Session;
+use crate::table::{Summary, count, duration};
+use crate::terminal;
+use crate::usage::{Spent, Stopwatch};
+
+/// Learn and predict the tags of sequences
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  widemargin sequence train train.txt -o chunks.wm --constraints bio --test test.txt
+  widemargin sequence label new.txt --model chunks.wm -o tagged.txt
+  widemargin sequence train words.crf.txt --format crfsuite --c 0.05 -o words.wm
+  widemargin sequence train letters.txt --format svm-hmm --c 0.16 -o letters.wm
+
+A file has columns of tokens with the tag in the last one (CoNLL), CRFsuite's attributes, LIBSVM text with
+the sequence as qid (SVM-HMM), or it is a table with a column 'sequence'. Columns become features by
+--templates, in CRF++'s notation.")]
+#[command(subcommand_required = true, arg_required_else_help = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    Train(TrainArguments),
+    Label(LabelArguments),
+}
+
+/// Kinds of files of sequences.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum FormatName {
+    /// Columns of tokens, the last one the tag (CoNLL)
+    Columns,
+    /// CRFsuite's attributes
+    Crfsuite,
+    /// LIBSVM text with the sequence as qid
+    SvmHmm,
+    /// A table with a column that names the sequence
+    Table,
+}
+
+impl From<FormatName> for SequenceFormat {
+    fn from(name: FormatName) -> Self {
+        match name {
+            FormatName::Columns => Self::Columns,
+            FormatName::Crfsuite => Self::Crfsuite,
+            FormatName::SvmHmm => Self::SvmHmm,
+            FormatName::Table => Self::Table,
+        }
+    }
+}
+
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Input")]
+struct SequenceInput {
+    /// Kind of the file [default: by its content and name]
+    #[arg(long, value_enum)]
+    format: Option<FormatName>,
+
+    /// Column of a table that names the sequence
+    #[arg(long, value_name = "NAME", default_value = "sequence")]
+    sequence_column: String,
+
+    /// Column of a table with the tag [default: the last]
+    #[arg(long, value_name = "NAME")]
+    tag_column: Option<String>,
+
+    /// What stands for a tag that is not known
+    #[arg(long, value_name = "TAG", default_value = "?")]
+    unknown_tag: String,
+}
+
+impl SequenceInput {
+    fn options(&self, templates: Option<Templates>, tagged: bool) -> SequenceOptions {
+        SequenceOptions {
+            format: self.format.map(Into::into),
+            templates,
+            tagged,
+            sequence_column: TokenColumn::Name(self.sequence_column.clone()),
+            tag_column: self.tag_column.clone().map(TokenColumn::Name),
+            unknown: self.unknown_tag.clone(),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum ConstraintsName {
+    /// None
+    #[default]
+    None,
+    /// I-X only after B-X and I-X
+    Bio,
+}
+
+/// Train a chain on sequences with tags
+#[derive(Args, Debug)]
+struct TrainArguments {
+    /// Sequences with tags; '-': standard input
+    data: PathBuf,
+
+    /// Where to write the model [default: DATA's name with .wm, here]
+    #[arg(short = 'o', long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Price of the loss of a sequence
+    #[arg(long, value_name = "C", default_value_t = ChainSvc::default().c)]
+    c: f64,
+
+    /// Kernel of the features of a position, such as 'rbf(gamma=0.1)'
+    #[arg(long, value_name = "KERNEL", default_value = "linear")]
+    kernel: String,
+
+    /// Largest duality gap, relative to the objective
+    #[arg(long, value_name = "TOL", default_value_t = ChainSvc::default().tol)]
+    tol: f64,
+
+    /// Most passes over the sequences
+    #[arg(long, value_name = "N", default_value_t = ChainSvc::default().max_iterations)]
+    max_iter: usize,
+
+    /// Which tags may follow which
+    #[arg(long, value_enum, default_value = "none")]
+    constraints: ConstraintsName,
+
+    /// Cut sequences where a tag is not known
+    #[arg(long)]
+    cut_at_unknown: bool,
+
+    /// Templates of features for columns of tokens, a file in CRF++'s notation [default: words and pairs around
+    /// the token]
+    #[arg(long, value_name = "FILE")]
+    templates: Option<PathBuf>,
+
+    /// Sequences to try the model on
+    #[arg(long, value_name = "FILE")]
+    test: Option<PathBuf>,
+
+    /// Print the summary as JSON
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    input: SequenceInput,
+    #[command(flatten)]
+    resources: ResourceArguments,
+}
+
+/// Label sequences with a trained chain
+#[derive(Args, Debug)]
+struct LabelArguments {
+    /// Sequences; '-': standard input
+    data: PathBuf,
+
+    /// The model
+    #[arg(short, long, value_name = "FILE")]
+    model: PathBuf,
+
+    /// Where to write the tags, one a line, an empty line after every sequence [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// The file has no tags
+    #[arg(long)]
+    untagged: bool,
+
+    /// Write this many labellings of every sequence, each under a line with its rank and score
+    #[arg(long, value_name = "N")]
+    n_best: Option<usize>,
+
+    /// Print how good the tags are as JSON on standard output; the tags are then only written to -o FILE
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    input: SequenceInput,
+    #[command(flatten)]
+    resources: ResourceArguments,
+}
+
+/// Trains or labels.
+pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult {
+    match &arguments.action {
+        Action::Train(arguments) => train(arguments, interrupt),
+        Action::Label(arguments) => label(arguments, interrupt),
+    }
+}
+
+fn train(arguments: &TrainArguments, interrupt: &Interrupt) -> CommandResult {
+    let session = arguments.resources.session(interrupt)?;
+    let target = model_file::target(arguments.output.as_deref(), &arguments.data)?;
+    model_file::check_writable(&target)?;
+    check_outputs(
+        &[("-o", Some(&target))],
+        &[Some(&arguments.data), arguments.templates.as_deref(), arguments.test.as_deref()],
+    )?;
+    let templates = arguments.templates.as_deref().map(read_templates).transpose()?;
+    let options = arguments.input.options(templates, true);
+    let mut dictionary = Dictionary::new();
+    let loaded = session
+        .read("reading", || Ok(read_sequences(&arguments.data, &options, &mut dictionary)?))?;
+    let data = &loaded.data;
+    let machine = ChainSvc {
+        c: arguments.c,
+        kernel: KernelExpression::parse(&arguments.kernel, KernelDefaults::default())?
+            .resolve(data.rows())?,
+        constraints: match arguments.constraints {
+            ConstraintsName::None => TagConstraints::None,
+            ConstraintsName::Bio => TagConstraints::Bio,
+        },
+        cut_at_unknown: arguments.cut_at_unknown,
+        tol: arguments.tol,
+        max_iterations: arguments.max_iter,
+        ..ChainSvc::default()
+    };
+    let watch = Stopwatch::start();
+    let mut model = session.run("training", |context| machine.fit(data, context))?;
+    let spent = watch.stop();
+    if let Body::Chain(chain) = &mut model.body {
+        chain.templates = loaded.templates.as_ref().map(ToString::to_string);
+    }
+    session.save(|| model_file::save(&model, &target, ModelFormatName::Native))?;
+    let outcome = tell_status(&model, &target);
+    let quality = match &arguments.test {
+        Some(path) => {
+            let loaded = read_for(&model, &arguments.input, path, true, &session)?;
+            let found = labels(&model, &loaded.data, &session)?;
+            Some(quality(&model, &loaded.data, &found)?)
+        }
+        None => None,
+    };
+    tell(arguments, &loaded.data, &model, quality, spent, &target)?;
+    Ok(if interrupt.token().is_cancelled() { Outcome::Interrupted } else { outcome })
+}
+
+/// Prints how the training went.
+fn tell(
+    arguments: &TrainArguments,
+    data: &TaggedSequences,
+    model: &Model,
+    quality: Option<TagQuality>,
+    spent: Spent,
+    target: &Path,
+) -> CommandResult<()> {
+    let told = model.training.as_ref().map(|training| training.outcome);
+    if arguments.json {
+        terminal::print_json(&json!({
+            "sequences": data.count(),
+            "positions": data.positions(),
+            "features": data.rows().columns(),
+            "tags": chain(model)?.tags,
+            "status": told.map(|o| o.status),
+            "primal": told.map(|o| o.primal),
+            "dual": told.map(|o| o.dual),
+            "gap": told.map(|o| o.violation),
+            "passes": told.map(|o| o.blocks),
+            "fit_seconds": spent.seconds,
+            "fit_cpu_seconds": spent.cpu_seconds,
+            "test": quality.as_ref().map(quality_json),
+            "model": target.display().to_string(),
+        }))?;
+    } else if !arguments.resources.quiet {
+        let mut lines = Summary::default();
+        lines
+            .line("sequences", count(data.count() as u64))
+            .line("positions", count(data.positions() as u64))
+            .line("features", count(data.rows().columns() as u64))
+            .line("tags", chain(model)?.tags.len());
+        if let Some(told) = told {
+            lines
+                .line("status", told.status)
+                .line("objective", format!("primal {:.6}, dual {:.6}", told.primal, told.dual))
+                .line("gap", format!("{:.3} %", 100.0 * told.violation))
+                .line("passes", told.blocks);
+        }
+        lines.line("time", duration(spent.seconds)).line("model", target.display());
+        let mut text = lines.text();
+        if let (Some(quality), Some(path)) = (&quality, &arguments.test) {
+            text.push_str(&format!("\ntest on {}\n{}", path.display(), quality_text(quality)));
+        }
+        terminal::print(&text)?;
+    }
+    Ok(())
+}
+
+fn label(arguments: &LabelArguments, interrupt: &Interrupt) -> CommandResult {
+    let session = arguments.resources.session(interrupt)?;
+    check_outputs(
+        &[("-o", arguments.output.as_deref())],
+        &[Some(&arguments.data), Some(&arguments.model)],
+    )?;
+    let model = Model::load(&arguments.model)?;
+    let tagged = !arguments.untagged;
+    let loaded = read_for(&model, &arguments.input, &arguments.data, tagged, &session)?;
+    let found = match arguments.n_best {
+        Some(n) => session.ask("labelling", |context| {
+            let Body::Chain(chain) = &model.body else { return Ok(Vec::new()) };
+            chain.labeller(context).n_best(&loaded.data, n)
+        })?,
+        None => labels(&model, &loaded.data, &session)?.into_iter().map(|one| vec![one]).collect(),
+    };
+    let to_stdout = arguments.output.as_deref().is_none_or(is_standard_stream);
+    if !arguments.json || !to_stdout {
+        let path = arguments.output.as_deref().unwrap_or(Path::new("-"));
+        let names = &chain(&model)?.tags;
+        let ranked = arguments.n_best.is_some();
+        session.save(|| write_atomically(path, |out| write(&found, names, ranked, out)))?;
+    }
+    let best: Vec<Labelling> =
+        found.into_iter().filter_map(|list| list.into_iter().next()).collect();
+    if loaded.data.tags().is_some() {
+        let quality = quality(&model, &loaded.data, &best)?;
+        if arguments.json {
+            terminal::print_json(&quality_json(&quality))?;
+        } else if !arguments.resources.quiet && to_stdout {
+            terminal::note(quality_text(&quality).trim_end());
+        } else if !arguments.resources.quiet {
+            terminal::print(&quality_text(&quality))?;
+        }
+    }
+    Ok(Outcome::Done)
+}
+
+fn chain(model: &Model) -> CommandResult<&Chain> {
+    match &model.body {
+        Body::Chain(chain) => Ok(chain),
+        _ => Err(Failure::usage(format!(
+            "the model is of {}; 'sequence' needs one of chain-svc",
+            model.kind
+        ))),
+    }
+}
+
+fn read_templates(path: &Path) -> CommandResult<Templates> {
+    let bytes = read_all(path)?;
+    Ok(Templates::parse(&String::from_utf8_lossy(&bytes))?)
+}
+
+/// Reads sequences with the features that a model knows.
+fn read_for(
+    model: &Model,
+    input: &SequenceInput,
+    path: &Path,
+    tagged: bool,
+    session: &Session<'_>,
+) -> CommandResult<LoadedSequences> {
+    let templates = chain(model)?.templates.as_deref().map(Templates::parse).transpose()?;
+    let options = input.options(templates, tagged);
+    let mut dictionary = Dictionary::closed(model.feature_names.as_deref().unwrap_or_default());
+    let mut loaded =
+        session.read("reading", || Ok(read_sequences(path, &options, &mut dictionary)?))?;
+    // LIBSVM text tells no width.
+    if loaded.format == SequenceFormat::SvmHmm {
+        loaded.data = loaded.data.resized(model.features());
+    }
+    Ok(loaded)
+}
+
+fn labels(
+    model: &Model,
+    data: &TaggedSequences,
+    session: &Session<'_>,
+) -> CommandResult<Vec<Labelling>> {
+    let chain = chain(model)?;
+    session.ask("labelling", |context| chain.labeller(context).label(data))
+}
+
+fn quality(
+    model: &Model,
+    data: &TaggedSequences,
+    found: &[Labelling],
+) -> CommandResult<TagQuality> {
+    let names: Vec<String> = chain(model)?.tags.iter().map(ToString::to_string).collect();
+    let (truth, codes): (Vec<String>, &[u32]) = match data.tags() {
+        Some(tags) => (tags.names.iter().map(ToString::to_string).collect(), &tags.codes),
+        None => (Vec::new(), &[]),
+    };
+    let name = |code: &u32| (*code != NO_TAG).then(|| truth[*code as usize].as_str());
+    let sequences = found.iter().enumerate().map(|(s, labelling)| {
+        let known = codes[data.span(s)].iter().map(name).collect();
+        let own = labelling.tags.iter().map(|&tag| names[tag as usize].as_str()).collect();
+        (known, own)
+    });
+    Ok(TagQuality::new(sequences)?)
+}
+
+fn quality_text(quality: &TagQuality) -> String {
+    let mut lines = Summary::default();
+    let share = 100.0 * quality.accuracy();
+    lines.line("right tags", format!("{share:.2} % ({} of {})", quality.right, quality.positions));
+    if let Some(chunks) = &quality.chunks {
+        lines.line("chunks, F1", format!("{:.2} %", 100.0 * chunks.f1()));
+    }
+    lines.text()
+}
+
+fn quality_json(quality: &TagQuality) -> serde_json::Value {
+    json!({
+        "positions": quality.positions,
+        "right": quality.right,
+        "accuracy": quality.accuracy(),
+        "chunk_f1": quality.chunks.map(|chunks| chunks.f1()),
+    })
+}
+
+/// One tag a line and an empty line after every sequence; ranked lists with a line `# rank score` before each.
+fn write(
+    found: &[Vec<Labelling>],
+    names: &[Label],
+    ranked: bool,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    for list in found {
+        for (rank, labelling) in list.iter().enumerate() {
+            if ranked {
+                writeln!(out, "# {} {}", rank + 1, labelling.score)?;
+            }
+            for &tag in &labelling.tags {
+                writeln!(out, "{}", terminal::one_line(&names[tag as usize].to_string()))?;
+            }
+            writeln!(out)?;
+        }
+    }
+    Ok(())
+}

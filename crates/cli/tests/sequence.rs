@@ -1,0 +1,66 @@
+//! Sequences on the command line.
+
+mod common;
+
+use common::Folder;
+
+/// Sentences in which an article comes before a noun, and a noun before a verb.
+fn sentences(count: usize) -> String {
+    let nouns = ["dog", "cat", "tree"];
+    let verbs = ["barks", "sleeps", "grows"];
+    let mut text = String::new();
+    for k in 0..count {
+        let (noun, verb) = (nouns[k % 3], verbs[(k / 2) % 3]);
+        text += &format!("the D B-NP\n{noun} N I-NP\n{verb} V O\n\n");
+    }
+    text
+}
+
+#[test]
+fn sequences_are_learnt_and_labelled() {
+    let folder = Folder::new();
+    folder.write("train.txt", sentences(12));
+    folder.write("test.txt", sentences(3));
+    let train = "sequence train train.txt --c 1 --constraints bio --test test.txt -o s.wm --json";
+    let report = folder.run(train).exits(0).json();
+    assert_eq!(report["sequences"], 12);
+    assert!(report["gap"].as_f64().unwrap() <= 0.01, "{report}");
+    assert!(report["dual"].as_f64().unwrap() <= report["primal"].as_f64().unwrap());
+    assert_eq!(report["test"]["accuracy"], 1.0);
+    assert_eq!(report["test"]["chunk_f1"], 1.0);
+    let tags = folder.run("sequence label test.txt --model s.wm").exits(0);
+    assert_eq!(tags.lines()[..5], ["B-NP", "I-NP", "O", "", "B-NP"]);
+    assert!(tags.stderr.contains("100.00 %"), "{}", tags.stderr);
+    folder.write("new.txt", "a D\ncow N\n");
+    let label = "sequence label new.txt --untagged --model s.wm --n-best 2 -o out.txt -q";
+    folder.run(label).exits(0);
+    let written = folder.read("out.txt");
+    assert!(written.starts_with("# 1 "), "{written}");
+    assert_eq!(written.matches("# ").count(), 2);
+    folder.run("predict test.txt --model s.wm").exits(1);
+    assert!(folder.run("inspect s.wm").exits(0).stdout.contains("chain-svc"));
+}
+
+#[test]
+fn other_formats_and_mistakes() {
+    let folder = Folder::new();
+    let mut letters = String::new();
+    for word in 1..=6 {
+        letters += &format!("1 qid:{word} 1:1 2:{word}\n2 qid:{word} 3:1\n1 qid:{word} 1:1\n");
+    }
+    folder.write("letters.txt", letters);
+    folder.run("sequence train letters.txt --c 1 -o l.wm -q").exits(0);
+    let found = folder.run("sequence label letters.txt --model l.wm --json").exits(0).json();
+    assert_eq!(found["accuracy"], 1.0);
+    folder.write("one.txt", "a X\nb X\n");
+    let failed = folder.run("sequence train one.txt -o x.wm -q").exits(1);
+    assert!(failed.stderr.contains("only 'X'"), "{}", failed.stderr);
+    folder.write("gap.txt", "a X\nb ?\nc Y\n");
+    let failed = folder.run("sequence train gap.txt -o x.wm -q").exits(1);
+    assert!(failed.stderr.contains("none at position 2 of sequence 1"), "{}", failed.stderr);
+    folder.run("sequence train gap.txt --cut-at-unknown -o x.wm -q").exits(0);
+    folder.write("templates.txt", "nothing\n");
+    let train = "sequence train gap.txt --templates templates.txt -o x.wm -q";
+    let failed = folder.run(train).exits(2);
+    assert!(failed.stderr.contains("%x[-1,0]"), "{}", failed.stderr);
+}

@@ -1,0 +1,311 @@
+//! Sites and the coordinator of a training that Python's engines run: bytes in, bytes out.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use numpy::PyReadonlyArray1;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use widemargin::data::{Census, Dataset, Labels};
+use widemargin::operation::distribute::{
+    Address, Distribution, Ending, Parcel, Plan, RemoteCoordinator, RemoteSite, Report, Wanted,
+};
+use widemargin::{CancelToken, Context};
+
+use crate::errors::exception;
+use crate::machines::Settings;
+use crate::model::Model;
+use crate::table::Table;
+use crate::training::{Name, Targets, class_labels, names_in_labels, slice, target_names};
+
+/// Sender, receiver (−1 for the coordinator) and content of a message.
+type Letter<'py> = (i64, i64, Bound<'py, PyBytes>);
+
+/// What is asked for at the end: a site, and the verification of its solution.
+type Asked = (usize, Option<(u32, u32)>);
+
+fn address(number: i64) -> Address {
+    u32::try_from(number).map_or(Address::Coordinator, Address::Site)
+}
+
+fn number(address: Address) -> i64 {
+    match address {
+        Address::Coordinator => -1,
+        Address::Site(site) => i64::from(site),
+    }
+}
+
+fn parcels(letters: Vec<Letter<'_>>) -> Vec<Parcel> {
+    let parcel = |(from, to, bytes): Letter<'_>| {
+        let bytes = bytes.as_bytes().to_vec();
+        Parcel { from: address(from), to: address(to), bytes }
+    };
+    letters.into_iter().map(parcel).collect()
+}
+
+fn letters(py: Python<'_>, parcels: Vec<Parcel>) -> Vec<Letter<'_>> {
+    let letter =
+        |parcel: Parcel| (number(parcel.from), number(parcel.to), PyBytes::new(py, &parcel.bytes));
+    parcels.into_iter().map(letter).collect()
+}
+
+/// The rows of one place.
+fn part(
+    features: &Table<'_>,
+    targets: Option<Targets<'_>>,
+    weights: Option<PyReadonlyArray1<'_, f64>>,
+) -> PyResult<Dataset> {
+    let labels = match targets {
+        None => Labels::None,
+        Some(Targets::Numbers(values)) => Labels::Real(slice(&values)?.to_vec()),
+        Some(Targets::Classes(codes, names)) => class_labels(slice(&codes)?, &target_names(names))?,
+    };
+    let data = Dataset::new(features.matrix()?, labels).map_err(exception)?;
+    match weights {
+        Some(weights) => data.with_weights(slice(&weights)?.to_vec()).map_err(exception),
+        None => Ok(data),
+    }
+}
+
+/// Counts and moments of the rows of one place, as bytes.
+#[pyfunction]
+#[pyo3(signature = (features, targets=None, weights=None))]
+pub(crate) fn census<'py>(
+    py: Python<'py>,
+    features: Table<'py>,
+    targets: Option<Targets<'py>>,
+    weights: Option<PyReadonlyArray1<'py, f64>>,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let has_classes = matches!(targets, Some(Targets::Classes(..)));
+    let data = part(&features, targets, weights)?;
+    let census = py.detach(|| Census::of(&data, has_classes)).map_err(exception)?;
+    Ok(PyBytes::new(py, &census.to_bytes().map_err(exception)?))
+}
+
+/// What all participants of a training have to know, from the counts of all places.
+#[pyfunction]
+pub(crate) fn training_plan<'py>(
+    py: Python<'py>,
+    settings: Settings,
+    classes: Vec<Name>,
+    censuses: Vec<Vec<u8>>,
+    topology: &str,
+    schedule: &str,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let classes = names_in_labels(target_names(classes));
+    let distribution = Distribution {
+        topology: topology.parse().map_err(exception)?,
+        schedule: schedule.parse().map_err(exception)?,
+        ..Distribution::default()
+    };
+    let sites = censuses.len();
+    let mut all: Option<Census> = None;
+    for census in &censuses {
+        let census = Census::from_bytes(census).map_err(exception)?;
+        all = Some(match all {
+            Some(before) => before.joined(census).map_err(exception)?,
+            None => census,
+        });
+    }
+    let census = all.ok_or_else(|| PyRuntimeError::new_err("expected at least one place"))?;
+    let specification = settings.specification(&classes)?;
+    let plan = Plan::new(specification, census, distribution, sites, settings.seed());
+    let plan = plan.and_then(|plan| plan.to_bytes()).map_err(exception)?;
+    Ok(PyBytes::new(py, &plan))
+}
+
+fn open<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One site with its rows.
+#[pyclass(frozen, module = "widemargin._core")]
+pub(crate) struct Site {
+    site: Mutex<RemoteSite>,
+    context: Context,
+}
+
+#[pymethods]
+impl Site {
+    /// The site of a plan with its number and the number of its first row among those of all sites.
+    #[new]
+    #[pyo3(signature = (plan, place, features, targets, weights, threads, cache_megabytes))]
+    fn new<'py>(
+        py: Python<'py>,
+        plan: &[u8],
+        place: (usize, u64),
+        features: Table<'py>,
+        targets: Option<Targets<'py>>,
+        weights: Option<PyReadonlyArray1<'py, f64>>,
+        threads: usize,
+        cache_megabytes: f64,
+    ) -> PyResult<Self> {
+        let context = Context::new().with_threads(threads).map_err(exception)?;
+        let context = context.with_cache_bytes((cache_megabytes * f64::from(1 << 20)) as usize);
+        let data = part(&features, targets, weights)?;
+        let site = py.detach(|| {
+            let plan = Plan::from_bytes(plan)?;
+            RemoteSite::new(&plan, place.0, data, place.1)
+        });
+        Ok(Self { site: Mutex::new(site.map_err(exception)?), context })
+    }
+
+    /// Takes letters and answers; solves for at most so many seconds.
+    #[pyo3(signature = (letters_in, seconds=None))]
+    fn receive<'py>(
+        &self,
+        py: Python<'py>,
+        letters_in: Vec<Letter<'py>>,
+        seconds: Option<f64>,
+    ) -> PyResult<Vec<Letter<'py>>> {
+        let parcels = parcels(letters_in);
+        let out = py.detach(|| {
+            let mut context = self.context.clone();
+            if let Some(limit) = seconds.and_then(|s| Duration::try_from_secs_f64(s).ok()) {
+                context = context.with_time_limit(limit);
+            }
+            open(&self.site).receive(&parcels, &context)
+        });
+        Ok(letters(py, out.map_err(exception)?))
+    }
+
+    /// What it asks its neighbours when it starts again.
+    fn join<'py>(&self, py: Python<'py>) -> PyResult<Vec<Letter<'py>>> {
+        Ok(letters(py, open(&self.site).join().map_err(exception)?))
+    }
+
+    /// What the coordinator needs at the end.
+    #[pyo3(signature = (wanted=None))]
+    fn remains<'py>(
+        &self,
+        py: Python<'py>,
+        wanted: Option<Asked>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let wanted = wanted.map(|(site, verification)| Wanted { site, verification });
+        let remains = py.detach(|| open(&self.site).remains(wanted)).map_err(exception)?;
+        Ok(PyBytes::new(py, &remains))
+    }
+}
+
+/// The coordinator, which holds no rows.
+#[pyclass(frozen, module = "widemargin._core")]
+pub(crate) struct Coordinator {
+    /// `None` once it has finished.
+    state: Mutex<Option<RemoteCoordinator>>,
+}
+
+impl Coordinator {
+    fn with<R>(&self, work: impl FnOnce(&mut RemoteCoordinator) -> R) -> PyResult<R> {
+        let mut state = open(&self.state);
+        let coordinator =
+            state.as_mut().ok_or_else(|| PyRuntimeError::new_err("this training has finished"))?;
+        Ok(work(coordinator))
+    }
+}
+
+#[pymethods]
+impl Coordinator {
+    #[new]
+    fn new(plan: &[u8]) -> PyResult<Self> {
+        let plan = Plan::from_bytes(plan).map_err(exception)?;
+        let coordinator = RemoteCoordinator::new(&plan).map_err(exception)?;
+        Ok(Self { state: Mutex::new(Some(coordinator)) })
+    }
+
+    /// The first orders.
+    fn start<'py>(&self, py: Python<'py>) -> PyResult<Vec<Letter<'py>>> {
+        Ok(letters(py, self.with(RemoteCoordinator::start)?.map_err(exception)?))
+    }
+
+    /// Takes letters and answers.
+    fn receive<'py>(
+        &self,
+        py: Python<'py>,
+        letters_in: Vec<Letter<'py>>,
+    ) -> PyResult<Vec<Letter<'py>>> {
+        let mut out = Vec::new();
+        for parcel in parcels(letters_in) {
+            out.extend(self.with(|c| c.receive(&parcel))?.map_err(exception)?);
+        }
+        Ok(letters(py, out))
+    }
+
+    /// Nothing is under way: asks again, or goes on without.
+    fn tick<'py>(&self, py: Python<'py>) -> PyResult<Vec<Letter<'py>>> {
+        Ok(letters(py, self.with(RemoteCoordinator::tick)?.map_err(exception)?))
+    }
+
+    /// Ends the training early.
+    fn stop(&self) -> PyResult<()> {
+        self.with(RemoteCoordinator::stop)
+    }
+
+    /// Whether the training has ended.
+    #[getter]
+    fn has_ended(&self) -> PyResult<bool> {
+        self.with(|c| c.ending().is_some())
+    }
+
+    /// The number of the last round, with the objective and the rows of every site.
+    #[getter]
+    fn last_round(&self) -> PyResult<(u32, Vec<f64>, Vec<u64>)> {
+        self.with(|c| {
+            let last = c.last_round().cloned();
+            let (duals, held) = last.map_or_else(Default::default, |r| (r.duals, r.held));
+            (c.rounds(), duals, held)
+        })
+    }
+
+    /// Which solution is asked for at the end.
+    #[getter]
+    fn wanted(&self) -> PyResult<Asked> {
+        self.with(|c| (c.wanted().site, c.wanted().verification))
+    }
+
+    /// The model and the report, from what the sites gave.
+    fn finish<'py>(
+        &self,
+        py: Python<'py>,
+        remains: Vec<Vec<u8>>,
+    ) -> PyResult<(Model, Bound<'py, PyDict>)> {
+        let coordinator = open(&self.state)
+            .take()
+            .ok_or_else(|| PyRuntimeError::new_err("this training has finished"))?;
+        let context = Context::new().with_cancel_token(CancelToken::new());
+        let result = py.detach(|| coordinator.finish(&remains, &context)).map_err(exception)?;
+        Ok((Model::new(result.model), report(py, &result.report)?))
+    }
+}
+
+fn report<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDict>> {
+    let (traffic, certificate) = (&report.traffic, &report.certificate);
+    let items = PyDict::new(py);
+    let ending = match &report.ending {
+        Ending::Verified => "verified",
+        Ending::Inaccurate => "inaccurate",
+        Ending::SitesLost(_) => "sites lost",
+        _ => "stopped",
+    };
+    items.set_item("ending", ending)?;
+    let lost =
+        if let Ending::SitesLost(sites) = &report.ending { sites.clone() } else { Vec::new() };
+    items.set_item("lost", lost)?;
+    items.set_item("sites", report.sites)?;
+    items.set_item("links", report.links)?;
+    items.set_item("rounds", report.rounds)?;
+    items.set_item("vectors", traffic.vectors)?;
+    items.set_item("bytes", traffic.bytes)?;
+    items.set_item("verification_vectors", traffic.verification_vectors)?;
+    items.set_item("verification_bytes", traffic.verification_bytes)?;
+    items.set_item("control_bytes", traffic.control_bytes)?;
+    items.set_item("largest_site", report.largest_site)?;
+    items.set_item("verifications", certificate.verifications)?;
+    items.set_item("violators", certificate.violators)?;
+    items.set_item("largest_violation", certificate.largest_violation)?;
+    let objectives: Vec<_> = report.history.iter().map(|round| round.duals.clone()).collect();
+    let held: Vec<_> = report.history.iter().map(|round| round.held.clone()).collect();
+    items.set_item("objectives", objectives)?;
+    items.set_item("held", held)?;
+    Ok(items)
+}

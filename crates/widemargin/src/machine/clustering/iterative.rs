@@ -1,0 +1,279 @@
+//! Clusters of many rows: features in the place of the kernel matrix, regression on labels in turn with the labels
+//! that it fits best, then machines with hinge losses in turn with theirs (Zhang, Tsang and Kwok 2007).
+//!
+//! No step raises the objective; what is reached is a local minimum without a bound.
+
+use std::time::Instant;
+
+use super::many::allowed_sizes;
+use super::{MarginClusters, MaxMarginClustering, first_seen};
+use crate::context::{Context, Event};
+use crate::data::{Dataset, Labels, Matrix};
+use crate::error::{Error, Result};
+use crate::kernel::{FeatureMap, Kernel, MapRule};
+use crate::machine::linear::{LinearLoss, LinearSvc};
+use crate::machine::model::{
+    DecisionFunction, KernelExpansion, MachineKind, Model, Part, Training,
+};
+use crate::machine::parameters::Precision;
+use crate::machine::{KMeans, Machine};
+use crate::numeric::random::Generator;
+use crate::outcome::{Outcome, Status};
+use crate::solver::label_regression::{LabelRegression, Regressed, assign};
+
+/// Most features that approximate a kernel.
+const FEATURES: usize = 256;
+
+/// Most features of rows for which the regression is solved: the square of this is factored.
+const MOST_FEATURES: usize = 2048;
+
+/// Random directions that are tried as starts beside k-means.
+const RANDOM_STARTS: usize = 2;
+
+/// Rounds of machines with hinge losses.
+const HINGE_ROUNDS: usize = 10;
+
+/// Relative decrease of the objective below which these end.
+const ENOUGH: f64 = 1e-3;
+
+/// Labels, the machine that they have and its objective.
+struct Trained {
+    labels: Vec<usize>,
+    model: Model,
+    objective: f64,
+}
+
+impl MaxMarginClustering {
+    /// Whether there are features for its kernel.
+    pub(super) fn has_features(&self) -> bool {
+        !self.centre && matches!(self.kernel, Kernel::Linear | Kernel::Gaussian { .. })
+    }
+
+    /// Clusters by features.
+    pub(super) fn iterate(
+        &self,
+        data: &Dataset,
+        imbalance: f64,
+        started: Instant,
+        context: &Context,
+    ) -> Result<Model> {
+        // Who listens is told of the descent over labels alone.
+        let quiet = &context.clone().with_observer(|_: &Event| {});
+        let (map, rows) = self.features(data, context)?;
+        self.check_rows(&rows)?;
+        let sizes = allowed_sizes(data.rows(), self.clusters, imbalance);
+        let starts = self.starts(&rows, &sizes, quiet)?;
+        let mut status = Status::Solved;
+        let labels = match rows.columns() <= MOST_FEATURES {
+            true => {
+                let size = sizes.clone();
+                let regression =
+                    LabelRegression::new(&rows, self.clusters, size, self.beta, context)?;
+                let found: Vec<Regressed> =
+                    starts.into_iter().map(|labels| regression.descend(labels)).collect();
+                let least = |a: &Regressed, b: &Regressed| a.objective.total_cmp(&b.objective);
+                let best = found.into_iter().min_by(least).ok_or(Error::Interrupted)?;
+                status = status.max(best.status);
+                best.labels
+            }
+            false => starts.into_iter().next().ok_or(Error::Interrupted)?,
+        };
+        let mapped = Dataset::new(rows, Labels::None)?;
+        let mut best = self.hinge(&mapped, labels, quiet)?;
+        for round in 1..=HINGE_ROUNDS {
+            context.report(&Event::Iteration {
+                iteration: round,
+                violation: f64::INFINITY,
+                objective: best.objective,
+                active: mapped.rows(),
+            });
+            if let Some(stop) = context.stop_request() {
+                status = stop;
+                break;
+            }
+            let labels = assign(&self.gains(&best, &mapped, context)?, self.clusters, &sizes);
+            if labels == best.labels {
+                break;
+            }
+            let next = match self.hinge(&mapped, labels, quiet) {
+                Err(Error::Interrupted) => break,
+                next => next?,
+            };
+            let enough = next.objective >= best.objective * (1.0 - ENOUGH);
+            if next.objective < best.objective {
+                best = next;
+            }
+            if enough {
+                break;
+            }
+        }
+        self.linear_model(data, map, best, imbalance, status, started)
+    }
+
+    /// The rows must differ.
+    fn check_rows(&self, rows: &Matrix) -> Result<()> {
+        let (mut first, mut row) = (vec![0.0; rows.columns()], vec![0.0; rows.columns()]);
+        rows.copy_row(0, &mut first);
+        for i in 1..rows.rows() {
+            rows.copy_row(i, &mut row);
+            if row != first {
+                return Ok(());
+            }
+        }
+        let found = "the same row everywhere";
+        Err(Error::kernel(self.kernel.name(), "values that tell rows apart", found))
+    }
+
+    fn features(&self, data: &Dataset, context: &Context) -> Result<(Option<FeatureMap>, Matrix)> {
+        match self.kernel {
+            Kernel::Gaussian { gamma } => {
+                let rule = MapRule::Nystroem(FEATURES.min(data.rows()));
+                let map = rule.fit(data.features(), gamma, context)?;
+                let rows = map.transform(data.features(), context)?;
+                Ok((Some(map), rows))
+            }
+            _ => Ok((None, data.features().clone())),
+        }
+    }
+
+    /// k-means, and signs of random projections.
+    fn starts(
+        &self,
+        rows: &Matrix,
+        sizes: &std::ops::RangeInclusive<usize>,
+        context: &Context,
+    ) -> Result<Vec<Vec<usize>>> {
+        let table = Dataset::new(rows.clone(), Labels::None)?;
+        let k_means = KMeans { clusters: self.clusters, starts: 3, ..KMeans::default() };
+        let model = k_means.fit(&table, context)?;
+        let distances = model.predictor(context)?.decision_values(table.features())?;
+        let mut starts = vec![assign(distances.values(), self.clusters, sizes)];
+        let mut generator = Generator::new(context.seed() ^ 0x0073_7461_7274);
+        for _ in 0..RANDOM_STARTS {
+            let directions: Vec<Vec<f64>> = (0..self.clusters)
+                .map(|_| (0..rows.columns()).map(|_| generator.normal()).collect())
+                .collect();
+            let mut gains = Vec::with_capacity(rows.rows() * self.clusters);
+            for i in 0..rows.rows() {
+                for direction in &directions {
+                    let mut sum = 0.0;
+                    rows.for_each_nonzero(i, |j, value| sum += value * direction[j]);
+                    gains.push(sum);
+                }
+            }
+            starts.push(assign(&gains, self.clusters, sizes));
+        }
+        Ok(starts)
+    }
+
+    /// The linear machine of labels.
+    fn hinge(&self, rows: &Dataset, labels: Vec<usize>, context: &Context) -> Result<Trained> {
+        let codes = labels.iter().map(|&r| r as i64).collect();
+        let data = rows.clone().with_labels(Labels::Int(codes))?;
+        let machine =
+            LinearSvc { c: 1.0 / self.beta, loss: LinearLoss::Hinge, ..LinearSvc::default() };
+        let model = machine.fit(&data, context)?;
+        let outcome = model.training.as_ref().map(|training| training.outcome);
+        let objective = outcome.map_or(f64::INFINITY, |outcome| self.beta * outcome.primal);
+        Ok(Trained { labels, model, objective })
+    }
+
+    /// Minus the hinge losses of every row in every cluster; of several clusters those of one against the rest.
+    fn gains(&self, trained: &Trained, rows: &Dataset, context: &Context) -> Result<Vec<f64>> {
+        let values = trained.model.predictor(context)?.decision_values(rows.features())?;
+        let clusters = self.clusters;
+        let place = places(&trained.model, clusters);
+        let mut gains = vec![0.0; rows.rows() * clusters];
+        let hinge = |z: f64| (1.0 - z).max(0.0);
+        for (gains, f) in
+            gains.chunks_exact_mut(clusters).zip(values.values().chunks_exact(values.columns()))
+        {
+            if let [f] = *f {
+                (gains[place[0]], gains[place[1]]) = (-hinge(f), -hinge(-f));
+            } else {
+                f.iter().zip(&place).for_each(|(f, &r)| gains[r] = hinge(-f) - hinge(*f));
+            }
+        }
+        Ok(gains)
+    }
+
+    fn linear_model(
+        &self,
+        data: &Dataset,
+        map: Option<FeatureMap>,
+        best: Trained,
+        imbalance: f64,
+        status: Status,
+        started: Instant,
+    ) -> Result<Model> {
+        let n = data.rows();
+        let Trained { labels, model, objective } = best;
+        let linear = model.linear().ok_or(Error::Interrupted)?;
+        let place = places(&model, self.clusters);
+        let numbers = first_seen(&labels, self.clusters);
+        let named: Vec<usize> = labels.iter().map(|&label| numbers[label]).collect();
+        let function = |support: usize, sign: f64| DecisionFunction {
+            parts: vec![Part { support: support..support + 1, coefficients: vec![sign] }],
+            offset: sign * linear.offsets[support],
+        };
+        let functions = (0..self.clusters).map(|number| {
+            let at = place.iter().position(|&label| numbers[label] == number).unwrap_or(0);
+            match self.clusters {
+                2 => function(0, if at == 0 { 1.0 } else { -1.0 }),
+                _ => function(at, 1.0),
+            }
+        });
+        let count = linear.offsets.len();
+        let values: Vec<f64> = (0..count).flat_map(|f| linear.function_weights(f)).collect();
+        let support = crate::data::Dense::new(count, linear.weights.columns(), values)?;
+        let expansion = KernelExpansion {
+            kernel: Kernel::Linear,
+            precision: Precision::F64,
+            functions: functions.collect(),
+            support: Matrix::DenseF64(support),
+            support_rows: Vec::new(),
+        };
+        let outcome = model.training.as_ref().map(|training| training.outcome);
+        let solved = outcome.unwrap_or(Outcome {
+            status,
+            primal: objective,
+            dual: 0.0,
+            violation: 0.0,
+            iterations: 0,
+            blocks: 0,
+            kernel_rows: 0,
+        });
+        let outcome =
+            Outcome { status: status.max(solved.status), primal: objective, dual: 0.0, ..solved };
+        let body = MarginClusters {
+            expansion,
+            labels: named,
+            objective,
+            relaxation: None,
+            bound: 0.0,
+            imbalance,
+        };
+        let mut parameters = vec![("beta", self.beta.into())];
+        if let Some(map) = &map {
+            parameters.push(("features", map.outputs().into()));
+        }
+        let mut clusters = Model {
+            feature_names: data.feature_names().map(<[String]>::to_vec),
+            training: Some(Training::new(outcome, n, started, parameters)),
+            ..Model::new(MachineKind::MaxMarginClustering, body)
+        };
+        clusters.preparation.map = map;
+        Ok(clusters)
+    }
+}
+
+/// The cluster of every class of a model, in the order of its functions.
+fn places(model: &Model, clusters: usize) -> Vec<usize> {
+    let names = model.classes.as_ref().map_or(&[][..], |table| &table.names);
+    let numbers = names.iter().map(|name| match name {
+        crate::data::Label::Int(number) => *number as usize,
+        _ => 0,
+    });
+    let places: Vec<usize> = numbers.collect();
+    if places.len() == clusters { places } else { (0..clusters).collect() }
+}

@@ -1,0 +1,473 @@
+//! A training whose sites are processes, each with its own rows: what MPI and TCP have in common.
+//!
+//! Process 0 counts the rows of all, tells everybody the [`Plan`], and runs the coordinator beside its own
+//! site. A process that is lost ends the training of all with an error; every site can keep a checkpoint
+//! from which the next run goes on.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::message::{Address, Parcel};
+use super::remote::{Plan, RemoteCoordinator, RemoteSite, Wanted};
+use super::{Distributed, Distribution};
+use crate::context::Context;
+use crate::data::{Census, Dataset, Layout};
+use crate::error::{Error, Result};
+use crate::machine::{MachineKind, Preparation, Specification};
+
+/// Time of silence after which the coordinator asks again; it doubles while the silence lasts, so that
+/// sites that solve for long are not flooded.
+const FIRST_TICK: Duration = Duration::from_millis(50);
+
+/// The longest time between two such questions.
+const LAST_TICK: Duration = Duration::from_secs(30);
+
+/// Time between two looks for a stop request while nothing comes.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Time between two checkpoints.
+const CHECKPOINTS: Duration = Duration::from_secs(10);
+
+/// How processes reach each other.
+pub trait Post {
+    /// The number of this process.
+    fn rank(&self) -> usize;
+
+    /// Number of processes.
+    fn size(&self) -> usize;
+
+    /// Sends bytes to another process.
+    ///
+    /// # Errors
+    /// Where that process is lost.
+    fn send(&mut self, to: usize, bytes: Vec<u8>) -> Result<()>;
+
+    /// What came next, from whom; nothing if nothing came for this long.
+    ///
+    /// # Errors
+    /// Where a process is lost.
+    fn receive(&mut self, wait: Duration) -> Result<Option<(usize, Vec<u8>)>>;
+}
+
+/// What is trained, and how; only process 0 has to know it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Order {
+    /// The machine.
+    pub specification: Specification,
+    /// How the sites work together.
+    pub distribution: Distribution,
+    /// The seed of random links and codes.
+    pub seed: u64,
+    /// How the file of process 0 was read; all others are read in the same way.
+    pub preparation: Preparation,
+}
+
+/// What one process tells another.
+#[derive(Serialize, Deserialize)]
+enum Packet {
+    /// Process 0 to all: what is going to be trained.
+    Order(Vec<u8>),
+    /// To process 0: the counts of a site.
+    Counted(Vec<u8>),
+    /// Process 0 to all: the plan, the number of the first row of the receiver, and the digest of the
+    /// counts of all sites in their order.
+    Plan(Vec<u8>, u64, u32),
+    /// From the end of a training: what is left.
+    Remains(Vec<u8>),
+    /// Process 0 to all: which solution is wanted.
+    End(WantedSolution),
+    /// A process gives up, and why.
+    Failed(String),
+    Done,
+}
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+struct WantedSolution(usize, Option<(u32, u32)>);
+
+/// First byte of a parcel; all other packets begin with another one.
+const PARCEL: u8 = 0;
+const PACKET: u8 = 1;
+
+fn pack(packet: &Packet) -> Result<Vec<u8>> {
+    postcard::to_extend(packet, vec![PACKET])
+        .map_err(|error| Error::message("a packet that can be written", error))
+}
+
+fn wrap(parcel: &Parcel) -> Vec<u8> {
+    let number = |address| match address {
+        Address::Coordinator => u32::MAX,
+        Address::Site(site) => site,
+    };
+    let mut bytes = vec![PARCEL];
+    bytes.extend(number(parcel.from).to_le_bytes());
+    bytes.extend(number(parcel.to).to_le_bytes());
+    bytes.extend_from_slice(&parcel.bytes);
+    bytes
+}
+
+enum Received {
+    Parcel(Parcel),
+    Packet(Packet),
+}
+
+fn unpack(bytes: &[u8]) -> Result<Received> {
+    match bytes.split_first() {
+        Some((&PARCEL, rest)) if rest.len() >= 8 => {
+            let address = |at: usize| {
+                let number = u32::from_le_bytes([0, 1, 2, 3].map(|i| rest[at + i]));
+                if number == u32::MAX { Address::Coordinator } else { Address::Site(number) }
+            };
+            let bytes = rest[8..].to_vec();
+            Ok(Received::Parcel(Parcel { from: address(0), to: address(4), bytes }))
+        }
+        Some((&PACKET, rest)) => postcard::from_bytes(rest)
+            .map(Received::Packet)
+            .map_err(|error| Error::message("a packet of a training", error)),
+        _ => Err(Error::message("a packet of a training", "something else")),
+    }
+}
+
+/// Asks process 0 what is trained; process 0 tells all others its order.
+///
+/// # Errors
+/// Where a process is lost or there is no order.
+pub fn agree(post: &mut impl Post, order: Option<Order>, context: &Context) -> Result<Order> {
+    if post.rank() == 0 {
+        let order = order.ok_or_else(|| Error::model("process 0 has no order"))?;
+        let words = serde_json::to_vec(&order)
+            .map_err(|error| Error::message("an order that can be written", error))?;
+        let packet = pack(&Packet::Order(words))?;
+        (1..post.size()).try_for_each(|to| post.send(to, packet.clone()))?;
+        return Ok(order);
+    }
+    match next(post, context)? {
+        (_, Received::Packet(Packet::Order(words))) => serde_json::from_slice(&words)
+            .map_err(|error| Error::message("the order of process 0", error)),
+        _ => Err(Error::message("the order of process 0", "something else")),
+    }
+}
+
+/// The next packet, however long it takes.
+fn next(post: &mut impl Post, context: &Context) -> Result<(usize, Received)> {
+    loop {
+        if let Some((from, bytes)) = post.receive(LOOK)? {
+            return match unpack(&bytes)? {
+                Received::Packet(Packet::Failed(why)) => Err(failed(from, &why)),
+                other => Ok((from, other)),
+            };
+        }
+        if context.stop_request().is_some() {
+            return Err(Error::Interrupted);
+        }
+    }
+}
+
+fn failed(from: usize, why: &str) -> Error {
+    Error::model(format!("process {from} gave up: {why}"))
+}
+
+/// Trains on the rows of all processes; the result is that of process 0 alone. With a folder every process
+/// keeps a checkpoint there while it trains, and starts from the one that it finds.
+///
+/// # Errors
+/// Where a process is lost or gives up, and those of a training.
+pub fn train_processes(
+    post: &mut impl Post,
+    order: &Order,
+    data: Dataset,
+    checkpoints: Option<&Path>,
+    context: &Context,
+) -> Result<Option<Distributed>> {
+    let result = train(post, order, data, checkpoints, context);
+    if let Err(error) = &result {
+        // Others would wait for this process; who is lost cannot be told.
+        let packet = pack(&Packet::Failed(error.to_string()))?;
+        for to in (0..post.size()).filter(|&to| to != post.rank()).collect::<Vec<_>>() {
+            let _ = post.send(to, packet.clone());
+        }
+    }
+    result
+}
+
+fn train(
+    post: &mut impl Post,
+    order: &Order,
+    data: Dataset,
+    checkpoints: Option<&Path>,
+    context: &Context,
+) -> Result<Option<Distributed>> {
+    use MachineKind::{CSvc, LinearSvc, Logistic};
+    let has_classes = matches!(order.specification.kind(), CSvc | LinearSvc | Logistic);
+    let data = match order.preparation.index_base {
+        // The text of one site may end at a smaller feature than that of another.
+        Some(_) => {
+            let features = data.features().clone().into_layout(Layout::Sparse);
+            data.with_features(features)?
+        }
+        None => data,
+    };
+    let own = Census::of(&data, has_classes)?;
+    let (plan, first, digest) = planned(post, order, own, context)?;
+    let mut site = RemoteSite::new(&plan, post.rank(), data, first)?;
+    let mut checkpoint = match checkpoints {
+        Some(folder) => Some(Checkpoints::open(folder, post.rank(), digest, &mut site)?),
+        None => None,
+    };
+    let mut hub = match post.rank() {
+        0 => Some(RemoteCoordinator::new(&plan)?),
+        _ => None,
+    };
+    let mut run = Run { post: &mut *post, site: &mut site, inbox: Vec::new() };
+    let wanted = match &mut hub {
+        Some(coordinator) => run.lead(coordinator, checkpoint.as_mut(), context)?,
+        None => run.follow(checkpoint.as_mut(), context)?,
+    };
+    let left = site.remains(
+        (wanted.0 == post.rank()).then_some(Wanted { site: wanted.0, verification: wanted.1 }),
+    )?;
+    let result = match hub {
+        Some(coordinator) => {
+            let mut remains = vec![left];
+            (1..post.size()).try_for_each(|to| post.send(to, pack(&Packet::End(wanted))?))?;
+            while remains.len() < post.size() {
+                if let (_, Received::Packet(Packet::Remains(bytes))) = next(post, context)? {
+                    remains.push(bytes);
+                }
+            }
+            (1..post.size()).try_for_each(|to| post.send(to, pack(&Packet::Done)?))?;
+            Some(coordinator.finish(&remains, context)?)
+        }
+        None => {
+            post.send(0, pack(&Packet::Remains(left))?)?;
+            while !matches!(next(post, context)?.1, Received::Packet(Packet::Done)) {}
+            None
+        }
+    };
+    if let Some(checkpoint) = checkpoint {
+        checkpoint.remove()?;
+    }
+    Ok(result)
+}
+
+/// The plan of process 0, the number of the first row of this process, and a digest that tells the rows of
+/// all sites in their order from others.
+fn planned(
+    post: &mut impl Post,
+    order: &Order,
+    own: Census,
+    context: &Context,
+) -> Result<(Plan, u64, u32)> {
+    if post.rank() != 0 {
+        post.send(0, pack(&Packet::Counted(own.to_bytes()?))?)?;
+        return match next(post, context)?.1 {
+            Received::Packet(Packet::Plan(bytes, first, digest)) => {
+                Ok((Plan::from_bytes(&bytes)?, first, digest))
+            }
+            _ => Err(Error::message("the plan of process 0", "something else")),
+        };
+    }
+    let mut counts: Vec<Option<Census>> = vec![None; post.size()];
+    counts[0] = Some(own);
+    while counts.iter().any(Option::is_none) {
+        if let (from, Received::Packet(Packet::Counted(census))) = next(post, context)? {
+            counts[from] = Some(Census::from_bytes(&census)?);
+        }
+    }
+    let (mut all, mut firsts, mut words) = (None::<Census>, Vec::new(), Vec::new());
+    for census in counts.into_iter().flatten() {
+        words.extend(census.to_bytes()?);
+        firsts.push(all.as_ref().map_or(0, |before| before.rows() as u64));
+        all = Some(match all {
+            Some(before) => before.joined(census)?,
+            None => census,
+        });
+    }
+    let census = all.ok_or(Error::Empty { what: "process" })?;
+    let Order { specification, distribution, seed, .. } = order.clone();
+    let plan = Plan::new(specification, census, distribution, post.size(), seed)?;
+    let (bytes, digest) = (plan.to_bytes()?, crc32fast::hash(&words));
+    for (to, first) in firsts.iter().enumerate().skip(1) {
+        post.send(to, pack(&Packet::Plan(bytes.clone(), *first, digest))?)?;
+    }
+    Ok((plan, 0, digest))
+}
+
+/// A process in the middle of a training.
+struct Run<'a, P> {
+    post: &'a mut P,
+    site: &'a mut RemoteSite,
+    /// For the site of this process.
+    inbox: Vec<Parcel>,
+}
+
+impl<P: Post> Run<'_, P> {
+    /// Sends parcels, those to the coordinator through process 0; what is for this process itself comes
+    /// back.
+    fn deliver(&mut self, parcels: Vec<Parcel>) -> Result<Vec<Parcel>> {
+        let rank = self.post.rank();
+        let mut here = Vec::new();
+        for parcel in parcels {
+            let to = match parcel.to {
+                Address::Coordinator => 0,
+                Address::Site(site) => site as usize,
+            };
+            if to >= self.post.size() {
+                return Err(Error::message(format!("a site below {}", self.post.size()), to));
+            }
+            if to != rank {
+                self.post.send(to, wrap(&parcel))?;
+            } else if parcel.to == Address::Coordinator {
+                here.push(parcel);
+            } else {
+                self.inbox.push(parcel);
+            }
+        }
+        Ok(here)
+    }
+
+    /// Everything that has come, waiting for the first for a while; the end, if it came.
+    fn gather(&mut self, wait: Duration) -> Result<(Vec<Parcel>, Option<WantedSolution>)> {
+        let (mut reports, mut wait) = (Vec::new(), wait);
+        while let Some((from, bytes)) = self.post.receive(wait)? {
+            match unpack(&bytes)? {
+                Received::Parcel(parcel) if parcel.to == Address::Coordinator => {
+                    reports.push(parcel);
+                }
+                Received::Parcel(parcel) => self.inbox.push(parcel),
+                Received::Packet(Packet::End(wanted)) => return Ok((reports, Some(wanted))),
+                Received::Packet(Packet::Failed(why)) => return Err(failed(from, &why)),
+                Received::Packet(_) => {}
+            }
+            wait = Duration::ZERO;
+        }
+        Ok((reports, None))
+    }
+
+    /// Lets the site answer what has come; reports to a coordinator in this process.
+    fn work(&mut self, context: &Context) -> Result<Vec<Parcel>> {
+        let inbox = std::mem::take(&mut self.inbox);
+        let answers = self.site.receive(&inbox, context)?;
+        self.deliver(answers)
+    }
+
+    fn follow(
+        &mut self,
+        mut checkpoint: Option<&mut Checkpoints>,
+        context: &Context,
+    ) -> Result<WantedSolution> {
+        loop {
+            let wait = if self.inbox.is_empty() { LOOK } else { Duration::ZERO };
+            if let (_, Some(wanted)) = self.gather(wait)? {
+                return Ok(wanted);
+            }
+            if context.stop_request().is_some() {
+                return Err(Error::Interrupted);
+            }
+            if !self.inbox.is_empty() {
+                self.work(context)?;
+                if let Some(checkpoint) = &mut checkpoint {
+                    checkpoint.keep(self.site)?;
+                }
+            }
+        }
+    }
+
+    fn lead(
+        &mut self,
+        coordinator: &mut RemoteCoordinator,
+        mut checkpoint: Option<&mut Checkpoints>,
+        context: &Context,
+    ) -> Result<WantedSolution> {
+        let (mut tick, mut heard) = (FIRST_TICK, Instant::now());
+        let orders = coordinator.start()?;
+        let mut reports = self.deliver(orders)?;
+        while coordinator.ending().is_none() {
+            if context.stop_request().is_some() {
+                coordinator.stop();
+                break;
+            }
+            let busy = !self.inbox.is_empty() || !reports.is_empty();
+            let (more, _) = self.gather(if busy { Duration::ZERO } else { FIRST_TICK })?;
+            reports.extend(more);
+            if busy || !reports.is_empty() || !self.inbox.is_empty() {
+                (tick, heard) = (FIRST_TICK, Instant::now());
+            } else if heard.elapsed() >= tick {
+                (tick, heard) = ((2 * tick).min(LAST_TICK), Instant::now());
+                let orders = coordinator.tick()?;
+                reports.extend(self.deliver(orders)?);
+            }
+            // Orders reach the others before the site of this process solves.
+            for report in std::mem::take(&mut reports) {
+                let orders = coordinator.receive(&report)?;
+                reports.extend(self.deliver(orders)?);
+            }
+            if !self.inbox.is_empty() && coordinator.ending().is_none() {
+                let own = self.work(context)?;
+                reports.extend(own);
+                if let Some(checkpoint) = &mut checkpoint {
+                    checkpoint.keep(self.site)?;
+                }
+            }
+        }
+        let wanted = coordinator.wanted();
+        Ok(WantedSolution(wanted.site, wanted.verification))
+    }
+}
+
+/// The checkpoint file of a process.
+struct Checkpoints {
+    path: PathBuf,
+    /// Of the rows of all sites: rows are numbered in the order of the sites.
+    digest: [u8; 4],
+    kept: Instant,
+}
+
+impl Checkpoints {
+    /// Restores what an earlier run kept.
+    fn open(folder: &Path, rank: usize, digest: u32, site: &mut RemoteSite) -> Result<Self> {
+        let digest = digest.to_le_bytes();
+        fs::create_dir_all(folder).map_err(|error| Error::io(folder, error))?;
+        let path = folder.join(format!("site-{rank}.checkpoint"));
+        match fs::read(&path) {
+            Ok(bytes) => match bytes.strip_prefix(&digest) {
+                Some(rest) => site.restore(rest)?,
+                None => {
+                    let expected = "the same rows at the same sites, connected in the same order";
+                    let found = format!("{} of others", path.display());
+                    return Err(Error::message(expected, found));
+                }
+            },
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(Error::io(path, error)),
+        }
+        // The first solution is kept at once.
+        let kept = Instant::now().checked_sub(CHECKPOINTS).unwrap_or_else(Instant::now);
+        Ok(Self { path, digest, kept })
+    }
+
+    /// Replaces the file, if it is old.
+    fn keep(&mut self, site: &RemoteSite) -> Result<()> {
+        if self.kept.elapsed() < CHECKPOINTS {
+            return Ok(());
+        }
+        if let Some(bytes) = site.checkpoint()? {
+            let new = self.path.with_extension("new");
+            let bytes = [&self.digest[..], &bytes[..]].concat();
+            fs::write(&new, bytes).map_err(|error| Error::io(&new, error))?;
+            fs::rename(&new, &self.path).map_err(|error| Error::io(&self.path, error))?;
+            self.kept = Instant::now();
+        }
+        Ok(())
+    }
+
+    fn remove(self) -> Result<()> {
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io(self.path, error)),
+            _ => Ok(()),
+        }
+    }
+}

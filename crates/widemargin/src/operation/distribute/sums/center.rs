@@ -1,0 +1,228 @@
+//! The coordinator of a linear training: it asks, adds up what comes back, and takes Newton steps.
+
+use super::descent::{Descent, Next};
+use super::machine::LinearTask;
+use super::{Answer, Question, What};
+use crate::error::{Error, Result};
+use crate::machine::Model;
+use crate::operation::distribute::coordinator::{Ending, Round};
+use crate::operation::distribute::message::{Address, Parcel, decode, encode};
+use crate::operation::distribute::traffic::Traffic;
+use crate::outcome::{Outcome, Status};
+
+/// A question on its way to a site.
+type Outgoing = Vec<(Address, Question)>;
+
+/// The state of a training.
+pub(in crate::operation::distribute) struct SumsCoordinator {
+    task: LinearTask,
+    sites: usize,
+    patience: u32,
+    descent: Descent,
+    function: usize,
+    solved: Vec<(Vec<f64>, Outcome)>,
+    asked: Question,
+    answers: Vec<Option<Vec<f64>>>,
+    rows: Vec<u64>,
+    waited: u32,
+    history: Vec<Round>,
+    ending: Option<Ending>,
+}
+
+impl SumsCoordinator {
+    pub(in crate::operation::distribute) fn new(
+        task: LinearTask,
+        sites: usize,
+        patience: u32,
+    ) -> Self {
+        let descent = Descent::new(task.width(), task.limits(0));
+        let weights = Some(descent.weights.clone());
+        let asked = Question { serial: 0, function: 0, point: 0, weights, what: What::Point };
+        Self {
+            task,
+            sites,
+            patience,
+            descent,
+            function: 0,
+            solved: Vec::new(),
+            asked,
+            answers: vec![None; sites],
+            rows: vec![0; sites],
+            waited: 0,
+            history: Vec::new(),
+            ending: None,
+        }
+    }
+
+    pub(in crate::operation::distribute) fn ending(&self) -> Option<&Ending> {
+        self.ending.as_ref()
+    }
+
+    /// Questions until now.
+    pub(in crate::operation::distribute) fn rounds(&self) -> u32 {
+        self.asked.serial
+    }
+
+    pub(in crate::operation::distribute) fn last_round(&self) -> Option<&Round> {
+        self.history.last()
+    }
+
+    pub(in crate::operation::distribute) fn stop(&mut self) {
+        self.ending = Some(Ending::Stopped);
+    }
+
+    /// The first questions.
+    ///
+    /// # Errors
+    /// [`Error::Message`] for what cannot be written, here and below.
+    pub(in crate::operation::distribute) fn begin(
+        &mut self,
+        fingerprint: u64,
+        traffic: &mut Traffic,
+    ) -> Result<Vec<Parcel>> {
+        post(self.ask(What::Point, true), fingerprint, traffic)
+    }
+
+    /// Takes an answer in bytes.
+    ///
+    /// # Errors
+    /// As [`receive`](Self::receive).
+    pub(in crate::operation::distribute) fn accept(
+        &mut self,
+        parcel: &Parcel,
+        fingerprint: u64,
+        traffic: &mut Traffic,
+    ) -> Result<Vec<Parcel>> {
+        let out = self.receive(parcel.from, decode(&parcel.bytes, fingerprint)?)?;
+        post(out, fingerprint, traffic)
+    }
+
+    /// Time has passed: asks again, or gives up.
+    pub(in crate::operation::distribute) fn ask_again(
+        &mut self,
+        fingerprint: u64,
+        traffic: &mut Traffic,
+    ) -> Result<Vec<Parcel>> {
+        post(self.tick(), fingerprint, traffic)
+    }
+
+    fn ask(&mut self, what: What, moved: bool) -> Outgoing {
+        let serial = self.asked.serial + 1;
+        let point = if moved { serial } else { self.asked.point };
+        let weights = moved.then(|| self.descent.weights.clone());
+        let function = self.function as u32;
+        self.asked = Question { serial, function, point, weights, what };
+        self.answers.fill(None);
+        self.waited = 0;
+        (0..self.sites).map(|site| (Address::Site(site as u32), self.asked.clone())).collect()
+    }
+
+    /// The question once more, with the weights, for a site that may have lost them.
+    fn again(&self, site: usize) -> (Address, Question) {
+        let weights = Some(self.descent.weights.clone());
+        (Address::Site(site as u32), Question { weights, ..self.asked.clone() })
+    }
+
+    /// Takes an answer.
+    ///
+    /// # Errors
+    /// [`Error::Message`] for one of another length or from elsewhere.
+    fn receive(&mut self, from: Address, answer: Answer) -> Result<Outgoing> {
+        let Address::Site(site) = from else {
+            return Err(Error::message("sums of a site", "something from the coordinator"));
+        };
+        let site = site as usize;
+        if site >= self.sites {
+            return Err(Error::message(format!("a site below {}", self.sites), site));
+        }
+        let late = answer.serial != self.asked.serial || self.answers[site].is_some();
+        if late || self.ending.is_some() {
+            return Ok(Vec::new());
+        }
+        self.rows[site] = answer.rows;
+        let Some(sums) = answer.sums else { return Ok(vec![self.again(site)]) };
+        let expected = self.descent.expected(&self.asked.what);
+        if sums.len() != expected {
+            return Err(Error::message(format!("{expected} sums"), sums.len()));
+        }
+        self.answers[site] = Some(sums);
+        if self.answers.iter().any(Option::is_none) {
+            return Ok(Vec::new());
+        }
+        let mut total = vec![0.0; expected];
+        // In the order of the sites, so that rounding does not depend on who answered first.
+        for sums in self.answers.iter().flatten() {
+            total.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum);
+        }
+        let was_point = self.asked.what == What::Point;
+        let next = self.descent.take(&total);
+        if was_point {
+            let duals = vec![self.descent.bound(); self.sites];
+            self.history.push(Round { duals, held: self.rows.clone() });
+        }
+        Ok(match next {
+            Next::Ask(what, moved) => self.ask(what, moved),
+            Next::Done(outcome) => self.next_function(outcome),
+        })
+    }
+
+    fn next_function(&mut self, outcome: Outcome) -> Outgoing {
+        self.function += 1;
+        let width = self.task.width();
+        let function = self.function.min(self.task.functions() - 1);
+        let next = Descent::new(width, self.task.limits(function));
+        let done = std::mem::replace(&mut self.descent, next);
+        self.solved.push((done.weights, outcome));
+        if self.function < self.task.functions() {
+            return self.ask(What::Point, true);
+        }
+        self.ending = Some(Ending::Verified);
+        Vec::new()
+    }
+
+    fn tick(&mut self) -> Outgoing {
+        if self.ending.is_some() {
+            return Vec::new();
+        }
+        self.waited += 1;
+        let silent: Vec<usize> =
+            (0..self.sites).filter(|&site| self.answers[site].is_none()).collect();
+        if self.waited > self.patience {
+            self.ending = Some(Ending::SitesLost(silent));
+            return Vec::new();
+        }
+        silent.into_iter().map(|site| self.again(site)).collect()
+    }
+
+    /// The model with the history of its training; `unfinished` is the status of functions that were
+    /// not finished.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] where a function was not begun.
+    pub(in crate::operation::distribute) fn finish(
+        mut self,
+        unfinished: Status,
+        seconds: f64,
+    ) -> Result<(Model, Vec<Round>)> {
+        if self.solved.len() < self.task.functions() {
+            if self.solved.len() + 1 < self.task.functions() || self.history.is_empty() {
+                return Err(Error::Interrupted);
+            }
+            let outcome = self.descent.outcome(unfinished);
+            self.solved.push((self.descent.weights, outcome));
+        }
+        let (weights, outcomes): (Vec<Vec<f64>>, Vec<Outcome>) = self.solved.into_iter().unzip();
+        let outcome = outcomes.into_iter().reduce(Outcome::join).ok_or(Error::Interrupted)?;
+        Ok((self.task.model(&weights, outcome, seconds)?, self.history))
+    }
+}
+
+/// The parcels of questions.
+fn post(out: Outgoing, fingerprint: u64, traffic: &mut Traffic) -> Result<Vec<Parcel>> {
+    let parcel = |(to, question)| {
+        let bytes = encode(&question, fingerprint)?;
+        traffic.count_sums(Address::Coordinator, to, bytes.len());
+        Ok(Parcel { from: Address::Coordinator, to, bytes })
+    };
+    out.into_iter().map(parcel).collect()
+}

@@ -1,0 +1,409 @@
+//! Processes that reach each other through TCP: all connect to process 0, which passes on what is for
+//! another one. There is no encryption and no password: it is for networks whose hosts trust each other.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::message::MAX_DOCUMENT;
+use super::process::Post;
+use crate::context::Context;
+use crate::error::{Error, Result};
+
+/// What a connection begins with, the version included.
+const GREETING: [u8; 4] = *b"WMX1";
+
+/// Largest packet: a message and what is around it.
+const MOST_BYTES: usize = MAX_DOCUMENT + (1 << 20);
+
+/// Time that a host has to greet.
+const GREETING_TIME: Duration = Duration::from_secs(5);
+
+/// Time between two looks for connections and stop requests.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What a reader tells.
+enum Event {
+    /// From, content.
+    Packet(usize, Vec<u8>),
+    Lost(usize),
+}
+
+/// Process 0, which all others connect to.
+pub struct TcpHub {
+    connections: Connections,
+    events: Receiver<Event>,
+}
+
+/// Those of process 0, to processes 1, 2, …
+type Connections = Arc<Vec<Mutex<TcpStream>>>;
+
+/// A process that is connected to process 0.
+pub struct TcpMember {
+    connection: TcpStream,
+    rank: usize,
+    size: usize,
+    events: Receiver<Event>,
+}
+
+impl TcpHub {
+    /// Waits at an address until `size` − 1 processes have connected; they are numbered in that order.
+    ///
+    /// # Errors
+    /// [`Error::Io`] for an address that cannot be used; [`Error::Interrupted`].
+    pub fn listen(
+        address: impl ToSocketAddrs + ToString,
+        size: usize,
+        context: &Context,
+    ) -> Result<Self> {
+        let name = address.to_string();
+        let failed = |error| Error::io(&name, error);
+        let listener = TcpListener::bind(address).map_err(failed)?;
+        Self::accept(&listener, size, context)
+    }
+
+    /// The same at a socket that listens already.
+    ///
+    /// # Errors
+    /// As [`listen`](Self::listen).
+    pub fn accept(listener: &TcpListener, size: usize, context: &Context) -> Result<Self> {
+        super::check_sites(size)?;
+        let name = listener.local_addr().map_or_else(|_| "socket".into(), |a| a.to_string());
+        let failed = |error| Error::io(&name, error);
+        listener.set_nonblocking(true).map_err(failed)?;
+        let (sender, events) = channel();
+        let mut connections = Vec::new();
+        while connections.len() + 1 < size {
+            if context.stop_request().is_some() {
+                return Err(Error::Interrupted);
+            }
+            match listener.accept() {
+                Ok((stream, _)) => {
+                    let rank = connections.len() + 1;
+                    // Who does not greet, or goes away at once, is not one of ours.
+                    if welcome(&stream, rank, size).is_ok() {
+                        connections.push(stream);
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => thread::sleep(LOOK),
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        let readers = connections.iter().map(TcpStream::try_clone).collect::<Vec<_>>();
+        let connections: Connections = Arc::new(connections.into_iter().map(Mutex::new).collect());
+        for (place, stream) in readers.into_iter().enumerate() {
+            let (rank, others, sender) = (place + 1, Arc::clone(&connections), sender.clone());
+            read_from(stream.map_err(failed)?, move |event| match event {
+                Some((_, to, bytes)) if to != 0 => match pass(&others, rank, to, &bytes) {
+                    Ok(()) => true,
+                    Err(_) => sender.send(Event::Lost(to)).is_ok(),
+                },
+                Some((_, _, bytes)) => sender.send(Event::Packet(rank, bytes)).is_ok(),
+                None => sender.send(Event::Lost(rank)).is_ok(),
+            })?;
+        }
+        Ok(Self { connections, events })
+    }
+}
+
+/// Sends a packet to a process, on whatever thread.
+fn pass(connections: &Connections, from: usize, to: usize, bytes: &[u8]) -> Result<()> {
+    match connections.get(to.wrapping_sub(1)) {
+        Some(connection) => {
+            let mut stream = connection.lock().unwrap_or_else(PoisonError::into_inner);
+            write(&mut stream, from, to, bytes).map_err(|_| lost(to))
+        }
+        None => Err(Error::message("a process of this training", to)),
+    }
+}
+
+/// Exchanges greetings with a process that has connected.
+fn welcome(stream: &TcpStream, rank: usize, size: usize) -> std::io::Result<()> {
+    stream.set_nonblocking(false)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(GREETING_TIME))?;
+    let mut greeting = [0; 4];
+    let mut stream = stream;
+    stream.read_exact(&mut greeting)?;
+    if greeting != GREETING {
+        return Err(ErrorKind::InvalidData.into());
+    }
+    stream.write_all(&GREETING)?;
+    stream.write_all(&(rank as u32).to_le_bytes())?;
+    stream.write_all(&(size as u32).to_le_bytes())?;
+    stream.set_read_timeout(None)
+}
+
+impl TcpMember {
+    /// Connects to process 0, trying for so long.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where nobody listens there, [`Error::Message`] where somebody else does;
+    /// [`Error::Interrupted`].
+    pub fn connect(
+        address: impl ToSocketAddrs + ToString,
+        patience: Duration,
+        context: &Context,
+    ) -> Result<Self> {
+        let name = address.to_string();
+        let failed = |error| Error::io(&name, error);
+        let started = Instant::now();
+        let mut connection = loop {
+            match TcpStream::connect(&address) {
+                Ok(connection) => break connection,
+                Err(error) if started.elapsed() >= patience => return Err(failed(error)),
+                Err(_) if context.stop_request().is_some() => return Err(Error::Interrupted),
+                Err(_) => thread::sleep(LOOK),
+            }
+        };
+        connection.set_nodelay(true).map_err(failed)?;
+        connection.write_all(&GREETING).map_err(failed)?;
+        let mut reply = [0; 12];
+        connection.read_exact(&mut reply).map_err(failed)?;
+        if reply[..4] != GREETING {
+            let found = format!("something else at {name}");
+            return Err(Error::message("process 0 of a training of this version", found));
+        }
+        let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|i| reply[at + i])) as usize;
+        let (sender, events) = channel();
+        read_from(connection.try_clone().map_err(failed)?, move |event| {
+            sender.send(event.map_or(Event::Lost(0), |(from, _, b)| Event::Packet(from, b))).is_ok()
+        })?;
+        Ok(Self { connection, rank: word(4), size: word(8), events })
+    }
+}
+
+/// Reads packets (from, to, content) on a thread of its own until the connection ends, which is told too;
+/// `tell` answers whether to go on.
+fn read_from(
+    mut stream: TcpStream,
+    tell: impl Fn(Option<(usize, usize, Vec<u8>)>) -> bool + Send + 'static,
+) -> Result<()> {
+    let read = move || {
+        loop {
+            let packet = packet(&mut stream);
+            let ended = packet.is_none();
+            if !tell(packet) || ended {
+                return;
+            }
+        }
+    };
+    let thread = thread::Builder::new().name("widemargin-tcp".into()).spawn(read);
+    thread.map(|_| ()).map_err(|error| Error::io("a thread for a connection", error))
+}
+
+/// The next packet of a connection; none where it ends or sends what is no packet.
+fn packet(stream: &mut TcpStream) -> Option<(usize, usize, Vec<u8>)> {
+    let mut head = [0; 12];
+    stream.read_exact(&mut head).ok()?;
+    let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|i| head[at + i])) as usize;
+    let length = word(8);
+    if length > MOST_BYTES {
+        return None;
+    }
+    // Memory grows with what comes, not with what was announced.
+    let mut bytes = Vec::new();
+    let found = Read::take(stream, length as u64).read_to_end(&mut bytes).ok()?;
+    (found == length).then_some((word(0), word(4), bytes))
+}
+
+fn write(stream: &mut TcpStream, from: usize, to: usize, bytes: &[u8]) -> std::io::Result<()> {
+    let mut head = Vec::with_capacity(12);
+    for word in [from, to, bytes.len()] {
+        head.extend((word as u32).to_le_bytes());
+    }
+    stream.write_all(&head)?;
+    stream.write_all(bytes)
+}
+
+fn lost(rank: usize) -> Error {
+    Error::model(format!("process {rank} is lost: its connection ended"))
+}
+
+/// What came within a time, and from whom.
+fn within(events: &Receiver<Event>, wait: Duration) -> Result<Option<(usize, Vec<u8>)>> {
+    match events.recv_timeout(wait) {
+        Ok(Event::Packet(from, bytes)) => Ok(Some((from, bytes))),
+        Ok(Event::Lost(rank)) => Err(lost(rank)),
+        Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Ok(None),
+    }
+}
+
+// Readers hold the connections too, and would keep them open.
+
+impl Drop for TcpHub {
+    fn drop(&mut self) {
+        for connection in self.connections.iter() {
+            let stream = connection.lock().unwrap_or_else(PoisonError::into_inner);
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+impl Drop for TcpMember {
+    fn drop(&mut self) {
+        let _ = self.connection.shutdown(Shutdown::Both);
+    }
+}
+
+impl Post for TcpHub {
+    fn rank(&self) -> usize {
+        0
+    }
+
+    fn size(&self) -> usize {
+        self.connections.len() + 1
+    }
+
+    fn send(&mut self, to: usize, bytes: Vec<u8>) -> Result<()> {
+        pass(&self.connections, 0, to, &bytes)
+    }
+
+    fn receive(&mut self, wait: Duration) -> Result<Option<(usize, Vec<u8>)>> {
+        within(&self.events, wait)
+    }
+}
+
+impl Post for TcpMember {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    fn send(&mut self, to: usize, bytes: Vec<u8>) -> Result<()> {
+        write(&mut self.connection, self.rank, to, &bytes).map_err(|_| lost(0))
+    }
+
+    fn receive(&mut self, wait: Duration) -> Result<Option<(usize, Vec<u8>)>> {
+        within(&self.events, wait)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::process::{Order, agree, train_processes};
+    use super::super::{Distributed, Distribution, Ending, Schedule, Topology, split};
+    use super::*;
+    use crate::data::Dataset;
+    use crate::data::read::{ReadOptions, read};
+    use crate::machine::{MachineKind, Specification};
+    use std::net::SocketAddr;
+    use std::path::Path;
+    use std::thread::{JoinHandle, spawn};
+
+    fn parts(sites: usize) -> Vec<Dataset> {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/iris.csv");
+        let data = read(path, &ReadOptions::new()).unwrap().dataset;
+        let parts = split(data.rows(), sites, 3).unwrap();
+        parts.iter().map(|rows| data.select_rows(rows)).collect()
+    }
+
+    fn order(kind: MachineKind, topology: Topology, schedule: Schedule) -> Order {
+        let mut specification = Specification::new(kind);
+        for (name, text) in [("tol", "1e-7"), ("precision", "f64")] {
+            specification.parse(name, text).unwrap();
+        }
+        if kind == MachineKind::Logistic {
+            specification.parse("solver", "newton").unwrap();
+        }
+        let distribution = Distribution { topology, schedule, ..Distribution::default() };
+        let preparation = crate::machine::Preparation::default();
+        Order { specification, distribution, seed: 1, preparation }
+    }
+
+    type Ended = Result<Option<Distributed>>;
+
+    fn member(address: SocketAddr, data: Dataset, folder: Option<&Path>) -> JoinHandle<Ended> {
+        let folder = folder.map(Path::to_path_buf);
+        spawn(move || {
+            let context = Context::new();
+            let mut post = TcpMember::connect(address, Duration::from_secs(5), &context)?;
+            let order = agree(&mut post, None, &context)?;
+            train_processes(&mut post, &order, data, folder.as_deref(), &context)
+        })
+    }
+
+    fn hub(listener: TcpListener, order: Order, size: usize, data: Dataset) -> JoinHandle<Ended> {
+        spawn(move || {
+            let context = Context::new();
+            let mut post = TcpHub::accept(&listener, size, &context)?;
+            let order = agree(&mut post, Some(order), &context)?;
+            train_processes(&mut post, &order, data, None, &context)
+        })
+    }
+
+    #[test]
+    fn three_processes_end_where_one_place_does() {
+        let parts = parts(3);
+        let whole = parts[1..].iter().fold(parts[0].clone(), |a, b| a.stacked(b).unwrap());
+        let cases = [
+            (MachineKind::CSvc, Topology::Full, Schedule::Parallel),
+            (MachineKind::CSvc, Topology::Ring, Schedule::Sequential),
+            (MachineKind::CSvc, Topology::Tree, Schedule::Asynchronous),
+            (MachineKind::Logistic, Topology::Full, Schedule::Parallel),
+        ];
+        for (kind, topology, schedule) in cases {
+            let order = order(kind, topology, schedule);
+            let machine = order.specification.build(&whole, 1).unwrap();
+            let best = machine.fit(&whole, &Context::new()).unwrap().training.unwrap().outcome;
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = listener.local_addr().unwrap();
+            let members: Vec<_> =
+                parts[1..].iter().map(|part| member(address, part.clone(), None)).collect();
+            let result = hub(listener, order, 3, parts[0].clone()).join().unwrap();
+            let result = result.unwrap().unwrap();
+            for member in members {
+                assert_eq!(member.join().unwrap().unwrap(), None);
+            }
+            assert_eq!(result.report.ending, Ending::Verified);
+            let found = result.model.training.unwrap().outcome.primal;
+            let difference = (found - best.primal).abs();
+            assert!(difference <= 1e-5 * best.primal.abs(), "{kind} {found} {best:?}");
+        }
+    }
+
+    #[test]
+    fn a_lost_process_ends_the_training_of_all_and_the_next_one_goes_on() {
+        let parts = parts(3);
+        let order = order(MachineKind::CSvc, Topology::Full, Schedule::Parallel);
+        let folder = tempfile::tempdir().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let first = hub(listener, order.clone(), 3, parts[0].clone());
+        let second = member(address, parts[1].clone(), Some(folder.path()));
+        let started = Instant::now();
+        // The third one counts its rows and is gone.
+        let context = Context::new();
+        let mut post = TcpMember::connect(address, Duration::from_secs(5), &context).unwrap();
+        agree(&mut post, None, &context).unwrap();
+        drop(post);
+        let why = first.join().unwrap().unwrap_err().to_string();
+        assert!(why.contains("is lost"), "{why}");
+        let why = second.join().unwrap().unwrap_err().to_string();
+        assert!(why.contains("gave up") || why.contains("is lost"), "{why}");
+        assert!(started.elapsed() < Duration::from_secs(10));
+    }
+
+    #[test]
+    fn who_speaks_otherwise_is_not_let_in() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut stranger = TcpStream::connect(address).unwrap();
+        stranger.write_all(b"GET / HTTP/1.1").unwrap();
+        let friend = spawn(move || {
+            TcpMember::connect(address, Duration::from_secs(5), &Context::new()).map(|m| m.rank())
+        });
+        let hub = TcpHub::accept(&listener, 2, &Context::new()).unwrap();
+        assert_eq!(hub.size(), 2);
+        assert_eq!(friend.join().unwrap().unwrap(), 1);
+        let context = Context::new();
+        let error = TcpMember::connect("127.0.0.1:1", Duration::ZERO, &context).err().unwrap();
+        assert!(error.to_string().contains("127.0.0.1:1"), "{error}");
+    }
+}
