@@ -1,9 +1,10 @@
 """Tables 5.1 to 5.3 of Xu (2007), unsupervised chains, beside ours, as Markdown on standard output.
 
-Errors are the share of positions with the wrong state under the best one-to-one naming of states, mean and
-standard error over repeats. The convex relaxation (CDHMM of tables 5.1 and 5.2) is not part of the package: its
-published column stands alone. ACDHMM is `ChainClustering` from the Viterbi path of an EM run; "one run" is the mean
-over the starts of a repeat. The thesis's protein file is replaced by CB513 (WIDEMARGIN_DATA), drawn anew.
+Errors are the share of positions with the wrong state under the best one-to-one naming of states,
+mean and standard error over repeats. The convex relaxation (CDHMM of tables 5.1 and 5.2) is not
+part of the package: its published column stands alone. ACDHMM is `ChainClustering` from the Viterbi
+path of an EM run; "one run" is the mean over the starts of a repeat. The thesis's protein file is
+replaced by CB513 (WIDEMARGIN_DATA), drawn anew.
 """
 
 from __future__ import annotations
@@ -70,7 +71,8 @@ def synthetic() -> None:
     """Print the table of the four synthetic sets with its four reference columns."""
     print("\n## Synthetic chains (tables 5.1 and 5.2)\n")
     print(
-        "| moving | CDHMM | ACDHMM | ours, one run | ours, likeliest | EM | EM, one run | EM, likeliest "
+        "| moving | CDHMM | ACDHMM | ours, one run | ours, likeliest "
+        "| EM | EM, one run | EM, likeliest "
         "| true model, Viterbi | true model, posterior | state = symbol |"
     )
     print("|" + "---|" * 11)
@@ -102,7 +104,7 @@ def synthetic() -> None:
                 error(posterior, states, 2),
                 error(symbols, states, 2),
             ]
-            for column, value in zip(columns, found):
+            for column, value in zip(columns, found, strict=True):
                 column.append(value)
         ours = [shown(column) for column in columns]
         print(
