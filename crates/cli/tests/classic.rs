@@ -187,7 +187,7 @@ fn rows_are_clustered_with_a_proof() {
     assert!(done.stderr.contains("proven bound"), "{}", done.stderr);
     let report = folder.run("predict points.csv --model m.wm --json").exits(0).json();
     assert_eq!(report["accuracy"].as_f64(), Some(1.0));
-    assert!(folder.run("inspect m.wm").exits(0).stdout.contains("12 and 12 rows"));
+    assert!(folder.run("inspect m.wm").exits(0).stdout.contains("clusters         12, 12 rows"));
     let told = folder.run("cluster points.csv --machine kmeans --clusters 2 -o c.txt").exits(0);
     assert!(told.stdout.contains("accuracy"), "{}", told.stdout);
     let failed = folder.run("cluster points.csv --machine c-svc").exits(2);

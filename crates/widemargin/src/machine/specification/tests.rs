@@ -66,6 +66,9 @@ fn every_name_of_a_choice_builds() {
                 if parameter.name == "gamma" && MachineKind::LINEAR.contains(&one.kind()) {
                     one.parse("approximate", "rff:4").unwrap();
                 }
+                if parameter.name == "repair" {
+                    one.parse("kernels", "linear, rbf").unwrap();
+                }
                 one.build(&data(), 0).unwrap_or_else(|error| panic!("{one}: {error}"));
             }
         }
