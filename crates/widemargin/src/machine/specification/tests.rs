@@ -66,8 +66,10 @@ fn every_name_of_a_choice_builds() {
                 if parameter.name == "gamma" && MachineKind::LINEAR.contains(&one.kind()) {
                     one.parse("approximate", "rff:4").unwrap();
                 }
-                if parameter.name == "repair" {
-                    one.parse("kernels", "linear, rbf").unwrap();
+                match parameter.name {
+                    "repair" => one.parse("kernels", "linear, rbf").unwrap(),
+                    "distance-price" => one.parse("loss", "centroid").unwrap(),
+                    _ => {}
                 }
                 one.build(&data(), 0).unwrap_or_else(|error| panic!("{one}: {error}"));
             }
