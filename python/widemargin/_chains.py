@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin import _core
-from widemargin._base import BaseTrained, checks_parameters, with_bytes, with_model
+from widemargin._base import BaseTrained, checks_parameters
 from widemargin._parameters import choose
 from widemargin._progress import Monitor, as_callbacks
 
@@ -308,14 +308,14 @@ class ChainSVC(BaseTrained):
         self._model.save(path)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Keep the model as the bytes of a model file."""
-        state = with_bytes(dict(super().__getstate__()))
+        """Leave out the chain, which is made again from the model."""
+        state = dict(super().__getstate__())
         state.pop("_chain", None)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take the state of a pickle."""
-        super().__setstate__(with_model(state))
+        super().__setstate__(state)
         if "_model" in self.__dict__:
             self._chain = _core.Chain(self._model)
 
