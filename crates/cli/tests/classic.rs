@@ -1,8 +1,6 @@
 //! The classical machines on the command line, and the comparison of them all.
 
-mod common;
-
-use common::Folder;
+use crate::common::Folder;
 
 #[test]
 fn every_machine_trains_predicts_and_is_inspected() {

@@ -1,8 +1,6 @@
 //! Smaller models: size, accuracy, formats, and wishes that make no sense.
 
-mod common;
-
-use common::Folder;
+use crate::common::Folder;
 
 /// A model of the digits and its file of data.
 fn digits() -> Folder {

@@ -1,8 +1,6 @@
 //! Training at several sites and on random working sets: the same optimum as at one place.
 
-mod common;
-
-use common::Folder;
+use crate::common::Folder;
 use serde_json::Value;
 
 /// The JSON summary of a training.
@@ -125,10 +123,10 @@ fn three_processes_with_three_files() {
     ));
     let others = ["b", "c"].map(|name| start(&format!("site {name}.libsvm --connect {address}")));
     for other in others {
-        let run: common::Run = other.wait_with_output().expect("an end").into();
+        let run: crate::common::Run = other.wait_with_output().expect("an end").into();
         assert!(run.exits(0).stdout.contains("of 3: 50 rows took part"));
     }
-    let run: common::Run = leader.wait_with_output().expect("an end").into();
+    let run: crate::common::Run = leader.wait_with_output().expect("an end").into();
     let ours = run.exits(0).json();
     assert!((dual(&ours) - plain).abs() <= 1e-6 * plain.abs(), "{plain} {ours}");
     folder.run("predict iris.libsvm --model all.wm -o answers.txt").exits(0);

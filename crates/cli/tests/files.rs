@@ -1,9 +1,8 @@
 //! Looking at files, converting them, scaling them, drawing them.
 
-mod common;
-
-use common::{Folder, PROGRAM};
 use std::process::{Command, Stdio};
+
+use crate::common::{Folder, PROGRAM};
 
 #[test]
 fn inspect_tells_what_is_in_a_data_file() {
@@ -293,7 +292,7 @@ fn an_output_that_is_an_input_is_refused_and_nothing_is_lost() {
     }
     let input = std::fs::File::open(folder.file("iris.csv")).unwrap();
     let mut command = folder.command(&["convert", "-", "-o", "/dev/stdin", "--to", "csv"]);
-    let run: common::Run = command.stdin(input).output().unwrap().into();
+    let run: crate::common::Run = command.stdin(input).output().unwrap().into();
     assert!(run.exits(2).stderr.contains("would destroy it"));
     for (name, content) in before {
         assert_eq!(std::fs::read(folder.file(&name)).unwrap(), content, "{name}");
@@ -364,7 +363,7 @@ fn two_rows_with_a_huge_index_are_scaled_in_little_memory() {
         let script = format!("ulimit -v 3500000; exec {PROGRAM} {arguments}");
         let mut command = Command::new("sh");
         let output = command.args(["-c", &script]).current_dir(folder.path()).output();
-        common::Run::from(output.unwrap())
+        crate::common::Run::from(output.unwrap())
     };
     let run = limited("scale wide --method minmax:0,1").exits(0);
     assert_eq!(run.stdout, "1 134217728:0.6\n2 1:0.3333333333333333 134217728:1\n1 1:1\n");

@@ -1,8 +1,6 @@
 //! Help: what fits a screen, what one machine takes, everything.
 
-mod common;
-
-use common::Folder;
+use crate::common::Folder;
 
 /// Lines that a screen shows.
 const SCREEN: usize = 60;

@@ -1,8 +1,6 @@
 //! What the program says about tables: columns read as words, gaps, and what is probably not meant.
 
-mod common;
-
-use common::Folder;
+use crate::common::Folder;
 
 /// A table with a number, a column of `special(row)`, and two classes.
 fn table(special: impl Fn(usize) -> String) -> String {

@@ -2,13 +2,11 @@
 
 #![cfg(unix)]
 
-mod common;
-
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use common::{Folder, Run};
+use crate::common::{Folder, Run};
 
 /// Rows of two classes that overlap so much that a tight tolerance takes minutes.
 fn hard_data(folder: &Folder) {

@@ -1,9 +1,7 @@
 //! The stand-ins for LIBLINEAR's programs, against what LIBLINEAR 2.50 prints and writes for the same
 //! command lines.
 
-mod common;
-
-use common::Folder;
+use crate::common::Folder;
 
 /// The rows of weights in a model file.
 fn weights(model: &str) -> Vec<Vec<f64>> {

@@ -1,8 +1,6 @@
 //! The stand-ins for LIBSVM's programs, against what LIBSVM 3.24 prints for the same command lines.
 
-mod common;
-
-use common::{Folder, Run};
+use crate::common::{Folder, Run};
 
 /// The numbers in a text, in order.
 fn numbers(text: &str) -> Vec<f64> {
@@ -304,7 +302,7 @@ fn the_name_of_the_program_chooses_the_stand_in() {
     let folder = Folder::new();
     folder.copy("iris.libsvm");
     for name in ["svm-train", "svm-predict", "svm-scale"] {
-        std::os::unix::fs::symlink(common::PROGRAM, folder.file(name)).unwrap();
+        std::os::unix::fs::symlink(crate::common::PROGRAM, folder.file(name)).unwrap();
     }
     let run = |name: &str, arguments: &[&str]| -> Run {
         std::process::Command::new(folder.file(name))

@@ -3,12 +3,11 @@
 
 #![cfg(target_os = "linux")]
 
-mod common;
-
 use std::fmt::Write;
 use std::process::{Command, Stdio};
 
-use common::{Folder, PROGRAM, Run};
+use crate::common::{Folder, PROGRAM, Run};
+
 use widemargin::machine::Specification;
 
 /// Address space of the program, in kibibytes: less than one number for each of 2^27 features.

@@ -1,8 +1,6 @@
 //! Mistakes on the command line and what the program says, as listed in `docs/errors.md`.
 
-mod common;
-
-use common::{Folder, Run};
+use crate::common::{Folder, Run};
 
 struct Row {
     command: String,
@@ -122,13 +120,13 @@ fn what_needs_more_memory_than_there_is_is_refused() {
         "train huge -s linear-svc --penalty l1 -o m.wm",
         "train huge -s logistic --penalty l1 -o m.wm",
     ] {
-        let script = format!("ulimit -v 3000000 && exec {} {command}", common::PROGRAM);
+        let script = format!("ulimit -v 3000000 && exec {} {command}", crate::common::PROGRAM);
         let output = std::process::Command::new("sh")
             .args(["-c", &script])
             .current_dir(folder.path())
             .output()
             .expect("a shell");
-        let run = common::Run::from(output).exits(1);
+        let run = crate::common::Run::from(output).exits(1);
         assert!(run.stderr.contains(" needs "), "{command}: {}", run.stderr);
         assert_eq!(folder.names(), ["huge"]);
     }

@@ -1,8 +1,6 @@
 //! Learnt kernels on the command line: rows without labels.
 
-mod common;
-
-use common::Folder;
+use crate::common::Folder;
 
 /// Iris with the label of every third row hidden behind `mark`.
 fn hidden(folder: &Folder, mark: &str) -> (String, Vec<String>) {

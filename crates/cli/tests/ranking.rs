@@ -1,8 +1,6 @@
 //! Ranking on the command line.
 
-mod common;
-
-use common::Folder;
+use crate::common::Folder;
 
 /// Three queries of eight rows whose order is that of the first feature, but for some noise.
 fn queries() -> String {

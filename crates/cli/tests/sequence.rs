@@ -1,8 +1,6 @@
 //! Sequences on the command line.
 
-mod common;
-
-use common::Folder;
+use crate::common::Folder;
 
 /// Sentences in which an article comes before a noun, and a noun before a verb.
 fn sentences(count: usize) -> String {

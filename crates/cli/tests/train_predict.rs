@@ -1,8 +1,6 @@
 //! From a data file to a model, to answers, and to how good they are.
 
-mod common;
-
-use common::Folder;
+use crate::common::Folder;
 
 #[test]
 fn a_model_predicts_the_file_it_was_trained_on() {
@@ -283,7 +281,7 @@ fn a_limit_is_a_warning_a_model_and_exit_code_3() {
 #[test]
 fn standard_input_and_output_are_dashes() {
     let folder = Folder::new();
-    let data = std::fs::read(common::shipped("iris.libsvm")).unwrap();
+    let data = std::fs::read(crate::common::shipped("iris.libsvm")).unwrap();
     let run = folder.run_with_input("train - -o iris.wm", &data).exits(0);
     assert!(run.stdout.contains("150"));
     let run = folder.run_with_input("predict - --model iris.wm --quiet", &data).exits(0);

@@ -1,8 +1,6 @@
 //! `widemargin tune`, end to end.
 
-mod common;
-
-use common::{Folder, shipped};
+use crate::common::{Folder, shipped};
 
 const GRID: [&str; 4] = ["--grid", "c=0.1:100:4", "--grid", "gamma=0.01:1:3"];
 

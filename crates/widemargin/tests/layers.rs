@@ -126,3 +126,25 @@ fn functions_are_short() {
     }
     assert!(long.is_empty(), "functions over {LONGEST_FUNCTION} lines:\n{}", long.join("\n"));
 }
+
+/// Test files are modules of few programs (`tests/suites`), or test targets of their own.
+#[test]
+fn every_test_file_is_in_a_suite() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut missing = Vec::new();
+    for folder in ["widemargin", "cli"].map(|name| crates.join(name)) {
+        let mut programs = Vec::new();
+        rust_files(&folder.join("tests/suites"), &mut programs);
+        programs.push(folder.join("Cargo.toml"));
+        let read = |path: &PathBuf| fs::read_to_string(path).expect("a readable file");
+        let texts: String = programs.iter().map(read).collect();
+        for entry in fs::read_dir(folder.join("tests")).expect("the folder of tests") {
+            let path = entry.expect("an entry").path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if name.ends_with(".rs") && !texts.contains(&format!("/{name}\"")) {
+                missing.push(path.display().to_string());
+            }
+        }
+    }
+    assert!(missing.is_empty(), "list these in a file of tests/suites:\n{}", missing.join("\n"));
+}

@@ -1,0 +1,38 @@
+//! Machines that learn over kernels, and the classical ones.
+
+#[path = "../backend.rs"]
+mod backend;
+#[path = "../chains.rs"]
+mod chains;
+#[path = "../classic.rs"]
+mod classic;
+#[path = "../extremes.rs"]
+mod extremes;
+#[path = "../hidden_markov.rs"]
+mod hidden_markov;
+#[path = "../kernel_overflow.rs"]
+mod kernel_overflow;
+#[path = "../least_squares.rs"]
+mod least_squares;
+#[path = "../libsvm_optima.rs"]
+mod libsvm_optima;
+#[path = "../limits.rs"]
+mod limits;
+#[path = "../max_margin_clustering.rs"]
+mod max_margin_clustering;
+#[path = "../multiclass_optimum.rs"]
+mod multiclass_optimum;
+#[path = "../multiclass_paths.rs"]
+mod multiclass_paths;
+#[path = "../multiple_kernel.rs"]
+mod multiple_kernel;
+#[path = "../ripley.rs"]
+mod ripley;
+#[path = "../robust.rs"]
+mod robust;
+#[path = "../signed_weights.rs"]
+mod signed_weights;
+#[path = "../structured.rs"]
+mod structured;
+#[path = "../threads.rs"]
+mod threads;
