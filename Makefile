@@ -6,6 +6,9 @@ FUZZ_SECONDS ?= 600
 PYTHON = bench/.venv/bin/python
 PYTHON3 ?= python3
 TEST_BIN = .venv-test/bin
+# One choice of packages and features for every build of the tests, so that each crate is built once.
+WORKSPACE = --workspace --locked --features widemargin-cli/parquet
+LIBRARY_SUFFIX = $(if $(filter Darwin,$(shell uname)),dylib,so)
 
 .PHONY: help demo test test-rust test-python test-sdist test-mpi lint bench bench-setup exactness dropin fuzz clean-demo
 
@@ -26,12 +29,15 @@ demo:
 test: test-rust test-python test-sdist
 
 test-rust:
-	cargo test --workspace --locked --features widemargin-cli/parquet
+	cargo test $(WORKSPACE)
 
 # The tests of the package, its examples in the documentation, its types, the scripts in examples/ and
-# scikit-learn's own tests of the estimators.
+# scikit-learn's own tests of the estimators. `maturin develop` would choose other features and so build the
+# library once more.
+test-python: export PYTHONPATH = $(CURDIR)/python
 test-python: .venv-test/ready
-	VIRTUAL_ENV='$(CURDIR)/.venv-test' $(TEST_BIN)/maturin develop --quiet --locked
+	cargo build --quiet --lib --tests $(WORKSPACE)
+	cp target/debug/libwidemargin_python.$(LIBRARY_SUFFIX) python/widemargin/_core.abi3.so
 	$(TEST_BIN)/python -m pytest -q
 	MPLBACKEND=agg $(TEST_BIN)/python -m pytest -q --doctest-modules --doctest-glob='*.md' \
 		python/widemargin docs/coming-from-scikit-learn.md
