@@ -359,6 +359,7 @@ KINDS = [
     "fisher",
     "kernel-fisher",
     "gmm",
+    "certified-gmm",
     "gmm-bayes",
     "knn",
     "knn-regressor",

@@ -1,5 +1,6 @@
 """`tune` in rounds: halving, races, and a model of the scores."""
 
+import re
 import subprocess
 import sys
 import textwrap
@@ -368,10 +369,15 @@ def test_halving_takes_targets_as_a_column(wine):
 def test_a_search_that_is_stopped_keeps_what_it_has(cancer):
     X, y = cancer
     X, y = np.repeat(X, 6, axis=0), np.repeat(y, 6)
-    with pytest.warns(UserWarning, match="the search was stopped: .* candidates were trained on"):
+    said = r"the search was stopped: (\d+) of (\d+) candidates were trained on (\d) of 5 splits"
+    with pytest.warns(UserWarning, match=said) as caught:
         search = tune(SVC(), X, y, cv=5, max_time=1.0, n_jobs=1)
+    told = next(match for w in caught if (match := re.search(said, str(w.message))))
+    done, count, splits = map(int, told.groups())
     assert search.best_score_ > 0.5
-    assert np.isnan(search.cv_results_["mean_test_score"]).any()
+    assert np.isfinite(search.cv_results_["mean_test_score"]).sum() == done
+    assert len(search.cv_results_["params"]) == count
+    assert done < count or splits < 5
     assert search.predict(X[:5]).shape == (5,)
 
 

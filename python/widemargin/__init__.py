@@ -9,7 +9,11 @@ from widemargin._approximation import RFF, Nystroem
 from widemargin._chains import ChainClustering, ChainSVC
 from widemargin._classic.clusters import KMeans, SpectralClustering
 from widemargin._classic.discriminant import FisherDiscriminant, KernelFisherDiscriminant
-from widemargin._classic.mixture import GaussianMixture, GaussianMixtureClassifier
+from widemargin._classic.mixture import (
+    CertifiedGaussianMixture,
+    GaussianMixture,
+    GaussianMixtureClassifier,
+)
 from widemargin._classic.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from widemargin._classic.windows import (
     KernelDensity,
@@ -44,6 +48,7 @@ __all__ = [
     "SVDD",
     "SVR",
     "CategoricalHMM",
+    "CertifiedGaussianMixture",
     "ChainClustering",
     "ChainSVC",
     "Comparison",

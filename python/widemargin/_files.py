@@ -13,7 +13,11 @@ from widemargin._chains import fitted as fitted_chain
 from widemargin._classic.base import ClassicMachine
 from widemargin._classic.clusters import KMeans, SpectralClustering
 from widemargin._classic.discriminant import FisherDiscriminant, KernelFisherDiscriminant
-from widemargin._classic.mixture import GaussianMixture, GaussianMixtureClassifier
+from widemargin._classic.mixture import (
+    CertifiedGaussianMixture,
+    GaussianMixture,
+    GaussianMixtureClassifier,
+)
 from widemargin._classic.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from widemargin._classic.windows import (
     KernelDensity,
@@ -43,6 +47,7 @@ _CLASSIC: dict[str, type[ClassicMachine]] = {
     for cls in (
         FisherDiscriminant,
         KernelFisherDiscriminant,
+        CertifiedGaussianMixture,
         GaussianMixture,
         GaussianMixtureClassifier,
         KNeighborsClassifier,

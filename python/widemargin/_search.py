@@ -402,14 +402,15 @@ class _Predictions:
         return most
 
     def warn(self, known: list[int]) -> None:
-        """Warn of candidates that the search did not come to."""
+        """Warn of candidates and splits that the search did not come to."""
         unfinished = sum(any(row[s] is None for s in known) for row in self.items)
-        if unfinished:
-            splits = len(self.items[0])
+        splits = len(self.items[0])
+        if unfinished or len(known) < splits:
             done, count = len(self.items) - unfinished, len(self.items)
+            rest = "; the others have no score" if unfinished else ""
             warnings.warn(
                 f"the search was stopped: {done} of {count} candidates were trained on "
-                f"{len(known)} of {splits} splits; the others have no score",
+                f"{len(known)} of {splits} splits{rest}",
                 UserWarning,
                 stacklevel=3,
             )

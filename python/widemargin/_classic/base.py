@@ -37,6 +37,7 @@ class ClassicMachine(BaseEstimator):
 
     n_jobs: int | None
     random_state: Any = None
+    max_time: float | None = None
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags."""
@@ -77,7 +78,7 @@ class ClassicMachine(BaseEstimator):
                 "seed": int(random.randint(np.iinfo("i").max)),
                 "cache_megabytes": None,
                 "threads": count_threads(self.n_jobs),
-                "max_seconds": None,
+                "max_seconds": self.max_time,
             },
             to_core(X),
             targets,

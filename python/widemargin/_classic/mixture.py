@@ -100,7 +100,128 @@ class _Mixture(Dense):
         self.lower_bound_ = float(model.attributes["log_likelihood"])
 
 
-class GaussianMixture(DensityMixin, Probable, Grouping, _Mixture):
+class _Components(DensityMixin, Probable, Grouping):
+    """What every mixture without classes can do."""
+
+    def _adopt(self, model: _core.Model) -> None:
+        super()._adopt(model)
+        part = model.attributes
+        self.weights_ = part["weights"]
+        self.means_ = model.support_vectors
+        count, features = len(self.weights_), model.features
+        shapes = {
+            "tied": (features, features),
+            "diag": (count, features),
+            "spherical": (count,),
+            "eii": (1,),
+        }
+        shape = shapes.get(part["covariance"], (count, features, features))
+        self.covariances_ = part["covariances"].reshape(shape)
+
+    def _parameter_count(self) -> int:
+        """Return how many numbers were estimated."""
+        return int(self._model.attributes["parameters"])
+
+    def fit_predict(self, X: Any, y: Any = None) -> NDArray[Any]:
+        """Fit the mixture and return the component of every row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : Ignored
+            For pipelines.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            Components, from 0.
+        """
+        return self.fit(X, y).predict(X)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the mean log-likelihood of rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : Ignored
+            For pipelines.
+
+        Returns
+        -------
+        likelihood : float
+            Mean of ln p(x).
+        """
+        return float(self.score_samples(X).mean())
+
+    def bic(self, X: Any) -> float:
+        """Return Bayes's information criterion of rows; lower is better.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        criterion : float
+            −2 ln p + q ln n.
+        """
+        logarithms = self.score_samples(X)
+        price = self._parameter_count() * np.log(len(logarithms))
+        return float(-2 * logarithms.sum() + price)
+
+    def aic(self, X: Any) -> float:
+        """Return Akaike's information criterion of rows; lower is better.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        criterion : float
+            −2 ln p + 2 q.
+        """
+        return float(-2 * self.score_samples(X).sum() + 2 * self._parameter_count())
+
+    def sample(self, n_samples: int = 1) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+        """Draw rows from the mixture.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            How many.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            Rows.
+        y : ndarray of shape (n_samples,)
+            Their components.
+        """
+        check_is_fitted(self)
+        random = check_random_state(self.random_state)
+        features = self.n_features_in_
+        y = np.sort(random.choice(len(self.weights_), n_samples, p=self.weights_))
+        covariances = self.covariances_
+        if covariances.ndim == 3:
+            each = covariances
+        elif self._model.attributes["covariance"] == "tied":
+            each = np.broadcast_to(covariances, (len(self.weights_), features, features))
+        else:
+            wide = np.broadcast_to(
+                covariances.reshape(len(covariances), -1), (len(self.weights_), features)
+            )
+            each = np.stack([np.diag(row) for row in wide])
+        rows = [random.multivariate_normal(self.means_[k], each[k]) for k in y]
+        return np.asarray(rows), y.astype(np.int64)
+
+
+class GaussianMixture(_Components, _Mixture):
     """A mixture of Gaussians by expectation and maximisation.
 
     Parameters
@@ -217,118 +338,118 @@ class GaussianMixture(DensityMixin, Probable, Grouping, _Mixture):
                 f"n_samples = {rows}"
             )
 
+
+class CertifiedGaussianMixture(_Components, Dense):
+    """A mixture of Gaussians of known variances with a proven likelihood.
+
+    EM ends at one of many maxima. Here weights and means are searched by branch and bound until no
+    others can have a log-likelihood larger by more than `tol`. The work hardly grows with the rows
+    but exponentially with components times features: for few of both.
+
+    Parameters
+    ----------
+    n_components : int, default=1
+        Number of Gaussians.
+    variances : float or array-like of shape (n_components,), default=1.0
+        The known variance of every Gaussian along every axis, or one for all.
+    tol : float, default=1e-3
+        The search ends when the log-likelihood of all rows and its bound differ by no more.
+    max_iter : int, default=1000000
+        Most boxes of means whose bound is computed.
+    max_time : float, default=None
+        Seconds after which the search ends with the best mixture and the bound so far.
+    n_init : int, default=10
+        Starts of EM for the first mixture.
+    random_state : int, RandomState instance or None, default=None
+        Seeds the starts.
+    n_jobs : int, default=None
+        Threads.
+
+    Attributes
+    ----------
+    weights_, means_, covariances_ : ndarray
+        The components, in scikit-learn's shapes for spherical covariances.
+    log_likelihood_ : float
+        Log-likelihood of all training rows.
+    bound_ : float
+        What no weights and means exceed.
+    gap_ : float
+        `bound_` less `log_likelihood_`.
+    converged_ : bool
+        Whether the gap is at most `tol`.
+    status_ : str
+        How the search ended.
+    n_iter_ : int
+        Boxes whose bound was computed.
+    n_features_in_ : int
+        Number of features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from widemargin import CertifiedGaussianMixture
+    >>> X = np.array([[0.0], [0.1], [0.2], [0.7], [0.8], [0.9]])
+    >>> model = CertifiedGaussianMixture(2, variances=0.01, random_state=0).fit(X)
+    >>> model.means_.ravel().round(2).tolist(), bool(model.gap_ <= 1e-3)
+    ([0.1, 0.8], True)
+    """
+
+    _kind = "certified-gmm"
+    _has_onnx = True
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "variances": [Interval(Real, 0, None, closed="neither"), "array-like"],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_time": [Interval(Real, 0, None, closed="neither"), None],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        *,
+        variances: Any = 1.0,
+        tol: float = 1e-3,
+        max_iter: int = 1_000_000,
+        max_time: float | None = None,
+        n_init: int = 10,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.variances = variances
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_time = max_time
+        self.n_init = n_init
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _settings(self) -> dict[str, Any]:
+        return {
+            "components": int(self.n_components),
+            "variances": numbers(np.atleast_1d(self.variances)),
+            "gap": float(self.tol),
+            "max_iter": int(self.max_iter),
+            "starts": int(self.n_init),
+        }
+
     def _adopt(self, model: _core.Model) -> None:
         super()._adopt(model)
-        part = model.attributes
-        self.weights_ = part["weights"]
-        self.means_ = model.support_vectors
-        count, features = len(self.weights_), model.features
-        shapes = {
-            "tied": (features, features),
-            "diag": (count, features),
-            "spherical": (count,),
-            "eii": (1,),
-        }
-        shape = shapes.get(part["covariance"], (count, features, features))
-        self.covariances_ = part["covariances"].reshape(shape)
+        training = model.training
+        self.status_ = str(training["status"])
+        self.converged_ = self.status_ == "solved"
+        self.n_iter_ = int(training["iterations"])
+        self.log_likelihood_ = -float(training["primal"])
+        self.bound_ = -float(training["dual"])
+        self.gap_ = self.bound_ - self.log_likelihood_
 
-    def fit_predict(self, X: Any, y: Any = None) -> NDArray[Any]:
-        """Fit the mixture and return the component of every row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : Ignored
-            For pipelines.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Components, from 0.
-        """
-        return self.fit(X, y).predict(X)
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Return the mean log-likelihood of rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : Ignored
-            For pipelines.
-
-        Returns
-        -------
-        likelihood : float
-            Mean of ln p(x).
-        """
-        return float(self.score_samples(X).mean())
-
-    def bic(self, X: Any) -> float:
-        """Return Bayes's information criterion of rows; lower is better.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        criterion : float
-            −2 ln p + q ln n.
-        """
-        logarithms = self.score_samples(X)
-        price = self._model.attributes["parameters"] * np.log(len(logarithms))
-        return float(-2 * logarithms.sum() + price)
-
-    def aic(self, X: Any) -> float:
-        """Return Akaike's information criterion of rows; lower is better.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        criterion : float
-            −2 ln p + 2 q.
-        """
-        return float(-2 * self.score_samples(X).sum() + 2 * self._model.attributes["parameters"])
-
-    def sample(self, n_samples: int = 1) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Draw rows from the mixture.
-
-        Parameters
-        ----------
-        n_samples : int, default=1
-            How many.
-
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-            Rows.
-        y : ndarray of shape (n_samples,)
-            Their components.
-        """
-        check_is_fitted(self)
-        random = check_random_state(self.random_state)
-        features = self.n_features_in_
-        y = np.sort(random.choice(len(self.weights_), n_samples, p=self.weights_))
-        covariances = self.covariances_
-        if covariances.ndim == 3:
-            each = covariances
-        elif self.covariance_type == "tied":
-            each = np.broadcast_to(covariances, (len(self.weights_), features, features))
-        else:
-            wide = np.broadcast_to(
-                covariances.reshape(len(covariances), -1), (len(self.weights_), features)
-            )
-            each = np.stack([np.diag(row) for row in wide])
-        rows = [random.multivariate_normal(self.means_[k], each[k]) for k in y]
-        return np.asarray(rows), y.astype(np.int64)
+    def _parameter_count(self) -> int:
+        """Return how many numbers were estimated: the variances were known."""
+        return len(self.weights_) - 1 + self.means_.size
 
 
 class GaussianMixtureClassifier(PosteriorClassifier, _Mixture):

@@ -166,5 +166,6 @@ EXPORTS = {
     "kernel-fisher": _discriminant,
     "kmeans": _centres,
     "gmm": _mixture,
+    "certified-gmm": _mixture,
     "gmm-bayes": _bayes,
 }

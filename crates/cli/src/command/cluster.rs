@@ -99,7 +99,8 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     if !specification.kind().is_clusterer() {
         let kind = specification.kind();
         return Err(Failure::usage(format!(
-            "--machine {kind}: expected one that clusters: mmc, kmeans, spectral or gmm"
+            "--machine {kind}: expected one that clusters: mmc, kmeans, spectral, gmm or \
+             certified-gmm"
         )));
     }
     let TrainingData { data, preparation, .. } = session.read("reading", || {

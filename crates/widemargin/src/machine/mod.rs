@@ -38,11 +38,12 @@ mod warm_start;
 pub use adatron::KernelAdatron;
 pub use approximated::Approximated;
 pub use classic::{
-    Affinity, Centres, Classic, Covariance, Cut, Discriminant, Fisher, FisherThreshold,
-    GaussianMixture, Initialisation, KMeans, KNearest, KernelDensity, KernelFisher,
-    KernelFisherRidge, KernelFisherThreshold, MixtureBayes, MixtureCriterion, MixtureStart,
-    MixtureStop, Mixtures, NeighbourMetric, NeighbourSearch, Neighbours, NetworkInput, Parzen,
-    Priors, ProbabilisticNetwork, Shrinkage, Spectral, Weighting, Window, WindowWidth, Windows,
+    Affinity, Centres, CertifiedMixture, Classic, Covariance, Cut, Discriminant, Fisher,
+    FisherThreshold, GaussianMixture, Initialisation, KMeans, KNearest, KernelDensity,
+    KernelFisher, KernelFisherRidge, KernelFisherThreshold, MixtureBayes, MixtureCriterion,
+    MixtureStart, MixtureStop, Mixtures, NeighbourMetric, NeighbourSearch, Neighbours,
+    NetworkInput, Parzen, Priors, ProbabilisticNetwork, Shrinkage, Spectral, Weighting, Window,
+    WindowWidth, Windows,
 };
 pub use classification::{NuSvc, PathStarts, Paths, Svc};
 pub use clustering::{Balance, ClusteringMethod, MarginClusters, MaxMarginClustering};

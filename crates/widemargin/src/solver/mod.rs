@@ -8,6 +8,7 @@ pub(crate) mod kernel_weights;
 pub(crate) mod label_regression;
 pub(crate) mod least_squares;
 pub(crate) mod linear;
+pub(crate) mod mixture;
 pub(crate) mod pair_scan;
 pub(crate) mod robust;
 pub(crate) mod s2do;

@@ -12,6 +12,8 @@ pub enum Classic {
     KernelFisher,
     /// A mixture of Gaussians, without labels.
     Mixture,
+    /// A mixture of Gaussians of known variances with a proven likelihood.
+    CertifiedMixture,
     /// The Bayes classifier on a mixture of Gaussians per class.
     MixtureBayes,
     /// Classification by the k nearest neighbours.
@@ -31,6 +33,7 @@ pub enum Classic {
 }
 
 names!(Classic, "machine", Fisher: "fisher", KernelFisher: "kernel-fisher", Mixture: "gmm",
+       CertifiedMixture: "certified-gmm",
        MixtureBayes: "gmm-bayes", Neighbours: "knn", NeighboursRegression: "knn-regressor",
        Parzen: "parzen", Density: "density", ProbabilisticNetwork: "pnn", KMeans: "kmeans",
        Spectral: "spectral");
@@ -51,6 +54,6 @@ impl Classic {
 
     /// Whether it predicts the number of a cluster, from 0.
     pub fn is_clusterer(self) -> bool {
-        matches!(self, Self::Mixture | Self::KMeans | Self::Spectral)
+        matches!(self, Self::Mixture | Self::CertifiedMixture | Self::KMeans | Self::Spectral)
     }
 }

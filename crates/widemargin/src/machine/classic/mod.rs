@@ -18,8 +18,8 @@ pub use discriminant::{
 };
 pub use kind::Classic;
 pub use mixture::{
-    Covariance, GaussianMixture, Initialisation, MixtureBayes, MixtureCriterion, MixtureStart,
-    MixtureStop, Mixtures,
+    CertifiedMixture, Covariance, GaussianMixture, Initialisation, MixtureBayes, MixtureCriterion,
+    MixtureStart, MixtureStop, Mixtures,
 };
 pub use neighbours::{KNearest, NeighbourMetric, NeighbourSearch, Neighbours, Weighting};
 pub use rows::Priors;

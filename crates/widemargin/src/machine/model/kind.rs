@@ -133,7 +133,10 @@ impl MachineKind {
     /// Whether its models may have probabilities.
     pub fn has_probabilities(self) -> bool {
         match self {
-            Self::Classic(machine) => machine.is_classifier() || machine == Classic::Mixture,
+            Self::Classic(machine) => {
+                machine.is_classifier()
+                    || matches!(machine, Classic::Mixture | Classic::CertifiedMixture)
+            }
             kind => !matches!(kind, Self::Svdd | Self::RankSvm | Self::MaxMarginClustering),
         }
     }

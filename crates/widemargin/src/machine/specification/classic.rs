@@ -7,9 +7,9 @@ use super::shared::{GAMMA, KERNEL, MAX_ITER, PRIORS, SCALE, STARTS, TOL, UNLABEL
 use super::value::Value;
 use crate::error::{Error, Result};
 use crate::machine::{
-    Affinity, Classic, Fisher, GaussianMixture, KMeans, KNearest, KernelDensity, KernelFisher,
-    MachineKind, MixtureBayes, MixtureStart, NetworkInput, Parzen, Priors, ProbabilisticNetwork,
-    Shrinkage, Spectral, WindowWidth,
+    Affinity, CertifiedMixture, Classic, Fisher, GaussianMixture, KMeans, KNearest, KernelDensity,
+    KernelFisher, MachineKind, MixtureBayes, MixtureStart, NetworkInput, Parzen, Priors,
+    ProbabilisticNetwork, Shrinkage, Spectral, WindowWidth,
 };
 
 const fn choice(
@@ -68,9 +68,11 @@ pub(super) const CLUSTERS: Parameter =
 const NEIGHBOUR_COUNT: Parameter =
     whole("neighbours", Fallback::Integer(5), "Neighbours that vote");
 
+const COMPONENTS: Parameter = whole("components", Fallback::Integer(1), "Gaussians of a mixture");
+
 /// What a mixture of Gaussians takes.
 const GAUSSIANS: &[Parameter] = &[
-    whole("components", Fallback::Integer(1), "Gaussians of a mixture"),
+    COMPONENTS,
     Parameter {
         name: "criterion",
         domain: Domain::Choice(&["bic", "aic"]),
@@ -123,6 +125,7 @@ pub(super) fn entry(kind: MachineKind) -> Option<&'static Entry> {
         Classic::Fisher => &FISHER,
         Classic::KernelFisher => &KERNEL_FISHER,
         Classic::Mixture => &MIXTURE,
+        Classic::CertifiedMixture => &CERTIFIED_MIXTURE,
         Classic::MixtureBayes => &MIXTURE_BAYES,
         Classic::Neighbours => &NEIGHBOURS,
         Classic::NeighboursRegression => &NEIGHBOURS_REGRESSION,
@@ -186,6 +189,33 @@ static MIXTURE: Entry = Entry {
     groups: &[GAUSSIANS],
     grid: &[],
     build: |values| Ok(Box::new(mixture(values)?)),
+};
+
+static CERTIFIED_MIXTURE: Entry = Entry {
+    summary: "mixture of Gaussians of known variances, its likelihood proven to be the largest",
+    groups: &[&[
+        COMPONENTS,
+        list("variances", "Variance of every Gaussian, or one for all [default: 1]"),
+        Parameter {
+            name: "gap",
+            domain: Domain::NOT_NEGATIVE,
+            default: Fallback::Real(1e-3),
+            about: "Difference of the log-likelihood and its proven bound at which the search ends",
+        },
+        MAX_ITER.within(Domain::whole(1)).or(Fallback::Integer(1_000_000)),
+        STARTS.or(Fallback::Integer(10)),
+        SCALE,
+    ]],
+    grid: &[],
+    build: |values| {
+        Ok(Box::new(CertifiedMixture {
+            components: values.whole("components")?,
+            variances: values.reals("variances").unwrap_or_else(|| vec![1.0]),
+            gap: values.real("gap")?,
+            max_iterations: values.whole("max-iter")?,
+            starts: values.whole("starts")?,
+        }))
+    },
 };
 
 static MIXTURE_BAYES: Entry = Entry {

@@ -65,7 +65,7 @@ pub(super) fn certify(
 
 /// What is to be added to the diagonal for the matrix to be positive semidefinite, if `shift` and the rounding
 /// of a factorisation are enough (Higham 2002, theorem 10.3: at most (n + 1) ε times the trace).
-fn proven_shift(
+pub(super) fn proven_shift(
     matrix: &[f64],
     order: usize,
     shift: f64,
@@ -111,7 +111,7 @@ fn most_negative(
 }
 
 /// The matrix A of the Lagrangian at (λ, t).
-fn lagrangian(problem: &Problem, lambda: &[f64], slope: f64) -> Vec<f64> {
+pub(super) fn lagrangian(problem: &Problem, lambda: &[f64], slope: f64) -> Vec<f64> {
     let (n, order) = (problem.size, problem.vertices);
     let mut matrix = vec![0.0; order * order];
     let anchored = problem.anchor.iter().any(|a| *a != 0.0);

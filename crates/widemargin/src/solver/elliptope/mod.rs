@@ -12,13 +12,15 @@
 //! much has to count. F is convex in X. [`relax`] descends over V with few columns (Burer and Monteiro
 //! 2003) by Riemannian trust-region steps (Absil, Baker and Gallivan 2007), the inner quadratic program solved to rounding, and proves how far from the least value it is: for every λ,
 //! multiplier t ≥ 0 and vector z the number a + Σz + N λ_min(A − diag z) is a lower bound, a + ⟨A, X⟩ being
-//! the Lagrangian at (λ, t). [`Signs`] makes labels of V, and [`enumerate`] finds the best of few rows by branch and
+//! the Lagrangian at (λ, t). Where that leaves a gap and there are not too many rows, an interior point of the dual closes
+//! it. [`Signs`] makes labels of V, and [`enumerate`] finds the best of few rows by branch and
 //! bound.
 
 mod barrier;
 mod box_qp;
 mod certificate;
 mod enumerate;
+mod interior;
 mod problem;
 mod product;
 mod relax;

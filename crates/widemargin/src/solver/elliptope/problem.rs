@@ -97,6 +97,24 @@ impl Problem {
         (share * n - 0.5 * share * share * total).max(0.0)
     }
 
+    /// Moves vectors towards the inside of the constraint; their lengths change.
+    pub(super) fn move_inside(&self, v: &mut [f64], width: usize, share: f64) {
+        let mut u = vec![0.0; self.size * width];
+        let toward: Vec<f64> = match self.constraint {
+            Constraint::Free => return,
+            Constraint::Sum { .. } => {
+                self.combine(v, width, &mut u);
+                let mean =
+                    |k: usize| -u.iter().skip(k).step_by(width).sum::<f64>() / self.size as f64;
+                (0..width).map(mean).collect()
+            }
+            Constraint::Counted { .. } => v[..width].to_vec(),
+        };
+        for v in v.chunks_exact_mut(width) {
+            v.iter_mut().zip(&toward).for_each(|(v, toward)| *v += share * toward);
+        }
+    }
+
     /// uᵢ of all variables, for vectors v (or directions) of the given width.
     pub(super) fn combine(&self, v: &[f64], width: usize, u: &mut [f64]) {
         for (i, u) in u.chunks_exact_mut(width).enumerate() {

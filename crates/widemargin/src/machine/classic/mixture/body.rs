@@ -51,7 +51,9 @@ struct Header {
 
 impl ModelBody for Mixtures {
     fn suits(&self, kind: MachineKind) -> bool {
-        [Classic::Mixture, Classic::MixtureBayes].map(MachineKind::Classic).contains(&kind)
+        [Classic::Mixture, Classic::CertifiedMixture, Classic::MixtureBayes]
+            .map(MachineKind::Classic)
+            .contains(&kind)
     }
 
     fn vectors(&self) -> &Matrix {

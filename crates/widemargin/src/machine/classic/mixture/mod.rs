@@ -2,6 +2,7 @@
 
 mod bayes;
 mod body;
+mod certified;
 mod covariance;
 mod em;
 mod fit;
@@ -13,5 +14,6 @@ mod tests;
 
 pub use bayes::MixtureBayes;
 pub use body::Mixtures;
+pub use certified::CertifiedMixture;
 pub use covariance::Covariance;
 pub use fit::{GaussianMixture, Initialisation, MixtureCriterion, MixtureStart, MixtureStop};
