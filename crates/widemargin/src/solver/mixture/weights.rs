@@ -66,12 +66,17 @@ impl<'a> Table<'a> {
         for _ in 0..MAX_ROUNDS {
             let (slopes, curvature) = self.derivatives(&weights);
             let steepest = slopes.iter().copied().fold(0.0, f64::max);
-            bound = bound.min(value + self.total * (steepest / self.total).ln().max(0.0));
+            let proven = value + self.total * (steepest / self.total).ln().max(0.0);
+            let lowered = proven < bound;
+            bound = bound.min(proven);
             if bound - value <= accuracy || bound + self.rounding < worthless {
                 break;
             }
             let step = self.step(&weights, &slopes, &curvature);
-            let Some((moved, reached)) = self.search(&weights, value, &slopes, &step) else {
+            // Close to the maximum rounding hides the rise of the value while the bound still falls.
+            let hidden = if lowered { self.rounding } else { 0.0 };
+            let Some((moved, reached)) = self.search(&weights, value, &slopes, &step, hidden)
+            else {
                 break;
             };
             (weights, value) = (moved, reached);
@@ -112,11 +117,9 @@ impl<'a> Table<'a> {
             let mut largest = 0.0_f64;
             for j in 0..n {
                 let row = &curvature[j * n..][..n];
-                if row[j] <= 0.0 {
-                    continue;
-                }
                 let slope = self.total - slopes[j] + dot(row, &step);
-                let next = (step[j] - slope / row[j]).max(-weights[j]);
+                // A component without density at any row has no curvature, and its slope is N.
+                let next = (step[j] - slope / row[j].max(f64::MIN_POSITIVE)).max(-weights[j]);
                 largest = largest.max((next - step[j]).abs());
                 step[j] = next;
             }
@@ -127,13 +130,15 @@ impl<'a> Table<'a> {
         step
     }
 
-    /// Goes along the step while it pays; nothing where rounding lets it pay no more.
+    /// Goes along the step while it pays; nothing where rounding lets it pay no more. A rise of at most `hidden` need
+    /// not show in the value.
     fn search(
         &self,
         weights: &[f64],
         value: f64,
         slopes: &[f64],
         step: &[f64],
+        hidden: f64,
     ) -> Option<(Vec<f64>, f64)> {
         let rise = dot(slopes, step) - self.total * step.iter().sum::<f64>();
         let mut length = 1.0;
@@ -144,7 +149,8 @@ impl<'a> Table<'a> {
             // The likelihood of any multiple, less N times the sum, is best where the sum is 1.
             moved.iter_mut().for_each(|w| *w /= sum);
             let reached = self.value(&moved);
-            if reached > value + ACCEPTED * length * rise.min(1.0) && reached.is_finite() {
+            let rises = reached > value + ACCEPTED * length * rise.min(1.0);
+            if rises || rise <= hidden && reached >= value - hidden {
                 return Some((moved, reached));
             }
             length *= 0.5;
