@@ -25,6 +25,9 @@ const NEAR: f64 = 0.3;
 const SMALL: f64 = 1e-3;
 const REACHED: f64 = 1e-9;
 
+/// Share of the gap at the last μ. The smaller μ, the larger the rounding error of X, which takes the rest.
+const LAST_SHARE: f64 = 0.5;
+
 /// Newton steps in all; some sixty are usual.
 const MAX_STEPS: usize = 300;
 
@@ -69,7 +72,7 @@ pub(super) fn solve(problem: &Problem, gap: f64, context: &Context) -> Option<In
         before = decrement;
         if !last && decrement <= NEAR {
             path.mu *= FALL;
-            last = path.mu * count <= 0.1 * gap * path.dual.value(problem).abs();
+            last = path.mu * count <= LAST_SHARE * gap * path.dual.value(problem).abs();
             before = f64::INFINITY;
         } else if settled || !path.ascend(&newton) {
             end = Some((newton.inverse_lower, mu));

@@ -221,10 +221,6 @@ impl<'a> Solver<'a> {
         }
         self.keep_best();
         self.rounds += 1;
-        // X is as exact as the inverse of a matrix that is nearly singular; the bound does not depend on it.
-        if relative_gap(self.value(), self.bound) > self.options.gap {
-            self.stage(FINEST * self.options.gap);
-        }
     }
 
     /// Descends to a relative accuracy.
