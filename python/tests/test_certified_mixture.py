@@ -48,7 +48,7 @@ def test_limits_leave_an_interval_and_say_so():
     rows = np.random.RandomState(0).normal(size=(2000, 3))
     with pytest.warns(ConvergenceWarning, match="did not end .*: .* within"):
         model = CertifiedGaussianMixture(4, max_time=0.3, random_state=0).fit(rows)
-    assert model.status_ == "time-limit"
+    assert model.status_ == "time limit reached"
     assert np.isfinite(model.bound_)
 
 

@@ -25,8 +25,10 @@ const NEAR: f64 = 0.3;
 const SMALL: f64 = 1e-3;
 const REACHED: f64 = 1e-9;
 
-/// Share of the gap at the last μ. The smaller μ, the larger the rounding error of X, which takes the rest.
-const LAST_SHARE: f64 = 0.5;
+/// Shares of the gap at the first and the last μ whose maximum is kept. The gap of X is some times the one of the
+/// path where few variables are between their bounds, and the smaller μ, the larger the rounding error of X.
+const FIRST_END: f64 = 0.5;
+const LAST_END: f64 = 0.005;
 
 /// Newton steps in all; some sixty are usual.
 const MAX_STEPS: usize = 300;
@@ -53,38 +55,44 @@ pub(super) struct Interior {
     pub vectors: Vec<f64>,
 }
 
-/// Follows the path to a relative gap, or as far as rounding and the context allow; `None` where the problem has
-/// no interior or there was no time for a single maximum.
-pub(super) fn solve(problem: &Problem, gap: f64, context: &Context) -> Option<Interior> {
+/// Follows the path to a relative gap, or as far as rounding and the context allow. Its last points, of which any may be
+/// the best; nothing where the problem has no interior or there was no time for a single maximum.
+pub(super) fn solve(problem: &Problem, gap: f64, context: &Context) -> Vec<Interior> {
     if matches!(problem.constraint, Constraint::Sum { limit } if limit <= 0.0) {
-        return None;
+        return Vec::new();
     }
     let mut path = Path::new(problem, context);
     let count = (problem.vertices + 2 * problem.size + 1) as f64;
-    let (mut last, mut before) = (false, f64::INFINITY);
-    let mut end = None;
+    let mut before = f64::INFINITY;
+    let (mut ends, mut last) = (Vec::new(), None);
     for _ in 0..MAX_STEPS {
         let Ok(Some(newton)) = path.newton() else { break };
         let decrement = newton.decrement;
+        let left = path.mu * count / (gap * path.dual.value(problem).abs());
         // Newton's method squares a small decrement until rounding keeps it from falling.
-        let mu = path.mu;
         let settled = decrement <= REACHED || (decrement <= SMALL && decrement > 0.5 * before);
         before = decrement;
-        if !last && decrement <= NEAR {
+        if settled && left <= FIRST_END {
+            ends.extend(path.interior(&newton).ok());
+        }
+        if settled && left <= LAST_END {
+            break;
+        } else if settled || (left > FIRST_END && decrement <= NEAR) {
             path.mu *= FALL;
-            last = path.mu * count <= LAST_SHARE * gap * path.dual.value(problem).abs();
             before = f64::INFINITY;
-        } else if settled || !path.ascend(&newton) {
-            end = Some((newton.inverse_lower, mu));
+        } else if !path.ascend(&newton) {
+            last = Some(newton);
             break;
         }
-        end = Some((newton.inverse_lower, mu));
+        last = Some(newton);
         if context.stop_request().is_some() {
             break;
         }
     }
-    let (inverse_lower, mu) = end?;
-    path.interior(&inverse_lower, mu).ok()
+    if ends.is_empty() {
+        ends.extend(last.and_then(|newton| path.interior(&newton).ok()));
+    }
+    ends
 }
 
 /// A point of the dual.
@@ -148,6 +156,7 @@ struct Newton {
     step: Vec<f64>,
     gradient: Vec<f64>,
     decrement: f64,
+    mu: f64,
     /// L⁻¹ of S = L Lᵀ.
     inverse_lower: Vec<f64>,
 }
@@ -219,16 +228,32 @@ impl<'a> Path<'a> {
     }
 
     /// The point as a bound with its proof, and X.
-    fn interior(&self, inverse_lower: &[f64], mu: f64) -> Result<Interior> {
+    fn interior(&self, newton: &Newton) -> Result<Interior> {
         let order = self.problem.vertices;
         let slack = self.dual.slack(self.problem);
         let bound = match proven_shift(&slack, order, 0.0, self.context)? {
             Some(shift) => self.dual.value(self.problem) - order as f64 * shift,
             None => f64::NEG_INFINITY,
         };
-        let root = mu.sqrt();
-        let vectors = transposed(inverse_lower, order).iter().map(|value| root * value).collect();
+        let root = newton.mu.sqrt();
+        let vectors = self.corrected(newton).iter().map(|value| root * value).collect();
         Ok(Interior { bound, lambda: self.dual.lambda.clone(), vectors })
+    }
+
+    /// V of μ S⁻¹ = VVᵀ, over √μ, moved as the Newton step that is left moves it: μ (S⁻¹ − S⁻¹ ΔS S⁻¹) satisfies all
+    /// conditions to second order, where rounding keeps μ S⁻¹ itself from satisfying them (Benson, Ye and Zhang 2000).
+    fn corrected(&self, newton: &Newton) -> Vec<f64> {
+        let (order, context) = (self.problem.vertices, self.context);
+        let upper = transposed(&newton.inverse_lower, order);
+        if newton.decrement > NEAR {
+            return upper;
+        }
+        let moved = self.dual.moved(&newton.step, 1.0).slack(self.problem);
+        let change = difference(&moved, &self.dual.slack(self.problem));
+        let half = times_transposed(&newton.inverse_lower, &change, order, context);
+        let inner = times_transposed(&half, &newton.inverse_lower, order, context);
+        let shift = times_transposed(&upper, &inner, order, context);
+        upper.iter().zip(&shift).map(|(value, shift)| value - 0.5 * shift).collect()
     }
 
     /// Gradient and second derivatives, both over μ, and the step; `None` where rounding has the last word.
@@ -260,7 +285,8 @@ impl<'a> Path<'a> {
         let mut step = gradient.clone();
         factor.solve(&mut step);
         let decrement = dot(&step, &gradient).max(0.0).sqrt();
-        Ok(decrement.is_finite().then_some(Newton { step, gradient, decrement, inverse_lower }))
+        let mu = self.mu;
+        Ok(decrement.is_finite().then_some(Newton { step, gradient, decrement, mu, inverse_lower }))
     }
 
     fn gradient(&self, w: &[f64], parts: &Parts) -> Vec<f64> {

@@ -1,7 +1,7 @@
 //! The relaxation: descent over V, the multiplier of the constraint, more columns where the certificate asks for them.
 
 use super::certificate::{Certificate, certify};
-use super::interior;
+use super::interior::{self, Interior};
 use super::problem::{Constraint, Problem};
 use super::product::WIDTH;
 use super::saddle::{Penalty, Point, normalise};
@@ -200,27 +200,33 @@ impl<'a> Solver<'a> {
 
     /// The bound and the value of an interior point.
     fn close(&mut self) {
+        self.penalty.barrier =
+            0.5 * FINEST * self.options.gap * self.scale / self.problem.size as f64;
+        for end in interior::solve(self.problem, self.options.gap, self.context) {
+            self.bound = self.bound.max(end.bound);
+            self.take(&end);
+            self.rounds += 1;
+        }
+    }
+
+    /// Takes over an end of the path.
+    fn take(&mut self, end: &Interior) {
         let (problem, context) = (self.problem, self.context);
-        let Some(found) = interior::solve(problem, self.options.gap, context) else { return };
-        self.bound = self.bound.max(found.bound);
-        let (vectors, full, used) = compressed(&found.vectors, problem.vertices);
+        let (vectors, full, used) = compressed(&end.vectors, problem.vertices);
         let width = used.next_multiple_of(WIDTH);
         let mut v = resized(&vectors, full, used, width);
-        self.penalty.barrier = 0.5 * FINEST * self.options.gap * self.scale / problem.size as f64;
         let mut share = 0.0;
         // Rounding leaves the end of the path as far outside of the constraint as inside.
         while share < MOST_MOVED {
             problem.move_inside(&mut v, width, share);
             normalise(&mut v, width);
-            self.point =
-                Point::new(problem, v.clone(), width, &found.lambda, self.penalty, context);
+            self.point = Point::new(problem, v.clone(), width, &end.lambda, self.penalty, context);
             if self.point.holds(problem) {
                 break;
             }
             share = (8.0 * share).max(1e-3 * self.options.gap);
         }
         self.keep_best();
-        self.rounds += 1;
     }
 
     /// Descends to a relative accuracy.
