@@ -119,6 +119,12 @@ impl Collector<'_> {
     }
 }
 
+/// Tags that are never first, and pairs that are never neighbours.
+type Forbidden = (Vec<Name>, Vec<(Name, Name)>);
+
+/// Tags of a sequence and their score.
+type Tagged = (Vec<u32>, f64);
+
 /// How a chain is to be trained; the items of a dictionary.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
@@ -132,8 +138,7 @@ pub(crate) struct ChainSettings {
     /// A row for every true tag; nothing for 1 each.
     loss: Option<Vec<f64>>,
     bio: bool,
-    /// Tags that are never first, and pairs that are never neighbours.
-    forbidden: Option<(Vec<Name>, Vec<(Name, Name)>)>,
+    forbidden: Option<Forbidden>,
     cut: bool,
     tol: f64,
     max_iterations: usize,
@@ -305,12 +310,7 @@ impl Chain {
     }
 
     /// The best tags of every sequence, as codes, and their score.
-    fn label(
-        &self,
-        py: Python<'_>,
-        given: Given<'_>,
-        threads: usize,
-    ) -> PyResult<Vec<(Vec<u32>, f64)>> {
+    fn label(&self, py: Python<'_>, given: Given<'_>, threads: usize) -> PyResult<Vec<Tagged>> {
         let found =
             self.with_labeller(py, &given, threads, |labeller, data| labeller.label(data))?;
         Ok(found.into_iter().map(parts).collect())
@@ -323,7 +323,7 @@ impl Chain {
         given: Given<'_>,
         n: usize,
         threads: usize,
-    ) -> PyResult<Vec<Vec<(Vec<u32>, f64)>>> {
+    ) -> PyResult<Vec<Vec<Tagged>>> {
         let found =
             self.with_labeller(py, &given, threads, |labeller, data| labeller.n_best(data, n))?;
         Ok(found.into_iter().map(|list| list.into_iter().map(parts).collect()).collect())
@@ -352,6 +352,6 @@ fn label_to_python<'py>(py: Python<'py>, label: &Label) -> PyResult<Bound<'py, P
     })
 }
 
-fn parts(labelling: Labelling) -> (Vec<u32>, f64) {
+fn parts(labelling: Labelling) -> Tagged {
     (labelling.tags, labelling.score)
 }

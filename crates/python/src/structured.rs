@@ -87,6 +87,9 @@ impl StructuredProblem for UserProblem {
     }
 }
 
+/// Weights, how the training ended, and the warnings.
+type Trained<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyDict>, Vec<String>);
+
 /// Trains on examples; returns the weights, how the training ended, and the warnings.
 #[pyfunction]
 #[pyo3(signature = (problem, dimension, inputs, outputs, c, tol, max_iterations, max_seconds=None, on_event=None))]
@@ -101,7 +104,7 @@ pub(crate) fn fit_structured<'py>(
     max_iterations: usize,
     max_seconds: Option<f64>,
     on_event: Option<Py<PyAny>>,
-) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyDict>, Vec<String>)> {
+) -> PyResult<Trained<'py>> {
     let failure = Arc::default();
     let problem = UserProblem { problem, dimension, failure: Arc::clone(&failure) };
     let examples: Vec<(Py<PyAny>, Py<PyAny>)> = inputs.into_iter().zip(outputs).collect();

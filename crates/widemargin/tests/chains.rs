@@ -268,7 +268,7 @@ fn the_published_fixture_is_reproduced() {
         assert!((beta * outcome.dual - optimum).abs() < 1e-7, "{outcome:?}");
         let chain = chain(&model);
         let TagScores::Weights(weights) = &chain.scores else { panic!() };
-        let mut own = vec![0.0; 4];
+        let mut own = [0.0; 4];
         weights.copy_row(0, &mut own[..2]);
         weights.copy_row(1, &mut own[2..]);
         // Emissions by (symbol, state) and transitions by (to, from); ours by (state, symbol), (from, to).

@@ -170,7 +170,8 @@ fn rows(count: usize) -> Vec<[f64; FEATURES]> {
 
 #[test]
 fn sets_of_labels_reach_the_optimum() {
-    let set = |k: usize| [k % 2 == 0, k % 3 == 0, k % 2 == 0 && k % 3 != 1];
+    let set =
+        |k: usize| [k.is_multiple_of(2), k.is_multiple_of(3), k.is_multiple_of(2) && k % 3 != 1];
     let examples: Vec<_> = rows(8).into_iter().enumerate().map(|(k, x)| (x, set(k))).collect();
     agrees(&LabelSets, &examples);
 }
