@@ -303,7 +303,7 @@ impl Chain {
     fn new(model: PyRef<'_, Model>) -> PyResult<Self> {
         let model = model.shared();
         let Body::Chain(chain) = &model.body else { return Err(not_a_chain()) };
-        let packed = chain.pack();
+        let packed = chain.pack().map_err(exception)?;
         let names = model.feature_names.as_deref().unwrap_or_default();
         let dictionary = Dictionary::closed(names);
         Ok(Self { model, packed, dictionary })

@@ -7,7 +7,7 @@ use clarabel::algebra::CscMatrix;
 use clarabel::solver::{
     DefaultSettingsBuilder, DefaultSolver, IPSolver, SolverStatus, SupportedConeT,
 };
-use widemargin::data::{Dense, Label, Matrix, NO_TAG, TaggedSequences};
+use widemargin::data::{Csr, Dense, Label, Matrix, NO_TAG, TaggedSequences};
 use widemargin::kernel::Kernel;
 use widemargin::machine::sequence::{Chain, ChainSvc, TagConstraints, TagLoss, TagScores};
 use widemargin::machine::{Body, Model};
@@ -303,8 +303,8 @@ fn kernels_on_observations_have_the_same_optimum() {
         let model = machine.fit(&case.data(), &context).unwrap();
         let [a, b] = [&linear, &model].map(|m| m.training.as_ref().unwrap().outcome);
         assert!((a.primal - b.primal).abs() <= 1e-6 * a.primal.max(1e-2), "{a:?} {b:?}");
-        let [a, b] =
-            [&linear, &model].map(|m| chain(m).labeller(&context).label(&case.data()).unwrap());
+        let [a, b] = [&linear, &model]
+            .map(|m| chain(m).labeller(&context).unwrap().label(&case.data()).unwrap());
         for (a, b) in a.iter().zip(&b) {
             assert!((a.score - b.score).abs() <= 1e-3 * (1.0 + a.score.abs()), "{a:?} {b:?}");
         }
@@ -330,7 +330,7 @@ fn the_best_labellings_are_those_of_enumeration() {
         let case = Case::random(seed);
         let (model, context) = (fit(&case, 1e-3), Context::new());
         let chain = chain(&model);
-        let labeller = chain.labeller(&context);
+        let labeller = chain.labeller(&context).unwrap();
         let (best, lists) =
             (labeller.label(&case.data()).unwrap(), labeller.n_best(&case.data(), 5).unwrap());
         for (i, (first, truth)) in case.sequences().into_iter().enumerate() {
@@ -399,7 +399,7 @@ fn forbidden_neighbours_never_occur() {
     let chain = chain(&model);
     let is_inside = |tag: u32| chain.tags[tag as usize].to_string().starts_with('I');
     let kind = |tag: u32| chain.tags[tag as usize].to_string()[1..].to_owned();
-    let lists = chain.labeller(&context).n_best(&data, 20).unwrap();
+    let lists = chain.labeller(&context).unwrap().n_best(&data, 20).unwrap();
     for labelling in lists.iter().flatten() {
         assert!(!is_inside(labelling.tags[0]));
         for pair in labelling.tags.windows(2).filter(|pair| is_inside(pair[1])) {
@@ -476,6 +476,69 @@ fn what_cannot_be_learnt_says_why() {
     let rows = Matrix::DenseF64(Dense::new(1, 1, vec![f64::NAN]).unwrap());
     assert!(TaggedSequences::new(rows.clone(), vec![1, 0]).is_err());
     assert!(TaggedSequences::new(rows, vec![2]).is_err());
+}
+
+/// A chain of two tags over some features, with weights of the first feature alone.
+fn chain_of(features: usize, weights: [f64; 2]) -> Model {
+    let machine = ChainSvc { max_iterations: 1, ..ChainSvc::default() };
+    let mut model = machine.fit(&Case::random(2).data(), &Context::new()).unwrap();
+    let Body::Chain(chain) = &mut model.body else { panic!("a chain") };
+    let weights = Csr::new(features, vec![0, 1, 2], vec![0, 0], weights.to_vec()).unwrap();
+    chain.tags = vec![Label::Text("a".into()), Label::Text("b".into())];
+    chain.scores = TagScores::Weights(Matrix::SparseF64(weights));
+    (chain.pairs, chain.first_forbidden) = (vec![0.0; 4], vec![false; 2]);
+    model
+}
+
+#[test]
+fn a_small_model_of_absurdly_many_features_is_refused() {
+    let model = chain_of(u32::MAX as usize, [1.0, -1.0]);
+    let error = chain(&model).labeller(&Context::new()).err().unwrap().to_string();
+    assert!(error.starts_with("weights of all features and tags needs "), "{error}");
+}
+
+#[test]
+fn scores_that_are_not_finite_are_errors_that_say_where() {
+    let context = Context::new();
+    let data = |last: f64| {
+        let rows = Matrix::DenseF64(Dense::new(4, 1, vec![1.0, 1.0, 2.0, last]).unwrap());
+        TaggedSequences::new(rows, vec![2, 2]).unwrap()
+    };
+    let model = chain_of(1, [1e200, -1e200]);
+    let labeller = chain(&model).labeller(&context).unwrap();
+    assert_eq!(labeller.label(&data(-1.0)).unwrap()[1].tags, [0, 1]);
+    let expected = "model: the score of tag 'a' at position 2 of sequence 2 is inf, not a finite number: \
+                    scale the features";
+    for error in [labeller.label(&data(1e200)).err(), labeller.n_best(&data(1e200), 2).err()] {
+        assert_eq!(error.unwrap().to_string(), expected);
+    }
+    // Finite scores whose sum is not.
+    let model = chain_of(1, [1e308, 0.0]);
+    let labeller = chain(&model).labeller(&context).unwrap();
+    let rows = Matrix::DenseF64(Dense::new(3, 1, vec![1.0; 3]).unwrap());
+    let data = TaggedSequences::new(rows, vec![1, 2]).unwrap();
+    for error in [labeller.label(&data).err(), labeller.n_best(&data, 2).err()] {
+        let error = error.unwrap().to_string();
+        assert!(
+            error.starts_with("model: the score of the best tags of sequence 2 is inf"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn training_on_features_that_overflow_is_an_error() {
+    let case = Case::random(5);
+    let rows = case.data().rows().rows();
+    let values = (0..rows).map(|k| if k % 2 == 0 { 1e200 } else { -1e200 }).collect();
+    let huge = Matrix::DenseF64(Dense::new(rows, 1, values).unwrap());
+    let lengths = case.data().lengths().collect();
+    let data = TaggedSequences::new(huge, lengths).unwrap();
+    let data = data.with_classes(case.data().tags().unwrap().clone()).unwrap();
+    for c in [1e-3, 1.0, 1e150] {
+        let error = ChainSvc { c, ..ChainSvc::default() }.fit(&data, &Context::new()).unwrap_err();
+        assert!(error.to_string().contains("scale the features"), "{error}");
+    }
 }
 
 #[test]

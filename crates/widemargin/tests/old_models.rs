@@ -80,7 +80,7 @@ fn labellings(chain: &Chain, features: usize, context: &Context) -> String {
     for layout in [Layout::Dense, Layout::Sparse] {
         let rows = queries(features).into_layout(layout);
         let data = TaggedSequences::new(rows, vec![4, 2]).unwrap();
-        let labeller = chain.labeller(context);
+        let labeller = chain.labeller(context).unwrap();
         for labelling in labeller.n_best(&data, 2).unwrap().iter().flatten() {
             let names: Vec<String> =
                 labeller.names(&labelling.tags).map(ToString::to_string).collect();

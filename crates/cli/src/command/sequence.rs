@@ -318,7 +318,7 @@ fn label(arguments: &LabelArguments, interrupt: &Interrupt) -> CommandResult {
     let found = match arguments.n_best {
         Some(n) => session.ask("labelling", |context| {
             let Body::Chain(chain) = &model.body else { return Ok(Vec::new()) };
-            chain.labeller(context).n_best(&loaded.data, n)
+            chain.labeller(context)?.n_best(&loaded.data, n)
         })?,
         None => labels(&model, &loaded.data, &session)?.into_iter().map(|one| vec![one]).collect(),
     };
@@ -385,7 +385,7 @@ fn labels(
     session: &Session<'_>,
 ) -> CommandResult<Vec<Labelling>> {
     let chain = chain(model)?;
-    session.ask("labelling", |context| chain.labeller(context).label(data))
+    session.ask("labelling", |context| chain.labeller(context)?.label(data))
 }
 
 fn quality(

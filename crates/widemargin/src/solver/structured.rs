@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use super::{Outcome, Status};
 use crate::context::{Context, Event};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::numeric::parallel::Scratches;
 use crate::numeric::random::Generator;
 
@@ -127,6 +127,18 @@ pub(crate) fn solve<B: Blocks + ?Sized>(
     Ok(Solution { weights: ascent.weights, outcome: ascent.outcome })
 }
 
+/// What to do about values that are not finite.
+const SCALE: &str = "scale the features or choose a smaller c";
+
+/// Refuses a value of a block that is not finite.
+fn check_finite(value: f64, block: usize) -> Result<()> {
+    if value.is_finite() {
+        return Ok(());
+    }
+    let place = block + 1;
+    Err(Error::model(format!("a step in block {place} is {value}, not a finite number: {SCALE}")))
+}
+
 struct Ascent<'a, B: Blocks + ?Sized> {
     problem: &'a B,
     context: &'a Context,
@@ -172,7 +184,7 @@ impl<'a, B: Blocks + ?Sized> Ascent<'a, B> {
             // A pass without steps bounds the time that the proof will take.
             verification = verification.max(started.elapsed().as_secs_f64());
             self.outcome.blocks += 1;
-            self.sweeps(&order, before);
+            self.sweeps(&order, before)?;
             self.context.report(&Event::Iteration {
                 iteration: pass,
                 violation: gap,
@@ -216,7 +228,7 @@ impl<'a, B: Blocks + ?Sized> Ascent<'a, B> {
                 return Ok(None);
             }
             for (&block, found) in batch.iter().zip(self.decode(batch)?) {
-                gap += self.visit(block, found);
+                gap += self.visit(block, found)?;
             }
         }
         Ok(Some(gap))
@@ -230,7 +242,7 @@ impl<'a, B: Blocks + ?Sized> Ascent<'a, B> {
     }
 
     /// Steps in a block for which a labelling was found; its gap before them.
-    fn visit(&mut self, block: usize, found: Option<B::Labelling>) -> f64 {
+    fn visit(&mut self, block: usize, found: Option<B::Labelling>) -> Result<f64> {
         let own = &mut self.blocks[block];
         own.kept.retain(|kept| kept.share > 0.0);
         if let Some(labelling) = found
@@ -242,17 +254,17 @@ impl<'a, B: Blocks + ?Sized> Ascent<'a, B> {
         }
         let mut gap = 0.0;
         for step in 0..STEPS.min(own.kept.len()) {
-            let Some(found) = self.step(block) else { break };
+            let Some(found) = self.step(block)? else { break };
             if step == 0 {
                 gap = found;
             }
         }
-        gap
+        Ok(gap)
     }
 
     /// Moves multipliers from the worst labelling to the best among those kept; the gap before, or nothing where
     /// there is no step to take.
-    fn step(&mut self, block: usize) -> Option<f64> {
+    fn step(&mut self, block: usize) -> Result<Option<f64>> {
         let (problem, price) = (self.problem, self.problem.price(block));
         let own = &mut self.blocks[block];
         // The true labelling has the value 0; its place is none.
@@ -270,8 +282,10 @@ impl<'a, B: Blocks + ?Sized> Ascent<'a, B> {
             }
         }
         let (gap, slope) = (price * (highest - mean), highest - lowest);
+        // A value that is no number is neither the highest nor the lowest, but makes the mean one.
+        check_finite(mean, block)?;
         if best == worst || slope <= 1e-14 * (1.0 + highest.abs()) {
-            return None;
+            return Ok(None);
         }
         let square = |place: Option<usize>| place.map_or(0.0, |place| own.kept[place].square);
         let cross = match (best, worst) {
@@ -281,6 +295,8 @@ impl<'a, B: Blocks + ?Sized> Ascent<'a, B> {
             _ => 0.0,
         };
         let curvature = price * (square(best) + square(worst) - 2.0 * cross);
+        check_finite(slope, block)?;
+        check_finite(curvature, block)?;
         let most = worst.map_or(own.truth, |place| own.kept[place].share);
         let length = if slope < curvature * most { slope / curvature } else { most };
         for (place, sign) in [(best, 1.0), (worst, -1.0)] {
@@ -302,21 +318,21 @@ impl<'a, B: Blocks + ?Sized> Ascent<'a, B> {
         }
         self.dual += price * length * (slope - 0.5 * curvature * length);
         self.outcome.iterations += 1;
-        Some(gap)
+        Ok(Some(gap))
     }
 
     /// Steps among the labellings that are kept, for as long as a sweep improves the dual more, for what it costs,
     /// than the pass that decoded.
-    fn sweeps(&mut self, order: &[usize], before: f64) {
+    fn sweeps(&mut self, order: &[usize], before: f64) -> Result<()> {
         let mut cost = 1.0;
         for _ in 0..SWEEPS {
             if self.context.stop_request().is_some() {
-                return;
+                return Ok(());
             }
             let start = self.dual;
             for &block in order {
                 for _ in 0..2 {
-                    if self.blocks[block].kept.is_empty() || self.step(block).is_none() {
+                    if self.blocks[block].kept.is_empty() || self.step(block)?.is_none() {
                         break;
                     }
                 }
@@ -324,9 +340,10 @@ impl<'a, B: Blocks + ?Sized> Ascent<'a, B> {
             cost += SWEEP_COST;
             let (own, all) = (self.dual - start, self.dual - before);
             if own / SWEEP_COST < all / cost {
-                return;
+                break;
             }
         }
+        Ok(())
     }
 
     /// w and the dual objective from the multipliers alone.
@@ -367,6 +384,11 @@ impl<'a, B: Blocks + ?Sized> Ascent<'a, B> {
             }
         }
         let primal = 0.5 * self.problem.squared_norm(&self.weights) + losses;
+        if !primal.is_finite() {
+            return Err(Error::model(format!(
+                "the objective is {primal}, not a finite number: {SCALE}"
+            )));
+        }
         // Rounding may put an exact dual value above the primal one.
         let dual = dual.min(primal);
         let violation = (primal - dual) / primal.abs().max(f64::MIN_POSITIVE);

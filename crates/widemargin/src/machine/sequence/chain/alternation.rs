@@ -122,7 +122,7 @@ fn relabelled(
     rules: &TagRules,
     context: &Context,
 ) -> Result<Option<Vec<u32>>> {
-    let labeller = chain.labeller(context);
+    let labeller = chain.labeller(context)?;
     let source = labeller.source(data)?;
     let mut all = tags.to_vec();
     let mut changed = false;
@@ -243,7 +243,7 @@ mod tests {
         let (chain, data) = chain([0.0, -0.1, -5.0, 0.0]);
         let context = Context::new();
         let rules = TagRules::new(&chain.tags, &TagLoss::Hamming, &TagConstraints::None).unwrap();
-        let labeller = chain.labeller(&context);
+        let labeller = chain.labeller(&context).unwrap();
         assert_eq!(labeller.label(&data).unwrap()[0].tags, [0, 0]);
         let source = labeller.source(&data).unwrap();
         let mut decoder = Decoder::default();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::super::lattice::{Transitions, padded};
 use super::blocks::Decoder;
 use super::body::{Chain, TagScores};
+use super::check_memory;
 use super::emissions::{WeightSums, sparse};
 use super::n_best::n_best;
 use crate::context::Context;
@@ -54,8 +55,11 @@ pub(super) enum Source {
 
 impl Chain {
     /// Makes the chain ready to label sequences.
-    pub fn labeller<'a>(&'a self, context: &'a Context) -> Labeller<'a> {
-        self.labeller_with(&self.pack(), context)
+    ///
+    /// # Errors
+    /// As [`pack`](Self::pack).
+    pub fn labeller<'a>(&'a self, context: &'a Context) -> Result<Labeller<'a>> {
+        Ok(self.labeller_with(&self.pack()?, context))
     }
 
     /// A labeller that uses what [`pack`](Self::pack) of the same chain made.
@@ -64,10 +68,14 @@ impl Chain {
     }
 
     /// Lays the weights out for labellers to come.
-    pub fn pack(&self) -> PackedChain {
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] when they would not fit in memory.
+    pub fn pack(&self) -> Result<PackedChain> {
         let width = padded(self.tags.len());
         let mut weights = Vec::new();
         if let TagScores::Weights(table) = &self.scores {
+            check_memory(table.columns(), table.rows())?;
             weights.resize(table.columns() * width, 0.0);
             for tag in 0..table.rows() {
                 table.for_each_nonzero(tag, |feature, weight| {
@@ -75,7 +83,7 @@ impl Chain {
                 });
             }
         }
-        PackedChain(Arc::new(Tables { pairs: self.transitions(), weights }))
+        Ok(PackedChain(Arc::new(Tables { pairs: self.transitions(), weights })))
     }
 }
 
@@ -83,8 +91,9 @@ impl Labeller<'_> {
     /// The best tags of every sequence.
     ///
     /// # Errors
-    /// [`Error::Length`] for another number of features, [`Error::NonFinite`], [`Error::Labels`] when the
-    /// constraints allow no tags of a sequence's length, or an interruption.
+    /// [`Error::Length`] for another number of features, [`Error::NonFinite`], [`Error::Model`] for scores that
+    /// are not finite, [`Error::Labels`] when the constraints allow no tags of a sequence's length, or an
+    /// interruption.
     pub fn label(&self, data: &TaggedSequences) -> Result<Vec<Labelling>> {
         let source = self.source(data)?;
         let decoders = Scratches::<Decoder>::new();
@@ -92,11 +101,14 @@ impl Labeller<'_> {
             let span = data.span(sequence);
             decoders.with(|decoder| {
                 let set = self.context.instruction_set();
+                let mut checked = Ok(());
                 let (path, score) = decoder.decode(span.len(), &self.tables.pairs, set, |scores| {
                     self.fill(&source, span.clone(), scores);
+                    checked = self.check_finite(scores, sequence);
                 });
-                let labelling = Labelling { tags: path.to_vec(), score };
-                possible(score).then_some(labelling).ok_or_else(|| no_tags(sequence, span.len()))
+                checked?;
+                check_total(score, sequence, span.len())?;
+                Ok(Labelling { tags: path.to_vec(), score })
             })
         })
     }
@@ -114,13 +126,13 @@ impl Labeller<'_> {
             let span = data.span(sequence);
             let mut scores = vec![0.0; span.len() * self.tables.pairs.width];
             self.fill(&source, span.clone(), &mut scores);
+            self.check_finite(&scores, sequence)?;
             let found = n_best(&scores, &self.tables.pairs, n);
             let labellings: Vec<Labelling> =
                 found.into_iter().map(|(score, tags)| Labelling { tags, score }).collect();
-            match labellings.is_empty() {
-                true => Err(no_tags(sequence, span.len())),
-                false => Ok(labellings),
-            }
+            let best = labellings.first().map_or(f64::NEG_INFINITY, |labelling| labelling.score);
+            check_total(best, sequence, span.len())?;
+            Ok(labellings)
         })
     }
 
@@ -190,6 +202,23 @@ impl Labeller<'_> {
         Ok(scores)
     }
 
+    /// Refuses scores of a sequence's positions that are not finite.
+    fn check_finite(&self, scores: &[f64], sequence: usize) -> Result<()> {
+        let tags = &self.chain.tags;
+        for (position, row) in scores.chunks_exact(self.tables.pairs.width).enumerate() {
+            let own = tags.iter().zip(row);
+            if let Some((tag, score)) = own.into_iter().find(|(_, score)| !score.is_finite()) {
+                return Err(Error::model(format!(
+                    "the score of tag '{tag}' at position {} of sequence {} is {score}, not a finite number: \
+                     scale the features",
+                    position + 1,
+                    sequence + 1
+                )));
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn fill(&self, source: &Source, positions: Range<usize>, out: &mut [f64]) {
         let width = self.tables.pairs.width;
         match source {
@@ -205,13 +234,19 @@ impl Labeller<'_> {
     }
 }
 
-fn possible(score: f64) -> bool {
-    score != f64::NEG_INFINITY
-}
-
-fn no_tags(sequence: usize, length: usize) -> Error {
-    Error::labels(
-        "constraints that allow tags for every sequence",
-        format!("none for the {length} positions of sequence {}", sequence + 1),
-    )
+/// Refuses the score of a sequence's best tags that is no number.
+fn check_total(score: f64, sequence: usize, length: usize) -> Result<()> {
+    if score == f64::NEG_INFINITY {
+        return Err(Error::labels(
+            "constraints that allow tags for every sequence",
+            format!("none for the {length} positions of sequence {}", sequence + 1),
+        ));
+    }
+    if score.is_finite() {
+        return Ok(());
+    }
+    Err(Error::model(format!(
+        "the score of the best tags of sequence {} is {score}, not a finite number: scale the features",
+        sequence + 1
+    )))
 }

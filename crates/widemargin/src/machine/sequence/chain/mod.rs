@@ -29,7 +29,7 @@ use tags::TagRules;
 
 use super::lattice::padded;
 use crate::context::Context;
-use crate::data::{Classes, Csr, Matrix, NO_TAG, TaggedSequences};
+use crate::data::{Classes, Csr, Matrix, NO_TAG, TaggedSequences, memory};
 use crate::error::{Error, Result};
 use crate::kernel::{Gram, Kernel};
 use crate::machine::Precision;
@@ -56,7 +56,7 @@ use crate::solver::structured::{self, Options};
 /// let context = Context::new();
 /// let model = ChainSvc { c: 10.0, ..ChainSvc::default() }.fit(&data, &context)?;
 /// let Body::Chain(chain) = &model.body else { panic!() };
-/// let found = chain.labeller(&context).label(&data)?;
+/// let found = chain.labeller(&context)?.label(&data)?;
 /// assert_eq!(found[0].tags, [0, 0, 0]);
 /// assert_eq!(found[1].tags, [1, 1, 1]);
 /// # Ok::<(), widemargin::Error>(())
@@ -204,13 +204,7 @@ fn known_tags(data: &TaggedSequences) -> Result<&Classes> {
 
 fn check_memory(features: usize, tags: usize) -> Result<()> {
     let bytes = 8 * features as u128 * padded(tags) as u128;
-    let limit = u128::from(crate::data::memory::available());
-    match bytes <= limit {
-        true => Ok(()),
-        false => {
-            Err(Error::TooLarge { what: "weights of all features and tags".into(), bytes, limit })
-        }
-    }
+    memory::check(|| "weights of all features and tags".into(), bytes)
 }
 
 /// The features that the model keeps, and their names: where they have names, those with a weight.
