@@ -58,7 +58,7 @@ pub struct Outcome {
     pub iterations: u64,
     /// Working sets solved.
     pub blocks: u64,
-    /// Kernel rows computed (parts of rows counted by their share).
+    /// Kernel rows asked for, each counted once (parts of rows by their share).
     pub kernel_rows: u64,
 }
 

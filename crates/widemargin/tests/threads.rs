@@ -39,6 +39,7 @@ fn essence(model: &Model) -> impl PartialEq + use<> {
         model.functions().to_vec(),
         model.support_rows().to_vec(),
         (outcome.status, outcome.primal, outcome.dual, outcome.iterations, outcome.blocks),
+        outcome.kernel_rows,
     )
 }
 

@@ -153,7 +153,7 @@ impl<T: Real> TrainingRows<T> {
     /// [`Error::Kernel`] when a kernel of the user had a value that is not finite.
     pub(in crate::machine) fn spent(&self) -> Result<Spent> {
         self.rows.blocks().check_values()?;
-        let kernel_rows = self.rows.computed() / self.layout.order.len().max(1) as u64;
+        let kernel_rows = self.rows.requested() / self.layout.order.len().max(1) as u64;
         Ok(Spent { kernel_rows, seconds: self.started.elapsed().as_secs_f64() })
     }
 

@@ -74,7 +74,7 @@ pub(crate) fn solve<R: MatrixRows>(
         violation: violation(&alpha, &scores, signs, upper),
         iterations: steps,
         blocks: sweeps,
-        kernel_rows: rows.computed() / n.max(1) as u64,
+        kernel_rows: rows.requested() / n.max(1) as u64,
     };
     (alpha, outcome)
 }

@@ -84,7 +84,7 @@ impl<T: Real> MatrixRows for CompactRows<'_, T> {
         Self::new(&self.rows, &kept, caching, self.context)
     }
 
-    fn computed(&self) -> u64 {
-        self.rows.computed()
+    fn requested(&self) -> u64 {
+        self.rows.requested()
     }
 }

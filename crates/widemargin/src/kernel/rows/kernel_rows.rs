@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::cache::{Piece, PieceCache};
 use super::pool::{Buffer, Pool};
+use super::requests::Requests;
 use super::{RowCaching, RowsView};
 use crate::context::Context;
 use crate::error::Result;
@@ -35,7 +35,7 @@ pub(crate) struct KernelRows<T: Real> {
     pub(super) cache: PieceCache<T>,
     pub(super) pool: Pool,
     pub(super) cache_bytes: usize,
-    computed: AtomicU64,
+    requests: Requests,
 }
 
 impl<T: Real> KernelRows<T> {
@@ -58,7 +58,8 @@ impl<T: Real> KernelRows<T> {
     ) -> Self {
         let keys = blocks.len() * segments.len().saturating_sub(1);
         let cache = PieceCache::new(keys, cache_bytes);
-        Self { blocks, segments, caching, cache, pool, cache_bytes, computed: AtomicU64::new(0) }
+        let requests = Requests::new(keys);
+        Self { blocks, segments, caching, cache, pool, cache_bytes, requests }
     }
 
     /// The matrix of the sub-problem made of `segments`, which may repeat.
@@ -78,6 +79,7 @@ impl<T: Real> KernelRows<T> {
     pub(crate) fn reweight(&mut self, weights: &[f64]) -> Result<()> {
         self.blocks.reweight(weights)?;
         self.cache.clear();
+        self.requests.renew();
         Ok(())
     }
 
@@ -86,9 +88,15 @@ impl<T: Real> KernelRows<T> {
         &self.blocks
     }
 
-    /// Entries computed so far for all sub-problems.
-    pub(crate) fn computed(&self) -> u64 {
-        self.computed.load(Ordering::Relaxed)
+    /// Entries that all sub-problems asked for so far, each counted once.
+    pub(crate) fn requested(&self) -> u64 {
+        self.requests.entries()
+    }
+
+    /// Counts the parts of `rows` against one segment as asked for.
+    pub(super) fn ask(&self, rows: &[usize], segment: usize) {
+        let entries = self.segment(segment).len();
+        rows.iter().for_each(|&row| self.requests.ask(self.key(row, segment), entries));
     }
 
     pub(super) fn segment(&self, s: usize) -> Range<usize> {
@@ -118,6 +126,7 @@ impl<T: Real> KernelRows<T> {
         segment: usize,
         context: &Context,
     ) -> (Vec<Piece<T>>, Vec<usize>) {
+        self.ask(rows, segment);
         let keys: Vec<usize> = rows.iter().map(|&row| self.key(row, segment)).collect();
         let mut parts = self.cache.get(&keys);
         let missing: Vec<usize> = (0..rows.len()).filter(|&r| parts[r].is_none()).collect();
@@ -145,7 +154,6 @@ impl<T: Real> KernelRows<T> {
         out: &mut [&mut [T]],
         context: &Context,
     ) {
-        self.computed.fetch_add((left.len() * columns.len()) as u64, Ordering::Relaxed);
         if !context.is_parallel() || columns.len() <= TASK_COLUMNS {
             return self.blocks.block(left, columns, out);
         }
@@ -247,11 +255,11 @@ impl<T: Real> KernelRows<T> {
         context: &Context,
         add: impl Fn(&mut O, Range<usize>, &[&[T]]) + Sync,
     ) {
+        self.ask(rows, segment);
         let missing: Vec<usize> = (0..rows.len()).filter(|&r| cached[r].is_none()).collect();
         let left: Vec<usize> = missing.iter().map(|&r| rows[r]).collect();
         let left = blocks.gather(&left);
         let columns = self.segment(segment);
-        self.computed.fetch_add((missing.len() * columns.len()) as u64, Ordering::Relaxed);
         let task = |scratch: &mut Vec<T>, (t, mut chunk): (usize, O)| {
             let offset = t * TASK_COLUMNS;
             let width = TASK_COLUMNS.min(columns.len() - offset);

@@ -9,6 +9,7 @@ mod cache;
 mod compact;
 mod kernel_rows;
 mod pool;
+mod requests;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -73,8 +74,8 @@ pub(crate) trait MatrixRows: Sync {
     /// keeps as `caching` says.
     fn compact(&self, keep: &[u32], caching: RowCaching) -> Self::Compact;
 
-    /// Entries computed so far.
-    fn computed(&self) -> u64;
+    /// Entries asked for so far, each counted once.
+    fn requested(&self) -> u64;
 }
 
 /// Which parts of computed rows are kept for other sub-problems.

@@ -1,9 +1,9 @@
 //! The matrix of one sub-problem over segments of kernel rows.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::requests::Requests;
 use super::{Buffer, CompactRows, KernelRows, MatrixRows, Row, RowCaching};
 use crate::context::Context;
 use crate::kernel::KernelBlocks;
@@ -18,7 +18,8 @@ pub(crate) struct RowsView<'a, T: Real> {
     segments: Vec<usize>,
     pieces: Vec<usize>,
     context: &'a Context,
-    computed: AtomicU64,
+    /// Variables whose rows were asked for.
+    requests: Requests,
     /// Keys of cached parts that no other sub-problem needs.
     private: Mutex<Vec<usize>>,
 }
@@ -30,8 +31,8 @@ impl<'a, T: Real> RowsView<'a, T> {
         pieces: Vec<usize>,
         context: &'a Context,
     ) -> Self {
-        let computed = AtomicU64::new(0);
-        Self { rows, segments, pieces, context, computed, private: Mutex::new(Vec::new()) }
+        let requests = Requests::new(pieces.last().copied().unwrap_or(0));
+        Self { rows, segments, pieces, context, requests, private: Mutex::new(Vec::new()) }
     }
 
     /// Row of the data behind every variable.
@@ -100,10 +101,17 @@ impl<T: Real> RowsView<'_, T> {
         self.rows.segments[self.segments[k]] + v - self.pieces[k]
     }
 
-    /// Counts the entries of parts that were computed against segment `s`.
-    fn count(&self, parts: usize, s: usize) {
-        let entries = (parts * self.rows.segment(s).len()) as u64;
-        self.computed.fetch_add(entries, Ordering::Relaxed);
+    /// Counts rows as asked for, against all distinct segments.
+    fn ask(&self, rows: &[usize]) {
+        let first = |k: &usize| !self.segments[..*k].contains(&self.segments[*k]);
+        let distinct: Vec<usize> = (0..self.segments.len()).filter(first).collect();
+        let segment = |k: usize| self.rows.segment(self.segments[k]);
+        let entries = distinct.iter().map(|&k| segment(k).len()).sum();
+        for row in rows {
+            if let Some(&k) = distinct.iter().find(|&&k| segment(k).contains(row)) {
+                self.requests.ask(self.pieces[k] + row - segment(k).start, entries);
+            }
+        }
     }
 
     /// `of(s)` for the segment of every piece, evaluated once per distinct segment.
@@ -137,9 +145,9 @@ impl<'a, T: Real> MatrixRows for RowsView<'a, T> {
         let mut distinct = rows.clone();
         distinct.sort_unstable();
         distinct.dedup();
+        self.ask(&distinct);
         let parts = self.each_segment(|s| {
             let (parts, new_keys) = self.rows.parts(&distinct, s, self.context);
-            self.count(new_keys.len(), s);
             if self.rows.caching == RowCaching::OwnSegment {
                 let segment = self.rows.segment(s);
                 let own = |key: &usize| segment.contains(&(key / (self.rows.segments.len() - 1)));
@@ -158,6 +166,7 @@ impl<'a, T: Real> MatrixRows for RowsView<'a, T> {
 
     fn fetch_joined(&self, variables: &[u32], width: usize) -> Vec<Buffer<T>> {
         let rows: Vec<usize> = variables.iter().map(|&v| self.row(v as usize)).collect();
+        self.ask(&rows);
         let mut joined = self.rows.buffers(rows.len(), width);
         for (&s, piece) in self.segments.iter().zip(self.pieces.windows(2)) {
             let segment = self.rows.segment(s);
@@ -178,12 +187,12 @@ impl<'a, T: Real> MatrixRows for RowsView<'a, T> {
                     private_out.push(out);
                 }
             }
-            let (parts, new_keys) = self.rows.parts(&shared, s, self.context);
+            let (parts, _) = self.rows.parts(&shared, s, self.context);
             for (part, out) in parts.iter().zip(shared_out) {
                 out.copy_from_slice(part);
             }
+            self.rows.ask(&private, s);
             self.rows.compute(&private, segment, &mut private_out, self.context);
-            self.count(new_keys.len() + private.len(), s);
         }
         for row in &mut joined {
             row[self.len()..].fill(T::ZERO);
@@ -226,7 +235,7 @@ impl<'a, T: Real> MatrixRows for RowsView<'a, T> {
         CompactRows::new(self.rows, &kept, caching, self.context)
     }
 
-    fn computed(&self) -> u64 {
-        self.computed.load(Ordering::Relaxed)
+    fn requested(&self) -> u64 {
+        self.requests.entries()
     }
 }

@@ -234,7 +234,7 @@ impl MulticlassSvc {
         let rows = KernelRows::new(blocks, segments, RowCaching::All, context.cache_bytes());
         let mut solution = s2do::solve(&rows.view(&[0], context), problem, options, context);
         rows.blocks().check_values()?;
-        solution.outcome.kernel_rows = rows.computed() / order.len().max(1) as u64;
+        solution.outcome.kernel_rows = rows.requested() / order.len().max(1) as u64;
         Ok(solution)
     }
 

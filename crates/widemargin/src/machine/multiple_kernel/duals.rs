@@ -82,7 +82,7 @@ impl<'a, T: Real> KernelDuals<'a, T> {
     /// As [`KernelBlocks::check_values`](crate::kernel::KernelBlocks::check_values).
     pub(super) fn finish(self) -> Result<(u64, Outcome, Solutions)> {
         self.rows.blocks().check_values()?;
-        let computed = self.rows.computed() / self.rows.blocks().len().max(1) as u64;
+        let computed = self.rows.requested() / self.rows.blocks().len().max(1) as u64;
         let solutions = match self.problems {
             Problems::TwoClass(problems) => {
                 let solved = problems.into_iter().map(|p| Some((p.segments, p.solution?)));

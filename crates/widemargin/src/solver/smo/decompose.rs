@@ -84,7 +84,7 @@ pub(crate) fn solve<R: MatrixRows>(
     });
     let mut state = State::new(problem, gradient, diagonal);
     if let Some(status) = stopped {
-        return unknown(problem, &mut state, status, rows.computed());
+        return unknown(problem, &mut state, status, rows.requested());
     }
     let hybrid = Hybrid::new(options, context);
     let mut run = Run { linear: &problem.linear, options, context, hybrid, steps: 0, blocks: 0 };
@@ -130,7 +130,7 @@ pub(crate) fn solve<R: MatrixRows>(
     finish(
         problem,
         &mut state,
-        Effort { status, violation, steps, blocks, entries: rows.computed() },
+        Effort { status, violation, steps, blocks, entries: rows.requested() },
     )
 }
 

@@ -83,7 +83,7 @@ impl<R: MatrixRows> Ascent for Blocks<'_, R> {
     }
 
     fn effort(&self) -> (u64, u64, u64) {
-        (self.run.steps, self.run.blocks, self.rows.computed())
+        (self.run.steps, self.run.blocks, self.rows.requested())
     }
 }
 
