@@ -47,6 +47,14 @@ def make_data(folder: Path) -> None:
     table("small", 3_000, 20, 2)
     table("wide", 6_000, 2_500, 2)
     table("classes", 20_000, 400, 1_000)
+    for length, name in ((40, "few"), (400, "many")):
+        positions = random.integers(0, 8, (60 * length, 25))
+        tags = (positions[:, 0] + positions[:, 1]) % 12
+        lines = [
+            " ".join(f"w{word}" for word in words) + f" T{tag}\n" + "\n" * (at % 25 == 24)
+            for at, (words, tag) in enumerate(zip(positions, tags, strict=True))
+        ]
+        (folder / f"{name}.conll").write_text("".join(lines))
     line = b"1 " + b" ".join(b"%d:0.%d" % (j, 1000 + 7 * j) for j in range(1, 41)) + b"\n"
     (folder / "long.txt").write_bytes((line + b"2" + line[1:]) * 400_000)
 
@@ -107,6 +115,28 @@ CASES = {
     "cross-validate knn": "cross-validate middle.npy --labels middle-labels.npy -s knn --folds 50",
     "predict parzen": "predict queries.npy --labels queries-labels.npy --model parzen.wm",
     "predict gmm": "predict queries.npy --labels queries-labels.npy --model gmm.wm",
+    **{
+        f"robust {loss}": f"train small.npy --labels small-labels.npy --robust {loss}"
+        for loss in ("ramp", "eta", "trimmed", "centroid", "leave-one-out", "power")
+    },
+    "robust relaxation": "train small.npy --labels small-labels.npy --robust ramp "
+    "--robust-method relaxation",
+    "semi-supervised gmm": "train large.npy --labels large-labels.npy -s gmm-bayes "
+    "--components 40 --tol 1e-12 --unlabelled 0",
+    "nystroem": "train large.npy --labels large-labels.npy --linear --approximate nystroem:6000",
+    "mmc of 4": "cluster small.npy --labelling relaxation --clusters 4",
+    "mmc of 4 alternation": "cluster small.npy --labelling alternation --clusters 4",
+    "mmc iterative": "cluster large.npy --labelling iterative --clusters 3",
+    "tune linear": "tune wide.npy --labels wide-labels.npy --linear",
+    "tune rff": "tune large.npy --labels large-labels.npy --linear --approximate rff:2000",
+    "compare kernels": "compare middle.npy --labels middle-labels.npy "
+    '--kernels "linear, rbf(gamma=0.1), rbf(gamma=1)"',
+    "linear sites": "train wide.npy --labels wide-labels.npy -s linear-svc --c 1e6 --tol 1e-14 "
+    "--sites 4",
+    "sequence train": "sequence train many.conll --c 1e4 --tol 1e-12 --max-iter 100000",
+    "sequence train kernel": "sequence train few.conll --kernel rbf(gamma=0.1) --c 1e4 --tol 1e-12",
+    "sequence label": "sequence label many.conll --model chain.wm",
+    "sequence label n-best": "sequence label many.conll --model chain.wm --n-best 1000",
     "plot": "plot confusion queries.npy --labels queries-labels.npy --model kernel.wm -o c.svg",
     "plot regions": "plot regions middle.npy --labels middle-labels.npy --model kernel.wm "
     "--cells 500 -o r.svg",
@@ -123,6 +153,9 @@ MODELS = {
     "two": ("large", "--gamma 0.1 --c 100 --max-iter 20000"),
 }
 
+#: A chain that cases use: its data and the options of its training.
+CHAIN = ("few", "--max-iter 3")
+
 
 def processor_seconds(process: int) -> float:
     """Seconds that a process which runs has used."""
@@ -136,7 +169,7 @@ def processor_seconds(process: int) -> float:
 def run_case(command: str, folder: Path) -> tuple[float, float, int, str]:
     """Seconds, processor seconds after the limit, exit code and the last line of standard error."""
     words = shlex.split(command)
-    if words[0] in ("train", "compress", "tune", "threshold"):
+    if {words[0], words[1]} & {"train", "compress", "tune", "threshold"}:
         words += ["-o", "out.wm"]
     limit = 0.5 if "long.txt" in words else LIMIT
     started = time.monotonic()
@@ -175,14 +208,18 @@ def main() -> int:
                 files = [f"{data}.npy", "--labels", f"{data}-labels.npy", "-o", f"{model}.wm"]
                 command = [str(OURS), "train", *files, *options.split(), "-q", "--max-time", "30"]
                 subprocess.run(command, cwd=folder, check=False)
-        heading = f"{'case':20} {'seconds':>8} {'CPU after':>9} {'exit':>4}"
+        if any("chain.wm" in CASES[case] for case in chosen):
+            data, options = CHAIN
+            command = [str(OURS), "sequence", "train", f"{data}.conll", "-o", "chain.wm", "-q"]
+            subprocess.run([*command, *options.split()], cwd=folder, check=False)
+        heading = f"{'case':22} {'seconds':>8} {'CPU after':>9} {'exit':>4}"
         print(f"{heading}  at most {ALLOWED:.1f} s of {LIMIT}")
         for case in chosen:
             seconds, after, code, message = run_case(CASES[case], folder)
             bad = (seconds > ALLOWED and after > ALLOWED - LIMIT) or code not in EXITS
             late += bad
             verdict = f"{'LATE ' if bad else ''}{message}"
-            print(f"{case:20} {seconds:8.2f} {after:9.2f} {code:4}  {verdict}", flush=True)
+            print(f"{case:22} {seconds:8.2f} {after:9.2f} {code:4}  {verdict}", flush=True)
     print(f"{len(chosen) - late} passed, {late} failed")
     return int(late > 0)
 

@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use crate::context::Context;
 use crate::data::{Matrix, memory};
 use crate::error::{Error, Result};
 use crate::numeric::InstructionSet;
@@ -61,6 +62,9 @@ fn normal_pair(generator: &mut Generator) -> [f64; 2] {
     [radius * angle.cos(), radius * angle.sin()]
 }
 
+/// Frequencies drawn between two looks at the clock.
+const DRAWN: usize = 1 << 16;
+
 /// The frequencies, in turns, laid out for dense and for sparse rows.
 pub(super) struct FourierWeights {
     outputs: usize,
@@ -72,12 +76,15 @@ pub(super) struct FourierWeights {
 }
 
 impl FourierWeights {
-    pub(super) fn new(map: &FourierMap, set: InstructionSet) -> Self {
+    pub(super) fn new(map: &FourierMap, context: &Context) -> Result<Self> {
         let mut generator = Generator::new(map.seed);
         let scale = (2.0 * map.gamma).sqrt() / TAU;
         let total = map.inputs * map.outputs;
         let mut frequencies = Vec::with_capacity(total + 1);
         while frequencies.len() < total {
+            if frequencies.len().is_multiple_of(DRAWN) {
+                context.checkpoint()?;
+            }
             frequencies.extend(normal_pair(&mut generator).map(|v| (scale * v) as f32));
         }
         frequencies.truncate(total);
@@ -90,7 +97,8 @@ impl FourierWeights {
             }
         }
         let stacked = Weights::new(map.inputs, by_output);
-        Self { outputs: map.outputs, frequencies, stacked, phases, set }
+        let set = context.instruction_set();
+        Ok(Self { outputs: map.outputs, frequencies, stacked, phases, set })
     }
 
     /// Writes the features of rows into `out`, which is 0.

@@ -62,7 +62,8 @@ impl MapRule {
     /// Learns the map for a Gaussian kernel of parameter `gamma` on a table.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for a γ that is not positive, [`Error::Empty`] for an empty table.
+    /// [`Error::Parameter`] for a γ that is not positive, [`Error::Empty`] for an empty table,
+    /// [`Error::TooLarge`] when the matrix of a Nyström map does not fit in memory, or an interruption.
     pub fn fit(self, features: &Matrix, gamma: f64, context: &Context) -> Result<FeatureMap> {
         Error::check_positive("gamma", gamma)?;
         features.validate()?;
@@ -136,7 +137,7 @@ impl FeatureMap {
     ///
     /// # Errors
     /// [`Error::Kernel`] when the rows of a Nyström map do not suit the kernel, [`Error::TooLarge`] when
-    /// there is no memory for random frequencies of that size.
+    /// there is no memory for random frequencies of that size, or an interruption.
     pub(crate) fn prepare(&self, context: &Context) -> Result<PreparedMap> {
         Ok(PreparedMap {
             inputs: self.inputs(),
@@ -144,7 +145,7 @@ impl FeatureMap {
             factors: match self {
                 Self::Fourier(map) => {
                     map.check_memory()?;
-                    Factors::Fourier(FourierWeights::new(map, context.instruction_set()))
+                    Factors::Fourier(FourierWeights::new(map, context)?)
                 }
                 Self::Nystroem(map) => {
                     Factors::Nystroem(Box::new(NystroemBlocks::new(map, context)?))
@@ -156,13 +157,14 @@ impl FeatureMap {
     /// The features of all rows.
     ///
     /// # Errors
-    /// [`Error::Length`] when the table does not have the width of the map.
+    /// [`Error::Length`] when the table does not have the width of the map, or an interruption.
     pub fn transform(&self, features: &Matrix, context: &Context) -> Result<Matrix> {
         let ready = self.prepare(context)?;
         let what = || format!("{} features of {} rows", self.outputs(), features.rows());
         memory::check(what, 4 * features.rows() as u128 * self.outputs() as u128)?;
         let mut values = vec![0.0_f32; features.rows() * self.outputs()];
         let task = |(t, out): (usize, &mut [f32])| {
+            context.checkpoint()?;
             let start = t * TASK_ROWS;
             let part = ready.transform(features, start..start + out.len() / self.outputs())?;
             out.copy_from_slice(part.values());
@@ -208,6 +210,7 @@ impl PreparedMap {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::context::CancelToken;
     use crate::data::Layout;
 
     fn table(rows: usize) -> Matrix {
@@ -221,6 +224,31 @@ mod tests {
         table.copy_row(i, &mut a);
         table.copy_row(j, &mut b);
         (-gamma * a.iter().zip(&b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>()).exp()
+    }
+
+    #[test]
+    fn learning_and_mapping_stop_when_asked() {
+        let (table, stopped) = (table(60), Context::new());
+        let token = CancelToken::new();
+        let context = stopped.with_cancel_token(token.clone());
+        let rules = [MapRule::Fourier(40), MapRule::Nystroem(20)];
+        let maps = rules.map(|rule| rule.fit(&table, 0.7, &context).unwrap());
+        token.cancel();
+        for map in maps {
+            let refused = map.transform(&table, &context);
+            assert!(matches!(refused, Err(Error::Interrupted)), "{refused:?}");
+        }
+        let refused = MapRule::Nystroem(20).fit(&table, 0.7, &context);
+        assert!(matches!(refused, Err(Error::Interrupted)), "{refused:?}");
+    }
+
+    #[test]
+    fn a_nystroem_map_of_more_rows_than_memory_holds_pairs_of_is_refused() {
+        let rows = 1 << 20;
+        let column = Dense::new(rows, 1, (0..rows).map(|i| i as f32).collect()).unwrap();
+        let rule = MapRule::Nystroem(rows);
+        let error = rule.fit(&Matrix::DenseF32(column), 1.0, &Context::new()).unwrap_err();
+        assert!(matches!(error, Error::TooLarge { .. }), "{error}");
     }
 
     #[test]

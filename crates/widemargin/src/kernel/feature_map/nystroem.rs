@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::list;
 use crate::context::Context;
-use crate::data::{Csr, Matrix};
+use crate::data::{Csr, Matrix, memory};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelBlocks};
 use crate::numeric::InstructionSet;
@@ -19,6 +19,9 @@ use crate::numeric::simd::{Weights, multiply};
 
 /// What is left of a diagonal of 1 when a row adds nothing new.
 const NOTHING_LEFT: f64 = 1e-6;
+
+/// Rows of the kernel matrix that one task computes.
+const TASK_ROWS: usize = 64;
 
 /// A Nyström map over some rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,13 +49,22 @@ impl NystroemMap {
         let mut order: Vec<usize> = (0..features.rows()).collect();
         Generator::new(context.seed()).shuffle(&mut order);
         order.truncate(count);
+        let m = order.len();
+        // The kernel matrix, its factor and the inverse of that.
+        let bytes = 3 * size_of::<f64>() as u128 * (m as u128).pow(2);
+        memory::check(|| format!("the kernel matrix of {m} rows of a Nystroem map"), bytes)?;
         let kernel = Kernel::Gaussian { gamma };
         let blocks = KernelBlocks::<f64>::new(&kernel, features, Some(&order), context)?;
-        let m = order.len();
         let queries = blocks.prepare(&features.select_rows(&order), 0..m)?;
         let mut matrix = vec![0.0; m * m];
-        blocks.query_block(&queries, 0..m, 0..m, &mut matrix, m);
-        let (chosen, inverse) = inverse_factor(&mut matrix, m);
+        let task = |(t, out): (usize, &mut [f64])| {
+            context.checkpoint()?;
+            let first = t * TASK_ROWS;
+            blocks.query_block(&queries, first..first + out.len() / m, 0..m, out, m);
+            Ok(())
+        };
+        context.try_for_each(matrix.chunks_mut(TASK_ROWS * m).enumerate(), task)?;
+        let (chosen, inverse) = inverse_factor(&matrix, m, context)?;
         let (mut starts, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
         for &at in &chosen {
             features.for_each_nonzero(order[at], |j, value| {
@@ -99,12 +111,13 @@ impl NystroemMap {
 }
 
 /// Rows of a factor L of the matrix, by pivot, and L⁻¹ row by row.
-fn inverse_factor(matrix: &mut [f64], m: usize) -> (Vec<usize>, Vec<f64>) {
+fn inverse_factor(matrix: &[f64], m: usize, context: &Context) -> Result<(Vec<usize>, Vec<f64>)> {
     let mut left: Vec<f64> = (0..m).map(|i| matrix[i * m + i]).collect();
     let mut chosen: Vec<usize> = Vec::new();
     // Row k of `factor` holds column k of L over all rows.
     let mut factor: Vec<Vec<f64>> = Vec::new();
     while chosen.len() < m {
+        context.checkpoint()?;
         let pivot = (0..m).fold(0, |best, i| if left[i] > left[best] { i } else { best });
         if left[pivot] <= NOTHING_LEFT {
             break;
@@ -126,6 +139,7 @@ fn inverse_factor(matrix: &mut [f64], m: usize) -> (Vec<usize>, Vec<f64>) {
     let r = chosen.len();
     let mut inverse = vec![0.0; r * r];
     for i in 0..r {
+        context.checkpoint()?;
         inverse[i * r + i] = 1.0;
         for k in 0..i {
             let scale = factor[k][chosen[i]];
@@ -136,7 +150,7 @@ fn inverse_factor(matrix: &mut [f64], m: usize) -> (Vec<usize>, Vec<f64>) {
         let diagonal = factor[i][chosen[i]];
         inverse[i * r..(i + 1) * r].iter_mut().for_each(|v| *v /= diagonal);
     }
-    (chosen, inverse)
+    Ok((chosen, inverse))
 }
 
 /// The rows packed for the kernel, and L⁻¹ stacked.

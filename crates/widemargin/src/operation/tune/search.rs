@@ -135,7 +135,7 @@ pub fn search(
         return Err(Error::parameter("grid", "at least one value of every parameter", found));
     }
     let journal = match journal {
-        Some(path) => Journal::open(path, fingerprint(data, plan))?,
+        Some(path) => Journal::open(path, fingerprint(data, plan, context)?)?,
         None => Journal::in_memory(),
     };
     let mut run = Run { family, data, plan, journal, context, trials: Vec::new(), stopped: None };
@@ -441,11 +441,12 @@ fn estimate(
 }
 
 /// A checksum of what decides the scores of a search.
-fn fingerprint(data: &Dataset, plan: &Plan) -> u32 {
+fn fingerprint(data: &Dataset, plan: &Plan, context: &Context) -> Result<u32> {
     let mut hasher = crc32fast::Hasher::new();
     let mut number = |value: u64| hasher.update(&value.to_le_bytes());
     number(data.columns() as u64);
     for row in 0..data.rows() {
+        context.checkpoint()?;
         data.features().for_each_nonzero(row, |column, value| {
             number(column as u64);
             number(value.to_bits());
@@ -461,5 +462,5 @@ fn fingerprint(data: &Dataset, plan: &Plan) -> u32 {
         Judge::Estimate(which) => text.push_str(which.name()),
     }
     hasher.update(text.as_bytes());
-    hasher.finalize()
+    Ok(hasher.finalize())
 }

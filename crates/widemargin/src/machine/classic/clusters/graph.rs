@@ -4,13 +4,10 @@ use super::super::NeighbourSearch;
 use super::super::neighbours::Finder;
 use super::spectral::Affinity;
 use crate::context::Context;
-use crate::data::Matrix;
+use crate::data::{Matrix, memory};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelBlocks};
 use crate::numeric::simd::{Weights, multiply};
-
-/// Largest table of all similarities, in bytes.
-const LARGEST: u128 = 4 << 30;
 
 /// Rows computed or multiplied by one task.
 const TASK_ROWS: usize = 64;
@@ -41,19 +38,14 @@ impl Graph {
 
     fn gaussian(rows: &Matrix, gamma: f64, context: &Context) -> Result<Self> {
         let n = rows.rows();
-        let bytes = n as u128 * n as u128 * 4;
-        if bytes > LARGEST {
-            let what = "a table of all similarities (take the neighbours' graph instead)".into();
-            return Err(Error::TooLarge { what, bytes, limit: LARGEST });
-        }
+        let what = || "a table of all similarities (take the neighbours' graph instead)".into();
+        memory::check(what, n as u128 * n as u128 * 4)?;
         let blocks = KernelBlocks::<f32>::new(&Kernel::Gaussian { gamma }, rows, None, context)?;
         let mut values = vec![0.0_f32; n * n];
         let compute = |(task, out): (usize, &mut [f32])| -> Vec<f64> {
             let first = task * TASK_ROWS;
             let left: Vec<usize> = (first..first + out.len() / n).collect();
-            if context.stop_request().is_none() {
-                blocks.query_block(&blocks.gather(&left), 0..left.len(), 0..n, out, n);
-            }
+            blocks.query_block(&blocks.gather(&left), 0..left.len(), 0..n, out, n);
             let rows = out.chunks_exact_mut(n).enumerate();
             rows.map(|(i, row)| {
                 row[first + i] = 0.0;
@@ -61,9 +53,7 @@ impl Graph {
             })
             .collect()
         };
-        let degrees: Vec<Vec<f64>> = each_task(&mut values, n, context, compute);
-        context.checkpoint()?;
-        let degrees = degrees.concat();
+        let degrees: Vec<f64> = each_task(&mut values, n, context, compute)?.concat();
         let scales: Vec<f32> = degrees.iter().map(|&degree| inverse_root(degree) as f32).collect();
         let scale = |(task, out): (usize, &mut [f32])| {
             for (i, row) in out.chunks_exact_mut(n).enumerate() {
@@ -71,7 +61,7 @@ impl Graph {
                 row.iter_mut().zip(&scales).for_each(|(value, other)| *value *= own * other);
             }
         };
-        each_task(&mut values, n, context, scale);
+        each_task(&mut values, n, context, scale)?;
         Ok(Self { edges: Edges::All(values), degrees })
     }
 
@@ -177,15 +167,18 @@ impl Graph {
     }
 }
 
-/// Runs of rows of a table, in order, on the threads of the context.
+/// Runs of rows of a table, in order, on the threads of the context, until it asks to stop.
 fn each_task<R: Send>(
     values: &mut [f32],
     columns: usize,
     context: &Context,
     task: impl Fn((usize, &mut [f32])) -> R + Sync + Send,
-) -> Vec<R> {
+) -> Result<Vec<R>> {
     let size = TASK_ROWS * columns;
-    context.map(values.chunks_mut(size).enumerate(), task)
+    context.try_map(values.chunks_mut(size).enumerate(), |part| {
+        context.checkpoint()?;
+        Ok(task(part))
+    })
 }
 
 /// 1 / √value; rows without edges stay without.

@@ -117,15 +117,17 @@ impl<'a> Lloyd<'a> {
         let mut status = if rounds == 0 { Status::Solved } else { Status::IterationLimit };
         let mut done = 0;
         while done < rounds {
-            let moved = self.recentre(&centres, &assigned);
-            let shift = squared_distance(&centres, &moved);
-            let next = match self.assign(&moved) {
+            let round = self
+                .recentre(&centres, &assigned)
+                .and_then(|moved| self.assign(&moved).map(|next| (moved, next)));
+            let (moved, next) = match round {
                 Err(Error::Interrupted) => {
                     status = self.context.stop_request().unwrap_or(Status::Interrupted);
                     break;
                 }
-                next => next?,
+                round => round?,
             };
+            let shift = squared_distance(&centres, &moved);
             done += 1;
             let unchanged = next.labels == assigned.labels;
             (centres, assigned) = (moved, next);
@@ -145,11 +147,17 @@ impl<'a> Lloyd<'a> {
 
     /// The means of the rows of every centre; a centre without rows goes to the row farthest from
     /// its own.
-    fn recentre(&self, centres: &[f64], assigned: &Assignment) -> Vec<f64> {
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] when the context asks to stop.
+    fn recentre(&self, centres: &[f64], assigned: &Assignment) -> Result<Vec<f64>> {
         let columns = self.columns;
         let count = centres.len() / columns;
         let (mut sums, mut sizes) = (vec![0.0; centres.len()], vec![0_usize; count]);
         for (i, &label) in assigned.labels.iter().enumerate() {
+            if i.is_multiple_of(TASK_ROWS) {
+                self.context.checkpoint()?;
+            }
             sizes[label as usize] += 1;
             let sums = &mut sums[label as usize * columns..][..columns];
             self.rows.for_each_nonzero(i, |j, value| sums[j] += value);
@@ -171,7 +179,7 @@ impl<'a> Lloyd<'a> {
                 _ => centre.iter_mut().for_each(|sum| *sum /= *size as f64),
             }
         }
-        sums
+        Ok(sums)
     }
 
     /// Mean variance of the features.

@@ -108,7 +108,7 @@ impl Spectral {
         let product = |block: &[Vec<f64>]| graph.multiply(block, context);
         let found = leading_eigenvectors(data.rows(), self.clusters, TOLERANCE, product, context)?;
         let labels = match self.cut {
-            Cut::Normalised => normalised_cut(&graph, &found.vectors[1]),
+            Cut::Normalised => normalised_cut(&graph, &found.vectors[1], context)?,
             Cut::KMeans => self.cluster(&found.vectors, context)?,
         };
         let solved = found.residual <= TOLERANCE;
@@ -159,7 +159,7 @@ impl Spectral {
 }
 
 /// The side of every row at the least normalised cut along a vector.
-fn normalised_cut(graph: &Graph, vector: &[f64]) -> Vec<f64> {
+pub(super) fn normalised_cut(graph: &Graph, vector: &[f64], context: &Context) -> Result<Vec<f64>> {
     let n = vector.len();
     let place: Vec<f64> =
         vector.iter().zip(&graph.degrees).map(|(v, &degree)| v * inverse_root(degree)).collect();
@@ -170,6 +170,7 @@ fn normalised_cut(graph: &Graph, vector: &[f64]) -> Vec<f64> {
     let (mut cut, mut volume) = (0.0, 0.0);
     let mut best = (f64::INFINITY, 1);
     for (at, &i) in order.iter().enumerate().take(n.saturating_sub(1)) {
+        context.checkpoint()?;
         let mut within = 0.0;
         graph.each_edge(i, |j, value| within += if inside[j] { value } else { 0.0 });
         inside[i] = true;
@@ -182,5 +183,5 @@ fn normalised_cut(graph: &Graph, vector: &[f64]) -> Vec<f64> {
     }
     let mut labels = vec![1.0; n];
     order[..best.1].iter().for_each(|&i| labels[i] = 0.0);
-    labels
+    Ok(labels)
 }

@@ -1,7 +1,9 @@
 use super::super::rows::table;
+use super::graph::Graph;
+use super::spectral::normalised_cut;
 use super::*;
-use crate::Context;
-use crate::data::{Dataset, Labels};
+use crate::context::{CancelToken, Context};
+use crate::data::{Dataset, Dense, Labels, Matrix};
 use crate::error::Error;
 use crate::machine::{Body, Machine, Model};
 use crate::numeric::random::Generator;
@@ -29,6 +31,19 @@ fn predictions(model: &Model, data: &Dataset) -> Vec<i64> {
 fn same(found: &[i64], data: &Dataset) -> bool {
     let Labels::Int(truth) = data.labels() else { return false };
     (0..found.len()).all(|i| (0..i).all(|j| (found[i] == found[j]) == (truth[i] == truth[j])))
+}
+
+#[test]
+fn a_cut_and_new_centres_stop_when_asked() {
+    let token = CancelToken::new();
+    let context = Context::new().with_cancel_token(token.clone());
+    let rows = Matrix::DenseF64(Dense::new(4, 1, vec![0.0, 1.0, 10.0, 11.0]).unwrap());
+    let graph = Graph::new(&rows, Affinity::Gaussian { gamma: 1.0 }, &context).unwrap();
+    token.cancel();
+    let cut = normalised_cut(&graph, &[-1.0, -1.0, 1.0, 1.0], &context);
+    assert!(matches!(cut, Err(Error::Interrupted)), "{cut:?}");
+    let graph = Graph::new(&rows, Affinity::Gaussian { gamma: 1.0 }, &context);
+    assert!(matches!(graph.err(), Some(Error::Interrupted)));
 }
 
 #[test]

@@ -93,7 +93,7 @@ impl Fisher {
             self.moments(&rows, columns, &members, &log_priors, context)?;
         let (factor, share) = factor(&scatter, columns, context)?;
         let spread = Spread::new(&class_means, &log_priors, &scatter, &factor, context)?;
-        let scores = self.scores(&class_means, &log_priors, &factor);
+        let scores = self.scores(&class_means, &log_priors, &factor, context)?;
         let (mut support, functions, scheme) = if count == 2 {
             let (slope, function) = self.boundary(&scores, &rows, &classes, context);
             (slope, vec![function], Scheme::OneVsOne)
@@ -165,15 +165,17 @@ impl Fisher {
         class_means: &[Vec<f64>],
         log_priors: &[f64],
         factor: &Cholesky,
-    ) -> Vec<(Vec<f64>, f64)> {
+        context: &Context,
+    ) -> Result<Vec<(Vec<f64>, f64)>> {
         let score = |(mean, log_prior): (&Vec<f64>, &f64)| {
+            context.checkpoint()?;
             let mut slope = mean.clone();
             factor.solve(&mut slope);
             let prior = if self.threshold == FisherThreshold::Prior { *log_prior } else { 0.0 };
             let constant = prior - 0.5 * dot(&slope, mean);
-            (slope, constant)
+            Ok((slope, constant))
         };
-        class_means.iter().zip(log_priors).map(score).collect()
+        context.try_map(class_means.iter().zip(log_priors), score)
     }
 
     /// The direction of two classes and the decision function along it, positive for the first class.
@@ -219,8 +221,11 @@ impl Spread {
         let (count, columns) = (class_means.len(), class_means[0].len());
         let deviations = deviations(class_means, log_priors);
         let mut whitened = deviations.clone();
-        whitened.iter_mut().for_each(|deviation| factor.solve_lower(deviation));
-        context.checkpoint()?;
+        context.try_for_each(whitened.iter_mut(), |deviation| {
+            context.checkpoint()?;
+            factor.solve_lower(deviation);
+            Ok(())
+        })?;
         let order = count.min(columns);
         let few = count <= columns;
         let panel: Vec<f64> = match few {
@@ -236,6 +241,7 @@ impl Spread {
             if ratio <= 1e-12 * largest {
                 break;
             }
+            context.checkpoint()?;
             let mut direction = vec![0.0; columns];
             if few {
                 for (whitened, entry) in whitened.iter().zip(eigen.vector(i)) {

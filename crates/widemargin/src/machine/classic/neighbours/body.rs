@@ -46,7 +46,7 @@ impl Finder {
         context: &Context,
     ) -> Result<Self> {
         let columns = rows.columns();
-        let tree = |hull: Hull| dense_rows(rows).map(|rows| Tree::new(&rows, columns, hull));
+        let tree = |hull: Hull| Tree::new(&dense_rows(rows)?, columns, hull, context);
         match search {
             // A tree holds its rows densely.
             _ if rows.is_sparse() && columns > FEW_FEATURES => {}

@@ -1,9 +1,11 @@
 use proptest::prelude::*;
 
 use super::super::rows::table;
+use super::tree::{Hull, Tree};
 use super::*;
-use crate::Context;
+use crate::context::{CancelToken, Context};
 use crate::data::{Dataset, Labels, Matrix};
+use crate::error::Error;
 use crate::machine::{Body, Machine};
 use crate::numeric::algebra::squared_distance;
 
@@ -20,6 +22,16 @@ fn found(finder: &Finder, queries: &Matrix, k: usize) -> Vec<Vec<(f64, usize)>> 
     let mut all = Vec::new();
     finder.nearest(queries, 0..queries.rows(), k, |_, found| all.push(found.to_vec())).unwrap();
     all
+}
+
+#[test]
+fn a_tree_stops_when_asked() {
+    let token = CancelToken::new();
+    token.cancel();
+    let context = Context::new().with_cancel_token(token);
+    let values: Vec<f64> = (0..400).map(|i| f64::from(i * 7919 % 1013)).collect();
+    let tree = Tree::new(&values, 2, Hull::Ball, &context);
+    assert!(matches!(tree.err(), Some(Error::Interrupted)));
 }
 
 proptest! {

@@ -2,7 +2,11 @@
 //! again and again, and a part is left out when its bounding box or ball is farther away than the k-th
 //! nearest row so far.
 
+use std::ops::Range;
+
 use super::super::rows::means;
+use crate::context::Context;
+use crate::error::Result;
 use crate::numeric::algebra::squared_distance;
 
 /// Rows of a part that is not divided.
@@ -70,19 +74,35 @@ impl Nearest {
 
 impl Tree {
     /// Divides rows, each `columns` wide, at the median of the widest side of their box.
-    pub(super) fn new(values: &[f64], columns: usize, hull: Hull) -> Self {
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`](crate::Error::Interrupted) when the context asks to stop.
+    pub(super) fn new(
+        values: &[f64],
+        columns: usize,
+        hull: Hull,
+        context: &Context,
+    ) -> Result<Self> {
         let mut rows: Vec<usize> = (0..values.len() / columns).collect();
         let (parts, hulls) = (Vec::new(), Vec::new());
         let mut tree = Self { hull, columns, values: Vec::new(), rows: Vec::new(), parts, hulls };
         let count = rows.len();
-        tree.divide(values, &mut rows, 0, count);
+        tree.divide(values, &mut rows, 0..count, context)?;
         tree.values =
             rows.iter().flat_map(|&i| &values[i * columns..(i + 1) * columns]).copied().collect();
         tree.rows = rows;
-        tree
+        Ok(tree)
     }
 
-    fn divide(&mut self, values: &[f64], rows: &mut [usize], start: usize, end: usize) -> usize {
+    fn divide(
+        &mut self,
+        values: &[f64],
+        rows: &mut [usize],
+        range: Range<usize>,
+        context: &Context,
+    ) -> Result<usize> {
+        context.checkpoint()?;
+        let Range { start, end } = range;
         let columns = self.columns;
         let mut lower = vec![f64::INFINITY; columns];
         let mut upper = vec![f64::NEG_INFINITY; columns];
@@ -118,11 +138,11 @@ impl Tree {
             rows[start..end].select_nth_unstable_by(middle - start, |&a, &b| {
                 key(a).total_cmp(&key(b)).then(a.cmp(&b))
             });
-            let first = self.divide(values, rows, start, middle);
-            let second = self.divide(values, rows, middle, end);
+            let first = self.divide(values, rows, start..middle, context)?;
+            let second = self.divide(values, rows, middle..end, context)?;
             self.parts[place].children = [first, second];
         }
-        place
+        Ok(place)
     }
 
     /// The k nearest rows and their squared distances, nearest first, the lower row first among

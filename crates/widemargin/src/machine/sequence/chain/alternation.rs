@@ -87,7 +87,14 @@ impl ChainAlternation {
             let objective = model.training.as_ref().map_or(f64::NAN, |t| t.outcome.primal);
             objectives.push(objective);
             let Body::Chain(chain) = &model.body else { return Err(Error::model("no chain")) };
-            let found = relabelled(chain, &tagged, &tags, &rules, context)?;
+            let found = match relabelled(chain, &tagged, &tags, &rules, context) {
+                Err(Error::Interrupted) => {
+                    status = context.stop_request().unwrap_or(Status::Interrupted);
+                    last = Some((model, tags));
+                    break;
+                }
+                found => found?,
+            };
             context.report(&Event::Iteration {
                 iteration: round,
                 violation: found.as_ref().map_or(0, |found| changes(found, &tags)) as f64,
@@ -131,7 +138,7 @@ fn relabelled(
         context.checkpoint()?;
         let span = data.span(sequence);
         let mut own = Rescorer::new(&labeller, &source, span.clone(), rules, &mut decoder);
-        if let Some(found) = own.improved(&tags[span.clone()]) {
+        if let Some(found) = own.improved(&tags[span.clone()], context)? {
             all[span].copy_from_slice(&found);
             changed = true;
         }
@@ -180,7 +187,10 @@ impl<'a> Rescorer<'a> {
     }
 
     /// The best tags where their loss is no larger; otherwise what changes of single tags lead to.
-    fn improved(&mut self, tags: &[u32]) -> Option<Vec<u32>> {
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] when the context asks to stop.
+    fn improved(&mut self, tags: &[u32], context: &Context) -> Result<Option<Vec<u32>>> {
         let before = self.loss(tags);
         let least = LEAST_DECREASE * (1.0 + before.abs());
         let (pairs, own, set) =
@@ -189,15 +199,16 @@ impl<'a> Rescorer<'a> {
             self.decoder.decode(tags.len(), pairs, set, |scores| scores.copy_from_slice(own));
         let best = best.0.to_vec();
         if best == tags {
-            return None;
+            return Ok(None);
         }
         if self.loss(&best) < before - least {
-            return Some(best);
+            return Ok(Some(best));
         }
         let (mut now, mut lowest) = (tags.to_vec(), before);
         loop {
             let mut found = None;
             for k in 0..now.len() {
+                context.checkpoint()?;
                 let kept = now[k];
                 for tag in (0..self.rules.count() as u32).filter(|tag| *tag != kept) {
                     now[k] = tag;
@@ -213,13 +224,14 @@ impl<'a> Rescorer<'a> {
                 None => break,
             }
         }
-        (now != tags).then_some(now)
+        Ok((now != tags).then_some(now))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::context::CancelToken;
     use crate::data::{Csr, Dense, Matrix};
     use crate::machine::sequence::{TagConstraints, TagLoss, TagScores};
 
@@ -252,8 +264,36 @@ mod tests {
         assert!((own.loss(&[0, 1]) - 1.1).abs() < 1e-12);
         assert_eq!(relabelled(&chain, &data, &[0, 1], &rules, &context).unwrap(), None);
         // Tags with a larger loss than the prediction give way to it.
-        let better =
-            Rescorer::new(&labeller, &source, 0..2, &rules, &mut decoder).improved(&[1, 0]);
-        assert_eq!(better.unwrap(), [0, 0]);
+        let better = Rescorer::new(&labeller, &source, 0..2, &rules, &mut decoder)
+            .improved(&[1, 0], &context);
+        assert_eq!(better.unwrap().unwrap(), [0, 0]);
+    }
+
+    #[test]
+    fn a_stop_while_tags_are_changed_leaves_the_chain_that_was_trained() {
+        let values = vec![0.0, 1.0, 0.2, 0.9, 1.1, 0.1];
+        let rows = Matrix::DenseF64(Dense::new(6, 1, values).unwrap());
+        let data = TaggedSequences::new(rows, vec![3, 3]).unwrap();
+        let token = CancelToken::new();
+        let stop = token.clone();
+        // The first training reports its only pass.
+        let context =
+            Context::new().with_cancel_token(token).with_observer(move |_: &Event| stop.cancel());
+        let machine = ChainSvc { max_iterations: 1, ..ChainSvc::default() };
+        let alternation = ChainAlternation { machine, rounds: 9 };
+        let start = [0, 1, 0, 1, 1, 0];
+        let found = alternation.fit(&data, &start, 2, &context).unwrap();
+        assert_eq!((found.status, &found.tags[..]), (Status::Interrupted, &start[..]));
+        let Body::Chain(chain) = &found.model.body else { panic!("a chain") };
+        assert_eq!(chain.tags.len(), 2);
+        let labeller = chain.labeller(&context).unwrap();
+        let source = labeller.source(&data).unwrap();
+        let rules = TagRules::new(&chain.tags, &TagLoss::Hamming, &TagConstraints::None).unwrap();
+        let mut decoder = Decoder::default();
+        // No labelling with a smaller loss is found in one step, so that single tags are tried.
+        let mut own = Rescorer::new(&labeller, &source, 0..3, &rules, &mut decoder);
+        own.scores.fill(0.0);
+        let tried = own.improved(&[1, 1, 1], &context);
+        assert!(matches!(tried, Err(Error::Interrupted)), "{tried:?}");
     }
 }
