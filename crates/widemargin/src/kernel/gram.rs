@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 use super::{Kernel, KernelBlocks, fill_table};
 use crate::context::Context;
-use crate::data::Matrix;
+use crate::data::{Matrix, memory};
 use crate::error::{Error, Result};
 use crate::numeric::algebra::{dot, eigen_interruptible};
 
@@ -150,7 +150,7 @@ impl Gram {
     ///
     /// # Errors
     /// As [`new`](Self::new); those of a kernel that does not suit the rows; [`Error::TooLarge`] when the
-    /// table does not fit the cache of the context.
+    /// table does not fit the cache of the context or the memory there is.
     pub fn of(kernel: &Kernel, features: &Matrix, context: &Context) -> Result<Self> {
         let order = features.rows();
         let bytes = 8 * order as u128 * order as u128;
@@ -158,6 +158,7 @@ impl Gram {
         if bytes > limit {
             return Err(Error::TooLarge { what: "a Gram matrix".into(), bytes, limit });
         }
+        memory::check(|| "a Gram matrix".into(), bytes)?;
         let blocks = KernelBlocks::<f64>::new(kernel, features, None, context)?;
         let mut values = Vec::new();
         fill_table(&blocks, order, &mut values, context)?;

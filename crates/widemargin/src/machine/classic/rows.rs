@@ -93,17 +93,10 @@ pub(super) fn total_scatter(rows: &Matrix) -> f64 {
     column_scatters(&rows, &column_means(&rows)).iter().sum()
 }
 
-/// Largest square matrix of features, in bytes.
-const LARGEST_SQUARE: u128 = 4 << 30;
-
-/// Checks that a square matrix of the features can be held.
+/// Checks that square matrices of the features can be held: one, a copy of it and its factor.
 pub(super) fn check_square(what: &str, features: usize) -> Result<()> {
-    let bytes = features as u128 * features as u128 * 8;
-    if bytes <= LARGEST_SQUARE {
-        return Ok(());
-    }
-    let what = format!("{what} of {features} features");
-    Err(Error::TooLarge { what, bytes, limit: LARGEST_SQUARE })
+    let bytes = 3 * features as u128 * features as u128 * 8;
+    memory::check(|| format!("{what} of {features} features"), bytes)
 }
 
 /// What turns the maximum-likelihood covariance of `count` rows into the unbiased one, where that is

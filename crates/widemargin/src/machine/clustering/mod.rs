@@ -25,7 +25,7 @@ use super::names::{defaults, names};
 use super::parameters::Precision;
 use super::training::support_table;
 use crate::context::{Context, Event};
-use crate::data::Dataset;
+use crate::data::{Dataset, memory};
 use crate::error::{Error, Result};
 use crate::kernel::{Gram, Kernel};
 use crate::numeric::algebra::Cholesky;
@@ -168,6 +168,9 @@ impl MaxMarginClustering {
         if method == ClusteringMethod::Iterative {
             return self.iterate(data, imbalance, started, context);
         }
+        // The matrix, its factor, and a scaled one with as much again for its search.
+        let bytes = 4 * 8 * n as u128 * n as u128;
+        memory::check(|| format!("the matrices of {n} rows"), bytes)?;
         let mut gram = Gram::of(&self.kernel, data.features(), context)?;
         self.check_gram(&gram, context)?;
         let means: Vec<f64> = match self.centre {

@@ -3,6 +3,7 @@
 use super::MultipleKernel;
 use super::formulation::Formulation;
 use crate::context::{Context, Event};
+use crate::data::memory;
 use crate::error::{Error, Result};
 use crate::kernel::{
     Definiteness, Gram, Kernel, KernelBlocks, KernelRows, Repair, RowCaching, fill_table,
@@ -73,6 +74,9 @@ impl<T: Real> Candidates<T> {
         }
         let mut grams = Vec::new();
         if fits {
+            // Signed weights keep a copy in double precision.
+            let copies = if signed { bytes * 8 / size_of::<T>() as u128 } else { 0 };
+            memory::check(|| "tables of the candidates".into(), bytes + copies)?;
             blocks.tabulate(context, |at, values| {
                 if kernels[at].has_given_values() {
                     check_symmetric(values, n, at)?;
@@ -121,6 +125,7 @@ fn shifts<T: Real>(
             let (what, limit) = ("a table to repair".into(), context.cache_bytes() as u128);
             return Err(Error::TooLarge { what, bytes, limit });
         }
+        memory::check(|| "a table to repair".into(), bytes)?;
         let mut values = Vec::new();
         fill_table(term, n, &mut values, context)?;
         term.check_values()?;

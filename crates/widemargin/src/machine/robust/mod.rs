@@ -28,7 +28,7 @@ use super::parameters::{ClassWeights, Precision};
 use super::specification::Value;
 use super::training::{Expansion, RowSegments, Spent, assemble, report_solved};
 use crate::context::Context;
-use crate::data::{ClassOrder, Classes, Dataset, check_two_classes};
+use crate::data::{ClassOrder, Classes, Dataset, check_two_classes, memory};
 use crate::error::{Error, Result};
 use crate::kernel::{Gram, Kernel};
 use crate::numeric::algebra::Cholesky;
@@ -257,6 +257,9 @@ impl RobustSvc {
         let classes = data.labels().classes(self.class_order)?;
         check_two_classes(&classes.names)?;
         let segments = self.segments(data, &classes)?;
+        // The matrix, that of the two classes, and a copy and a factor of either.
+        let n = data.rows() as u128;
+        memory::check(|| format!("the matrices of {n} rows"), 4 * 8 * n * n)?;
         let gram = Gram::of(&self.kernel, data.features(), context)?;
         self.check_gram(&gram, context)?;
         let count = classes.count();
