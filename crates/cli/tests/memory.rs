@@ -61,7 +61,22 @@ fn every_machine_learns_sparsely_or_says_what_it_would_need() {
             run_in_little_memory(&folder, "inspect m.wm");
         }
     }
-    for name in ["c-svc", "ls-svc", "ww", "knn", "parzen", "density", "pnn", "spectral"] {
+    for name in [
+        "c-svc",
+        "ls-svc",
+        "ww",
+        "knn",
+        "parzen",
+        "density",
+        "pnn",
+        "spectral",
+        "kmeans",
+        "linear-svc",
+        "logistic",
+        "linear-svr",
+        "linear-one-class",
+        "rank-svm",
+    ] {
         assert!(learnt.iter().any(|known| known == name), "{name} needs no dense rows");
     }
 }

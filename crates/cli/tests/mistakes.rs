@@ -108,6 +108,14 @@ fn likely_causes_get_a_hint() {
     }
 }
 
+/// Runs the program with so many kibibytes of address space.
+#[cfg(target_os = "linux")]
+fn limited(folder: &Folder, kibibytes: usize, command: &str) -> Run {
+    let script = format!("ulimit -v {kibibytes} && exec {} {command}", crate::common::PROGRAM);
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", &script]).current_dir(folder.path()).output().expect("a shell").into()
+}
+
 /// Two rows with one feature of a huge index must not take gigabytes that are not there.
 #[cfg(target_os = "linux")]
 #[test]
@@ -115,19 +123,46 @@ fn what_needs_more_memory_than_there_is_is_refused() {
     let folder = Folder::new();
     folder.write("huge", "1 1:1 134217728:1\n2 1:2 134217728:3\n");
     for command in [
-        "train huge -s kmeans --clusters 2 -o m.wm",
-        "train huge -s linear-svc -o m.wm",
-        "train huge -s linear-svc --penalty l1 -o m.wm",
-        "train huge -s logistic --penalty l1 -o m.wm",
+        "train huge -s fisher -o m.wm",
+        "train huge -s gmm -o m.wm",
+        "train huge -s linear-svc --scale standard -o m.wm",
     ] {
-        let script = format!("ulimit -v 3000000 && exec {} {command}", crate::common::PROGRAM);
-        let output = std::process::Command::new("sh")
-            .args(["-c", &script])
-            .current_dir(folder.path())
-            .output()
-            .expect("a shell");
-        let run = crate::common::Run::from(output).exits(1);
+        let run = limited(&folder, 1_000_000, command).exits(1);
         assert!(run.stderr.contains(" needs "), "{command}: {}", run.stderr);
         assert_eq!(folder.names(), ["huge"]);
+    }
+}
+
+/// Machines of weights and centres learn from the columns that occur, as the others of 2^27 are 0.
+#[cfg(target_os = "linux")]
+#[test]
+fn weights_and_centres_of_a_huge_index_take_little_memory() {
+    let folder = Folder::new();
+    folder.write("huge", "1 1:1 134217728:-1\n2 1:1 134217728:3\n");
+    for machine in [
+        "kmeans --clusters 2",
+        "linear-svc --c 10",
+        "linear-svc --c 10 --penalty l1",
+        "linear-svc --c 10 --multiclass crammer-singer",
+        "logistic --c 10",
+        "logistic --c 10 --penalty l1",
+        "linear-svr",
+        "rank-svm",
+        "linear-one-class",
+    ] {
+        let train = format!("train huge -s {machine} -o m.wm -q");
+        limited(&folder, 1_000_000, &train).exits(0);
+        let bytes = std::fs::metadata(folder.file("m.wm")).unwrap().len();
+        assert!(bytes < 10_000, "{machine}: a file of {bytes} bytes");
+        let predict = "predict huge --model m.wm -o out.txt -q";
+        limited(&folder, 1_000_000, predict).exits(0);
+        let found = std::fs::read_to_string(folder.file("out.txt")).unwrap();
+        let lines: Vec<&str> = found.lines().collect();
+        if machine.starts_with("linear-svc") || machine.starts_with("logistic") {
+            assert_eq!(lines, ["1", "2"], "{machine}");
+        }
+        assert_eq!(lines.len(), 2, "{machine}");
+        assert!(lines[0] != lines[1] || machine == "linear-one-class", "{machine}: {lines:?}");
+        std::fs::remove_file(folder.file("m.wm")).unwrap();
     }
 }

@@ -2,9 +2,9 @@
 
 use widemargin::data::{Csr, Dataset, Dense, Label, Labels, Matrix};
 use widemargin::machine::{
-    Bias, ClassWeights, FitInput, LinearLoss, LinearMulticlass, LinearOneClass, LinearOptions,
-    LinearSolver, LinearSvc, LinearSvr, Machine, MachineKind, Model, Penalty, Precision, Start,
-    WarmStart,
+    Bias, ClassWeights, FitInput, KMeans, LinearLoss, LinearMulticlass, LinearOneClass,
+    LinearOptions, LinearSolver, LinearSvc, LinearSvr, Machine, MachineKind, Model, Penalty,
+    Precision, RankSvm, Start, WarmStart,
 };
 use widemargin::{Context, Error};
 
@@ -366,4 +366,51 @@ fn damaged_liblinear_files_are_refused_with_the_place() {
         let error = Model::load_from_bytes(damaged.as_bytes()).unwrap_err().to_string();
         assert!(error.contains(expected), "{from} -> {to}: {error}");
     }
+}
+
+/// Rows of which four columns have values, at these places of so many columns.
+fn scattered(places: [u32; 4], columns: usize) -> Dataset {
+    let (mut starts, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+    for i in 0..40 {
+        for (k, &place) in places.iter().enumerate().filter(|(k, _)| (i + k) % 3 != 0) {
+            indices.push(place);
+            values.push(number(7 * i + k) + (i % 2) as f64 * 0.3);
+        }
+        starts.push(indices.len());
+    }
+    let table = Csr::new(columns, starts, indices, values).unwrap();
+    let labels = Labels::Int((0..40).map(|i| i % 2 + i64::from(i % 5 == 0)).collect());
+    Dataset::new(Matrix::SparseF64(table), labels).unwrap()
+}
+
+#[test]
+fn columns_that_do_not_occur_change_no_prediction() {
+    // Too many columns for a number for each and every function.
+    let places = [0, 5, 70_000_000, u32::MAX - 2];
+    let (wide, narrow) = (scattered(places, u32::MAX as usize), scattered([0, 1, 2, 3], 4));
+    let context = Context::new();
+    let mut machines = every_machine(None);
+    machines.push(Box::new(RankSvm::default()));
+    machines.push(Box::new(KMeans { clusters: 3, ..KMeans::default() }));
+    for (at, machine) in machines.iter().enumerate() {
+        let [a, b] = [&wide, &narrow].map(|data| {
+            let model = machine.fit(data, &context).unwrap();
+            let bytes = model.to_bytes().unwrap();
+            assert!(bytes.len() < 100_000, "machine {at}: {} bytes", bytes.len());
+            let model = Model::load_from_bytes(&bytes).unwrap();
+            assert_eq!(model.features(), data.columns());
+            let predictor = model.predictor(&context).unwrap();
+            predictor.decision_values(data.features()).unwrap().values().to_vec()
+        });
+        let close = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-9 * (1.0 + b.abs());
+        assert!(a.iter().zip(&b).all(close), "machine {at}: {a:?} {b:?}");
+    }
+    // A start is a model of all columns.
+    let machine = LinearSvc { loss: LinearLoss::Logistic, ..LinearSvc::default() };
+    let first = machine.fit(&wide, &context).unwrap();
+    let input = FitInput::new(&wide);
+    let again = machine.fit_from(input, Start::of(&first, &machine), &context).unwrap();
+    let outcome = |model: &Model| model.training.as_ref().unwrap().outcome;
+    assert!((outcome(&again).primal - outcome(&first).primal).abs() <= 1e-2);
+    assert_eq!(again.features(), wide.columns());
 }

@@ -158,11 +158,17 @@ impl<T: Copy> Csr<T> {
         self
     }
 
-    /// The same rows without the columns that no row has a value in.
-    pub(crate) fn without_empty_columns(&self) -> Self {
+    /// The columns that a row has a value in, ascending.
+    pub(crate) fn occurring_columns(&self) -> Vec<u32> {
         let mut used = self.indices.clone();
         used.sort_unstable();
         used.dedup();
+        used
+    }
+
+    /// The same rows without the columns that no row has a value in.
+    pub(crate) fn without_empty_columns(&self) -> Self {
+        let used = self.occurring_columns();
         let place = |column: &u32| used.partition_point(|other| other < column) as u32;
         Self {
             columns: used.len(),

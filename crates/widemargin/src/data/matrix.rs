@@ -238,6 +238,15 @@ impl Matrix {
         Ok(in_same_storage!(self, m => m.with_columns(columns)?))
     }
 
+    /// The columns that a row of a sparse table has a value in, and all of a dense one; ascending.
+    pub(crate) fn occurring_columns(&self) -> Vec<u32> {
+        match self {
+            Self::SparseF32(m) => m.occurring_columns(),
+            Self::SparseF64(m) => m.occurring_columns(),
+            dense => (0..dense.columns() as u32).collect(),
+        }
+    }
+
     /// The same rows without the columns that no sparse row has a value in; dense tables stay as they are.
     pub(crate) fn without_empty_columns(&self) -> Cow<'_, Self> {
         match self {

@@ -19,6 +19,7 @@ mod multiclass;
 mod multiple_kernel;
 pub(crate) mod names;
 mod novelty;
+mod occurring;
 mod online;
 mod parameters;
 mod predictor;

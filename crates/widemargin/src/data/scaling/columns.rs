@@ -13,18 +13,10 @@ pub(super) enum Occurring {
 impl Occurring {
     /// All features of a table, or those stored in it when they are far fewer.
     pub(super) fn of(features: &Matrix) -> Self {
-        let indices = match features {
-            Matrix::SparseF32(table) => table.indices(),
-            Matrix::SparseF64(table) => table.indices(),
-            Matrix::DenseF32(_) | Matrix::DenseF64(_) => return Self::All(features.columns()),
-        };
-        if features.columns() / 8 <= indices.len() {
+        if !features.is_sparse() || features.columns() / 8 <= features.nonzeros() {
             return Self::All(features.columns());
         }
-        let mut occurring = indices.to_vec();
-        occurring.sort_unstable();
-        occurring.dedup();
-        Self::Some(occurring)
+        Self::Some(features.occurring_columns())
     }
 
     pub(super) fn len(&self) -> usize {

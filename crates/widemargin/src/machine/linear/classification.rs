@@ -10,6 +10,7 @@ use super::assemble::{ORDER, linear_model};
 use super::parameters::{Bias, LinearLoss, LinearMulticlass, LinearOptions, LinearSolver, Penalty};
 use super::rows::{FeatureOrder, MOST_SPINNING, RowTask, with_rows};
 use super::solve::{Algorithm, LinearPlan, check_finite, check_memory};
+use super::wide::on_occurring_columns;
 use crate::context::Context;
 use crate::data::{ClassOrder, Classes, Dataset, check_two_classes, pieces};
 use crate::error::{Error, Result};
@@ -129,7 +130,9 @@ impl LinearSvc {
     ) -> Result<Vec<Model>> {
         context.install(|| {
             context.with_spinning_threads(MOST_SPINNING, || {
-                self.learn_here(data, path, start, context)
+                on_occurring_columns(data, start, |data, start| {
+                    self.learn_here(data, path, start, context)
+                })
             })
         })
     }

@@ -14,6 +14,7 @@ mod ranking;
 mod regression;
 mod rows;
 mod solve;
+mod wide;
 
 pub(crate) use assemble::linear_model;
 pub use classification::LinearSvc;

@@ -7,7 +7,9 @@ use super::assemble::linear_model;
 use super::parameters::{LinearOptions, LinearSolver, Penalty};
 use super::rows::{FeatureOrder, RowTask, with_rows};
 use super::solve::{Algorithm, LinearPlan, check_finite, check_memory};
+use super::wide::on_occurring_columns;
 use crate::context::Context;
+use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::machine::Bias;
 use crate::machine::classification::check_nu;
@@ -33,7 +35,13 @@ impl Default for LinearOneClass {
 
 impl Machine for LinearOneClass {
     fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
-        let data = &*input.selected();
+        let learn = |data: &Dataset, _: Option<&Model>| Ok(vec![self.learn(data, context)?]);
+        on_occurring_columns(&input.selected(), None, learn)?.pop().ok_or(Error::Interrupted)
+    }
+}
+
+impl LinearOneClass {
+    fn learn(&self, data: &Dataset, context: &Context) -> Result<Model> {
         check_nu(self.nu)?;
         self.options.validate()?;
         data.features().validate()?;

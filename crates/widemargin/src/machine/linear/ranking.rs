@@ -7,6 +7,7 @@ use super::assemble::linear_model;
 use super::parameters::LinearOptions;
 use super::rows::{FeatureOrder, RowTask, with_rows};
 use super::solve::{check_finite, check_memory};
+use super::wide::on_occurring_columns;
 use crate::context::{Context, Event, SolvedFunction};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
@@ -50,7 +51,13 @@ defaults!(RankSvm { c: 1.0, squared: false, options: LinearOptions::default() })
 
 impl Machine for RankSvm {
     fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
-        let data = &*input.selected();
+        let learn = |data: &Dataset, _: Option<&Model>| Ok(vec![self.learn(data, context)?]);
+        on_occurring_columns(&input.selected(), None, learn)?.pop().ok_or(Error::Interrupted)
+    }
+}
+
+impl RankSvm {
+    fn learn(&self, data: &Dataset, context: &Context) -> Result<Model> {
         Error::check_positive("c", self.c)?;
         self.options.validate()?;
         data.features().validate()?;

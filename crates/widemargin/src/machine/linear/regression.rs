@@ -7,6 +7,7 @@ use super::assemble::{linear_model, start_weights};
 use super::parameters::{Bias, LinearOptions, LinearSolver, Penalty};
 use super::rows::{FeatureOrder, RowTask, with_rows};
 use super::solve::{Algorithm, LinearPlan, Start, check_finite, check_memory};
+use super::wide::on_occurring_columns;
 use crate::context::{Context, Event, SolvedFunction};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
@@ -45,6 +46,17 @@ defaults!(LinearSvr {
 impl LinearSvr {
     /// Trains for every (C, ε) of a list, each problem from the solution of the one before.
     pub(super) fn learn(
+        &self,
+        data: &Dataset,
+        path: &[(f64, f64)],
+        start: Option<&Model>,
+        context: &Context,
+    ) -> Result<Vec<Model>> {
+        on_occurring_columns(data, start, |data, start| self.learn_all(data, path, start, context))
+    }
+
+    /// The same with weights of all columns.
+    fn learn_all(
         &self,
         data: &Dataset,
         path: &[(f64, f64)],

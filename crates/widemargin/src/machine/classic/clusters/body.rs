@@ -5,12 +5,12 @@ use serde_json::Value;
 
 use super::super::rows::dense_rows;
 use crate::context::Context;
-use crate::data::Matrix;
+use crate::data::{Matrix, memory};
 use crate::error::{Error, Result};
 use crate::machine::Classic;
 use crate::machine::model::{
     Description, Evaluation, MachineKind, Model, ModelBody, PartsReader, PartsResult, PartsWriter,
-    Prepared, check_dense, from_header, run_of, to_header,
+    Prepared, from_header, run_of, to_header,
 };
 use crate::numeric::algebra::{dot, squared_distance};
 
@@ -44,7 +44,7 @@ impl ModelBody for Centres {
         if self.centres.rows() == 0 {
             return Err(Error::Empty { what: "row" });
         }
-        check_dense("centres", &self.centres)
+        Ok(())
     }
 
     fn describe(&self, _model: &Model) -> Description {
@@ -52,6 +52,9 @@ impl ModelBody for Centres {
     }
 
     fn prepare(&self, _model: &Model, _context: &Context) -> Result<Box<dyn Prepared>> {
+        if self.centres.is_sparse() {
+            return Ok(Box::new(SparseCentres::new(&self.centres)?));
+        }
         let centres = dense_rows(&self.centres)?;
         let norms =
             centres.chunks_exact(self.centres.columns().max(1)).map(|c| dot(c, c)).collect();
@@ -96,6 +99,53 @@ impl Prepared for PreparedCentres {
                 };
                 *out = -squared.sqrt();
             }
+        }
+        Ok(())
+    }
+}
+
+/// Centres of which few columns occur.
+struct SparseCentres {
+    /// Ascending.
+    columns: Vec<u32>,
+    /// Column after column, a value for every centre.
+    values: Vec<f64>,
+    /// Squared norms.
+    norms: Vec<f64>,
+}
+
+impl SparseCentres {
+    fn new(centres: &Matrix) -> Result<Self> {
+        let (columns, count) = (centres.occurring_columns(), centres.rows());
+        let what = || format!("{count} centres of {} features that occur", columns.len());
+        memory::check(what, 8 * columns.len() as u128 * count as u128)?;
+        let (mut values, mut norms) = (vec![0.0; columns.len() * count], vec![0.0; count]);
+        for (c, norm) in norms.iter_mut().enumerate() {
+            centres.for_each_nonzero(c, |j, value| {
+                let place = columns.partition_point(|&column| (column as usize) < j);
+                values[place * count + c] = value;
+                *norm += value * value;
+            });
+        }
+        Ok(Self { columns, values, norms })
+    }
+}
+
+impl Prepared for SparseCentres {
+    fn evaluate(&self, evaluation: Evaluation<'_>) -> Result<()> {
+        let Evaluation { queries, rows, out, .. } = evaluation;
+        let count = self.norms.len();
+        for (i, out) in run_of(rows).zip(out.chunks_exact_mut(count)) {
+            // Σ (x − c)² over the values of the row, Σ c² over the others.
+            out.copy_from_slice(&self.norms);
+            queries.for_each_nonzero(i, |j, x| match self.columns.binary_search(&(j as u32)) {
+                Ok(place) => {
+                    let centres = &self.values[place * count..(place + 1) * count];
+                    out.iter_mut().zip(centres).for_each(|(sum, c)| *sum += x * (x - 2.0 * c));
+                }
+                Err(_) => out.iter_mut().for_each(|sum| *sum += x * x),
+            });
+            out.iter_mut().for_each(|value| *value = -value.max(0.0).sqrt());
         }
         Ok(())
     }

@@ -7,9 +7,10 @@ use super::super::rows::{self, Effort, check, check_number, named, table};
 use super::Centres;
 use super::lloyd::{Assignment, Lloyd, Seeds};
 use crate::context::Context;
-use crate::data::{Dataset, memory};
+use crate::data::{Dataset, Matrix, memory};
 use crate::error::{Error, Result};
 use crate::machine::Model;
+use crate::machine::occurring::Occurring;
 use crate::numeric::random::Generator;
 use crate::solver::Status;
 
@@ -96,12 +97,21 @@ impl KMeans {
             let expected = self.clusters * data.columns();
             return Err(Error::length("values of starting centres", expected, centres.len()));
         }
-        // Centres of three rounds and the packed ones.
-        let bytes = 4 * 8 * self.clusters as u128 * data.columns() as u128;
-        let what = || format!("{} centres of {} features", self.clusters, data.columns());
-        memory::check(what, bytes)?;
-        let lloyd = Lloyd::new(data.features(), context)?;
-        let (centres, found) = self.cluster(&lloyd, context)?;
+        // Centres that are given may have any columns.
+        let occurring = match &self.centres {
+            None => Occurring::of(data.features())?,
+            Some(_) => None,
+        };
+        let (centres, found) = match &occurring {
+            None => self.centres(data.features(), context)?,
+            Some(occurring) => {
+                // The tolerance is a share of the mean variance of all columns.
+                let machine = Self { tol: self.tol * occurring.share(), ..self.clone() };
+                let narrow = occurring.gathered(data.features());
+                let (centres, found) = machine.centres(&narrow, context)?;
+                (occurring.spread(&centres), found)
+            }
+        };
         if found.status == Status::IterationLimit {
             rows::warn(context, format!("k-means did not settle in {} rounds", found.rounds));
         }
@@ -116,7 +126,17 @@ impl KMeans {
                 ("starts", self.starts.into()),
             ]),
         };
-        let body = Centres { centres: table(centres, data.columns())? };
+        let body = Centres { centres };
         Ok(rows::model(Classic::KMeans, data, body, effort))
+    }
+
+    /// The centres of checked rows.
+    fn centres(&self, features: &Matrix, context: &Context) -> Result<(Matrix, Assignment)> {
+        let columns = features.columns();
+        // Centres of three rounds and the packed ones.
+        let bytes = 4 * 8 * self.clusters as u128 * columns as u128;
+        memory::check(|| format!("{} centres of {columns} features", self.clusters), bytes)?;
+        let (centres, found) = self.cluster(&Lloyd::new(features, context)?, context)?;
+        Ok((table(centres, columns)?, found))
     }
 }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use super::super::libsvm::whole_label;
 use super::{CRAMMER_SINGER, FIRST_KEY, SOLVERS};
+use crate::data::memory;
 use crate::data::read::IndexBase;
 use crate::data::write::push_shortest;
 use crate::error::{Error, Result};
@@ -80,6 +81,8 @@ pub(in super::super) fn text(model: &Model) -> Result<Text> {
     }
     head.push_str("w\n");
     let functions = offsets.len();
+    let bytes = 8 * model.features() as u128 * functions as u128;
+    memory::check(|| format!("LIBLINEAR's file of {} features", model.features()), bytes)?;
     let mut weights = vec![0.0; model.features() * functions];
     for f in 0..functions {
         linear.weights.for_each_nonzero(f, |j, weight| weights[j * functions + f] = weight);
