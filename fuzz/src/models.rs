@@ -6,9 +6,9 @@
 
 use serde_json::Value;
 use widemargin::Context;
-use widemargin::data::{Csr, Matrix};
+use widemargin::data::{Csr, Matrix, TaggedSequences};
 use widemargin::kernel::Kernel;
-use widemargin::machine::Model;
+use widemargin::machine::{Body, Model};
 
 /// Version of the format that this build writes.
 const VERSION: u8 = 2;
@@ -37,7 +37,7 @@ pub(crate) fn model_native(document: &[u8]) {
 }
 
 /// Files of models of every family, to be changed.
-const WHOLE: [&[u8]; 16] = [
+pub(crate) const WHOLE: [&[u8]; 46] = [
     include_bytes!("../../crates/widemargin/tests/fixtures/models/c-svc-ovo.wm"),
     include_bytes!("../../crates/widemargin/tests/fixtures/models/c-svc-ecoc-probability.wm"),
     include_bytes!("../../crates/widemargin/tests/fixtures/models/c-svc-isotonic-probability.wm"),
@@ -54,6 +54,36 @@ const WHOLE: [&[u8]; 16] = [
     include_bytes!("../../crates/widemargin/tests/fixtures/models/knn-ball-tree.wm"),
     include_bytes!("../../crates/widemargin/tests/fixtures/models/pnn-lifted.wm"),
     include_bytes!("../../crates/widemargin/tests/fixtures/models/spectral.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/version2/chain-svc.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/version2/mmc.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/version2/mmc-enumeration.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/version2/robust-svc.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/version2/robust-svc-classes.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/version2/rank-svm.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/version2/learnt-nonnegative.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/version2/learnt-signed.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/version2/learnt-views.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/version2/learnt-unlabelled.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/version2/kmeans.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/version2/gmm-bayes-losses.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/version2/gmm-vev.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/version2/knn-distance.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/version2/knn-regressor.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/version2/parzen.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/version2/density.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/version2/fisher-two.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/version2/kernel-fisher.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/version2/spectral.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/version2/svdd-linear.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/version2/ls-svc.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/version2/linear-svc-sparse.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/version2/linear-svc-nystroem.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/version2/linear-one-class.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/version2/logistic.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/version2/words.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/version2/words-linear.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/version2/compressed-separate.wm"),
+    include_bytes!("../../crates/widemargin/tests/fixtures/models/version2/threshold.wm"),
 ];
 
 /// A sound model with changes that keep its file well formed: the first byte chooses the model, then
@@ -189,6 +219,14 @@ fn check(model: &Model) {
     let query = Csr::new(model.features(), vec![0, 0], Vec::new(), Vec::new());
     let query = Matrix::SparseF64(query.expect("an empty row"));
     let context = Context::new();
+    if let Body::Chain(chain) = &model.body {
+        let sequence = TaggedSequences::new(query, vec![1]).expect("one position");
+        if let Ok(labeller) = chain.labeller(&context) {
+            let _ = labeller.label(&sequence);
+            let _ = labeller.n_best(&sequence, 3);
+        }
+        return;
+    }
     let Ok(predictor) = model.predictor(&context) else { return };
     if let Ok(values) = predictor.decision_values(&query) {
         let _ = predictor.predictions(&values);

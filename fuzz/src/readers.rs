@@ -7,12 +7,13 @@
 use std::path::Path;
 
 use widemargin::data::read::{
-    Format, IndexBase, LabelColumn, Missing, ReadOptions, TableEncoding, decompress, parse_weights,
-    read_bytes, read_label_bytes,
+    Format, IndexBase, LabelColumn, Missing, ReadOptions, SequenceFormat, SequenceOptions,
+    TableEncoding, TokenColumn, decompress, parse_weights, read_bytes, read_label_bytes,
+    read_sequence_bytes,
 };
 use widemargin::data::scaling::RangeScaling;
 use widemargin::data::write::write_libsvm;
-use widemargin::data::{Labels, Layout};
+use widemargin::data::{Dictionary, Labels, Layout, Templates};
 
 /// Options made from one byte, so that the fuzzer can choose them too.
 fn options(choice: u8, format: Format) -> ReadOptions {
@@ -119,4 +120,59 @@ pub(crate) fn archive(bytes: &[u8]) {
 /// A file of any format, recognised by its content.
 pub(crate) fn any_file(bytes: &[u8]) {
     let _ = read_bytes(bytes, &ReadOptions::new());
+}
+
+/// Files of sequences: the first byte chooses the format and the options, templates stand before the first
+/// byte 0.
+pub(crate) fn sequences(bytes: &[u8]) {
+    let Some((choice, rest)) = bytes.split_first() else { return };
+    let (templates, text) = match rest.iter().position(|byte| *byte == 0) {
+        Some(at) => (&rest[..at], &rest[at + 1..]),
+        None => (&[][..], rest),
+    };
+    let templates = std::str::from_utf8(templates).ok().and_then(|text| parsed(text));
+    let formats = [
+        None,
+        Some(SequenceFormat::Columns),
+        Some(SequenceFormat::Crfsuite),
+        Some(SequenceFormat::SvmHmm),
+        Some(SequenceFormat::Table),
+    ];
+    let options = SequenceOptions {
+        format: formats[usize::from(choice & 7) % formats.len()],
+        templates,
+        tagged: choice & 8 == 0,
+        tag_column: (choice & 16 != 0).then_some(TokenColumn::Index(0)),
+        ..SequenceOptions::default()
+    };
+    let mut dictionary = Dictionary::new();
+    let Ok(loaded) = read_sequence_bytes(text, &options, &mut dictionary) else { return };
+    let data = loaded.data;
+    assert_eq!(data.lengths().sum::<usize>(), data.positions());
+    // All names are known by now, and so the same sequences are read again.
+    let mut closed = Dictionary::closed(dictionary.names());
+    let again = read_sequence_bytes(text, &options, &mut closed).expect("what was read");
+    assert_eq!(again.unknown_features, 0);
+    if data.rows().validate().is_ok() {
+        assert_eq!(again.data, data);
+    }
+}
+
+/// Feature templates, on their own and applied to some words.
+pub(crate) fn templates(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let Some(templates) = parsed(text) else { return };
+    let options = SequenceOptions { templates: Some(templates), ..SequenceOptions::default() };
+    let words = b"a p X\nb q Y\nc r X\n\na q Y\n";
+    let mut dictionary = Dictionary::new();
+    let Ok(loaded) = read_sequence_bytes(words, &options, &mut dictionary) else { return };
+    assert_eq!(loaded.data.rows().columns(), dictionary.len());
+}
+
+/// The templates of a text, which come back from their own text.
+fn parsed(text: &str) -> Option<Templates> {
+    let templates = Templates::parse(text).ok()?;
+    let again = Templates::parse(&templates.to_string()).expect("what was written");
+    assert_eq!(again, templates);
+    Some(templates)
 }

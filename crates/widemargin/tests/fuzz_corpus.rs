@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+#[path = "../../../fuzz/src/exchanges.rs"]
+mod exchanges;
 #[path = "../../../fuzz/src/readers.rs"]
 mod readers;
 
@@ -34,4 +36,16 @@ corpus! {
     parquet => readers::parquet;
     label_file => readers::label_file;
     weight_file => readers::weight_file;
+    sequences => readers::sequences;
+    templates => readers::templates;
+    exchange => exchanges::exchange;
+}
+
+#[test]
+#[ignore = "writes the seeds of what sites tell each other"]
+fn make_exchange_seeds() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/exchange");
+    for (number, seed) in exchanges::seeds().iter().enumerate() {
+        fs::write(folder.join(format!("said_{number:02}")), seed).unwrap();
+    }
 }

@@ -31,8 +31,9 @@ fn model_native() {
     run_corpus("model_native", models::model_native);
     // A model of every kind, as earlier builds wrote it and as this one does.
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/models");
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
+    let folders = [folder.join("version2"), folder];
+    let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap());
+    for path in entries.map(|entry| entry.unwrap().path()) {
         if path.extension().is_some_and(|extension| extension == "wm") {
             let bytes = fs::read(path).unwrap();
             models::model_native(&bytes[24..]);
@@ -57,7 +58,7 @@ fn model_liblinear() {
 fn model_structure() {
     run_corpus("model_structure", models::model_structure);
     // Single changes of every kind at every place of every model.
-    for model in 0..16 {
+    for model in 0..models::WHOLE.len() as u8 {
         for part in 0..3 {
             for place in 0..120 {
                 let operation = place % 6;

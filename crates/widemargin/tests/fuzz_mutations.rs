@@ -8,7 +8,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+#[path = "../../../fuzz/src/exchanges.rs"]
+#[allow(dead_code)]
+mod exchanges;
 #[path = "../../../fuzz/src/models.rs"]
+#[allow(dead_code)]
 mod models;
 #[path = "../../../fuzz/src/readers.rs"]
 #[allow(dead_code)]
@@ -128,5 +132,5 @@ targets! {
     libsvm in readers, csv in readers, idx in readers, npy in readers, range_file in readers,
     label_file in readers, weight_file in readers, archive in readers, any_file in readers, parquet in readers,
     model_native in models, model_libsvm in models, model_liblinear in models,
-    model_structure in models,
+    model_structure in models, sequences in readers, templates in readers, exchange in exchanges,
 }

@@ -394,6 +394,7 @@ fn model(
     outcome: Outcome,
     started: Instant,
 ) -> Result<Model> {
+    solution.check(problem.functions())?;
     let mut support = problem.empty();
     problem.append(&mut support, &solution.rows)?;
     let ids: Vec<u64> = solution.rows.iter().map(|row| row.id).collect();

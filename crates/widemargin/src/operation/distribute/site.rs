@@ -57,6 +57,40 @@ pub(crate) struct Solution {
     pub(crate) rows: Vec<Row>,
 }
 
+impl Solution {
+    /// Checks that it has a point of every function and all rows of those, in the order of their numbers.
+    ///
+    /// # Errors
+    /// [`Error::Message`] saying what it lacks.
+    pub(crate) fn check(&self, functions: usize) -> Result<()> {
+        check_points(&self.points, functions)?;
+        if !self.rows.is_sorted_by(|a, b| a.id < b.id) {
+            return Err(Error::message("rows in the order of their numbers", "another order"));
+        }
+        let numbers = self.points.iter().flat_map(|point| &point.coefficients);
+        let known = |id: &u64| self.rows.binary_search_by_key(id, |row| row.id).is_ok();
+        match numbers.map(|(id, _)| id).find(|id| !known(id)) {
+            Some(id) => {
+                Err(Error::message("all rows of a solution", format!("none of number {id}")))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// Checks that there is a point of every function, with finite coefficients.
+fn check_points(points: &[Point], functions: usize) -> Result<()> {
+    if points.len() != functions {
+        let expected = format!("{functions} functions");
+        return Err(Error::message(expected, format!("{}", points.len())));
+    }
+    let numbers = points.iter().flat_map(|point| &point.coefficients).map(|(_, value)| value);
+    match numbers.copied().find(|value| !value.is_finite()) {
+        Some(value) => Err(Error::message("finite coefficients", value)),
+        None => Ok(()),
+    }
+}
+
 /// A solution of this site that the others verify.
 struct Election {
     points: Vec<Point>,
@@ -140,7 +174,7 @@ impl<P: LocalProblem> Site<P> {
     /// # Errors
     /// [`Error::Message`] for one of other functions.
     pub(crate) fn know(&mut self, solution: Solution) -> Result<()> {
-        self.check_points(&solution.points)?;
+        check_points(&solution.points, self.problem.functions())?;
         self.append(&solution.rows)?;
         self.offers.insert(self.index, solution.points);
         Ok(())
@@ -365,7 +399,7 @@ impl<P: LocalProblem> Site<P> {
     }
 
     fn offered(&mut self, from: u32, points: Vec<Point>, rows: &[Row]) -> Result<Outbox> {
-        self.check_points(&points)?;
+        check_points(&points, self.problem.functions())?;
         self.append(rows)?;
         self.crossed.entry(from).or_default().extend(ids(points.iter()));
         let wanted = self.lacking(&points);
@@ -391,19 +425,6 @@ impl<P: LocalProblem> Site<P> {
         self.crossed.entry(to).or_default().extend(ids);
         let chunks = self.chunks(ids).into_iter();
         chunks.map(|rows| (Address::Site(to), Message::Rows { rows })).collect()
-    }
-
-    fn check_points(&self, points: &[Point]) -> Result<()> {
-        let functions = self.problem.functions();
-        if points.len() != functions {
-            let expected = format!("{functions} functions");
-            return Err(Error::message(expected, format!("{}", points.len())));
-        }
-        let numbers = points.iter().flat_map(|point| &point.coefficients).map(|(_, value)| value);
-        match numbers.copied().find(|value| !value.is_finite()) {
-            Some(value) => Err(Error::message("finite coefficients", value)),
-            None => Ok(()),
-        }
     }
 
     /// Adds rows that are new.
@@ -472,7 +493,7 @@ impl<P: LocalProblem> Site<P> {
         rows: &[Row],
         context: &Context,
     ) -> Result<Message> {
-        self.check_points(points)?;
+        check_points(points, self.problem.functions())?;
         self.verified =
             Some((serial, digest, Solution { points: points.to_vec(), rows: rows.to_vec() }));
         let mut support = self.problem.empty();
