@@ -3,16 +3,17 @@
 
 use std::time::{Duration, Instant};
 
-use widemargin::data::{Dataset, Dense, Labels, Matrix};
-use widemargin::kernel::Kernel;
-use widemargin::machine::sequence::{BaumWelch, Emission, Hmm, Sequences};
+use widemargin::data::{Dataset, Dense, Label, Labels, Layout, Matrix, TaggedSequences};
+use widemargin::kernel::{Kernel, MapRule};
+use widemargin::machine::sequence::{BaumWelch, ChainSvc, Emission, Hmm, Sequences};
 use widemargin::machine::specification::{Domain, Value};
 use widemargin::machine::{
-    AllInOne, Covariance, KernelAdatron, Lasvm, Machine, Model, MulticlassSvc, NuSvc, NuSvr,
-    OneClass, OnlineSvc, Precision, Specification, Svc, Svdd, Svr,
+    AllInOne, Approximated, Body, CertifiedMixture, Covariance, Gamma, KernelAdatron, Lasvm,
+    LinearSvc, Machine, MaxMarginClustering, Model, MulticlassSvc, NuSvc, NuSvr, OneClass,
+    OnlineSvc, Precision, RobustSvc, Specification, Svc, Svdd, Svr,
 };
 use widemargin::operation::distribute::{Distribution, Ending, Randomized, split};
-use widemargin::{Context, Error};
+use widemargin::{Context, Error, Status};
 
 /// Seconds that a training may take, and what it may take beyond them. The promise is 10 % and half a
 /// second, which `bench/limits.py` checks of an optimised program on large problems; here the code is
@@ -23,9 +24,13 @@ const GRACE: f64 = 0.1 * LIMIT + 0.5 + 3.0;
 
 /// Two features in a fixed pattern, the second of size `scale`; two classes.
 fn rows(count: usize, scale: f64) -> Dataset {
+    rows_of_classes(count, scale, 2)
+}
+
+fn rows_of_classes(count: usize, scale: f64, classes: i64) -> Dataset {
     let value = |i: usize| (i * 7919 % 1013) as f64 / 1013.0 - 0.5;
     let values = (0..count).flat_map(|i| [value(2 * i), scale * value(2 * i + 1)]).collect();
-    let labels = (0..count as i64).map(|i| i % 2).collect();
+    let labels = (0..count as i64).map(|i| i % classes).collect();
     let table = Dense::new(count, 2, values).unwrap();
     Dataset::new(Matrix::DenseF64(table), Labels::Int(labels)).unwrap()
 }
@@ -146,6 +151,49 @@ fn every_machine_on_extreme_features_ends_in_time_and_finite() {
     let plain: Vec<Specification> = Specification::all().collect();
     for scale in [1e-300, 1e-30, 2e7, 1e30, 1e150, 1e300] {
         check_specifications(&plain, &rows(50, scale));
+    }
+}
+
+#[test]
+fn four_classes_with_extreme_features_or_parameters_end_in_time_and_finite() {
+    let plain: Vec<Specification> = Specification::all().collect();
+    for scale in [1e-300, 2e7, 1e30, 1e300] {
+        check_specifications(&plain, &rows_of_classes(48, scale, 4));
+    }
+    let data = rows_of_classes(40, 1.0, 4);
+    for c in [1e-300, 1e30, 1e300] {
+        check(&data, c, c.min(0.5), &Kernel::Gaussian { gamma: 1.0 });
+    }
+}
+
+#[test]
+fn queries_that_overflow_are_errors_or_numbers() {
+    let context = Context::new();
+    for specification in Specification::all() {
+        let fit = |classes: i64| {
+            let data = rows_of_classes(40, 1.0, classes);
+            specification.build(&data, 0)?.fit(&data, &context)
+        };
+        // Some machines tell two classes apart only.
+        let model = fit(4).or_else(|_| fit(2)).unwrap();
+        let predictor = model.predictor(&context).unwrap();
+        for size in [1e39, 1e150, 1e200, 1e308] {
+            for row in [[size, 0.0], [size, size], [-size, size], [0.0, -size]] {
+                for layout in [Layout::Dense, Layout::Sparse] {
+                    let query = Dense::new(1, 2, row.to_vec()).unwrap();
+                    let query = Matrix::DenseF64(query).into_layout(layout);
+                    let place = format!("{specification}: {row:?}, {layout:?}");
+                    let Ok(values) = predictor.decision_values(&query) else { continue };
+                    let numbers = values.values();
+                    assert!(!numbers.iter().any(|v| v.is_nan()), "{place}: {numbers:?}");
+                    if let Ok(shares) = predictor.probabilities_of(&values) {
+                        let shares = shares.values();
+                        let sound = shares.iter().all(|p| (0.0..=1.0).contains(p));
+                        assert!(sound, "{place}: {shares:?}");
+                    }
+                }
+            }
+        }
     }
 }
 
@@ -305,4 +353,93 @@ fn hidden_markov_models_of_extreme_rows_end_in_time_and_finite() {
         let Ok(first) = Hmm::random(states, &emission, &sequences, 1) else { continue };
         check_chain(&first, &sequences, &format!("counts of {scale:e}"));
     }
+}
+
+/// Sequences of ten positions with tags in a fixed pattern.
+fn tagged(count: usize, scale: f64, tags: usize) -> TaggedSequences {
+    let value = |i: usize| (i * 7919 % 1013) as f64 / 1013.0 - 0.5;
+    let positions = 10 * count;
+    let values = (0..positions).flat_map(|i| [value(2 * i), scale * value(2 * i + 1)]).collect();
+    let table = Dense::new(positions, 2, values).unwrap();
+    let names: Vec<Label> =
+        (0..positions).map(|i| Label::Int((i * 31 % 17 % tags) as i64)).collect();
+    TaggedSequences::new(Matrix::DenseF64(table), vec![10; count])
+        .and_then(|data| data.with_tags(&names))
+        .unwrap()
+}
+
+#[test]
+fn chains_of_extreme_features_and_prices_end_in_time_and_finite() {
+    let context = Context::new();
+    for scale in [1e-300, 1e-30, 1.0, 2e7, 1e30, 1e150, 1e300] {
+        let data = tagged(12, scale, 3);
+        for c in [1e-300, 1e-30, 1.0, 1e30, 1e300] {
+            for kernel in [Kernel::Linear, Kernel::Gaussian { gamma: 1.0 }] {
+                let place = format!("features of {scale:e}, C = {c:e}, {kernel}");
+                let machine = ChainSvc { c, kernel, ..ChainSvc::default() };
+                let Ok(model) = in_time(&place, |context| machine.fit(&data, context)) else {
+                    continue;
+                };
+                let outcome = model.training.as_ref().unwrap().outcome;
+                let finite = outcome.primal.is_finite() && outcome.dual.is_finite();
+                assert!(finite || !outcome.status.is_solved(), "{place}: {outcome:?}");
+                let Body::Chain(chain) = &model.body else { panic!("{place}") };
+                let labeller = chain.labeller(&context).unwrap();
+                if let Ok(found) = labeller.label(&data) {
+                    assert!(found.iter().all(|one| one.score.is_finite()), "{place}");
+                }
+            }
+        }
+    }
+}
+
+/// What a training that takes longer than its limit returns: what it has until then, or an interruption.
+fn check_stopped(place: &str, train: impl FnOnce(&Context) -> widemargin::Result<Status>) {
+    let started = Instant::now();
+    match in_time(place, train) {
+        Ok(status) => assert_eq!(status, Status::TimeLimit, "{place}"),
+        Err(error) => assert!(matches!(error, Error::Interrupted), "{place}: {error}"),
+    }
+    assert!(started.elapsed().as_secs_f64() >= 0.9 * LIMIT, "{place} is too small");
+}
+
+#[test]
+fn long_trainings_stop_at_their_limit() {
+    let status = |model: Model| model.training.unwrap().outcome.status;
+    let fit = |place: &str, machine: &dyn Machine, data: &Dataset| {
+        check_stopped(place, |context| machine.fit(data, context).map(status));
+    };
+    let (many, some) = (rows_of_classes(30_000, 1.0, 2), rows_of_classes(4_000, 1.0, 2));
+    let nystroem = Approximated {
+        rule: MapRule::Nystroem(6_000),
+        gamma: Gamma::Value(50.0),
+        machine: Box::new(LinearSvc::default()),
+    };
+    fit("nystroem", &nystroem, &many);
+    let machine = Box::new(LinearSvc::default());
+    let fourier = Approximated { rule: MapRule::Fourier(4_000), gamma: Gamma::Value(1.0), machine };
+    fit("rff", &fourier, &many);
+    fit("robust", &RobustSvc { c: 1e3, ..RobustSvc::default() }, &some);
+    fit("mmc", &MaxMarginClustering { clusters: 3, ..Default::default() }, &some);
+    let certified = CertifiedMixture { components: 4, gap: 1e-9, ..CertifiedMixture::default() };
+    fit("certified", &CertifiedMixture { variances: vec![0.01], ..certified }, &some);
+    let sequences = tagged(4_000, 1.0, 12);
+    check_stopped("chain", |context| {
+        let machine =
+            ChainSvc { c: 1e3, tol: 1e-12, max_iterations: 10_000, ..ChainSvc::default() };
+        machine.fit(&sequences, context).map(status)
+    });
+    let table = |count: usize| {
+        let value = |i: usize| (i * 7919 % 1013) as f64 / 1013.0;
+        Dense::new(count, 2, (0..2 * count).map(value).collect()).unwrap()
+    };
+    let sequences = Sequences::of_rows(table(40_000), Some(vec![100; 400])).unwrap();
+    let means = vec![0.0; 40];
+    let emission =
+        Emission::Gaussian { means, shape: Covariance::Spherical, covariances: vec![1.0; 20] };
+    let first = Hmm::random(20, &emission, &sequences, 1).unwrap();
+    check_stopped("baum-welch", |context| {
+        let learning = BaumWelch { iterations: 100_000, tol: 0.0, ..BaumWelch::default() };
+        learning.fit(&first, &sequences, context).map(|found| found.status)
+    });
 }
