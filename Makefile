@@ -10,7 +10,7 @@ TEST_BIN = .venv-test/bin
 WORKSPACE = --workspace --locked --features widemargin-cli/parquet
 LIBRARY_SUFFIX = $(if $(filter Darwin,$(shell uname)),dylib,so)
 
-.PHONY: help demo test test-rust test-python test-sdist test-mpi lint bench bench-setup exactness dropin fuzz clean-demo
+.PHONY: help demo test test-rust test-python test-sdist test-mpi lint bench bench-setup exactness dropin fuzz memcheck clean-demo
 
 help:
 	@echo 'make demo       build the program, train on real data, draw a picture (in demo/)'
@@ -20,6 +20,7 @@ help:
 	@echo 'make exactness  the same optimum as LIBSVM, every KKT condition verified'
 	@echo 'make dropin     our programs in the place of LIBSVM'"'"'s, and models both ways'
 	@echo 'make fuzz       every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS) seconds'
+	@echo 'make memcheck   the unit tests of code with unsafe parts, under valgrind'
 	@echo 'bench and exactness read data sets from the folder WIDEMARGIN_DATA'
 
 demo:
@@ -94,6 +95,15 @@ fuzz:
 		RUSTC_BOOTSTRAP=1 cargo fuzz run $$target -- \
 			-max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 || exit 1; \
 	done
+
+# Reads and writes outside of what was allocated, in the folders and files with `unsafe`. Slow: part of no other
+# target. Valgrind knows no AVX-512, which the tests then leave out.
+MEMCHECK = data::csr kernel::block kernel::rows numeric::simd solver::linear::rows solver::pair_scan
+
+memcheck:
+	PROPTEST_CASES=4 cargo test $(WORKSPACE) --lib \
+		--config "target.'cfg(all())'.runner = 'valgrind --quiet --error-exitcode=99'" \
+		-- --test-threads=1 $(MEMCHECK)
 
 clean-demo:
 	rm -rf demo
