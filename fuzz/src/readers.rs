@@ -130,7 +130,7 @@ pub(crate) fn sequences(bytes: &[u8]) {
         Some(at) => (&rest[..at], &rest[at + 1..]),
         None => (&[][..], rest),
     };
-    let templates = std::str::from_utf8(templates).ok().and_then(|text| parsed(text));
+    let templates = std::str::from_utf8(templates).ok().and_then(parsed);
     let formats = [
         None,
         Some(SequenceFormat::Columns),

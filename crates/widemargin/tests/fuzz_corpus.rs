@@ -3,10 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-#[path = "../../../fuzz/src/exchanges.rs"]
-mod exchanges;
-#[path = "../../../fuzz/src/readers.rs"]
-mod readers;
+use super::{exchanges, readers};
 
 /// Runs `check` on every file of a target's corpus.
 fn run_corpus(target: &str, check: fn(&[u8])) {

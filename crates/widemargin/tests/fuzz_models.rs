@@ -10,8 +10,7 @@ use widemargin::kernel::Kernel;
 use widemargin::machine::{Calibration, Model, Preparation, Scheme, Training};
 use widemargin::{Outcome, Status};
 
-#[path = "../../../fuzz/src/models.rs"]
-mod models;
+use super::models;
 
 fn corpus(target: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target)

@@ -8,15 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-#[path = "../../../fuzz/src/exchanges.rs"]
-#[allow(dead_code)]
-mod exchanges;
-#[path = "../../../fuzz/src/models.rs"]
-#[allow(dead_code)]
-mod models;
-#[path = "../../../fuzz/src/readers.rs"]
-#[allow(dead_code)]
-mod readers;
+use super::{exchanges, models, readers};
 
 /// SplitMix64.
 struct Random(u64);

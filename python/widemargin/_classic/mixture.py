@@ -449,7 +449,7 @@ class CertifiedGaussianMixture(_Components, Dense):
 
     def _parameter_count(self) -> int:
         """Return how many numbers were estimated: the variances were known."""
-        return len(self.weights_) * (1 + self.n_features_in_) - 1
+        return len(self.weights_) * (1 + int(self.n_features_in_)) - 1
 
 
 class GaussianMixtureClassifier(PosteriorClassifier, _Mixture):

@@ -4,6 +4,8 @@
 mod bad_input_messages;
 #[path = "../bad_model_messages.rs"]
 mod bad_model_messages;
+#[path = "../../../../fuzz/src/exchanges.rs"]
+mod exchanges;
 #[path = "../fuzz_corpus.rs"]
 mod fuzz_corpus;
 #[path = "../fuzz_models.rs"]
@@ -12,6 +14,8 @@ mod fuzz_models;
 mod fuzz_mutations;
 #[path = "../libsvm_models.rs"]
 mod libsvm_models;
+#[path = "../../../../fuzz/src/models.rs"]
+mod models;
 #[path = "../old_models.rs"]
 mod old_models;
 #[path = "../out_of_core.rs"]
@@ -24,6 +28,8 @@ mod read_csv;
 mod read_parquet;
 #[path = "../read_sequences.rs"]
 mod read_sequences;
+#[path = "../../../../fuzz/src/readers.rs"]
+mod readers;
 #[path = "../round_trip.rs"]
 mod round_trip;
 #[path = "../save_survives.rs"]
