@@ -219,6 +219,7 @@ def test_clusters():
         "ProbabilisticNeuralNetwork",
         "SpectralClustering",
         "MaxMarginClustering",
+        "SemiSupervisedSVC",
     ],
 )
 def test_machines_without_an_export_say_so(name):

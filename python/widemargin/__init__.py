@@ -35,6 +35,7 @@ from widemargin._progress import History, Progress
 from widemargin._ranking import RankSVM, ranking_quality
 from widemargin._robust import LabelOutlierDetector, RobustSVC
 from widemargin._search import SVCSearchCV
+from widemargin._semi_supervised import SemiSupervisedSVC
 from widemargin._structured import StructuredSVM
 from widemargin._svc import SVC, NuSVC
 from widemargin._svr import SVR, NuSVR
@@ -83,6 +84,7 @@ __all__ = [
     "RankSVM",
     "RobustSVC",
     "SVCSearchCV",
+    "SemiSupervisedSVC",
     "SpectralClustering",
     "StructuredSVM",
     "__version__",

@@ -29,6 +29,7 @@ from widemargin._linear import LINEAR, fitted
 from widemargin._multiclass import MulticlassSVC, OnlineSVC
 from widemargin._parameters import MACHINES
 from widemargin._ranking import fitted as fitted_ranking
+from widemargin._semi_supervised import SemiSupervisedSVC
 from widemargin._svc import BaseSVC
 
 
@@ -58,6 +59,7 @@ _CLASSIC: dict[str, type[ClassicMachine]] = {
         KMeans,
         SpectralClustering,
         MaxMarginClustering,
+        SemiSupervisedSVC,
     )
 }
 _NAMES = {"polynomial": "poly"}

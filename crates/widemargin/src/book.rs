@@ -39,6 +39,7 @@ pages! {
     clusters: "docs/machines/clusters.md",
     max_margin_clustering: "docs/machines/max-margin-clustering.md",
     robust: "docs/machines/robust.md",
+    semi_supervised: "docs/machines/semi-supervised.md",
     least_squares: "docs/machines/least-squares.md",
     ranking: "docs/machines/ranking.md",
     hidden_markov: "docs/machines/hidden-markov.md",

@@ -65,7 +65,7 @@ class ClassicMachine(BaseEstimator):
     def _check_rows(self, rows: int) -> None:
         """Raise what scikit-learn raises for too few rows."""
 
-    def _learn(self, X: Any, targets: Any, settings: dict[str, Any]) -> Self:
+    def _learn(self, X: Any, targets: Any, settings: dict[str, Any], weights: Any = None) -> Self:
         """Train on checked rows."""
         random = check_random_state(self.random_state)
         names = getattr(self, "feature_names_in_", None)
@@ -82,7 +82,7 @@ class ClassicMachine(BaseEstimator):
             },
             to_core(X),
             targets,
-            None,
+            weights,
             None if names is None else list(names),
         )
         for complaint in complaints:

@@ -72,8 +72,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", requires = "online")]
     pub(super) resume: Option<PathBuf>,
 
-    /// Rows without labels that take part in the training of --kernels and are predicted
-    /// (transduction); their labels, if any, are not looked at
+    /// Rows without labels that take part in the training of --kernels, gmm-bayes or semi-svc and
+    /// are predicted (transduction); their labels, if any, are not looked at
     #[arg(long, value_name = "FILE", requires = "transduced", conflicts_with_all = ["memory", "online"])]
     transduce: Option<PathBuf>,
 

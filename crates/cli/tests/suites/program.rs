@@ -29,6 +29,8 @@ mod mistakes;
 mod multiple_kernels;
 #[path = "../ranking.rs"]
 mod ranking;
+#[path = "../semi_supervised.rs"]
+mod semi_supervised;
 #[path = "../sequence.rs"]
 mod sequence;
 #[path = "../train_predict.rs"]

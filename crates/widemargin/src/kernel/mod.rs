@@ -11,8 +11,8 @@ mod table;
 pub use backend::{Backend, Cpu, DualProblem, ExpansionTerm, PackedRows};
 pub(crate) use block::KernelBlocks;
 pub use block::Queries;
-pub(crate) use feature_map::PreparedMap;
 pub use feature_map::{FeatureMap, FourierMap, MapRule, NystroemMap};
+pub(crate) use feature_map::{PreparedMap, inverse_factor};
 pub use function::{CustomKernel, Kernel};
 
 pub use gram::{Centring, Definiteness, Gram, Repair};

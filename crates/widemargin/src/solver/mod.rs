@@ -12,6 +12,7 @@ pub(crate) mod mixture;
 pub(crate) mod pair_scan;
 pub(crate) mod robust;
 pub(crate) mod s2do;
+pub(crate) mod semi_supervised;
 pub(crate) mod smo;
 pub(crate) mod structured;
 

@@ -30,6 +30,10 @@ mod multiple_kernel;
 mod ripley;
 #[path = "../robust.rs"]
 mod robust;
+#[path = "../semi_supervised.rs"]
+mod semi_supervised;
+#[path = "../semi_supervised_relaxation.rs"]
+mod semi_supervised_relaxation;
 #[path = "../signed_weights.rs"]
 mod signed_weights;
 #[path = "../structured.rs"]

@@ -18,6 +18,7 @@ pub use fourier::FourierMap;
 use fourier::FourierWeights;
 use nystroem::NystroemBlocks;
 pub use nystroem::NystroemMap;
+pub(crate) use nystroem::inverse_factor;
 
 use crate::context::Context;
 use crate::data::{Dense, Matrix, memory};

@@ -17,7 +17,7 @@ use crate::numeric::InstructionSet;
 use crate::numeric::random::Generator;
 use crate::numeric::simd::{Weights, multiply};
 
-/// What is left of a diagonal of 1 when a row adds nothing new.
+/// What is left of the largest diagonal value, as a share, when a row adds nothing new.
 const NOTHING_LEFT: f64 = 1e-6;
 
 /// Rows of the kernel matrix that one task computes.
@@ -111,15 +111,20 @@ impl NystroemMap {
 }
 
 /// Rows of a factor L of the matrix, by pivot, and L⁻¹ row by row.
-fn inverse_factor(matrix: &[f64], m: usize, context: &Context) -> Result<(Vec<usize>, Vec<f64>)> {
+pub(crate) fn inverse_factor(
+    matrix: &[f64],
+    m: usize,
+    context: &Context,
+) -> Result<(Vec<usize>, Vec<f64>)> {
     let mut left: Vec<f64> = (0..m).map(|i| matrix[i * m + i]).collect();
+    let nothing = NOTHING_LEFT * left.iter().copied().fold(0.0, f64::max);
     let mut chosen: Vec<usize> = Vec::new();
     // Row k of `factor` holds column k of L over all rows.
     let mut factor: Vec<Vec<f64>> = Vec::new();
     while chosen.len() < m {
         context.checkpoint()?;
         let pivot = (0..m).fold(0, |best, i| if left[i] > left[best] { i } else { best });
-        if left[pivot] <= NOTHING_LEFT {
+        if left[pivot] <= nothing {
             break;
         }
         let root = left[pivot].sqrt();

@@ -23,4 +23,5 @@ pub use parameters::{Bias, LinearLoss, LinearMulticlass, LinearOptions, LinearSo
 pub use path::PathStep;
 pub use ranking::RankSvm;
 pub use regression::LinearSvr;
+pub(in crate::machine) use rows::{FeatureOrder, RowTask, with_rows};
 pub(crate) use solve::{newton_tolerance, newton_tolerance_at};

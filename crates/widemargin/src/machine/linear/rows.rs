@@ -20,7 +20,7 @@ pub(super) const MOST_SPINNING: usize = 2;
 const MOST_COUNTED: u32 = 1024;
 
 /// A computation over rows of any storage.
-pub(super) trait RowTask {
+pub(in crate::machine) trait RowTask {
     /// What it gives.
     type Output;
 
@@ -29,7 +29,7 @@ pub(super) trait RowTask {
 }
 
 /// Where the weights of features stand; a bias is always the last.
-pub(super) struct FeatureOrder(Option<Vec<u32>>);
+pub(in crate::machine) struct FeatureOrder(Option<Vec<u32>>);
 
 impl FeatureOrder {
     /// The most frequent features first, so that their weights share cache lines.
@@ -42,7 +42,10 @@ impl FeatureOrder {
     }
 
     /// Weights in the order of the table from those of the rows.
-    pub(super) fn restored<'a>(&'a self, weights: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
+    pub(in crate::machine) fn restored<'a>(
+        &'a self,
+        weights: &'a [f64],
+    ) -> impl Iterator<Item = f64> + 'a {
         let place = self.0.as_deref().unwrap_or_default();
         let own = place.iter().map(|&at| weights[at as usize]);
         own.chain(weights[place.len()..].iter().copied())
@@ -89,7 +92,7 @@ fn places(counts: &[u32]) -> Vec<u32> {
 /// Sparse values that are all 1 are not read at all; others are read as singles when they are
 /// singles or `precision` says so. With many features the frequent ones get the first weights,
 /// at once or when several `functions` are to be learned.
-pub(super) fn with_rows<T: RowTask>(
+pub(in crate::machine) fn with_rows<T: RowTask>(
     features: &Matrix,
     bias: Option<f64>,
     precision: Precision,

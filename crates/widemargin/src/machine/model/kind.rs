@@ -47,6 +47,8 @@ pub enum MachineKind {
     LsSvr,
     /// Classification with losses that outliers do not pull.
     RobustSvc,
+    /// Classification of rows of which only some have labels.
+    SemiSupervised,
     /// Two clusters with the largest margin between them.
     MaxMarginClustering,
     /// Tags of sequences with the largest margin to all others.
@@ -72,7 +74,10 @@ impl MachineKind {
         let plain =
             Self::LIBSVM.into_iter().chain([Self::Svdd, Self::LsSvc, Self::LsSvr, Self::RobustSvc]);
         let plain = plain.chain(all_in_one);
-        plain.chain(Self::LINEAR).chain(classic).chain([Self::MaxMarginClustering])
+        plain
+            .chain(Self::LINEAR)
+            .chain(classic)
+            .chain([Self::SemiSupervised, Self::MaxMarginClustering])
     }
 
     /// Name on the command line and in files.
@@ -94,6 +99,7 @@ impl MachineKind {
             Self::LsSvc => "ls-svc",
             Self::LsSvr => "ls-svr",
             Self::RobustSvc => "robust-svc",
+            Self::SemiSupervised => "semi-svc",
             Self::MaxMarginClustering => "mmc",
             Self::ChainSvc => "chain-svc",
         }
@@ -104,7 +110,7 @@ impl MachineKind {
         match self {
             Self::CSvc | Self::NuSvc | Self::LsSvc | Self::AllInOne(_) => true,
             Self::RobustSvc => true,
-            Self::LinearSvc | Self::Logistic => true,
+            Self::LinearSvc | Self::Logistic | Self::SemiSupervised => true,
             Self::Classic(machine) => machine.is_classifier(),
             _ => false,
         }

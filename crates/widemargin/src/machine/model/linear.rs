@@ -47,7 +47,7 @@ impl Linear {
 
 impl ModelBody for Linear {
     fn suits(&self, kind: MachineKind) -> bool {
-        MachineKind::LINEAR.contains(&kind)
+        MachineKind::LINEAR.contains(&kind) || kind == MachineKind::SemiSupervised
     }
 
     fn vectors(&self) -> &Matrix {

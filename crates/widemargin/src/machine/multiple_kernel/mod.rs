@@ -15,7 +15,6 @@ mod formulation;
 mod heuristic;
 #[cfg(test)]
 mod tests;
-mod transduction;
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,8 +23,8 @@ use std::time::Instant;
 use self::candidates::Candidates;
 use self::duals::KernelDuals;
 use self::formulation::Formulation;
-use self::transduction::LabelSplit;
 use super::fit::{FitInput, Machine};
+use super::label_split::LabelSplit;
 use super::model::Model;
 use super::specification::Value;
 use super::training::{Spent, in_precision};

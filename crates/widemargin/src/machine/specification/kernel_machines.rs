@@ -6,12 +6,13 @@ use super::linear::INTERCEPT;
 use super::parameter::{Domain, Fallback, Parameter};
 use super::shared::{
     C, CLASS_ORDER, CLASS_WEIGHT, EPSILON, KERNEL, KERNELS, LOSS, MAX_ITER, MULTICLASS, NU,
-    PRECISION, SCALE, SOLVER, STARTS, TOL,
+    PRECISION, SCALE, SOLVER, STARTS, TOL, UNLABELLED,
 };
 use crate::error::Error;
 use crate::machine::{
-    Balance, BaseMachine, Bias, DistancePrice, LsSvc, LsSvr, MachineKind, MaxMarginClustering,
-    MulticlassSvc, NuSvc, NuSvr, OneClass, RobustSvc, Svc, Svdd, Svr,
+    Balance, BaseMachine, Bias, ClassShares, DistancePrice, LsSvc, LsSvr, MachineKind,
+    MaxMarginClustering, MulticlassSvc, NuSvc, NuSvr, OneClass, RobustSvc, SemiSupervisedSvc, Svc,
+    Svdd, Svr,
 };
 
 /// LIBSVM's `grid.py`.
@@ -31,6 +32,7 @@ pub(super) fn entry(kind: MachineKind) -> Option<&'static Entry> {
         MachineKind::LsSvc => &LS_SVC,
         MachineKind::LsSvr => &LS_SVR,
         MachineKind::RobustSvc => &ROBUST_SVC,
+        MachineKind::SemiSupervised => &SEMI_SVC,
         MachineKind::MaxMarginClustering => &MAX_MARGIN_CLUSTERING,
         _ => return None,
     })
@@ -175,6 +177,68 @@ static LS_SVR: Entry = Entry {
     build: |values| {
         let (c, kernel, options) = (values.real("c")?, values.kernel()?, values.options()?);
         Ok(Box::new(LsSvr { c, kernel, options }))
+    },
+};
+
+/// What semi-supervised classification takes beside the kernel.
+const SEMI_SUPERVISED: &[Parameter] = &[
+    C.within(Domain::Real { low: 0.0, above: true, high: f64::MAX, names: &["auto"] })
+        .or(Fallback::Text("auto")),
+    Parameter {
+        name: "unlabelled-weight",
+        domain: Domain::POSITIVE,
+        default: Fallback::Real(1.0),
+        about: "Weight of all rows without a label beside that of all with one",
+    },
+    Parameter {
+        name: "share",
+        domain: Domain::Reals(&["auto", "labelled"]),
+        default: Fallback::Text("auto"),
+        about: "Share of the classes among rows without a label, or of the second of two; auto: estimated",
+    },
+    Parameter {
+        name: "labelling",
+        domain: Domain::Choice(&["auto", "annealing", "switching", "relaxation"]),
+        default: Fallback::Text("auto"),
+        about: "How missing labels are found",
+    },
+    Parameter {
+        name: "landmarks",
+        domain: Domain::whole(1),
+        default: Fallback::Integer(500),
+        about: "Rows at most whose kernel values stand for the feature space",
+    },
+    UNLABELLED.or(Fallback::Text("?")),
+    CLASS_ORDER,
+    TOL,
+    SCALE,
+];
+
+/// A kernel that is linear unless told otherwise.
+const LINEAR_KERNEL: &[Parameter] =
+    &[KERNEL[0].or(Fallback::Text("linear")), KERNEL[1], KERNEL[2], KERNEL[3]];
+
+static SEMI_SVC: Entry = Entry {
+    summary: "classification from rows of which only some have labels",
+    groups: &[SEMI_SUPERVISED, LINEAR_KERNEL],
+    grid: &["c=2^-5:2^15:11"],
+    build: |values| {
+        let shares = match values.reals("share") {
+            Some(shares) => ClassShares::Given(shares),
+            None if values.is("share", "labelled") => ClassShares::Labelled,
+            None => ClassShares::Auto,
+        };
+        Ok(Box::new(SemiSupervisedSvc {
+            c: if values.is("c", "auto") { None } else { Some(values.real("c")?) },
+            unlabelled_weight: values.real("unlabelled-weight")?,
+            shares,
+            kernel: values.kernel()?,
+            landmarks: values.optional_whole("landmarks").unwrap_or(500),
+            method: values.choice("labelling")?,
+            unlabelled: values.unlabelled(),
+            class_order: values.class_order(),
+            tol: values.real("tol")?,
+        }))
     },
 };
 

@@ -114,7 +114,7 @@ fn most_negative(
 pub(super) fn lagrangian(problem: &Problem, lambda: &[f64], slope: f64) -> Vec<f64> {
     let (n, order) = (problem.size, problem.vertices);
     let mut matrix = vec![0.0; order * order];
-    let anchored = problem.anchor.iter().any(|a| *a != 0.0);
+    let anchored = problem.is_anchored();
     let sum = match problem.constraint {
         Constraint::Sum { .. } => slope,
         _ => 0.0,
@@ -123,7 +123,8 @@ pub(super) fn lagrangian(problem: &Problem, lambda: &[f64], slope: f64) -> Vec<f
     for i in 0..n {
         let gram = &problem.gram[i * n..][..n];
         for j in 0..n {
-            let mut weight = sum - 0.5 * gram[j] * lambda[i] * lambda[j];
+            let (own, other) = (problem.balance[i], problem.balance[j]);
+            let mut weight = sum * own * other - 0.5 * gram[j] * lambda[i] * lambda[j];
             if i == j {
                 weight += lambda[i] + lengths;
             }

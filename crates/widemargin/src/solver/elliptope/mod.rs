@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! minimise over X ⪰ 0, diag X = 1   F(X) = max over 0 ≤ λ ≤ 1 of  Σ ℓᵢλᵢ − ½ Σ Gᵢⱼ λᵢλⱼ Mᵢⱼ + Σ pᵢ(1 − ℓᵢ)
-//! subject to ‖Σ uᵢ‖² ≤ limit  or  Σ ℓᵢ ≥ least,
+//! subject to ‖Σ wᵢuᵢ‖² ≤ limit  or  Σ ℓᵢ ≥ least,
 //!            Mᵢⱼ = uᵢ·uⱼ,  ℓᵢ = uᵢ·uᵢ,  uᵢ = aᵢ v₀ + bᵢ v₍ₖ₍ᵢ₎₎,  X = VVᵀ
 //! ```
 //!

@@ -47,7 +47,7 @@ pub(super) struct Point {
     /// Multiplier of the constraint's gradient here.
     pub slope: f64,
     penalty: Penalty,
-    /// Σ uᵢ.
+    /// Σ wᵢuᵢ.
     sum: Vec<f64>,
     /// Derivatives by v in the surrounding space.
     pub euclidean: Vec<f64>,
@@ -74,8 +74,7 @@ impl Point {
         let inner = barrier::solve(&q, &weights, start, penalty.barrier, context);
         drop(q);
         let images = scaled_product(problem, &inner.lambda, &u, width, context);
-        let mut sum = vec![0.0; width];
-        u.chunks_exact(width).for_each(|u| sum.iter_mut().zip(u).for_each(|(sum, u)| *sum += u));
+        let sum = problem.balance_sum(&u, width);
         let excess = match problem.constraint {
             Constraint::Free => 0.0,
             Constraint::Sum { limit } => dot(&sum, &sum) - limit * (1.0 - penalty.margin),
@@ -164,7 +163,7 @@ impl Point {
             }
             if let Constraint::Sum { .. } = problem.constraint {
                 for k in 0..width {
-                    out[k] += 2.0 * self.slope * self.sum[k];
+                    out[k] += 2.0 * self.slope * problem.balance[i] * self.sum[k];
                 }
             }
         }
@@ -249,15 +248,14 @@ impl Point {
                 by_u.iter_mut().zip(&self.u).for_each(|(out, u)| *out += change * u);
             }
             Constraint::Sum { .. } => {
-                let mut total = vec![0.0; width];
-                e.chunks_exact(width)
-                    .for_each(|e| total.iter_mut().zip(e).for_each(|(sum, e)| *sum += e));
+                let total = problem.balance_sum(e, width);
                 let change = 2.0 * dot(&self.sum, &total);
                 let each = total.iter().zip(&self.sum);
                 let row: Vec<f64> =
                     each.map(|(t, s)| 2.0 * self.slope * t + 2.0 * weight * change * s).collect();
-                by_u.chunks_exact_mut(width)
-                    .for_each(|out| out.iter_mut().zip(&row).for_each(|(out, r)| *out += r));
+                for (out, balance) in by_u.chunks_exact_mut(width).zip(&problem.balance) {
+                    out.iter_mut().zip(&row).for_each(|(out, r)| *out += balance * r);
+                }
             }
         }
     }

@@ -85,7 +85,7 @@ impl QuadraticModel for ColumnDescent<'_> {
         let mut rows: Vec<[f64; 2]> = (0..point.slopes.len())
             .map(|i| match self.bounded {
                 true => [0.0, 2.0 * problem.costs[i]],
-                false => [0.0, curvature(problem.loss, point.slopes[i], problem.costs[i])],
+                false => [0.0, curvature(problem, i, point.slopes[i])],
             })
             .collect();
         let (mut active, mut worst) = (Vec::with_capacity(weights.len()), 0.0_f64);

@@ -46,7 +46,7 @@ impl<'a, T: Table> HessianProducts<'a, T> {
             for start in rows.clone().step_by(BLOCK) {
                 let length = BLOCK.min(rows.end - start);
                 for (k, i) in (start..start + length).enumerate() {
-                    block[k] = curvature(problem.loss, slopes[i], problem.costs[i]);
+                    block[k] = curvature(problem, i, slopes[i]);
                 }
                 list.extend(start, &block[..length]);
             }

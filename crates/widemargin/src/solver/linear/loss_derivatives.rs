@@ -29,6 +29,14 @@ pub(super) fn slopes(problem: &Problem<'_>, first: usize, values: &mut [f64]) ->
                 values[i] = -targets[i] * costs[i] * other;
             }
         }
+        RowLoss::ExpectedSquaredHinge => {
+            for i in 0..values.len() {
+                let (above, below) = ((1.0 - values[i]).max(0.0), (1.0 + values[i]).max(0.0));
+                let (first, second) = ((1.0 + targets[i]) * above, (1.0 - targets[i]) * below);
+                losses[i] = 0.5 * costs[i] * (first * above + second * below);
+                values[i] = costs[i] * (second - first);
+            }
+        }
         RowLoss::SquaredHinge => {
             for i in 0..values.len() {
                 let short = (1.0 - targets[i] * values[i]).max(0.0);
@@ -46,10 +54,22 @@ pub(super) fn slopes(problem: &Problem<'_>, first: usize, values: &mut [f64]) ->
     losses.iter().sum()
 }
 
-/// Cℓ″ where Cℓ′ is `slope`.
+/// Cℓ″ of a row whose Cℓ′ is `slope`.
 #[inline(always)]
-pub(crate) fn curvature(loss: RowLoss, slope: f64, cost: f64) -> f64 {
+pub(crate) fn curvature(problem: &Problem<'_>, row: usize, slope: f64) -> f64 {
+    let (loss, cost) = (problem.loss, problem.costs[row]);
     match loss {
+        RowLoss::ExpectedSquaredHinge => {
+            // Within the margins the slope is 2C(z − t); outside one of the two terms is left.
+            let (above, below) = (1.0 + problem.targets[row], 1.0 - problem.targets[row]);
+            if slope >= 2.0 * cost * below {
+                cost * below
+            } else if slope <= -2.0 * cost * above {
+                cost * above
+            } else {
+                2.0 * cost
+            }
+        }
         RowLoss::Logistic if cost > 0.0 => slope.abs() * (1.0 - slope.abs() / cost),
         _ if loss.is_squared() && slope != 0.0 => 2.0 * cost,
         _ => 0.0,
@@ -115,9 +135,16 @@ mod tests {
 
     #[test]
     fn slopes_and_losses_are_those_of_single_rows() {
-        let targets = [1.0, -1.0, 1.0, -1.0, 1.0];
+        let sides = [1.0, -1.0, 1.0, -1.0, 1.0];
+        let shares = [0.2, -0.9, 1.0, 0.0, -0.6];
         let costs = [1.0, 2.0, 0.0, 0.5, 3.0];
-        for loss in [RowLoss::Logistic, RowLoss::SquaredHinge, RowLoss::SquaredTube(0.1)] {
+        for (loss, targets) in [
+            (RowLoss::Logistic, sides),
+            (RowLoss::SquaredHinge, sides),
+            (RowLoss::ExpectedSquaredHinge, sides),
+            (RowLoss::ExpectedSquaredHinge, shares),
+            (RowLoss::SquaredTube(0.1), sides),
+        ] {
             let problem = Problem { loss, targets: &targets, costs: &costs, shift: 0.0 };
             let values = [0.3, -40.0, 2.0, 900.0, -0.7];
             let mut found = values;
@@ -127,7 +154,7 @@ mod tests {
                 let (slope, second) = loss.derivatives(values[i], targets[i]);
                 expected += costs[i] * loss.value(values[i], targets[i]);
                 assert!((found[i] - costs[i] * slope).abs() < 1e-12, "{loss:?} {i}");
-                let own = curvature(loss, found[i], costs[i]);
+                let own = curvature(&problem, i, found[i]);
                 assert!((own - costs[i] * second).abs() < 1e-12, "{loss:?} {i}");
             }
             assert!((total - expected).abs() <= 1e-12 * expected, "{loss:?}");

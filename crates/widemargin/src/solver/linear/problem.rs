@@ -1,7 +1,7 @@
 //! Problems, options and solutions of the linear solvers.
 //!
 //! The problem is `min ½‖w‖² + Σ Cᵢ ℓ(⟨w, xᵢ⟩, tᵢ)` (‖w‖₁ in the place of ½‖w‖² for sparse weights);
-//! for the losses of two sides tᵢ is ±1, for tubes it is any number.
+//! for the losses of two sides tᵢ is ±1 (or between them where the side is uncertain), for tubes it is any number.
 
 use std::ops::Range;
 
@@ -15,6 +15,8 @@ pub(crate) enum RowLoss {
     Hinge,
     /// max(0, 1 − tz)²
     SquaredHinge,
+    /// ½(1 + t) max(0, 1 − z)² + ½(1 − t) max(0, 1 + z)²: that of a side which is +1 with probability ½(1 + t)
+    ExpectedSquaredHinge,
     /// log(1 + exp(−tz))
     Logistic,
     /// max(0, |z − t| − ε)
@@ -30,6 +32,10 @@ impl RowLoss {
         match self {
             Self::Hinge => (1.0 - target * z).max(0.0),
             Self::SquaredHinge => (1.0 - target * z).max(0.0).powi(2),
+            Self::ExpectedSquaredHinge => {
+                let (above, below) = ((1.0 - z).max(0.0), (1.0 + z).max(0.0));
+                0.5 * ((1.0 + target) * above * above + (1.0 - target) * below * below)
+            }
             Self::Logistic => {
                 let margin = target * z;
                 if margin >= 0.0 { (-margin).exp().ln_1p() } else { margin.exp().ln_1p() - margin }
@@ -47,6 +53,12 @@ impl RowLoss {
             Self::SquaredHinge => {
                 let short = (1.0 - target * z).max(0.0);
                 (-2.0 * target * short, if short > 0.0 { 2.0 } else { 0.0 })
+            }
+            Self::ExpectedSquaredHinge => {
+                let (above, below) = ((1.0 - z).max(0.0), (1.0 + z).max(0.0));
+                let mut second = if above > 0.0 { 1.0 + target } else { 0.0 };
+                second += if below > 0.0 { 1.0 - target } else { 0.0 };
+                ((1.0 - target) * below - (1.0 + target) * above, second)
             }
             Self::Logistic => {
                 let other = 1.0 / (1.0 + (target * z).exp());
@@ -66,12 +78,15 @@ impl RowLoss {
 
     /// Whether it has a gradient everywhere.
     pub(crate) fn is_smooth(self) -> bool {
-        matches!(self, Self::SquaredHinge | Self::Logistic | Self::SquaredTube(_))
+        matches!(
+            self,
+            Self::SquaredHinge | Self::ExpectedSquaredHinge | Self::Logistic | Self::SquaredTube(_)
+        )
     }
 
     /// Whether it is a square.
     pub(crate) fn is_squared(self) -> bool {
-        matches!(self, Self::SquaredHinge | Self::SquaredTube(_))
+        matches!(self, Self::SquaredHinge | Self::ExpectedSquaredHinge | Self::SquaredTube(_))
     }
 
     /// Half the width of the tube, 0 for losses of two sides.

@@ -105,7 +105,7 @@ impl<R: LinearRows> QuadraticModel for SampledHessian<'_, R> {
         if self.fresh {
             let second = |i: usize| match self.bounded {
                 true => 2.0 * problem.costs[i],
-                false => curvature(problem.loss, point.slopes[i], problem.costs[i]),
+                false => curvature(problem, i, point.slopes[i]),
             };
             sum.renew(self.rows, second, self.count, self.context);
             self.stale = false;

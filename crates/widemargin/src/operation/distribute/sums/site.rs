@@ -126,12 +126,10 @@ impl SumsSite {
         };
         let differentiate = Differentiate { point: &mut point, loss: self.task.loss, context };
         self.over_rows(differentiate, context);
-        let curvatures: Vec<f64> = point
-            .slopes
-            .iter()
-            .zip(&point.costs)
-            .map(|(&slope, &cost)| curvature(self.task.loss, slope, cost))
-            .collect();
+        let problem = self.problem(&point);
+        let slopes = point.slopes.iter().enumerate();
+        let curvatures: Vec<f64> =
+            slopes.map(|(i, &slope)| curvature(&problem, i, slope)).collect();
         point.curvatures = Listed::new(&curvatures);
         self.point = Some(point);
         Ok(())

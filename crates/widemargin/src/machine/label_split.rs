@@ -1,17 +1,17 @@
-//! Rows without labels among the rows given: they count for the traces and for the cone, not for the problems.
+//! Rows without labels among the rows given.
 
 use std::borrow::Cow;
 
+use super::fit::FitInput;
 use crate::data::{Dataset, Label, Labels};
 use crate::error::{Error, Result};
-use crate::machine::fit::FitInput;
 
 /// The rows of an input by whether they have a label.
-pub(super) struct LabelSplit<'a> {
+pub(in crate::machine) struct LabelSplit<'a> {
     data: Cow<'a, Dataset>,
     labelled: Option<Vec<usize>>,
     /// Rows of the data set without a label.
-    pub(super) unlabelled: Vec<usize>,
+    pub(in crate::machine) unlabelled: Vec<usize>,
 }
 
 impl<'a> LabelSplit<'a> {
@@ -20,7 +20,7 @@ impl<'a> LabelSplit<'a> {
     ///
     /// # Errors
     /// [`Error::Empty`] when no row has a label.
-    pub(super) fn new(mark: Option<&Label>, input: FitInput<'a>) -> Result<Self> {
+    pub(in crate::machine) fn new(mark: Option<&Label>, input: FitInput<'a>) -> Result<Self> {
         let data = input.data();
         let (Some(mark), false) = (mark, data.labels().is_empty()) else {
             return Ok(Self { data: Cow::Borrowed(data), labelled: None, unlabelled: Vec::new() });
@@ -45,7 +45,7 @@ impl<'a> LabelSplit<'a> {
     }
 
     /// The rows with labels; `all` is the input that was split.
-    pub(super) fn labelled<'b>(&'b self, all: FitInput<'b>) -> Result<FitInput<'b>> {
+    pub(in crate::machine) fn labelled<'b>(&'b self, all: FitInput<'b>) -> Result<FitInput<'b>> {
         match &self.labelled {
             Some(rows) => FitInput::with_rows(&self.data, rows),
             None => Ok(all),
