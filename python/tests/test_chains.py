@@ -211,3 +211,28 @@ def test_structures_of_the_user():
         StructuredSVM(Broken(), 7).fit(X, y)
     with pytest.raises(ValueError, match="joint_features returned 7 values"):
         StructuredSVM(Sets(), 8).fit(X, y)
+
+
+def test_the_file_keeps_the_parameters(tmp_path):
+    settings = {"constraints": "bio", "unknown": "cut", "max_iter": 77, "tol": 0.02}
+    loss = (1.0 - np.eye(3)).tolist()
+    y = [["B-X", "I-X", "O"], ["B-X", "O"], ["O", "B-X"], ["B-X", "I-X", "I-X", "O", "B-X"]]
+    X = [items(words) for words in WORDS]
+    model = ChainSVC(C=1.5, loss=loss, **settings).fit(X, y)
+    model.save(tmp_path / "chain.wm")
+    again = widemargin.load(tmp_path / "chain.wm")
+    own = again.get_params()
+    assert {name: own[name] for name in settings} == settings
+    assert own["C"] == 1.5
+    np.testing.assert_array_equal(np.reshape(own["loss"], (3, 3)), loss)
+    pairs = [(None, "I-X"), ("O", "I-X")]
+    listed = ChainSVC(C=1.5, constraints=pairs).fit(X, y)
+    listed.save(tmp_path / "listed.wm")
+    found = widemargin.load(tmp_path / "listed.wm").get_params()["constraints"]
+    assert sorted(found, key=str) == sorted(pairs, key=str)
+
+
+def test_chains_are_not_trained_on_rows():
+    settings = ChainSVC()._settings()
+    with pytest.raises(ValueError, match="chain-svc, which is trained on sequences"):
+        widemargin._core.fit(settings, np.eye(2), (np.array([0, 1]), [0, 1]))

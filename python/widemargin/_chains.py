@@ -68,7 +68,7 @@ class ChainSVC(BaseTrained):
     cache_size : float, default=1024
         Megabytes that kernel values may take.
     callbacks : callable or list of callables, default=None
-        Called with a :class:`widemargin.Progress` while training; a true answer stops it.
+        Called with a :class:`widemargin.Progress` while training; returning True stops it.
     n_jobs : int, default=None
         Threads; None is 1 unless joblib says otherwise, -1 is all. The result is the same for all.
 
@@ -187,6 +187,7 @@ class ChainSVC(BaseTrained):
             given,
             codes,
             names,
+            self._forbidden(),
             weights,
             monitor if monitor.listens else None,
         )
@@ -195,33 +196,40 @@ class ChainSVC(BaseTrained):
         self._warn(complaints)
         return self
 
-    def _settings(self) -> dict[str, Any]:
-        forbidden = None
-        if isinstance(self.constraints, list):
-            first = [after for before, after in self.constraints if before is None]
-            pairs = [pair for pair in self.constraints if pair[0] is not None]
-            forbidden = (first, pairs)
+    def _settings(self) -> _core.Settings:
+        given = isinstance(self.constraints, list)
         hamming = isinstance(self.loss, str)
         seed = 0
         if self.random_state is not None:
             seed = int(check_random_state(self.random_state).randint(np.iinfo("i").max))
         return {
-            "c": float(self.C),
-            "kernel": None if self.kernel == "linear" else self.kernel,
-            "gamma": str(self.gamma),
-            "coef0": float(self.coef0),
-            "degree": int(self.degree),
-            "loss": None if hamming else np.asarray(self.loss, dtype=np.float64).ravel().tolist(),
-            "bio": self.constraints == "bio",
-            "forbidden": forbidden,
-            "cut": self.unknown == "cut",
-            "tol": float(self.tol),
-            "max_iterations": int(self.max_iter),
-            "max_seconds": self.max_time,
-            "cache_megabytes": float(self.cache_size),
+            "machine": self._kind,
+            "online": False,
+            "parameters": {
+                "c": float(self.C),
+                "kernel": self.kernel,
+                "gamma": self.gamma if isinstance(self.gamma, str) else float(self.gamma),
+                "coef0": float(self.coef0),
+                "degree": int(self.degree),
+                "loss": self.loss if hamming else np.asarray(self.loss, dtype=np.float64).ravel(),
+                "constraints": None if given else self.constraints,
+                "cut_at_unknown": self.unknown == "cut",
+                "tol": float(self.tol),
+                "max_iter": int(self.max_iter),
+            },
+            "calibration": None,
             "seed": seed,
+            "cache_megabytes": float(self.cache_size),
             "threads": self._threads(),
+            "max_seconds": self.max_time,
         }
+
+    def _forbidden(self) -> tuple[list[Any], list[tuple[Any, Any]]] | None:
+        """Return the tags that are never first and the pairs that are never neighbours."""
+        if not isinstance(self.constraints, list):
+            return None
+        first = [after for before, after in self.constraints if before is None]
+        return first, [pair for pair in self.constraints if pair[0] is not None]
 
     def _adopt(self, model: _core.Model) -> None:
         self._model = model
@@ -485,9 +493,30 @@ def _codes(y: Any, lengths: Iterable[int]) -> tuple[list[Any], NDArray[np.uint32
 
 def fitted(model: _core.Model) -> ChainSVC:
     """Return the estimator of a model from a file."""
-    known = dict(model.training.get("parameters", []))
-    names = {"c": "C", "tol": "tol"}
-    given: dict[str, Any] = {ours: float(known[key]) for key, ours in names.items() if key in known}
-    estimator = ChainSVC(**given)
+    if model.specification is None:
+        known = dict(model.training.get("parameters", []))
+        names = {"c": "C", "tol": "tol"}
+        estimator = ChainSVC(**{ours: known[key] for key, ours in names.items() if key in known})
+    else:
+        _, known = model.specification
+        names = ("kernel", "gamma", "coef0", "degree", "loss", "tol", "max_iter")
+        estimator = ChainSVC(
+            known["c"],
+            unknown="cut" if known["cut_at_unknown"] else "error",
+            constraints="bio" if known["constraints"] == "bio" else None,
+            **{name: known[name] for name in names},
+        )
     estimator._adopt(model)
+    if estimator.constraints is None:
+        estimator.constraints = _forbidden_pairs(estimator)
     return estimator
+
+
+def _forbidden_pairs(estimator: ChainSVC) -> list[tuple[Any, Any]] | None:
+    """Return the pairs of tags that a chain forbids, as its parameter lists them."""
+    names = estimator.classes_.tolist()
+    first = estimator._chain.first_forbidden
+    pairs: list[tuple[Any, Any]] = [(None, names[tag]) for tag in np.flatnonzero(first)]
+    for before, after in np.argwhere(np.isneginf(estimator.transitions_)):
+        pairs.append((names[before], names[after]))
+    return pairs or None

@@ -134,6 +134,8 @@ class Chain:
     def tags(self) -> list[int | float | str]: ...
     @property
     def pairs(self) -> list[float]: ...
+    @property
+    def first_forbidden(self) -> list[bool]: ...
 
 class FeatureMap:
     @staticmethod
@@ -192,6 +194,8 @@ class Model:
     def calibration(self) -> dict[str, Any] | None: ...
     @property
     def attributes(self) -> dict[str, Any]: ...
+    @property
+    def specification(self) -> tuple[bool, dict[str, Any]] | None: ...
     def projection(self) -> Model | None: ...
     def log_densities(self, features: Table, threads: int) -> _Floats: ...
     def nearest(self, features: Table, k: int, threads: int) -> tuple[_Floats, _Floats]: ...
@@ -211,15 +215,16 @@ def fit(
     groups: _Integers | None = None,
 ) -> tuple[Model, _Integers, list[str]]: ...
 def fit_chain(
-    settings: dict[str, Any],
+    settings: Settings,
     given: Any,
     codes: NDArray[np.uint32],
     names: Sequence[int | float | str],
+    forbidden: tuple[list[Any], list[tuple[Any, Any]]] | None = None,
     weights: _Floats | None = None,
     on_event: Callable[[str, tuple[Any, ...]], bool] | None = None,
 ) -> tuple[Model, list[str]]: ...
 def alternate_chain(
-    settings: dict[str, Any],
+    settings: Settings,
     given: Any,
     start: NDArray[np.uint32],
     count: int,

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use clap::{Command, CommandFactory};
 use widemargin::machine::{MachineKind, Specification};
 
-use crate::arguments::{linear_kind, machine_list, parameter_help};
+use crate::arguments::{linear_kind, machine_list, parameter_help, row_machine};
 use crate::command::CommandLine;
 use crate::failure::{CommandResult, Failure};
 
@@ -98,11 +98,14 @@ fn topic(word: Option<&str>, words: &[String]) -> CommandResult<Topic> {
     let kind = match kind {
         None if !has("--linear") && !has("--online") => return Ok(Topic::Common),
         None => MachineKind::CSvc,
-        Some(name) => name.parse().map_err(|_| {
-            Failure::usage(format!(
+        Some(name) if name.parse::<MachineKind>().is_err() => {
+            return Err(Failure::usage(format!(
                 "--help {name}: expected a machine, 'machines' (which lists them) or 'all'"
-            ))
-        })?,
+            )));
+        }
+        Some(name) => {
+            row_machine(name).map_err(|reason| Failure::usage(format!("{name}: {reason}")))?
+        }
     };
     let kind = if has("--linear") { linear_kind(kind, false)? } else { kind };
     let specification = match has("--online") {

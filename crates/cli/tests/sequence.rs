@@ -40,6 +40,37 @@ fn sequences_are_learnt_and_labelled() {
 }
 
 #[test]
+fn parameters_are_those_of_the_table_of_machines() {
+    let folder = Folder::new();
+    folder.write("train.txt", "1 qid:1 1:1\n2 qid:1 2:1\n1 qid:2 1:2\n2 qid:2 2:2\n");
+    let train = "sequence train train.txt --kernel rbf --gamma 0.5 --c 3 --loss 0,1,2,0";
+    folder.run(&format!("{train} --max-iter 50 -o s.wm -q")).exits(0);
+    let inspected = folder.run("inspect s.wm --json").exits(0).json();
+    assert_eq!(inspected["kernel"]["gamma"], 0.5, "{inspected}");
+    folder.run("sequence label train.txt --model s.wm -q").exits(0);
+    let failed = folder.run("sequence train train.txt --gamma 0.5 -o x.wm").exits(2);
+    assert!(failed.stderr.contains("a kernel with gamma"), "{}", failed.stderr);
+    let failed = folder.run("sequence train train.txt --c 0 -o x.wm").exits(2);
+    assert!(failed.stderr.contains("above 0"), "{}", failed.stderr);
+}
+
+#[test]
+fn other_commands_say_where_sequences_are_trained() {
+    let folder = Folder::new();
+    folder.write("rows.txt", "1 1:1\n-1 1:2\n");
+    for command in [
+        "train rows.txt -s chain-svc",
+        "tune rows.txt -s chain-svc",
+        "cross-validate rows.txt -s chain-svc",
+        "compare rows.txt --kernels linear,rbf -s chain-svc",
+        "train --help chain-svc",
+    ] {
+        let failed = folder.run(command).exits(2);
+        assert!(failed.stderr.contains("'widemargin sequence train'"), "{}", failed.stderr);
+    }
+}
+
+#[test]
 fn other_formats_and_mistakes() {
     let folder = Folder::new();
     let mut letters = String::new();

@@ -1,21 +1,20 @@
 //! Large-margin chains: sequences of Python's items in, tags out.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use numpy::PyReadonlyArray1;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString};
-use widemargin::data::{Classes, Dictionary, Label, Matrix, SequenceBuilder, TaggedSequences};
+use widemargin::data::{Classes, Dictionary, Label, SequenceBuilder, TaggedSequences};
 use widemargin::machine::sequence::{
-    ChainAlternation, ChainSvc, Labeller, Labelling, PackedChain, TagConstraints, TagLoss,
+    ChainAlternation, Labeller, Labelling, PackedChain, TagConstraints,
 };
-use widemargin::machine::{Body, Gamma, KernelDefaults, KernelExpression, Model as Trained};
+use widemargin::machine::{Body, Model as Trained};
 use widemargin::{CancelToken, Context, Event};
 
 use crate::errors::exception;
-use crate::machines::context;
+use crate::machines::Settings;
 use crate::model::Model;
 use crate::table::Table;
 use crate::training::{Caller, Listener, Name, run_beside, slice};
@@ -125,70 +124,10 @@ type Forbidden = (Vec<Name>, Vec<(Name, Name)>);
 /// Tags of a sequence and their score.
 type Tagged = (Vec<u32>, f64);
 
-/// How a chain is to be trained; the items of a dictionary.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-pub(crate) struct ChainSettings {
-    c: f64,
-    /// The text of a kernel; nothing for the linear one.
-    kernel: Option<String>,
-    gamma: String,
-    coef0: f64,
-    degree: u32,
-    /// A row for every true tag; nothing for 1 each.
-    loss: Option<Vec<f64>>,
-    bio: bool,
-    forbidden: Option<Forbidden>,
-    cut: bool,
-    tol: f64,
-    max_iterations: usize,
-    max_seconds: Option<f64>,
-    cache_megabytes: f64,
-    seed: u64,
-    threads: usize,
-}
-
-impl ChainSettings {
-    fn context(&self, cancel: CancelToken) -> PyResult<Context> {
-        let context = context(self.threads, self.seed, cancel)?
-            .with_cache_bytes((self.cache_megabytes * f64::from(1 << 20)) as usize);
-        let limit = self.max_seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
-        Ok(match limit {
-            Some(limit) => context.with_time_limit(limit),
-            None => context,
-        })
-    }
-
-    fn machine(&self, rows: &Matrix) -> PyResult<ChainSvc> {
-        let usual = ChainSvc::default();
-        let kernel = match &self.kernel {
-            None => usual.kernel.clone(),
-            Some(text) => {
-                let gamma: Gamma = self.gamma.parse().map_err(exception)?;
-                let (coef0, degree) = (self.coef0, self.degree);
-                let defaults = KernelDefaults { gamma, coef0, degree };
-                KernelExpression::parse(text, defaults)
-                    .and_then(|expression| expression.resolve(rows))
-                    .map_err(exception)?
-            }
-        };
-        let constraints = match (&self.forbidden, self.bio) {
-            (Some((first, pairs)), _) => TagConstraints::Forbidden {
-                first: first.iter().cloned().map(Name::label).collect(),
-                pairs: pairs.iter().cloned().map(|(a, b)| (a.label(), b.label())).collect(),
-            },
-            (None, true) => TagConstraints::Bio,
-            (None, false) => TagConstraints::None,
-        };
-        Ok(ChainSvc {
-            c: self.c,
-            kernel,
-            loss: self.loss.clone().map_or(TagLoss::Hamming, TagLoss::Table),
-            constraints,
-            cut_at_unknown: self.cut,
-            tol: self.tol,
-            max_iterations: self.max_iterations,
-        })
+fn constraints((first, pairs): Forbidden) -> TagConstraints {
+    TagConstraints::Forbidden {
+        first: first.into_iter().map(Name::label).collect(),
+        pairs: pairs.into_iter().map(|(a, b)| (a.label(), b.label())).collect(),
     }
 }
 
@@ -206,18 +145,24 @@ fn collected(given: &Given<'_>) -> PyResult<TaggedSequences> {
 
 /// Trains a chain; codes that stand for no name are positions without a tag. Returns the model and the warnings.
 #[pyfunction]
-#[pyo3(signature = (settings, given, codes, names, weights=None, on_event=None))]
+#[pyo3(signature = (settings, given, codes, names, forbidden=None, weights=None, on_event=None))]
+#[expect(clippy::too_many_arguments, reason = "they are the keyword arguments of Python")]
 pub(crate) fn fit_chain<'py>(
     py: Python<'py>,
-    settings: ChainSettings,
+    settings: Settings,
     given: Given<'py>,
     codes: PyReadonlyArray1<'py, u32>,
     names: Vec<Name>,
+    forbidden: Option<Forbidden>,
     weights: Option<PyReadonlyArray1<'py, f64>>,
     on_event: Option<Py<PyAny>>,
 ) -> PyResult<(Model, Vec<String>)> {
     let mut data = collected(&given)?;
-    let machine = settings.machine(data.rows())?;
+    let specification = settings.specification(&[])?;
+    let mut machine = specification.chain_svc(data.rows()).map_err(exception)?;
+    if let Some(forbidden) = forbidden {
+        machine.constraints = constraints(forbidden);
+    }
     let names: Vec<Label> = names.into_iter().map(Name::label).collect();
     let codes = slice(&codes)?.to_vec();
     data = data.with_classes(Classes { names, codes }).map_err(exception)?;
@@ -231,7 +176,8 @@ pub(crate) fn fit_chain<'py>(
         let context = context.with_observer(move |event: &Event| listener(event));
         machine.fit(&data, &context)
     };
-    let (model, warnings) = run_beside(py, work, Caller::new(cancel, on_event))?;
+    let (mut model, warnings) = run_beside(py, work, Caller::new(cancel, on_event))?;
+    specification.record(&mut model);
     Ok((Model::new(model), warnings))
 }
 
@@ -243,7 +189,7 @@ type Alternated = (Model, Vec<u32>, Vec<f64>, String);
 #[pyo3(signature = (settings, given, start, count, rounds, on_event=None))]
 pub(crate) fn alternate_chain<'py>(
     py: Python<'py>,
-    settings: ChainSettings,
+    settings: Settings,
     given: Given<'py>,
     start: PyReadonlyArray1<'py, u32>,
     count: usize,
@@ -251,7 +197,9 @@ pub(crate) fn alternate_chain<'py>(
     on_event: Option<Py<PyAny>>,
 ) -> PyResult<Alternated> {
     let data = collected(&given)?;
-    let machine = ChainAlternation { machine: settings.machine(data.rows())?, rounds };
+    let specification = settings.specification(&[])?;
+    let machine = specification.chain_svc(data.rows()).map_err(exception)?;
+    let machine = ChainAlternation { machine, rounds };
     let start = slice(&start)?.to_vec();
     let cancel = CancelToken::new();
     let context = settings.context(cancel.clone())?;
@@ -260,7 +208,8 @@ pub(crate) fn alternate_chain<'py>(
         let context = context.with_observer(move |event: &Event| listener(event));
         machine.fit(&data, &start, count, &context)
     };
-    let (fit, _) = run_beside(py, work, Caller::new(cancel, on_event))?;
+    let (mut fit, _) = run_beside(py, work, Caller::new(cancel, on_event))?;
+    specification.record(&mut fit.model);
     Ok((Model::new(fit.model), fit.tags, fit.objectives, fit.status.to_string()))
 }
 
@@ -341,6 +290,13 @@ impl Chain {
     fn pairs(&self) -> PyResult<Vec<f64>> {
         let Body::Chain(chain) = &self.model.body else { return Err(not_a_chain()) };
         Ok(chain.pairs.clone())
+    }
+
+    /// Whether no sequence begins with a tag, for every tag.
+    #[getter]
+    fn first_forbidden(&self) -> PyResult<Vec<bool>> {
+        let Body::Chain(chain) = &self.model.body else { return Err(not_a_chain()) };
+        Ok(chain.first_forbidden.clone())
     }
 }
 

@@ -309,6 +309,24 @@ impl Model {
         Ok(items)
     }
 
+    /// The machine that was trained: whether online, and the values of all its parameters, `_` in
+    /// the place of `-`; `None` for files that do not keep it.
+    #[getter]
+    fn specification<'py>(&self, py: Python<'py>) -> PyResult<Option<(bool, Bound<'py, PyDict>)>> {
+        let training = self.model.training.as_ref();
+        let Some(specification) = training.and_then(|training| training.specification.as_ref())
+        else {
+            return Ok(None);
+        };
+        let values = PyDict::new(py);
+        for parameter in specification.entry().parameters() {
+            if let Some(value) = specification.value(parameter.name) {
+                values.set_item(parameter.name.replace('-', "_"), value_to_python(py, &value)?)?;
+            }
+        }
+        Ok(Some((specification.is_online(), values)))
+    }
+
     /// The kernel as a nested dictionary.
     #[getter]
     fn kernel<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -463,25 +481,27 @@ impl Model {
         features: Table<'py>,
         threads: usize,
     ) -> PyResult<Bound<'py, PyAny>> {
-        if self.model.kind.is_regressor() || self.model.kind.is_ranker() {
-            let (_, values) =
-                self.each_block(py, &features, threads, |_, values| Ok(values.values().to_vec()))?;
-            return Ok(values.into_pyarray(py).into_any());
+        if self.model.classes.is_some() {
+            let (_, places) = self.each_block(py, &features, threads, |predictor, values| {
+                Ok(predictor.class_indices(values).into_iter().map(|c| c as isize).collect())
+            })?;
+            return Ok(places.into_pyarray(py).into_any());
         }
-        let (_, predictions) = self.each_block(py, &features, threads, |predictor, values| {
-            Ok(match self.model.kind {
-                kind if kind.is_clusterer() => match predictor.predictions(values) {
-                    Labels::Int(clusters) => clusters.into_iter().map(|c| c as isize).collect(),
-                    _ => Vec::new(),
-                },
-                kind if kind.is_novelty_detector() => {
-                    let inside = |value: &f64| if *value > 0.0 { 1_isize } else { -1 };
-                    values.values().iter().map(inside).collect()
-                }
-                _ => predictor.class_indices(values).into_iter().map(|c| c as isize).collect(),
-            })
+        let (_, blocks) = self.each_block(py, &features, threads, |predictor, values| {
+            Ok(vec![predictor.predictions(values)])
         })?;
-        Ok(predictions.into_pyarray(py).into_any())
+        let (mut whole, mut real) = (Vec::new(), Vec::new());
+        for block in blocks {
+            match block {
+                Labels::Int(values) => whole.extend(values.into_iter().map(|v| v as isize)),
+                Labels::Real(values) => real.extend(values),
+                _ => {}
+            }
+        }
+        match whole.is_empty() {
+            true => Ok(real.into_pyarray(py).into_any()),
+            false => Ok(whole.into_pyarray(py).into_any()),
+        }
     }
 }
 

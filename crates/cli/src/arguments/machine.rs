@@ -11,7 +11,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
 use widemargin::machine::{CalibrationMethod, MachineKind, RobustLoss, Specification};
 
-use super::parameter_options::{Form, form, option, options};
+use super::parameter_options::{given, option, options};
 use super::value::{bytes, value};
 use crate::failure::{CommandResult, Failure};
 
@@ -39,6 +39,15 @@ pub(crate) fn machine_list() -> String {
         format!("{:<18}{}\n", kind.to_string(), Specification::new(kind).entry().summary)
     };
     MachineKind::all().map(line).collect()
+}
+
+/// Reads a machine that is trained on rows.
+pub(crate) fn row_machine(text: &str) -> Result<MachineKind, String> {
+    let kind = value::<MachineKind>(text)?;
+    match MachineKind::SEQUENCES.contains(&kind) {
+        true => Err("sequences are trained by 'widemargin sequence train'".to_owned()),
+        false => Ok(kind),
+    }
 }
 
 /// The machine that `--linear` makes of `kind`.
@@ -102,7 +111,7 @@ pub(crate) struct Choice {
     /// The machine; --help machines lists them
     #[arg(long, short = 's', value_name = "KIND", default_value = "c-svc",
           long_help = format!("The machine:\n{}", machine_list()),
-          value_parser = value::<MachineKind>)]
+          value_parser = row_machine)]
     machine: MachineKind,
 
     /// Learn from one row after another and keep only support vectors: ww, cs, llw, ..., and c-svc
@@ -166,19 +175,7 @@ impl Args for MachineArguments {
 
 impl FromArgMatches for MachineArguments {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, ClapError> {
-        let mut given = Vec::new();
-        for parameters in options() {
-            let name = parameters[0].1.name;
-            if matches.value_source(name) != Some(ValueSource::CommandLine) {
-                continue;
-            }
-            match form(parameters[0].1) {
-                Form::Switch(on) => given.push((name, on.to_string())),
-                Form::Value => {
-                    given.extend(matches.get_one::<String>(name).map(|text| (name, text.clone())))
-                }
-            }
-        }
+        let mut given = given(matches, &options());
         let robust = matches.get_one::<RobustLoss>("robust");
         given.extend(robust.map(|loss| ("loss", loss.to_string())));
         let names_machine = matches.value_source("machine") == Some(ValueSource::CommandLine);
@@ -260,7 +257,7 @@ mod tests {
     use clap::Parser;
     use widemargin::machine::specification::Domain;
 
-    use super::super::parameter_options::Owned;
+    use super::super::parameter_options::{Form, Owned, form};
     use super::*;
 
     #[derive(Parser, Debug)]

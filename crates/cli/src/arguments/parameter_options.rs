@@ -1,7 +1,8 @@
 //! The options that parameters of machines are given by, made from the table of machines.
 
 use clap::builder::PossibleValuesParser;
-use clap::{Arg, ArgAction};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgAction, ArgMatches};
 use widemargin::machine::Specification;
 use widemargin::machine::specification::{Domain, Fallback, Parameter, number};
 
@@ -38,6 +39,30 @@ pub(super) fn options() -> Vec<Vec<Owned>> {
         }
     }
     all
+}
+
+/// The parameters of one machine.
+pub(super) fn options_of(specification: &Specification) -> Vec<Vec<Owned>> {
+    let name = specification.name();
+    specification.entry().parameters().map(|parameter| vec![(name.clone(), parameter)]).collect()
+}
+
+/// The parameters that were given, by name, as they were written.
+pub(super) fn given(matches: &ArgMatches, options: &[Vec<Owned>]) -> Vec<(&'static str, String)> {
+    let mut given = Vec::new();
+    for parameters in options {
+        let name = parameters[0].1.name;
+        if matches.value_source(name) != Some(ValueSource::CommandLine) {
+            continue;
+        }
+        match form(parameters[0].1) {
+            Form::Switch(on) => given.push((name, on.to_string())),
+            Form::Value => {
+                given.extend(matches.get_one::<String>(name).map(|text| (name, text.clone())))
+            }
+        }
+    }
+    given
 }
 
 /// The option of a parameter.
@@ -156,6 +181,7 @@ fn heading(name: &str) -> &'static str {
             "Machine"
         }
         "bias" | "epochs" | "strategy" | "budget" | "shuffle" => "Machine",
+        "constraints" | "cut-at-unknown" => "Machine",
         "kernel" | "gamma" | "degree" | "coef0" => "Kernel",
         "kernels" | "weights" | "jitter" | "repair" => "Kernel",
         "tol" | "gap" | "precision" | "shrinking" | "max-iter" => "Solver",

@@ -11,12 +11,12 @@ use widemargin::data::read::{
 };
 use widemargin::data::write::write_atomically;
 use widemargin::data::{Dictionary, Label, NO_TAG, TaggedSequences, Templates};
-use widemargin::machine::sequence::{Chain, ChainSvc, Labelling, TagConstraints};
-use widemargin::machine::{Body, KernelDefaults, KernelExpression, Model};
+use widemargin::machine::sequence::{Chain, Labelling};
+use widemargin::machine::{Body, Model};
 use widemargin::operation::tagging::TagQuality;
 
 use super::train::tell_status;
-use crate::arguments::ResourceArguments;
+use crate::arguments::{ChainArguments, ResourceArguments};
 use crate::data_file::check_outputs;
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -107,15 +107,6 @@ impl SequenceInput {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum ConstraintsName {
-    /// None
-    #[default]
-    None,
-    /// I-X only after B-X and I-X
-    Bio,
-}
-
 /// Train a chain on sequences with tags
 #[derive(Args, Debug)]
 struct TrainArguments {
@@ -125,30 +116,6 @@ struct TrainArguments {
     /// Where to write the model [default: DATA's name with .wm, here]
     #[arg(short = 'o', long, value_name = "FILE")]
     output: Option<PathBuf>,
-
-    /// Price of the loss of a sequence
-    #[arg(long, value_name = "C", default_value_t = ChainSvc::default().c)]
-    c: f64,
-
-    /// Kernel of the features of a position, such as 'rbf(gamma=0.1)'
-    #[arg(long, value_name = "KERNEL", default_value = "linear")]
-    kernel: String,
-
-    /// Largest duality gap, relative to the objective
-    #[arg(long, value_name = "TOL", default_value_t = ChainSvc::default().tol)]
-    tol: f64,
-
-    /// Most passes over the sequences
-    #[arg(long, value_name = "N", default_value_t = ChainSvc::default().max_iterations)]
-    max_iter: usize,
-
-    /// Which tags may follow which
-    #[arg(long, value_enum, default_value = "none")]
-    constraints: ConstraintsName,
-
-    /// Cut sequences where a tag is not known
-    #[arg(long)]
-    cut_at_unknown: bool,
 
     /// Templates of features for columns of tokens, a file in CRF++'s notation [default: words and pairs around
     /// the token]
@@ -163,6 +130,8 @@ struct TrainArguments {
     #[arg(long)]
     json: bool,
 
+    #[command(flatten)]
+    chain: ChainArguments,
     #[command(flatten)]
     input: SequenceInput,
     #[command(flatten)]
@@ -210,6 +179,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
 }
 
 fn train(arguments: &TrainArguments, interrupt: &Interrupt) -> CommandResult {
+    let specification = arguments.chain.specification()?;
     let session = arguments.resources.session(interrupt)?;
     let target = model_file::target(arguments.output.as_deref(), &arguments.data)?;
     model_file::check_writable(&target)?;
@@ -223,22 +193,11 @@ fn train(arguments: &TrainArguments, interrupt: &Interrupt) -> CommandResult {
     let loaded = session
         .read("reading", || Ok(read_sequences(&arguments.data, &options, &mut dictionary)?))?;
     let data = &loaded.data;
-    let machine = ChainSvc {
-        c: arguments.c,
-        kernel: KernelExpression::parse(&arguments.kernel, KernelDefaults::default())?
-            .resolve(data.rows())?,
-        constraints: match arguments.constraints {
-            ConstraintsName::None => TagConstraints::None,
-            ConstraintsName::Bio => TagConstraints::Bio,
-        },
-        cut_at_unknown: arguments.cut_at_unknown,
-        tol: arguments.tol,
-        max_iterations: arguments.max_iter,
-        ..ChainSvc::default()
-    };
+    let machine = specification.chain_svc(data.rows())?;
     let watch = Stopwatch::start();
     let mut model = session.run("training", |context| machine.fit(data, context))?;
     let spent = watch.stop();
+    specification.record(&mut model);
     if let Body::Chain(chain) = &mut model.body {
         chain.templates = loaded.templates.as_ref().map(ToString::to_string);
     }

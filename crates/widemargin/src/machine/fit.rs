@@ -3,10 +3,9 @@
 //! [`Machine`] is what every machine can do. What only some can do is a trait of its own that a caller
 //! asks for: [`WarmStart`], [`PenaltyPath`] and [`SharedKernel`].
 
-use std::any::Any;
 use std::borrow::Cow;
 
-use super::{LocalDuals, Model, PathStarts, Paths, Precision, Start};
+use super::{LocalDuals, Model, PathStarts, Paths, Precision, Start, Svc};
 use crate::context::Context;
 use crate::data::{Census, ClassOrder, Classes, Dataset, Dense, Labels, Matrix};
 use crate::error::{Error, Result};
@@ -89,15 +88,15 @@ pub trait WarmStart: Machine {
 }
 
 /// A machine that can be trained for many penalties over one kernel matrix.
-pub trait PenaltyPath: Machine + Any {
+pub trait PenaltyPath: Machine {
     /// Its own penalty C.
     fn penalty(&self) -> f64;
 
     /// The tolerance of its optimality conditions.
     fn tolerance(&self) -> f64;
 
-    /// Whether `other` differs from it in its penalty alone.
-    fn differs_in_penalty_alone(&self, other: &dyn PenaltyPath) -> bool;
+    /// It without its penalty: machines for which this is equal share a path.
+    fn without_penalty(&self) -> PathMachine;
 
     /// How many kernel values, as a multiple of those among all rows of `data`, its paths over so
     /// many penalties compute by themselves; `None` where reading a table of them is better.
@@ -122,6 +121,14 @@ pub trait PenaltyPath: Machine + Any {
         earlier: Option<&PathStarts>,
         context: &Context,
     ) -> Result<Option<Paths<'a>>>;
+}
+
+/// A machine with a [`PenaltyPath`], its penalty set to 1.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum PathMachine {
+    /// C-SVC.
+    Svc(Svc),
 }
 
 /// A machine that can use kernel values computed elsewhere: who trains it often computes those

@@ -51,7 +51,7 @@ pub use classic::{
 pub use classification::{NuSvc, PathStarts, Paths, Svc};
 pub use clustering::{Balance, ClusteringMethod, MarginClusters, MaxMarginClustering};
 pub use codes::error_correcting_code;
-pub use fit::{FitInput, Machine, PenaltyPath, SharedKernel, WarmStart};
+pub use fit::{FitInput, Machine, PathMachine, PenaltyPath, SharedKernel, WarmStart};
 pub use kernel_expression::{KernelDefaults, KernelExpression};
 pub(crate) use kernel_list::kernel_texts;
 pub use least_squares::{LsSvc, LsSvr};

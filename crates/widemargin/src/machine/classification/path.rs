@@ -5,7 +5,6 @@
 //! problem starts from where its neighbours suggest ([`Known`]). The optimum is that of
 //! [`Machine::fit_with`](crate::machine::Machine::fit_with), whatever the start.
 
-use std::any::Any;
 use std::time::Instant;
 
 use super::held_out::HeldOut;
@@ -15,7 +14,7 @@ use crate::context::Context;
 use crate::data::{Dataset, Dense};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelRows, MatrixRows, fill_table};
-use crate::machine::fit::{FitInput, PenaltyPath};
+use crate::machine::fit::{FitInput, PathMachine, PenaltyPath};
 use crate::machine::model::Model;
 use crate::machine::parameters::Precision;
 use crate::machine::training::{Expansion, RowSegments, Spent, in_precision};
@@ -120,11 +119,8 @@ impl PenaltyPath for Svc {
         self.options.tol
     }
 
-    fn differs_in_penalty_alone(&self, other: &dyn PenaltyPath) -> bool {
-        let other: &dyn Any = other;
-        other
-            .downcast_ref::<Self>()
-            .is_some_and(|other| *self == Self { c: self.c, ..other.clone() })
+    fn without_penalty(&self) -> PathMachine {
+        PathMachine::Svc(Self { c: 1.0, ..self.clone() })
     }
 
     fn values_computed(&self, penalties: usize, data: &Dataset) -> Option<f64> {

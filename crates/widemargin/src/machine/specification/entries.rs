@@ -2,7 +2,7 @@
 
 use super::parameter::Parameter;
 use super::resolver::Resolver;
-use super::{classic, kernel_machines, linear, online};
+use super::{classic, kernel_machines, linear, online, sequences};
 use crate::error::{Error, Result};
 use crate::machine::{Machine, MachineKind};
 
@@ -31,7 +31,7 @@ pub(super) fn entry(kind: MachineKind, is_online: bool) -> Result<&'static Entry
             _ => Err(Error::parameter("online", "c-svc, ww, cs, llw, ...", kind)),
         };
     }
-    let tables = [kernel_machines::entry, linear::entry, classic::entry];
+    let tables = [kernel_machines::entry, linear::entry, classic::entry, sequences::entry];
     tables.iter().find_map(|table| table(kind)).ok_or_else(|| {
         Error::parameter("machine", "one with an entry in the table of machines", kind)
     })

@@ -24,6 +24,7 @@ mod linear;
 mod online;
 mod parameter;
 mod resolver;
+mod sequences;
 mod shared;
 #[cfg(test)]
 mod tests;
@@ -45,6 +46,7 @@ use super::{
 use crate::data::{Dataset, Dense, Labels, Matrix};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
+use crate::machine::sequence::ChainSvc;
 
 /// A machine by name with the parameters that were given; all others have their defaults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -103,7 +105,7 @@ impl Specification {
         Ok(Self { kind, online: true, given: BTreeMap::new() })
     }
 
-    /// Every machine with its defaults, online ones last.
+    /// Every machine that is trained on rows with its defaults, online ones last.
     pub fn all() -> impl Iterator<Item = Self> {
         let online = MachineKind::all().filter_map(|kind| Self::online(kind).ok());
         MachineKind::all().map(Self::new).chain(online)
@@ -123,8 +125,8 @@ impl Specification {
     pub fn entry(&self) -> &'static Entry {
         match entries::entry(self.kind, self.online) {
             Ok(entry) => entry,
-            // `online` has looked.
-            Err(_) => unreachable!("{} was made online", self.kind),
+            // `online` has looked, and every other kind has an entry.
+            Err(_) => unreachable!("{} has no entry", self.name()),
         }
     }
 
@@ -236,7 +238,8 @@ impl Specification {
     /// The machine for a data set; `seed` decides the code of `multiclass=ecoc`.
     ///
     /// # Errors
-    /// Parameters that do not go together, or labels that do not suit them.
+    /// Parameters that do not go together, labels that do not suit them, or a machine that is
+    /// trained on sequences ([`chain_svc`](Self::chain_svc)).
     pub fn build(&self, data: &Dataset, seed: u64) -> Result<Box<dyn Machine>> {
         let Some(rule) = self.scaling()? else {
             return self.build_scaled(data.features(), data.labels(), seed);
@@ -316,6 +319,16 @@ impl Specification {
         }
         let labels = &Labels::None;
         online::online_svc(&Resolver { specification: self, features, labels, seed: 0 })
+    }
+
+    /// The chain for sequences whose positions have these features, its kernel resolved on them.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for another machine.
+    pub fn chain_svc(&self, features: &Matrix) -> Result<ChainSvc> {
+        self.check_kind(&MachineKind::SEQUENCES)?;
+        let labels = &Labels::None;
+        sequences::chain_svc(&Resolver { specification: self, features, labels, seed: 0 })
     }
 
     fn check_kind(&self, kinds: &[MachineKind]) -> Result<()> {

@@ -1,6 +1,7 @@
 use super::*;
 use crate::context::Context;
-use crate::machine::{AllInOne, LinearSvc, Svc};
+use crate::machine::sequence::{TagConstraints, TagLoss};
+use crate::machine::{AllInOne, LinearSvc, PathMachine, Svc};
 
 thread_local! {
     static READ: std::cell::RefCell<Vec<String>> = const { std::cell::RefCell::new(Vec::new()) };
@@ -82,8 +83,9 @@ fn defaults_are_those_of_the_machines() {
     let features = data().into_features();
     let kernel = Kernel::Gaussian { gamma: crate::machine::Gamma::Scale.resolve(&features) };
     let built = Specification::new(MachineKind::CSvc).build(&data(), 0).unwrap();
-    let built: &dyn std::any::Any = built.penalty_path().unwrap();
-    assert_eq!(built.downcast_ref(), Some(&Svc { kernel, ..Svc::default() }));
+    let built = built.penalty_path().unwrap();
+    assert_eq!(built.penalty(), Svc::default().c);
+    assert_eq!(built.without_penalty(), PathMachine::Svc(Svc { kernel, ..Svc::default() }));
     let mut linear = Specification::new(MachineKind::LinearSvc);
     linear.parse("tol", "auto").unwrap();
     assert_eq!(linear.linear_svc().unwrap(), LinearSvc::default());
@@ -186,4 +188,34 @@ fn scaling_and_feature_map_are_part_of_the_machine() {
     let context = Context::new();
     let model = logistic.build(&data(), 0).unwrap().fit(&data(), &context).unwrap();
     assert!(model.preparation.scaler.is_some() && model.preparation.map.is_some());
+}
+
+#[test]
+fn every_kind_has_an_entry_and_chains_are_built_for_sequences_only() {
+    for kind in MachineKind::all().chain(MachineKind::SEQUENCES) {
+        assert!(!Specification::new(kind).entry().summary.is_empty(), "{kind}");
+    }
+    let mut chain = Specification::new(MachineKind::ChainSvc);
+    assert_eq!(chain.chain_svc(data().features()).unwrap(), ChainSvc::default());
+    let error = chain.build(&data(), 0).err().unwrap().to_string();
+    assert!(error.contains("chain-svc, which is trained on sequences with tags"), "{error}");
+    for (name, value) in [("c", "2"), ("kernel", "rbf"), ("gamma", "0.5"), ("loss", "0,1,2,0")] {
+        chain.parse(name, value).unwrap();
+    }
+    for (name, value) in [("constraints", "bio"), ("cut-at-unknown", "true"), ("max-iter", "7")] {
+        chain.parse(name, value).unwrap();
+    }
+    let expected = ChainSvc {
+        c: 2.0,
+        kernel: Kernel::Gaussian { gamma: 0.5 },
+        loss: TagLoss::Table(vec![0.0, 1.0, 2.0, 0.0]),
+        constraints: TagConstraints::Bio,
+        cut_at_unknown: true,
+        tol: 0.01,
+        max_iterations: 7,
+    };
+    assert_eq!(chain.chain_svc(data().features()).unwrap(), expected);
+    let text = serde_json::to_string(&chain).unwrap();
+    assert_eq!(serde_json::from_str::<Specification>(&text).unwrap(), chain);
+    assert!(Specification::new(MachineKind::CSvc).chain_svc(data().features()).is_err());
 }

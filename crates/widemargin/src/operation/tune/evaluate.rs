@@ -446,7 +446,7 @@ fn penalty(machine: &dyn Machine) -> f64 {
 fn c_paths<'a>(group: &[Placed<'a>]) -> Vec<Vec<Placed<'a>>> {
     let same_path =
         |one: &dyn Machine, other: &dyn Machine| match (one.penalty_path(), other.penalty_path()) {
-            (Some(one), Some(other)) => one.differs_in_penalty_alone(other),
+            (Some(one), Some(other)) => one.without_penalty() == other.without_penalty(),
             (None, None) => true,
             _ => false,
         };
