@@ -172,7 +172,7 @@ def test_degenerate_rows_leave_finite_answers(estimator):
 def test_machines_are_compared():
     X, y = datasets.make_circles(160, noise=0.1, factor=0.4, random_state=0)
     result = widemargin.compare(X, y, repeats=1, random_state=0, n_jobs=2)
-    assert len(result) == 8
+    assert len(result) == 9
     assert result.folds == result.planned_folds == 5
     names = [machine["machine"] for machine in result]
     assert names.index("fisher") > names.index("svm-rbf")

@@ -117,8 +117,9 @@ def compare(
     y : array-like of shape (n_samples,)
         Class labels.
     machines : iterable of str, default=()
-        Of ``'svm-rbf'``, ``'svm-linear'``, ``'fisher'``, ``'kernel-fisher'``, ``'gmm-bayes'``,
-        ``'knn'``, ``'parzen'`` and ``'pnn'``; none is all.
+        Of ``'svm-rbf'``, ``'svm-linear'``, ``'ls-svc'``, ``'fisher'``, ``'kernel-fisher'``,
+        ``'gmm-bayes'``, ``'knn'``, ``'parzen'`` and ``'pnn'``, which none stands for, or any other
+        classifier by its name on the command line, such as ``'nu-svc'``.
     folds, repeats : int
         Repeated stratified cross-validation.
     confidence : float, default=0.95

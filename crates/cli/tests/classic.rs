@@ -42,9 +42,13 @@ fn machines_are_compared_with_intervals_and_a_picture() {
     let folder = Folder::new();
     folder.copy("wine.csv");
     let text = folder.run("compare wine.csv --repeats 1 -o wine.svg").exits(0).stdout;
-    for name in ["svm-rbf", "svm-linear", "fisher", "kernel-fisher", "gmm-bayes", "knn", "parzen"] {
+    let usual = "svm-rbf svm-linear ls-svc fisher kernel-fisher gmm-bayes knn parzen pnn";
+    for name in usual.split(' ') {
         assert!(text.contains(name), "{name} in {text}");
     }
+    let others = "compare wine.csv --machines nu-svc,ww --folds 2 --repeats 1 --json";
+    let others = folder.run(others).exits(0).json();
+    assert!(others["machines"][1]["accuracy"].as_f64().unwrap() > 0.9, "{others}");
     assert!(text.contains("95 % interval") && text.contains("best"), "{text}");
     assert!(folder.read("wine.svg").starts_with("<svg"));
     let two = "compare wine.csv --machines fisher,knn --repeats 1 --json";

@@ -13,8 +13,9 @@ use widemargin::operation::compare::{
     compare_kernels, contender_names,
 };
 
-use crate::arguments::value::value;
-use crate::arguments::{InputArguments, ResourceArguments, View, view, with_views};
+use crate::arguments::{
+    InputArguments, ResourceArguments, View, row_machine, view, with_views,
+};
 use crate::data_file::{check_outputs, check_picture};
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -44,8 +45,8 @@ pub(crate) struct Arguments {
     /// Labelled data file; '-': standard input
     data: PathBuf,
 
-    /// Machines to compare, of svm-rbf, svm-linear, fisher, kernel-fisher, gmm-bayes, knn, parzen
-    /// and pnn [default: all]
+    /// Machines to compare: svm-rbf, svm-linear, ls-svc, fisher, kernel-fisher, gmm-bayes, knn, parzen
+    /// and pnn [default: these], or any other classifier of --help machines
     #[arg(long, value_name = "NAME,NAME,...", value_delimiter = ',')]
     machines: Vec<String>,
 
@@ -66,7 +67,7 @@ pub(crate) struct Arguments {
 
     /// The machine that uses the kernels: c-svc, cs or another all-in-one machine
     #[arg(long, short = 's', value_name = "KIND", default_value = "c-svc",
-          value_parser = value::<MachineKind>, help_heading = "Kernels")]
+          value_parser = row_machine, help_heading = "Kernels")]
     machine: MachineKind,
 
     /// Penalties to choose from
@@ -266,8 +267,7 @@ fn text(result: &Comparison, spent: Spent, confidence: f64) -> String {
     }
     let mut text = grid(&rows);
     text.push_str(&format!(
-        "\n{} folds in {}; p: of a difference to the best that large if there were none \
-         (corrected resampled t-test)\n",
+        "\n{} folds in {}; p: p-value of the difference from the best (corrected resampled t-test)\n",
         result.folds,
         duration(spent.seconds)
     ));

@@ -1,11 +1,12 @@
-//! The machines that are compared, each with the few settings it chooses from.
+//! The machines that are compared, each with the few settings it chooses from: the usual ones, and any other
+//! classifier of the table of machines by its name.
 //!
 //! Every machine sees standardised features, so that γ is told in units of 1 / features.
 
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::machine::specification::Value;
-use crate::machine::{Machine, Specification};
+use crate::machine::{Machine, MachineKind, Specification};
 use crate::operation::tune::{Axis, Space};
 
 /// A machine and its settings.
@@ -49,15 +50,21 @@ struct Entry {
 }
 
 const WIDTHS: &str = "gamma=0.25,1,4";
+const PENALTIES: &str = "c=1,10,100";
 
-const ENTRIES: [Entry; 8] = [
-    Entry { name: "svm-rbf", machine: "c-svc", fixed: &[], grid: &["c=1,10,100", WIDTHS] },
+/// What machines without an entry choose from, where their default grid has the parameter.
+const USUAL_AXES: [&str; 3] = [PENALTIES, WIDTHS, "nu=0.05,0.1,0.2"];
+
+/// The machines that are compared unless others are named.
+const ENTRIES: [Entry; 9] = [
+    Entry { name: "svm-rbf", machine: "c-svc", fixed: &[], grid: &[PENALTIES, WIDTHS] },
     Entry {
         name: "svm-linear",
         machine: "c-svc",
         fixed: &[("kernel", "linear")],
         grid: &["c=0.1,1"],
     },
+    Entry { name: "ls-svc", machine: "ls-svc", fixed: &[], grid: &[PENALTIES, WIDTHS] },
     Entry { name: "fisher", machine: "fisher", fixed: &[], grid: &["shrinkage=none,auto"] },
     Entry {
         name: "kernel-fisher",
@@ -76,28 +83,65 @@ const ENTRIES: [Entry; 8] = [
     Entry { name: "pnn", machine: "pnn", fixed: &[], grid: &["input=distance,lifted"] },
 ];
 
-/// The names of the machines that can be compared.
-pub fn contender_names() -> [&'static str; ENTRIES.len()] {
+/// The names of the machines that are compared unless others are named.
+pub fn usual_contenders() -> [&'static str; ENTRIES.len()] {
     ENTRIES.map(|entry| entry.name)
 }
 
-/// The named machines, or all.
+/// The names of the machines that can be compared: the usual ones, and every other classifier.
+pub fn contender_names() -> Vec<&'static str> {
+    let usual = usual_contenders();
+    let others = MachineKind::all().filter(|kind| kind.is_classifier()).map(MachineKind::name);
+    usual.into_iter().chain(others.filter(|name| !usual.contains(name))).collect()
+}
+
+/// The named machines, or the usual ones.
 pub(super) fn chosen(names: &[String], data: &Dataset) -> Result<Vec<Contender>> {
     let known = contender_names();
     if let Some(name) = names.iter().find(|name| !known.contains(&name.as_str())) {
         return Err(Error::parameter("machines", format!("one of {}", known.join(", ")), name));
     }
-    let wanted = |entry: &&Entry| names.is_empty() || names.iter().any(|name| name == entry.name);
-    ENTRIES.iter().filter(wanted).map(|entry| contender(entry, data)).collect()
+    if names.is_empty() {
+        return ENTRIES.iter().map(|entry| usual(entry, data)).collect();
+    }
+    let named = known.iter().filter(|name| names.iter().any(|own| own == *name));
+    named
+        .map(|name| match ENTRIES.iter().find(|entry| entry.name == *name) {
+            Some(entry) => usual(entry, data),
+            None => other(name, data),
+        })
+        .collect()
 }
 
-fn contender(entry: &Entry, data: &Dataset) -> Result<Contender> {
+fn usual(entry: &Entry, data: &Dataset) -> Result<Contender> {
     let mut base = Specification::new(entry.machine.parse()?);
-    base.set("scale", "standard")?;
     for (name, text) in entry.fixed {
         base.parse(name, text)?;
     }
-    let axes = entry.grid.iter().map(|text| Axis::parse(&base, text)).collect::<Result<_>>()?;
+    contender(entry.name, base, entry.grid, data)
+}
+
+fn other(name: &str, data: &Dataset) -> Result<Contender> {
+    let base = Specification::new(name.parse()?);
+    let own: Vec<&str> = base.default_grid().iter().filter_map(|axis| parameter(axis)).collect();
+    let varies = |axis: &&'static str| parameter(axis).is_some_and(|name| own.contains(&name));
+    let grid: Vec<&'static str> = USUAL_AXES.into_iter().filter(varies).collect();
+    contender(name, base, &grid, data)
+}
+
+/// The parameter of an axis that is written as `NAME=VALUES`.
+fn parameter(axis: &'static str) -> Option<&'static str> {
+    axis.split_once('=').map(|(name, _)| name)
+}
+
+fn contender(
+    name: &str,
+    mut base: Specification,
+    grid: &[&str],
+    data: &Dataset,
+) -> Result<Contender> {
+    base.set("scale", "standard")?;
+    let axes = grid.iter().map(|text| Axis::parse(&base, text)).collect::<Result<_>>()?;
     let unit = 1.0 / data.columns().max(1) as f64;
     let mut candidates = Vec::new();
     for point in (Space { axes }).grid() {
@@ -115,5 +159,35 @@ fn contender(entry: &Entry, data: &Dataset) -> Result<Contender> {
         }
         candidates.push(Candidate { settings: words.join(", "), voters: vec![specification] });
     }
-    Ok(Contender { name: entry.name.to_owned(), candidates })
+    Ok(Contender { name: name.to_owned(), candidates })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Dense, Labels, Matrix};
+
+    #[test]
+    fn every_classifier_of_the_table_can_be_compared() {
+        let rows = Dense::new(12, 2, (0..24).map(|i| f64::from(i % 7)).collect()).unwrap();
+        let labels = Labels::Int((0..12).map(|i| i % 2).collect());
+        let data = Dataset::new(Matrix::DenseF64(rows), labels).unwrap();
+        let names = contender_names();
+        for kind in MachineKind::all() {
+            let is_known = names.contains(&kind.name());
+            let is_usual = ENTRIES.iter().any(|entry| entry.machine == kind.name());
+            assert!(is_known || is_usual || !kind.is_classifier(), "{kind}");
+            assert!(!is_known || kind.is_classifier(), "{kind}");
+        }
+        let all: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let rows: Vec<usize> = (0..12).collect();
+        for contender in chosen(&all, &data).unwrap() {
+            assert!(!contender.candidates.is_empty(), "{}", contender.name);
+            for candidate in &contender.candidates {
+                candidate.machines(&data, &rows).unwrap();
+            }
+        }
+        let nu = chosen(&["nu-svc".to_owned()], &data).unwrap();
+        assert_eq!(nu[0].candidates.len(), 9, "three widths times three values of nu");
+    }
 }

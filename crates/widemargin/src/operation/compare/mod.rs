@@ -12,8 +12,8 @@ mod statistics;
 
 use std::time::Instant;
 
-pub use self::contenders::contender_names;
 use self::contenders::{Candidate, Contender};
+pub use self::contenders::{contender_names, usual_contenders};
 pub use self::kernels::{KernelComparison, KernelOptions, KernelShare, compare_kernels};
 use super::folds::{Folds, fit_part, run_folds};
 use super::metrics::Confusion;
@@ -37,7 +37,7 @@ pub struct CompareOptions {
     pub folds: usize,
     /// Repetitions.
     pub repeats: usize,
-    /// Names of the machines, as [`contender_names`] lists them; empty for all.
+    /// Names of the machines, as [`contender_names`] lists them; empty for the [usual ones](usual_contenders).
     pub machines: Vec<String>,
     /// Probability that an interval holds the accuracy.
     pub confidence: f64,
@@ -415,7 +415,7 @@ mod tests {
         let data = rings(160);
         let options = CompareOptions { folds: 4, ..CompareOptions::default() };
         let result = compare(&data, &options, &Context::new()).unwrap();
-        assert_eq!(result.machines.len(), contender_names().len());
+        assert_eq!(result.machines.len(), usual_contenders().len());
         assert_eq!((result.folds, result.planned), (8, 8));
         let place = |name: &str| result.machines.iter().position(|m| m.name == name).unwrap();
         let fisher = &result.machines[place("fisher")];
