@@ -11,7 +11,7 @@ use widemargin::machine::{
 use widemargin::operation::calibrate::calibrate;
 use widemargin::operation::distribute::{
     Distributed, Distribution, Ending, Order, Plan, Randomized, RandomizedFunction, Report,
-    Schedule, TcpHub, agree, split, train_parts, train_processes,
+    Schedule, TcpHub, agree, sends_sums, split, train_parts, train_processes,
 };
 use widemargin::{Context, Result};
 
@@ -73,17 +73,12 @@ pub(super) fn check(arguments: &Arguments, specification: &Specification) -> Com
     }
     match specification.kind() {
         MachineKind::CSvc | MachineKind::EpsilonSvr | MachineKind::OneClass => Ok(()),
-        kind if is_linear(kind) && !randomized => Ok(()),
+        kind if sends_sums(kind) && !randomized => Ok(()),
         other => Err(Failure::usage(format!(
             "--sites and --method are for c-svc, epsilon-svr and one-class, --sites also for \
              linear-svc, logistic and linear-svr, not for {other}"
         ))),
     }
-}
-
-/// Whether sites send sums instead of support vectors.
-fn is_linear(kind: MachineKind) -> bool {
-    matches!(kind, MachineKind::LinearSvc | MachineKind::Logistic | MachineKind::LinearSvr)
 }
 
 /// Reads all rows, trains, and tells what the sites did.
@@ -97,7 +92,7 @@ pub(super) fn train(
     if let Some(address) = &arguments.distribution.listen {
         return lead(arguments, specification, address, data, preparation, session);
     }
-    if is_linear(specification.kind()) {
+    if sends_sums(specification.kind()) {
         if method.is_some() {
             return Err(Failure::usage("linear machines at several sites have no --probability"));
         }

@@ -8,7 +8,7 @@ use widemargin::data::read::{Loaded, Missing};
 use widemargin::data::scaling::Scaler;
 use widemargin::data::{LabelSummary, Summary as DataSummary};
 use widemargin::machine::specification::Value as Setting;
-use widemargin::machine::{Body, Calibration, Model, Scheme};
+use widemargin::machine::{Calibration, Model, Scheme};
 use widemargin::operation::advice::column_advice;
 
 use super::predict::function_names;
@@ -117,9 +117,9 @@ fn model_text(format: ModelFormatName, model: &Model) -> String {
         summary.line("kernel", kernel);
     }
     summary.line("features", count(model.features() as u64));
-    match &model.body {
-        Body::Linear(_) => summary.line(body.vectors, weights_text(model)),
-        _ => summary.line(body.vectors, vectors),
+    match body.nonzeros {
+        Some(used) => summary.line(body.vectors, weights_text(model, used)),
+        None => summary.line(body.vectors, vectors),
     };
     summary
         .line("functions", count(body.functions as u64))
@@ -138,7 +138,7 @@ fn model_text(format: ModelFormatName, model: &Model) -> String {
             .iter()
             .zip(&classes.support)
             .map(|(name, support)| match support {
-                _ if model.linear().is_some() => name.to_string(),
+                _ if body.nonzeros.is_some() => name.to_string(),
                 0 => name.to_string(),
                 _ => format!("{name} ({support} {})", body.vectors),
             })
@@ -161,7 +161,7 @@ fn model_text(format: ModelFormatName, model: &Model) -> String {
             .line("parameters", parameters.join(", "))
             .line("status", outcome.status)
             .line("objective", objective(outcome))
-            .line("violation", format!("{:.3e}", outcome.violation))
+            .line("KKT violation", format!("{:.3e}", outcome.violation))
             .line("iterations", count(outcome.iterations))
             .line("time", duration(training.seconds));
     }
@@ -179,10 +179,10 @@ fn parameter((name, value): &(String, Setting)) -> String {
 }
 
 /// How many weights a linear model has and uses.
-pub(super) fn weights_text(model: &Model) -> String {
+pub(super) fn weights_text(model: &Model, used: usize) -> String {
     let weights = model.vectors();
     let all = weights.rows() * weights.columns();
-    format!("{} of {} not 0", count(weights.nonzeros() as u64), count(all as u64))
+    format!("{} of {} not 0", count(used as u64), count(all as u64))
 }
 
 /// The weights of a linear model that are not 0, by function and feature; none where its features are not

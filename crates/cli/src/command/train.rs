@@ -414,9 +414,8 @@ fn summary(data: &Shape, model: &Model) -> Summary {
         Some(kernel) => lines.line("machine", format!("{}, kernel {kernel}", model.kind)),
         None => lines.line("machine", model.kind),
     };
-    let is_linear = model.linear().is_some();
-    let is_classic = matches!(model.kind, MachineKind::Classic(_));
-    if let (Some(training), true) = (&model.training, is_classic) {
+    let body = model.describe();
+    if let (Some(training), false) = (&model.training, body.has_dual) {
         lines.line("status", training.outcome.status);
         if training.outcome.iterations > 0 {
             lines
@@ -429,18 +428,18 @@ fn summary(data: &Shape, model: &Model) -> Summary {
         lines
             .line("status", outcome.status)
             .line("objective", format!("primal {primal:.6}, dual {dual:.6}"))
-            .line("gap", format!("{:.3e}, violation {:.3e}", outcome.gap(), outcome.violation))
+            .line("gap", format!("{:.3e}, KKT violation {:.3e}", outcome.gap(), outcome.violation))
             .line(
                 "iterations",
-                match is_linear {
-                    true => {
+                match body.nonzeros {
+                    Some(_) => {
                         format!("{} in {} passes", count(outcome.iterations), count(outcome.blocks))
                     }
                     // Of several sites they are not counted.
-                    false if outcome.kernel_rows == 0 => {
+                    None if outcome.kernel_rows == 0 => {
                         format!("{} in {} blocks", count(outcome.iterations), count(outcome.blocks))
                     }
-                    false => format!(
+                    None => format!(
                         "{} in {} blocks, {} kernel rows",
                         count(outcome.iterations),
                         count(outcome.blocks),
@@ -449,13 +448,13 @@ fn summary(data: &Shape, model: &Model) -> Summary {
                 },
             );
     }
-    if is_classic {
-        lines.line(model.describe().vectors, count(support as u64));
-    } else if is_linear {
-        lines.line("weights", inspect::weights_text(model));
-    } else {
-        lines.line("support vectors", format!("{} ({share:.1} %)", count(support as u64)));
-    }
+    match body.nonzeros {
+        Some(used) => lines.line(body.vectors, inspect::weights_text(model, used)),
+        None if body.has_dual => {
+            lines.line(body.vectors, format!("{} ({share:.1} %)", count(support as u64)))
+        }
+        None => lines.line(body.vectors, count(support as u64)),
+    };
     lines
 }
 

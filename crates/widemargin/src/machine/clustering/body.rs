@@ -60,6 +60,10 @@ impl ModelBody for MarginClusters {
         kind == MachineKind::MaxMarginClustering
     }
 
+    fn takes_mapped_features(&self) -> bool {
+        true
+    }
+
     fn vectors(&self) -> &Matrix {
         self.expansion.vectors()
     }

@@ -57,6 +57,27 @@ pub(in crate::machine) trait ModelBody {
         None
     }
 
+    /// The weights, for linear decision functions.
+    fn linear(&self) -> Option<&Linear> {
+        None
+    }
+
+    /// The body whose decision values are the projections on its directions, if it has directions.
+    fn projection(&self) -> Option<Body> {
+        None
+    }
+
+    /// Whether its vectors may be weights of features that a feature map makes.
+    fn takes_mapped_features(&self) -> bool {
+        false
+    }
+
+    /// Whether its outputs are scores of all classes that become probabilities without a calibration that was
+    /// learnt.
+    fn has_class_scores(&self) -> bool {
+        false
+    }
+
     /// Whether its outputs are logarithms of weighted densities.
     fn has_density(&self) -> bool {
         false
@@ -188,6 +209,10 @@ pub struct Description {
     pub precision: Precision,
     /// Number of decision functions.
     pub functions: usize,
+    /// How many of its numbers are not 0, where its vectors are weights of features.
+    pub nonzeros: Option<usize>,
+    /// Whether its training minimises an objective that has a dual.
+    pub has_dual: bool,
     /// What else is worth knowing: a name and a value each.
     pub details: Vec<(&'static str, String)>,
 }
@@ -195,7 +220,15 @@ pub struct Description {
 impl Description {
     /// Of a body without a kernel and without decision functions.
     pub(in crate::machine) fn of_vectors(vectors: &'static str) -> Self {
-        Self { vectors, kernel: None, precision: Precision::F64, functions: 0, details: Vec::new() }
+        Self {
+            vectors,
+            kernel: None,
+            precision: Precision::F64,
+            functions: 0,
+            nonzeros: None,
+            has_dual: false,
+            details: Vec::new(),
+        }
     }
 }
 

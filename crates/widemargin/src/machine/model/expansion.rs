@@ -94,6 +94,7 @@ impl KernelExpansion {
             kernel: Some(self.kernel.clone()),
             precision: self.precision,
             functions: self.functions.len(),
+            has_dual: true,
             ..Description::of_vectors(vectors)
         }
     }
@@ -129,9 +130,12 @@ impl KernelExpansion {
 
 impl ModelBody for KernelExpansion {
     fn suits(&self, kind: MachineKind) -> bool {
-        let classic = matches!(kind, MachineKind::Classic(_) | MachineKind::MaxMarginClustering)
-            || MachineKind::SEQUENCES.contains(&kind);
-        !classic && kind != MachineKind::Svdd && !MachineKind::LINEAR.contains(&kind)
+        use MachineKind::{AllInOne, CSvc, EpsilonSvr, LsSvc, LsSvr, NuSvc, NuSvr, OneClass, RobustSvc};
+        match kind {
+            CSvc | NuSvc | LsSvc | RobustSvc | AllInOne(_) => true,
+            EpsilonSvr | NuSvr | LsSvr | OneClass => true,
+            _ => false,
+        }
     }
 
     fn vectors(&self) -> &Matrix {

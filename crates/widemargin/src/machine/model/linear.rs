@@ -72,6 +72,8 @@ impl ModelBody for Linear {
         Description {
             kernel: Some(Kernel::Linear),
             functions: self.offsets.len(),
+            nonzeros: Some(self.weights.nonzeros()),
+            has_dual: true,
             ..Description::of_vectors("weights")
         }
     }
@@ -92,6 +94,14 @@ impl ModelBody for Linear {
             weights: parts.take_matrix("weights", header.features)?,
             offsets: parts.take_list("offsets")?,
         })
+    }
+
+    fn linear(&self) -> Option<&Linear> {
+        Some(self)
+    }
+
+    fn takes_mapped_features(&self) -> bool {
+        true
     }
 
     fn offsets(&self) -> Vec<f64> {

@@ -237,10 +237,7 @@ impl Model {
 
     /// The weights, for linear machines.
     pub fn linear(&self) -> Option<&Linear> {
-        match &self.body {
-            Body::Linear(linear) => Some(linear),
-            _ => None,
-        }
+        self.body.get().linear()
     }
 
     /// The kernel, for models over support vectors.
@@ -303,8 +300,7 @@ impl Model {
 
     /// For a discriminant: the model whose decision values are the projections on its directions.
     pub fn projection(&self) -> Option<Self> {
-        let Body::Discriminant(body) = &self.body else { return None };
-        let body = body.projection().into();
+        let body = self.body.get().projection()?;
         Some(Self { body, classes: None, calibration: None, ..self.clone() })
     }
 

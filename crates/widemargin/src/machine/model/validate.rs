@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{Body, Calibration, ClassTable, MachineKind, Model, Scheme};
+use super::{Calibration, ClassTable, MachineKind, Model, ModelBody, Scheme};
 use crate::data::{Label, Matrix};
 use crate::error::{Error, Result};
 
@@ -42,7 +42,7 @@ impl Model {
         }
         if let Some(map) = &self.preparation.map {
             map.validate()?;
-            if !matches!(self.body, Body::Linear(_) | Body::MarginClusters(_)) {
+            if !body.takes_mapped_features() {
                 return fail(format!("expected no approximate features for {kind}, found some"));
             }
             check_length("features made", body.vectors().columns(), map.outputs())?;
@@ -51,7 +51,7 @@ impl Model {
             check_length("feature names", features, names.len())?;
         }
         match &self.calibration {
-            Some(calibration) => check_calibration(calibration, kind, body.offsets().len()),
+            Some(calibration) => check_calibration(calibration, kind, body),
             None => Ok(()),
         }
     }
@@ -164,14 +164,19 @@ pub(in crate::machine) fn check_classes(
     Ok(table.scheme.functions(classes))
 }
 
-fn check_calibration(calibration: &Calibration, kind: MachineKind, functions: usize) -> Result<()> {
+fn check_calibration(
+    calibration: &Calibration,
+    kind: MachineKind,
+    body: &dyn ModelBody,
+) -> Result<()> {
+    let functions = body.offsets().len();
     let fits = match calibration {
         Calibration::Sigmoid { .. } | Calibration::Isotonic { .. } => kind.is_classifier(),
         Calibration::Laplace { .. } => kind.is_regressor(),
         Calibration::Density { .. } => {
             matches!(kind, MachineKind::OneClass | MachineKind::LinearOneClass)
         }
-        Calibration::Softmax | Calibration::Shares => matches!(kind, MachineKind::Classic(_)),
+        Calibration::Softmax | Calibration::Shares => body.has_class_scores(),
     };
     if !fits {
         return fail(format!("expected a calibration made for {kind}, found another machine's"));

@@ -48,9 +48,16 @@ use self::site::{Site, SiteSettings, Solution};
 use crate::context::Context;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
-use crate::machine::{FitInput, LocalDuals, Machine, Model};
+use crate::machine::{FitInput, LocalDuals, Machine, MachineKind, Model};
 use crate::numeric::random::Generator;
 use crate::outcome::{Outcome, Status};
+
+/// Whether sites of this machine send sums to the coordinator, and not support vectors to each other: linear
+/// machines whose objective is smooth.
+pub fn sends_sums(kind: MachineKind) -> bool {
+    use MachineKind::{LinearSvc, LinearSvr, Logistic};
+    matches!(kind, LinearSvc | LinearSvr | Logistic)
+}
 
 /// Ticks without a reply after which a site counts as lost. Where a third of all messages is lost, a request that
 /// takes three of them fails this often with a probability below 1e-6.

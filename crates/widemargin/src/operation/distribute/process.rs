@@ -17,7 +17,7 @@ use super::{Distributed, Distribution};
 use crate::context::Context;
 use crate::data::{Census, Dataset, Layout};
 use crate::error::{Error, Result};
-use crate::machine::{MachineKind, Preparation, Specification};
+use crate::machine::{Preparation, Specification};
 
 /// Time of silence after which the coordinator asks again; it doubles while the silence lasts, so that
 /// sites that solve for long are not flooded.
@@ -200,8 +200,7 @@ fn train(
     checkpoints: Option<&Path>,
     context: &Context,
 ) -> Result<Option<Distributed>> {
-    use MachineKind::{CSvc, LinearSvc, Logistic};
-    let has_classes = matches!(order.specification.kind(), CSvc | LinearSvc | Logistic);
+    let has_classes = order.specification.kind().is_classifier();
     let data = match order.preparation.index_base {
         // The text of one site may end at a smaller feature than that of another.
         Some(_) => {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::context::Context;
 use crate::data::Matrix;
 use crate::error::{Error, Result};
-use crate::machine::Classic;
+use crate::machine::{Body, Classic};
 use crate::machine::model::{
     Attributes, DecisionFunction, Description, ExpansionHeader, KernelExpansion, MachineKind,
     Model, ModelBody, PartsReader, PartsResult, PartsWriter, Prepared, check_classes, check_length,
@@ -46,7 +46,7 @@ struct Header {
 
 impl Discriminant {
     /// The expansion whose functions are the projections.
-    pub(in crate::machine) fn projection(&self) -> KernelExpansion {
+    pub(in crate::machine) fn projected(&self) -> KernelExpansion {
         KernelExpansion { functions: self.projections.clone(), ..self.expansion.clone() }
     }
 
@@ -67,6 +67,14 @@ impl Discriminant {
 impl ModelBody for Discriminant {
     fn suits(&self, kind: MachineKind) -> bool {
         [Classic::Fisher, Classic::KernelFisher].map(MachineKind::Classic).contains(&kind)
+    }
+
+    fn projection(&self) -> Option<Body> {
+        Some(self.projected().into())
+    }
+
+    fn has_class_scores(&self) -> bool {
+        true
     }
 
     fn vectors(&self) -> &Matrix {
@@ -97,6 +105,7 @@ impl ModelBody for Discriminant {
 
     fn describe(&self, model: &Model) -> Description {
         let mut description = self.expansion.described("vectors");
+        description.has_dual = false;
         description.details.push(("separability", format!("{:.6}", self.separability)));
         if !self.feature_scores.is_empty() {
             description.details.push(("feature ranking", self.ranking(model)));

@@ -56,6 +56,10 @@ impl ModelBody for Mixtures {
             .contains(&kind)
     }
 
+    fn has_class_scores(&self) -> bool {
+        true
+    }
+
     fn vectors(&self) -> &Matrix {
         &self.means
     }

@@ -142,6 +142,10 @@ impl ModelBody for Neighbours {
         kinds.map(MachineKind::Classic).contains(&kind)
     }
 
+    fn has_class_scores(&self) -> bool {
+        true
+    }
+
     fn vectors(&self) -> &Matrix {
         &self.rows
     }

@@ -56,6 +56,10 @@ impl ModelBody for Windows {
         kinds.map(MachineKind::Classic).contains(&kind)
     }
 
+    fn has_class_scores(&self) -> bool {
+        true
+    }
+
     fn vectors(&self) -> &Matrix {
         &self.rows
     }

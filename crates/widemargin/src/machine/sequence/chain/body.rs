@@ -107,6 +107,7 @@ impl ModelBody for Chain {
             TagScores::Weights(weights) => Description {
                 kernel: Some(Kernel::Linear),
                 functions: weights.rows(),
+                has_dual: true,
                 ..Description::of_vectors("weights")
             },
             TagScores::Expansion(expansion) => expansion.described("support vectors"),

@@ -4,12 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::{Census, Dataset};
 use crate::error::{Error, Result};
-use crate::machine::{FitInput, MachineKind, Specification};
+use crate::machine::{FitInput, Specification};
 use crate::operation::distribute::coordinator::Schedule;
 use crate::operation::distribute::problem::MachineProblem;
 use crate::operation::distribute::sums::LinearTask;
 use crate::operation::distribute::topology::Topology;
-use crate::operation::distribute::{Distribution, check_sites, not_at_several_places};
+use crate::operation::distribute::{
+    Distribution, check_sites, not_at_several_places, sends_sums,
+};
 
 /// What every participant of a training is told before it starts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -54,8 +56,7 @@ impl Plan {
 
     /// Whether sites send sums to the coordinator, and not support vectors to each other.
     pub(super) fn is_linear(&self) -> bool {
-        use MachineKind::{LinearSvc, LinearSvr, Logistic};
-        matches!(self.specification.kind(), LinearSvc | LinearSvr | Logistic)
+        sends_sums(self.specification.kind())
     }
 
     fn check_linear(&self) -> Result<()> {
