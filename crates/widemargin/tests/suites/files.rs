@@ -4,6 +4,8 @@
 mod bad_input_messages;
 #[path = "../bad_model_messages.rs"]
 mod bad_model_messages;
+#[path = "../documentation.rs"]
+mod documentation;
 #[path = "../../../../fuzz/src/exchanges.rs"]
 mod exchanges;
 #[path = "../fuzz_corpus.rs"]
