@@ -173,7 +173,7 @@ class _MultipleKernel(BaseTrained):
         """Return the label of rows without one as the compiled half writes it."""
         raise NotImplementedError
 
-    def _answer(self, table: _core.Table) -> Any:
+    def _predictions(self, table: _core.Table) -> Any:
         """Return the predictions for a checked table."""
         return self._model.predict(table, self._threads())
 
@@ -182,7 +182,7 @@ class _MultipleKernel(BaseTrained):
         if hasattr(self, "transduction_"):
             del self.transduction_
         if unlabelled.any():
-            self.transduction_ = self._answer(to_core(table[np.flatnonzero(unlabelled)]))
+            self.transduction_ = self._predictions(to_core(table[np.flatnonzero(unlabelled)]))
 
     def _tables(self, X: Any, columns: int | None) -> list[NDArray[np.float64]]:
         """Return the given kernel values, checked: one table for every kernel."""
@@ -396,7 +396,7 @@ class MultipleKernelSVC(ClassifierMixin, _MultipleKernel):
         Factors on C by class.
     unlabeled : int, float or str, default=None
         Label of rows without one, such as scikit-learn's -1: they count for the kernels, and the
-        answers for them are `transduction_`.
+        predictions for them are `transduction_`.
     cache_size : float, default=1000
         Memory for kernel values in MB; tables that do not fit are computed block by block.
     verbose : bool, default=False
@@ -528,7 +528,7 @@ class MultipleKernelSVC(ClassifierMixin, _MultipleKernel):
     def _mark(self) -> str:
         return written(self.unlabeled)
 
-    def _answer(self, table: _core.Table) -> Any:
+    def _predictions(self, table: _core.Table) -> Any:
         return self.classes_.take(self._model.predict(table, self._threads()))
 
     def _targets(self, y: Any) -> tuple[NDArray[np.int64], list[Any]]:
@@ -590,7 +590,7 @@ class MultipleKernelSVC(ClassifierMixin, _MultipleKernel):
         labels : ndarray of shape (n_samples,)
             Class labels.
         """
-        labels: NDArray[Any] = self._answer(self._checked(X))
+        labels: NDArray[Any] = self._predictions(self._checked(X))
         return labels
 
 
@@ -626,7 +626,7 @@ class MultipleKernelSVR(RegressorMixin, _MultipleKernel):
         What is done about kernels that are not positive semidefinite on the rows, beside a warning:
         their smallest eigenvalue is taken from the diagonal (`diagonal_shifts_`), or an error.
     unlabeled : {'nan'}, default=None
-        With 'nan' rows whose target is NaN count for the kernels, and the answers for them are
+        With 'nan' rows whose target is NaN count for the kernels, and the predictions for them are
         `transduction_`.
     cache_size : float, default=1000
         Memory for kernel values in MB; tables that do not fit are computed block by block.
@@ -766,5 +766,5 @@ class MultipleKernelSVR(RegressorMixin, _MultipleKernel):
         values : ndarray of shape (n_samples,)
             Predictions.
         """
-        values: NDArray[np.float64] = self._answer(self._checked(X))
+        values: NDArray[np.float64] = self._predictions(self._checked(X))
         return values

@@ -85,7 +85,7 @@ class RobustSVC(BaseSVC):
     max_time : float, default=None
         Seconds after which training stops with a `ConvergenceWarning` and the best model so far.
     callbacks : callable or list of callables, default=None
-        Called with a :class:`widemargin.Progress` while training; a true answer stops it.
+        Called with a :class:`widemargin.Progress` while training; returning True stops it.
     n_jobs : int, default=None
         Threads. The result is the same for all.
 

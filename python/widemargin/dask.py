@@ -231,13 +231,13 @@ class _Places:
         return [remains for site in sorted(found) if (remains := found[site]) is not None]
 
 
-def _answer(block: Any, machine: Any, method: str, nothing: Any) -> Any:
+def _predict_block(block: Any, machine: Any, method: str, nothing: Any) -> Any:
     """Return what a method of a fitted machine says of a block."""
     return getattr(machine, method)(block) if len(block) else nothing
 
 
 class _OnDask(Partitioned):
-    """A machine on a cluster, which answers for Dask collections with Dask collections."""
+    """A machine on a cluster, which predicts Dask collections as Dask collections."""
 
     #: The machine at one place.
     _ordinary: ClassVar[type[Any]]
@@ -268,22 +268,22 @@ class _OnDask(Partitioned):
         example = np.zeros((1, machine.n_features_in_))
         if not isinstance(X, da.Array):
             example = X._meta_nonempty[:1]
-        answer = np.asarray(getattr(machine, method)(example))
-        arguments = (machine, method, answer[:0])
-        two = answer.ndim == 2
+        empty = np.asarray(getattr(machine, method)(example))
+        arguments = (machine, method, empty[:0])
+        two = empty.ndim == 2
         if not isinstance(X, da.Array):
-            shape = (np.nan, *answer.shape[1:])
-            parts = [dask.delayed(_answer)(part, *arguments) for part in X.to_delayed()]
-            blocks = [da.from_delayed(part, shape, meta=answer[:0]) for part in parts]
+            shape = (np.nan, *empty.shape[1:])
+            parts = [dask.delayed(_predict_block)(part, *arguments) for part in X.to_delayed()]
+            blocks = [da.from_delayed(part, shape, meta=empty[:0]) for part in parts]
             return da.concatenate(blocks, allow_unknown_chunksizes=True)
         X = X.rechunk({1: -1})
         return X.map_blocks(
-            _answer,
+            _predict_block,
             *arguments,
-            dtype=answer.dtype,
+            dtype=empty.dtype,
             drop_axis=None if two else 1,
-            chunks=(X.chunks[0], (answer.shape[1],)) if two else (X.chunks[0],),
-            meta=answer[:0],
+            chunks=(X.chunks[0], (empty.shape[1],)) if two else (X.chunks[0],),
+            meta=empty[:0],
         )
 
     def predict(self, X: Any) -> Any:
@@ -296,7 +296,7 @@ class _OnDask(Partitioned):
 
         Returns
         -------
-        answers : Dask array or ndarray of shape (n_samples,)
+        predictions : Dask array or ndarray of shape (n_samples,)
             A Dask array for a Dask collection.
         """
         return self._asked("predict", X)

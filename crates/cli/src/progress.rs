@@ -80,7 +80,7 @@ impl Observer for Progress {
             Event::StageStep { name } => self.step(name),
             Event::Iteration { iteration, violation, active, .. } => {
                 self.bar.set_message(format!(
-                    "block {iteration}, violation {violation:.1e}, {active} active"
+                    "block {iteration}, KKT violation {violation:.1e}, {active} active"
                 ));
             }
             Event::Warning { message } => self.bar.suspend(|| terminal::warn(message)),

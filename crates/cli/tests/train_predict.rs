@@ -165,7 +165,7 @@ fn decision_values_are_named_after_their_pair() {
     folder.copy("iris.libsvm");
     folder.run("train iris.libsvm").exits(0);
     let run = folder.run("predict iris.libsvm -m iris.wm --decision-values --quiet").exits(0);
-    assert_eq!(run.lines()[0], "answer\t0/1\t0/2\t1/2");
+    assert_eq!(run.lines()[0], "prediction\t0/1\t0/2\t1/2");
     let first: Vec<&str> = run.lines()[1].split('\t').collect();
     assert_eq!(first[0], "0");
     assert!(first[1].parse::<f64>().unwrap() > 0.0 && first[2].parse::<f64>().unwrap() > 0.0);
@@ -179,7 +179,7 @@ fn probabilities_add_up_to_1() {
         folder.run(&format!("train iris.csv --probability={method} --scale standard")).exits(0);
         let run = folder.run("predict iris.csv -m iris.wm --probability --quiet").exits(0);
         let lines = run.lines();
-        assert_eq!(lines[0], "answer\tsetosa\tversicolor\tvirginica");
+        assert_eq!(lines[0], "prediction\tsetosa\tversicolor\tvirginica");
         for line in &lines[1..] {
             let shares = line.split('\t').skip(1).map(|word| word.parse::<f64>().unwrap());
             assert!((shares.sum::<f64>() - 1.0).abs() < 1e-9, "{line}");

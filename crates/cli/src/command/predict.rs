@@ -161,7 +161,7 @@ impl Predictions {
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         if let Some((names, _)) = &self.numbers {
             let names: Vec<_> = names.iter().map(|name| terminal::one_line(name)).collect();
-            writeln!(out, "answer\t{}", names.join("\t"))?;
+            writeln!(out, "prediction\t{}", names.join("\t"))?;
         }
         for i in 0..self.labels.len() {
             if let Some(label) = self.labels.get(i) {

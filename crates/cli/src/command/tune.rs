@@ -44,7 +44,7 @@ enum StrategyName {
     Random,
     /// The grid on few rows, then the better ones on more (see --factor, --min-rows)
     Halving,
-    /// The grid, taking out points that are clearly behind
+    /// The grid, eliminating points that are significantly worse
     Race,
     /// --points points, chosen by a surrogate of the scores so far (a Gaussian process)
     #[value(alias = "model")]

@@ -336,7 +336,7 @@ pub(crate) fn tell_status(model: &Model) -> Outcome {
         }
         status => {
             let violation = training.outcome.violation;
-            terminal::note(&format!("WARNING: {status} at violation {violation:.1e}"));
+            terminal::note(&format!("WARNING: {status} at KKT violation {violation:.1e}"));
             Outcome::Done
         }
     }
