@@ -108,7 +108,7 @@ CASES = {
     '--kernels "linear, rbf(gamma=0.1), rbf(gamma=1)"',
     "rank-svm": "train wide.npy --labels wide-values.npy -s rank-svm --c 1e6 --gap 1e-12",
     "sites": "train large.npy --labels large-labels.npy --sites 4 --c 100",
-    "random working sets": "train large.npy --labels large-labels.npy --method prsvm --c 100",
+    "random working sets": "train large.npy --labels large-labels.npy --site-method prsvm --c 100",
     "mmc": "cluster small.npy --labelling relaxation",
     "mmc alternation": "cluster small.npy --labelling alternation",
     "cluster": "cluster large.npy -s kmeans --clusters 300 --starts 50",

@@ -10,7 +10,7 @@ use widemargin::Context;
 use widemargin::data::{Census, Dataset, Dense, Labels, Matrix};
 use widemargin::machine::{MachineKind, Specification};
 use widemargin::operation::distribute::{
-    Address, Distribution, Parcel, Plan, RemoteCoordinator, RemoteSite,
+    Address, DistributedPlan, Distribution, Envelope, RemoteCoordinator, RemoteSite,
 };
 
 /// Rows of every site.
@@ -18,7 +18,7 @@ const ROWS: usize = 8;
 
 /// A training of two sites.
 struct Training {
-    plan: Plan,
+    plan: DistributedPlan,
     parts: [Dataset; 2],
 }
 
@@ -36,7 +36,7 @@ impl Training {
         let [first, second] = counts;
         let census = first.joined(second).expect("the same columns");
         let specification = Specification::new(kind);
-        let plan = Plan::new(specification, census, Distribution::default(), 2, 1);
+        let plan = DistributedPlan::new(specification, census, Distribution::default(), 2, 1);
         Self { plan: plan.expect("a machine for several sites"), parts }
     }
 
@@ -46,7 +46,7 @@ impl Training {
     }
 
     /// The coordinator and what it begins with.
-    fn coordinator(&self) -> (RemoteCoordinator, Vec<Parcel>) {
+    fn coordinator(&self) -> (RemoteCoordinator, Vec<Envelope>) {
         let mut coordinator = RemoteCoordinator::new(&self.plan).expect("a plan");
         let begun = coordinator.start().expect("requests to solve");
         (coordinator, begun)
@@ -75,17 +75,17 @@ pub(crate) fn exchange(bytes: &[u8]) {
             let mut site = training.site(0);
             let bytes = frame(&begun[0].bytes, document);
             let from = if choice & 128 == 0 { from } else { Address::Coordinator };
-            let _ = site.receive(&[Parcel { from, to: Address::Site(0), bytes }], &context);
+            let _ = site.receive(&[Envelope { from, to: Address::Site(0), bytes }], &context);
             // What it took must not disturb it later.
-            let own: Vec<Parcel> =
-                begun.into_iter().filter(|parcel| parcel.to == Address::Site(0)).collect();
+            let own: Vec<Envelope> =
+                begun.into_iter().filter(|envelope| envelope.to == Address::Site(0)).collect();
             let _ = site.receive(&own, &context);
             let _ = site.checkpoint();
             let _ = site.remains(None);
         }
         1 => {
             let bytes = frame(&begun[0].bytes, document);
-            let _ = coordinator.receive(&Parcel { from, to: Address::Coordinator, bytes });
+            let _ = coordinator.receive(&Envelope { from, to: Address::Coordinator, bytes });
             let _ = coordinator.tick();
         }
         2 => {
@@ -95,13 +95,13 @@ pub(crate) fn exchange(bytes: &[u8]) {
         }
         3 => {
             let bytes = document.to_vec();
-            let _ = coordinator.receive(&Parcel { from, to: Address::Coordinator, bytes });
+            let _ = coordinator.receive(&Envelope { from, to: Address::Coordinator, bytes });
             let remains = [document.to_vec(), training.site(1).remains(None).expect("no solution")];
             coordinator.stop();
             let _ = coordinator.finish(&remains, &context);
         }
         _ => {
-            let _ = Plan::from_bytes(document);
+            let _ = DistributedPlan::from_bytes(document);
             let _ = Census::from_bytes(document);
         }
     }
@@ -126,13 +126,13 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
             if under_way.is_empty() {
                 under_way = coordinator.tick().expect("a request");
             }
-            for parcel in std::mem::take(&mut under_way) {
-                let to_coordinator = parcel.to == Address::Coordinator;
-                add(u8::from(to_coordinator), &parcel.bytes[19..]);
-                under_way.extend(match parcel.to {
-                    Address::Coordinator => coordinator.receive(&parcel).expect("an answer"),
+            for envelope in std::mem::take(&mut under_way) {
+                let to_coordinator = envelope.to == Address::Coordinator;
+                add(u8::from(to_coordinator), &envelope.bytes[19..]);
+                under_way.extend(match envelope.to {
+                    Address::Coordinator => coordinator.receive(&envelope).expect("an answer"),
                     Address::Site(to) => {
-                        sites[to as usize].receive(&[parcel], &context).expect("an answer")
+                        sites[to as usize].receive(&[envelope], &context).expect("an answer")
                     }
                 });
             }

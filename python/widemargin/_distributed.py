@@ -1,6 +1,6 @@
 """Trainings whose rows are at several places: what the engines have in common.
 
-An engine keeps a site for every part of the rows, brings letters to the sites and their answers
+An engine keeps a site for every part of the rows, brings messages to the sites and their replies
 back. When a site is lost it makes another from the same rows, which asks its neighbours for what it
 lacks; the verification at the end finds what was missed. All mathematics is in the compiled half.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 #: Sender, receiver (-1 for the coordinator) and content.
-Letter = tuple[int, int, bytes]
+Message = tuple[int, int, bytes]
 
 #: A site and the verification of its solution.
 Wanted = tuple[int, "tuple[int, int] | None"]
@@ -52,8 +52,8 @@ class Task(NamedTuple):
 class Sites(Protocol):
     """What an engine offers."""
 
-    def exchange(self, inboxes: dict[int, list[Letter]]) -> list[Letter]:
-        """Give letters to their sites, and return the answers in the order of the sites."""
+    def exchange(self, inboxes: dict[int, list[Message]]) -> list[Message]:
+        """Give messages to their sites, and return the replies in the order of the sites."""
 
     def remains(self, wanted: Wanted) -> list[bytes]:
         """Return what the sites that are left leave, one with the wanted solution."""
@@ -137,28 +137,28 @@ def step(
     plan: bytes,
     place: tuple[int, int],
     part: tuple[Any, Any, Any],
-    letters: list[Letter],
+    messages: list[Message],
     *,
     fresh: bool,
     means: tuple[int, float],
     seconds: float | None,
-) -> list[Letter]:
-    """Give letters to the site `place` (its number and first row) in this process.
+) -> list[Message]:
+    """Give messages to the site `place` (its number and first row) in this process.
 
     A site that should be here and is not was lost with its process: it starts again. `means`
     are threads and megabytes of kernel values, `seconds` limit a solution.
     """
     with _LOCK:
         site = _SITES.get((training, place[0]))
-    answers: list[Letter] = []
+    replies: list[Message] = []
     if site is None:
         features, targets, weights = aligned(part)
         site = _core.Site(plan, place, features, targets, weights, *means)
         with _LOCK:
             _SITES[training, place[0]] = site
         if not fresh:
-            answers += site.join()
-    return answers + site.receive(letters, seconds)
+            replies += site.join()
+    return replies + site.receive(messages, seconds)
 
 
 def left(training: str, index: int, wanted: Wanted | None) -> bytes | None:
@@ -181,25 +181,25 @@ def run(
     max_time: float | None,
     on_round: Callable[[int, list[float], list[int]], None] | None,
 ) -> tuple[_core.Model, dict[str, Any]]:
-    """Bring letters until the coordinator ends the training."""
+    """Bring messages until the coordinator ends the training."""
     coordinator = _core.Coordinator(plan)
     deadline = None if max_time is None else time.monotonic() + max_time
     told = 0
-    letters = coordinator.start()
+    messages = coordinator.start()
     while not coordinator.has_ended:
         if deadline is not None and time.monotonic() >= deadline:
             coordinator.stop()
             break
-        to_sites: dict[int, list[Letter]] = {}
-        for letter in letters:
-            to_sites.setdefault(letter[1], []).append(letter)
+        to_sites: dict[int, list[Message]] = {}
+        for message in messages:
+            to_sites.setdefault(message[1], []).append(message)
         reports = to_sites.pop(-1, [])
         if to_sites:
-            letters = reports + sites.exchange(to_sites)
+            messages = reports + sites.exchange(to_sites)
         elif reports:
-            letters = coordinator.receive(reports)
+            messages = coordinator.receive(reports)
         else:
-            letters = coordinator.tick()
+            messages = coordinator.tick()
         if on_round is not None:
             number, objectives, held = coordinator.last_round
             if objectives and number != told:

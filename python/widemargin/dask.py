@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from widemargin import _core, _linear, _search, _svc, _svr
 from widemargin._distributed import (
-    Letter,
+    Message,
     Task,
     Wanted,
     aligned,
@@ -147,7 +147,7 @@ class _Places:
         self._plan = self._client.submit(bytes, plan)
         return self
 
-    def _step(self, site: int, letters: list[Letter]) -> Any:
+    def _step(self, site: int, messages: list[Message]) -> Any:
         fresh = site not in self._started
         self._started.add(site)
         return self._client.submit(
@@ -156,7 +156,7 @@ class _Places:
             self._plan,
             (site, self._firsts[site]),
             self._parts[site],
-            letters,
+            messages,
             fresh=fresh,
             means=self._means,
             seconds=None,
@@ -202,11 +202,11 @@ class _Places:
                 pending[site] = again(site)
         return results
 
-    def exchange(self, inboxes: dict[int, list[Letter]]) -> list[Letter]:
-        """Give letters to their sites and return the answers in the order of the sites."""
-        pending = {site: self._step(site, letters) for site, letters in inboxes.items()}
-        answers = self._results(pending, lambda site: self._step(site, inboxes[site]))
-        return [letter for site in sorted(answers) for letter in answers[site]]
+    def exchange(self, inboxes: dict[int, list[Message]]) -> list[Message]:
+        """Give messages to their sites and return the replies in the order of the sites."""
+        pending = {site: self._step(site, messages) for site, messages in inboxes.items()}
+        replies = self._results(pending, lambda site: self._step(site, inboxes[site]))
+        return [message for site in sorted(replies) for message in replies[site]]
 
     def remains(self, wanted: Wanted) -> list[bytes]:
         """Return what the sites leave, one of them with the wanted solution."""

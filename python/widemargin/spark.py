@@ -15,7 +15,7 @@ from sklearn.base import clone, is_classifier
 
 from widemargin import _core
 from widemargin._distributed import (
-    Letter,
+    Message,
     Rows,
     Sites,
     Wanted,
@@ -86,8 +86,8 @@ def fit(
     def site(batches: Iterator[Any]) -> Iterator[Any]:
         return _site(batches, *words)
 
-    answers = chosen.mapInPandas(site, schema="result binary", barrier=True).collect()
-    results = [bytes(row["result"]) for row in answers if row["result"]]
+    replies = chosen.mapInPandas(site, schema="result binary", barrier=True).collect()
+    results = [bytes(row["result"]) for row in replies if row["result"]]
     model, report, rows = pickle.loads(results[0])
     # Sets the classes.
     task_of(machine, report.pop("outlines"))
@@ -102,9 +102,11 @@ class _Stage(Sites):
         self._place = place
         self._parts = parts
 
-    def exchange(self, inboxes: dict[int, list[Letter]]) -> list[Letter]:
-        """Give letters to their tasks and return all answers."""
-        return [letter for answers in self._place.turn(("letters", inboxes)) for letter in answers]
+    def exchange(self, inboxes: dict[int, list[Message]]) -> list[Message]:
+        """Give messages to their tasks and return all replies."""
+        return [
+            message for replies in self._place.turn(("messages", inboxes)) for message in replies
+        ]
 
     def remains(self, wanted: Wanted) -> list[bytes]:
         """Return what the sites leave."""
@@ -122,17 +124,17 @@ class _Place:
     def turn(self, order: Any) -> list[Any]:
         """Hear the order of task 0, do it, and return what all tasks did."""
         kind, content = _gather(self._context, order)[0]
-        if kind == "letters":
-            letters = content.get(self._index, [])
-            return _gather(self._context, self._site.receive(letters))
+        if kind == "messages":
+            messages = content.get(self._index, [])
+            return _gather(self._context, self._site.receive(messages))
         wanted = content if content[0] == self._index else None
         return _gather(self._context, self._site.remains(wanted))
 
     def follow(self) -> None:
         """Do what task 0 orders until the end."""
         while True:
-            answers = self.turn(None)
-            if answers and isinstance(answers[0], bytes):
+            replies = self.turn(None)
+            if replies and isinstance(replies[0], bytes):
                 return
 
 

@@ -63,7 +63,10 @@ fn one_file_a_site_and_an_ordinary_model() {
 fn random_working_sets_find_the_optimum_of_all_rows() {
     let folder = folder();
     let plain = dual(&summary(&folder, "iris.libsvm"));
-    let ours = summary(&folder, "iris.libsvm --method prsvm --working-set 40");
+    let ours = summary(&folder, "iris.libsvm --site-method prsvm --working-set 40");
+    // The name that it had before.
+    let before = summary(&folder, "iris.libsvm --method prsvm --working-set 40");
+    assert_eq!(before["dual"], ours["dual"]);
     assert!((dual(&ours) - plain).abs() <= 1e-6 * plain.abs(), "{plain} {ours}");
     let functions = ours["distribution"]["functions"].as_array().expect("functions");
     assert!(functions.len() == 3 && functions.iter().all(|f| f["verified"] == true));

@@ -3,7 +3,7 @@
 //! A process that dies ends the whole job: `mpirun` says which and how. With `--checkpoint` the next run
 //! goes on from where that one was.
 
-mod post;
+mod transport;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -15,11 +15,12 @@ use widemargin::data::Dataset;
 use widemargin::data::read::{ReadOptions, read};
 use widemargin::machine::{MachineKind, Preparation, Specification};
 use widemargin::operation::distribute::{
-    Distributed, Distribution, Ending, Order, Post, Schedule, Topology, agree, train_processes,
+    Distributed, Distribution, Ending, Schedule, Topology, TrainingRequest, Transport, agree,
+    train_processes,
 };
 use widemargin::{Context, Error, Result};
 
-use crate::post::MpiPost;
+use crate::transport::MpiTransport;
 
 /// Train support vector machines with MPI.
 #[derive(Parser)]
@@ -89,11 +90,11 @@ fn main() -> ExitCode {
         eprintln!("error: MPI cannot be initialised; start with mpirun -n N widemargin-mpi …");
         return ExitCode::FAILURE;
     };
-    let mut post = MpiPost::new(universe.world());
-    let (rank, size) = (post.rank(), post.size());
-    match train(&arguments, &mut post) {
+    let mut transport = MpiTransport::new(universe.world());
+    let (rank, size) = (transport.rank(), transport.size());
+    match train(&arguments, &mut transport) {
         Ok(text) => {
-            post.finish();
+            transport.finish();
             if let Some(text) = text {
                 println!("{text}");
             }
@@ -120,23 +121,23 @@ fn specification(arguments: &TrainArguments) -> Result<Specification> {
 }
 
 /// Trains; what process 0 has to say.
-fn train(arguments: &TrainArguments, post: &mut MpiPost) -> Result<Option<String>> {
+fn train(arguments: &TrainArguments, transport: &mut MpiTransport) -> Result<Option<String>> {
     let mut context = Context::new().with_threads(arguments.threads)?.with_seed(arguments.seed);
     if let Some(seconds) = arguments.max_time {
         let limit = Duration::try_from_secs_f64(seconds)
             .map_err(|_| Error::parameter("max-time", "seconds above 0", seconds))?;
         context = context.with_time_limit(limit);
     }
-    let (rank, size) = (post.rank(), post.size());
+    let (rank, size) = (transport.rank(), transport.size());
     let files = arguments.files.len();
     if files != 1 && files != size {
         let expected = format!("one data file, or one for each of {size} processes");
         return Err(Error::parameter("FILE", expected, files));
     }
-    let order = match rank {
+    let request = match rank {
         0 => {
             let loaded = read(&arguments.files[0], &ReadOptions::new())?;
-            Some(Order {
+            Some(TrainingRequest {
                 specification: specification(arguments)?,
                 distribution: Distribution {
                     topology: arguments.topology.parse::<Topology>()?,
@@ -149,12 +150,12 @@ fn train(arguments: &TrainArguments, post: &mut MpiPost) -> Result<Option<String
         }
         _ => None,
     };
-    let order = agree(post, order, &context)?;
-    let data = rows(arguments, &order.preparation, rank, size)?;
+    let request = agree(transport, request, &context)?;
+    let data = rows(arguments, &request.preparation, rank, size)?;
     let folder = arguments.checkpoint.as_deref();
-    let result = train_processes(post, &order, data, folder, &context)?;
+    let result = train_processes(transport, &request, data, folder, &context)?;
     let Some(Distributed { mut model, report, .. }) = result else { return Ok(None) };
-    model.preparation = Preparation { ..order.preparation };
+    model.preparation = Preparation { ..request.preparation };
     model.save(&arguments.output)?;
     let verified = match report.ending {
         Ending::Verified => "verified".to_owned(),

@@ -9,7 +9,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use widemargin::data::{Census, Dataset, Labels};
 use widemargin::operation::distribute::{
-    Address, Distribution, Ending, Parcel, Plan, RemoteCoordinator, RemoteSite, Report, Wanted,
+    Address, DistributedPlan, Distribution, Ending, Envelope, RemoteCoordinator, RemoteSite,
+    Report, SolutionRequest,
 };
 use widemargin::{CancelToken, Context};
 
@@ -20,7 +21,7 @@ use crate::table::Table;
 use crate::training::{Name, Targets, class_labels, names_in_labels, slice, target_names};
 
 /// Sender, receiver (−1 for the coordinator) and content of a message.
-type Letter<'py> = (i64, i64, Bound<'py, PyBytes>);
+type Message<'py> = (i64, i64, Bound<'py, PyBytes>);
 
 /// What is asked for at the end: a site, and the verification of its solution.
 type Asked = (usize, Option<(u32, u32)>);
@@ -36,18 +37,19 @@ fn number(address: Address) -> i64 {
     }
 }
 
-fn parcels(letters: Vec<Letter<'_>>) -> Vec<Parcel> {
-    let parcel = |(from, to, bytes): Letter<'_>| {
+fn envelopes(messages: Vec<Message<'_>>) -> Vec<Envelope> {
+    let envelope = |(from, to, bytes): Message<'_>| {
         let bytes = bytes.as_bytes().to_vec();
-        Parcel { from: address(from), to: address(to), bytes }
+        Envelope { from: address(from), to: address(to), bytes }
     };
-    letters.into_iter().map(parcel).collect()
+    messages.into_iter().map(envelope).collect()
 }
 
-fn letters(py: Python<'_>, parcels: Vec<Parcel>) -> Vec<Letter<'_>> {
-    let letter =
-        |parcel: Parcel| (number(parcel.from), number(parcel.to), PyBytes::new(py, &parcel.bytes));
-    parcels.into_iter().map(letter).collect()
+fn messages(py: Python<'_>, envelopes: Vec<Envelope>) -> Vec<Message<'_>> {
+    let message = |envelope: Envelope| {
+        (number(envelope.from), number(envelope.to), PyBytes::new(py, &envelope.bytes))
+    };
+    envelopes.into_iter().map(message).collect()
 }
 
 /// The rows of one place.
@@ -110,7 +112,7 @@ pub(crate) fn training_plan<'py>(
     }
     let census = all.ok_or_else(|| PyRuntimeError::new_err("expected at least one place"))?;
     let specification = settings.specification(&classes)?;
-    let plan = Plan::new(specification, census, distribution, sites, settings.seed());
+    let plan = DistributedPlan::new(specification, census, distribution, sites, settings.seed());
     let plan = plan.and_then(|plan| plan.to_bytes()).map_err(exception)?;
     Ok(PyBytes::new(py, &plan))
 }
@@ -145,34 +147,34 @@ impl Site {
         let context = context.with_cache_bytes((cache_megabytes * f64::from(1 << 20)) as usize);
         let data = part(&features, targets, weights)?;
         let site = py.detach(|| {
-            let plan = Plan::from_bytes(plan)?;
+            let plan = DistributedPlan::from_bytes(plan)?;
             RemoteSite::new(&plan, place.0, data, place.1)
         });
         Ok(Self { site: Mutex::new(site.map_err(exception)?), context })
     }
 
-    /// Takes letters and answers; solves for at most so many seconds.
-    #[pyo3(signature = (letters_in, seconds=None))]
+    /// Takes messages and answers; solves for at most so many seconds.
+    #[pyo3(signature = (incoming, seconds=None))]
     fn receive<'py>(
         &self,
         py: Python<'py>,
-        letters_in: Vec<Letter<'py>>,
+        incoming: Vec<Message<'py>>,
         seconds: Option<f64>,
-    ) -> PyResult<Vec<Letter<'py>>> {
-        let parcels = parcels(letters_in);
+    ) -> PyResult<Vec<Message<'py>>> {
+        let envelopes = envelopes(incoming);
         let out = py.detach(|| {
             let mut context = self.context.clone();
             if let Some(limit) = seconds.and_then(|s| Duration::try_from_secs_f64(s).ok()) {
                 context = context.with_time_limit(limit);
             }
-            open(&self.site).receive(&parcels, &context)
+            open(&self.site).receive(&envelopes, &context)
         });
-        Ok(letters(py, out.map_err(exception)?))
+        Ok(messages(py, out.map_err(exception)?))
     }
 
     /// What it asks its neighbours when it starts again.
-    fn join<'py>(&self, py: Python<'py>) -> PyResult<Vec<Letter<'py>>> {
-        Ok(letters(py, open(&self.site).join().map_err(exception)?))
+    fn join<'py>(&self, py: Python<'py>) -> PyResult<Vec<Message<'py>>> {
+        Ok(messages(py, open(&self.site).join().map_err(exception)?))
     }
 
     /// What the coordinator needs at the end.
@@ -182,7 +184,7 @@ impl Site {
         py: Python<'py>,
         wanted: Option<Asked>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let wanted = wanted.map(|(site, verification)| Wanted { site, verification });
+        let wanted = wanted.map(|(site, verification)| SolutionRequest { site, verification });
         let remains = py.detach(|| open(&self.site).remains(wanted)).map_err(exception)?;
         Ok(PyBytes::new(py, &remains))
     }
@@ -208,32 +210,32 @@ impl Coordinator {
 impl Coordinator {
     #[new]
     fn new(plan: &[u8]) -> PyResult<Self> {
-        let plan = Plan::from_bytes(plan).map_err(exception)?;
+        let plan = DistributedPlan::from_bytes(plan).map_err(exception)?;
         let coordinator = RemoteCoordinator::new(&plan).map_err(exception)?;
         Ok(Self { state: Mutex::new(Some(coordinator)) })
     }
 
     /// The first orders.
-    fn start<'py>(&self, py: Python<'py>) -> PyResult<Vec<Letter<'py>>> {
-        Ok(letters(py, self.with(RemoteCoordinator::start)?.map_err(exception)?))
+    fn start<'py>(&self, py: Python<'py>) -> PyResult<Vec<Message<'py>>> {
+        Ok(messages(py, self.with(RemoteCoordinator::start)?.map_err(exception)?))
     }
 
-    /// Takes letters and answers.
+    /// Takes messages and answers.
     fn receive<'py>(
         &self,
         py: Python<'py>,
-        letters_in: Vec<Letter<'py>>,
-    ) -> PyResult<Vec<Letter<'py>>> {
+        incoming: Vec<Message<'py>>,
+    ) -> PyResult<Vec<Message<'py>>> {
         let mut out = Vec::new();
-        for parcel in parcels(letters_in) {
-            out.extend(self.with(|c| c.receive(&parcel))?.map_err(exception)?);
+        for envelope in envelopes(incoming) {
+            out.extend(self.with(|c| c.receive(&envelope))?.map_err(exception)?);
         }
-        Ok(letters(py, out))
+        Ok(messages(py, out))
     }
 
     /// Nothing is under way: asks again, or goes on without.
-    fn tick<'py>(&self, py: Python<'py>) -> PyResult<Vec<Letter<'py>>> {
-        Ok(letters(py, self.with(RemoteCoordinator::tick)?.map_err(exception)?))
+    fn tick<'py>(&self, py: Python<'py>) -> PyResult<Vec<Message<'py>>> {
+        Ok(messages(py, self.with(RemoteCoordinator::tick)?.map_err(exception)?))
     }
 
     /// Ends the training early.

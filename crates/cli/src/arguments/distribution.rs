@@ -21,7 +21,7 @@ pub(crate) enum MethodName {
 #[command(next_help_heading = "Several sites")]
 pub(crate) struct DistributionArguments {
     /// Sites that DATA is divided among, or one for each of several data files; c-svc, epsilon-svr,
-    /// one-class and linear machines with a smooth loss. With --method prsvm working sets of a round [default there: 1]
+    /// one-class and linear machines with a smooth loss. With --site-method prsvm working sets of a round [default there: 1]
     #[arg(long, value_name = "N", value_parser = whole::<usize>)]
     pub(crate) sites: Option<usize>,
 
@@ -44,7 +44,13 @@ pub(crate) struct DistributionArguments {
     pub(crate) checkpoint: Option<PathBuf>,
 
     /// How the optimum is found
-    #[arg(id = "site_method", long = "method", value_enum, default_value = "exchange")]
+    #[arg(
+        id = "site_method",
+        long = "site-method",
+        alias = "method",
+        value_enum,
+        default_value = "exchange"
+    )]
     pub(crate) method: MethodName,
 
     /// Rows of a random working set; more if the training stalls [default: from the features]

@@ -10,8 +10,8 @@ use widemargin::machine::{
 };
 use widemargin::operation::calibrate::calibrate;
 use widemargin::operation::distribute::{
-    Distributed, Distribution, Ending, Order, Plan, Randomized, RandomizedFunction, Report,
-    Schedule, TcpHub, agree, sends_sums, split, train_parts, train_processes,
+    Distributed, DistributedPlan, Distribution, Ending, Randomized, RandomizedFunction, Report,
+    Schedule, TcpHub, TrainingRequest, agree, sends_sums, split, train_parts, train_processes,
 };
 use widemargin::{Context, Result};
 
@@ -24,7 +24,7 @@ use crate::table::{Summary, bytes, count};
 use crate::usage::{Spent, Stopwatch};
 
 /// What is told about a training besides its model.
-pub(super) enum Told {
+pub(super) enum DistributedReport {
     Exchange(Box<Report>),
     Randomized(Vec<RandomizedFunction>),
 }
@@ -39,7 +39,7 @@ pub(super) fn check(arguments: &Arguments, specification: &Specification) -> Com
                 "several data files are one for each site: add --sites {}",
                 1 + arguments.more.len()
             ))),
-            (_, Some(_)) => Err(Failure::usage("--working-set goes with --method prsvm")),
+            (_, Some(_)) => Err(Failure::usage("--working-set goes with --site-method prsvm")),
             _ => Ok(()),
         };
     }
@@ -54,12 +54,14 @@ pub(super) fn check(arguments: &Arguments, specification: &Specification) -> Com
         return Err(Failure::usage(format!("{option} does not go with training at several sites")));
     }
     if !randomized && distribution.working_set.is_some() {
-        return Err(Failure::usage("--working-set goes with --method prsvm"));
+        return Err(Failure::usage("--working-set goes with --site-method prsvm"));
     }
     let files = 1 + arguments.more.len();
     let listens = distribution.listen.is_some();
     if listens && (several || randomized) {
-        return Err(Failure::usage("--listen goes with one data file and not with --method prsvm"));
+        return Err(Failure::usage(
+            "--listen goes with one data file and not with --site-method prsvm",
+        ));
     }
     if listens && arguments.machine.choice.probability.is_some() {
         return Err(Failure::usage(
@@ -75,7 +77,7 @@ pub(super) fn check(arguments: &Arguments, specification: &Specification) -> Com
         MachineKind::CSvc | MachineKind::EpsilonSvr | MachineKind::OneClass => Ok(()),
         kind if sends_sums(kind) && !randomized => Ok(()),
         other => Err(Failure::usage(format!(
-            "--sites and --method are for c-svc, epsilon-svr and one-class, --sites also for \
+            "--sites and --site-method are for c-svc, epsilon-svr and one-class, --sites also for \
              linear-svc, logistic and linear-svr, not for {other}"
         ))),
     }
@@ -87,7 +89,7 @@ pub(super) fn train(
     specification: &Specification,
     method: Option<CalibrationMethod>,
     session: &Session<'_>,
-) -> CommandResult<(Model, Shape, Spent, Told)> {
+) -> CommandResult<(Model, Shape, Spent, DistributedReport)> {
     let (data, preparation, files) = session.read("reading", || rows(arguments, specification))?;
     if let Some(address) = &arguments.distribution.listen {
         return lead(arguments, specification, address, data, preparation, session);
@@ -130,29 +132,29 @@ fn lead(
     data: Dataset,
     preparation: Preparation,
     session: &Session<'_>,
-) -> CommandResult<(Model, Shape, Spent, Told)> {
+) -> CommandResult<(Model, Shape, Spent, DistributedReport)> {
     let shape = Shape::of(&data);
     let sites = arguments.distribution.sites.unwrap_or(1);
-    let order = Order {
+    let request = TrainingRequest {
         specification: specification.clone(),
         distribution: distribution(arguments),
         seed: arguments.resources.seed,
         preparation: preparation.clone(),
     };
-    let mut post = session
+    let mut transport = session
         .run("waiting for the other sites", |context| TcpHub::listen(address, sites, context))?;
     let watch = Stopwatch::start();
     let result = session.run("training", |context| {
-        let order = agree(&mut post, Some(order), context)?;
+        let request = agree(&mut transport, Some(request), context)?;
         let folder = arguments.distribution.checkpoint.as_deref();
-        train_processes(&mut post, &order, data, folder, context)
+        train_processes(&mut transport, &request, data, folder, context)
     })?;
     let spent = watch.stop();
     let Distributed { mut model, report, .. } =
         result.ok_or_else(|| Failure::Message("the first site has no model".into()))?;
     complete(&mut model, preparation, specification);
     let rows = model.training.as_ref().map_or(shape.rows, |training| training.rows);
-    Ok((model, Shape { rows, ..shape }, spent, Told::Exchange(Box::new(report))))
+    Ok((model, Shape { rows, ..shape }, spent, DistributedReport::Exchange(Box::new(report))))
 }
 
 /// Trains a linear machine on sites in this process.
@@ -163,20 +165,25 @@ fn sums(
     preparation: Preparation,
     files: &[Vec<usize>],
     session: &Session<'_>,
-) -> CommandResult<(Model, Shape, Spent, Told)> {
+) -> CommandResult<(Model, Shape, Spent, DistributedReport)> {
     let parts = parts(arguments, data, files)?;
     let parts: Vec<Dataset> = parts.iter().map(|rows| data.select_rows(rows)).collect();
     let classes = specification.kind() != MachineKind::LinearSvr;
     let census = Census::of(data, classes)?;
     let seed = arguments.resources.seed;
-    let plan =
-        Plan::new(specification.clone(), census, distribution(arguments), parts.len(), seed)?;
+    let plan = DistributedPlan::new(
+        specification.clone(),
+        census,
+        distribution(arguments),
+        parts.len(),
+        seed,
+    )?;
     let watch = Stopwatch::start();
     let Distributed { mut model, report, .. } =
         session.run("training", |context| train_parts(&plan, parts, context))?;
     let spent = watch.stop();
     complete(&mut model, preparation, specification);
-    Ok((model, Shape::of(data), spent, Told::Exchange(Box::new(report))))
+    Ok((model, Shape::of(data), spent, DistributedReport::Exchange(Box::new(report))))
 }
 
 /// Which rows belong to which site.
@@ -232,7 +239,7 @@ fn fit(
     data: &Dataset,
     files: &[Vec<usize>],
     context: &Context,
-) -> Result<(Model, Told)> {
+) -> Result<(Model, DistributedReport)> {
     let choice = &arguments.distribution;
     if choice.method == MethodName::Prsvm {
         let method = Randomized {
@@ -241,14 +248,14 @@ fn fit(
             ..Randomized::default()
         };
         let result = method.train(machine, data, context)?;
-        return Ok((result.model, Told::Randomized(result.functions)));
+        return Ok((result.model, DistributedReport::Randomized(result.functions)));
     }
     let parts = parts(arguments, data, files)?;
     let result = distribution(arguments).train(machine, data, &parts, context)?;
-    Ok((result.model, Told::Exchange(Box::new(result.report))))
+    Ok((result.model, DistributedReport::Exchange(Box::new(result.report))))
 }
 
-impl Told {
+impl DistributedReport {
     /// Lines of the summary.
     pub(super) fn lines(&self, summary: &mut Summary, schedule: Schedule) {
         match self {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use widemargin::data::read::read;
-use widemargin::operation::distribute::{Post, TcpMember, agree, train_processes};
+use widemargin::operation::distribute::{TcpMember, Transport, agree, train_processes};
 
 use crate::arguments::{InputArguments, ResourceArguments};
 use crate::failure::{CommandResult, Outcome};
@@ -46,22 +46,22 @@ pub(crate) struct Arguments {
 /// Connects, reads, takes part and tells.
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult {
     let session = arguments.resources.session(interrupt)?;
-    let (mut post, order) = session.run("connecting", |context| {
-        let mut post = TcpMember::connect(arguments.connect.as_str(), PATIENCE, context)?;
-        let order = agree(&mut post, None, context)?;
-        Ok((post, order))
+    let (mut transport, request) = session.run("connecting", |context| {
+        let mut transport = TcpMember::connect(arguments.connect.as_str(), PATIENCE, context)?;
+        let request = agree(&mut transport, None, context)?;
+        Ok((transport, request))
     })?;
     let data = session.read("reading", || {
-        let options = order.preparation.read_options(arguments.input.options());
+        let options = request.preparation.read_options(arguments.input.options());
         Ok(read(&arguments.data, &options)?.dataset)
     })?;
     let rows = data.rows();
     session.run("training", |context| {
         let folder = arguments.checkpoint.as_deref();
-        train_processes(&mut post, &order, data, folder, context)
+        train_processes(&mut transport, &request, data, folder, context)
     })?;
     if !arguments.resources.quiet {
-        let (rank, size) = (post.rank() + 1, post.size());
+        let (rank, size) = (transport.rank() + 1, transport.size());
         let rows = count(rows as u64);
         terminal::print(&format!("site {rank} of {size}: {rows} rows took part\n"))?;
     }

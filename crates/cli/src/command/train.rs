@@ -230,7 +230,7 @@ struct Trained {
     shape: Shape,
     spent: Spent,
     unlabelled: Option<Dataset>,
-    told: Option<distribute::Told>,
+    told: Option<distribute::DistributedReport>,
 }
 
 /// Trains in the way that the options ask for.

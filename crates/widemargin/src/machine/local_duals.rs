@@ -134,7 +134,7 @@ impl LocalDuals {
     }
 
     /// What a violation adds to the primal objective.
-    pub(crate) fn charge(&self, weight: f64, slack: f64) -> f64 {
+    pub(crate) fn row_loss(&self, weight: f64, slack: f64) -> f64 {
         match self.form {
             Form::Classes { c, loss: Loss::Hinge, .. }
             | Form::Tube { c, loss: Loss::Hinge, .. } => c * weight * slack,

@@ -7,7 +7,7 @@
 
 use super::coordinator::Coordinator;
 use super::local::LocalProblem;
-use super::message::{Address, Message, Parcel, decode, encode};
+use super::message::{Address, Envelope, Message, decode, encode};
 use super::site::{Outbox, Site};
 use super::traffic::Traffic;
 use crate::context::Context;
@@ -23,7 +23,7 @@ pub(crate) fn run<P: LocalProblem>(
     fingerprint: u64,
     context: &Context,
 ) -> Result<Traffic> {
-    let mut network = Network { fingerprint, traffic: Traffic::default(), parcels: Vec::new() };
+    let mut network = Network { fingerprint, traffic: Traffic::default(), envelopes: Vec::new() };
     network.post(Address::Coordinator, coordinator.start())?;
     while coordinator.ending().is_none() {
         if context.stop_request().is_some() {
@@ -44,9 +44,9 @@ pub(crate) fn run<P: LocalProblem>(
             let out = coordinator.tick();
             network.post(Address::Coordinator, out)?;
         }
-        for parcel in reports {
-            let message = decode(&parcel.bytes, fingerprint)?;
-            let out = coordinator.receive(parcel.from, message)?;
+        for envelope in reports {
+            let message = decode(&envelope.bytes, fingerprint)?;
+            let out = coordinator.receive(envelope.from, message)?;
             network.post(Address::Coordinator, out)?;
         }
     }
@@ -56,18 +56,18 @@ pub(crate) fn run<P: LocalProblem>(
 /// Gives every site its messages, and a moment for itself.
 fn deliver<P: LocalProblem>(
     sites: &mut [Site<P>],
-    parcels: Vec<Parcel>,
+    envelopes: Vec<Envelope>,
     fingerprint: u64,
     context: &Context,
 ) -> Result<Vec<Outbox>> {
-    let mut inboxes: Vec<Vec<Parcel>> = sites.iter().map(|_| Vec::new()).collect();
-    for parcel in parcels {
-        if let Address::Site(site) = parcel.to {
-            inboxes[site as usize].push(parcel);
+    let mut inboxes: Vec<Vec<Envelope>> = sites.iter().map(|_| Vec::new()).collect();
+    for envelope in envelopes {
+        if let Address::Site(site) = envelope.to {
+            inboxes[site as usize].push(envelope);
         }
     }
-    let work = |(site, inbox): (&mut Site<P>, Vec<Parcel>)| -> Result<Outbox> {
-        let inbox = inbox.iter().map(|parcel| (parcel.from, parcel.bytes.as_slice()));
+    let work = |(site, inbox): (&mut Site<P>, Vec<Envelope>)| -> Result<Outbox> {
+        let inbox = inbox.iter().map(|envelope| (envelope.from, envelope.bytes.as_slice()));
         attend(site, inbox, fingerprint, context)
     };
     context.map(sites.iter_mut().zip(inboxes), work).into_iter().collect()
@@ -101,7 +101,7 @@ pub(crate) fn attend<'a, P: LocalProblem>(
 struct Network {
     fingerprint: u64,
     traffic: Traffic,
-    parcels: Vec<Parcel>,
+    envelopes: Vec<Envelope>,
 }
 
 impl Network {
@@ -109,15 +109,16 @@ impl Network {
         for (to, message) in out {
             let bytes = encode(&message, self.fingerprint)?;
             self.traffic.count(from, to, &message, bytes.len());
-            self.parcels.push(Parcel { from, to, bytes });
+            self.envelopes.push(Envelope { from, to, bytes });
         }
         Ok(())
     }
 
-    fn take(&mut self, wanted: impl Fn(Address) -> bool) -> Vec<Parcel> {
-        let (taken, left) =
-            std::mem::take(&mut self.parcels).into_iter().partition(|parcel| wanted(parcel.to));
-        self.parcels = left;
+    fn take(&mut self, wanted: impl Fn(Address) -> bool) -> Vec<Envelope> {
+        let (taken, left) = std::mem::take(&mut self.envelopes)
+            .into_iter()
+            .partition(|envelope| wanted(envelope.to));
+        self.envelopes = left;
         taken
     }
 }

@@ -72,5 +72,5 @@ pub(crate) trait LocalProblem: Send + Sync {
     fn slack(&self, function: usize, label: f64, value: f64) -> f64;
 
     /// What a violation adds to the primal objective.
-    fn charge(&self, label: f64, weight: f64, slack: f64) -> f64;
+    fn row_loss(&self, label: f64, weight: f64, slack: f64) -> f64;
 }

@@ -38,7 +38,7 @@ pub enum Address {
 
 /// A message on its way.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parcel {
+pub struct Envelope {
     /// Who sent it.
     pub from: Address,
     /// Who has to get it.

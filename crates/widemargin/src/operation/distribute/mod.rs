@@ -25,10 +25,10 @@ mod topology;
 mod traffic;
 
 pub use coordinator::{Certificate, Ending, Round, Schedule};
-pub use message::{Address, Parcel};
-pub use process::{Order, Post, agree, train_processes};
+pub use message::{Address, Envelope};
+pub use process::{TrainingRequest, Transport, agree, train_processes};
 pub use randomized::{Randomized, RandomizedFunction, RandomizedResult};
-pub use remote::{Plan, RemoteCoordinator, RemoteSite, Wanted, train_parts};
+pub use remote::{DistributedPlan, RemoteCoordinator, RemoteSite, SolutionRequest, train_parts};
 pub use simulate::{Crash, Faults};
 pub use site::RowExchange;
 pub use tcp::{TcpHub, TcpMember};

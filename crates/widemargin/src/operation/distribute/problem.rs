@@ -126,8 +126,8 @@ impl LocalProblem for MachineProblem {
         self.duals.slack(function, label, value)
     }
 
-    fn charge(&self, _label: f64, weight: f64, slack: f64) -> f64 {
-        self.duals.charge(weight, slack)
+    fn row_loss(&self, _label: f64, weight: f64, slack: f64) -> f64 {
+        self.duals.row_loss(weight, slack)
     }
 }
 

@@ -1,6 +1,6 @@
 //! A training whose sites are processes, each with its own rows: what MPI and TCP have in common.
 //!
-//! Process 0 counts the rows of all, tells everybody the [`Plan`], and runs the coordinator beside its own
+//! Process 0 counts the rows of all, tells everybody the [`DistributedPlan`], and runs the coordinator beside its own
 //! site. A process that is lost ends the training of all with an error; every site can keep a checkpoint
 //! from which the next run goes on.
 
@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::message::{Address, Parcel};
-use super::remote::{Plan, RemoteCoordinator, RemoteSite, Wanted};
+use super::message::{Address, Envelope};
+use super::remote::{DistributedPlan, RemoteCoordinator, RemoteSite, SolutionRequest};
 use super::{Distributed, Distribution};
 use crate::context::Context;
 use crate::data::{Census, Dataset, Layout};
@@ -33,7 +33,7 @@ const LOOK: Duration = Duration::from_millis(50);
 const CHECKPOINTS: Duration = Duration::from_secs(10);
 
 /// How processes reach each other.
-pub trait Post {
+pub trait Transport {
     /// The number of this process.
     fn rank(&self) -> usize;
 
@@ -55,7 +55,7 @@ pub trait Post {
 
 /// What is trained, and how; only process 0 has to know it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Order {
+pub struct TrainingRequest {
     /// The machine.
     pub specification: Specification,
     /// How the sites work together.
@@ -70,7 +70,7 @@ pub struct Order {
 #[derive(Serialize, Deserialize)]
 enum Packet {
     /// Process 0 to all: what is going to be trained.
-    Order(Vec<u8>),
+    TrainingRequest(Vec<u8>),
     /// To process 0: the counts of a site.
     Counted(Vec<u8>),
     /// Process 0 to all: the plan, the number of the first row of the receiver, and the digest of the
@@ -79,16 +79,16 @@ enum Packet {
     /// From the end of a training: what is left.
     Remains(Vec<u8>),
     /// Process 0 to all: which solution is wanted.
-    End(WantedSolution),
+    End(RequestedSolution),
     /// A process gives up, and why.
     Failed(String),
     Done,
 }
 
 #[derive(Clone, Copy, Serialize, Deserialize)]
-struct WantedSolution(usize, Option<(u32, u32)>);
+struct RequestedSolution(usize, Option<(u32, u32)>);
 
-/// First byte of a parcel; all other packets begin with another one.
+/// First byte of an envelope; all other packets begin with another one.
 const PARCEL: u8 = 0;
 const PACKET: u8 = 1;
 
@@ -97,20 +97,20 @@ fn pack(packet: &Packet) -> Result<Vec<u8>> {
         .map_err(|error| Error::message("a packet that can be written", error))
 }
 
-fn wrap(parcel: &Parcel) -> Vec<u8> {
+fn wrap(envelope: &Envelope) -> Vec<u8> {
     let number = |address| match address {
         Address::Coordinator => u32::MAX,
         Address::Site(site) => site,
     };
     let mut bytes = vec![PARCEL];
-    bytes.extend(number(parcel.from).to_le_bytes());
-    bytes.extend(number(parcel.to).to_le_bytes());
-    bytes.extend_from_slice(&parcel.bytes);
+    bytes.extend(number(envelope.from).to_le_bytes());
+    bytes.extend(number(envelope.to).to_le_bytes());
+    bytes.extend_from_slice(&envelope.bytes);
     bytes
 }
 
 enum Received {
-    Parcel(Parcel),
+    Envelope(Envelope),
     Packet(Packet),
 }
 
@@ -122,7 +122,7 @@ fn unpack(bytes: &[u8]) -> Result<Received> {
                 if number == u32::MAX { Address::Coordinator } else { Address::Site(number) }
             };
             let bytes = rest[8..].to_vec();
-            Ok(Received::Parcel(Parcel { from: address(0), to: address(4), bytes }))
+            Ok(Received::Envelope(Envelope { from: address(0), to: address(4), bytes }))
         }
         Some((&PACKET, rest)) => postcard::from_bytes(rest)
             .map(Received::Packet)
@@ -131,30 +131,34 @@ fn unpack(bytes: &[u8]) -> Result<Received> {
     }
 }
 
-/// Asks process 0 what is trained; process 0 tells all others its order.
+/// Asks process 0 what is trained; process 0 tells all others.
 ///
 /// # Errors
-/// Where a process is lost or there is no order.
-pub fn agree(post: &mut impl Post, order: Option<Order>, context: &Context) -> Result<Order> {
-    if post.rank() == 0 {
-        let order = order.ok_or_else(|| Error::model("process 0 has no order"))?;
-        let words = serde_json::to_vec(&order)
-            .map_err(|error| Error::message("an order that can be written", error))?;
-        let packet = pack(&Packet::Order(words))?;
-        (1..post.size()).try_for_each(|to| post.send(to, packet.clone()))?;
-        return Ok(order);
+/// Where a process is lost or there is no request.
+pub fn agree(
+    transport: &mut impl Transport,
+    request: Option<TrainingRequest>,
+    context: &Context,
+) -> Result<TrainingRequest> {
+    if transport.rank() == 0 {
+        let request = request.ok_or_else(|| Error::model("process 0 has no request"))?;
+        let words = serde_json::to_vec(&request)
+            .map_err(|error| Error::message("a training request that can be written", error))?;
+        let packet = pack(&Packet::TrainingRequest(words))?;
+        (1..transport.size()).try_for_each(|to| transport.send(to, packet.clone()))?;
+        return Ok(request);
     }
-    match next(post, context)? {
-        (_, Received::Packet(Packet::Order(words))) => serde_json::from_slice(&words)
-            .map_err(|error| Error::message("the order of process 0", error)),
-        _ => Err(Error::message("the order of process 0", "something else")),
+    match next(transport, context)? {
+        (_, Received::Packet(Packet::TrainingRequest(words))) => serde_json::from_slice(&words)
+            .map_err(|error| Error::message("the request of process 0", error)),
+        _ => Err(Error::message("the request of process 0", "something else")),
     }
 }
 
 /// The next packet, however long it takes.
-fn next(post: &mut impl Post, context: &Context) -> Result<(usize, Received)> {
+fn next(transport: &mut impl Transport, context: &Context) -> Result<(usize, Received)> {
     loop {
-        if let Some((from, bytes)) = post.receive(LOOK)? {
+        if let Some((from, bytes)) = transport.receive(LOOK)? {
             return match unpack(&bytes)? {
                 Received::Packet(Packet::Failed(why)) => Err(failed(from, &why)),
                 other => Ok((from, other)),
@@ -176,32 +180,32 @@ fn failed(from: usize, why: &str) -> Error {
 /// # Errors
 /// Where a process is lost or gives up, and those of a training.
 pub fn train_processes(
-    post: &mut impl Post,
-    order: &Order,
+    transport: &mut impl Transport,
+    request: &TrainingRequest,
     data: Dataset,
     checkpoints: Option<&Path>,
     context: &Context,
 ) -> Result<Option<Distributed>> {
-    let result = train(post, order, data, checkpoints, context);
+    let result = train(transport, request, data, checkpoints, context);
     if let Err(error) = &result {
         // Others would wait for this process; who is lost cannot be told.
         let packet = pack(&Packet::Failed(error.to_string()))?;
-        for to in (0..post.size()).filter(|&to| to != post.rank()).collect::<Vec<_>>() {
-            let _ = post.send(to, packet.clone());
+        for to in (0..transport.size()).filter(|&to| to != transport.rank()).collect::<Vec<_>>() {
+            let _ = transport.send(to, packet.clone());
         }
     }
     result
 }
 
 fn train(
-    post: &mut impl Post,
-    order: &Order,
+    transport: &mut impl Transport,
+    request: &TrainingRequest,
     data: Dataset,
     checkpoints: Option<&Path>,
     context: &Context,
 ) -> Result<Option<Distributed>> {
-    let has_classes = order.specification.kind().is_classifier();
-    let data = match order.preparation.index_base {
+    let has_classes = request.specification.kind().is_classifier();
+    let data = match request.preparation.index_base {
         // The text of one site may end at a smaller feature than that of another.
         Some(_) => {
             let features = data.features().clone().into_layout(Layout::Sparse);
@@ -210,39 +214,41 @@ fn train(
         None => data,
     };
     let own = Census::of(&data, has_classes)?;
-    let (plan, first, digest) = planned(post, order, own, context)?;
-    let mut site = RemoteSite::new(&plan, post.rank(), data, first)?;
+    let (plan, first, digest) = planned(transport, request, own, context)?;
+    let mut site = RemoteSite::new(&plan, transport.rank(), data, first)?;
     let mut checkpoint = match checkpoints {
-        Some(folder) => Some(Checkpoints::open(folder, post.rank(), digest, &mut site)?),
+        Some(folder) => Some(Checkpoints::open(folder, transport.rank(), digest, &mut site)?),
         None => None,
     };
-    let mut hub = match post.rank() {
+    let mut hub = match transport.rank() {
         0 => Some(RemoteCoordinator::new(&plan)?),
         _ => None,
     };
-    let mut run = Run { post: &mut *post, site: &mut site, inbox: Vec::new() };
+    let mut run = Run { transport: &mut *transport, site: &mut site, inbox: Vec::new() };
     let wanted = match &mut hub {
         Some(coordinator) => run.lead(coordinator, checkpoint.as_mut(), context)?,
         None => run.follow(checkpoint.as_mut(), context)?,
     };
     let left = site.remains(
-        (wanted.0 == post.rank()).then_some(Wanted { site: wanted.0, verification: wanted.1 }),
+        (wanted.0 == transport.rank())
+            .then_some(SolutionRequest { site: wanted.0, verification: wanted.1 }),
     )?;
     let result = match hub {
         Some(coordinator) => {
             let mut remains = vec![left];
-            (1..post.size()).try_for_each(|to| post.send(to, pack(&Packet::End(wanted))?))?;
-            while remains.len() < post.size() {
-                if let (_, Received::Packet(Packet::Remains(bytes))) = next(post, context)? {
+            (1..transport.size())
+                .try_for_each(|to| transport.send(to, pack(&Packet::End(wanted))?))?;
+            while remains.len() < transport.size() {
+                if let (_, Received::Packet(Packet::Remains(bytes))) = next(transport, context)? {
                     remains.push(bytes);
                 }
             }
-            (1..post.size()).try_for_each(|to| post.send(to, pack(&Packet::Done)?))?;
+            (1..transport.size()).try_for_each(|to| transport.send(to, pack(&Packet::Done)?))?;
             Some(coordinator.finish(&remains, context)?)
         }
         None => {
-            post.send(0, pack(&Packet::Remains(left))?)?;
-            while !matches!(next(post, context)?.1, Received::Packet(Packet::Done)) {}
+            transport.send(0, pack(&Packet::Remains(left))?)?;
+            while !matches!(next(transport, context)?.1, Received::Packet(Packet::Done)) {}
             None
         }
     };
@@ -255,24 +261,24 @@ fn train(
 /// The plan of process 0, the number of the first row of this process, and a digest that tells the rows of
 /// all sites in their order from others.
 fn planned(
-    post: &mut impl Post,
-    order: &Order,
+    transport: &mut impl Transport,
+    request: &TrainingRequest,
     own: Census,
     context: &Context,
-) -> Result<(Plan, u64, u32)> {
-    if post.rank() != 0 {
-        post.send(0, pack(&Packet::Counted(own.to_bytes()?))?)?;
-        return match next(post, context)?.1 {
+) -> Result<(DistributedPlan, u64, u32)> {
+    if transport.rank() != 0 {
+        transport.send(0, pack(&Packet::Counted(own.to_bytes()?))?)?;
+        return match next(transport, context)?.1 {
             Received::Packet(Packet::Plan(bytes, first, digest)) => {
-                Ok((Plan::from_bytes(&bytes)?, first, digest))
+                Ok((DistributedPlan::from_bytes(&bytes)?, first, digest))
             }
             _ => Err(Error::message("the plan of process 0", "something else")),
         };
     }
-    let mut counts: Vec<Option<Census>> = vec![None; post.size()];
+    let mut counts: Vec<Option<Census>> = vec![None; transport.size()];
     counts[0] = Some(own);
     while counts.iter().any(Option::is_none) {
-        if let (from, Received::Packet(Packet::Counted(census))) = next(post, context)? {
+        if let (from, Received::Packet(Packet::Counted(census))) = next(transport, context)? {
             counts[from] = Some(Census::from_bytes(&census)?);
         }
     }
@@ -286,57 +292,57 @@ fn planned(
         });
     }
     let census = all.ok_or(Error::Empty { what: "process" })?;
-    let Order { specification, distribution, seed, .. } = order.clone();
-    let plan = Plan::new(specification, census, distribution, post.size(), seed)?;
+    let TrainingRequest { specification, distribution, seed, .. } = request.clone();
+    let plan = DistributedPlan::new(specification, census, distribution, transport.size(), seed)?;
     let (bytes, digest) = (plan.to_bytes()?, crc32fast::hash(&words));
     for (to, first) in firsts.iter().enumerate().skip(1) {
-        post.send(to, pack(&Packet::Plan(bytes.clone(), *first, digest))?)?;
+        transport.send(to, pack(&Packet::Plan(bytes.clone(), *first, digest))?)?;
     }
     Ok((plan, 0, digest))
 }
 
 /// A process in the middle of a training.
 struct Run<'a, P> {
-    post: &'a mut P,
+    transport: &'a mut P,
     site: &'a mut RemoteSite,
     /// For the site of this process.
-    inbox: Vec<Parcel>,
+    inbox: Vec<Envelope>,
 }
 
-impl<P: Post> Run<'_, P> {
-    /// Sends parcels, those to the coordinator through process 0; what is for this process itself comes
+impl<P: Transport> Run<'_, P> {
+    /// Sends envelopes, those to the coordinator through process 0; what is for this process itself comes
     /// back.
-    fn deliver(&mut self, parcels: Vec<Parcel>) -> Result<Vec<Parcel>> {
-        let rank = self.post.rank();
+    fn deliver(&mut self, envelopes: Vec<Envelope>) -> Result<Vec<Envelope>> {
+        let rank = self.transport.rank();
         let mut here = Vec::new();
-        for parcel in parcels {
-            let to = match parcel.to {
+        for envelope in envelopes {
+            let to = match envelope.to {
                 Address::Coordinator => 0,
                 Address::Site(site) => site as usize,
             };
-            if to >= self.post.size() {
-                return Err(Error::message(format!("a site below {}", self.post.size()), to));
+            if to >= self.transport.size() {
+                return Err(Error::message(format!("a site below {}", self.transport.size()), to));
             }
             if to != rank {
-                self.post.send(to, wrap(&parcel))?;
-            } else if parcel.to == Address::Coordinator {
-                here.push(parcel);
+                self.transport.send(to, wrap(&envelope))?;
+            } else if envelope.to == Address::Coordinator {
+                here.push(envelope);
             } else {
-                self.inbox.push(parcel);
+                self.inbox.push(envelope);
             }
         }
         Ok(here)
     }
 
     /// Everything that has come, waiting for the first for a while; the end, if it came.
-    fn gather(&mut self, wait: Duration) -> Result<(Vec<Parcel>, Option<WantedSolution>)> {
+    fn gather(&mut self, wait: Duration) -> Result<(Vec<Envelope>, Option<RequestedSolution>)> {
         let (mut reports, mut wait) = (Vec::new(), wait);
-        while let Some((from, bytes)) = self.post.receive(wait)? {
+        while let Some((from, bytes)) = self.transport.receive(wait)? {
             match unpack(&bytes)? {
-                Received::Parcel(parcel) if parcel.to == Address::Coordinator => {
-                    reports.push(parcel);
+                Received::Envelope(envelope) if envelope.to == Address::Coordinator => {
+                    reports.push(envelope);
                 }
-                Received::Parcel(parcel) => self.inbox.push(parcel),
+                Received::Envelope(envelope) => self.inbox.push(envelope),
                 Received::Packet(Packet::End(wanted)) => return Ok((reports, Some(wanted))),
                 Received::Packet(Packet::Failed(why)) => return Err(failed(from, &why)),
                 Received::Packet(_) => {}
@@ -347,7 +353,7 @@ impl<P: Post> Run<'_, P> {
     }
 
     /// Lets the site answer what has come; reports to a coordinator in this process.
-    fn work(&mut self, context: &Context) -> Result<Vec<Parcel>> {
+    fn work(&mut self, context: &Context) -> Result<Vec<Envelope>> {
         let inbox = std::mem::take(&mut self.inbox);
         let answers = self.site.receive(&inbox, context)?;
         self.deliver(answers)
@@ -357,7 +363,7 @@ impl<P: Post> Run<'_, P> {
         &mut self,
         mut checkpoint: Option<&mut Checkpoints>,
         context: &Context,
-    ) -> Result<WantedSolution> {
+    ) -> Result<RequestedSolution> {
         loop {
             let wait = if self.inbox.is_empty() { LOOK } else { Duration::ZERO };
             if let (_, Some(wanted)) = self.gather(wait)? {
@@ -380,7 +386,7 @@ impl<P: Post> Run<'_, P> {
         coordinator: &mut RemoteCoordinator,
         mut checkpoint: Option<&mut Checkpoints>,
         context: &Context,
-    ) -> Result<WantedSolution> {
+    ) -> Result<RequestedSolution> {
         let (mut tick, mut heard) = (FIRST_TICK, Instant::now());
         let orders = coordinator.start()?;
         let mut reports = self.deliver(orders)?;
@@ -413,7 +419,7 @@ impl<P: Post> Run<'_, P> {
             }
         }
         let wanted = coordinator.wanted();
-        Ok(WantedSolution(wanted.site, wanted.verification))
+        Ok(RequestedSolution(wanted.site, wanted.verification))
     }
 }
 

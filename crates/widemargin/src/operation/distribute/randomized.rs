@@ -308,7 +308,7 @@ impl<'a> Search<'a> {
             let slack = self.duals.slack(self.function, self.labels[place], value);
             let slack = if slack.is_nan() { f64::INFINITY } else { slack.max(0.0) };
             set.largest = set.largest.max(slack);
-            set.loss += self.duals.charge(table.weight(self.rows[place]), slack);
+            set.loss += self.duals.row_loss(table.weight(self.rows[place]), slack);
             if slack > self.duals.tolerance() {
                 set.violators.push(place);
             }

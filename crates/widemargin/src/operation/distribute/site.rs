@@ -524,7 +524,7 @@ impl<P: LocalProblem> Site<P> {
                 let slack = self.problem.slack(f, label, value);
                 // Not a number would be no proof.
                 let slack = if slack.is_nan() { f64::INFINITY } else { slack.max(0.0) };
-                loss += self.problem.charge(label, weight, slack);
+                loss += self.problem.row_loss(label, weight, slack);
                 worst = worst.max(slack);
             }
             largest = largest.max(worst);

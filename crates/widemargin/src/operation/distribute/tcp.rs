@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::message::MAX_DOCUMENT;
-use super::process::Post;
+use super::process::Transport;
 use crate::context::Context;
 use crate::error::{Error, Result};
 
@@ -50,7 +50,7 @@ pub struct TcpMember {
 }
 
 impl TcpHub {
-    /// Waits at an address until `size` − 1 processes have connected; they are numbered in that order.
+    /// Waits at an address until `size` − 1 processes have connected; they are numbered in that request.
     ///
     /// # Errors
     /// [`Error::Io`] for an address that cannot be used; [`Error::Interrupted`].
@@ -249,7 +249,7 @@ impl Drop for TcpMember {
     }
 }
 
-impl Post for TcpHub {
+impl Transport for TcpHub {
     fn rank(&self) -> usize {
         0
     }
@@ -267,7 +267,7 @@ impl Post for TcpHub {
     }
 }
 
-impl Post for TcpMember {
+impl Transport for TcpMember {
     fn rank(&self) -> usize {
         self.rank
     }
@@ -287,7 +287,7 @@ impl Post for TcpMember {
 
 #[cfg(test)]
 mod tests {
-    use super::super::process::{Order, agree, train_processes};
+    use super::super::process::{TrainingRequest, agree, train_processes};
     use super::super::{Distributed, Distribution, Ending, Schedule, Topology, split};
     use super::*;
     use crate::data::Dataset;
@@ -304,7 +304,7 @@ mod tests {
         parts.iter().map(|rows| data.select_rows(rows)).collect()
     }
 
-    fn order(kind: MachineKind, topology: Topology, schedule: Schedule) -> Order {
+    fn request(kind: MachineKind, topology: Topology, schedule: Schedule) -> TrainingRequest {
         let mut specification = Specification::new(kind);
         for (name, text) in [("tol", "1e-7"), ("precision", "f64")] {
             specification.parse(name, text).unwrap();
@@ -314,7 +314,7 @@ mod tests {
         }
         let distribution = Distribution { topology, schedule, ..Distribution::default() };
         let preparation = crate::machine::Preparation::default();
-        Order { specification, distribution, seed: 1, preparation }
+        TrainingRequest { specification, distribution, seed: 1, preparation }
     }
 
     type Ended = Result<Option<Distributed>>;
@@ -323,18 +323,23 @@ mod tests {
         let folder = folder.map(Path::to_path_buf);
         spawn(move || {
             let context = Context::new();
-            let mut post = TcpMember::connect(address, Duration::from_secs(5), &context)?;
-            let order = agree(&mut post, None, &context)?;
-            train_processes(&mut post, &order, data, folder.as_deref(), &context)
+            let mut transport = TcpMember::connect(address, Duration::from_secs(5), &context)?;
+            let request = agree(&mut transport, None, &context)?;
+            train_processes(&mut transport, &request, data, folder.as_deref(), &context)
         })
     }
 
-    fn hub(listener: TcpListener, order: Order, size: usize, data: Dataset) -> JoinHandle<Ended> {
+    fn hub(
+        listener: TcpListener,
+        request: TrainingRequest,
+        size: usize,
+        data: Dataset,
+    ) -> JoinHandle<Ended> {
         spawn(move || {
             let context = Context::new();
-            let mut post = TcpHub::accept(&listener, size, &context)?;
-            let order = agree(&mut post, Some(order), &context)?;
-            train_processes(&mut post, &order, data, None, &context)
+            let mut transport = TcpHub::accept(&listener, size, &context)?;
+            let request = agree(&mut transport, Some(request), &context)?;
+            train_processes(&mut transport, &request, data, None, &context)
         })
     }
 
@@ -349,14 +354,14 @@ mod tests {
             (MachineKind::Logistic, Topology::Full, Schedule::Parallel),
         ];
         for (kind, topology, schedule) in cases {
-            let order = order(kind, topology, schedule);
-            let machine = order.specification.build(&whole, 1).unwrap();
+            let request = request(kind, topology, schedule);
+            let machine = request.specification.build(&whole, 1).unwrap();
             let best = machine.fit(&whole, &Context::new()).unwrap().training.unwrap().outcome;
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let address = listener.local_addr().unwrap();
             let members: Vec<_> =
                 parts[1..].iter().map(|part| member(address, part.clone(), None)).collect();
-            let result = hub(listener, order, 3, parts[0].clone()).join().unwrap();
+            let result = hub(listener, request, 3, parts[0].clone()).join().unwrap();
             let result = result.unwrap().unwrap();
             for member in members {
                 assert_eq!(member.join().unwrap().unwrap(), None);
@@ -371,18 +376,18 @@ mod tests {
     #[test]
     fn a_lost_process_ends_the_training_of_all_and_the_next_one_goes_on() {
         let parts = parts(3);
-        let order = order(MachineKind::CSvc, Topology::Full, Schedule::Parallel);
+        let request = request(MachineKind::CSvc, Topology::Full, Schedule::Parallel);
         let folder = tempfile::tempdir().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let first = hub(listener, order.clone(), 3, parts[0].clone());
+        let first = hub(listener, request.clone(), 3, parts[0].clone());
         let second = member(address, parts[1].clone(), Some(folder.path()));
         let started = Instant::now();
         // The third one counts its rows and is gone.
         let context = Context::new();
-        let mut post = TcpMember::connect(address, Duration::from_secs(5), &context).unwrap();
-        agree(&mut post, None, &context).unwrap();
-        drop(post);
+        let mut transport = TcpMember::connect(address, Duration::from_secs(5), &context).unwrap();
+        agree(&mut transport, None, &context).unwrap();
+        drop(transport);
         let why = first.join().unwrap().unwrap_err().to_string();
         assert!(why.contains("is lost"), "{why}");
         let why = second.join().unwrap().unwrap_err().to_string();

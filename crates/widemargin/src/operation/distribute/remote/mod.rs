@@ -1,15 +1,15 @@
 //! Sites and the coordinator as an engine outside of this process sees them: bytes in, bytes out.
 //!
-//! Every participant makes the same [`Plan`] its own. A [`RemoteSite`] holds the rows of one place, the
-//! [`RemoteCoordinator`] none. An engine brings parcels to whom they are for, gives what they answer to the
-//! others, and calls [`RemoteCoordinator::tick`] when nothing is under way. It may lose parcels and sites:
+//! Every participant makes the same [`DistributedPlan`] its own. A [`RemoteSite`] holds the rows of one place, the
+//! [`RemoteCoordinator`] none. An engine brings envelopes to whom they are for, gives what they answer to the
+//! others, and calls [`RemoteCoordinator::tick`] when nothing is under way. It may lose envelopes and sites:
 //! one that starts again from its own rows calls [`RemoteSite::join`].
 
 mod plan;
 #[cfg(test)]
 mod tests;
 
-pub use plan::Plan;
+pub use plan::DistributedPlan;
 
 use std::time::Instant;
 
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::coordinator::{Certificate, Coordinator, Ending, Round};
 use super::engine::attend;
 use super::local::LocalProblem;
-use super::message::{Address, Message, Parcel, decode, encode};
+use super::message::{Address, Envelope, Message, decode, encode};
 use super::problem::{MachineProblem, fingerprint};
 use super::site::{Outbox, Site, Solution};
 use super::sums::{SumsCoordinator, SumsSite};
@@ -48,7 +48,7 @@ impl RemoteSite {
     ///
     /// # Errors
     /// Rows that were not counted.
-    pub fn new(plan: &Plan, index: usize, data: Dataset, first: u64) -> Result<Self> {
+    pub fn new(plan: &DistributedPlan, index: usize, data: Dataset, first: u64) -> Result<Self> {
         if index >= plan.sites {
             return Err(Error::parameter("site", format!("less than {}", plan.sites), index));
         }
@@ -69,31 +69,32 @@ impl RemoteSite {
         Ok(Self { site: SiteKind::Exchange(Box::new(site)), address, fingerprint, traffic })
     }
 
-    /// Takes parcels, in the order in which they came, and answers.
+    /// Takes envelopes, in the order in which they came, and answers.
     ///
     /// # Errors
     /// [`Error::Message`] for one that is damaged, of another training, or contradicts what the site
     /// knows; errors of the local solver.
-    pub fn receive(&mut self, parcels: &[Parcel], context: &Context) -> Result<Vec<Parcel>> {
+    pub fn receive(&mut self, envelopes: &[Envelope], context: &Context) -> Result<Vec<Envelope>> {
         match &mut self.site {
             SiteKind::Exchange(site) => {
-                let inbox = parcels.iter().map(|parcel| (parcel.from, parcel.bytes.as_slice()));
+                let inbox =
+                    envelopes.iter().map(|envelope| (envelope.from, envelope.bytes.as_slice()));
                 let out = attend(site, inbox, self.fingerprint, context)?;
                 self.post(out)
             }
             SiteKind::Sums(site) => {
                 let (from, to) = (self.address, Address::Coordinator);
-                let answer = |parcel: &Parcel| {
-                    let bytes = site.receive(&parcel.bytes, self.fingerprint, context)?;
+                let answer = |envelope: &Envelope| {
+                    let bytes = site.receive(&envelope.bytes, self.fingerprint, context)?;
                     self.traffic.count_sums(from, to, bytes.len());
-                    Ok(Parcel { from, to, bytes })
+                    Ok(Envelope { from, to, bytes })
                 };
-                parcels.iter().map(answer).collect()
+                envelopes.iter().map(answer).collect()
             }
         }
     }
 
-    fn post(&mut self, out: Outbox) -> Result<Vec<Parcel>> {
+    fn post(&mut self, out: Outbox) -> Result<Vec<Envelope>> {
         post(self.address, out, self.fingerprint, &mut self.traffic)
     }
 
@@ -101,7 +102,7 @@ impl RemoteSite {
     ///
     /// # Errors
     /// As [`receive`](Self::receive).
-    pub fn join(&mut self) -> Result<Vec<Parcel>> {
+    pub fn join(&mut self) -> Result<Vec<Envelope>> {
         match &mut self.site {
             SiteKind::Exchange(site) => {
                 let out = site.join();
@@ -115,7 +116,7 @@ impl RemoteSite {
     ///
     /// # Errors
     /// [`Error::Message`] for what cannot be written.
-    pub fn remains(&self, wanted: Option<Wanted>) -> Result<Vec<u8>> {
+    pub fn remains(&self, wanted: Option<SolutionRequest>) -> Result<Vec<u8>> {
         let remains = match &self.site {
             SiteKind::Exchange(site) => Remains {
                 solution: wanted.and_then(|wanted| match wanted.verification {
@@ -168,7 +169,7 @@ impl RemoteSite {
 
 /// Which solution the coordinator asks for at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct SolutionRequest {
     /// The site that has it.
     pub site: usize,
     /// Serial number and digest of its verification, after which all sites have it.
@@ -215,8 +216,8 @@ impl RemoteCoordinator {
     /// Before the training has started.
     ///
     /// # Errors
-    /// As [`Plan::new`].
-    pub fn new(plan: &Plan) -> Result<Self> {
+    /// As [`DistributedPlan::new`].
+    pub fn new(plan: &DistributedPlan) -> Result<Self> {
         let (coordinator, fingerprint) = if plan.is_linear() {
             let task = plan.linear()?;
             let fingerprint = fingerprint(task.description().as_bytes());
@@ -244,7 +245,7 @@ impl RemoteCoordinator {
     ///
     /// # Errors
     /// [`Error::Message`] for what cannot be written.
-    pub fn start(&mut self) -> Result<Vec<Parcel>> {
+    pub fn start(&mut self) -> Result<Vec<Envelope>> {
         match &mut self.coordinator {
             CoordinatorKind::Exchange(exchange) => {
                 let out = exchange.coordinator.start();
@@ -254,19 +255,21 @@ impl RemoteCoordinator {
         }
     }
 
-    /// Takes a parcel and answers.
+    /// Takes an envelope and answers.
     ///
     /// # Errors
     /// [`Error::Message`] for one that is damaged, of another training, or that no site sends to a
     /// coordinator.
-    pub fn receive(&mut self, parcel: &Parcel) -> Result<Vec<Parcel>> {
+    pub fn receive(&mut self, envelope: &Envelope) -> Result<Vec<Envelope>> {
         match &mut self.coordinator {
             CoordinatorKind::Exchange(exchange) => {
-                let message: Message = decode(&parcel.bytes, self.fingerprint)?;
-                let out = exchange.coordinator.receive(parcel.from, message)?;
+                let message: Message = decode(&envelope.bytes, self.fingerprint)?;
+                let out = exchange.coordinator.receive(envelope.from, message)?;
                 post(Address::Coordinator, out, self.fingerprint, &mut self.traffic)
             }
-            CoordinatorKind::Sums(sums) => sums.accept(parcel, self.fingerprint, &mut self.traffic),
+            CoordinatorKind::Sums(sums) => {
+                sums.accept(envelope, self.fingerprint, &mut self.traffic)
+            }
         }
     }
 
@@ -274,7 +277,7 @@ impl RemoteCoordinator {
     ///
     /// # Errors
     /// [`Error::Message`] for what cannot be written.
-    pub fn tick(&mut self) -> Result<Vec<Parcel>> {
+    pub fn tick(&mut self) -> Result<Vec<Envelope>> {
         match &mut self.coordinator {
             CoordinatorKind::Exchange(exchange) => {
                 let out = exchange.coordinator.tick();
@@ -317,15 +320,15 @@ impl RemoteCoordinator {
     }
 
     /// The solution that [`finish`](Self::finish) needs.
-    pub fn wanted(&self) -> Wanted {
+    pub fn wanted(&self) -> SolutionRequest {
         let CoordinatorKind::Exchange(exchange) = &self.coordinator else {
-            return Wanted { site: 0, verification: None };
+            return SolutionRequest { site: 0, verification: None };
         };
         let verification = match exchange.coordinator.ending() {
             Some(Ending::Verified | Ending::Inaccurate) => exchange.coordinator.verification(),
             _ => None,
         };
-        Wanted { site: exchange.coordinator.best(), verification }
+        SolutionRequest { site: exchange.coordinator.best(), verification }
     }
 
     /// The model and the report, from what the sites that are left gave
@@ -373,7 +376,11 @@ impl RemoteCoordinator {
 ///
 /// # Errors
 /// As [`RemoteSite::new`] and [`RemoteSite::receive`].
-pub fn train_parts(plan: &Plan, parts: Vec<Dataset>, context: &Context) -> Result<Distributed> {
+pub fn train_parts(
+    plan: &DistributedPlan,
+    parts: Vec<Dataset>,
+    context: &Context,
+) -> Result<Distributed> {
     if parts.len() != plan.sites {
         return Err(Error::length("parts", plan.sites, parts.len()));
     }
@@ -390,25 +397,25 @@ pub fn train_parts(plan: &Plan, parts: Vec<Dataset>, context: &Context) -> Resul
             coordinator.stop();
             break;
         }
-        let (reports, to_sites): (Vec<Parcel>, Vec<Parcel>) =
-            under_way.into_iter().partition(|parcel| parcel.to == Address::Coordinator);
+        let (reports, to_sites): (Vec<Envelope>, Vec<Envelope>) =
+            under_way.into_iter().partition(|envelope| envelope.to == Address::Coordinator);
         under_way = Vec::new();
         if to_sites.is_empty() {
             if reports.is_empty() {
                 under_way = coordinator.tick()?;
             }
-            for parcel in &reports {
-                under_way.extend(coordinator.receive(parcel)?);
+            for envelope in &reports {
+                under_way.extend(coordinator.receive(envelope)?);
             }
             continue;
         }
-        let mut inboxes: Vec<Vec<Parcel>> = vec![Vec::new(); sites.len()];
-        for parcel in to_sites {
-            if let Address::Site(to) = parcel.to {
-                inboxes[to as usize].push(parcel);
+        let mut inboxes: Vec<Vec<Envelope>> = vec![Vec::new(); sites.len()];
+        for envelope in to_sites {
+            if let Address::Site(to) = envelope.to {
+                inboxes[to as usize].push(envelope);
             }
         }
-        let work = |(site, inbox): (&mut RemoteSite, Vec<Parcel>)| site.receive(&inbox, context);
+        let work = |(site, inbox): (&mut RemoteSite, Vec<Envelope>)| site.receive(&inbox, context);
         under_way = reports;
         for answers in context.map(sites.iter_mut().zip(inboxes), work) {
             under_way.extend(answers?);
@@ -420,17 +427,17 @@ pub fn train_parts(plan: &Plan, parts: Vec<Dataset>, context: &Context) -> Resul
     coordinator.finish(&remains, context)
 }
 
-/// The parcels of messages.
+/// The envelopes of messages.
 fn post(
     from: Address,
     out: Outbox,
     fingerprint: u64,
     traffic: &mut Traffic,
-) -> Result<Vec<Parcel>> {
-    let parcel = |(to, message)| {
+) -> Result<Vec<Envelope>> {
+    let envelope = |(to, message)| {
         let bytes = encode(&message, fingerprint)?;
         traffic.count(from, to, &message, bytes.len());
-        Ok(Parcel { from, to, bytes })
+        Ok(Envelope { from, to, bytes })
     };
-    out.into_iter().map(parcel).collect()
+    out.into_iter().map(envelope).collect()
 }

@@ -9,13 +9,11 @@ use crate::operation::distribute::coordinator::Schedule;
 use crate::operation::distribute::problem::MachineProblem;
 use crate::operation::distribute::sums::LinearTask;
 use crate::operation::distribute::topology::Topology;
-use crate::operation::distribute::{
-    Distribution, check_sites, not_at_several_places, sends_sums,
-};
+use crate::operation::distribute::{Distribution, check_sites, not_at_several_places, sends_sums};
 
 /// What every participant of a training is told before it starts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Plan {
+pub struct DistributedPlan {
     pub(super) specification: Specification,
     pub(super) census: Census,
     pub(super) distribution: Distribution,
@@ -23,7 +21,7 @@ pub struct Plan {
     pub(super) seed: u64,
 }
 
-impl Plan {
+impl DistributedPlan {
     /// A training of a machine on the rows that `census` counted at all sites.
     ///
     /// # Errors

@@ -26,23 +26,28 @@ fn divided(data: &Dataset, sites: usize) -> (Dataset, Vec<Dataset>) {
     (data.select_rows(&parts.concat()), parts.iter().map(of).collect())
 }
 
-fn plan(specification: &Specification, parts: &[Dataset], distribution: Distribution) -> Plan {
+fn plan(
+    specification: &Specification,
+    parts: &[Dataset],
+    distribution: Distribution,
+) -> DistributedPlan {
     use MachineKind::{CSvc, LinearSvc, Logistic};
     let classes = matches!(specification.kind(), CSvc | LinearSvc | Logistic);
     let counts = parts.iter().map(|part| Census::of(part, classes).unwrap());
     let census = counts.reduce(|a, b| a.joined(b).unwrap()).unwrap();
     let census = Census::from_bytes(&census.to_bytes().unwrap()).unwrap();
-    let plan = Plan::new(specification.clone(), census, distribution, parts.len(), 1).unwrap();
-    Plan::from_bytes(&plan.to_bytes().unwrap()).unwrap()
+    let plan =
+        DistributedPlan::new(specification.clone(), census, distribution, parts.len(), 1).unwrap();
+    DistributedPlan::from_bytes(&plan.to_bytes().unwrap()).unwrap()
 }
 
-fn site(plan: &Plan, parts: &[Dataset], index: usize) -> RemoteSite {
+fn site(plan: &DistributedPlan, parts: &[Dataset], index: usize) -> RemoteSite {
     let first = parts[..index].iter().map(|part| part.rows() as u64).sum();
     RemoteSite::new(plan, index, parts[index].clone(), first).unwrap()
 }
 
-/// Brings every parcel; before the `crash`th delivery a site loses all but its own rows.
-fn run(plan: &Plan, parts: &[Dataset], crash: Option<(usize, usize)>) -> Distributed {
+/// Brings every envelope; before the `crash`th delivery a site loses all but its own rows.
+fn run(plan: &DistributedPlan, parts: &[Dataset], crash: Option<(usize, usize)>) -> Distributed {
     let context = Context::new();
     let mut sites: Vec<RemoteSite> =
         (0..parts.len()).map(|index| site(plan, parts, index)).collect();
@@ -53,7 +58,7 @@ fn run(plan: &Plan, parts: &[Dataset], crash: Option<(usize, usize)>) -> Distrib
         if under_way.is_empty() {
             under_way = coordinator.tick().unwrap();
         }
-        for parcel in std::mem::take(&mut under_way) {
+        for envelope in std::mem::take(&mut under_way) {
             delivered += 1;
             if let Some((at, index)) = crash
                 && at == delivered
@@ -61,9 +66,9 @@ fn run(plan: &Plan, parts: &[Dataset], crash: Option<(usize, usize)>) -> Distrib
                 sites[index] = site(plan, parts, index);
                 under_way.extend(sites[index].join().unwrap());
             }
-            under_way.extend(match parcel.to {
-                Address::Coordinator => coordinator.receive(&parcel).unwrap(),
-                Address::Site(to) => sites[to as usize].receive(&[parcel], &context).unwrap(),
+            under_way.extend(match envelope.to {
+                Address::Coordinator => coordinator.receive(&envelope).unwrap(),
+                Address::Site(to) => sites[to as usize].receive(&[envelope], &context).unwrap(),
             });
         }
     }
@@ -157,7 +162,9 @@ fn what_sums_cannot_do_is_refused() {
         (("solver", "dual"), "auto or newton"),
     ];
     let new = |specification, distribution| {
-        Plan::new(specification, census.clone(), distribution, 2, 0).unwrap_err().to_string()
+        DistributedPlan::new(specification, census.clone(), distribution, 2, 0)
+            .unwrap_err()
+            .to_string()
     };
     for (option, expected) in refused {
         let specification = specification(MachineKind::LinearSvc, &[option]);
@@ -212,7 +219,7 @@ fn scalings_and_other_machines_are_refused() {
     let data = iris();
     let census = Census::of(&data, true).unwrap();
     let new = |specification: Specification| {
-        Plan::new(specification, census.clone(), Distribution::default(), 1, 0)
+        DistributedPlan::new(specification, census.clone(), Distribution::default(), 1, 0)
             .unwrap_err()
             .to_string()
     };

@@ -2,16 +2,16 @@
 
 use super::descent::{Descent, Next};
 use super::machine::LinearTask;
-use super::{Answer, Question, What};
+use super::{Request, Response, What};
 use crate::error::{Error, Result};
 use crate::machine::Model;
 use crate::operation::distribute::coordinator::{Ending, Round};
-use crate::operation::distribute::message::{Address, Parcel, decode, encode};
+use crate::operation::distribute::message::{Address, Envelope, decode, encode};
 use crate::operation::distribute::traffic::Traffic;
 use crate::outcome::{Outcome, Status};
 
-/// A question on its way to a site.
-type Outgoing = Vec<(Address, Question)>;
+/// A request on its way to a site.
+type Outgoing = Vec<(Address, Request)>;
 
 /// The state of a training.
 pub(in crate::operation::distribute) struct SumsCoordinator {
@@ -21,8 +21,8 @@ pub(in crate::operation::distribute) struct SumsCoordinator {
     descent: Descent,
     function: usize,
     solved: Vec<(Vec<f64>, Outcome)>,
-    asked: Question,
-    answers: Vec<Option<Vec<f64>>>,
+    request: Request,
+    responses: Vec<Option<Vec<f64>>>,
     rows: Vec<u64>,
     waited: u32,
     history: Vec<Round>,
@@ -37,7 +37,7 @@ impl SumsCoordinator {
     ) -> Self {
         let descent = Descent::new(task.width(), task.limits(0));
         let weights = Some(descent.weights.clone());
-        let asked = Question { serial: 0, function: 0, point: 0, weights, what: What::Point };
+        let request = Request { serial: 0, function: 0, point: 0, weights, what: What::Point };
         Self {
             task,
             sites,
@@ -45,8 +45,8 @@ impl SumsCoordinator {
             descent,
             function: 0,
             solved: Vec::new(),
-            asked,
-            answers: vec![None; sites],
+            request,
+            responses: vec![None; sites],
             rows: vec![0; sites],
             waited: 0,
             history: Vec::new(),
@@ -60,7 +60,7 @@ impl SumsCoordinator {
 
     /// Questions until now.
     pub(in crate::operation::distribute) fn rounds(&self) -> u32 {
-        self.asked.serial
+        self.request.serial
     }
 
     pub(in crate::operation::distribute) fn last_round(&self) -> Option<&Round> {
@@ -71,7 +71,7 @@ impl SumsCoordinator {
         self.ending = Some(Ending::Stopped);
     }
 
-    /// The first questions.
+    /// The first requests.
     ///
     /// # Errors
     /// [`Error::Message`] for what cannot be written, here and below.
@@ -79,21 +79,21 @@ impl SumsCoordinator {
         &mut self,
         fingerprint: u64,
         traffic: &mut Traffic,
-    ) -> Result<Vec<Parcel>> {
-        post(self.ask(What::Point, true), fingerprint, traffic)
+    ) -> Result<Vec<Envelope>> {
+        post(self.request_all(What::Point, true), fingerprint, traffic)
     }
 
-    /// Takes an answer in bytes.
+    /// Takes a response in bytes.
     ///
     /// # Errors
     /// As [`receive`](Self::receive).
     pub(in crate::operation::distribute) fn accept(
         &mut self,
-        parcel: &Parcel,
+        envelope: &Envelope,
         fingerprint: u64,
         traffic: &mut Traffic,
-    ) -> Result<Vec<Parcel>> {
-        let out = self.receive(parcel.from, decode(&parcel.bytes, fingerprint)?)?;
+    ) -> Result<Vec<Envelope>> {
+        let out = self.receive(envelope.from, decode(&envelope.bytes, fingerprint)?)?;
         post(out, fingerprint, traffic)
     }
 
@@ -102,32 +102,32 @@ impl SumsCoordinator {
         &mut self,
         fingerprint: u64,
         traffic: &mut Traffic,
-    ) -> Result<Vec<Parcel>> {
+    ) -> Result<Vec<Envelope>> {
         post(self.tick(), fingerprint, traffic)
     }
 
-    fn ask(&mut self, what: What, moved: bool) -> Outgoing {
-        let serial = self.asked.serial + 1;
-        let point = if moved { serial } else { self.asked.point };
+    fn request_all(&mut self, what: What, moved: bool) -> Outgoing {
+        let serial = self.request.serial + 1;
+        let point = if moved { serial } else { self.request.point };
         let weights = moved.then(|| self.descent.weights.clone());
         let function = self.function as u32;
-        self.asked = Question { serial, function, point, weights, what };
-        self.answers.fill(None);
+        self.request = Request { serial, function, point, weights, what };
+        self.responses.fill(None);
         self.waited = 0;
-        (0..self.sites).map(|site| (Address::Site(site as u32), self.asked.clone())).collect()
+        (0..self.sites).map(|site| (Address::Site(site as u32), self.request.clone())).collect()
     }
 
-    /// The question once more, with the weights, for a site that may have lost them.
-    fn again(&self, site: usize) -> (Address, Question) {
+    /// The request once more, with the weights, for a site that may have lost them.
+    fn again(&self, site: usize) -> (Address, Request) {
         let weights = Some(self.descent.weights.clone());
-        (Address::Site(site as u32), Question { weights, ..self.asked.clone() })
+        (Address::Site(site as u32), Request { weights, ..self.request.clone() })
     }
 
-    /// Takes an answer.
+    /// Takes a response.
     ///
     /// # Errors
     /// [`Error::Message`] for one of another length or from elsewhere.
-    fn receive(&mut self, from: Address, answer: Answer) -> Result<Outgoing> {
+    fn receive(&mut self, from: Address, response: Response) -> Result<Outgoing> {
         let Address::Site(site) = from else {
             return Err(Error::message("sums of a site", "something from the coordinator"));
         };
@@ -135,33 +135,33 @@ impl SumsCoordinator {
         if site >= self.sites {
             return Err(Error::message(format!("a site below {}", self.sites), site));
         }
-        let late = answer.serial != self.asked.serial || self.answers[site].is_some();
+        let late = response.serial != self.request.serial || self.responses[site].is_some();
         if late || self.ending.is_some() {
             return Ok(Vec::new());
         }
-        self.rows[site] = answer.rows;
-        let Some(sums) = answer.sums else { return Ok(vec![self.again(site)]) };
-        let expected = self.descent.expected(&self.asked.what);
+        self.rows[site] = response.rows;
+        let Some(sums) = response.sums else { return Ok(vec![self.again(site)]) };
+        let expected = self.descent.expected(&self.request.what);
         if sums.len() != expected {
             return Err(Error::message(format!("{expected} sums"), sums.len()));
         }
-        self.answers[site] = Some(sums);
-        if self.answers.iter().any(Option::is_none) {
+        self.responses[site] = Some(sums);
+        if self.responses.iter().any(Option::is_none) {
             return Ok(Vec::new());
         }
         let mut total = vec![0.0; expected];
         // In the order of the sites, so that rounding does not depend on who answered first.
-        for sums in self.answers.iter().flatten() {
+        for sums in self.responses.iter().flatten() {
             total.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum);
         }
-        let was_point = self.asked.what == What::Point;
+        let was_point = self.request.what == What::Point;
         let next = self.descent.take(&total);
         if was_point {
             let duals = vec![self.descent.bound(); self.sites];
             self.history.push(Round { duals, held: self.rows.clone() });
         }
         Ok(match next {
-            Next::Ask(what, moved) => self.ask(what, moved),
+            Next::Request(what, moved) => self.request_all(what, moved),
             Next::Done(outcome) => self.next_function(outcome),
         })
     }
@@ -174,7 +174,7 @@ impl SumsCoordinator {
         let done = std::mem::replace(&mut self.descent, next);
         self.solved.push((done.weights, outcome));
         if self.function < self.task.functions() {
-            return self.ask(What::Point, true);
+            return self.request_all(What::Point, true);
         }
         self.ending = Some(Ending::Verified);
         Vec::new()
@@ -186,7 +186,7 @@ impl SumsCoordinator {
         }
         self.waited += 1;
         let silent: Vec<usize> =
-            (0..self.sites).filter(|&site| self.answers[site].is_none()).collect();
+            (0..self.sites).filter(|&site| self.responses[site].is_none()).collect();
         if self.waited > self.patience {
             self.ending = Some(Ending::SitesLost(silent));
             return Vec::new();
@@ -217,12 +217,12 @@ impl SumsCoordinator {
     }
 }
 
-/// The parcels of questions.
-fn post(out: Outgoing, fingerprint: u64, traffic: &mut Traffic) -> Result<Vec<Parcel>> {
-    let parcel = |(to, question)| {
-        let bytes = encode(&question, fingerprint)?;
+/// The envelopes of requests.
+fn post(out: Outgoing, fingerprint: u64, traffic: &mut Traffic) -> Result<Vec<Envelope>> {
+    let envelope = |(to, request)| {
+        let bytes = encode(&request, fingerprint)?;
         traffic.count_sums(Address::Coordinator, to, bytes.len());
-        Ok(Parcel { from: Address::Coordinator, to, bytes })
+        Ok(Envelope { from: Address::Coordinator, to, bytes })
     };
-    out.into_iter().map(parcel).collect()
+    out.into_iter().map(envelope).collect()
 }

@@ -39,7 +39,7 @@ pub(super) struct Limits {
 /// What to do next.
 pub(super) enum Next {
     /// Ask all sites; true where the weights have changed.
-    Ask(What, bool),
+    Request(What, bool),
     Done(Outcome),
 }
 
@@ -78,7 +78,7 @@ struct Conjugate {
 }
 
 impl Descent {
-    /// From weights 0; the first question is [`What::Point`].
+    /// From weights 0; the first request is [`What::Point`].
     pub(super) fn new(width: usize, limits: Limits) -> Self {
         Self {
             limits,
@@ -95,7 +95,7 @@ impl Descent {
         }
     }
 
-    /// Numbers that a site answers to a question.
+    /// Numbers that a site answers to a request.
     pub(super) fn expected(&self, what: &What) -> usize {
         match what {
             What::Point => 2 + 2 * self.weights.len(),
@@ -171,7 +171,7 @@ impl Descent {
             iterations: 0,
         };
         self.phase = Phase::Product(state);
-        Next::Ask(What::Product(direction), false)
+        Next::Request(What::Product(direction), false)
     }
 
     fn preconditioned(&self, residual: &[f64]) -> Vec<f64> {
@@ -192,7 +192,7 @@ impl Descent {
             let slope = inner(&self.gradient, &state.step);
             let lengths = (0..LENGTHS as i32).map(|k| 0.5_f64.powi(k)).collect();
             self.phase = Phase::Along { direction: state.step.clone(), slope };
-            return Next::Ask(What::Along(state.step, lengths), false);
+            return Next::Request(What::Along(state.step, lengths), false);
         }
         let solved = self.preconditioned(&state.residual);
         let next = inner(&state.residual, &solved);
@@ -201,7 +201,7 @@ impl Descent {
         state.direction = solved.iter().zip(&state.direction).map(|(s, d)| s + keep * d).collect();
         let direction = state.direction.clone();
         self.phase = Phase::Product(state);
-        Next::Ask(What::Product(direction), false)
+        Next::Request(What::Product(direction), false)
     }
 
     fn along(&mut self, direction: &[f64], slope: f64, losses: &[f64]) -> Next {
@@ -216,7 +216,7 @@ impl Descent {
         match chosen {
             Some((length, _)) => {
                 add(&mut self.weights, length, direction);
-                Next::Ask(What::Point, true)
+                Next::Request(What::Point, true)
             }
             None => Next::Done(self.outcome(Status::AlmostSolved)),
         }

@@ -17,10 +17,10 @@ use serde::{Deserialize, Serialize};
 
 /// What the coordinator asks of a site.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Question {
+struct Request {
     serial: u32,
     function: u32,
-    /// Serial number of the question that brought the weights.
+    /// Serial number of the request that brought the weights.
     point: u32,
     /// The weights, for a site that may not have them.
     weights: Option<Vec<f64>>,
@@ -38,9 +38,9 @@ enum What {
     Along(Vec<f64>, Vec<f64>),
 }
 
-/// What a site answers.
+/// What a site responds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Answer {
+struct Response {
     serial: u32,
     /// None from a site that does not have the weights: it has started again.
     sums: Option<Vec<f64>>,

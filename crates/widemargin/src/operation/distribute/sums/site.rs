@@ -1,7 +1,7 @@
-//! A site of a linear training: it answers questions about its rows with sums.
+//! A site of a linear training: it answers requests about its rows with sums.
 
 use super::machine::LinearTask;
-use super::{Answer, Question, What};
+use super::{Request, Response, What};
 use crate::context::Context;
 use crate::data::{Census, Dataset, Matrix};
 use crate::error::{Error, Result};
@@ -19,7 +19,7 @@ pub(in crate::operation::distribute) struct SumsSite {
 
 /// What the site knows of its rows at the last weights.
 struct Point {
-    /// Of the question that brought them.
+    /// Of the request that brought them.
     serial: u32,
     function: u32,
     weights: Vec<f64>,
@@ -50,7 +50,7 @@ impl SumsSite {
         self.data.rows()
     }
 
-    /// Answers the question in some bytes.
+    /// Answers the request in some bytes.
     ///
     /// # Errors
     /// [`Error::Message`] for other bytes.
@@ -60,16 +60,16 @@ impl SumsSite {
         fingerprint: u64,
         context: &Context,
     ) -> Result<Vec<u8>> {
-        let answer = self.answer(decode(bytes, fingerprint)?, context)?;
-        encode(&answer, fingerprint)
+        let response = self.response(decode(bytes, fingerprint)?, context)?;
+        encode(&response, fingerprint)
     }
 
     /// Answers.
     ///
     /// # Errors
-    /// [`Error::Message`] for a question of other functions or lengths.
-    fn answer(&mut self, question: Question, context: &Context) -> Result<Answer> {
-        let Question { serial, function, point, weights, what } = question;
+    /// [`Error::Message`] for a request of other functions or lengths.
+    fn response(&mut self, request: Request, context: &Context) -> Result<Response> {
+        let Request { serial, function, point, weights, what } = request;
         let direction = match &what {
             What::Point => None,
             What::Product(direction) | What::Along(direction, _) => Some(direction),
@@ -90,10 +90,10 @@ impl SumsSite {
         let rows = self.data.rows() as u64;
         let known = |known: &&Point| (known.serial, known.function) == (point, function);
         let Some(at) = self.point.as_ref().filter(known) else {
-            return Ok(Answer { serial, sums: None, rows });
+            return Ok(Response { serial, sums: None, rows });
         };
-        let asked = Asked { at, what: &what, problem: self.problem(at), context };
-        Ok(Answer { serial, sums: Some(self.over_rows(asked, context)), rows })
+        let task = RequestTask { at, what: &what, problem: self.problem(at), context };
+        Ok(Response { serial, sums: Some(self.over_rows(task, context)), rows })
     }
 
     fn problem<'a>(&self, at: &'a Point) -> Problem<'a> {
@@ -170,14 +170,14 @@ impl RowTask for Differentiate<'_> {
     }
 }
 
-struct Asked<'a> {
+struct RequestTask<'a> {
     at: &'a Point,
     what: &'a What,
     problem: Problem<'a>,
     context: &'a Context,
 }
 
-impl RowTask for Asked<'_> {
+impl RowTask for RequestTask<'_> {
     type Output = Vec<f64>;
 
     fn run<R: LinearRows>(self, rows: &R) -> Vec<f64> {

@@ -8,13 +8,13 @@ use mpi::request::{Request, StaticScope};
 use mpi::topology::{Process, SimpleCommunicator};
 use mpi::traits::{Communicator, Destination, Source};
 use widemargin::Result;
-use widemargin::operation::distribute::Post;
+use widemargin::operation::distribute::Transport;
 
 /// Time between two looks for messages.
 const LOOK: Duration = Duration::from_micros(100);
 
 /// The processes of a communicator.
-pub(crate) struct MpiPost {
+pub(crate) struct MpiTransport {
     world: SimpleCommunicator,
     /// Messages that are still on their way, oldest first.
     sending: VecDeque<Sending>,
@@ -26,7 +26,7 @@ struct Sending {
     memory: *mut [u8],
 }
 
-impl MpiPost {
+impl MpiTransport {
     pub(crate) fn new(world: SimpleCommunicator) -> Self {
         Self { world, sending: VecDeque::new() }
     }
@@ -56,7 +56,7 @@ impl MpiPost {
     }
 }
 
-impl Post for MpiPost {
+impl Transport for MpiTransport {
     fn rank(&self) -> usize {
         self.world.rank() as usize
     }
