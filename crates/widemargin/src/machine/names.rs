@@ -38,6 +38,25 @@ macro_rules! names {
     };
 }
 
+/// Reads an enum whose variant `Auto` has a name and whose other variant has a number; the number is read elsewhere.
+macro_rules! auto_or_number {
+    ($type:ident, $parameter:literal) => {
+        impl std::str::FromStr for $type {
+            type Err = crate::error::Error;
+
+            fn from_str(text: &str) -> crate::error::Result<Self> {
+                match text {
+                    "auto" => Ok(Self::Auto),
+                    _ => {
+                        let expected = "auto or a number of at least 0";
+                        Err(crate::error::Error::parameter($parameter, expected, text))
+                    }
+                }
+            }
+        }
+    };
+}
+
 /// Gives a type its default value.
 macro_rules! defaults {
     ($type:ident $value:tt) => {
@@ -49,5 +68,6 @@ macro_rules! defaults {
     };
 }
 
+pub(crate) use auto_or_number;
 pub(crate) use defaults;
 pub(crate) use names;

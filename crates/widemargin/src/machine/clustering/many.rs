@@ -15,23 +15,16 @@ use crate::error::Result;
 use crate::machine::{KMeans, Machine};
 use crate::numeric::algebra::dot;
 use crate::outcome::Status;
-use crate::solver::elliptope::{BoxQp, Relaxation, centred_eigenvectors};
+use crate::solver::elliptope::{
+    BoxQp, Labelling, Relaxation, centred_eigenvectors, train_and_relabel,
+};
 use crate::solver::label_regression::{assign, simplex};
-
-/// Rounds of training and relabelling; two to ten are usual.
-const MAX_ROUNDS: usize = 50;
 
 /// Starts of k-means.
 const STARTS: usize = 20;
 
-/// Labels and the machine that they have.
-#[derive(Clone, Debug)]
-pub(super) struct Coded {
-    pub(super) labels: Vec<usize>,
-    pub(super) lambda: Vec<f64>,
-    pub(super) objective: f64,
-    pub(super) status: Status,
-}
+/// Clusters of the rows and the machine that they have.
+pub(super) type Coded = Labelling<usize>;
 
 /// The search for labels of several clusters.
 pub(super) struct ManyClusters<'a> {
@@ -117,24 +110,9 @@ impl ManyClusters<'_> {
     /// Trains and relabels while that lowers the objective.
     fn improve(&self, labels: Vec<usize>) -> Coded {
         let n = labels.len();
-        let mut best = self.train(labels, &vec![0.0; n]);
-        for _ in 0..MAX_ROUNDS {
-            if let Some(stop) = self.context.stop_request() {
-                best.status = stop;
-                return best;
-            }
-            let labels = self.relabel(&best);
-            if labels == best.labels {
-                return best;
-            }
-            let next = self.train(labels, &best.lambda);
-            if next.objective >= best.objective {
-                return best;
-            }
-            best = next;
-        }
-        best.status = Status::IterationLimit;
-        best
+        let first = self.train(labels, &vec![0.0; n]);
+        let train = |labels: Vec<usize>, start: &[f64]| self.train(labels, start);
+        train_and_relabel(first, self.context, |best: &Coded| self.relabel(best), train)
     }
 
     /// The labels that cost the decision values least.

@@ -21,7 +21,7 @@ use many::{Coded, ManyClusters, allowed_sizes, largest_sum};
 
 use super::fit::{FitInput, Machine};
 use super::model::{DecisionFunction, KernelExpansion, MachineKind, Model, Part, Training};
-use super::names::{defaults, names};
+use super::names::{auto_or_number, defaults, names};
 use super::parameters::Precision;
 use super::training::support_table;
 use crate::context::{Context, Event};
@@ -52,6 +52,7 @@ const NARROW: f64 = 0.98;
 
 /// How the labels are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ClusteringMethod {
     /// By the number of rows.
     #[default]
@@ -72,6 +73,7 @@ names!(ClusteringMethod, "labelling", Auto: "auto", Enumeration: "enumeration",
 
 /// How far the clusters may differ in size.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub enum Balance {
     /// By a tenth of the rows, rounded up, or one.
     #[default]
@@ -80,16 +82,7 @@ pub enum Balance {
     Most(f64),
 }
 
-impl std::str::FromStr for Balance {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        match text {
-            "auto" => Ok(Self::Auto),
-            _ => Err(Error::parameter("balance", "auto or a number of at least 0", text)),
-        }
-    }
-}
+auto_or_number!(Balance, "balance");
 
 /// Maximum-margin clustering.
 ///

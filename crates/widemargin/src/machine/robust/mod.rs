@@ -16,14 +16,13 @@
 
 mod pair;
 
-use std::str::FromStr;
 use std::time::Instant;
 
 use self::pair::{Pair, Solved};
 use super::Bias;
 use super::fit::{FitInput, Machine, SharedKernel};
 use super::model::{ClassTable, MachineKind, Model, Scheme};
-use super::names::{defaults, names};
+use super::names::{auto_or_number, defaults, names};
 use super::parameters::{ClassWeights, Precision};
 use super::specification::Value;
 use super::training::{Expansion, RowSegments, Spent, assemble, report_solved};
@@ -103,16 +102,7 @@ pub enum DistancePrice {
     Value(f64),
 }
 
-impl FromStr for DistancePrice {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        match text {
-            "auto" => Ok(Self::Auto),
-            _ => Err(Error::parameter("distance-price", "auto or a number of at least 0", text)),
-        }
-    }
-}
+auto_or_number!(DistancePrice, "distance-price");
 
 /// A classifier that outliers and wrong labels do not pull.
 ///

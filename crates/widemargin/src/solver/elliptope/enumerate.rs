@@ -6,14 +6,14 @@ use super::box_qp::BoxQp;
 use crate::context::Context;
 use crate::outcome::Status;
 
-/// Labels ±1 and their objective.
+/// Labels, ±1 or numbers of clusters, and the machine that they have.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Labelling {
+pub(crate) struct Labelling<L = i8> {
     /// The labels.
-    pub labels: Vec<i8>,
+    pub labels: Vec<L>,
     /// Multipliers λ of the rows.
     pub lambda: Vec<f64>,
-    /// max Σλ − ½ λᵀ(G ∘ yyᵀ)λ over the box.
+    /// max Σλ − ½ λᵀ(G ∘ M)λ over the box, M = yyᵀ for labels ±1.
     pub objective: f64,
     /// Whether the search was complete.
     pub status: Status,

@@ -32,4 +32,4 @@ pub(crate) use box_qp::BoxQp;
 pub(crate) use enumerate::{Labelling, enumerate};
 pub(crate) use problem::Problem;
 pub(crate) use relax::{Options, Relaxation, relax};
-pub(crate) use signs::{Signs, centred_eigenvectors};
+pub(crate) use signs::{Signs, centred_eigenvectors, train_and_relabel};

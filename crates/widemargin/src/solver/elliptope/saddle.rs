@@ -215,8 +215,8 @@ impl Point {
         problem.scatter(&by_u, width, &mut out);
         for (i, out) in out.chunks_exact_mut(width).enumerate() {
             let place = i * width..(i + 1) * width;
-            let bend = dot(&self.v[place.clone()], &self.euclidean[place.clone()]);
-            out.iter_mut().zip(&direction[place]).for_each(|(out, d)| *out -= bend * d);
+            let curvature = dot(&self.v[place.clone()], &self.euclidean[place.clone()]);
+            out.iter_mut().zip(&direction[place]).for_each(|(out, d)| *out -= curvature * d);
         }
         project(&self.v, width, &mut out);
         out

@@ -24,6 +24,33 @@ const EIGENVECTORS: usize = 3;
 /// Rounds of training and relabelling; two to ten are usual.
 const MAX_ROUNDS: usize = 50;
 
+/// Relabels and trains in turn, from `first` on, while that lowers the objective.
+pub(crate) fn train_and_relabel<L: PartialEq>(
+    first: Labelling<L>,
+    context: &Context,
+    relabel: impl Fn(&Labelling<L>) -> Vec<L>,
+    train: impl Fn(Vec<L>, &[f64]) -> Labelling<L>,
+) -> Labelling<L> {
+    let mut best = first;
+    for _ in 0..MAX_ROUNDS {
+        if let Some(stop) = context.stop_request() {
+            best.status = stop;
+            return best;
+        }
+        let labels = relabel(&best);
+        if labels == best.labels {
+            return best;
+        }
+        let next = train(labels, &best.lambda);
+        if next.objective >= best.objective {
+            return best;
+        }
+        best = next;
+    }
+    best.status = Status::IterationLimit;
+    best
+}
+
 /// Leading eigenvectors of HGH, H = I − eeᵀ/n, to few digits.
 ///
 /// # Errors
@@ -167,28 +194,15 @@ impl<'a> Signs<'a> {
 
     /// Trains and relabels while that lowers the objective.
     pub(crate) fn improve(&self, labels: Vec<i8>) -> Labelling {
-        let mut best = self.train(labels, &vec![0.0; self.size]);
-        for _ in 0..MAX_ROUNDS {
-            if let Some(stop) = self.context.stop_request() {
-                best.status = stop;
-                return best;
-            }
+        let first = self.train(labels, &vec![0.0; self.size]);
+        let relabel = |best: &Labelling| {
             let signed: Vec<f64> =
                 best.lambda.iter().zip(&best.labels).map(|(l, y)| l * f64::from(*y)).collect();
             let values: Vec<f64> =
                 self.gram.chunks_exact(self.size).map(|row| dot(row, &signed)).collect();
-            let labels = self.relabel(&values);
-            if labels == best.labels {
-                return best;
-            }
-            let next = self.train(labels, &best.lambda);
-            if next.objective >= best.objective {
-                return best;
-            }
-            best = next;
-        }
-        best.status = Status::IterationLimit;
-        best
+            self.relabel(&values)
+        };
+        train_and_relabel(first, self.context, relabel, |labels, start| self.train(labels, start))
     }
 
     fn train(&self, labels: Vec<i8>, start: &[f64]) -> Labelling {
