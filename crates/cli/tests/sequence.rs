@@ -46,7 +46,8 @@ fn parameters_are_those_of_the_table_of_machines() {
     let train = "sequence train train.txt --kernel rbf --gamma 0.5 --c 3 --loss 0,1,2,0";
     folder.run(&format!("{train} --max-iter 50 -o s.wm -q")).exits(0);
     let inspected = folder.run("inspect s.wm --json").exits(0).json();
-    assert_eq!(inspected["kernel"]["gamma"], 0.5, "{inspected}");
+    let stored = &inspected["training"]["specification"]["parameters"];
+    assert_eq!((&stored["c"], &stored["gamma"]), (&3.0.into(), &0.5.into()), "{stored}");
     folder.run("sequence label train.txt --model s.wm -q").exits(0);
     let failed = folder.run("sequence train train.txt --gamma 0.5 -o x.wm").exits(2);
     assert!(failed.stderr.contains("a kernel with gamma"), "{}", failed.stderr);

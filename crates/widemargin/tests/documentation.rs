@@ -12,8 +12,23 @@ const FOLDERS: [&str; 9] =
 
 /// First parts of paths that are told from a folder within the library or the repository.
 const PARTS: [&str; 17] = [
-    "block", "bench", "crates", "docs", "examples", "fuzz", "kernel", "machine", "numeric",
-    "operation", "python", "reproduce", "rows", "smo", "solver", "src", "tests",
+    "block",
+    "bench",
+    "crates",
+    "docs",
+    "examples",
+    "fuzz",
+    "kernel",
+    "machine",
+    "numeric",
+    "operation",
+    "python",
+    "reproduce",
+    "rows",
+    "smo",
+    "solver",
+    "src",
+    "tests",
 ];
 
 /// Programs of LIBSVM that pages compare with.

@@ -3,8 +3,35 @@
 //! `unreachable_pub` is a warning and warnings are errors, so that whatever is written `pub` is public.
 //! After a deliberate change, `UPDATE_PUBLIC_API=1 cargo test --test public_api` writes the list anew.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// The enumerations that programs match on without a rest: another variant would be a change that they have to see.
+const CLOSED: [&str; 22] = [
+    "Address",
+    "AllInOne",
+    "BaseMachine",
+    "Bias",
+    "Calibration",
+    "ClassOrder",
+    "Covariance",
+    "IndexBase",
+    "Judge",
+    "Label",
+    "LabelSummary",
+    "Labels",
+    "Layout",
+    "LinearLoss",
+    "Matrix",
+    "ModelFormat",
+    "Penalty",
+    "Precision",
+    "Quality",
+    "Scaler",
+    "Scheme",
+    "Value",
+];
 
 /// Every source file of a folder, in the order of their names.
 fn rust_files(folder: &Path) -> Vec<PathBuf> {
@@ -89,4 +116,47 @@ fn the_public_surface_is_the_one_written_down() {
         new.join("\n"),
         gone.join("\n")
     );
+}
+
+#[test]
+fn no_two_public_types_have_one_name() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for path in rust_files(&source) {
+        let text = fs::read_to_string(&path).expect("a readable file");
+        for item in public_items(&text) {
+            let mut words = item.split(|c: char| !c.is_alphanumeric() && c != '_');
+            let kind = words.nth(1).unwrap_or_default();
+            if let ("struct" | "enum" | "trait" | "type", Some(name)) = (kind, words.next()) {
+                places.entry(name.to_owned()).or_default().push(path.display().to_string());
+            }
+        }
+    }
+    assert!(places.len() > 200, "{} types were found", places.len());
+    places.retain(|_, files| files.len() > 1);
+    assert!(places.is_empty(), "types with one name: {places:#?}");
+}
+
+#[test]
+fn enumerations_can_grow_unless_they_are_closed_on_purpose() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let (mut closed, mut open) = (Vec::new(), 0);
+    for path in rust_files(&source) {
+        let text = fs::read_to_string(&path).expect("a readable file");
+        let mut can_grow = false;
+        for line in text.lines() {
+            if let Some(rest) = line.strip_prefix("pub enum ") {
+                let name = rest.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+                match can_grow {
+                    true => open += 1,
+                    false => closed.push(name.to_owned()),
+                }
+            }
+            can_grow = line.starts_with("#[non_exhaustive]")
+                || can_grow && (line.starts_with("#[") || line.starts_with("//"));
+        }
+    }
+    closed.sort();
+    assert!(open > 50, "{open} enumerations that can grow were found");
+    assert_eq!(closed, CLOSED, "add #[non_exhaustive], or the name here");
 }

@@ -13,9 +13,7 @@ use widemargin::operation::compare::{
     compare_kernels, contender_names,
 };
 
-use crate::arguments::{
-    InputArguments, ResourceArguments, View, row_machine, view, with_views,
-};
+use crate::arguments::{InputArguments, ResourceArguments, View, row_machine, view, with_views};
 use crate::data_file::{check_outputs, check_picture};
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;

@@ -45,6 +45,7 @@ impl Definiteness {
 
 /// What is done to a matrix with negative eigenvalues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Repair {
     /// K − λ_min I.
     #[default]

@@ -208,7 +208,7 @@ fn product(left: &Sparse, right: &Sparse) -> f64 {
 
 /// An output other than the truth, as its effect: ψ = Φ(x, y) − Φ(x, u) and Δ.
 #[derive(PartialEq)]
-struct Rival {
+struct WrongOutput {
     psi: Sparse,
     loss: f64,
 }
@@ -221,7 +221,7 @@ struct Joint<'a, P: StructuredProblem> {
 }
 
 impl<P: StructuredProblem> Blocks for Joint<'_, P> {
-    type Labelling = Rival;
+    type Labelling = WrongOutput;
     type Weights = Vec<f64>;
     type Scratch = ();
 
@@ -237,7 +237,12 @@ impl<P: StructuredProblem> Blocks for Joint<'_, P> {
         vec![0.0; self.problem.dimension()]
     }
 
-    fn most_violating(&self, block: usize, w: &Vec<f64>, _: &mut ()) -> Result<Option<Rival>> {
+    fn most_violating(
+        &self,
+        block: usize,
+        w: &Vec<f64>,
+        _: &mut (),
+    ) -> Result<Option<WrongOutput>> {
         let (input, truth) = &self.examples[block];
         let found = self.problem.decode(input, w, Some(truth))?;
         let features = sparse(self.problem, block, self.problem.joint_features(input, &found)?)?;
@@ -247,10 +252,10 @@ impl<P: StructuredProblem> Blocks for Joint<'_, P> {
             return Err(Error::parameter("loss", "a finite number of at least 0", found));
         }
         let psi = difference(&self.truths[block], &features);
-        let rival = Rival { psi, loss };
-        let value = loss - self.margin(block, &rival, w);
+        let wrong = WrongOutput { psi, loss };
+        let value = loss - self.margin(block, &wrong, w);
         // The truth itself has the value 0.
-        let scale = 1.0 + loss + rival.psi.iter().map(|(j, v)| (w[*j] * v).abs()).sum::<f64>();
+        let scale = 1.0 + loss + wrong.psi.iter().map(|(j, v)| (w[*j] * v).abs()).sum::<f64>();
         if value < -1e-9 * scale {
             return Err(Error::model(format!(
                 "the decoder does not find the largest value for example {}: the true output has {:.3e} more",
@@ -258,24 +263,24 @@ impl<P: StructuredProblem> Blocks for Joint<'_, P> {
                 -value
             )));
         }
-        let is_truth = rival.psi.is_empty() && loss == 0.0;
-        Ok((!is_truth).then_some(rival))
+        let is_truth = wrong.psi.is_empty() && loss == 0.0;
+        Ok((!is_truth).then_some(wrong))
     }
 
-    fn loss(&self, _block: usize, rival: &Rival) -> f64 {
-        rival.loss
+    fn loss(&self, _block: usize, wrong: &WrongOutput) -> f64 {
+        wrong.loss
     }
 
-    fn margin(&self, _block: usize, rival: &Rival, weights: &Vec<f64>) -> f64 {
-        rival.psi.iter().map(|(place, value)| weights[*place] * value).sum()
+    fn margin(&self, _block: usize, wrong: &WrongOutput, weights: &Vec<f64>) -> f64 {
+        wrong.psi.iter().map(|(place, value)| weights[*place] * value).sum()
     }
 
-    fn product(&self, _block: usize, left: &Rival, right: &Rival) -> f64 {
+    fn product(&self, _block: usize, left: &WrongOutput, right: &WrongOutput) -> f64 {
         product(&left.psi, &right.psi)
     }
 
-    fn add(&self, _block: usize, rival: &Rival, factor: f64, weights: &mut Vec<f64>) {
-        rival.psi.iter().for_each(|(place, value)| weights[*place] += factor * value);
+    fn add(&self, _block: usize, wrong: &WrongOutput, factor: f64, weights: &mut Vec<f64>) {
+        wrong.psi.iter().for_each(|(place, value)| weights[*place] += factor * value);
     }
 
     fn squared_norm(&self, weights: &Vec<f64>) -> f64 {

@@ -14,6 +14,7 @@ const ROUNDING: f64 = 1e-12;
 
 /// The solution of a related problem that a training may start from.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum Start<'a> {
     /// Its dual variables, cut to the new boxes: for a problem with the same kernel.
     Values(&'a Model),

@@ -44,6 +44,7 @@ pub enum IndexBase {
 /// Precision in which values are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum StoredPrecision {
     /// Double for text; for binary files the narrower of the two that keeps every value.
     #[default]
@@ -57,6 +58,7 @@ pub enum StoredPrecision {
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
+#[non_exhaustive]
 pub enum Column {
     /// By place, 0 being the first and −1 the last.
     Index(i64),
@@ -66,6 +68,7 @@ pub enum Column {
 
 /// Where the labels of a file are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LabelColumn {
     /// LIBSVM: first on the line. Tables: the one column named `label`, `class`, `target` or `y` in
     /// any case, otherwise the last column.

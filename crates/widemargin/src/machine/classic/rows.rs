@@ -141,6 +141,7 @@ pub(super) fn warn(context: &Context, message: impl Into<String>) {
 
 /// Probabilities of classes.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Priors {
     /// Their shares among the training rows.
     Frequencies,

@@ -36,6 +36,7 @@ names!(Penalty, "penalty", L2: "l2", L1: "l1");
 
 /// How more than two classes are learned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LinearMulticlass {
     /// A function per class, learned against all other rows.
     #[default]
@@ -48,6 +49,7 @@ names!(LinearMulticlass, "multiclass", OneVsRest: "ovr", CrammerSinger: "crammer
 
 /// Which algorithm is used; all lead to the same optimum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LinearSolver {
     /// Chosen by loss, penalty and shape of the data, never by the number of threads.
     #[default]

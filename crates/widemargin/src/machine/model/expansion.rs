@@ -130,7 +130,9 @@ impl KernelExpansion {
 
 impl ModelBody for KernelExpansion {
     fn suits(&self, kind: MachineKind) -> bool {
-        use MachineKind::{AllInOne, CSvc, EpsilonSvr, LsSvc, LsSvr, NuSvc, NuSvr, OneClass, RobustSvc};
+        use MachineKind::{
+            AllInOne, CSvc, EpsilonSvr, LsSvc, LsSvr, NuSvc, NuSvr, OneClass, RobustSvc,
+        };
         match kind {
             CSvc | NuSvc | LsSvc | RobustSvc | AllInOne(_) => true,
             EpsilonSvr | NuSvr | LsSvr | OneClass => true,

@@ -124,7 +124,7 @@ impl PlainLoop for Row<'_> {
         longer[self.hidden.clone()].fill(f32::INFINITY);
         shorter[self.hidden].fill(f32::INFINITY);
         let (bound, partners) = self.partners;
-        *bound = bound.min(likely_bound(longer));
+        *bound = bound.min(estimated_bound(longer));
         for (chunk, first) in longer.chunks(LANES).zip((self.first..).step_by(LANES)) {
             if chunk.iter().fold(false, |hit, &cost| hit | (cost < *bound)) {
                 for (&cost, column) in chunk.iter().zip(first..) {
@@ -148,7 +148,7 @@ impl PlainLoop for Row<'_> {
 
 /// A number that at least [`MOST`] costs do not exceed, by the least of every lane.
 #[inline(always)]
-fn likely_bound(costs: &[f32]) -> f32 {
+fn estimated_bound(costs: &[f32]) -> f32 {
     let mut lanes = [f32::INFINITY; LANES];
     let (chunks, _) = costs.as_chunks::<LANES>();
     for chunk in chunks {

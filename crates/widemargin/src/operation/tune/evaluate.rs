@@ -32,6 +32,7 @@ const MOST_COMPUTED: f64 = 2.0;
 
 /// What trainings may have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Reuse {
     /// Kernel values, active variables and starts.
     #[default]
@@ -42,6 +43,7 @@ pub enum Reuse {
 
 /// What is computed for held-out rows; each item comes with those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Response {
     /// Their class, or the number predicted for them.
     Labels,

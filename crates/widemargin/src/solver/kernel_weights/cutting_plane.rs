@@ -122,7 +122,7 @@ fn minimise(
                 run.evaluate(&last)?;
             }
             Some(cone) => {
-                let (point, cuts) = cone.reach(&lowest.weights, context)?;
+                let (point, cuts) = cone.towards(&lowest.weights, context)?;
                 cuts.into_iter().for_each(|cut| run.master.add_cone(cut));
                 run.evaluate(&point)?;
                 let middle: Vec<f64> =

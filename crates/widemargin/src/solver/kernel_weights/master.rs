@@ -28,9 +28,9 @@ const STEP_SHARE: f64 = 0.995;
 const BALANCING_STEPS: usize = 3;
 
 /// Rounds without a multiplier after which a cut is dropped.
-const MOST_IDLE: usize = 25;
+const MAX_INACTIVE_ROUNDS: usize = 25;
 
-/// Share of the multipliers below which a cut counts as idle.
+/// Share of the multipliers below which a cut counts as inactive.
 const IDLE: f64 = 1e-9;
 
 /// slack = coefficients · µ + θ − constant ≥ 0, or without θ for a cut of the cone.
@@ -39,7 +39,7 @@ struct Row {
     coefficients: Vec<f64>,
     constant: f64,
     is_objective: bool,
-    idle: usize,
+    inactive_rounds: usize,
 }
 
 /// The cuts collected so far.
@@ -71,7 +71,7 @@ impl Master {
 
     /// θ ≥ `constant` − `coefficients` · µ.
     pub(super) fn add_objective(&mut self, coefficients: Vec<f64>, constant: f64) {
-        self.rows.push(Row { coefficients, constant, is_objective: true, idle: 0 });
+        self.rows.push(Row { coefficients, constant, is_objective: true, inactive_rounds: 0 });
     }
 
     /// `coefficients` · µ ≥ 0.
@@ -79,7 +79,12 @@ impl Master {
         let largest = coefficients.iter().fold(0.0_f64, |most, v| most.max(v.abs()));
         if largest > 0.0 {
             coefficients.iter_mut().for_each(|v| *v /= largest);
-            self.rows.push(Row { coefficients, constant: 0.0, is_objective: false, idle: 0 });
+            self.rows.push(Row {
+                coefficients,
+                constant: 0.0,
+                is_objective: false,
+                inactive_rounds: 0,
+            });
         }
     }
 
@@ -98,9 +103,9 @@ impl Master {
         }
         let total: f64 = multipliers.iter().sum();
         for (row, y) in self.rows.iter_mut().zip(&multipliers) {
-            row.idle = if *y > IDLE * total { 0 } else { row.idle + 1 };
+            row.inactive_rounds = if *y > IDLE * total { 0 } else { row.inactive_rounds + 1 };
         }
-        self.rows.retain(|row| row.idle <= MOST_IDLE);
+        self.rows.retain(|row| row.inactive_rounds <= MAX_INACTIVE_ROUNDS);
         Lowest { weights, bound }
     }
 

@@ -28,6 +28,7 @@ use crate::solver::Status;
 
 /// Which weights are admitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub enum WeightRule {
     /// µ ≥ 0.
     #[default]

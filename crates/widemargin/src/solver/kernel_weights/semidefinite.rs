@@ -16,7 +16,7 @@ use crate::kernel::Gram;
 use crate::numeric::algebra::{Cholesky, add, dot, eigen_interruptible};
 
 /// Part of the way to the boundary that is gone.
-const REACH: f64 = 1.0 - 1e-8;
+const BOUNDARY_SHARE: f64 = 1.0 - 1e-8;
 
 /// Cuts of one point: those of its smallest eigenvalues.
 const MOST_CUTS: usize = 8;
@@ -130,7 +130,7 @@ impl<'a> Cone<'a> {
     }
 
     /// The last point of the cone on the way from the centre to `target`, and the cuts that `target` violates.
-    pub(super) fn reach(
+    pub(super) fn towards(
         &self,
         target: &[f64],
         context: &Context,
@@ -142,7 +142,7 @@ impl<'a> Cone<'a> {
         if smallest >= -1.0 {
             return Ok((target.to_vec(), Vec::new()));
         }
-        let step = REACH / -smallest;
+        let step = BOUNDARY_SHARE / -smallest;
         let mut point: Vec<f64> = target.iter().map(|z| step * z).collect();
         point[0] = 1.0 - point[1..].iter().sum::<f64>();
         let outside = (0..order).rev().take_while(|&e| eigen.values[e] < -1.0).take(MOST_CUTS);
@@ -263,7 +263,7 @@ fn longest_rise(values: &[f64]) -> f64 {
     let smallest = values.last().copied().unwrap_or(0.0);
     let (mut low, mut high) = (0.0, 1.0_f64);
     if smallest < 0.0 {
-        high = REACH / -smallest;
+        high = BOUNDARY_SHARE / -smallest;
     } else {
         while slope(high) > 0.0 && high < 1e9 {
             high *= 2.0;

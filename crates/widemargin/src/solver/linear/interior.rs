@@ -101,9 +101,9 @@ impl Piece {
 
     /// How much of a move keeps everything positive.
     fn longest(&self, step: &Move) -> f64 {
-        let reach = |from: f64, by: f64| if by < 0.0 { -from / by } else { f64::INFINITY };
-        let point = reach(self.at, step.at).min(reach(self.room, -step.at));
-        point.min(reach(self.low, step.low)).min(reach(self.high, step.high))
+        let largest_step = |from: f64, by: f64| if by < 0.0 { -from / by } else { f64::INFINITY };
+        let point = largest_step(self.at, step.at).min(largest_step(self.room, -step.at));
+        point.min(largest_step(self.low, step.low)).min(largest_step(self.high, step.high))
     }
 
     /// The sum of its products after a share of a move.

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 
 /// A column of tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TokenColumn {
     /// By place, from 0.
     Index(usize),

@@ -25,6 +25,7 @@ const TOLERANCE: f64 = 1e-5;
 
 /// The similarity of rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Affinity {
     /// exp(−γ‖x − z‖²) of every pair.
     Gaussian {
@@ -40,6 +41,7 @@ pub enum Affinity {
 
 /// How places become clusters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Cut {
     /// Ng, Jordan and Weiss: any number of clusters.
     #[default]

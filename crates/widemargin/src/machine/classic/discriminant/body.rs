@@ -7,12 +7,12 @@ use serde_json::Value;
 use crate::context::Context;
 use crate::data::Matrix;
 use crate::error::{Error, Result};
-use crate::machine::{Body, Classic};
 use crate::machine::model::{
     Attributes, DecisionFunction, Description, ExpansionHeader, KernelExpansion, MachineKind,
     Model, ModelBody, PartsReader, PartsResult, PartsWriter, Prepared, check_classes, check_length,
     from_header, put_functions, take_functions, to_header,
 };
+use crate::machine::{Body, Classic};
 
 /// Features shown in the ranking of a description.
 const SHOWN: usize = 10;

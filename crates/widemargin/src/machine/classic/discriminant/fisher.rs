@@ -20,6 +20,7 @@ use crate::numeric::algebra::{Cholesky, add, add_products, dot, eigen_interrupti
 
 /// Where the boundary of two classes lies along the direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FisherThreshold {
     /// Where the posteriors are equal for the priors: linear discriminant analysis.
     #[default]

@@ -33,6 +33,7 @@ const LANDMARKS: usize = 2_000;
 
 /// Where the boundary of two classes lies among the projections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum KernelFisherThreshold {
     /// Where a linear support vector machine (C = 1) of the standardised projections puts it.
     #[default]
@@ -45,6 +46,7 @@ names!(KernelFisherThreshold, "threshold", Svm: "svm", Midpoint: "midpoint");
 
 /// What the ridge penalises.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum KernelFisherRidge {
     /// ‖α‖²: N + μI.
     #[default]

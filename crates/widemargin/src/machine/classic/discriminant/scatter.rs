@@ -16,6 +16,7 @@ const BLOCK_ROWS: usize = 256;
 
 /// How much of the mean variance replaces a class's own covariance.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub enum Shrinkage {
     /// None, unless the scatter is singular.
     #[default]

@@ -15,6 +15,7 @@ use crate::machine::{Calibration, Model};
 
 /// Where EM starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Initialisation {
     /// The clusters of k-means, itself started by k-means++.
     #[default]
@@ -27,6 +28,7 @@ pub enum Initialisation {
 
 /// How the number of components is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum MixtureCriterion {
     /// −2 ℓ + q ln n (Schwarz, 1978).
     Bic,
@@ -36,6 +38,7 @@ pub enum MixtureCriterion {
 
 /// When EM ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum MixtureStop {
     /// When the mean log-likelihood changes by less than the tolerance.
     #[default]

@@ -13,8 +13,8 @@ use crate::error::{Error, Result};
 use crate::machine::probability::log_sum;
 use crate::solver::Status;
 
-/// How the climb ended.
-pub(super) struct Climb {
+/// How the ascent ended.
+pub(super) struct Ascent {
     pub(super) status: Status,
     pub(super) iterations: usize,
     pub(super) change: f64,
@@ -36,20 +36,21 @@ pub(super) fn improve(
     means: &mut Vec<f64>,
     fixed: bool,
     context: &Context,
-) -> Result<Climb> {
+) -> Result<Ascent> {
     let features = rows.features;
     let origin = mean_row(rows.values.chunks_exact(features), features);
     let blocks = Blocks::new(rows.values, features, &origin);
     let mut classes = parameters_by_class(parts, means, &origin, features);
     let count = rows.classes.len() as f64;
-    let mut climb = Climb { status: Status::IterationLimit, iterations: 0, change: f64::INFINITY };
+    let mut ascent =
+        Ascent { status: Status::IterationLimit, iterations: 0, change: f64::INFINITY };
     let mut reached = f64::NEG_INFINITY;
-    while climb.iterations < machine.mixture.max_iterations {
+    while ascent.iterations < machine.mixture.max_iterations {
         let components = components(parts, &classes, features, context)?;
         let (shares, log_likelihood) = share(&blocks, &components, &classes, rows, context);
-        climb.change = log_likelihood / count - reached;
+        ascent.change = log_likelihood / count - reached;
         reached = log_likelihood / count;
-        climb.iterations += 1;
+        ascent.iterations += 1;
         if !reached.is_finite() {
             return Err(Error::model("the likelihood of a mixture overflowed; scale the data"));
         }
@@ -65,24 +66,24 @@ pub(super) fn improve(
             }
             *parameters = maximise(&machine.mixture, &parameters.means, &own, None, context);
         }
-        if climb.change.abs() < machine.mixture.tol {
-            climb.status = Status::Solved;
+        if ascent.change.abs() < machine.mixture.tol {
+            ascent.status = Status::Solved;
             break;
         }
         if let Some(stopped) = context.stop_request() {
-            climb.status = stopped;
+            ascent.status = stopped;
             break;
         }
     }
-    if climb.status == Status::IterationLimit {
-        warn(context, format!("EM did not converge in {} iterations", climb.iterations));
+    if ascent.status == Status::IterationLimit {
+        warn(context, format!("EM did not converge in {} iterations", ascent.iterations));
     }
     parts.log_likelihood = reached;
     parts.weights = classes.iter().flat_map(|own| own.weights.clone()).collect();
     parts.covariances = classes.iter().flat_map(|own| own.covariances.clone()).collect();
     *means = classes.iter().flat_map(|own| own.means.clone()).collect();
     means.iter_mut().enumerate().for_each(|(at, value)| *value += origin[at % features]);
-    Ok(climb)
+    Ok(ascent)
 }
 
 /// The parameters of every class, means from the origin.

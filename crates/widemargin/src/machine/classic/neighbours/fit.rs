@@ -22,6 +22,7 @@ use crate::numeric::algebra::{Cholesky, eigen_symmetric};
 /// Weight of a neighbour's vote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Weighting {
     /// 1.
     #[default]
@@ -33,6 +34,7 @@ pub enum Weighting {
 /// How neighbours are found; the predictions are the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum NeighbourSearch {
     /// Whichever is expected to be faster.
     #[default]
@@ -47,6 +49,7 @@ pub enum NeighbourSearch {
 
 /// The distance between rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum NeighbourMetric {
     /// Euclid's.
     #[default]

@@ -57,7 +57,7 @@ struct Nearest {
 }
 
 impl Nearest {
-    fn reach(&self) -> f64 {
+    fn farthest(&self) -> f64 {
         if self.found.len() < self.k { f64::INFINITY } else { self.found[self.k - 1].0 }
     }
 
@@ -174,7 +174,7 @@ impl Tree {
     }
 
     fn visit(&self, place: usize, distance: f64, query: &[f64], nearest: &mut Nearest) {
-        if distance > nearest.reach() {
+        if distance > nearest.farthest() {
             return;
         }
         let node = &self.parts[place];
@@ -183,7 +183,7 @@ impl Tree {
             for at in node.start..node.end {
                 let row = &self.values[at * self.columns..(at + 1) * self.columns];
                 let distance = squared_distance(query, row);
-                if distance <= nearest.reach() {
+                if distance <= nearest.farthest() {
                     nearest.offer(distance, self.rows[at]);
                 }
             }

@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 /// How rows are prepared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum NetworkInput {
     /// As they are: the network is Parzen's classifier.
     #[default]

@@ -23,6 +23,7 @@ const PREDICTABLE: RangeInclusive<f64> = 1e-150..=1e150;
 
 /// A rule for the width σ of Parzen windows.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub enum WindowWidth {
     /// Given.
     Value(f64),

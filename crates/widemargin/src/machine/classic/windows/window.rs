@@ -11,6 +11,7 @@ use crate::numeric::special::log_gamma;
 /// A function of u = distance / width.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Window {
     /// exp(−u²/2)
     #[default]

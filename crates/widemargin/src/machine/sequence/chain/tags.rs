@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 
 /// What it costs to give a position the tag u where y is true.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub enum TagLoss {
     /// 1 for every wrong tag.
     #[default]
@@ -16,6 +17,7 @@ pub enum TagLoss {
 
 /// Which tags may follow which; neither the decoder nor the training considers others.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub enum TagConstraints {
     /// Every tag may follow every tag.
     #[default]
