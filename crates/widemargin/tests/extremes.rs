@@ -398,9 +398,9 @@ fn chains_of_extreme_features_and_prices_end_in_time_and_finite() {
 fn check_stopped(place: &str, train: impl FnOnce(&Context) -> widemargin::Result<Status>) {
     let started = Instant::now();
     let found = in_time(place, train);
-    let in_time = started.elapsed().as_secs_f64() < LIMIT;
+    let in_time = started.elapsed().as_secs_f64() < 1.1 * LIMIT + 0.5;
     match found {
-        Ok(status) if in_time => assert_eq!(status, Status::Solved, "{place}"),
+        Ok(Status::Solved) => assert!(in_time, "{place}: the limit was not noticed"),
         Ok(status) => assert_eq!(status, Status::TimeLimit, "{place}"),
         Err(error) => assert!(matches!(error, Error::Interrupted), "{place}: {error}"),
     }
