@@ -98,7 +98,7 @@ fuzz:
 
 # Reads and writes outside of what was allocated, in the folders and files with `unsafe`. Slow: part of no other
 # target. Valgrind knows no AVX-512, which the tests then leave out.
-MEMCHECK = data::csr kernel::block kernel::rows numeric::simd solver::linear::rows solver::pair_scan
+MEMCHECK = kernel::block kernel::rows numeric::simd solver::linear::rows solver::pair_scan
 
 memcheck:
 	PROPTEST_CASES=4 cargo test $(WORKSPACE) --lib \
