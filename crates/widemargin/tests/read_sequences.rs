@@ -112,6 +112,12 @@ fn a_table_finds_its_columns() {
     assert_eq!((names, data.count()), (vec!["a".to_owned(), "b".to_owned()], 2));
     let error = message("a,b\n1,2\n", &named);
     assert_eq!(error, "-: expected a column 'id', found a, b");
+    for text in ["sequence\n7\n", "sequence,tag\n7,X\n"] {
+        let error = message(text, &format(SequenceFormat::Table));
+        assert!(error.contains("a column beside the sequence and the tag, found seq"), "{error}");
+    }
+    let untagged = SequenceOptions { tagged: false, ..format(SequenceFormat::Table) };
+    assert!(message("sequence\n7\n", &untagged).contains("a column beside the sequence, found"));
 }
 
 #[test]

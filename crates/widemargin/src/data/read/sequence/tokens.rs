@@ -109,6 +109,12 @@ impl Tokens {
             (Some(column), true) => Some(place(column)?),
             (None, true) => (0..header.len()).rev().find(|column| *column != sequence),
         };
+        let is_word = |column: &usize| *column != sequence && Some(*column) != tag;
+        if (0..header.len()).filter(is_word).count() == 0 || (options.tagged && tag.is_none()) {
+            let beside = if options.tagged { "the sequence and the tag" } else { "the sequence" };
+            let message = format!("expected a column beside {beside}, found {}", header.join(", "));
+            return Err(Error::Format { path: path.to_owned(), message });
+        }
         let mut collected = Collector::new(options.tagged);
         let mut last: Option<String> = None;
         for record in reader.records() {
@@ -118,8 +124,7 @@ impl Tokens {
                 collected.end();
             }
             last = Some(own.to_owned());
-            let rest =
-                (0..header.len()).filter(|column| *column != sequence && Some(*column) != tag);
+            let rest = (0..header.len()).filter(is_word);
             let mut fields: Vec<&str> = rest.filter_map(|column| record.get(column)).collect();
             fields.extend(tag.and_then(|tag| record.get(tag)));
             collected.token(&fields);
