@@ -19,7 +19,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from widemargin import _core
+from widemargin import _core, _restore
 from widemargin._parameters import check_kernel
 from widemargin._progress import Monitor, as_callbacks
 from widemargin._tables import container_of, from_core, to_container, to_core
@@ -166,6 +166,12 @@ class BaseTrained(BaseEstimator):
         """Raise when the model cannot be kept in that place."""
         check_is_fitted(self)
 
+    def _know_features(self, model: _core.Model) -> None:
+        """Set the number and the names of the features of a model from a file."""
+        self.n_features_in_ = model.features
+        if model.feature_names is not None:
+            self.feature_names_in_ = np.array(model.feature_names, dtype=object)
+
     def __getstate__(self) -> dict[str, Any]:
         """Keep the model as bytes, which pickle and skops both know."""
         return with_bytes(super().__getstate__())
@@ -265,6 +271,35 @@ class BaseMachine(BaseTrained):
         self._adopt(model, steps)
         self._warn(complaints)
         return self
+
+    @classmethod
+    def _of(cls, model: _core.Model) -> Self:
+        """Return the estimator of a model from a file."""
+        given = {
+            **_restore.parameters(model, cls._parameter_constraints),
+            **_restore.kernel_parameters(model),
+            **cls._given(model),
+        }
+        if "precision" in cls._parameter_constraints:
+            given["precision"] = model.precision
+        estimator = cls(**given)
+        estimator._know_classes(model)
+        table = model.support_vectors
+        estimator._sparse_kind = "csr_array" if isinstance(table, tuple) else None
+        estimator._rows_fit = None
+        rows = model.training.get("rows", model.support_count)
+        estimator._know_features(model)
+        estimator.shape_fit_ = (rows, model.features)
+        estimator._adopt(model, np.array([model.training.get("iterations", 0)]))
+        return estimator
+
+    @classmethod
+    def _given(cls, model: _core.Model) -> dict[str, Any]:
+        """Return parameters that only estimators of this kind take, of a model from a file."""
+        return {}
+
+    def _know_classes(self, model: _core.Model) -> None:
+        """Set the classes of a model from a file."""
 
     def _settings(self, X: Any, seed: int) -> _core.Settings:
         # Online machines lack some parameters.

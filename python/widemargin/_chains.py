@@ -14,6 +14,7 @@ from widemargin import _core
 from widemargin._base import BaseTrained, checks_parameters
 from widemargin._parameters import choose
 from widemargin._progress import Monitor, as_callbacks
+from widemargin._restore import parameters, specification
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -158,6 +159,19 @@ class ChainSVC(BaseTrained):
         self.cache_size = cache_size
         self.callbacks = callbacks
         self.n_jobs = n_jobs
+
+    @classmethod
+    def _of(cls, model: _core.Model) -> Self:
+        """Return the estimator of a model from a file."""
+        given = parameters(model, ("C", "kernel", "gamma", "coef0", "degree", "tol", "max_iter"))
+        known = specification(model)
+        given["loss"] = known.get("loss", "hamming")
+        given["unknown"] = "cut" if known.get("cut_at_unknown") else "error"
+        estimator = cls(**given)
+        estimator._adopt(model)
+        bio = known.get("constraints") == "bio"
+        estimator.constraints = "bio" if bio else _forbidden_pairs(estimator)
+        return estimator
 
     @checks_parameters
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -489,27 +503,6 @@ def _codes(y: Any, lengths: Iterable[int]) -> tuple[list[Any], NDArray[np.uint32
     places = {name: code for code, name in enumerate(names)}
     codes = [_NO_TAG if tag is None else places[tag] for tag in flat]
     return names, np.array(codes, dtype=np.uint32)
-
-
-def fitted(model: _core.Model) -> ChainSVC:
-    """Return the estimator of a model from a file."""
-    if model.specification is None:
-        known = dict(model.training.get("parameters", []))
-        names = {"c": "C", "tol": "tol"}
-        estimator = ChainSVC(**{ours: known[key] for key, ours in names.items() if key in known})
-    else:
-        _, known = model.specification
-        names = ("kernel", "gamma", "coef0", "degree", "loss", "tol", "max_iter")
-        estimator = ChainSVC(
-            known["c"],
-            unknown="cut" if known["cut_at_unknown"] else "error",
-            constraints="bio" if known["constraints"] == "bio" else None,
-            **{name: known[name] for name in names},
-        )
-    estimator._adopt(model)
-    if estimator.constraints is None:
-        estimator.constraints = _forbidden_pairs(estimator)
-    return estimator
 
 
 def _forbidden_pairs(estimator: ChainSVC) -> list[tuple[Any, Any]] | None:

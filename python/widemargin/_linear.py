@@ -5,7 +5,6 @@ from __future__ import annotations
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.linear_model._base import LinearModel
 from sklearn.utils._param_validation import StrOptions
@@ -244,38 +243,3 @@ LINEAR: dict[str, type[LinearSVC | LogisticRegression | LinearSVR]] = {
     "logistic": LogisticRegression,
     "linear-svr": LinearSVR,
 }
-
-
-def fitted(model: _core.Model) -> LinearSVC | LogisticRegression | LinearSVR:
-    """Return the estimator of a linear model from a file."""
-    if model.is_mapped:
-        raise ValueError(
-            "a linear model with approximate features has no estimator; use the command line, or a "
-            "pipeline"
-        )
-    known = dict(model.training.get("parameters", []))
-    kind = LINEAR[model.kind]
-    parameters: dict[str, Any] = {
-        name: float(known[key]) for key, name in (("c", "C"), ("tol", "tol")) if key in known
-    }
-    if "penalty" in known and kind is not LinearSVR:
-        parameters["penalty"] = known["penalty"]
-    if known.get("loss") == "hinge":
-        parameters["loss"] = "hinge"
-    if kind is LinearSVR and known.get("loss") == "squared-tube":
-        parameters["loss"] = "squared_epsilon_insensitive"
-    estimator = kind(**parameters)
-    estimator.n_features_in_ = model.features
-    if model.feature_names is not None:
-        estimator.feature_names_in_ = np.array(model.feature_names, dtype=object)
-    if isinstance(estimator, BaseLinearClassifier):
-        estimator.classes_ = np.array(model.classes)
-    estimator._adopt(model)
-    if model.scaling is not None:
-        # w(fx + o) + b = (wf)x + (wo + b): weights of the features as they come.
-        offset, factor = model.scaling
-        weights = np.atleast_2d(estimator.coef_)
-        moved = estimator.intercept_ + weights @ offset
-        estimator.coef_ = (weights * factor).reshape(estimator.coef_.shape)
-        estimator.intercept_ = moved
-    return estimator

@@ -18,6 +18,7 @@ from widemargin import _core
 from widemargin._base import BaseTrained, checks_parameters
 from widemargin._parameters import choose
 from widemargin._progress import Monitor, as_callbacks
+from widemargin._restore import parameters, specification
 from widemargin._svc import class_name
 from widemargin._tables import to_core
 
@@ -96,6 +97,37 @@ class BaseLinear(BaseTrained):
         self._adopt(model)
         self._warn(complaints)
         return self
+
+    @classmethod
+    def _of(cls, model: _core.Model) -> Self:
+        """Return the estimator of a model from a file."""
+        if model.is_mapped:
+            raise ValueError(
+                "a linear model with approximate features has no estimator; use the command line, "
+                "or a pipeline"
+            )
+        given = parameters(model, cls._parameter_constraints)
+        intercept = specification(model).get("intercept", 1.0)
+        if intercept == "none":
+            given["fit_intercept"] = False
+        elif not isinstance(intercept, str):
+            given["intercept_scaling"] = float(intercept)
+        # By its name: a number that was chosen for the loss.
+        if isinstance(given.get("tol"), str):
+            del given["tol"]
+        estimator = cls(**given)
+        estimator._know_features(model)
+        if model.classes is not None:
+            estimator.__dict__["classes_"] = np.array(model.classes)
+        estimator._adopt(model)
+        if model.scaling is not None:
+            # w(fx + o) + b = (wf)x + (wo + b): weights of the features as they come.
+            offset, factor = model.scaling
+            weights = np.atleast_2d(estimator.coef_)
+            moved = estimator.intercept_ + weights @ offset
+            estimator.coef_ = (weights * factor).reshape(estimator.coef_.shape)
+            estimator.intercept_ = moved
+        return estimator
 
     def _settings(self, X: Any, seed: int) -> _core.Settings:
         return {

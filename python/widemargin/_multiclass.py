@@ -13,6 +13,7 @@ from widemargin import _core
 from widemargin._base import checks_parameters
 from widemargin._docs import documented
 from widemargin._parameters import check_kernel, constraints
+from widemargin._restore import is_online
 from widemargin._svc import BaseSVC, class_name
 from widemargin._tables import container_of, to_core
 
@@ -34,6 +35,10 @@ class BaseAllInOne(BaseSVC):
     @property
     def _kind(self) -> str:  # type: ignore[override]
         return self.machine
+
+    @classmethod
+    def _given(cls, model: _core.Model) -> dict[str, Any]:
+        return {"machine": model.kind}
 
     def _adopt(self, model: _core.Model, steps: NDArray[np.int64]) -> None:
         super(BaseSVC, self)._adopt(model, steps)
@@ -145,6 +150,10 @@ class MulticlassSVC(BaseAllInOne):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints(
         "C", "machine", "bias", "class_weight", "random_state"
     )
+
+    @classmethod
+    def _of(cls, model: _core.Model) -> Any:
+        return OnlineSVC._of(model) if is_online(model) else super()._of(model)
 
     def __init__(
         self,

@@ -19,6 +19,7 @@ from widemargin import _core
 from widemargin._base import BaseTrained, checks_parameters
 from widemargin._parameters import choose
 from widemargin._progress import Monitor, as_callbacks
+from widemargin._restore import specification
 from widemargin._tables import to_core
 
 if TYPE_CHECKING:
@@ -160,6 +161,21 @@ class RankSVM(BaseTrained):
         tags.target_tags.required = True
         return tags
 
+    @classmethod
+    def _of(cls, model: _core.Model) -> Self:
+        """Return the estimator of a model from a file."""
+        if model.is_mapped:
+            raise ValueError(
+                "a ranking model with approximate features has no estimator; use the command line"
+            )
+        known = specification(model)
+        given = {name: known[key] for key, name in (("c", "C"), ("gap", "tol")) if key in known}
+        given["loss"] = str(known.get("loss", "hinge")).replace("-", "_")
+        estimator = cls(**given)
+        estimator._know_features(model)
+        estimator._adopt(model)
+        return estimator
+
     @checks_parameters
     def fit(self, X: Any, y: Any, qid: Any = None) -> Self:
         """Train on rows of queries.
@@ -273,18 +289,3 @@ class RankSVM(BaseTrained):
             :func:`widemargin.ranking_quality` has NDCG and average precision.
         """
         return float(ranking_quality(y, self.predict(X), qid)["kendall_tau"])
-
-
-def fitted(model: _core.Model) -> RankSVM:
-    """Return the estimator of a model from a file."""
-    known = dict(model.training.get("parameters", []))
-    parameters: dict[str, Any] = {
-        name: float(known[key]) for key, name in (("c", "C"), ("gap", "tol")) if key in known
-    }
-    parameters["loss"] = str(known.get("loss", "hinge")).replace("-", "_")
-    estimator = RankSVM(**parameters)
-    estimator.n_features_in_ = model.features
-    if model.feature_names is not None:
-        estimator.feature_names_in_ = np.array(model.feature_names, dtype=object)
-    estimator._adopt(model)
-    return estimator

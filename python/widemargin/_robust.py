@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from widemargin._base import checks_parameters
 from widemargin._docs import documented
 from widemargin._parameters import choose
+from widemargin._restore import specification
 from widemargin._svc import BaseSVC
 
 if TYPE_CHECKING:
@@ -201,6 +202,13 @@ class RobustSVC(BaseSVC):
         self.max_time = max_time
         self.callbacks = callbacks
         self.n_jobs = n_jobs
+
+    @classmethod
+    def _given(cls, model: _core.Model) -> dict[str, Any]:
+        intercept = specification(model).get("intercept", 1.0)
+        if intercept == "none":
+            return {"fit_intercept": False}
+        return {"intercept_scaling": float(intercept)}
 
     def _settings(self, X: Any, seed: int) -> _core.Settings:
         settings = super()._settings(X, seed)

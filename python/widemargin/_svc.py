@@ -52,6 +52,21 @@ class BaseSVC(ClassifierMixin, BaseMachine):
     break_ties: bool
     calibration: str
 
+    @classmethod
+    def _given(cls, model: _core.Model) -> dict[str, Any]:
+        if "multi_class" not in cls._parameter_constraints:
+            return {}
+        given: dict[str, Any] = {"multi_class": model.scheme}
+        if model.calibration is not None:
+            given.update(probability=True, calibration=model.calibration["method"])
+        return given
+
+    def _know_classes(self, model: _core.Model) -> None:
+        names = model.classes or []
+        kinds = {type(name) for name in names}
+        self.classes_ = np.array(names, dtype=object if kinds > {str} else None)
+        self.class_weight_ = np.ones(len(names))
+
     @checks_parameters
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on labelled rows.
