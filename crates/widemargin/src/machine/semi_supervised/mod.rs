@@ -40,6 +40,7 @@ use crate::solver::semi_supervised::{Descent, Found, Groups, Schedule};
 
 /// How the missing labels are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SemiSupervisedMethod {
     /// Annealing.
     #[default]
@@ -57,6 +58,7 @@ names!(SemiSupervisedMethod, "labelling", Auto: "auto", Annealing: "annealing",
 
 /// The share of every class among the rows without labels.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub enum ClassShares {
     /// Estimated from the labelled rows and the predictions of the supervised machine.
     #[default]
