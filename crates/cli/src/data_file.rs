@@ -2,9 +2,11 @@
 //! that the same command reads.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use widemargin::Error;
 use widemargin::data::Dataset;
 use widemargin::data::read::is_standard_stream;
 use widemargin::data::write::{save_csv, save_libsvm, save_npy, save_npy_labels};
@@ -34,9 +36,33 @@ const OTHER_FORMATS: [&str; 35] = [
     "png", "pq", "rds", "sas7bdat", "sav", "sqlite", "svg", "xls", "xlsx", "xml", "zip",
 ];
 
+/// Endings of tables, which data is written as but models are not.
+const TABLES: [&str; 4] = ["csv", "tsv", "tab", "npy"];
+
 /// Whether an ending in lower case belongs to a format that is not written.
 pub(crate) fn is_other_format(ending: &str) -> bool {
     OTHER_FORMATS.contains(&ending)
+}
+
+/// Whether the name of a model promises something else.
+pub(crate) fn is_no_model(path: &Path) -> bool {
+    ending(path).is_some_and(|ending| {
+        let ending = ending.as_str();
+        is_other_format(ending) || TABLES.contains(&ending) || PACKED.contains(&ending)
+    })
+}
+
+/// Refuses names of comma-separated tables that promise something else.
+pub(crate) fn check_table(path: Option<&Path>) -> CommandResult<()> {
+    match path {
+        Some(path) if is_no_model(path) && ending(path).is_some_and(|ending| ending != "csv") => {
+            Err(Failure::usage(format!(
+                "{}: the table is written as comma-separated text; give the file a name that ends in .csv",
+                path.display()
+            )))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The ending of a name, in lower case.
@@ -99,8 +125,25 @@ fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Refuses outputs, named with their options, that are inputs of the same command, lie in a folder that
-/// is read, or are the same file as another output: writing one would destroy the other.
+/// Refuses a path that no file can be written to: a folder, or one in a folder that is not there.
+pub(crate) fn check_place(path: &Path) -> CommandResult<()> {
+    if is_standard_stream(path) {
+        return Ok(());
+    }
+    if path.is_dir() {
+        return Err(Error::io(path, io::ErrorKind::IsADirectory.into()).into());
+    }
+    let folder = folder(path);
+    if !folder.is_dir() {
+        let (path, folder) = (path.display(), folder.display());
+        return Err(Failure::Message(format!("{path}: there is no folder '{folder}'")));
+    }
+    Ok(())
+}
+
+/// Refuses outputs, named with their options, that cannot be written or are inputs of the same command,
+/// lie in a folder that is read, or are the same file as another output: writing one would destroy the
+/// other.
 pub(crate) fn check_outputs<'a>(
     outputs: &[(&str, Option<&'a Path>)],
     inputs: &[Option<&'a Path>],
@@ -109,6 +152,7 @@ pub(crate) fn check_outputs<'a>(
     let output_of = |path: &Path| identity(path, Path::new("/dev/stdout"));
     let mut earlier: Vec<(&str, Identity)> = Vec::new();
     for (option, path) in outputs.iter().filter_map(|(option, path)| Some((*option, (*path)?))) {
+        check_place(path)?;
         let Some(own) = output_of(path) else { continue };
         let shown = path.display();
         for input in inputs.iter().flatten() {

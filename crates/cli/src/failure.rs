@@ -139,3 +139,11 @@ impl From<Error> for Failure {
 
 /// What every command returns.
 pub(crate) type CommandResult<T = Outcome> = Result<T, Failure>;
+
+/// What a limit or Ctrl-C did not let come about is nothing, for work whose result is saved already.
+pub(crate) fn unless_stopped<T>(result: CommandResult<T>) -> CommandResult<Option<T>> {
+    match result {
+        Err(Failure::TimeLimit | Failure::Library(Error::Interrupted)) => Ok(None),
+        other => other.map(Some),
+    }
+}

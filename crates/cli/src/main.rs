@@ -9,6 +9,7 @@ mod data_file;
 mod evaluation;
 mod failure;
 mod help;
+mod input_lines;
 mod interrupt;
 mod liblinear;
 mod libsvm;

@@ -13,6 +13,7 @@ use widemargin::machine::Model;
 use widemargin::operation::persist::ModelFormat;
 
 use crate::arguments::InputArguments;
+use crate::data_file::{check_place, is_no_model};
 use crate::failure::{CommandResult, Failure};
 use crate::terminal;
 
@@ -169,21 +170,17 @@ pub(crate) fn target(given: Option<&Path>, data: &Path) -> CommandResult<PathBuf
     Ok(name.with_extension("wm"))
 }
 
-/// Fails now rather than after hours of training when the model could not be written.
+/// Fails now rather than after hours of training when the model could not be written, or when the name
+/// promises another format.
 pub(crate) fn check_writable(path: &Path) -> CommandResult<()> {
-    if path.as_os_str() == "-" {
-        return Ok(());
+    if is_no_model(path) {
+        return Err(Failure::usage(format!(
+            "{}: a model is written in a format of its own; give the file a name such as {}",
+            path.display(),
+            path.with_extension("wm").display()
+        )));
     }
-    if path.is_dir() {
-        return Err(Error::io(path, std::io::ErrorKind::IsADirectory.into()).into());
-    }
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() && !folder.is_dir() => {
-            let (path, folder) = (path.display(), folder.display());
-            Err(Failure::Message(format!("{path}: there is no folder '{folder}'")))
-        }
-        _ => Ok(()),
-    }
+    check_place(path)
 }
 
 /// Writes the model whole or not at all.

@@ -6,7 +6,6 @@
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use widemargin::Status;
 use widemargin::{CancelToken, Context, Error, Event, Observer};
 
 use crate::failure::{CommandResult, Failure};
@@ -26,11 +25,6 @@ impl Session<'_> {
         if self.context.time_left().is_none() {
             self.context = self.context.clone().with_time_limit(limit);
         }
-    }
-
-    /// Whether the time limit has been reached.
-    pub(crate) fn is_out_of_time(&self) -> bool {
-        self.context.stop_request() == Some(Status::TimeLimit)
     }
 
     /// Runs `read` on the threads of the session; at the time limit the program ends.

@@ -240,6 +240,13 @@ fn an_output_that_is_an_input_is_refused_and_nothing_is_lost() {
     folder.write("weights", "1\n".repeat(150));
     folder.write("labels", "1\n".repeat(75) + &"2\n".repeat(75));
     folder.run("svm-train iris.libsvm iris.model").exits(0);
+    folder.write("half.libsvm", folder.read("iris.libsvm"));
+    folder.write("iris.svg", folder.read("iris.csv"));
+    folder.write("templates", "U0:%x[0,0]\n");
+    for name in ["tags.txt", "more.txt"] {
+        folder.write(name, "the D B-NP\ndog N I-NP\nbarks V O\n\n".repeat(3));
+    }
+    folder.run("sequence train tags.txt -o tags.wm -q").exits(0);
     #[cfg(unix)]
     std::os::unix::fs::symlink("iris.csv", folder.file("link.csv")).unwrap();
     #[cfg(not(unix))]
@@ -275,6 +282,21 @@ fn an_output_that_is_an_input_is_refused_and_nothing_is_lost() {
         "compress iris.wm --max-loss 1% --data iris.csv -o iris.csv",
         "threshold two.wm iris.csv --false-positives 0.1 -o two.wm",
         "plot confusion scaled.csv --model iris.wm -o iris.svg -o scaled.csv",
+        "compare iris.svg -o iris.svg",
+        "compare iris.csv --kernels linear,rbf -o a.svg --shares a.svg",
+        "cluster iris.csv -o iris.csv",
+        "cluster iris.csv --machine kmeans --clusters 3 --save-model clusters -o clusters",
+        "cluster scaled.csv --labels labels -o labels",
+        "sequence train tags.txt -o tags.txt",
+        "sequence train tags.txt --test more.txt -o more.txt",
+        "sequence train tags.txt --templates templates -o templates",
+        "sequence label tags.txt --model tags.wm -o tags.txt",
+        "sequence label tags.txt --model tags.wm -o tags.wm",
+        "train iris.libsvm half.libsvm --sites 2 -o half.libsvm",
+        "train iris.libsvm --kernels linear,rbf --transduce half.libsvm --transduced half.libsvm -o m",
+        "train iris.libsvm --kernels linear,rbf --transduce half.libsvm --transduced m -o m",
+        "train iris.libsvm --robust ramp --outliers iris.libsvm -o m",
+        "train iris.libsvm --robust ramp --outliers m -o m",
     ];
     for command in commands {
         let run = folder.run(command).exits(2);
@@ -369,4 +391,49 @@ fn two_rows_with_a_huge_index_are_scaled_in_little_memory() {
     assert_eq!(run.stdout, "1 134217728:0.6\n2 1:0.3333333333333333 134217728:1\n1 1:1\n");
     limited("scale wide").exits(0);
     limited("scale wide --method standard").exits(0);
+}
+
+#[test]
+fn names_that_promise_another_format_than_that_of_a_model_are_refused() {
+    let folder = Folder::new();
+    folder.copy("iris.csv");
+    folder.copy("iris.libsvm");
+    folder.write("tags.txt", "the D B-NP\ndog N I-NP\nbarks V O\n\n".repeat(3));
+    folder.run("train iris.csv -o iris.wm -q").exits(0);
+    folder.run("svm-train iris.libsvm iris.model").exits(0);
+    let before = folder.names();
+    let commands = [
+        "train iris.csv -o",
+        "train iris.csv --model-format libsvm -o",
+        "train iris.csv --linear --memory 1GB -o",
+        "tune iris.csv --grid c=1,2 -o",
+        "tune iris.csv --grid c=1,2 --table",
+        "compress iris.wm --ratio 0.5 -o",
+        "threshold iris.wm iris.csv --false-positives 0.1 -o",
+        "sequence train tags.txt -o",
+        "cluster iris.csv --machine kmeans --clusters 3 --save-model",
+        "convert iris.model -o",
+    ];
+    for command in commands {
+        for name in ["x.json", "x.ONNX", "x.npy", "x.parquet", "x.svg"] {
+            let run = folder.run(&format!("{command} {name}")).exits(2);
+            assert!(run.stderr.contains(name), "{command} {name}: {}", run.stderr);
+        }
+        let run = folder.run(&format!("{command} missing/x.wm"));
+        if !command.ends_with("--table") {
+            let run = run.exits(1);
+            assert!(run.stderr.contains("no folder 'missing'"), "{command}: {}", run.stderr);
+        }
+    }
+    assert_eq!(folder.names(), before);
+    for name in ["x.wm", "x.model", "x.txt", "x"] {
+        folder.run(&format!("train iris.csv -q -o {name}")).exits(0);
+        folder.run(&format!("predict iris.csv -q -m {name}")).exits(0);
+    }
+    folder.run("tune iris.csv --grid c=1,2 --table x.csv -q").exits(0);
+    // What is written beside a model must be possible before anything is computed.
+    for option in ["--table missing/t.csv", "--plot missing/p.svg", "--journal missing/j"] {
+        let run = folder.run(&format!("tune iris.csv --grid c=1,2 {option}")).exits(1);
+        assert!(run.stderr.contains("no folder 'missing'"), "{option}: {}", run.stderr);
+    }
 }

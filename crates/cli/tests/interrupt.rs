@@ -2,6 +2,7 @@
 
 #![cfg(unix)]
 
+use std::io::Write;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -126,6 +127,99 @@ fn prediction_ends_at_its_time_limit() {
     assert!(!folder.names().contains(&"p.txt".to_owned()));
 }
 
+/// A training on a pipe that stays open, fed by `feed` until it returns or the program ends.
+fn streamed(
+    folder: &Folder,
+    options: &str,
+    feed: impl FnOnce(&mut std::process::ChildStdin) + Send + 'static,
+    then: impl FnOnce(&Child),
+) -> Run {
+    let words = format!("train - --format libsvm --machine ww --online -o m.wm {options}");
+    let mut child = folder
+        .command(&words.split_whitespace().collect::<Vec<_>>())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut pipe = child.stdin.take().unwrap();
+    let (fed, wait) = std::sync::mpsc::channel();
+    let (ended, end) = std::sync::mpsc::channel::<()>();
+    let feeder = std::thread::spawn(move || {
+        feed(&mut pipe);
+        let _ = fed.send(());
+        // The pipe stays open.
+        let _ = end.recv();
+    });
+    let _ = wait.recv_timeout(Duration::from_secs(2));
+    then(&child);
+    let run = Run::from(child.wait_with_output().unwrap());
+    drop(ended);
+    feeder.join().unwrap();
+    run
+}
+
+#[test]
+fn a_stream_that_stalls_ends_at_the_time_limit_with_what_was_learnt() {
+    let folder = Folder::new();
+    overlapping(&folder, 60);
+    let text = folder.read("hard");
+    let started = Instant::now();
+    let few = text.clone();
+    let feed = move |pipe: &mut std::process::ChildStdin| {
+        pipe.write_all(few.as_bytes()).unwrap();
+        // A line that was not finished is not learnt.
+        pipe.write_all(b"+1 1:0.5 2:").unwrap();
+    };
+    let run = streamed(&folder, "--max-time 1", feed, |_| ()).exits(124);
+    assert!(started.elapsed().as_secs_f64() < 1.6 + BUSY);
+    assert!(run.stderr.contains("time limit reached"), "{}", run.stderr);
+    let model = folder.run("inspect m.wm --json").exits(0).json();
+    assert_eq!(model["training"]["outcome"]["status"], "time-limit");
+    assert_eq!(model["training"]["rows"], 60);
+    // Going on from the model on a pipe that stalls as well.
+    let feed = move |pipe: &mut std::process::ChildStdin| {
+        pipe.write_all(text.as_bytes()).unwrap();
+    };
+    let run = streamed(&folder, "--resume m.wm --max-time 1", feed, |_| ()).exits(124);
+    assert!(run.stderr.contains("time limit reached"), "{}", run.stderr);
+    folder.run("predict hard -m m.wm -q").exits(0);
+    let nothing = streamed(&folder, "--max-time 0.5", |_| (), |_| ()).exits(124);
+    assert!(nothing.stderr.contains("before there was a result"), "{}", nothing.stderr);
+}
+
+#[test]
+fn an_endless_stream_ends_at_the_time_limit() {
+    let folder = Folder::new();
+    overlapping(&folder, 400);
+    let text = folder.read("hard");
+    let started = Instant::now();
+    let feed = move |pipe: &mut std::process::ChildStdin| {
+        while pipe.write_all(text.as_bytes()).is_ok() {}
+    };
+    let run = streamed(&folder, "--max-time 1", feed, |_| ()).exits(124);
+    assert!(started.elapsed().as_secs_f64() < 1.6 + BUSY);
+    assert!(run.stderr.contains("time limit reached"), "{}", run.stderr);
+    folder.run("predict hard -m m.wm -q").exits(0);
+}
+
+#[test]
+fn ctrl_c_while_a_stream_is_read_saves_what_was_learnt() {
+    let folder = Folder::new();
+    overlapping(&folder, 60);
+    let text = folder.read("hard");
+    let feed = move |pipe: &mut std::process::ChildStdin| {
+        pipe.write_all(text.as_bytes()).unwrap();
+        sleep(Duration::from_millis(1500));
+    };
+    let run = streamed(&folder, "", feed, interrupt).exits(130);
+    assert!(run.stderr.contains("interrupted"), "{}", run.stderr);
+    let model = folder.run("inspect m.wm --json").exits(0).json();
+    assert_eq!(model["training"]["outcome"]["status"], "interrupted");
+    assert_eq!(model["training"]["rows"], 60);
+    folder.run("predict hard -m m.wm -q").exits(0);
+}
+
 /// A search over more points than can be tried in minutes.
 const SEARCH: &str = "tune hard -o best.wm --journal journal --grid gamma=2^-15:2^3:37 \
                       --grid c=2^-5:2^15:41";
@@ -207,6 +301,47 @@ fn compression_at_its_time_limit_writes_the_best_model_so_far() {
     let run = folder.run("compress hard.wm -o small.wm --vectors 50 --max-time 0.001").exits(124);
     assert!(run.stderr.contains("time limit reached"), "{}", run.stderr);
     folder.run("predict hard --model small.wm -q").exits(0);
+}
+
+#[test]
+fn compression_saves_its_model_before_anything_else_is_computed() {
+    let folder = Folder::new();
+    overlapping(&folder, 400);
+    folder.run("train hard -o hard.wm --gamma 5 -q").exits(0);
+    let compress = "compress hard.wm -o small.wm --vectors 50 --refine 0 --data hard";
+    std::os::unix::fs::symlink("/dev/full", folder.file("full.svg")).unwrap();
+    let run = folder.run(&format!("{compress} --plot full.svg"));
+    assert!(run.code == Some(0) || run.stderr.contains("full.svg"), "{}", run.stderr);
+    folder.run("predict hard --model small.wm -q").exits(0);
+    std::fs::remove_file(folder.file("small.wm")).unwrap();
+    // Sizes down to a few vectors of a model whose every size takes long.
+    let slow = "compress hard.wm -o small.wm --vectors 350 --data hard --plot sizes.svg";
+    for limit in ["0.3", "1", "3"] {
+        let run = folder.run(&format!("{slow} --max-time {limit}"));
+        if run.stderr.contains("while the data was read") {
+            continue;
+        }
+        assert!(matches!(run.code, Some(0 | 124)), "{}", run.stderr);
+        folder.run("predict hard --model small.wm -q").exits(0);
+    }
+}
+
+#[test]
+fn a_training_stopped_by_ctrl_c_is_summed_up_without_its_test() {
+    let folder = Folder::new();
+    hard_data(&folder);
+    let words = "train hard -o hard.wm --c 1e6 --gamma 0.01 --tol 1e-9 --cache-mb 1 --test hard";
+    let child = folder
+        .command(&words.split_whitespace().collect::<Vec<_>>())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    sleep(Duration::from_millis(1500));
+    interrupt(&child);
+    let run = Run::from(child.wait_with_output().unwrap()).exits(130);
+    assert!(run.stderr.contains("interrupted: the model was not tested"), "{}", run.stderr);
+    assert!(run.stdout.contains("support vectors"), "{}", run.stdout);
 }
 
 #[test]

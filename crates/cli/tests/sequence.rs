@@ -94,3 +94,29 @@ fn other_formats_and_mistakes() {
     let failed = folder.run(train).exits(2);
     assert!(failed.stderr.contains("%x[-1,0]"), "{}", failed.stderr);
 }
+
+#[test]
+fn a_training_at_its_time_limit_is_summed_up_without_its_test() {
+    let folder = Folder::new();
+    let mut state = 7_u64;
+    let mut random = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        state >> 33
+    };
+    let mut text = String::new();
+    for _ in 0..600 {
+        for _ in 0..10 {
+            text += &format!("w{} T{}\n", random() % 3000, random() % 12);
+        }
+        text.push('\n');
+    }
+    folder.write("hard.txt", text);
+    let train = "sequence train hard.txt --c 1000 --tol 1e-9 --max-iter 1000000 -o s.wm";
+    let run = folder.run(&format!("{train} --test hard.txt --max-time 3")).exits(124);
+    if run.stderr.contains("while the data was read") {
+        return;
+    }
+    assert!(run.stderr.contains("time limit reached: the model was not tested"), "{}", run.stderr);
+    assert!(run.stdout.contains("sequences"), "{}", run.stdout);
+    assert!(folder.names().contains(&"s.wm".to_owned()));
+}

@@ -1,5 +1,8 @@
 //! `widemargin tune`, end to end.
 
+use widemargin::machine::Specification;
+use widemargin::operation::tune::Axis;
+
 use crate::common::{Folder, shipped};
 
 const GRID: [&str; 4] = ["--grid", "c=0.1:100:4", "--grid", "gamma=0.01:1:3"];
@@ -26,6 +29,49 @@ fn a_search_writes_its_model_table_journal_and_picture() {
     assert_eq!(known["trials"], found["trials"]);
     let check = folder.run_words(&["predict", &iris, "--model", "best.wm", "-o", "answers.txt"]);
     assert_eq!(check.code, Some(0), "{}", check.stderr);
+}
+
+#[test]
+fn a_journal_belongs_to_one_machine() {
+    let folder = Folder::new();
+    folder.copy("iris.libsvm");
+    let search = "tune iris.libsvm --folds 3 --grid c=1,10 --json";
+    let first = folder.run(&format!("{search} --journal j")).exits(0).json();
+    for (options, told) in [
+        ("--kernel linear", "with kernel rbf where this search has linear"),
+        ("--gamma 3", "with gamma scale where this search has 3"),
+        ("--tol 0.1", "with tol 0.001 where this search has 0.1"),
+        ("--class-weight balanced", "with class-weight"),
+        ("--scale standard", "with scale"),
+        ("--seed 5", "with seed 0 where this search has 5"),
+        ("-s ww", "with machine c-svc where this search has ww"),
+        ("--linear --approximate rff:10", "with machine c-svc where this search has linear-svc"),
+        ("--sample-weights weights", "other rows, labels, weights"),
+    ] {
+        folder.write("weights", &"2\n".repeat(150));
+        let run = folder.run(&format!("{search} --journal j {options}")).exits(1);
+        assert!(run.stderr.contains(told), "{options}: {}", run.stderr);
+    }
+    // What is said by default and what is searched make no other machine.
+    for options in ["--kernel rbf", "--tol 0.001", "--c 7", "--cold", "--threads 1"] {
+        let again = folder.run(&format!("{search} --journal j {options}")).exits(0).json();
+        assert_eq!(again["trials"], first["trials"], "{options}");
+    }
+}
+
+#[test]
+fn a_scaling_that_is_searched_takes_the_place_of_the_given_one() {
+    let folder = Folder::new();
+    folder.copy("iris.libsvm");
+    let search = "tune iris.libsvm --folds 3 --grid scale=none,standard --grid c=1,10 --json";
+    let means = |options: &str| -> Vec<f64> {
+        let found = folder.run(&format!("{search} {options}")).exits(0).json();
+        let trials = found["trials"].as_array().unwrap();
+        trials.iter().map(|trial| trial["mean"].as_f64().unwrap()).collect()
+    };
+    let alone = means("--gamma 0.01");
+    assert_ne!(alone[0], alone[2]);
+    assert_eq!(means("--gamma 0.01 --scale standard"), alone);
 }
 
 #[test]
@@ -121,6 +167,39 @@ fn a_tuned_model_is_the_model_of_its_parameters() {
             }
         }
     }
+}
+
+#[test]
+fn every_machine_with_a_usual_grid_gives_the_model_of_its_parameters() {
+    let folder = Folder::new();
+    folder.copy("iris.libsvm");
+    let iris = folder.read("iris.libsvm");
+    let rows: Vec<(&str, &str)> = iris.lines().map(|line| line.split_once(' ').unwrap()).collect();
+    let written = |label: &dyn Fn(usize, &str) -> String| -> String {
+        let lines = rows.iter().enumerate();
+        lines.map(|(i, (class, features))| format!("{} {features}\n", label(i, class))).collect()
+    };
+    let first = rows[0].0;
+    folder.write("two", written(&|_, class| (if class == first { "1" } else { "-1" }).to_owned()));
+    folder.write("queries", written(&|i, class| format!("{class} qid:{}", i % 6)));
+    let mut searched = 0;
+    for specification in Specification::all().filter(|one| !one.is_online()) {
+        let (kind, grid) = (specification.kind(), specification.default_grid());
+        let Some(text) = grid.first() else { continue };
+        let axis = Axis::parse(&specification, text).unwrap();
+        let middle = axis.values.len() / 2;
+        let values = [&axis.values[middle - 1], &axis.values[middle]].map(ToString::to_string);
+        let data = match kind {
+            _ if kind.is_ranker() => "queries",
+            _ if kind.is_novelty_detector() => "two",
+            _ => "iris.libsvm",
+        };
+        let grid = format!("{}={}", axis.name, values.join(","));
+        tuned_equals_trained(&folder, data, &format!("-s {kind}"), &grid);
+        searched += 1;
+    }
+    assert!(searched >= 25, "{searched}");
+    tuned_equals_trained(&folder, "iris.libsvm", "--kernels linear,rbf", "c=1,10");
 }
 
 #[test]

@@ -12,8 +12,8 @@ use widemargin::machine::{
 };
 use widemargin::operation::folds::Folds;
 use widemargin::operation::tune::{
-    Axis, Criterion, Found, Judge, Metric, Plan, Point, Reuse, Space, Strategy, Value, criterion,
-    repeated, search,
+    Axis, Criterion, Family, Found, Identity, Judge, Metric, Plan, Point, Reuse, Space, Strategy,
+    Value, criterion, repeated, search,
 };
 use widemargin::{CancelToken, Context, Result};
 
@@ -310,14 +310,27 @@ fn every_strategy_finds_a_good_point() {
     }
 }
 
+/// Support vector machines under a name that tells them from others.
+struct Named(&'static str);
+
+impl Family for Named {
+    fn machine(&self, point: &Point) -> Result<Box<dyn Machine>> {
+        Ok(Box::new(svc(point)))
+    }
+
+    fn identity(&self, _: &[&str]) -> Option<Identity> {
+        Some([("machine".to_owned(), self.0.to_owned())].into())
+    }
+}
+
 #[test]
 fn an_interrupted_search_goes_on_where_it_was() {
     let data = iris();
-    let family = |point: &Point| -> Result<Box<dyn Machine>> { Ok(Box::new(svc(point))) };
+    let family = Named("svc");
     let folder = tempfile::tempdir().unwrap();
     let journal = folder.path().join("journal");
-    let plan = plan(&data, Strategy::Grid, Metric::Accuracy);
-    let whole = search(&family, &space(), &data, &plan, None, &Context::new()).unwrap();
+    let whole_plan = plan(&data, Strategy::Grid, Metric::Accuracy);
+    let whole = search(&family, &space(), &data, &whole_plan, None, &Context::new()).unwrap();
     let token = CancelToken::new();
     let stop = token.clone();
     let steps = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
@@ -330,7 +343,7 @@ fn an_interrupted_search_goes_on_where_it_was() {
                 stop.cancel();
             }
         });
-    let part = search(&family, &space(), &data, &plan, Some(&journal), &context).unwrap();
+    let part = search(&family, &space(), &data, &whole_plan, Some(&journal), &context).unwrap();
     assert!(part.stopped.is_some());
     let done = part.trials.iter().flat_map(|t| &t.records).flatten().count();
     assert!((20..48).contains(&done), "{done}");
@@ -341,12 +354,17 @@ fn an_interrupted_search_goes_on_where_it_was() {
             counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         }
     });
-    let rest = search(&family, &space(), &data, &plan, Some(&journal), &context).unwrap();
+    let rest = search(&family, &space(), &data, &whole_plan, Some(&journal), &context).unwrap();
     assert_eq!(again.load(std::sync::atomic::Ordering::Relaxed), 48 - done);
     assert_eq!(means(&rest), means(&whole));
     assert_eq!(rest.best, whole.best);
-    let other = Plan { scaling: Some(ScalingRule::Standard), ..plan };
+    let other = Plan { scaling: Some(ScalingRule::Standard), ..whole_plan };
     assert!(search(&family, &space(), &data, &other, Some(&journal), &Context::new()).is_err());
+    let nameless = |point: &Point| family.machine(point);
+    for other in [&Named("another") as &dyn Family, &nameless] {
+        let plan = plan(&data, Strategy::Grid, Metric::Accuracy);
+        assert!(search(other, &space(), &data, &plan, Some(&journal), &Context::new()).is_err());
+    }
 }
 
 #[test]

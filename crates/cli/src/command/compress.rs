@@ -16,7 +16,7 @@ use widemargin::operation::cross_validate::Quality;
 use crate::arguments::{InputArguments, ResourceArguments};
 use crate::data_file::{check_outputs, check_picture};
 use crate::evaluation::Evaluation;
-use crate::failure::{CommandResult, Failure, Outcome};
+use crate::failure::{CommandResult, Failure, Outcome, unless_stopped};
 use crate::interrupt::Interrupt;
 use crate::model_file::{self, Content};
 use crate::picture;
@@ -112,11 +112,12 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
 /// Compresses a model.
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult {
     let session = arguments.resources.session(interrupt)?;
-    check_picture(arguments.plot.as_deref())?;
     check_outputs(
         &[("-o", Some(&arguments.output)), ("--plot", arguments.plot.as_deref())],
         &[Some(&arguments.model), arguments.data.as_deref(), arguments.input.labels.as_deref()],
     )?;
+    model_file::check_writable(&arguments.output)?;
+    check_picture(arguments.plot.as_deref())?;
     let (format, mut model) = match model_file::open(&arguments.model, &arguments.input)? {
         Content::Model(format, model) => (format, *model),
         Content::Data(_) => {
@@ -143,39 +144,42 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
             "no smaller model tried keeps the accuracy asked for; allow a larger --max-loss".into(),
         ));
     };
-    let mut out_of_time = session.is_out_of_time();
-    let held_out = held_out.filter(|_| !out_of_time);
+    let stopped = session.context.stop_request();
+    let held_out = held_out.filter(|_| stopped.is_none());
     if let Some(data) = &held_out {
         compressed.model =
             session.run("calibrating", |context| recalibrate(data, compressed.model, context))?;
     }
-    if let (Some(path), Some(data)) = (&arguments.plot, &held_out) {
-        let points = session
-            .run("measuring sizes", |context| accuracy_by_size(&model, data, &how, context))?;
-        let points: Vec<(usize, f64)> = points.iter().map(|p| (p.vectors, p.score)).collect();
-        picture::sizes(path, score_name(&model), &points, compressed.model.support_count())?;
-    }
-    let small = &compressed.model;
-    let measured = match held_out.as_ref().map(|data| measure(&session, &model, small, data)) {
-        Some(Err(Failure::TimeLimit)) => {
-            out_of_time = true;
-            None
-        }
-        measured => measured.transpose()?,
+    session.save(|| model_file::save(&compressed.model, &arguments.output, format))?;
+    let measured = match &held_out {
+        Some(data) => unless_stopped(measure(&session, &model, &compressed.model, data))?,
+        None => None,
     };
-    session.save(|| model_file::save(small, &arguments.output, format))?;
     let report = Report { model: &model, compressed: &compressed, spent, measured };
     if arguments.json {
         terminal::print_json(&report.json(arguments))?;
     } else if !arguments.resources.quiet {
         terminal::print(&report.text(arguments))?;
     }
-    if out_of_time {
-        let missing = "it may be larger than asked for and was not measured on --data";
-        terminal::warn(&format!("time limit reached: the model is the best so far; {missing}"));
-        return Ok(Outcome::TimeLimit);
+    if let (Some(path), Some(data), Some(_)) = (&arguments.plot, &held_out, &report.measured) {
+        let points = unless_stopped(
+            session.run("measuring sizes", |context| accuracy_by_size(&model, data, &how, context)),
+        )?;
+        let points = points.iter().flatten().map(|p| (p.vectors, p.score)).collect::<Vec<_>>();
+        picture::sizes(path, score_name(&model), &points, compressed.model.support_count())?;
     }
-    Ok(if interrupt.token().is_cancelled() { Outcome::Interrupted } else { Outcome::Done })
+    let Some(status) = session.context.stop_request() else { return Ok(Outcome::Done) };
+    let missing = match (stopped, &report.measured) {
+        (Some(_), _) if arguments.data.is_some() => {
+            "the model is the best so far; it may be larger than asked for and was not measured on --data"
+        }
+        (Some(_), _) => "the model is the best so far; it may be larger than asked for",
+        (None, None) if arguments.data.is_some() => "the model was not measured on --data",
+        _ if arguments.plot.is_some() => "the picture does not show all sizes",
+        _ => return Ok(Outcome::Done),
+    };
+    terminal::warn(&format!("{status}: {missing}"));
+    Ok(status.into())
 }
 
 /// What the arguments ask for.

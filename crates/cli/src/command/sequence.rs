@@ -18,7 +18,7 @@ use widemargin::operation::tagging::TagQuality;
 use super::train::tell_status;
 use crate::arguments::{ChainArguments, ResourceArguments};
 use crate::data_file::check_outputs;
-use crate::failure::{CommandResult, Failure, Outcome};
+use crate::failure::{CommandResult, Failure, Outcome, unless_stopped};
 use crate::interrupt::Interrupt;
 use crate::model_file::{self, ModelFormatName};
 use crate::session::Session;
@@ -182,11 +182,11 @@ fn train(arguments: &TrainArguments, interrupt: &Interrupt) -> CommandResult {
     let specification = arguments.chain.specification()?;
     let session = arguments.resources.session(interrupt)?;
     let target = model_file::target(arguments.output.as_deref(), &arguments.data)?;
-    model_file::check_writable(&target)?;
     check_outputs(
         &[("-o", Some(&target))],
         &[Some(&arguments.data), arguments.templates.as_deref(), arguments.test.as_deref()],
     )?;
+    model_file::check_writable(&target)?;
     let templates = arguments.templates.as_deref().map(read_templates).transpose()?;
     let options = arguments.input.options(templates, true);
     let mut dictionary = Dictionary::new();
@@ -204,15 +204,32 @@ fn train(arguments: &TrainArguments, interrupt: &Interrupt) -> CommandResult {
     session.save(|| model_file::save(&model, &target, ModelFormatName::Native))?;
     let outcome = tell_status(&model, &target);
     let quality = match &arguments.test {
-        Some(path) => {
-            let loaded = read_for(&model, &arguments.input, path, true, &session)?;
-            let found = labels(&model, &loaded.data, &session)?;
-            Some(quality(&model, &loaded.data, &found)?)
-        }
+        Some(path) => test(path, &arguments.input, &model, &session)?,
         None => None,
     };
     tell(arguments, &loaded.data, &model, quality, spent, &target)?;
-    Ok(if interrupt.token().is_cancelled() { Outcome::Interrupted } else { outcome })
+    Ok(session.context.stop_request().map_or(outcome, Outcome::from))
+}
+
+/// How good the tags of a file are; nothing where a limit or Ctrl-C ended it.
+fn test(
+    path: &Path,
+    input: &SequenceInput,
+    model: &Model,
+    session: &Session<'_>,
+) -> CommandResult<Option<TagQuality>> {
+    let tested = match session.context.stop_request() {
+        Some(_) => None,
+        None => {
+            let loaded = read_for(model, input, path, true, session)?;
+            let found = unless_stopped(labels(model, &loaded.data, session))?;
+            found.map(|found| quality(model, &loaded.data, &found)).transpose()?
+        }
+    };
+    if let (None, Some(status)) = (&tested, session.context.stop_request()) {
+        terminal::warn(&format!("{status}: the model was not tested"));
+    }
+    Ok(tested)
 }
 
 /// Prints how the training went.

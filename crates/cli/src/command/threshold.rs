@@ -67,6 +67,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         &[("-o", Some(&arguments.output))],
         &[Some(&arguments.model), Some(&arguments.data), arguments.input.labels.as_deref()],
     )?;
+    model_file::check_writable(&arguments.output)?;
     let mut model = Model::load(&arguments.model)?;
     let data = session
         .read("reading", || model_file::read_for(&mut model, &arguments.input, &arguments.data))?;

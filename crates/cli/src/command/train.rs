@@ -21,7 +21,7 @@ use crate::arguments::{
 };
 use crate::data_file::check_outputs;
 use crate::evaluation::Evaluation;
-use crate::failure::{CommandResult, Failure, Outcome};
+use crate::failure::{CommandResult, Failure, Outcome, unless_stopped};
 use crate::interrupt::Interrupt;
 use crate::model_file::{self, ModelFormatName};
 use crate::report::DataReport;
@@ -113,8 +113,8 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult {
     let session = arguments.resources.session(interrupt)?;
     let target = model_file::target(arguments.output.as_deref(), &arguments.data)?;
-    model_file::check_writable(&target)?;
     check_files(arguments, &target)?;
+    model_file::check_writable(&target)?;
     let start = arguments.resume.as_ref().map(Model::load).transpose()?;
     let specification = match &start {
         Some(start) => arguments.machine.resumed_specification(start.kind)?,
@@ -143,17 +143,11 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         outcome => outcome,
     };
     let test = match &arguments.test {
-        Some(path) => match test(arguments, path, model.clone(), &session) {
-            Err(Failure::TimeLimit) => {
-                terminal::warn("the time limit was reached: the model was not tested");
-                None
-            }
-            tested => Some(tested?),
-        },
+        Some(path) => test(arguments, path, model.clone(), &session)?,
         None => None,
     };
-    let outcome = match test {
-        None if arguments.test.is_some() => Outcome::TimeLimit,
+    let outcome = match (&test, session.context.stop_request()) {
+        (None, Some(status)) if arguments.test.is_some() => status.into(),
         _ => outcome,
     };
     let to_stdout = target.as_os_str() != "-";
@@ -379,21 +373,34 @@ pub(super) fn tell_status(model: &Model, target: &Path) -> Outcome {
     status.into()
 }
 
+/// What the model makes of the test file; nothing where a limit or Ctrl-C ended it.
 fn test(
     arguments: &Arguments,
     path: &Path,
     mut model: Model,
     session: &Session<'_>,
-) -> CommandResult<Evaluation> {
-    if session.is_out_of_time() {
-        return Err(Failure::TimeLimit);
+) -> CommandResult<Option<Evaluation>> {
+    let not_tested = || {
+        if let Some(status) = session.context.stop_request() {
+            terminal::warn(&format!("{status}: the model was not tested"));
+        }
+    };
+    if session.context.stop_request().is_some() {
+        not_tested();
+        return Ok(None);
     }
     let input = arguments.input.with_labels(arguments.test_labels.as_deref());
     let data = session.read("reading", || model_file::read_for(&mut model, &input, path))?;
     let watch = Stopwatch::start();
-    let predictions = session
-        .ask("testing", |context| model.predictor(context)?.predict_in_time(data.features()))?;
-    Evaluation::new(&model, &data, &predictions, watch.stop())
+    let predictions = unless_stopped(
+        session
+            .ask("testing", |context| model.predictor(context)?.predict_in_time(data.features())),
+    )?;
+    let Some(predictions) = predictions else {
+        not_tested();
+        return Ok(None);
+    };
+    Evaluation::new(&model, &data, &predictions, watch.stop()).map(Some)
 }
 
 fn summary(data: &Shape, model: &Model) -> Summary {

@@ -21,11 +21,12 @@ use super::prepare::{TrainingData, complete, training_rows};
 use super::train;
 use crate::arguments::value::{value, whole};
 use crate::arguments::{InputArguments, MachineArguments, ResourceArguments};
-use crate::data_file::{check_outputs, check_picture};
+use crate::data_file::{check_outputs, check_picture, check_table};
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::model_file::{self, ModelFormatName};
 use crate::picture::{Heat, heat};
+use crate::session::Session;
 use crate::table::{Summary, duration, grid};
 use crate::terminal;
 use crate::usage::{Spent, Stopwatch};
@@ -170,10 +171,6 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     let specification = arguments.machine.specification()?;
     let space = space(&specification, &arguments.grid)?;
     let session = arguments.resources.session(interrupt)?;
-    if let Some(target) = &arguments.output {
-        model_file::check_writable(target)?;
-    }
-    check_picture(arguments.plot.as_deref())?;
     check_outputs(
         &[
             ("-o", arguments.output.as_deref()),
@@ -187,16 +184,21 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
             arguments.sample_weights.as_deref(),
         ],
     )?;
+    if let Some(target) = &arguments.output {
+        model_file::check_writable(target)?;
+    }
+    check_table(arguments.table.as_deref())?;
+    check_picture(arguments.plot.as_deref())?;
     let weights = arguments.sample_weights.as_deref();
     let TrainingData { data, preparation, mut report } = session.read("reading", || {
         training_rows(&arguments.input, &arguments.data, weights, &specification)
     })?;
-    if space.axes.iter().any(|axis| axis.name == "scale") {
+    if searches_scaling(&space) {
         report.advice.retain(|advice| !matches!(advice, Advice::UnscaledFeatures { .. }));
     }
     report.warn();
     let family = SpecifiedFamily::new(specification, &data, arguments.resources.seed)?;
-    let plan = plan(arguments, &family, &data)?;
+    let plan = plan(arguments, &family, &space, &data)?;
     let watch = Stopwatch::start();
     let keeps_model = arguments.output.is_some();
     let found = session.run("tuning", |context| {
@@ -208,12 +210,8 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         other => other,
     })?;
     let spent = watch.stop();
-    if let Some(path) = &arguments.table {
-        session.save(|| write_atomically(path, |out| write_table(out, &found)))?;
-    }
-    if let Some(path) = &arguments.plot {
-        draw(path, &space, &found, name_of(&plan))?;
-    }
+    // A file that cannot be written must not lose the rest.
+    let written = write_files(arguments, &space, &found, name_of(&plan), &session);
     if arguments.json {
         let mut document = document(&found, &plan, spent);
         report.add_to(&mut document);
@@ -222,17 +220,36 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         terminal::print(&text(arguments, &space, &found, &plan, spent))?;
     }
     let ended = tell_status(&found);
-    let (Some(target), Some(best)) = (&arguments.output, found.best()) else { return Ok(ended) };
+    let (Some(target), Some(best)) = (&arguments.output, found.best()) else {
+        return written.map(|()| ended);
+    };
     let specification = family.specification_at(&best.point)?;
     let machine = specification.build(&data, arguments.resources.seed)?;
     let mut model =
         session.run_after_interrupt("training", |context| machine.fit(&data, context))?;
     complete(&mut model, preparation, &specification);
     session.save(|| model_file::save(&model, target, ModelFormatName::Native))?;
-    Ok(match train::tell_status(&model, target) {
+    written.map(|()| match train::tell_status(&model, target) {
         Outcome::Done => ended,
         unfinished => unfinished,
     })
+}
+
+/// Writes the table and the picture.
+fn write_files(
+    arguments: &Arguments,
+    space: &Space,
+    found: &Found,
+    metric: &str,
+    session: &Session<'_>,
+) -> CommandResult<()> {
+    if let Some(path) = &arguments.table {
+        session.save(|| write_atomically(path, |out| write_table(out, found)))?;
+    }
+    match &arguments.plot {
+        Some(path) => draw(path, space, found, metric),
+        None => Ok(()),
+    }
 }
 
 /// What helps when the time limit came before the first point had been tried on a single split.
@@ -268,9 +285,15 @@ fn space(specification: &Specification, grid: &[String]) -> CommandResult<Space>
     Ok(Space { axes: axes.collect::<widemargin::Result<_>>()? })
 }
 
+/// Whether the machines of a space scale by themselves, each in its own way.
+fn searches_scaling(space: &Space) -> bool {
+    space.axes.iter().any(|axis| axis.name == "scale")
+}
+
 fn plan(
     arguments: &Arguments,
     family: &SpecifiedFamily<'_>,
+    space: &Space,
     data: &Dataset,
 ) -> CommandResult<Plan> {
     let kind = family.specification().kind();
@@ -287,7 +310,7 @@ fn plan(
             Judge::Splits { splits: repeated(&folds, arguments.repeats, data, seed)?, metric }
         }
     };
-    let scaling = family.scaling();
+    let scaling = family.scaling().filter(|_| !searches_scaling(space));
     if scaling.is_some() && arguments.estimate.is_some() {
         return Err(Failure::usage("--estimate needs rows that are scaled already: see 'scale'"));
     }

@@ -27,8 +27,12 @@ mod memory;
 mod mistakes;
 #[path = "../multiple_kernels.rs"]
 mod multiple_kernels;
+#[path = "../online.rs"]
+mod online;
 #[path = "../ranking.rs"]
 mod ranking;
+#[path = "../resources.rs"]
+mod resources;
 #[path = "../semi_supervised.rs"]
 mod semi_supervised;
 #[path = "../sequence.rs"]

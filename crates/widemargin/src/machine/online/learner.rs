@@ -54,6 +54,8 @@ pub struct OnlineLearner {
     columns: Option<usize>,
     seen: usize,
     seconds: f64,
+    /// What ended the last rows before all were learnt.
+    stopped: Option<Status>,
 }
 
 impl OnlineLearner {
@@ -73,6 +75,7 @@ impl OnlineLearner {
             columns: None,
             seen: 0,
             seconds: 0.0,
+            stopped: None,
         };
         if learner.names.len() > 1 {
             learner.begin();
@@ -164,6 +167,26 @@ impl OnlineLearner {
     /// Labels outside the declared classes, values that are not finite, another number of features
     /// than before (sparse rows may bring further features).
     pub fn partial_fit(&mut self, data: &Dataset) -> Result<()> {
+        self.take(data, || None)
+    }
+
+    /// As [`partial_fit`](Self::partial_fit), until the context asks to stop: rows that were not
+    /// learnt by then are left out, and the status says why. It stands in the model until further
+    /// rows are learnt.
+    ///
+    /// # Errors
+    /// As [`partial_fit`](Self::partial_fit).
+    pub fn partial_fit_in_time(
+        &mut self,
+        data: &Dataset,
+        context: &Context,
+    ) -> Result<Option<Status>> {
+        self.take(data, || context.stop_request())?;
+        Ok(self.stopped)
+    }
+
+    /// Learns from rows until it is to stop.
+    fn take(&mut self, data: &Dataset, stop: impl Fn() -> Option<Status>) -> Result<()> {
         data.features().validate()?;
         let started = Instant::now();
         let widened;
@@ -182,25 +205,38 @@ impl OnlineLearner {
         };
         self.columns = Some(data.columns());
         self.meet(data)?;
+        self.stopped = None;
         self.seen += data.rows();
         if self.state.is_none() {
             self.waiting.push(data.clone());
             return Ok(());
         }
         let waiting = std::mem::take(&mut self.waiting);
+        let mut left = waiting.iter().chain([data]).map(Dataset::rows).sum::<usize>();
         for data in waiting.iter().chain([data]) {
-            let codes = self.codes(data)?;
-            let upper = self.upper(data);
-            let rows: Vec<usize> = (0..data.rows()).collect();
-            for rows in rows.chunks(GROUP) {
-                let Some(mut group) = self.look_ahead(data.features(), rows)? else { continue };
-                for (k, &row) in rows.iter().enumerate() {
-                    self.learn(&mut group, k, codes[row], upper[row])?;
-                }
-            }
+            left -= self.learn_rows(data, &stop)?;
         }
+        self.seen -= left;
         self.seconds += started.elapsed().as_secs_f64();
         Ok(())
+    }
+
+    /// Learns the rows of a table until it is to stop; how many there were.
+    fn learn_rows(&mut self, data: &Dataset, stop: impl Fn() -> Option<Status>) -> Result<usize> {
+        let codes = self.codes(data)?;
+        let upper = self.upper(data);
+        let rows: Vec<usize> = (0..data.rows()).collect();
+        for rows in rows.chunks(GROUP) {
+            let Some(mut group) = self.look_ahead(data.features(), rows)? else { continue };
+            for (k, &row) in rows.iter().enumerate() {
+                self.stopped = self.stopped.or_else(&stop);
+                if self.stopped.is_some() {
+                    return Ok(row);
+                }
+                self.learn(&mut group, k, codes[row], upper[row])?;
+            }
+        }
+        Ok(rows.len())
     }
 
     /// Gives everything kept `columns` features, zero beyond those it had.
@@ -415,7 +451,8 @@ impl OnlineLearner {
     /// # Errors
     /// [`Error::Empty`] before any row was seen.
     pub fn model(&self) -> Result<Model> {
-        self.model_with(0.0, self.violation(), Status::IterationLimit)
+        let status = self.stopped.unwrap_or(Status::IterationLimit);
+        self.model_with(0.0, self.violation(), status)
     }
 
     /// The model, given what a sweep found about the examples that are not kept.

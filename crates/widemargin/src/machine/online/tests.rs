@@ -385,3 +385,27 @@ fn learning_goes_on_from_a_model() {
     let model = OnlineSvc::default().fit(&data, &Context::new()).unwrap();
     assert!(matches!(other.resume(&model, &Context::new()), Err(Error::Parameter { .. })));
 }
+
+#[test]
+fn a_learner_stops_when_it_is_asked_to_and_goes_on_afterwards() {
+    let data = blobs(60, 4);
+    let rows = |range: std::ops::Range<usize>| data.select_rows(&range.collect::<Vec<_>>());
+    let context = Context::new();
+    let mut whole = OnlineSvc::default().learner(&context).unwrap();
+    let mut stopped = OnlineSvc::default().learner(&context).unwrap();
+    for learner in [&mut whole, &mut stopped] {
+        learner.partial_fit(&rows(0..30)).unwrap();
+    }
+    let limit = context.clone().with_time_limit(std::time::Duration::ZERO);
+    let status = stopped.partial_fit_in_time(&rows(30..60), &limit).unwrap();
+    assert_eq!(status, Some(Status::TimeLimit));
+    let (model, before) = (stopped.model().unwrap(), whole.model().unwrap());
+    let (training, unstopped) = (model.training.unwrap(), before.training.unwrap());
+    assert_eq!((training.rows, training.outcome.status), (30, Status::TimeLimit));
+    assert_eq!(training.outcome.dual, unstopped.outcome.dual);
+    assert_eq!(stopped.partial_fit_in_time(&rows(30..60), &context).unwrap(), None);
+    whole.partial_fit(&rows(30..60)).unwrap();
+    assert_eq!(stopped.dual(), whole.dual());
+    let training = stopped.model().unwrap().training.unwrap();
+    assert_eq!((training.rows, training.outcome.status), (60, Status::IterationLimit));
+}

@@ -1,6 +1,6 @@
 //! Machines by specification: a search varies its parameters.
 
-use super::{Family, Point};
+use super::{Family, Identity, Point};
 use crate::data::{Dataset, Matrix};
 use crate::error::Result;
 use crate::machine::{Machine, ScalingRule, Specification};
@@ -63,5 +63,15 @@ impl Family for SpecifiedFamily<'_> {
         }
         let features = self.scaled.as_ref().unwrap_or(self.data.features());
         specification.build_scaled(features, self.data.labels(), self.seed)
+    }
+
+    fn identity(&self, searched: &[&str]) -> Option<Identity> {
+        let parameters = self.specification.entry().parameters().map(|parameter| parameter.name);
+        let fixed = parameters.filter(|name| !searched.contains(name));
+        let value = |name| Some((String::from(name), self.specification.value(name)?.to_string()));
+        let mut identity: Identity = fixed.filter_map(value).collect();
+        identity.insert("machine".into(), self.specification.name());
+        identity.insert("seed".into(), self.seed.to_string());
+        Some(identity)
     }
 }

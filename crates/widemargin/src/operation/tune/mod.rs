@@ -27,7 +27,7 @@ pub use journal::Record;
 pub use metric::Metric;
 pub use rounds::{SearchRound, halving, race, surrogate};
 pub use search::{Judge, Plan, Strategy, search};
-pub use space::{Axis, Family, Point, Space};
+pub use space::{Axis, Family, Identity, Point, Space};
 pub use splits::{Split, repeated};
 pub use trial::{Found, Trial};
 

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use super::bounds::{Criterion, criterion};
 use super::evaluate::{Evaluation, Job, Reuse, evaluate};
-use super::journal::{Journal, Record};
+use super::journal::{Heading, Journal, Record};
 use super::rounds::{self, SearchRound};
 use super::{Family, Found, Metric, Point, Space, Split, Trial};
 use crate::context::{Context, Event};
@@ -82,7 +82,7 @@ pub struct Plan {
 /// Searches a space for the machine of a family that does best on `data`.
 ///
 /// With a journal, everything that was found is written to that file at once, and what the file
-/// already knows is not computed again. At a deadline or an interruption the finished trials are
+/// already knows is not computed again; the family has to tell its identity. At a deadline or an interruption the finished trials are
 /// kept.
 ///
 /// ```
@@ -119,7 +119,7 @@ pub struct Plan {
 /// ```
 ///
 /// # Errors
-/// What the family refuses, a journal of another search, a metric that does not suit the labels;
+/// What the family refuses, a journal of another search or family, a metric that does not suit the labels;
 /// the first failure when no machine could be trained; [`Error::Interrupted`] when nothing was
 /// finished.
 pub fn search(
@@ -135,7 +135,14 @@ pub fn search(
         return Err(Error::parameter("grid", "at least one value of every parameter", found));
     }
     let journal = match journal {
-        Some(path) => Journal::open(path, fingerprint(data, plan, context)?)?,
+        Some(path) => {
+            let searched: Vec<&str> = space.axes.iter().map(|axis| &axis.name[..]).collect();
+            let Some(identity) = family.identity(&searched) else {
+                let expected = "a family that tells its identity (a SpecifiedFamily does)";
+                return Err(Error::parameter("journal", expected, "one that does not"));
+            };
+            Journal::open(path, &Heading::new(fingerprint(data, plan, context)?, identity))?
+        }
         None => Journal::in_memory(),
     };
     let mut run = Run { family, data, plan, journal, context, trials: Vec::new(), stopped: None };
@@ -440,7 +447,7 @@ fn estimate(
     Ok(None)
 }
 
-/// A checksum of what decides the scores of a search.
+/// A checksum of what decides the scores of a search beside the family.
 fn fingerprint(data: &Dataset, plan: &Plan, context: &Context) -> Result<u32> {
     let mut hasher = crc32fast::Hasher::new();
     let mut number = |value: u64| hasher.update(&value.to_le_bytes());
@@ -453,7 +460,7 @@ fn fingerprint(data: &Dataset, plan: &Plan, context: &Context) -> Result<u32> {
         });
         number(u64::MAX);
     }
-    let mut text = format!("{:?} {:?}", plan.scaling, data.weights());
+    let mut text = format!("{:?} {:?} {:?}", plan.scaling, data.weights(), data.groups());
     for row in 0..data.rows() {
         text.extend(data.labels().get(row).map(|label| format!("{label};")));
     }

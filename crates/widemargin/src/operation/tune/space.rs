@@ -2,6 +2,7 @@
 //!
 //! Numbers are searched between the ends of their values, at equal ratios; whole numbers stay whole.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::error::{Error, Result};
@@ -39,7 +40,18 @@ pub trait Family: Sync {
     /// # Errors
     /// A parameter it does not know, or a value that it cannot have.
     fn machine(&self, point: &Point) -> Result<Box<dyn Machine>>;
+
+    /// What decides the scores of its machines beside the parameters `searched`, by name; a journal
+    /// keeps it and is refused to another family. `None`, as for functions: its searches have no
+    /// journal.
+    fn identity(&self, searched: &[&str]) -> Option<Identity> {
+        let _ = searched;
+        None
+    }
 }
+
+/// Names and values that tell a family from others.
+pub type Identity = BTreeMap<String, String>;
 
 impl<F: Fn(&Point) -> Result<Box<dyn Machine>> + Sync> Family for F {
     fn machine(&self, point: &Point) -> Result<Box<dyn Machine>> {
