@@ -9,7 +9,7 @@ use crate::machine::occurring::Occurring;
 ///
 /// # Errors
 /// Those of `learn`, and values that are not finite.
-pub(super) fn on_occurring_columns(
+pub(crate) fn on_occurring_columns(
     data: &Dataset,
     start: Option<&Model>,
     learn: impl FnOnce(&Dataset, Option<&Model>) -> Result<Vec<Model>>,

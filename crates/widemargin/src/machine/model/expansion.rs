@@ -132,9 +132,10 @@ impl ModelBody for KernelExpansion {
     fn suits(&self, kind: MachineKind) -> bool {
         use MachineKind::{
             AllInOne, CSvc, EpsilonSvr, LsSvc, LsSvr, NuSvc, NuSvr, OneClass, RobustSvc,
+            SemiSupervised,
         };
         match kind {
-            CSvc | NuSvc | LsSvc | RobustSvc | AllInOne(_) => true,
+            CSvc | NuSvc | LsSvc | RobustSvc | SemiSupervised | AllInOne(_) => true,
             EpsilonSvr | NuSvr | LsSvr | OneClass => true,
             _ => false,
         }

@@ -22,7 +22,7 @@ use std::time::Instant;
 use self::landmarks::Landmarks;
 use super::fit::{FitInput, Machine};
 use super::label_split::LabelSplit;
-use super::linear::{FeatureOrder, RowTask, linear_model, with_rows};
+use super::linear::{FeatureOrder, RowTask, linear_model, on_occurring_columns, with_rows};
 use super::model::{
     ClassTable, DecisionFunction, KernelExpansion, MachineKind, Model, Part, Scheme, Training,
 };
@@ -124,7 +124,15 @@ defaults!(SemiSupervisedSvc {
 
 impl Machine for SemiSupervisedSvc {
     fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
-        let fit = || input.fit_selected(Some(&self.kernel), |data| self.train(data, context));
+        let learn = |data: &Dataset, _: Option<&Model>| Ok(vec![self.train(data, context)?]);
+        let fit = || {
+            input.fit_selected(Some(&self.kernel), |data| match self.kernel {
+                Kernel::Linear => {
+                    on_occurring_columns(data, None, learn)?.pop().ok_or(Error::Interrupted)
+                }
+                _ => self.train(data, context),
+            })
+        };
         context.install(fit)
     }
 
@@ -164,9 +172,11 @@ impl SemiSupervisedSvc {
         let task = Fit { machine: self, data, known: &known, given, scale, context };
         let (set, bias) = (context.instruction_set(), Some(scale.sqrt()));
         let fitted = with_rows(features, bias, Precision::F32, set, functions, task);
-        if !fitted.found.outcome.primal.is_finite() {
-            let expected = "features whose objective is a finite number (scale them)";
-            return Err(Error::parameter("scale", expected, fitted.found.outcome.primal));
+        let Outcome { primal, violation, .. } = fitted.found.outcome;
+        if !(primal.is_finite() && violation.is_finite()) {
+            let expected = "features and a C whose objective and gradient are finite (scale them)";
+            let found = format!("an objective of {primal} and a violation of {violation}");
+            return Err(Error::parameter("scale", expected, found));
         }
         if self.method == SemiSupervisedMethod::Relaxation {
             return self.relaxed(data, known, fitted, scale, started, context);
