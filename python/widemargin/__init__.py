@@ -36,6 +36,7 @@ from widemargin._ranking import RankSVM, ranking_quality
 from widemargin._robust import LabelOutlierDetector, RobustSVC
 from widemargin._search import SVCSearchCV
 from widemargin._semi_supervised import SemiSupervisedSVC
+from widemargin._strings import StringKernel
 from widemargin._structured import StructuredSVM
 from widemargin._svc import SVC, NuSVC
 from widemargin._svr import SVR, NuSVR
@@ -86,6 +87,7 @@ __all__ = [
     "SVCSearchCV",
     "SemiSupervisedSVC",
     "SpectralClustering",
+    "StringKernel",
     "StructuredSVM",
     "__version__",
     "compare",

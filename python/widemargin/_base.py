@@ -22,6 +22,7 @@ from sklearn.utils.validation import (
 from widemargin import _core, _restore
 from widemargin._parameters import check_kernel
 from widemargin._progress import Monitor, as_callbacks
+from widemargin._strings import StringKernel, string_rows, strings_of
 from widemargin._tables import container_of, from_core, to_container, to_core
 
 if TYPE_CHECKING:
@@ -214,18 +215,34 @@ class BaseMachine(BaseTrained):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
         tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.string = isinstance(self.kernel, StringKernel)
         return tags
 
     # Training
 
+    def _kernel_given(self) -> Any:
+        """Return the kernel as text, or the user's function."""
+        return self.kernel.expression() if isinstance(self.kernel, StringKernel) else self.kernel
+
+    def _strings(self, X: Any, kernel: Any) -> Any:
+        """Return rows of characters where the kernel compares strings and `X` is a list of them."""
+        if callable(kernel) or not _core.compares_strings(kernel):
+            return None
+        strings = strings_of(X)
+        return None if strings is None else string_rows(strings)
+
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        kernel = self.kernel
+        kernel = self._kernel_given()
         check_kernel(type(self).__name__, kernel)
         random = check_random_state(self.random_state)
         if sp.issparse(X) and isinstance(kernel, str) and kernel == "precomputed":
             raise TypeError("Sparse precomputed kernels are not supported.")
         rows, names = None, None
-        if callable(kernel):
+        characters = self._strings(X, kernel)
+        if characters is not None:
+            check_consistent_length(X, y)
+            X = characters
+        elif callable(kernel):
             check_consistent_length(X, y)
             rows, X = X, self._gram(X, X)
             if X.shape[0] != X.shape[1]:
@@ -307,12 +324,13 @@ class BaseMachine(BaseTrained):
         limit = getattr(self, "max_iter", -1)
         single = precision == "single" or (precision == "auto" and X.dtype == np.dtype(np.float32))
         online = self._online()
+        kernel = self._kernel_given()
         values: dict[str, Any] = {
             "c": min(float(self.C), _LARGEST_C),
             "nu": float(self.nu),
             "epsilon": float(self.epsilon),
             "loss": "squared-hinge" if self.loss.startswith("squared") else "hinge",
-            "kernel": "precomputed" if callable(self.kernel) else self.kernel,
+            "kernel": "precomputed" if callable(kernel) else kernel,
             "gamma": self.gamma if isinstance(self.gamma, str) else float(self.gamma),
             "coef0": float(self.coef0),
             "degree": int(self.degree),
@@ -376,7 +394,11 @@ class BaseMachine(BaseTrained):
     def _checked(self, X: Any) -> _core.Table:
         """Return rows to predict, checked as scikit-learn checks them."""
         check_is_fitted(self)
-        if callable(self.kernel):
+        kernel = self._kernel_given()
+        characters = self._strings(X, kernel)
+        if characters is not None:
+            return to_core(characters)
+        if callable(kernel):
             X = self._gram(X, self._rows_fit)
             if X.ndim != 2 or X.shape[1] != self.shape_fit_[0]:
                 raise ValueError(
@@ -425,7 +447,7 @@ class BaseMachine(BaseTrained):
             raise AttributeError(
                 f"'{type(self).__name__}' object has no attribute 'support_vectors_'"
             )
-        if callable(self.kernel) or self.kernel == "precomputed":
+        if callable(self._kernel_given()) or self.kernel == "precomputed":
             return np.empty((0, 0))
         if "_support_vectors" not in self.__dict__:
             self._support_vectors = from_core(self._model.support_vectors, self._sparse_kind)
@@ -586,7 +608,7 @@ class BaseMachine(BaseTrained):
 
     def _check_kept(self, where: str) -> None:
         check_is_fitted(self)
-        if callable(self.kernel):
+        if callable(self._kernel_given()):
             raise ValueError(f"a kernel that is a Python function cannot be kept in {where}")
 
     def __getstate__(self) -> dict[str, Any]:

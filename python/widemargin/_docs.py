@@ -12,8 +12,9 @@ _BLOCKS = {
 kernel : str or callable, default='rbf'
     ``'linear'``, ``'poly'``, ``'rbf'``, ``'sigmoid'``, ``'precomputed'``; also ``'laplacian'``,
     ``'chi2'``, ``'cosine'`` and sums and products such as
-    ``'0.5*rbf(gamma=0.1) + linear*cosine'``. A callable gets two tables of rows and returns the
-    matrix of their similarities.
+    ``'0.5*rbf(gamma=0.1) + linear*cosine'``. A :class:`StringKernel`, or its expression such as
+    ``'spectrum(length=3)'``, takes lists of str as rows. A callable gets two tables of rows and
+    returns the matrix of their similarities.
 degree : int, default=3
     Exponent of ``'poly'``.
 gamma : {'scale', 'auto'} or float, default='scale'

@@ -343,7 +343,7 @@ class OnlineSVC(BaseAllInOne):
             super()._warn(complaints)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        if callable(self.kernel) or self.kernel == "precomputed":
+        if callable(self._kernel_given()) or self.kernel == "precomputed":
             raise ValueError("OnlineSVC keeps vectors; it takes no precomputed or Python kernel.")
         self.__dict__.pop("_learner", None)
         return super()._fit(X, y, sample_weight)
@@ -369,7 +369,7 @@ class OnlineSVC(BaseAllInOne):
         self : object
             The estimator with what it has learnt so far.
         """
-        if callable(self.kernel) or self.kernel == "precomputed":
+        if callable(self._kernel_given()) or self.kernel == "precomputed":
             raise ValueError("OnlineSVC keeps vectors; it takes no precomputed or Python kernel.")
         check_kernel(type(self).__name__, self.kernel)
         first = "_learner" not in self.__dict__

@@ -76,13 +76,15 @@ def kernel_parameters(model: _core.Model) -> dict[str, Any]:
     kernel = model.kernel
     found: dict[str, Any] = {"kernel": expression(kernel)}
     found.update({k: v for k, v in kernel.items() if k in ("gamma", "coef0", "degree")})
-    if "name" in kernel and "parts" not in kernel:
+    if "name" in kernel and "parts" not in kernel and "text" not in kernel:
         found["kernel"] = _KERNELS.get(kernel["name"], kernel["name"])
     return found
 
 
 def expression(kernel: dict[str, Any]) -> str:
     """Return a kernel as the text that makes it."""
+    if "text" in kernel:
+        return str(kernel["text"])
     parts = [expression(part) for part in kernel.get("parts", [])]
     if kernel["name"] == "sum":
         terms = [

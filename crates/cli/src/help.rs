@@ -34,6 +34,7 @@ const COMMON: &[&str] = &[
     "label_column",
     "missing",
     "categorical",
+    "text",
     "threads",
     "max_time",
     "quiet",

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use widemargin::Error;
-use widemargin::data::read::{ColumnRole, Format, IndexBase, Loaded, read, read_bytes};
+use widemargin::data::read::{
+    ColumnRole, Format, IndexBase, Loaded, TableEncoding, read, read_bytes,
+};
 use widemargin::data::read::{is_standard_stream, read_all};
 use widemargin::data::{Dataset, Labels};
 use widemargin::machine::Model;
@@ -129,6 +131,16 @@ pub(crate) fn read_to_predict(
 fn fitted(model: &mut Model, loaded: Loaded) -> CommandResult<Dataset> {
     let is_text = loaded.format == Format::Libsvm;
     let data = kernel_values(model.is_precomputed(), loaded)?;
+    let has_strings = model.preparation.encoding.as_ref().is_some_and(TableEncoding::has_text);
+    if has_strings {
+        let known = model.features();
+        return match model.takes_columns(data.columns()) || model.widen(data.columns()) {
+            true => Ok(data),
+            false => {
+                Err(Error::length("features, characters among them", known, data.columns()).into())
+            }
+        };
+    }
     if is_text { align(model, data) } else { Ok(data) }
 }
 

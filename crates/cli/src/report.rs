@@ -62,6 +62,7 @@ impl DataReport {
             let role = match column.role {
                 ColumnRole::Label => "label",
                 ColumnRole::Words => "words",
+                ColumnRole::Text => "text",
                 ColumnRole::Ignored => "ignored",
                 _ => "number",
             };

@@ -19,6 +19,7 @@ mod ranking;
 mod rounds;
 mod search;
 mod sequence;
+mod strings;
 mod structured;
 mod table;
 mod training;
@@ -42,6 +43,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<online::Learner>()?;
     module.add_class::<sequence::Hmm>()?;
     module.add_class::<chains::Chain>()?;
+    module.add_class::<strings::SubstringFeatures>()?;
     module.add_function(wrap_pyfunction!(training::fit, module)?)?;
     module.add_function(wrap_pyfunction!(chains::fit_chain, module)?)?;
     module.add_function(wrap_pyfunction!(chains::alternate_chain, module)?)?;
@@ -55,6 +57,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(compare::compare_kernels, module)?)?;
     module.add_function(wrap_pyfunction!(compression::compress, module)?)?;
     module.add_function(wrap_pyfunction!(machines::check_kernel, module)?)?;
+    module.add_function(wrap_pyfunction!(strings::compares_strings, module)?)?;
+    module.add_function(wrap_pyfunction!(strings::string_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(strings::kernel_values, module)?)?;
     module.add_function(wrap_pyfunction!(machines::default_grid, module)?)?;
     module.add_function(wrap_pyfunction!(machines::refined, module)?)?;
     module.add_function(wrap_pyfunction!(machines::parameter_names, module)?)?;

@@ -509,6 +509,7 @@ fn describe<'py>(py: Python<'py>, kernel: &Kernel) -> PyResult<Bound<'py, PyDict
     let items = PyDict::new(py);
     items.set_item("name", kernel.name())?;
     match kernel {
+        Kernel::String(_) => items.set_item("text", kernel.to_string())?,
         Kernel::Polynomial { gamma, coef0, degree } => {
             items.set_item("gamma", *gamma)?;
             items.set_item("coef0", *coef0)?;

@@ -95,6 +95,10 @@ pub(crate) struct InputArguments {
     #[arg(long, value_name = "COLUMN", value_parser = column, allow_negative_numbers = true)]
     pub(crate) categorical: Vec<Column>,
 
+    /// Keep a column of a table as strings, for --kernel spectrum, mismatch, subsequence or alignment
+    #[arg(long, value_name = "COLUMN", value_parser = column, allow_negative_numbers = true)]
+    pub(crate) text: Option<Column>,
+
     /// A word that the training data did not have, or a gap without --missing: error, ignore (no
     /// feature), or other, for which the words of single training rows share a feature
     /// [default: error, or as the model was trained with]
@@ -183,6 +187,9 @@ impl InputArguments {
         }
         for column in &self.categorical {
             options = options.categorical(column.clone());
+        }
+        if let Some(column) = &self.text {
+            options = options.text(column.clone());
         }
         if let Some(unknown) = self.unknown_category {
             options = options.unknown_category(unknown.into());

@@ -37,6 +37,8 @@ mod resources;
 mod semi_supervised;
 #[path = "../sequence.rs"]
 mod sequence;
+#[path = "../strings.rs"]
+mod strings;
 #[path = "../train_predict.rs"]
 mod train_predict;
 #[path = "../tune.rs"]

@@ -15,6 +15,7 @@ pub mod scaling;
 mod sequences;
 mod summary;
 mod templates;
+mod text;
 pub mod write;
 
 pub use census::Census;
@@ -29,3 +30,4 @@ pub use matrix::{Layout, Matrix};
 pub use sequences::{NO_TAG, SequenceBuilder, TaggedSequences};
 pub use summary::{FeatureSummary, LabelSummary, Summary};
 pub use templates::Templates;
+pub(crate) use text::{LARGEST_SYMBOL, symbol};

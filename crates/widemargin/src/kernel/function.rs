@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::ser::Error as _;
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::StringKernel;
 use crate::error::{Error, Result};
 
 type RowFunction = dyn Fn(&[f64], &[f64]) -> f64 + Send + Sync;
@@ -105,6 +106,8 @@ pub enum Kernel {
     },
     /// ⟨x, z⟩ / (‖x‖‖z‖), 0 when either is zero
     Cosine,
+    /// A similarity of strings, whose rows [`Matrix::of_strings`](crate::data::Matrix::of_strings) makes
+    String(StringKernel),
     /// Values given by the user: row i of the table holds K(i, j) for every training row j.
     Precomputed,
     /// A function of the user's, which no file can hold.
@@ -134,6 +137,7 @@ impl Kernel {
             Self::Laplacian { .. } => "laplacian",
             Self::ChiSquared { .. } => "chi2",
             Self::Cosine => "cosine",
+            Self::String(strings) => strings.similarity.name(),
             Self::Precomputed => "precomputed",
             Self::Custom(custom) => custom.name(),
             Self::Sum(_) => "sum",
@@ -169,6 +173,7 @@ impl Kernel {
     pub(crate) fn is_semidefinite(&self) -> bool {
         match self {
             Self::Polynomial { coef0, .. } => *coef0 >= 0.0,
+            Self::String(strings) => strings.is_semidefinite(),
             Self::Sigmoid { .. } | Self::Precomputed | Self::Custom(_) => false,
             Self::Sum(terms) => {
                 terms.iter().all(|(weight, kernel)| *weight >= 0.0 && kernel.is_semidefinite())
@@ -176,6 +181,36 @@ impl Kernel {
             Self::Product(factors) => factors.iter().all(Self::is_semidefinite),
             Self::View { kernel, .. } => kernel.is_semidefinite(),
             _ => true,
+        }
+    }
+
+    /// Whether rows may have any number of columns: those of strings are as long as these.
+    pub(crate) fn takes_any_width(&self) -> bool {
+        match self {
+            Self::String(_) => true,
+            Self::Sum(terms) => terms.iter().all(|(_, kernel)| kernel.takes_any_width()),
+            Self::Product(factors) => factors.iter().all(Self::takes_any_width),
+            _ => false,
+        }
+    }
+
+    /// Whether some columns hold the symbols of strings and others may follow: no column can be added.
+    pub(crate) fn has_strings_in_a_view(&self) -> bool {
+        match self {
+            Self::Sum(terms) => terms.iter().any(|(_, kernel)| kernel.has_strings_in_a_view()),
+            Self::Product(factors) => factors.iter().any(Self::has_strings_in_a_view),
+            Self::View { kernel, .. } => kernel.has_strings(),
+            _ => false,
+        }
+    }
+
+    fn has_strings(&self) -> bool {
+        match self {
+            Self::String(_) => true,
+            Self::Sum(terms) => terms.iter().any(|(_, kernel)| kernel.has_strings()),
+            Self::Product(factors) => factors.iter().any(Self::has_strings),
+            Self::View { kernel, .. } => kernel.has_strings(),
+            _ => false,
         }
     }
 
@@ -188,6 +223,7 @@ impl Kernel {
     pub fn validate(&self) -> Result<()> {
         match self {
             Self::Linear | Self::Cosine | Self::Precomputed | Self::Custom(_) => Ok(()),
+            Self::String(strings) => strings.validate(),
             Self::Polynomial { gamma, coef0, .. } | Self::Sigmoid { gamma, coef0 } => {
                 Error::check_not_negative("gamma", *gamma)?;
                 match coef0.is_finite() {

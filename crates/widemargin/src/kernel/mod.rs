@@ -6,16 +6,18 @@ mod feature_map;
 mod function;
 mod gram;
 mod rows;
+mod string;
 mod table;
 
 pub use backend::{Backend, Cpu, DualProblem, ExpansionTerm, PackedRows};
 pub(crate) use block::KernelBlocks;
-pub use block::Queries;
+pub use block::{Queries, SubstringFeatures};
 pub use feature_map::{FeatureMap, FourierMap, MapRule, NystroemMap};
 pub(crate) use feature_map::{PreparedMap, inverse_factor};
 pub use function::{CustomKernel, Kernel};
 
 pub use gram::{Centring, Definiteness, Gram, Repair};
+pub use string::{StringKernel, StringSimilarity};
 
 pub(crate) use rows::catch_out_of_memory;
 pub(crate) use rows::{Buffer, KernelRows, MatrixRows, Row, RowCaching};

@@ -10,12 +10,14 @@ use std::ops::Range;
 
 use super::Gamma;
 use super::kernel_list::kernel_texts;
+use super::string_expression;
 use crate::data::Matrix;
 use crate::error::{Error, Result};
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, StringKernel, StringSimilarity};
 
 const DEPTH_LIMIT: usize = 32;
-const NAMES: &str = "linear, poly, rbf, sigmoid, laplacian, chi2, cosine, precomputed or view";
+const NAMES: &str = "linear, poly, rbf, sigmoid, laplacian, chi2, cosine, spectrum, mismatch, \
+                     subsequence, alignment, precomputed or view";
 
 /// Parameters of a kernel that does not name its own.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -78,6 +80,7 @@ impl KernelName {
 #[derive(Clone, Debug, PartialEq)]
 enum Node {
     Leaf(KernelName, KernelDefaults),
+    String(StringKernel),
     Sum(Vec<(f64, Node)>),
     Product(Vec<Node>),
     View(Vec<Range<usize>>, Box<Node>),
@@ -100,6 +103,7 @@ impl Node {
                     KernelName::Precomputed => Kernel::Precomputed,
                 }
             }
+            Self::String(kernel) => Kernel::String(string_expression::resolved(kernel, features)),
             Self::Sum(terms) => {
                 Kernel::Sum(terms.iter().map(|(w, k)| (*w, k.resolve(features))).collect())
             }
@@ -150,6 +154,20 @@ impl KernelExpression {
         }
     }
 
+    /// Whether it compares strings, here or in a view.
+    pub fn compares_strings(&self) -> bool {
+        fn strings(node: &Node) -> bool {
+            match node {
+                Node::Leaf(..) => false,
+                Node::String(_) => true,
+                Node::Sum(terms) => terms.iter().any(|(_, node)| strings(node)),
+                Node::Product(factors) => factors.iter().any(strings),
+                Node::View(_, node) => strings(node),
+            }
+        }
+        strings(&self.0)
+    }
+
     /// The columns of a view.
     pub(crate) fn columns(&self) -> Option<&[Range<usize>]> {
         match &self.0 {
@@ -170,7 +188,7 @@ impl KernelExpression {
     }
 }
 
-struct Parser<'a> {
+pub(super) struct Parser<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
@@ -185,7 +203,7 @@ impl<'a> Parser<'a> {
         trimmed
     }
 
-    fn eat(&mut self, symbol: char) -> bool {
+    pub(super) fn eat(&mut self, symbol: char) -> bool {
         let found = self.rest().starts_with(symbol);
         if found {
             self.at += symbol.len_utf8();
@@ -215,7 +233,7 @@ impl<'a> Parser<'a> {
         text
     }
 
-    fn unexpected(&mut self, expected: &str) -> Error {
+    pub(super) fn unexpected(&mut self, expected: &str) -> Error {
         let rest = self.rest();
         let found = match rest.chars().next() {
             Some(_) => format!("'{rest}' at character {}", self.at + 1),
@@ -274,7 +292,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn number(&mut self, accept: impl Fn(f64) -> bool, expected: &str) -> Result<f64> {
+    pub(super) fn number(&mut self, accept: impl Fn(f64) -> bool, expected: &str) -> Result<f64> {
         self.rest();
         let start = self.at;
         match self.number_text().parse::<f64>() {
@@ -292,6 +310,9 @@ impl<'a> Parser<'a> {
         let word = self.word();
         if word == "view" {
             return self.view();
+        }
+        if let Some(similarity) = StringSimilarity::named(word) {
+            return string_expression::parameters(self, similarity).map(Node::String);
         }
         let Some(family) = KernelName::named(word) else {
             self.at = start;
@@ -340,6 +361,32 @@ impl<'a> Parser<'a> {
         let whole = |v: f64| v >= least as f64 && v.fract() == 0.0 && v <= f64::from(u32::MAX);
         let expected = format!("the number of a column of at least {least}");
         Ok(self.number(whole, &expected)? as usize)
+    }
+
+    /// The name of one of these parameters and the sign after it.
+    pub(super) fn name(&mut self, known: &[&str]) -> Result<&'a str> {
+        self.rest();
+        let start = self.at;
+        let name = self.word();
+        if !known.contains(&name) {
+            self.at = start;
+            let expected = format!("a parameter this kernel has ({})", known.join(", "));
+            return Err(self.unexpected(&expected));
+        }
+        if self.eat('=') { Ok(name) } else { Err(self.unexpected("'='")) }
+    }
+
+    pub(super) fn truth(&mut self) -> Result<bool> {
+        self.rest();
+        let start = self.at;
+        match self.word() {
+            "true" => Ok(true),
+            "false" => Ok(false),
+            _ => {
+                self.at = start;
+                Err(self.unexpected("true or false"))
+            }
+        }
     }
 
     fn parameter(&mut self, family: KernelName, parameters: &mut KernelDefaults) -> Result<()> {
@@ -421,6 +468,7 @@ impl fmt::Display for Kernel {
                 }
                 write!(f, ": {kernel})")
             }
+            Self::String(kernel) => write!(f, "{kernel}"),
             _ => f.write_str(self.name()),
         }
     }

@@ -32,6 +32,7 @@ mod scaled;
 mod semi_supervised;
 pub mod sequence;
 pub mod specification;
+mod string_expression;
 mod structured;
 mod training;
 mod two_class;

@@ -86,7 +86,7 @@ impl Predictor<'_> {
         if !body.refuses_non_finite() || self.model.preparation.scaler.is_some() {
             features.validate()?;
         }
-        if !body.takes_any_rows() && features.columns() != self.model.features() {
+        if !body.takes_any_rows() && !self.model.takes_columns(features.columns()) {
             return Err(Error::length("features", self.model.features(), features.columns()));
         }
         let values = self.decision_values_of(features, &(0..features.rows()).collect::<Vec<_>>());
@@ -102,7 +102,7 @@ impl Predictor<'_> {
     /// # Panics
     /// When a row does not exist.
     pub fn decision_values_of(&self, features: &Matrix, rows: &[usize]) -> Result<Dense<f64>> {
-        if !self.packed.0.body.takes_any_rows() && features.columns() != self.model.features() {
+        if !self.packed.0.body.takes_any_rows() && !self.model.takes_columns(features.columns()) {
             return Err(Error::length("features", self.model.features(), features.columns()));
         }
         if let Some(scaler) = &self.model.preparation.scaler {
@@ -196,7 +196,7 @@ impl Predictor<'_> {
     /// [`Error::Model`] for other models; otherwise as [`decision_values`](Self::decision_values).
     pub fn nearest(&self, features: &Matrix, k: usize) -> Result<Vec<Vec<(f64, usize)>>> {
         features.validate()?;
-        if features.columns() != self.model.features() {
+        if !self.model.takes_columns(features.columns()) {
             return Err(Error::length("features", self.model.features(), features.columns()));
         }
         if k == 0 || k > self.model.support_count() {

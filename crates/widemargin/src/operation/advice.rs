@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::data::read::{Appearance, ColumnProfile, ColumnRole};
 use crate::data::{ClassOrder, Dataset, Labels};
-use crate::machine::{Classic, MachineKind, Specification};
+use crate::machine::{Classic, KernelDefaults, KernelExpression, MachineKind, Specification};
 
 /// Ratio of the ranges of two features from which on the narrow one hardly counts in a distance.
 const RANGE_RATIO: f64 = 100.0;
@@ -152,8 +152,13 @@ pub fn training_advice(specification: &Specification, data: &Dataset) -> Vec<Adv
     if specification.kind().is_classifier() {
         advice.extend(numeric_classes(data.labels()));
     }
-    let precomputed = specification.value("kernel").is_some_and(|k| k.to_string() == "precomputed");
-    let scaled = precomputed || !matches!(specification.scaling(), Ok(None));
+    // Kernel values and characters have no scale.
+    let is_fixed = |kernel: &str| {
+        let kernel_of = KernelExpression::parse(kernel, KernelDefaults::default());
+        kernel == "precomputed" || kernel_of.is_ok_and(|kernel| kernel.compares_strings())
+    };
+    let scaled = specification.value("kernel").is_some_and(|k| is_fixed(&k.to_string()))
+        || !matches!(specification.scaling(), Ok(None));
     if !scaled && depends_on_scale(specification.kind()) {
         advice.extend(unscaled_features(data));
     }

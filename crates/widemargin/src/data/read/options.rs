@@ -146,6 +146,7 @@ pub struct ReadOptions {
     pub(super) missing: Missing,
     pub(super) missing_labels: bool,
     pub(super) categorical: Vec<Column>,
+    pub(super) text: Option<Column>,
     pub(super) ignored: Vec<Column>,
     pub(super) unknown_category: Option<UnknownCategory>,
     pub(super) encoding: Option<TableEncoding>,
@@ -213,6 +214,13 @@ impl ReadOptions {
     /// Treats this column of a table as words even if all its values are numbers.
     pub fn categorical(mut self, column: Column) -> Self {
         self.categorical.push(column);
+        self
+    }
+
+    /// Keeps this column of a table as strings: its features are their characters, place by place, for the
+    /// [string kernels](crate::kernel::StringKernel).
+    pub fn text(mut self, column: Column) -> Self {
+        self.text = Some(column);
         self
     }
 

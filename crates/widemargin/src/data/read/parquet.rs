@@ -161,14 +161,16 @@ impl<R: ChunkReader + 'static> Table<'_, R> {
             }
             Type::BYTE_ARRAY => {
                 let texts = self.texts(j, &descriptor).map_err(damaged)?;
-                self.words(texts, j, |text| {
+                let words = self.words(texts, j, |text| {
                     std::str::from_utf8(text.data()).ok().map(str::to_owned)
-                })
+                });
+                if reading == Reading::Text { words.map(without_gaps) } else { words }
             }
             _ => {
                 let numbers = self.numbers(j, &descriptor).map_err(damaged)?;
-                if reading == Reading::Words {
-                    return self.words(numbers, j, |v| Some(v.to_string()));
+                if matches!(reading, Reading::Words | Reading::Text) {
+                    let words = self.words(numbers, j, |v| Some(v.to_string()));
+                    return if reading == Reading::Text { words.map(without_gaps) } else { words };
                 }
                 let mut values = numbers.values.into_iter();
                 let column: Vec<f64> = (numbers.present.iter())
@@ -219,6 +221,19 @@ impl<R: ChunkReader + 'static> Table<'_, R> {
         }
         Ok(RawColumn::Words { codes, words })
     }
+}
+
+/// The same words, missing ones being empty.
+fn without_gaps(column: RawColumn) -> RawColumn {
+    let RawColumn::Words { mut codes, mut words } = column else { return column };
+    if codes.contains(&MISSING) {
+        let empty = words.iter().position(String::is_empty).unwrap_or_else(|| {
+            words.push(String::new());
+            words.len() - 1
+        });
+        codes.iter_mut().filter(|code| **code == MISSING).for_each(|code| *code = empty as u32);
+    }
+    RawColumn::Words { codes, words }
 }
 
 impl<R: ChunkReader + 'static> TableSource for Table<'_, R> {

@@ -123,6 +123,7 @@ impl<T: Real> FeatureKernel<T> {
             kernel,
             Kernel::Precomputed
                 | Kernel::Custom(_)
+                | Kernel::String(_)
                 | Kernel::Sum(_)
                 | Kernel::Product(_)
                 | Kernel::View { .. }
@@ -469,6 +470,7 @@ fn plan<T: Real>(kernel: &Kernel, sparse: bool) -> (Formula, Pairing, Transform<
         }
         Kernel::Precomputed
         | Kernel::Custom(_)
+        | Kernel::String(_)
         | Kernel::Sum(_)
         | Kernel::Product(_)
         | Kernel::View { .. } => {

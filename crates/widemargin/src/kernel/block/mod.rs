@@ -19,6 +19,7 @@ mod pairing;
 mod precomputed;
 mod shared_products;
 mod sparse;
+mod strings;
 #[cfg(test)]
 mod tests;
 mod transform;
@@ -35,6 +36,7 @@ use self::custom::Custom;
 use self::feature_kernel::FeatureKernel;
 use self::precomputed::Precomputed;
 use self::shared_products::SharedProducts;
+pub use self::strings::SubstringFeatures;
 use self::view::View;
 use super::backend::{self, DualProblem, ExpansionTerm, PackedRows};
 use super::{Kernel, fill_table};
@@ -163,6 +165,7 @@ impl<T: Real> KernelBlocks<T> {
         let packed: Arc<dyn PackedRows<T>> = match kernel {
             Kernel::Precomputed => Arc::new(Precomputed::new(rows, order)?),
             Kernel::Custom(kernel) => Arc::new(Custom::new(kernel, rows, order)?),
+            Kernel::String(kernel) => strings::pack(kernel, rows, order, set)?,
             Kernel::Sum(terms) => {
                 let weights = terms.iter().map(|(weight, _)| T::from_f64(*weight)).collect();
                 let parts = Self::pack_terms(terms, rows, order, set, context)?;

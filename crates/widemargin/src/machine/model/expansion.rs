@@ -213,7 +213,7 @@ impl ModelBody for KernelExpansion {
     }
 
     fn widen(&mut self, features: usize) -> bool {
-        let can = !self.kernel.has_given_values();
+        let can = !self.kernel.has_given_values() && !self.kernel.has_strings_in_a_view();
         if can {
             self.support = self.support.clone().resized_columns(features);
         }

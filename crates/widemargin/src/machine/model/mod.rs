@@ -304,6 +304,13 @@ impl Model {
         Some(Self { body, classes: None, calibration: None, ..self.clone() })
     }
 
+    /// Whether rows with so many features can be predicted: as many as the training rows had, or any
+    /// number where all of them are the characters of strings.
+    pub fn takes_columns(&self, columns: usize) -> bool {
+        let any = || self.kernel().is_some_and(Kernel::takes_any_width);
+        columns == self.features() || (self.preparation.scaler.is_none() && any())
+    }
+
     /// Gives the model more features, which are 0 in all rows that it was trained on; returns
     /// whether it can take them.
     pub fn widen(&mut self, features: usize) -> bool {

@@ -135,14 +135,16 @@ impl<'a> Text<'a> {
     }
 
     /// The columns named by `wanted`, as words.
-    fn words(&self, width: usize, wanted: &[usize]) -> Result<HashMap<usize, RawColumn>> {
+    fn words(&self, readings: &[Reading], wanted: &[usize]) -> Result<HashMap<usize, RawColumn>> {
+        let width = readings.len();
         let mut known: Vec<HashMap<String, u32>> = wanted.iter().map(|_| HashMap::new()).collect();
         let mut codes: Vec<Vec<u32>> = wanted.iter().map(|_| Vec::new()).collect();
         if !wanted.is_empty() {
             self.for_each_row(width, |row, record| {
                 for (k, &j) in wanted.iter().enumerate() {
-                    let field = record[j].trim_ascii();
-                    if is_missing(field) {
+                    let is_text = readings[j] == Reading::Text;
+                    let field = if is_text { &record[j] } else { record[j].trim_ascii() };
+                    if !is_text && is_missing(field) {
                         codes[k].push(MISSING);
                         continue;
                     }
@@ -244,12 +246,12 @@ impl TableSource for Text<'_> {
             }
         }
         let is_words = |j: usize| {
-            readings[j] == Reading::Words
+            matches!(readings[j], Reading::Words | Reading::Text)
                 || columns[j].words > 0
                 || (Some(j) == label && columns[j].needs_more_digits())
         };
         let wanted: Vec<usize> = (0..width).filter(|j| is_words(*j)).collect();
-        let mut word_columns = self.words(width, &wanted)?;
+        let mut word_columns = self.words(readings, &wanted)?;
         let columns = columns
             .into_iter()
             .enumerate()

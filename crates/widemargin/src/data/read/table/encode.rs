@@ -8,7 +8,7 @@ use crate::data::read::assemble::{Real, RowsPart, assemble};
 use crate::data::read::companion::label;
 use crate::data::read::number::whole_value;
 use crate::data::read::options::{ReadOptions, StoredPrecision, UnknownCategory};
-use crate::data::{Dataset, Label, Labels, Matrix};
+use crate::data::{Dataset, Label, Labels, Matrix, symbol};
 use crate::error::{Error, Result};
 
 /// Where a feature column of the encoding finds its values.
@@ -26,6 +26,12 @@ enum Source<'a> {
         /// The feature of all other words.
         other: Option<u32>,
     },
+    /// Features from `first` on are the characters of the text.
+    Text {
+        codes: &'a [u32],
+        words: &'a [String],
+        first: u32,
+    },
 }
 
 /// Encodes `table`; `places[k]` is the column of the table that column `k` of the encoding means.
@@ -38,6 +44,7 @@ pub(in crate::data::read) fn encode(
     let mut sources = Vec::new();
     let mut labels = Labels::None;
     let mut next = 0_u32;
+    let mut text = None;
     for (column, place) in encoding.columns.iter().zip(places) {
         match (&column.role, place) {
             (Role::Label, Some(place)) => {
@@ -61,7 +68,20 @@ pub(in crate::data::read) fn encode(
                 }
                 next += column.role.features() as u32;
             }
+            (Role::Text { longest }, Some(place)) => {
+                if let RawColumn::Words { codes, words } = &table.columns[*place] {
+                    let found = words.iter().map(|word| word.chars().count()).max();
+                    text = Some((*place, codes, words, found.unwrap_or(0).max(*longest)));
+                }
+            }
         }
+    }
+    let mut names = encoding.names_before_text();
+    // The characters of a text are the last features: there may be more than the encoding has seen.
+    if let Some((place, codes, words, longest)) = text {
+        sources.push((place, Source::Text { codes, words, first: next }));
+        next += longest as u32;
+        names.extend((1..=longest).map(|at| format!("{}[{at}]", table.names[place])));
     }
     let unknown = options.unknown_category.unwrap_or(encoding.unknown);
     let features = match options.precision {
@@ -70,7 +90,7 @@ pub(in crate::data::read) fn encode(
             features::<f64>(table, &sources, next as usize, unknown, options)?
         }
     };
-    Dataset::new(features, labels)?.with_feature_names(encoding.feature_names())
+    Dataset::new(features, labels)?.with_feature_names(names)
 }
 
 fn features<T: Real>(
@@ -88,6 +108,13 @@ fn features<T: Real>(
     for i in 0..table.rows {
         for (place, source) in sources {
             let (feature, value) = match source {
+                Source::Text { codes, words, first } => {
+                    for (feature, character) in (*first..).zip(words[codes[i] as usize].chars()) {
+                        part.indices.push(feature);
+                        part.values.push(T::from_f64(symbol(character).into()));
+                    }
+                    continue;
+                }
                 Source::Numbers { values, fill, feature } => {
                     let value = if values[i].is_nan() { *fill } else { Some(values[i]) };
                     (*feature, value.ok_or_else(|| no_value(table, i, *place))?)

@@ -1,15 +1,16 @@
 //! An encoding learned from a table: which columns are what, their words, and what stands in for
 //! missing values.
 
-use super::raw::{MISSING, RawColumn, RawTable};
+use super::raw::{MISSING, RawColumn, RawTable, Reading};
 use super::{ColumnEncoding, Role, TableEncoding};
 use crate::data::read::options::{Missing, UnknownCategory};
 use crate::error::Result;
 
-/// Learns the encoding of `table`, whose column `label` holds the labels.
+/// Learns the encoding of `table`, whose column `label` holds the labels and which was read by `readings`.
 pub(in crate::data::read) fn fit(
     table: &RawTable<'_>,
     label: Option<usize>,
+    readings: &[Reading],
     missing: Missing,
     unknown: UnknownCategory,
 ) -> Result<TableEncoding> {
@@ -23,6 +24,10 @@ pub(in crate::data::read) fn fit(
                 let fill = first.and_then(|_| number_fill(values, missing));
                 require_filled(table, first, fill.is_some(), j, missing)?;
                 Role::Number { fill }
+            }
+            RawColumn::Words { words, .. } if readings[j] == Reading::Text => {
+                let longest = words.iter().map(|word| word.chars().count()).max();
+                Role::Text { longest: longest.unwrap_or(0).max(1) }
             }
             RawColumn::Words { codes, words } => {
                 let first = codes.iter().position(|code| *code == MISSING);

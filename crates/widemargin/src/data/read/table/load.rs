@@ -74,6 +74,14 @@ fn learn(
     for column in &options.ignored {
         readings[find(column, "column to ignore")?] = Reading::Skip;
     }
+    if let Some(column) = &options.text {
+        let place = find(column, "text column")?;
+        if Some(place) == label {
+            let message = format!("column '{}' is both text and the label", names[place]);
+            return Err(source.refuse(message));
+        }
+        readings[place] = Reading::Text;
+    }
     if let Some(label) = label
         && readings[label] == Reading::Skip
     {
@@ -84,7 +92,7 @@ fn learn(
     let error_at = |row, column, expected, found| source.error_at(row, column, expected, found);
     let table = RawTable { rows, names, named, columns, error_at: &error_at };
     let unknown = options.unknown_category.unwrap_or_default();
-    let encoding = fit(&table, label, options.missing, unknown)?;
+    let encoding = fit(&table, label, &readings, options.missing, unknown)?;
     check_width(&encoding, source, options)?;
     let places: Vec<Option<usize>> = (0..table.columns.len()).map(Some).collect();
     let dataset = encode(&table, &encoding, &places, options)?;
@@ -114,6 +122,7 @@ fn apply(
             Role::Ignored => Reading::Skip,
             Role::Number { .. } => Reading::Numbers,
             Role::Words { .. } => Reading::Words,
+            Role::Text { .. } => Reading::Text,
         };
     }
     let (rows, columns) = source.columns(&readings, &names, label)?;

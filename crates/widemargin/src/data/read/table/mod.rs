@@ -2,7 +2,9 @@
 //!
 //! A column of numbers stays one feature; a column of words becomes one feature `name=word` per word,
 //! 1 where the row has that word and 0 elsewhere, words in alphabetical order. With
-//! [`UnknownCategory::Other`] the words of single rows share a feature, which later words get as well.
+//! A column of text becomes the features `name[1]`, `name[2]` and so on, after all others: its characters,
+//! as [`Matrix::of_strings`](crate::data::Matrix::of_strings) has them; later files may have longer ones.
+//! With [`UnknownCategory::Other`] the words of single rows share a feature, which later words get as well.
 //! [`TableEncoding`] remembers this, and what stands in for missing values, for the files that follow.
 
 mod encode;
@@ -57,6 +59,10 @@ pub(super) enum Role {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         other: bool,
     },
+    Text {
+        /// Characters of the longest string.
+        longest: usize,
+    },
 }
 
 impl Role {
@@ -66,17 +72,34 @@ impl Role {
             Self::Label | Self::Ignored => 0,
             Self::Number { .. } => 1,
             Self::Words { words, other, .. } => words.len() + usize::from(*other),
+            Self::Text { longest } => *longest,
         }
     }
 }
 
 impl TableEncoding {
-    /// Names of the features it makes: the column's name, or `name=word` for each word of a column.
+    /// Names of the features it makes: the column's name, `name=word` for each word of a column, or
+    /// `name[place]` for each place of a text.
     pub fn feature_names(&self) -> Vec<String> {
+        let mut names = self.names_before_text();
+        for column in &self.columns {
+            if let Role::Text { longest } = column.role {
+                names.extend((1..=longest).map(|place| format!("{}[{place}]", column.name)));
+            }
+        }
+        names
+    }
+
+    /// Whether it ends with the characters of a text, of which later files may have more.
+    pub fn has_text(&self) -> bool {
+        self.columns.iter().any(|column| matches!(column.role, Role::Text { .. }))
+    }
+
+    fn names_before_text(&self) -> Vec<String> {
         let mut names = Vec::new();
         for column in &self.columns {
             match &column.role {
-                Role::Label | Role::Ignored => {}
+                Role::Label | Role::Ignored | Role::Text { .. } => {}
                 Role::Number { .. } => names.push(column.name.clone()),
                 Role::Words { words, other, .. } => {
                     names.extend(words.iter().map(|word| format!("{}={word}", column.name)));

@@ -20,6 +20,8 @@ pub enum ColumnRole {
     Number,
     /// One feature for each word.
     Words,
+    /// A feature for each place of its strings.
+    Text,
     /// Left out.
     Ignored,
 }
@@ -71,6 +73,7 @@ pub(super) fn profile(
             let role = match (&column.role, values) {
                 (_, RawColumn::Skipped) => ColumnRole::Ignored,
                 (Role::Label, _) => ColumnRole::Label,
+                (Role::Text { .. }, _) => ColumnRole::Text,
                 (_, RawColumn::Words { .. }) => ColumnRole::Words,
                 (_, RawColumn::Numbers(_)) => ColumnRole::Number,
             };
@@ -81,7 +84,10 @@ pub(super) fn profile(
                     (codes.iter().filter(|code| **code == MISSING).count(), Some(words.len()))
                 }
             };
-            let appearance = appearance(values, role, table.rows - missing);
+            let appearance = match role {
+                ColumnRole::Text => None,
+                _ => appearance(values, role, table.rows - missing),
+            };
             let example = match (values, appearance) {
                 (RawColumn::Words { words, .. }, Some(_)) => words.first().cloned(),
                 _ => None,

@@ -14,6 +14,8 @@ pub(in crate::data::read) enum Reading {
     Numbers,
     /// As words, even if they spell numbers.
     Words,
+    /// As words of which none is missing: each as it stands, the empty one too.
+    Text,
     /// Not at all.
     Skip,
 }
