@@ -111,8 +111,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Clusters):
             "centres": None if isinstance(self.init, str) else numbers(self.init),
         }
 
-    def _learn(self, X: Any, targets: Any, settings: dict[str, Any]) -> Self:
-        super()._learn(X, targets, settings)
+    def _learn(self, X: Any, targets: Any, settings: dict[str, Any], weights: Any = None) -> Self:
+        super()._learn(X, targets, settings, weights)
         self.labels_ = self.predict(X)
         return self
 
