@@ -53,6 +53,11 @@ macro_rules! machine {
 
             kernel_fields!();
 
+            // A ball's distances need K(x, x), which a table of values against training rows lacks.
+            fn shares_kernel(&self) -> bool {
+                MachineKind::$name == MachineKind::OneClass
+            }
+
             fn duals(&self, input: &FitInput<'_>) -> Option<Result<LocalDuals>> {
                 (MachineKind::$name == MachineKind::OneClass)
                     .then(|| local(self.nu, &self.kernel, &self.options, input))

@@ -51,7 +51,7 @@ impl BoxQp {
             let stalled = round > 2 && gap >= last_gap;
             if gap <= GAP * state.value.abs()
                 || (stalled && gap <= 1e3 * GAP * state.value.abs())
-                || (round % 16 == 15 && context.stop_request().is_some())
+                || (round > 0 && context.stop_request().is_some())
             {
                 break;
             }
