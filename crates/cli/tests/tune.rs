@@ -48,7 +48,7 @@ fn a_journal_belongs_to_one_machine() {
         ("--linear --approximate rff:10", "with machine c-svc where this search has linear-svc"),
         ("--sample-weights weights", "other rows, labels, weights"),
     ] {
-        folder.write("weights", &"2\n".repeat(150));
+        folder.write("weights", "2\n".repeat(150));
         let run = folder.run(&format!("{search} --journal j {options}")).exits(1);
         assert!(run.stderr.contains(told), "{options}: {}", run.stderr);
     }

@@ -48,6 +48,9 @@ pub(crate) fn kernel_values<'py>(
     array2(py, values.values().to_vec(), [values.rows(), values.columns()])
 }
 
+/// What pickles call, and with which arguments: a kernel and substrings.
+type Reduced<'py> = (Bound<'py, PyAny>, (String, Vec<String>));
+
 /// The substrings of some strings as features; immutable.
 #[pyclass(frozen, module = "widemargin._core")]
 pub(crate) struct SubstringFeatures {
@@ -83,9 +86,7 @@ impl SubstringFeatures {
     }
 
     /// The kernel and the substrings, for pickles: they make the same features again.
-    fn __reduce__<'py>(
-        slf: &Bound<'py, Self>,
-    ) -> PyResult<(Bound<'py, PyAny>, (String, Vec<String>))> {
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Reduced<'py>> {
         let this = slf.get();
         Ok((slf.get_type().getattr("fit")?, (this.kernel.clone(), this.names())))
     }

@@ -46,7 +46,7 @@ fn the_bound_is_below_the_optimum_of_all_labels_and_the_labels_above_it() {
     let mut exact = 0;
     for seed in 0..6 {
         let noise = random(2 * n, 17 + seed);
-        let side = |i: usize| if i % 2 == 0 { 1.0 } else { -1.0 };
+        let side = |i: usize| if i.is_multiple_of(2) { 1.0 } else { -1.0 };
         let rows: Vec<f64> = (0..2 * n).map(|at| 3.0 * noise[at] + 0.8 * side(at / 2)).collect();
         let labels: Vec<i64> =
             (0..n).map(|i| if i < labelled { i as i64 % 2 } else { -1 }).collect();

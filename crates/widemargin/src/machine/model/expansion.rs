@@ -134,11 +134,9 @@ impl ModelBody for KernelExpansion {
             AllInOne, CSvc, EpsilonSvr, LsSvc, LsSvr, NuSvc, NuSvr, OneClass, RobustSvc,
             SemiSupervised,
         };
-        match kind {
-            CSvc | NuSvc | LsSvc | RobustSvc | SemiSupervised | AllInOne(_) => true,
-            EpsilonSvr | NuSvr | LsSvr | OneClass => true,
-            _ => false,
-        }
+        let classifies =
+            matches!(kind, CSvc | NuSvc | LsSvc | RobustSvc | SemiSupervised | AllInOne(_));
+        classifies || matches!(kind, EpsilonSvr | NuSvr | LsSvr | OneClass)
     }
 
     fn vectors(&self) -> &Matrix {

@@ -316,7 +316,7 @@ mod tests {
             [angle.cos() + 0.7 * generator.normal(), angle.sin() + 0.7 * generator.normal()]
         });
         let table = Dense::new(SIZE, 2, values.collect()).unwrap();
-        let known = (0..SIZE).map(|i| (i / count % 7 == 0).then_some((i % count) as u32));
+        let known = (0..SIZE).map(|i| (i / count).is_multiple_of(7).then_some((i % count) as u32));
         (table, known.collect())
     }
 
