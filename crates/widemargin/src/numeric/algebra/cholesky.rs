@@ -103,6 +103,38 @@ impl Cholesky {
         self.solve_upper(b);
     }
 
+    /// Replaces every row b of some by L⁻¹b, at the speed of products.
+    pub(crate) fn solve_lower_rows(&self, rows: &mut [f64], context: &Context) {
+        let order = self.order;
+        if rows.is_empty() {
+            return;
+        }
+        let mut product = Vec::new();
+        for start in (0..order).step_by(PANEL) {
+            let width = PANEL.min(order - start);
+            let own = &self.lower[start * order..(start + width) * order];
+            if start > 0 {
+                let before = own.chunks_exact(order).flat_map(|row| &row[..start]);
+                let before = Weights::new(start, before.copied().collect());
+                product.clear();
+                product.resize(rows.len() / order * width, 0.0);
+                let set = context.instruction_set();
+                multiply(set, rows, order, &before, 0, start, &mut product);
+                for (row, product) in rows.chunks_exact_mut(order).zip(product.chunks_exact(width))
+                {
+                    let entries = row[start..].iter_mut().zip(product);
+                    entries.for_each(|(entry, product)| *entry -= product);
+                }
+            }
+            let mut corner = vec![0.0; width * width];
+            for (i, row) in own.chunks_exact(order).enumerate() {
+                let entries = row[start..].iter().take(i + 1).enumerate();
+                entries.for_each(|(j, entry)| corner[j * width + i] = *entry);
+            }
+            eliminate(rows, order, start, &corner, width, context);
+        }
+    }
+
     /// L⁻¹, row-major with zeros above the diagonal.
     pub(crate) fn inverse_lower(&self) -> Vec<f64> {
         let order = self.order;
@@ -401,6 +433,13 @@ mod tests {
             let inverse = factor.inverse_lower();
             for i in 0..order {
                 assert!((unit[i] - inverse[i * order]).abs() < 1e-9 * (1.0 + unit[i].abs()));
+            }
+            let mut rows: Vec<f64> = a.iter().rev().take(order.min(9) * order).copied().collect();
+            let mut one_by_one = rows.clone();
+            factor.solve_lower_rows(&mut rows, &context);
+            one_by_one.chunks_exact_mut(order).for_each(|row| factor.solve_lower(row));
+            for (row, other) in rows.iter().zip(&one_by_one) {
+                assert!((row - other).abs() < 1e-9 * (1.0 + row.abs()));
             }
         }
     }

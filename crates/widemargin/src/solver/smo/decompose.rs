@@ -87,7 +87,8 @@ pub(crate) fn solve<R: MatrixRows>(
         return unknown(problem, &mut state, status, rows.requested());
     }
     let hybrid = Hybrid::new(options, context);
-    let mut run = Run { linear: &problem.linear, options, context, hybrid, steps: 0, blocks: 0 };
+    let linear = &problem.linear[..];
+    let mut run = Run { linear, options, context, hybrid, whole: None, steps: 0, blocks: 0 };
     let mut confirmations = 0;
     if n <= options.in_memory_up_to {
         in_memory.resize_with(n, || None);
@@ -250,8 +251,29 @@ struct Run<'a> {
     options: &'a Options,
     context: &'a Context,
     hybrid: Hybrid,
+    /// While a part of the variables descends and somebody watches: where it began.
+    whole: Option<PartStart>,
     steps: u64,
     blocks: u64,
+}
+
+/// Where a part of the variables began to descend.
+struct PartStart {
+    /// The objective over all variables.
+    objective: f64,
+    /// The part's β and f.
+    beta: Vec<f64>,
+    gradient: Vec<f64>,
+}
+
+impl PartStart {
+    /// The objective over all variables when the part is in `state`: that of the start and
+    /// ½(β − β₀)ᵀ(f + f₀), as nothing outside the part moves.
+    fn objective(&self, state: &State) -> f64 {
+        let terms = (0..state.len())
+            .map(|v| (state.beta[v] - self.beta[v]) * (state.gradient[v] + self.gradient[v]));
+        self.objective + 0.5 * terms.sum::<f64>()
+    }
 }
 
 impl Run<'_> {
@@ -360,9 +382,17 @@ impl Run<'_> {
         self.context.report(&Event::Iteration {
             iteration: self.blocks as usize,
             violation,
-            objective: -state.objective(self.linear),
+            objective: -self.objective(state),
             active: state.len(),
         });
+    }
+
+    /// The objective over all variables, of which those of `state` descend.
+    fn objective(&self, state: &State) -> f64 {
+        match &self.whole {
+            Some(start) => start.objective(state),
+            None => state.objective(self.linear),
+        }
     }
 
     /// Lowers the objective until the violation over the variables of `state` is at most `tol`
@@ -462,12 +492,19 @@ impl Run<'_> {
         tol: f64,
     ) -> Option<Status> {
         let mut part = state.select(keep);
+        let whole = self.context.is_observed().then(|| PartStart {
+            objective: self.objective(state),
+            beta: part.beta.clone(),
+            gradient: part.gradient.clone(),
+        });
+        let outer = std::mem::replace(&mut self.whole, whole);
         let ended = if keep.len() <= self.options.in_memory_up_to {
             let compact = rows.compact(keep, RowCaching::Off);
             self.descend_in_memory(&compact, &mut part, &mut InnerRows::new(), memory, tol)
         } else {
             self.descend(&rows.compact(keep, RowCaching::All), &mut part, tol)
         };
+        self.whole = outer;
         let mut change = vec![0.0; state.len()];
         for (&v, &beta) in keep.iter().zip(&part.beta) {
             change[v as usize] = beta - state.beta[v as usize];

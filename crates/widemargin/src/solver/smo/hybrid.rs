@@ -2,8 +2,8 @@
 //!
 //! Pair steps begin. When they have cost as much as a Newton step on the variables that are now
 //! inside their boxes would, one is taken; then pair steps go on, for as long again where the Newton
-//! step did not find its minimum and for less where it did. A problem that pair steps solve quickly
-//! never sees a factor, and none costs more than twice what pair steps alone would. Costs are counted,
+//! step did not find its minimum and for a tenth of it where it did. A problem that pair steps solve
+//! quickly never sees a factor, and Newton steps that fail cost no more than the pair steps. Costs are counted,
 //! not measured, so that the result depends neither on the machine nor on the number of threads.
 
 use super::decompose::LOOK_STEPS;
@@ -24,15 +24,12 @@ const PRODUCTS_PER_ENTRY: f64 = 4.0;
 /// Cost of a Newton step of any size: its vectors.
 const FIXED: f64 = 1e5;
 
-/// Factors that a first Newton step is expected to take; those that follow begin nearer.
-const FIRST_FACTORS: f64 = 2.0;
-
 /// Fewest variables inside their boxes for which a Newton step pays.
 const FEWEST: usize = 8;
 
-/// Cost of pair steps after a Newton step that found its minimum, in units of the latter's; as much as
-/// it cost after one that did not.
-const SOLVED_SHARE: f64 = 0.5;
+/// Cost of pair steps after a Newton step that found its minimum, in units of the latter's: enough to
+/// bring those variables inside that it could not let in. As much as it cost after one that did not.
+const SOLVED_SHARE: f64 = 0.1;
 
 /// Share of the tolerance to which a Newton step knows its multipliers.
 const PRECISE: f64 = 0.1;
@@ -56,9 +53,10 @@ pub(super) struct Hybrid {
 }
 
 impl Hybrid {
-    /// No factor takes more than half of the memory for kernel rows.
+    /// No factor takes more than half of the memory for kernel rows with its corrections, which need
+    /// as much again.
     pub(super) fn new(options: &Options, context: &Context) -> Self {
-        let room = (context.cache_bytes() / (2 * size_of::<f64>())).isqrt();
+        let room = (context.cache_bytes() / (4 * size_of::<f64>())).isqrt();
         let most = options.newton_up_to.min(room);
         Self {
             newton: Newton::default(),
@@ -82,9 +80,11 @@ impl Hybrid {
         context: &Context,
     ) -> u64 {
         let width = padded(state.len());
+        // A kernel that is not definite may have a negative diagonal, which no damping makes definite.
+        let is_convex = state.mean_diagonal() > 0.0;
         let mut steps = 0;
         loop {
-            let due = self.due(state, width) - self.spent;
+            let due = if is_convex { self.due(state, width) - self.spent } else { f64::INFINITY };
             let burst = (due / width as f64).min(1e9).ceil().max(0.0) as u64;
             let burst = burst.max(LEAST_STEPS).min(max_steps - steps);
             let taken = pair_steps(state, &mut matrix, tol, burst, context);
@@ -93,7 +93,7 @@ impl Hybrid {
             if taken < burst || steps >= max_steps {
                 return steps;
             }
-            if self.spent < self.due(state, width) {
+            if !is_convex || self.spent < self.due(state, width) {
                 continue;
             }
             steps += self.newton_step(state, &mut matrix, tol, context);
@@ -103,15 +103,15 @@ impl Hybrid {
         }
     }
 
-    /// What pair steps may cost before the next Newton step, in entries that a pair step passes; a
-    /// Newton step is expected to take one factor.
+    /// What pair steps may cost before the next Newton step, in entries that a pair step passes; the
+    /// first Newton step is expected to take one factor.
     fn due(&self, state: &State, width: usize) -> f64 {
         let order = state.inside_count();
         if order > self.most {
             return f64::INFINITY;
         }
         let order = order.max(FEWEST) as f64;
-        let factors = if self.is_first { FIRST_FACTORS } else { 1.0 };
+        let factors = if self.is_first { 1.0 } else { SOLVED_SHARE };
         let cost = factors * entries(order * order * order, order * width as f64);
         self.pairs_share * self.allowance.max(cost)
     }

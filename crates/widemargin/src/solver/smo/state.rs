@@ -136,6 +136,18 @@ impl State {
         self.beta.iter().zip(boxes).map(is_inside).sum()
     }
 
+    /// The mean of the diagonal; not positive where the matrix is far from definite.
+    pub(super) fn mean_diagonal(&self) -> f64 {
+        self.diagonal.iter().sum::<f64>() / self.len().max(1) as f64
+    }
+
+    /// The largest distance of a variable from the nearer one of its bounds.
+    pub(super) fn room(&self) -> f64 {
+        let boxes = self.lower.iter().zip(&self.upper);
+        let room = |(beta, (lower, upper)): (&f64, (&f64, &f64))| (beta - lower).min(upper - beta);
+        self.beta.iter().zip(boxes).map(room).fold(0.0, f64::max)
+    }
+
     /// m and M of every group.
     pub(super) fn extremes(&self) -> [Extremes; 2] {
         let mut extremes = [Extremes::NONE; 2];

@@ -6,7 +6,7 @@ use clarabel::solver::{
 };
 use proptest::prelude::*;
 
-use super::{Options, Problem, solve};
+use super::{Options, Problem, Solution, solve};
 use crate::context::Context;
 use crate::data::{Dense, Matrix};
 use crate::kernel::{Kernel, KernelBlocks, KernelRows, RowCaching};
@@ -104,12 +104,8 @@ fn check(program: &Program, working_set: usize) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn check_one(
-    program: &Program,
-    working_set: usize,
-    in_memory_up_to: usize,
-    pairs_share: f64,
-) -> Result<(), TestCaseError> {
+/// Solves a program whose rows are in two pieces.
+fn solve_dense(program: &Program, options: &Options) -> Solution {
     let n = program.matrix.len();
     let context = Context::new();
     let values = Dense::new(n, n, program.matrix.concat()).unwrap();
@@ -122,6 +118,16 @@ fn check_one(
     .unwrap();
     let rows = KernelRows::new(blocks, vec![0, n / 2, n], RowCaching::OwnSegment, 1 << 20);
     let view = rows.view(&[0, 1], &context);
+    solve(&view, &program.problem, options, &context)
+}
+
+fn check_one(
+    program: &Program,
+    working_set: usize,
+    in_memory_up_to: usize,
+    pairs_share: f64,
+) -> Result<(), TestCaseError> {
+    let n = program.matrix.len();
     let options = Options {
         tol: 1e-8,
         working_set,
@@ -130,7 +136,7 @@ fn check_one(
         shrink_from: 0,
         ..Options::default()
     };
-    let solution = solve(&view, &program.problem, &options, &context);
+    let solution = solve_dense(program, &options);
     prop_assert_eq!(solution.outcome.status, Status::Solved);
 
     let problem = &program.problem;
@@ -178,6 +184,52 @@ fn degenerate(n: usize, rank: usize, groups: bool) -> impl Strategy<Value = Prog
     })
 }
 
+/// A matrix with as many negative eigenvalues as positive ones, or with no positive one.
+fn indefinite(n: usize, negative: bool) -> impl Strategy<Value = Program> {
+    program(n, n, false, false).prop_map(move |mut program| {
+        let n = program.matrix.len();
+        for i in 0..n {
+            for j in 0..n {
+                let sign = if negative || i % 2 == 0 && j % 2 == 0 { -1.0 } else { 1.0 };
+                program.matrix[i][j] *= if (i + j) % 2 == 0 { sign } else { 0.0 };
+            }
+        }
+        program
+    })
+}
+
+/// Checks what can be promised of a matrix that is not definite: a feasible point that is no worse than the
+/// start, by both kinds of steps, and a status.
+fn check_indefinite(program: &Program) -> Result<(), TestCaseError> {
+    let problem = &program.problem;
+    let objective = |point: &[f64]| -> f64 {
+        let product =
+            |i: usize| -> f64 { program.matrix[i].iter().zip(point).map(|(k, b)| k * b).sum() };
+        (0..point.len()).map(|i| point[i] * (0.5 * product(i) + problem.linear[i])).sum()
+    };
+    for (in_memory_up_to, pairs_share) in [(0, 1.0), (0, 0.0), (100, 1.0), (100, 0.0)] {
+        let options = Options {
+            tol: 1e-8,
+            in_memory_up_to,
+            pairs_share,
+            shrink_from: 0,
+            max_iterations: 20_000,
+            ..Options::default()
+        };
+        let solution = solve_dense(program, &options);
+        let beta = &solution.beta;
+        for i in 0..beta.len() {
+            prop_assert!(problem.lower[i] <= beta[i] && beta[i] <= problem.upper[i]);
+        }
+        let sum = |point: &[f64]| point.iter().sum::<f64>();
+        prop_assert!((sum(beta) - sum(&problem.start)).abs() < 1e-9);
+        let (from, to) = (objective(&problem.start), objective(beta));
+        prop_assert!(to <= from + 1e-9 * from.abs().max(1.0), "{} but {}", to, from);
+        prop_assert!((to + solution.outcome.dual).abs() <= 1e-8 * to.abs().max(1.0));
+    }
+    Ok(())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
@@ -208,6 +260,16 @@ proptest! {
         program in degenerate(24, 3, true), size in 4_usize..24,
     ) {
         check(&program, size)?;
+    }
+
+    #[test]
+    fn a_matrix_with_negative_eigenvalues(program in indefinite(30, false)) {
+        check_indefinite(&program)?;
+    }
+
+    #[test]
+    fn a_matrix_with_a_negative_diagonal(program in indefinite(30, true)) {
+        check_indefinite(&program)?;
     }
 
     #[test]

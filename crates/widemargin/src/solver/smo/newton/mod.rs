@@ -12,9 +12,12 @@
 //! objective. The program is solved by the primal-dual active set method (Hintermüller, Ito and
 //! Kunisch, 2002): guess which variables are at which bound, solve for the others with one Cholesky
 //! factor, send those that left their boxes to the bounds and release those that multipliers do not
-//! hold there, until nothing changes. The damping μ falls after every program that was solved so and
-//! rises when the guesses do not settle; it also covers what rounding takes from a singular K.
+//! hold there, until nothing changes. Guesses that change few variables correct the factor of an earlier
+//! one. The damping μ is the KKT violation over the room that variables have in their boxes: a step then
+//! lowers the violation to a share of it, and from such a distance the guesses settle. Where they do not,
+//! the step is tried with more; μ also covers what rounding takes from a singular K.
 
+mod factor;
 mod projection;
 mod step;
 

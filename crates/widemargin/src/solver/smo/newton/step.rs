@@ -1,11 +1,12 @@
 //! One proximal Newton step: a quadratic program over the members of a block, solved by guessing
 //! which variables end at which bound.
 
+use super::factor::InsideFactor;
 use super::projection::Slice;
 use crate::context::Context;
 use crate::error::Result;
-use crate::numeric::algebra::Cholesky;
 use crate::numeric::simd::{Real, accumulate};
+use crate::solver::smo::decompose::worst;
 use crate::solver::smo::inner::InnerMatrix;
 use crate::solver::smo::state::State;
 
@@ -13,11 +14,21 @@ use crate::solver::smo::state::State;
 /// is larger than the smallest eigenvalues.
 const LEAST_DAMPING: f64 = 1e-6;
 
-/// Damping to begin with, far from the optimum.
-const FIRST_DAMPING: f64 = 1e-4;
-
 /// Damping at the most, of a matrix that has no factor for less.
 const MOST_DAMPING: f64 = 1.0;
+
+/// Damping to begin with, in units of the violation over the room that variables have in their boxes.
+const FIRST_SHARE: f64 = 0.15;
+
+/// How much more damping a step is tried with whose guesses do not settle, and how often.
+const MORE: f64 = 10.0;
+const ATTEMPTS: usize = 3;
+
+/// The damping falls by so much more after a step of few guesses.
+const LESS: f64 = 0.1;
+
+/// Smallest such share.
+const LEAST_SHARE: f64 = 1e-3;
 
 /// Guesses that one step may take.
 const GUESSES: usize = 15;
@@ -26,7 +37,7 @@ const GUESSES: usize = 15;
 const SHRINKS: f64 = 0.75;
 
 /// Guesses up to which the damping falls faster after a step.
-const FEW_GUESSES: usize = 3;
+const FEW_GUESSES: usize = 4;
 
 /// Where a variable of the program is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,15 +58,15 @@ pub(in crate::solver::smo) struct StepOutcome {
     pub(in crate::solver::smo) rows: f64,
 }
 
-/// Proximal Newton steps; keeps the damping and memory from step to step.
+/// Proximal Newton steps; keeps the share of the damping and memory from step to step.
 pub(in crate::solver::smo) struct Newton {
-    damping: f64,
+    share: f64,
     memory: Vec<f64>,
 }
 
 impl Default for Newton {
     fn default() -> Self {
-        Self { damping: FIRST_DAMPING, memory: Vec::new() }
+        Self { share: FIRST_SHARE, memory: Vec::new() }
     }
 }
 
@@ -74,17 +85,41 @@ impl Newton {
         tol: f64,
         context: &Context,
     ) -> Result<StepOutcome> {
-        let mean = state.diagonal.iter().sum::<f64>() / state.len().max(1) as f64;
-        let mut program = Program::new(state, self.damping * mean);
         let mut outcome = StepOutcome::default();
-        let mut changes: Vec<usize> = Vec::new();
-        while changes.len() < GUESSES && program.order() <= most {
-            let order = program.order() as f64;
-            outcome.cubes += order * order * order;
-            outcome.rows += order;
-            if !program.solve(matrix, &mut self.memory, context)? {
+        for _ in 0..ATTEMPTS {
+            let guesses = self.attempt(state, matrix, most, tol, context, &mut outcome)?;
+            if outcome.is_solved {
+                let factor = if guesses <= FEW_GUESSES { LESS } else { 1.0 };
+                self.share = (factor * self.share).max(LEAST_SHARE);
                 break;
             }
+            self.share = (MORE * self.share).min(1.0 / LEAST_SHARE);
+        }
+        Ok(outcome)
+    }
+
+    /// One step; returns its guesses.
+    fn attempt<T: Real, M: InnerMatrix<T>>(
+        &mut self,
+        state: &mut State,
+        matrix: &M,
+        most: usize,
+        tol: f64,
+        context: &Context,
+        outcome: &mut StepOutcome,
+    ) -> Result<usize> {
+        let mean = state.mean_diagonal();
+        if !(mean > 0.0 && mean.is_finite()) {
+            return Ok(0);
+        }
+        let damping = self.share * worst(&state.extremes()) / state.room().max(f64::MIN_POSITIVE);
+        let mut program =
+            Program::new(state, damping.clamp(LEAST_DAMPING * mean, MOST_DAMPING * mean));
+        let mut changes: Vec<usize> = Vec::new();
+        while changes.len() < GUESSES && program.order() <= most {
+            outcome.rows += program.order() as f64;
+            let Some(cubes) = program.solve(matrix, &mut self.memory, context)? else { break };
+            outcome.cubes += cubes;
             let changed = program.correct(tol);
             changes.push(changed);
             if changed == 0 {
@@ -96,20 +131,14 @@ impl Newton {
                 break;
             }
         }
-        let (solved, few) = (outcome.is_solved, changes.len() <= FEW_GUESSES);
-        let factor = if !solved {
-            10.0
-        } else if few {
-            0.01
-        } else {
-            0.03
-        };
-        self.damping = (factor * self.damping).clamp(LEAST_DAMPING, MOST_DAMPING);
+        if let Some(factor) = program.factor.take() {
+            self.memory = factor.into_memory();
+        }
         if !changes.is_empty() {
-            let to = program.point(solved);
+            let to = program.point(outcome.is_solved);
             move_to(state, &to, matrix, context);
         }
-        Ok(outcome)
+        Ok(changes.len())
     }
 }
 
@@ -122,10 +151,11 @@ struct Program<'a> {
     step: Vec<f64>,
     /// f + (K + diag(r) + μI)d of the last guess.
     gradient: Vec<f64>,
+    factor: Option<InsideFactor>,
 }
 
 impl<'a> Program<'a> {
-    /// Variables at bounds that the multipliers do not hold there begin inside.
+    /// Variables begin where they are.
     fn new(state: &'a State, damping: f64) -> Self {
         let n = state.len();
         let mut program = Self {
@@ -134,6 +164,7 @@ impl<'a> Program<'a> {
             places: vec![Place::Inside; n],
             step: vec![0.0; n],
             gradient: state.gradient.clone(),
+            factor: None,
         };
         for v in 0..n {
             if !state.can_fall(v) {
@@ -141,10 +172,6 @@ impl<'a> Program<'a> {
             } else if !state.can_rise(v) {
                 program.places[v] = Place::AtUpper;
             }
-        }
-        let multipliers = program.multipliers();
-        for v in 0..n {
-            program.release(v, &multipliers, 0.0);
         }
         program
     }
@@ -188,13 +215,14 @@ impl<'a> Program<'a> {
         free
     }
 
-    /// The step that is optimal when every variable stays in its place; false when there is none.
+    /// The step that is optimal when every variable stays in its place, and its cost as the cube of an
+    /// order; `None` when there is none.
     fn solve<T: Real, M: InnerMatrix<T>>(
         &mut self,
         matrix: &M,
         memory: &mut Vec<f64>,
         context: &Context,
-    ) -> Result<bool> {
+    ) -> Result<Option<f64>> {
         let (state, inside) = (self.state, self.inside());
         for v in 0..state.len() {
             self.step[v] = match self.places[v] {
@@ -205,21 +233,19 @@ impl<'a> Program<'a> {
         }
         let sums = self.sums_at_bounds();
         if inside.len() < 2 {
-            return Ok(false);
+            return Ok(None);
         }
         self.gradient.clone_from(&state.gradient);
         self.add_steps(matrix, |place| place != Place::Inside, context);
-        let Some(factor) = self.factor(&inside, matrix, memory, context)? else {
-            return Ok(false);
+        let Some(cubes) = self.refactor(&inside, matrix, memory, context)? else {
+            return Ok(None);
         };
-        let steps = self.steps_inside(&inside, &factor, sums);
-        *memory = factor.into_matrix();
-        let Some(steps) = steps else { return Ok(false) };
+        let Some(steps) = self.steps_inside(&inside, sums) else { return Ok(None) };
         for (&v, step) in inside.iter().zip(steps) {
             self.step[v as usize] = step;
         }
         self.add_steps(matrix, |place| place == Place::Inside, context);
-        Ok(true)
+        Ok(Some(cubes))
     }
 
     /// The sum of the steps to bounds in each group.
@@ -248,32 +274,46 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// The factor of the matrix over the variables inside.
-    fn factor<T: Real, M: InnerMatrix<T>>(
-        &self,
+    /// Sees to a factor of the matrix over the variables inside; what it cost as the cube of an order.
+    fn refactor<T: Real, M: InnerMatrix<T>>(
+        &mut self,
         inside: &[u32],
         matrix: &M,
         memory: &mut Vec<f64>,
         context: &Context,
-    ) -> Result<Option<Cholesky>> {
-        let order = inside.len();
-        let mut values = std::mem::take(memory);
-        values.resize(order * order, 0.0);
-        for (i, (&v, out)) in inside.iter().zip(values.chunks_exact_mut(order)).enumerate() {
-            let row = matrix.row(v as usize);
-            for (out, &w) in out[..i].iter_mut().zip(inside) {
-                *out = row[w as usize].to_f64();
+    ) -> Result<Option<f64>> {
+        let (state, damping) = (self.state, self.damping);
+        let entry = |v: u32, w: u32| match v == w {
+            true => state.diagonal[v as usize] + damping,
+            false => matrix.row(v as usize)[w as usize].to_f64(),
+        };
+        if let Some(mut factor) = self.factor.take() {
+            if let Some(cost) = factor.update(inside, entry, context)? {
+                self.factor = Some(factor);
+                return Ok(Some(3.0 * cost));
             }
-            out[i] = self.state.diagonal[v as usize] + self.damping;
+            *memory = factor.into_memory();
         }
-        Cholesky::interruptible(values, order, context)
+        let fill = |inside: &[u32], values: &mut [f64]| {
+            for (i, out) in values.chunks_exact_mut(inside.len()).enumerate() {
+                let row = matrix.row(inside[i] as usize);
+                for (out, &w) in out[..i].iter_mut().zip(inside) {
+                    *out = row[w as usize].to_f64();
+                }
+                out[i] = state.diagonal[inside[i] as usize] + damping;
+            }
+        };
+        self.factor = InsideFactor::new(inside.to_vec(), state.len(), fill, memory, context)?;
+        let order = inside.len() as f64;
+        Ok(self.factor.as_ref().map(|_| order * order * order))
     }
 
     /// The steps of the variables inside that make their gradients equal within each group, with
     /// `-sums` as the sums of their groups.
-    fn steps_inside(&self, inside: &[u32], factor: &Cholesky, sums: [f64; 2]) -> Option<Vec<f64>> {
-        let mut steps: Vec<f64> = inside.iter().map(|&v| -self.gradient[v as usize]).collect();
-        factor.solve(&mut steps);
+    fn steps_inside(&self, inside: &[u32], sums: [f64; 2]) -> Option<Vec<f64>> {
+        let factor = self.factor.as_ref()?;
+        let right: Vec<f64> = inside.iter().map(|&v| -self.gradient[v as usize]).collect();
+        let mut steps = factor.solve(inside, &right);
         let groups: Vec<usize> = inside.iter().map(|&v| self.state.group(v as usize)).collect();
         let sum_of = |values: &[f64], g: usize| -> f64 {
             values.iter().zip(&groups).filter(|(_, group)| **group == g).map(|(v, _)| v).sum()
@@ -291,8 +331,8 @@ impl<'a> Program<'a> {
                 }
                 continue;
             }
-            let mut own: Vec<f64> = groups.iter().map(|group| f64::from(*group == g)).collect();
-            factor.solve(&mut own);
+            let own: Vec<f64> = groups.iter().map(|group| f64::from(*group == g)).collect();
+            let mut own = factor.solve(inside, &own);
             for (other, indicator) in &mut indicators {
                 shift(&mut own, indicator, *other, 0.0);
                 shift(indicator, &own, g, 0.0);
