@@ -15,6 +15,7 @@ LIBRARY_SUFFIX = $(if $(filter Darwin,$(shell uname)),dylib,so)
 help:
 	@echo 'make demo       build the program, train on real data, draw a picture (in demo/)'
 	@echo 'make test       build and run every test, of Rust and of Python'
+	@echo 'make test-mpi   the program for MPI, where MPI is installed'
 	@echo 'make lint       formatting, clippy, rustdoc and ruff, all warnings are errors'
 	@echo 'make bench      the table against scikit-learn, scikit-learn-intelex and libsvm-rs'
 	@echo 'make exactness  the same optimum as LIBSVM, every KKT condition verified'
@@ -68,6 +69,7 @@ test-mpi:
 
 lint: .venv-test/ready
 	cargo fmt --all --check
+	cargo fmt --check --manifest-path crates/mpi/Cargo.toml
 	$(TEST_BIN)/ruff format --check
 	$(TEST_BIN)/ruff check
 	cargo clippy --workspace --all-targets --all-features --locked -- -D warnings

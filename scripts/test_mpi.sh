@@ -13,7 +13,7 @@ done
 
 export CARGO_TARGET_DIR="$PWD/target"
 cargo build --quiet --locked -p widemargin-cli
-(cd crates/mpi && cargo build --quiet --locked)
+(cd crates/mpi && cargo clippy --quiet --locked -- -D warnings && cargo build --quiet --locked)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 run=(mpirun -n 4)
@@ -43,15 +43,34 @@ same "c-svc"
 same "logistic"
 
 # Two overlapping classes that take a while.
-awk 'BEGIN { srand(1); print "x,y,class"; for (i = 0; i < 6000; i++) {
+awk 'BEGIN { OFS = ","; srand(1); print "x,y,class"; for (i = 0; i < 6000; i++) {
   c = i % 2; print c + rand() + rand() - 1, rand() + rand(), c } }' > "$folder/large.csv"
 slow=("$folder/large.csv" --set c=1000 --set gamma=2 --set tol=1e-8 --set precision=f64)
 slow+=(--checkpoint "$folder/state" -o "$folder/large.wm")
-"${run[@]}" "${slow[@]}" > /dev/null 2> "$folder/errors" &
+"${run[@]}" "${slow[@]}" > "$folder/errors" 2>&1 &
 job=$!
-until compgen -G "$folder/state/*.checkpoint" > /dev/null; do sleep 0.1; done
-victim=$(pgrep -n -f "widemargin-mpi train $folder/large.csv")
-kill -KILL "$victim"
+until compgen -G "$folder/state/*.checkpoint" > /dev/null; do
+  if ! kill -0 "$job" 2> /dev/null; then
+    cat "$folder/errors"
+    echo "the job ended before it had a checkpoint to kill it at"
+    exit 1
+  fi
+  sleep 0.1
+done
+
+# The processes of the job: children of mpirun, or of a helper of it.
+ranks() {
+  local child
+  for child in $(pgrep -P "$1"); do
+    if [ "$(cat "/proc/$child/comm" 2> /dev/null)" = widemargin-mpi ]; then
+      echo "$child"
+    else
+      ranks "$child"
+    fi
+  done
+}
+
+kill -KILL "$(ranks "$job" | tail -n 1)"
 start=$SECONDS
 if wait "$job"; then
   echo "a job with a killed process was no error"
@@ -61,8 +80,16 @@ if [ $((SECONDS - start)) -gt 10 ]; then
   echo "the job went on for more than 10 s without its process"
   exit 1
 fi
-echo "killed: $(grep -i -m 1 'kill\|terminat\|abort' "$folder/errors")"
-"${run[@]}" "${slow[@]}"
+if ! message=$(grep -i -m 1 'kill\|terminat\|abort' "$folder/errors"); then
+  cat "$folder/errors"
+  echo "nothing said that a process was killed"
+  exit 1
+fi
+echo "killed, the job ended $((SECONDS - start)) s later: $message"
+kept=$(find "$folder/state" -name '*.checkpoint' | wc -l)
+"${run[@]}" "${slow[@]}" | tee "$folder/four.txt"
+grep -q ', verified;' "$folder/four.txt"
+echo "went on from $kept checkpoints"
 if compgen -G "$folder/state/*.checkpoint" > /dev/null; then
   echo "a finished training left its checkpoints"
   exit 1

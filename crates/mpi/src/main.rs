@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
+use mpi::Threading;
 use mpi::traits::Communicator;
 use widemargin::data::Dataset;
 use widemargin::data::read::{ReadOptions, read};
@@ -86,7 +87,8 @@ struct TrainArguments {
 
 fn main() -> ExitCode {
     let Command::Train(arguments) = CommandLine::parse().command;
-    let Some(universe) = mpi::initialize() else {
+    // The threads of a training call no MPI function.
+    let Some((universe, _)) = mpi::initialize_with_threading(Threading::Funneled) else {
         eprintln!("error: MPI cannot be initialised; start with mpirun -n N widemargin-mpi …");
         return ExitCode::FAILURE;
     };
@@ -155,7 +157,7 @@ fn train(arguments: &TrainArguments, transport: &mut MpiTransport) -> Result<Opt
     let folder = arguments.checkpoint.as_deref();
     let result = train_processes(transport, &request, data, folder, &context)?;
     let Some(Distributed { mut model, report, .. }) = result else { return Ok(None) };
-    model.preparation = Preparation { ..request.preparation };
+    model.preparation = request.preparation;
     model.save(&arguments.output)?;
     let verified = match report.ending {
         Ending::Verified => "verified".to_owned(),

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use mpi::point_to_point::Message;
+use mpi::point_to_point::MatchedReceiveVec;
 use mpi::request::{Request, StaticScope};
 use mpi::topology::{Process, SimpleCommunicator};
 use mpi::traits::{Communicator, Destination, Source};
@@ -80,10 +80,9 @@ impl Transport for MpiTransport {
         loop {
             self.collect();
             let found = self.world.any_process().immediate_matched_probe();
-            if let Some((message, status)) = found {
-                let from = status.source_rank() as usize;
-                let (bytes, _) = Message::matched_receive_vec::<u8>(message);
-                return Ok(Some((from, bytes)));
+            if let Some(message) = found {
+                let (bytes, status) = message.matched_receive_vec::<u8>();
+                return Ok(Some((status.source_rank() as usize, bytes)));
             }
             if started.elapsed() >= wait {
                 return Ok(None);
