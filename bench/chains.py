@@ -135,38 +135,57 @@ def row(out: io.StringIO, name: str, converted, trained, true, own, remark="") -
 HEAD = "| | conversion, s | training, s | tokens, % | F1 | |\n|---|---|---|---|---|---|\n"
 
 
+def chosen(out: io.StringIO, X, y) -> tuple[float, int]:
+    """Return C and passes, chosen on the last fifth of the training sentences.
+
+    The fewest passes, and of those the best C, whose share of right tokens there is within a tenth of a point of the
+    largest one.
+    """
+    cut = len(X) * 4 // 5
+    found = {}
+    for C in (0.03, 0.1, 0.3):
+        for passes in (3, 4, 6, 10):
+            own = ours(X[:cut], y[:cut], X[cut:], C=C, max_iter=passes, tol=1e-3)[2]
+            found[passes, C] = quality(y[cut:], own)[0]
+    close = [key for key in found if found[key] >= max(found.values()) - 0.001]
+    passes = min(key[0] for key in close)
+    C = max((found[key], key[1]) for key in close if key[0] == passes)[1]
+    tried = ", ".join(f"{c:g}, {n}: {100 * value:.2f}" for (n, c), value in sorted(found.items()))
+    out.write(
+        f"\nTrained on the first {cut} sentences, % of tokens of the other {len(X) - cut} that are right at "
+        f"(C, passes): {tried}. Taken, as the fewest passes within 0.1 of the best: C = {C:g}, {passes} passes.\n"
+    )
+    return C, passes
+
+
 def run_conll(out: io.StringIO) -> None:
-    """Chunking: both trainers of CRFsuite and ours, interleaved."""
+    """Chunking: both trainers of CRFsuite and ours, in turn."""
     (X, y), (test, true) = conll("train"), conll("test")
-    out.write(f"\n## CoNLL-2000 chunking, {len(X)} sentences, tested on {len(test)}\n\n{HEAD}")
-    times: dict[str, float] = {}
-    best = 0.0
-    for passes in (4, 6, 10):
-        c, t, own, model = ours(X, y, test, C=0.1, max_iter=passes, tol=1e-3)
+    out.write(f"\n## CoNLL-2000 chunking, {len(X)} sentences, tested on {len(test)}\n")
+    C, passes = chosen(out, X, y)
+    out.write(f"\n{HEAD}")
+    times: dict[str, list[float]] = {"ours": [], "perceptron": [], "lbfgs": []}
+    right = 0.0
+    for round in range(3):
+        c, t, own, model = ours(X, y, test, C=C, max_iter=passes, tol=1e-3)
         remark = f"gap {100 * model.gap_:.1f} %"
         right = row(out, f"ChainSVC, {passes} passes", c, t, true, own, remark)
-        if right >= TOKENS and "ours" not in times:
-            times["ours"], best = t, right
-        if passes == 4:
-            name = {"max_iterations": 10}
-            c, t, own = crfsuite(X, y, test, "ap", name)
-            row(out, "CRFsuite, averaged perceptron, 10 passes", c, t, true, own)
-            times["perceptron"] = t
-    c, t, own = crfsuite(X, y, test, "lbfgs", {"max_iterations": 100})
-    row(out, "CRFsuite, L-BFGS, 100 iterations", c, t, true, own)
-    times["lbfgs"] = t
-    reached = "ours" in times
-    own = times.get("ours", float("inf"))
+        times["ours"].append(t)
+        c, t, own = crfsuite(X, y, test, "ap", {"max_iterations": 10})
+        row(out, "CRFsuite, averaged perceptron, 10 passes", c, t, true, own)
+        times["perceptron"].append(t)
+        if round == 0:
+            c, t, own = crfsuite(X, y, test, "lbfgs", {"max_iterations": 100})
+            row(out, "CRFsuite, L-BFGS, 100 iterations (one run)", c, t, true, own)
+            times["lbfgs"].append(t)
+    own, perceptron, lbfgs = (float(np.median(list_)) for list_ in times.values())
     verdict = [
-        (f"{100 * TOKENS:.1f} % of tokens ({100 * best:.2f})", reached),
+        (f"{100 * TOKENS:.1f} % of tokens ({100 * right:.2f})", right >= TOKENS),
         (
-            f"faster than the averaged perceptron ({times['perceptron'] / own:.1f} times)",
-            times["perceptron"] > PERCEPTRON * own,
+            f"faster than the averaged perceptron ({perceptron / own:.1f} times, medians)",
+            perceptron > PERCEPTRON * own,
         ),
-        (
-            f"{LBFGS:.0f} times faster than L-BFGS ({times['lbfgs'] / own:.1f} times)",
-            times["lbfgs"] >= LBFGS * own,
-        ),
+        (f"{LBFGS:.0f} times faster than L-BFGS ({lbfgs / own:.1f} times)", lbfgs >= LBFGS * own),
     ]
     out.write("\n" + "".join(f"- {what}: {'pass' if ok else 'FAIL'}\n" for what, ok in verdict))
 
@@ -180,7 +199,6 @@ def run_letters(out: io.StringIO) -> None:
         primal = model.objective_ + model.dual_gap_
         remark = f"primal {primal:.1f}, dual {model.objective_:.1f}"
         row(out, f"ChainSVC, C 0.16, {passes} passes", c, t, true, own, remark)
-    model = widemargin.ChainSVC
     c, t, own, model = ours(X, y, test, C=0.16, kernel="poly", degree=2, gamma=0.1, tol=1e-2)
     row(out, "ChainSVC, C 0.16, squared kernel", c, t, true, own, f"gap {100 * model.gap_:.1f} %")
     named = [[{f"p{j}": 1.0 for j in np.flatnonzero(r)} for r in word] for word in X]
@@ -193,10 +211,9 @@ def main() -> None:
     """Run what was asked for and write bench/chains.md."""
     out = io.StringIO()
     wanted = sys.argv[1:] or ["conll", "letters"]
-    if "conll" in wanted:
-        run_conll(out)
-    if "letters" in wanted:
-        run_letters(out)
+    for name, part in (("conll", run_conll), ("letters", run_letters)):
+        if name in wanted:
+            part(out)
     print(out.getvalue())
     path = Path(__file__).with_name("chains.md")
     path.write_text(

@@ -1,10 +1,11 @@
 """Maximum-margin clustering and the robust relaxations: time, memory and certified gap, bar by bar.
 
-    python bench/clustering.py [certificates] [mnist] [robust] [scale] [--threads N]
+    python bench/clustering.py [certificates] [mnist] [large] [robust] [scale] [--threads N]
 
 The certificates are those of MMC-2 on scikit-learn's digits 3 and 8 (first n/2 of each, Gaussian width 0.6 × median
 distance, β 0.01, balance ⌈n/10⌉); `mnist` and `scale` read WIDEMARGIN_DATA and are skipped without it. Every part runs in
-a process of its own, so that the peak memory is its own. Needs the package with an optimised build.
+a process of its own, so that the peak memory is its own. Needs the package with an optimised build. Limits are on wall
+time, or on processor time with one thread, which other work on the machine changes less.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def certified(X, y, gap, seconds, repeats=1):
             n_jobs=THREADS,
         )
         spent = timed(model, X)
-        if best is None or spent["wall"] < best["wall"]:
+        if best is None or spent["cpu"] < best["cpu"]:
             best = spent
     return {
         **best,
@@ -101,14 +102,20 @@ def part_mnist(n, gap, seconds):
     return certified(*mnist((3, 8), n), gap, seconds)
 
 
-def part_robust(loss):
+def part_robust(loss, C):
     X, y = load_digits(return_X_y=True)
     rows = np.concatenate([np.flatnonzero(y == c)[:100] for c in (3, 8)])
     labels = np.where(y[rows] == 3, 1, -1) * np.where(
         np.random.default_rng(0).uniform(size=200) < 0.1, -1, 1
     )
     model = RobustSVC(
-        loss=loss, method="relaxation", gamma=0.05, tol=1e-3, random_state=0, n_jobs=THREADS
+        loss=loss,
+        C=C,
+        method="relaxation",
+        gamma=0.05,
+        tol=1e-3,
+        random_state=0,
+        n_jobs=THREADS,
     )
     spent = timed(model, X[rows] / 16, labels)
     return {
@@ -159,7 +166,7 @@ PARTS = {
     "certificates": [("digits", 100, 0.1), ("digits", 200, 0.4), ("digits", 340, 2.0)],
     "mnist": [("mnist", 1000, 1e-4, 60.0)],
     "large": [("mnist", 5000, 1e-2, 900.0)],
-    "robust": [("robust", "ramp"), ("robust", "trimmed")],
+    "robust": [("robust", loss, C) for loss in ("ramp", "trimmed") for C in (1.0, 0.1)],
     "scale": [("scale", "ijcnn1"), ("scale", "mnist 3-8"), ("scale", "mnist even-odd")],
 }
 
@@ -196,7 +203,7 @@ def main():
             )
             gap, limit = found["wanted"]
             passed = (gap is None or found["gap"] <= gap) and (
-                limit is None or found["wall"] <= limit
+                limit is None or found["cpu" if THREADS == 1 else "wall"] <= limit
             )
             shown = (
                 f"{found['gap']:.1e}"
@@ -209,7 +216,7 @@ def main():
                 filter(None, [f"{gap:.0e}" if gap else "", f"{limit} s" if limit else ""])
             )
             print(
-                f"| {' '.join(map(str, job[:2]))} | {value:.6g} | {shown} | {found['wall']:.2f} | {found['cpu']:.2f} | "
+                f"| {' '.join(map(str, job[:3] if job[0] == 'robust' else job[:2]))} | {value:.6g} | {shown} | {found['wall']:.2f} | {found['cpu']:.2f} | "
                 f"{found['mib']:.0f} | {wrong} | {wanted} | {'pass' if passed else 'FAIL'} |",
                 flush=True,
             )

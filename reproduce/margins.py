@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans, SpectralClustering
-from sklearn.datasets import load_breast_cancer, load_digits, load_svmlight_file, load_wine
+from sklearn.datasets import load_breast_cancer, load_digits, load_svmlight_file
 from sklearn.metrics import confusion_matrix
 from sklearn.svm import SVC
 
@@ -79,7 +79,7 @@ def joined(rng, count, classes, step, noise):
     X, y = [], []
     for r in range(classes):
         ring, _ = circles(rng, [1.0], count, noise)
-        X.append([*ring, r * step, 0])
+        X.append(ring + np.array([r * step, 0]))
         y += [r] * count
     return np.concatenate(X), np.array(y)
 
@@ -93,9 +93,7 @@ def digits(rng, classes, count):
 
 def two_class_sets(rng):
     """Yield the sets of table 3.1 and the published errors."""
-    gaussians = np.r_[
-        rng.normal(0, 0.9, (40, 2)) - [1.8, 0], [*rng.normal(0, 0.9, (40, 2)), 1.8, 0]
-    ]
+    gaussians = rng.normal(0, 0.9, (80, 2)) + np.repeat([[-1.8, 0], [1.8, 0]], 40, axis=0)
     yield "Gaussians", (gaussians, np.repeat([0, 1], 40)), (1.2, 1.2, 5)
     yield "Circles", circles(rng, [1.0, 2.5], 40, 0.1), (0, 0, 50)
     letters = np.r_[strokes(rng, A, 26, 0.03), strokes(rng, BAR, 26, 0.03)]
@@ -112,7 +110,7 @@ def many_class_sets(rng):
     letters = np.concatenate([*shifted, strokes(rng, [(7, 0, 7, 1)], 20, 0.03)])
     yield "AAAI", (letters, np.repeat(range(4), 20)), (0, 0, 0)
     ring, _ = circles(rng, [3.0], 25, 0.15)
-    balls = [[*rng.normal(0, 0.25, (25, 2)), s, 0] for s in (-1, 1)]
+    balls = [rng.normal(0, 0.25, (25, 2)) + np.array([s, 0]) for s in (-1, 1)]
     yield "Circle&Balls", (np.concatenate([ring, *balls]), np.repeat(range(3), 25)), (0, 0, 18.7)
     yield "3Circles", joined(rng, 50, 3, 1.5, 0.06), (4, 4, 47.3)
     x = rng.uniform(0, 3, 90)
@@ -217,8 +215,6 @@ def outliers():
             T, t = ring_data(rng, radius, 1000, 0)
             best = min(
                 100 * (1 - SVC(C=c, kernel="linear", tol=1e-4).fit(X, y).score(T, t))
-                if c < 1e2
-                else 100
                 for c in (1e-4, 1e-2, 1)
             )
             errors.setdefault("SVM, best C on the test", []).append(best)
@@ -298,9 +294,9 @@ def phonemes():
     )
 
 
-def record(errors, X, y, T, t, **parameters):
+def record(errors, X, y, T, t, machines=ROBUST, **parameters):
     """Append (test error, CPU seconds) of the SVM and of every robust machine."""
-    for name, own in {"SVM": None, **ROBUST}.items():
+    for name, own in {"SVM": None, **machines}.items():
         start = time.process_time()
         model = SVC(**parameters) if own is None else RobustSVC(random_state=0, **parameters, **own)
         model.fit(X, y)
@@ -310,20 +306,29 @@ def record(errors, X, y, T, t, **parameters):
         errors[name][1].append(seconds)
 
 
+#: Sets in WIDEMARGIN_DATA.
+FURTHER = (
+    "australian",
+    "banknote",
+    "breast-cancer-wisconsin",
+    "german.numer",
+    "heart",
+    "ionosphere",
+    "pima",
+)
+#: Without the relaxation of trimmed losses, which takes as long as all others together.
+NOISE = {name: own for name, own in ROBUST.items() if name != "trimmed 0.8, relaxation"}
+
+
 def real_sets():
     """Yield real two-class sets."""
     yield "wdbc", *load_breast_cancer(return_X_y=True)
-    X, y = load_wine(return_X_y=True)
-    yield "wine 0-1", X[y < 2], y[y < 2]
     X, y = load_digits(return_X_y=True)
-    for a, b in ((3, 8), (1, 7), (4, 9)):
-        rows = np.isin(y, (a, b))
-        yield f"digits {a}-{b}", X[rows], y[rows]
+    rows = np.isin(y, (3, 8))
+    yield "digits 3-8", X[rows], y[rows]
     text = np.genfromtxt(HERE / "data" / "sonar.csv", delimiter=",", dtype=str, skip_header=1)
     yield "sonar", text[:, :-1].astype(float), np.unique(text[:, -1], return_inverse=True)[1]
-    train = np.genfromtxt(HERE / "data" / "ripley-train.csv", delimiter=",", skip_header=1)
-    yield "ripley", train[:, :-1], train[:, -1].astype(int)
-    for name in ("australian", "heart", "ionosphere", "pima", "german.numer"):
+    for name in FURTHER:
         path = Path(FOLDER or "") / name / f"{name}.libsvm.xz"
         if FOLDER is None or not path.exists():
             print(f"\n{name}: skipped, not in WIDEMARGIN_DATA")
@@ -335,8 +340,8 @@ def real_sets():
 
 def noise():
     """Test error under label noise."""
-    repeats = 2 if QUICK else 3
-    rows = []
+    repeats = 1 if QUICK else 3
+    rows, seconds = [], {}
     for name, X, y in real_sets():
         labels = np.where(y == np.unique(y)[0], -1, 1)
         X = (X - X.mean(0)) / np.maximum(X.std(0), 1e-12)
@@ -345,7 +350,7 @@ def noise():
             for seed in range(repeats):
                 rng = np.random.default_rng(seed)
                 order = rng.permutation(len(X))
-                cut = min(len(X) // 2, 150)
+                cut = 100
                 train, test = order[:cut], order[cut:]
                 noisy = np.where(rng.uniform(size=cut) < share, -1, 1) * labels[train]
                 if len(np.unique(noisy)) == 2:
@@ -358,18 +363,22 @@ def noise():
                         labels[test],
                         kernel="rbf",
                         gamma=gamma,
-                        C=1.0,
+                        C=10.0,
+                        machines=NOISE,
                     )
             rows.append(
                 [
                     name,
                     f"{share:.0%}",
-                    *(f"{np.mean(e):.1f} ({np.mean(s):.2f} s)" for e, s in errors.values()),
+                    *(f"{np.mean(e):.1f}" for e, _ in errors.values()),
                 ]
             )
+            for machine, (_, s) in errors.items():
+                seconds.setdefault(machine, []).extend(s)
+    rows.append(["CPU ms a fit", "", *(f"{1e3 * np.mean(s):.1f}" for s in seconds.values())])
     table(
-        f"Label noise: test error % (CPU s a fit), {repeats} splits, at most 150 training rows",
-        ["data", "flipped", "SVM", *ROBUST],
+        f"Label noise: test error %, mean of {repeats} splits, 100 training rows, C = 10",
+        ["data", "flipped", "SVM", *NOISE],
         rows,
     )
 

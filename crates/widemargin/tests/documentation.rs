@@ -111,6 +111,79 @@ fn every_path_that_the_pages_name_exists() {
     assert!(missing.is_empty(), "paths that do not exist:\n{}", missing.join("\n"));
 }
 
+/// Targets of the links outside blocks of code, with their lines, but for those to other hosts.
+fn links(text: &str) -> Vec<(usize, &str)> {
+    let (mut inside, mut found) = (false, Vec::new());
+    for (number, line) in text.lines().enumerate() {
+        if line.starts_with("```") {
+            inside = !inside;
+        } else if !inside {
+            let targets = line.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+            let own = targets.filter(|to| !to.starts_with("http") && !to.starts_with("mailto:"));
+            found.extend(own.map(|to| (number + 1, to)));
+        }
+    }
+    found
+}
+
+/// The anchors of the headings of a page: small letters, digits and hyphens for blanks.
+fn anchors(text: &str) -> HashSet<String> {
+    let mut inside = false;
+    let mut found = HashSet::new();
+    for line in text.lines() {
+        if line.starts_with("```") {
+            inside = !inside;
+        } else if !inside && line.starts_with('#') {
+            let heading = line.trim_start_matches('#').trim().to_lowercase();
+            let kept = heading.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+            found.insert(kept.map(|c| if c == ' ' { '-' } else { c }).collect());
+        }
+    }
+    found
+}
+
+#[test]
+fn every_link_between_the_pages_leads_somewhere() {
+    let mut files: Vec<PathBuf> =
+        ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"].map(|name| root().join(name)).into();
+    for folder in ["docs", "bench", "reproduce", "examples"] {
+        let mut found = Vec::new();
+        pages(&root().join(folder), &mut found);
+        // Packages that a comparison has installed bring pages of their own.
+        files.extend(found.into_iter().filter(|path| !path.to_string_lossy().contains("/.venv/")));
+    }
+    let (mut checked, mut broken) = (0, Vec::new());
+    for file in files {
+        let text = fs::read_to_string(&file).expect("a readable page");
+        for (line, target) in links(&text) {
+            checked += 1;
+            let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
+            let linked = match path {
+                "" => file.clone(),
+                path => file.parent().expect("a folder").join(path),
+            };
+            let is_page = linked.extension().is_some_and(|end| end == "md");
+            let has_anchor = || {
+                let page = fs::read_to_string(&linked).expect("a readable page");
+                anchors(&page).contains(anchor)
+            };
+            if !linked.exists() || (is_page && !anchor.is_empty() && !has_anchor()) {
+                broken.push(format!("{}:{line}: {target}", file.display()));
+            }
+        }
+    }
+    assert!(checked > 100, "{checked} links were found");
+    assert!(broken.is_empty(), "links that lead nowhere:\n{}", broken.join("\n"));
+}
+
+#[test]
+fn links_and_anchors_are_found() {
+    let text = "[a](b.md#c) [d](https://e)\n```\n[f](g.md)\n```\n[h](#i)";
+    assert_eq!(links(text), [(1, "b.md#c"), (5, "#i")]);
+    let headings = anchors("# One `two`, three\n```\n# no\n```\n## Four-five");
+    assert_eq!(headings, HashSet::from(["one-two-three".to_owned(), "four-five".to_owned()]));
+}
+
 #[test]
 fn paths_are_told_from_other_words() {
     for path in ["solver/smo", "kernel_expression.rs", "crates/widemargin/src", "machine/model"] {
