@@ -20,12 +20,16 @@ class Bar:
 
 def _bars():
     fit = lambda peer, threads, ratios: [Bar("fit", n, peer, threads, r) for n, r in ratios.items()]
-    bars = fit("sklearn", 1, {
-        "digits": 2, "synth20k": 8, "letter": 4, "mnist10k": 8, "mnist10k_eo": 15})
+    bars = fit(
+        "sklearn", 1, {"digits": 2, "synth20k": 8, "letter": 4, "mnist10k": 8, "mnist10k_eo": 15}
+    )
     bars += fit("sklearn-csr", 1, {"a9a": 20})
     for threads in (1, 2):
-        bars += fit("sklearnex", threads, {
-            "synth20k": 2, "letter": 8, "a9a": 2, "mnist10k": 5, "mnist10k_eo": 2})
+        bars += fit(
+            "sklearnex",
+            threads,
+            {"synth20k": 2, "letter": 8, "a9a": 2, "mnist10k": 5, "mnist10k_eo": 2},
+        )
     bars += fit("sklearnex", 2, {"mnist60k": 2})
     bars += fit("libsvm-rs", 1, {"letter": 6, "synth20k": 10, "mnist10k": 10})
     for name in ("digits", "synth20k", "letter", "a9a", "mnist10k", "mnist10k_eo"):

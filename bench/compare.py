@@ -57,9 +57,13 @@ def measure(store, names, rounds, peers_only, ours_only, only_threads=None):
             for peer in peers:
                 result = run(peer, target, threads, want_dual=round_number == 0)
                 keep(store, key(peer, name, threads), result)
-                print(f"  {name:12} {peer:14} {threads} thread(s) fit {result['fit_cpu']:.3f} "
-                      f"CPU s, {result['fit_wall']:.3f} s; predict {result['predict_cpu']:.4f} "
-                      f"CPU s", file=sys.stderr, flush=True)
+                print(
+                    f"  {name:12} {peer:14} {threads} thread(s) fit {result['fit_cpu']:.3f} "
+                    f"CPU s, {result['fit_wall']:.3f} s; predict {result['predict_cpu']:.4f} "
+                    f"CPU s",
+                    file=sys.stderr,
+                    flush=True,
+                )
         save(store)
 
 
@@ -99,8 +103,10 @@ def verdict(passed):
 
 
 def bars_table(store, names, stage):
-    lines = ["| problem | peer | threads | clock | peer | ours | ratio | bar | |",
-             "|--|--|--|--|--|--|--|--|--|"]
+    lines = [
+        "| problem | peer | threads | clock | peer | ours | ratio | bar | |",
+        "|--|--|--|--|--|--|--|--|--|",
+    ]
     for bar in BARS:
         ours = store.get(key("widemargin", bar.problem, bar.threads))
         peer = store.get(key(bar.peer, bar.problem, bar.threads))
@@ -110,18 +116,25 @@ def bars_table(store, names, stage):
         lines.append(
             f"| {PROBLEMS[bar.problem].title} | {bar.peer} | {bar.threads} | "
             f"{bar.clock.split('_')[1]} | {seconds(peer[bar.clock])} | {seconds(ours[bar.clock])} "
-            f"| {ratio:.1f}× | {bar.ratio:g}× | {verdict(ratio >= bar.ratio)} |")
+            f"| {ratio:.1f}× | {bar.ratio:g}× | {verdict(ratio >= bar.ratio)} |"
+        )
     return lines
 
 
 def solutions_table(store, names):
     """Every solution's dual objective, by one function in f64, and its distance from the best."""
-    lines = ["| problem | program | threads | dual objective | distance from best | support vectors "
-             "| accuracy | peak memory MB |", "|--|--|--|--|--|--|--|--|"]
+    lines = [
+        "| problem | program | threads | dual objective | distance from best | support vectors "
+        "| accuracy | peak memory MB |",
+        "|--|--|--|--|--|--|--|--|",
+    ]
     worst = 0.0
     for name in names:
-        entries = [(k.split("|"), v) for k, v in sorted(store.items())
-                   if k.split("|")[1] == name and "dual" in v]
+        entries = [
+            (k.split("|"), v)
+            for k, v in sorted(store.items())
+            if k.split("|")[1] == name and "dual" in v
+        ]
         best = max((v["dual"] for _, v in entries), default=None)
         for (peer, _, threads), entry in entries:
             distance = (best - entry["dual"]) / abs(best)
@@ -129,9 +142,13 @@ def solutions_table(store, names):
             lines.append(
                 f"| {name} | {peer} | {threads} | {entry['dual']:.6f} | {distance:.1e} | "
                 f"{entry['support_vectors']} | {entry['accuracy']:.4f} | "
-                f"{entry['peak_rss_mb']:.0f} |")
-    lines += ["", f"Largest relative distance between two programs' objectives: {worst:.1e} "
-                  f"(allowed {SAME_OBJECTIVE:.0e}): {verdict(worst <= SAME_OBJECTIVE)}."]
+                f"{entry['peak_rss_mb']:.0f} |"
+            )
+    lines += [
+        "",
+        f"Largest relative distance between two programs' objectives: {worst:.1e} "
+        f"(allowed {SAME_OBJECTIVE:.0e}): {verdict(worst <= SAME_OBJECTIVE)}.",
+    ]
     return lines
 
 
@@ -141,16 +158,22 @@ def speed_up_table(store, names):
         one, two = (store.get(key("speed-up", name, t)) for t in (1, 2))
         if name in names and one and two:
             ratio = one["fit_wall"] / two["fit_wall"]
-            lines.append(f"| {PROBLEMS[name].title} | {seconds(one['fit_wall'])} | "
-                         f"{seconds(two['fit_wall'])} | {ratio:.2f}× | {bar}× | "
-                         f"{verdict(ratio >= bar)} |")
+            lines.append(
+                f"| {PROBLEMS[name].title} | {seconds(one['fit_wall'])} | "
+                f"{seconds(two['fit_wall'])} | {ratio:.2f}× | {bar}× | "
+                f"{verdict(ratio >= bar)} |"
+            )
     large = store.get(key("widemargin", LARGE["problem"], 2))
     if LARGE["problem"] in names and large:
-        passed = (large["accuracy"] >= LARGE["accuracy"]
-                  and large["peak_rss_mb"] <= LARGE["peak_rss_mb"])
-        lines += ["", f"MNIST 60k: accuracy {large['accuracy']:.4f} (bar {LARGE['accuracy']}), "
-                      f"peak memory {large['peak_rss_mb']:.0f} MB (bar {LARGE['peak_rss_mb']}): "
-                      f"{verdict(passed)}."]
+        passed = (
+            large["accuracy"] >= LARGE["accuracy"] and large["peak_rss_mb"] <= LARGE["peak_rss_mb"]
+        )
+        lines += [
+            "",
+            f"MNIST 60k: accuracy {large['accuracy']:.4f} (bar {LARGE['accuracy']}), "
+            f"peak memory {large['peak_rss_mb']:.0f} MB (bar {LARGE['peak_rss_mb']}): "
+            f"{verdict(passed)}.",
+        ]
     return lines
 
 
@@ -174,13 +197,17 @@ def measure_scaling(store, rounds, peers_only, ours_only):
 
 
 def scaling_table(store):
-    lines = ["| n | widemargin s | MB | support vectors | scikit-learn s | MB | sklearnex f32 s | MB "
-             "|", "|--|--|--|--|--|--|--|--|"]
+    lines = [
+        "| n | widemargin s | MB | support vectors | scikit-learn s | MB | sklearnex f32 s | MB |",
+        "|--|--|--|--|--|--|--|--|",
+    ]
     for n in SCALING_ROWS:
         cells = []
         for peer, _ in SCALING_PEERS:
             entry = store.get(key(peer, f"scaling{n // 1000}k", 1))
-            cells += [seconds(entry["fit_cpu"]), f"{entry['peak_rss_mb']:.0f}"] if entry else ["–"] * 2
+            cells += (
+                [seconds(entry["fit_cpu"]), f"{entry['peak_rss_mb']:.0f}"] if entry else ["–"] * 2
+            )
             if peer == "widemargin":
                 cells.append(str(entry["support_vectors"]) if entry else "–")
         lines.append(f"| {n} | " + " | ".join(cells) + " |")
@@ -193,34 +220,44 @@ def processor():
         if line.startswith("model name"):
             model = line.split(":")[1].strip()
             break
-    cores = len([l for l in Path("/proc/cpuinfo").read_text().splitlines()
-                 if l.startswith("processor")])
+    cores = len(
+        [l for l in Path("/proc/cpuinfo").read_text().splitlines() if l.startswith("processor")]
+    )
     return f"{model}, {cores} cores, {platform.system()} {platform.machine()}"
 
 
 def machine():
     rustc = subprocess.run(["rustc", "--version"], capture_output=True, text=True).stdout.split()
-    packages = ", ".join(f"{p} {version(p)}" for p in
-                         ("scikit-learn", "scikit-learn-intelex", "libsvm-official", "numpy"))
-    return (f"{processor()}; Python {platform.python_version()}, {packages}, libsvm-rs 0.9.2, rustc {rustc[1]}.")
+    packages = ", ".join(
+        f"{p} {version(p)}"
+        for p in ("scikit-learn", "scikit-learn-intelex", "libsvm-official", "numpy")
+    )
+    return f"{processor()}; Python {platform.python_version()}, {packages}, libsvm-rs 0.9.2, rustc {rustc[1]}."
 
 
 def report(store, names):
     section = lambda title, lines: ["", f"## {title}", "", *lines]
-    return "\n".join([
-        "# widemargin beside its peers", "",
-        f"{date.today().isoformat()}. {machine()}", "",
-        "Written by `make bench` (bench/compare.py). RBF kernel, tolerance 1e-3, cache 1000 MB "
-        "(MNIST 60k: 2000 MB), same data, C and γ for all. Times are of fitting and predicting "
-        "only; interleaved runs in fresh processes, best of the rounds. scikit-learn gets f64 rows "
-        "(a9a: sparse, its faster way), scikit-learn-intelex f32 rows. Ratio = peer ÷ ours.",
-        *section("Training", bars_table(store, names, "fit")),
-        *section("Prediction", bars_table(store, names, "predict")),
-        *section("Threads", speed_up_table(store, names)),
-        *section("Growth with the number of rows (dense × 20, one thread, CPU seconds)",
-                 scaling_table(store)),
-        *section("The solutions are the same", solutions_table(store, names)), "",
-    ])
+    return "\n".join(
+        [
+            "# widemargin beside its peers",
+            "",
+            f"{date.today().isoformat()}. {machine()}",
+            "",
+            "Written by `make bench` (bench/compare.py). RBF kernel, tolerance 1e-3, cache 1000 MB "
+            "(MNIST 60k: 2000 MB), same data, C and γ for all. Times are of fitting and predicting "
+            "only; interleaved runs in fresh processes, best of the rounds. scikit-learn gets f64 rows "
+            "(a9a: sparse, its faster way), scikit-learn-intelex f32 rows. Ratio = peer ÷ ours.",
+            *section("Training", bars_table(store, names, "fit")),
+            *section("Prediction", bars_table(store, names, "predict")),
+            *section("Threads", speed_up_table(store, names)),
+            *section(
+                "Growth with the number of rows (dense × 20, one thread, CPU seconds)",
+                scaling_table(store),
+            ),
+            *section("The solutions are the same", solutions_table(store, names)),
+            "",
+        ]
+    )
 
 
 def main():
@@ -233,8 +270,11 @@ def main():
     parser.add_argument("--threads", type=int, help="measure again only runs on this many threads")
     parser.add_argument("--report", action="store_true", help="measure nothing, print the table")
     arguments = parser.parse_args()
-    names = arguments.problems.split(",") if arguments.problems else [
-        n for n in PROBLEMS if not n.startswith("scaling")]
+    names = (
+        arguments.problems.split(",")
+        if arguments.problems
+        else [n for n in PROBLEMS if not n.startswith("scaling")]
+    )
     store = json.loads(STORE.read_text()) if STORE.exists() else {}
     if not arguments.report:
         only = arguments.threads

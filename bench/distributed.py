@@ -65,7 +65,9 @@ def cut(lines, sites, folder):
     files = []
     for site in range(sites):
         files.append(folder / f"site-{site}.libsvm")
-        files[-1].write_text("".join(lines[len(lines) * site // sites : len(lines) * (site + 1) // sites]))
+        files[-1].write_text(
+            "".join(lines[len(lines) * site // sites : len(lines) * (site + 1) // sites])
+        )
     return files
 
 
@@ -102,7 +104,9 @@ def exactness(folder):
 
 def costs(folder):
     """Print rounds, traffic and the largest site for 1 to 16 sites."""
-    images, labels = (str(ROOT / f"mnist-500-{kind}.gz") for kind in ("images-idx3-ubyte", "labels-idx1-ubyte"))
+    images, labels = (
+        str(ROOT / f"mnist-500-{kind}.gz") for kind in ("images-idx3-ubyte", "labels-idx1-ubyte")
+    )
     options = ["--labels", labels, "--c", "10", "--gamma", "0.02", "--scale", "minmax"]
     print("500 MNIST digits, ten classes, RBF (784 single-precision features: 3136 bytes a row)\n")
     print("| sites | network | rounds | vectors | bytes / (vectors × row) | largest site |")
@@ -119,6 +123,10 @@ def costs(folder):
 
 
 with tempfile.TemporaryDirectory() as temporary:
-    print("# Rows at several sites\n\n`bench/distributed.py`; the machine is C-SVC with " + " ".join(MACHINE) + "\n")
+    print(
+        "# Rows at several sites\n\n`bench/distributed.py`; the machine is C-SVC with "
+        + " ".join(MACHINE)
+        + "\n"
+    )
     exactness(Path(temporary))
     costs(Path(temporary))

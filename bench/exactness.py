@@ -35,8 +35,22 @@ ROWS = 1500
 DEGENERATE = 1e-3
 
 CLASSIFICATION = [
-    "heart", "australian", "german.numer", "pima", "sonar", "ionosphere", "vehicle", "glass",
-    "iris", "wine", "wdbc", "breast-cancer-wisconsin", "banknote", "dna", "satimage", "letter",
+    "heart",
+    "australian",
+    "german.numer",
+    "pima",
+    "sonar",
+    "ionosphere",
+    "vehicle",
+    "glass",
+    "iris",
+    "wine",
+    "wdbc",
+    "breast-cancer-wisconsin",
+    "banknote",
+    "dna",
+    "satimage",
+    "letter",
 ]
 REGRESSION = {"housing": 0.5, "abalone": 0.2, "cpusmall": 0.5, "diabetes-efron": 5.0}
 
@@ -60,8 +74,11 @@ def load(name: str):
 def configurations(name: str, x: np.ndarray, y: np.ndarray):
     g = round(1 / x.shape[1], 6)
     kernels = [
-        Kernel("linear"), Kernel("polynomial", g, 1.0, 3), Kernel("rbf", g),
-        Kernel("sigmoid", round(g / 4, 6), -0.5), Kernel("precomputed"),
+        Kernel("linear"),
+        Kernel("polynomial", g, 1.0, 3),
+        Kernel("rbf", g),
+        Kernel("sigmoid", round(g / 4, 6), -0.5),
+        Kernel("precomputed"),
     ]
     if name in REGRESSION:
         for kernel in kernels:
@@ -71,7 +88,9 @@ def configurations(name: str, x: np.ndarray, y: np.ndarray):
     labels = np.unique(y)
     smallest = min(
         2 * min((y == a).sum(), (y == b).sum()) / ((y == a) | (y == b)).sum()
-        for i, a in enumerate(labels) for b in labels[i + 1:])
+        for i, a in enumerate(labels)
+        for b in labels[i + 1 :]
+    )
     nu = round(0.9 * float(smallest), 3)
     weights = {int(labels[0]): 3.0, int(labels[-1]): 0.5}
     for kernel in kernels:
@@ -99,7 +118,10 @@ def train_ours(machine: Machine, x, y, folder: Path):
     write_problem(data, x, y, machine.kernel.name == "precomputed")
     subprocess.run(
         [OURS, "svm-train", *machine.options(TOLERANCE), data, model],
-        check=True, capture_output=True, text=True)
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     read = read_model(model, x.shape[1])
     support = match_rows(read, x)
     if machine.kernel.name == "precomputed":
@@ -123,26 +145,37 @@ class Outcome:
     refined: bool = False
 
     def passed(self) -> bool:
-        return (self.objective <= SAME_OBJECTIVE and self.value <= SAME_VALUE
-                and self.violation <= KKT and self.infeasibility <= 1e-10)
+        return (
+            self.objective <= SAME_OBJECTIVE
+            and self.value <= SAME_VALUE
+            and self.violation <= KKT
+            and self.infeasibility <= 1e-10
+        )
 
     def row(self) -> str:
-        return (f"| {self.name} | {self.rows} | {self.machine.title()} | {self.objective:.1e} | "
-                f"{self.value:.1e}{'*' if self.refined else ''} | {self.violation:.1e} | {self.gap:.1e} | "
-                f"{'pass' if self.passed() else '**FAIL**'} |")
+        return (
+            f"| {self.name} | {self.rows} | {self.machine.title()} | {self.objective:.1e} | "
+            f"{self.value:.1e}{'*' if self.refined else ''} | {self.violation:.1e} | {self.gap:.1e} | "
+            f"{'pass' if self.passed() else '**FAIL**'} |"
+        )
 
 
 def check(name: str, machine: Machine, x, y, solve) -> Outcome:
     precomputed = machine.kernel.name == "precomputed"
-    matrix = Kernel("rbf", round(1 / x.shape[1], 6)).block(x, x) if precomputed else (
-        machine.kernel.block(x, x))
+    matrix = (
+        Kernel("rbf", round(1 / x.shape[1], 6)).block(x, x)
+        if precomputed
+        else (machine.kernel.block(x, x))
+    )
     given = matrix if precomputed else x
     reference, reference_rows = train_libsvm(machine, given, y, TOLERANCE)
     with tempfile.TemporaryDirectory() as folder:
         found, found_rows = solve(machine, given, y, Path(folder))
     outcome = Outcome(name, machine, len(y), 0.0, 0.0, 0.0, 0.0, 0.0)
-    theirs = {label_pair(reference, p): part
-              for p, part in enumerate(parts(machine, reference, reference_rows, y))}
+    theirs = {
+        label_pair(reference, p): part
+        for p, part in enumerate(parts(machine, reference, reference_rows, y))
+    }
     for p, ours in enumerate(parts(machine, found, found_rows, y)):
         other = theirs[label_pair(found, p)]
         r = ours.undivided(machine)
@@ -151,8 +184,9 @@ def check(name: str, machine: Machine, x, y, solve) -> Outcome:
         outcome.checked += 1
         k = matrix[np.ix_(ours.rows, ours.rows)]
         certificate = ours.certificate(machine, k)
-        mine, their = (part.objective(machine, k) * part.undivided(machine) ** 2
-                       for part in (ours, other))
+        mine, their = (
+            part.objective(machine, k) * part.undivided(machine) ** 2 for part in (ours, other)
+        )
         outcome.objective = max(outcome.objective, abs(mine - their) / max(1e-12, abs(their)))
         distance = value_distance(machine, ours, other, matrix)
         if distance > SAME_VALUE:
@@ -169,7 +203,8 @@ def value_distance(machine: Machine, ours, other, matrix) -> float:
     """Largest difference of decision values over all rows; up to a shift where ρ is not unique."""
     values = [
         part.undivided(machine) * (matrix[:, part.rows] @ part.coefficients - part.rho)
-        for part in (ours, other)]
+        for part in (ours, other)
+    ]
     difference = values[0] - values[1]
     if not ours.offset_is_unique(machine):
         difference = difference - 0.5 * (difference.max() + difference.min())
@@ -185,15 +220,21 @@ def label_pair(model, p: int):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--data", default=None, help="comma-separated data sets; default: all")
-    parser.add_argument("--self-check", action="store_true",
-                        help="LIBSVM against itself at 1e-9: measures the ruler, not widemargin")
+    parser.add_argument(
+        "--self-check",
+        action="store_true",
+        help="LIBSVM against itself at 1e-9: measures the ruler, not widemargin",
+    )
     arguments = parser.parse_args()
     names = arguments.data.split(",") if arguments.data else [*CLASSIFICATION, *REGRESSION]
     solve = train_ours
     if arguments.self_check:
         solve = lambda machine, x, y, _folder: train_libsvm(machine, x, y, 1e-9)
-    lines = ["| data | rows | machine | objective, relative | decision values | KKT violation | "
-             "duality gap | |", "|--|--|--|--|--|--|--|--|"]
+    lines = [
+        "| data | rows | machine | objective, relative | decision values | KKT violation | "
+        "duality gap | |",
+        "|--|--|--|--|--|--|--|--|",
+    ]
     failures = 0
     for name in names:
         x, y = load(name)
@@ -206,16 +247,22 @@ def main():
             lines.append(outcome.row())
             print(lines[-1], flush=True)
     count = len(lines) - 2
-    lines = ["# The same optimum as LIBSVM", "",
-             "Written by bench/exactness.py: both programs at tolerance 1e-6, ours in f64; the "
-             "numbers are the largest over all sub-problems and rows, computed from the model "
-             f"files. Limits: objective {SAME_OBJECTIVE:.0e}, decision values {SAME_VALUE:.0e}, "
-             f"KKT {KKT:.2e}. ν-SVC is compared before LIBSVM's division by r. "
-             "Sub-problems whose ν is too small for the pair (r below 1e-3 in LIBSVM's solution, "
-             "w = 0) are left out, and values are compared up to a shift where no free coefficient "
-             "fixes ρ. An asterisk: LIBSVM's own "
-             "solution is less exact than the limit (it keeps kernel values in f32), so it was first "
-             f"refined in f64 with its active set held. {count - failures} of {count} pass.", "", *lines, ""]
+    lines = [
+        "# The same optimum as LIBSVM",
+        "",
+        "Written by bench/exactness.py: both programs at tolerance 1e-6, ours in f64; the "
+        "numbers are the largest over all sub-problems and rows, computed from the model "
+        f"files. Limits: objective {SAME_OBJECTIVE:.0e}, decision values {SAME_VALUE:.0e}, "
+        f"KKT {KKT:.2e}. ν-SVC is compared before LIBSVM's division by r. "
+        "Sub-problems whose ν is too small for the pair (r below 1e-3 in LIBSVM's solution, "
+        "w = 0) are left out, and values are compared up to a shift where no free coefficient "
+        "fixes ρ. An asterisk: LIBSVM's own "
+        "solution is less exact than the limit (it keeps kernel values in f32), so it was first "
+        f"refined in f64 with its active set held. {count - failures} of {count} pass.",
+        "",
+        *lines,
+        "",
+    ]
     print(f"{count - failures} of {count} configurations pass")
     if not arguments.data and not arguments.self_check:
         (HERE / "exactness.md").write_text("\n".join(lines))

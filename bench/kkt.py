@@ -36,8 +36,12 @@ def _conditions(alpha, upper, slack):
     """α = 0 needs slack ≥ 0, α = U needs slack ≤ 0, anything between needs slack = 0."""
     scale = AT_BOUND * np.maximum(upper, 1e-300)
     low, high = alpha <= scale, alpha >= upper - scale
-    return _worst(np.maximum(-slack[low], 0), np.maximum(slack[high & ~low], 0),
-                  np.abs(slack[~low & ~high]), 0.0)
+    return _worst(
+        np.maximum(-slack[low], 0),
+        np.maximum(slack[high & ~low], 0),
+        np.abs(slack[~low & ~high]),
+        0.0,
+    )
 
 
 def c_svc(k, c, rho, y, upper) -> Certificate:

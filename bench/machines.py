@@ -30,9 +30,29 @@ class Machine:
     def options(self, tolerance: float, cache_mb: int = 1000) -> list[str]:
         """The options of `svm-train`."""
         k = self.kernel
-        words = ["-q", "-s", TYPES[self.svm_type], "-t", KERNELS[k.name], "-g", repr(k.gamma),
-                 "-r", repr(k.coef0), "-d", k.degree, "-c", repr(self.c), "-n", repr(self.nu),
-                 "-p", repr(self.epsilon), "-e", repr(tolerance), "-m", cache_mb]
+        words = [
+            "-q",
+            "-s",
+            TYPES[self.svm_type],
+            "-t",
+            KERNELS[k.name],
+            "-g",
+            repr(k.gamma),
+            "-r",
+            repr(k.coef0),
+            "-d",
+            k.degree,
+            "-c",
+            repr(self.c),
+            "-n",
+            repr(self.nu),
+            "-p",
+            repr(self.epsilon),
+            "-e",
+            repr(tolerance),
+            "-m",
+            cache_mb,
+        ]
         for label, weight in self.weights.items():
             words += [f"-w{label:g}", repr(weight)]
         return [str(word) for word in words]
@@ -40,12 +60,16 @@ class Machine:
     def title(self) -> str:
         k = self.kernel
         shape = {
-            "linear": "", "precomputed": "", "rbf": f" γ={k.gamma:g}",
+            "linear": "",
+            "precomputed": "",
+            "rbf": f" γ={k.gamma:g}",
             "sigmoid": f" γ={k.gamma:g} c₀={k.coef0:g}",
             "polynomial": f" γ={k.gamma:g} c₀={k.coef0:g} d={k.degree}",
         }[k.name]
         size = {
-            "c_svc": f"C={self.c:g}", "nu_svc": f"ν={self.nu:g}", "one_class": f"ν={self.nu:g}",
+            "c_svc": f"C={self.c:g}",
+            "nu_svc": f"ν={self.nu:g}",
+            "one_class": f"ν={self.nu:g}",
             "epsilon_svr": f"C={self.c:g} ε={self.epsilon:g}",
             "nu_svr": f"C={self.c:g} ν={self.nu:g}",
         }[self.svm_type]
@@ -92,8 +116,9 @@ class Part:
         upper = np.ones(len(size)) if machine.svm_type == "nu_svc" else self.upper
         free = (size > 1e-7 * upper) & (size < upper * (1 - 1e-7))
         if machine.svm_type in ("nu_svc", "nu_svr"):
-            return bool((free & (self.coefficients > 0)).any()
-                        and (free & (self.coefficients < 0)).any())
+            return bool(
+                (free & (self.coefficients > 0)).any() and (free & (self.coefficients < 0)).any()
+            )
         return bool(free.any())
 
     def objective(self, machine: Machine, k: np.ndarray) -> float:
@@ -156,12 +181,17 @@ def train_libsvm(machine: Machine, x: np.ndarray, y: np.ndarray, tolerance: floa
         problem = svm.svm_problem(y, sparse.csr_matrix(x))
     fitted = svmutil.svm_train(problem, options)
     support = np.array(fitted.get_sv_indices()) - 1
-    labels = list(map(float, fitted.get_labels())) if machine.svm_type in ("c_svc", "nu_svc") else []
+    labels = (
+        list(map(float, fitted.get_labels())) if machine.svm_type in ("c_svc", "nu_svc") else []
+    )
     count = len(labels) * (len(labels) - 1) // 2 or 1
     vectors = support[:, None].astype(float) if machine.kernel.name == "precomputed" else x[support]
     return Model(
-        machine.svm_type, machine.kernel, vectors,
+        machine.svm_type,
+        machine.kernel,
+        vectors,
         np.array(fitted.get_sv_coef()).T.reshape(max(len(labels) - 1, 1), -1),
         np.array([fitted.rho[p] for p in range(count)]),
-        labels, [fitted.nSV[k] for k in range(len(labels))],
+        labels,
+        [fitted.nSV[k] for k in range(len(labels))],
     ), support

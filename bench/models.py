@@ -62,9 +62,12 @@ class Model:
         """(i, j, coefficients of class i, of class j) for every pair of classes, LIBSVM's order."""
         for i in range(len(self.per_class)):
             for j in range(i + 1, len(self.per_class)):
-                yield i, j, self.coefficients[j - 1, self.class_block(i)], self.coefficients[
-                    i, self.class_block(j)
-                ]
+                yield (
+                    i,
+                    j,
+                    self.coefficients[j - 1, self.class_block(i)],
+                    self.coefficients[i, self.class_block(j)],
+                )
 
     def decision_values(self, rows: np.ndarray) -> np.ndarray:
         """One column per sub-problem: f(x) = Σ coefficient K(sv, x) − ρ."""
@@ -154,7 +157,10 @@ def read_model(path: Path, features: int) -> Model:
                     vectors[row, int(index) - 1] = float(value)
         assert row + 1 == count, f"{path}: {row + 1} support vectors, header says {count}"
     return Model(
-        header["svm_type"][0], kernel, vectors, coefficients,
+        header["svm_type"][0],
+        kernel,
+        vectors,
+        coefficients,
         np.array([float(v) for v in header["rho"]]),
         [float(v) for v in header.get("label", [])],
         [int(v) for v in header.get("nr_sv", [])],

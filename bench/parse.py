@@ -58,10 +58,15 @@ def timed_process(command):
 def in_python(body):
     """Times `body` in a fresh Python process, imports not counted."""
     code = (
-        "import time, json\n" + body[0] + "\nw, c = time.perf_counter(), time.process_time()\n" + body[1]
+        "import time, json\n"
+        + body[0]
+        + "\nw, c = time.perf_counter(), time.process_time()\n"
+        + body[1]
         + "\nprint(json.dumps([time.perf_counter() - w, time.process_time() - c]))"
     )
-    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    output = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     return tuple(json.loads(output.stdout.splitlines()[-1]))
 
 

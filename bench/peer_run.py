@@ -24,8 +24,12 @@ from problems import problem as open_problem  # noqa: E402
 problem = open_problem(name)
 family, _, variant = peer.partition("-")
 kind = {
-    ("sklearn", ""): "f64", ("sklearn", "csr"): "csr64", ("sklearnex", ""): "f32",
-    ("sklearnex", "csr"): "csr32", ("sklearnex", "f64"): "f64", ("libsvm", ""): "csr64",
+    ("sklearn", ""): "f64",
+    ("sklearn", "csr"): "csr64",
+    ("sklearnex", ""): "f32",
+    ("sklearnex", "csr"): "csr32",
+    ("sklearnex", "f64"): "f64",
+    ("libsvm", ""): "csr64",
 }[family, variant]
 x, y = problem.rows("train", kind), problem.labels("train")
 x_test, y_test = problem.rows("test", kind), problem.labels("test")
@@ -96,10 +100,14 @@ for _ in range(repeats):
     fit_wall, fit_cpu = time.perf_counter() - wall, time.process_time() - cpu
     wall, cpu = time.perf_counter(), time.process_time()
     predicted = machine.predict()
-    runs.append({
-        "fit_cpu": fit_cpu, "fit_wall": fit_wall,
-        "predict_cpu": time.process_time() - cpu, "predict_wall": time.perf_counter() - wall,
-    })
+    runs.append(
+        {
+            "fit_cpu": fit_cpu,
+            "fit_wall": fit_wall,
+            "predict_cpu": time.process_time() - cpu,
+            "predict_wall": time.perf_counter() - wall,
+        }
+    )
 best = {key: min(run[key] for run in runs) for key in runs[0]}
 support, coefficients, per_class = machine.arrays()
 best |= {

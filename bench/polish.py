@@ -42,8 +42,11 @@ def _refine(machine: Machine, part: Part, k: np.ndarray):
     total = machine.nu * n if machine.svm_type == "one_class" else 0.0
     # Row i of the system: (Kc)ᵢ − ρ + sᵢ t = wantedᵢ, with t the tube or minus the margin.
     wanted = {
-        "c_svc": y, "nu_svc": np.zeros(n), "one_class": np.zeros(n),
-        "epsilon_svr": y - sign * machine.epsilon, "nu_svr": y,
+        "c_svc": y,
+        "nu_svc": np.zeros(n),
+        "one_class": np.zeros(n),
+        "epsilon_svr": y - sign * machine.epsilon,
+        "nu_svr": y,
     }[machine.svm_type]
     slope = -y if machine.svm_type == "nu_svc" else sign
     budget = machine.nu * n * (machine.c if machine.svm_type == "nu_svr" else 1.0)

@@ -89,8 +89,14 @@ def synthetic(rows: int):
 
         total = 25000 if rows <= 20000 else rows + 5000
         x, y = make_classification(
-            total, 20, n_informative=10, n_redundant=2, n_clusters_per_class=4,
-            class_sep=0.8, flip_y=0.03, random_state=0,
+            total,
+            20,
+            n_informative=10,
+            n_redundant=2,
+            n_clusters_per_class=4,
+            class_sep=0.8,
+            flip_y=0.03,
+            random_state=0,
         )
         x = (x - x.mean(0)) / x.std(0)
         return x[:rows], y[:rows], x[-5000:], y[-5000:]

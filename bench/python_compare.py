@@ -44,25 +44,33 @@ def measure(names, rounds, with_peers):
         target = open_problem(name)
         for _ in range(rounds):
             for peer in (PYTHON, RUST, *(sorted(peers) if with_peers else ())):
-                result = python_run(target, threads) if peer == PYTHON else run(peer, target, threads)
+                result = (
+                    python_run(target, threads) if peer == PYTHON else run(peer, target, threads)
+                )
                 where = (peer, name, threads)
                 for extra in ("inside", "outside", "again_wall"):
                     if extra in result:
                         old = store.get(where, result)[extra]
                         result[extra] = min(result[extra], old)
                 keep(store, where, result)
-                store[where].update({k: result[k] for k in ("inside", "outside", "again_wall")
-                                     if k in result})
-                print(f"  {name:12} {peer:20} {threads} thread(s) fit {result['fit_cpu']:.3f} CPU s, "
-                      f"{result['fit_wall']:.3f} s; predict {result['predict_cpu']:.4f} CPU s",
-                      file=sys.stderr, flush=True)
+                store[where].update(
+                    {k: result[k] for k in ("inside", "outside", "again_wall") if k in result}
+                )
+                print(
+                    f"  {name:12} {peer:20} {threads} thread(s) fit {result['fit_cpu']:.3f} CPU s, "
+                    f"{result['fit_wall']:.3f} s; predict {result['predict_cpu']:.4f} CPU s",
+                    file=sys.stderr,
+                    flush=True,
+                )
     return store
 
 
 def overhead_table(store):
-    lines = ["| problem | threads | `fit` | outside the compiled half | share | Rust's `fit` (CPU) "
-             "| Python's (CPU) | Rust's `predict` (CPU) | Python's (CPU) |",
-             "|--|--|--|--|--|--|--|--|--|"]
+    lines = [
+        "| problem | threads | `fit` | outside the compiled half | share | Rust's `fit` (CPU) "
+        "| Python's (CPU) | Rust's `predict` (CPU) | Python's (CPU) |",
+        "|--|--|--|--|--|--|--|--|--|",
+    ]
     for (peer, name, threads), entry in store.items():
         if peer == PYTHON:
             rust = store[RUST, name, threads]
@@ -72,13 +80,16 @@ def overhead_table(store):
                 f"| {PROBLEMS[name].title} | {threads} | {seconds(entry['fit_wall'])} | "
                 f"{seconds(entry['outside'])} | {share:.1%}{mark} | {seconds(rust['fit_cpu'])} | "
                 f"{seconds(entry['fit_cpu'])} | {seconds(rust['predict_cpu'])} | "
-                f"{seconds(entry['predict_cpu'])} |")
+                f"{seconds(entry['predict_cpu'])} |"
+            )
     return lines
 
 
 def ratio_table(store):
-    lines = ["| problem | stage | peer | threads | clock | peer | ours from Python | ratio | bar | |",
-             "|--|--|--|--|--|--|--|--|--|--|"]
+    lines = [
+        "| problem | stage | peer | threads | clock | peer | ours from Python | ratio | bar | |",
+        "|--|--|--|--|--|--|--|--|--|--|",
+    ]
     for bar in BARS:
         peer = store.get((bar.peer, bar.problem, bar.threads))
         ours = store.get((PYTHON, bar.problem, bar.threads))
@@ -87,21 +98,28 @@ def ratio_table(store):
             lines.append(
                 f"| {PROBLEMS[bar.problem].title} | {bar.stage} | {bar.peer} | {bar.threads} | "
                 f"{bar.clock.split('_')[1]} | {seconds(peer[bar.clock])} | {seconds(ours[bar.clock])} | "
-                f"{ratio:.1f}× | {bar.ratio:g}× | {verdict(ratio >= bar.ratio)} |")
+                f"{ratio:.1f}× | {bar.ratio:g}× | {verdict(ratio >= bar.ratio)} |"
+            )
     return lines
 
 
 def precision_table(names, rounds):
-    lines = ["| problem | float32 | float64 (double precision) | float64, `precision=\"single\"` is "
-             "float32's |", "|--|--|--|--|"]
+    lines = [
+        '| problem | float32 | float64 (double precision) | float64, `precision="single"` is '
+        "float32's |",
+        "|--|--|--|--|",
+    ]
     for name in names:
         target = open_problem(name)
         kinds = ("csr32", "csr64") if target.sparse else ("f32", "f64")
         single, double = (
             min((python_run(target, 1, kind) for _ in range(rounds)), key=lambda r: r["fit_cpu"])
-            for kind in kinds)
-        lines.append(f"| {PROBLEMS[name].title} | {seconds(single['fit_cpu'])} | "
-                     f"{seconds(double['fit_cpu'])} | {double['fit_cpu'] / single['fit_cpu']:.2f}× |")
+            for kind in kinds
+        )
+        lines.append(
+            f"| {PROBLEMS[name].title} | {seconds(single['fit_cpu'])} | "
+            f"{seconds(double['fit_cpu'])} | {double['fit_cpu'] / single['fit_cpu']:.2f}× |"
+        )
     lines[0] = "| problem | float32 rows | float64 rows | ratio |"
     return lines
 
@@ -114,33 +132,47 @@ def memory_table():
     titles = {"c32": "float32, C order", "c64": "float64, C order", "f32": "float32, Fortran order"}
     lines = ["| rows 60 000 × 784 | array | added by `fit` at its peak |", "|--|--|--|"]
     for layout, result in results.items():
-        lines.append(f"| {titles[layout]} | {result['array_mb']:.0f} MB | "
-                     f"{result['added_mb']:.0f} MB |")
+        lines.append(
+            f"| {titles[layout]} | {result['array_mb']:.0f} MB | {result['added_mb']:.0f} MB |"
+        )
     copied = results["f32"]["added_mb"] - results["c32"]["added_mb"]
     array = results["c32"]["array_mb"]
     passed = abs(copied - array) < 0.1 * array
     same = abs(results["c64"]["added_mb"] - results["c32"]["added_mb"]) < 0.1 * array
-    lines += ["", f"An array that has to be copied adds {copied:.0f} MB more, its own size: "
-                  f"{verdict(passed)}. A float64 array in C order adds what a float32 one does, the packed "
-                  f"float32 rows: {verdict(same)}."]
+    lines += [
+        "",
+        f"An array that has to be copied adds {copied:.0f} MB more, its own size: "
+        f"{verdict(passed)}. A float64 array in C order adds what a float32 one does, the packed "
+        f"float32 rows: {verdict(same)}.",
+    ]
     return lines
 
 
 def report(store, names, rounds):
     section = lambda title, lines: ["", f"## {title}", "", *lines]
     text = [
-        "# widemargin from Python", "",
-        f"{date.today().isoformat()}. {machine()} widemargin {version('widemargin')}.", "",
+        "# widemargin from Python",
+        "",
+        f"{date.today().isoformat()}. {machine()} widemargin {version('widemargin')}.",
+        "",
         "Written by bench/python_compare.py: RBF kernel, tolerance 1e-3, the C, γ and cache of "
         f"bench/problems.py. Interleaved runs in fresh processes, best of {rounds} rounds; data in memory.",
-        *section("What Python costs", [
-            "Of the time of `SVC.fit` on float32 arrays, what is not spent in the compiled half is "
-            f"Python's: checking the input, labels, attributes. Allowed on MNIST 10k: {OVERHEAD:.0%}.",
-            "", *overhead_table(store)]),
+        *section(
+            "What Python costs",
+            [
+                "Of the time of `SVC.fit` on float32 arrays, what is not spent in the compiled half is "
+                f"Python's: checking the input, labels, attributes. Allowed on MNIST 10k: {OVERHEAD:.0%}.",
+                "",
+                *overhead_table(store),
+            ],
+        ),
         *section("Ratios", ratio_table(store)),
-        *section("Precision follows the data (CPU seconds of `fit`, one thread)",
-                 precision_table([n for n in names if n not in ("mnist60k",)], rounds)),
-        *section("No copy", memory_table()), "",
+        *section(
+            "Precision follows the data (CPU seconds of `fit`, one thread)",
+            precision_table([n for n in names if n not in ("mnist60k",)], rounds),
+        ),
+        *section("No copy", memory_table()),
+        "",
     ]
     kept = PAGE.read_text().partition(FENCE)[2] if PAGE.exists() else "\n"
     return "\n".join(text) + FENCE + kept

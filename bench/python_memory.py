@@ -35,6 +35,12 @@ with open("/proc/self/clear_refs", "w") as control:
     control.write("5")  # the peak starts again here
 before = status("VmRSS")
 SVC(gamma=0.02, max_iter=200, cache_size=20, precision="single").fit(x, y)
-print(json.dumps({
-    "layout": layout, "array_mb": x.nbytes / 2**20, "added_mb": status("VmHWM") - before,
-}))
+print(
+    json.dumps(
+        {
+            "layout": layout,
+            "array_mb": x.nbytes / 2**20,
+            "added_mb": status("VmHWM") - before,
+        }
+    )
+)

@@ -39,14 +39,27 @@ for _ in range(repeats):
     wall = time.perf_counter()
     machine.predict(x_test)
     again_wall = time.perf_counter() - wall
-    runs.append({
-        "fit_cpu": fit_cpu, "fit_wall": fit_wall, "inside": machine._model.training["seconds"],
-        "outside": fit_wall - machine._model.training["seconds"],
-        "predict_cpu": predict_cpu, "predict_wall": predict_wall, "again_wall": again_wall,
-    })
+    runs.append(
+        {
+            "fit_cpu": fit_cpu,
+            "fit_wall": fit_wall,
+            "inside": machine._model.training["seconds"],
+            "outside": fit_wall - machine._model.training["seconds"],
+            "predict_cpu": predict_cpu,
+            "predict_wall": predict_wall,
+            "again_wall": again_wall,
+        }
+    )
 best = {key: min(run[key] for run in runs) for key in runs[0]}
-print(json.dumps(best | {
-    "support_vectors": len(machine.support_), "accuracy": float(np.mean(predicted == y_test)),
-    "dual": machine.objective_, "status": machine.status_,
-    "peak_rss_mb": peak_memory_mb(),
-}))
+print(
+    json.dumps(
+        best
+        | {
+            "support_vectors": len(machine.support_),
+            "accuracy": float(np.mean(predicted == y_test)),
+            "dual": machine.objective_,
+            "status": machine.status_,
+            "peak_rss_mb": peak_memory_mb(),
+        }
+    )
+)

@@ -1,6 +1,6 @@
 """Threads, interrupts and cycles: no crash, no leak, no deadlock; adds a section to bench/python.md.
 
-    python python_stress.py [--seconds-of-threads 20] [--interrupts 100] [--cycles 1000]
+python python_stress.py [--seconds-of-threads 20] [--interrupts 100] [--cycles 1000]
 """
 
 import argparse
@@ -111,26 +111,40 @@ def main():
     parser.add_argument("--cycles", type=int, default=1000)
     arguments = parser.parse_args()
     verdict = lambda passed: "pass" if passed else "**FAIL**"
-    lines = ["", "", "## Stress", "",
-             f"{date.today().isoformat()}, widemargin {widemargin.__version__}; written by "
-             "bench/python_stress.py.", "", "| what | result | |", "|--|--|--|"]
+    lines = [
+        "",
+        "",
+        "## Stress",
+        "",
+        f"{date.today().isoformat()}, widemargin {widemargin.__version__}; written by "
+        "bench/python_stress.py.",
+        "",
+        "| what | result | |",
+        "|--|--|--|",
+    ]
     trained, wrong, stuck = threads(arguments.seconds_of_threads)
-    lines.append(f"| 8 Python threads train six machines at once, {arguments.seconds_of_threads:g} s | "
-                 f"{trained} trainings, {wrong} differ from a lone one, {stuck} threads stuck | "
-                 f"{verdict(not wrong and not stuck)} |")
+    lines.append(
+        f"| 8 Python threads train six machines at once, {arguments.seconds_of_threads:g} s | "
+        f"{trained} trainings, {wrong} differ from a lone one, {stuck} threads stuck | "
+        f"{verdict(not wrong and not stuck)} |"
+    )
     print(lines[-1], flush=True)
     delays, missed, wrong = interrupts(arguments.interrupts)
-    lines.append(f"| {arguments.interrupts} interrupts at random moments | {len(delays)} "
-                 f"`KeyboardInterrupt`, {missed} lost, slowest {max(delays):.2f} s, mean "
-                 f"{np.mean(delays):.2f} s; {wrong} wrong results after | "
-                 f"{verdict(not missed and not wrong and max(delays) < 1)} |")
+    lines.append(
+        f"| {arguments.interrupts} interrupts at random moments | {len(delays)} "
+        f"`KeyboardInterrupt`, {missed} lost, slowest {max(delays):.2f} s, mean "
+        f"{np.mean(delays):.2f} s; {wrong} wrong results after | "
+        f"{verdict(not missed and not wrong and max(delays) < 1)} |"
+    )
     print(lines[-1], flush=True)
     marks = cycles(arguments.cycles)
     # The first marks include what is allocated once.
     grown = marks[-1] - marks[len(marks) // 4]
-    lines.append(f"| {arguments.cycles} times fit, predict, del | resident memory {marks[0]:.1f} MB at "
-                 f"first, {marks[len(marks) // 4]:.1f} MB after a quarter, {marks[-1]:.1f} MB at the end | "
-                 f"{verdict(grown < 2)} |")
+    lines.append(
+        f"| {arguments.cycles} times fit, predict, del | resident memory {marks[0]:.1f} MB at "
+        f"first, {marks[len(marks) // 4]:.1f} MB after a quarter, {marks[-1]:.1f} MB at the end | "
+        f"{verdict(grown < 2)} |"
+    )
     print(lines[-1], flush=True)
     text = PAGE.read_text() if PAGE.exists() else FENCE
     PAGE.write_text(text.partition(FENCE)[0] + FENCE + "\n".join(lines) + "\n")

@@ -44,8 +44,12 @@ def measured(command, threads: int):
 
 def dense_model(problem: Problem, support, coefficients, per_class) -> Model:
     return Model(
-        "c_svc", Kernel("rbf", problem.gamma), problem.rows("train", "f64")[support],
-        np.asarray(coefficients, np.float64), np.zeros(0), per_class=list(per_class),
+        "c_svc",
+        Kernel("rbf", problem.gamma),
+        problem.rows("train", "f64")[support],
+        np.asarray(coefficients, np.float64),
+        np.zeros(0),
+        per_class=list(per_class),
     )
 
 
@@ -69,8 +73,18 @@ def rust_peer(_peer: str, problem: Problem, threads: int, want_dual: bool) -> di
     with tempfile.TemporaryDirectory() as folder:
         model = Path(folder) / "model"
         text, memory = measured(
-            [RUST_PEER, problem.file("train", "libsvm"), problem.file("test", "libsvm"),
-             problem.c, repr(problem.gamma), TOLERANCE, problem.cache_mb, model], threads)
+            [
+                RUST_PEER,
+                problem.file("train", "libsvm"),
+                problem.file("test", "libsvm"),
+                problem.c,
+                repr(problem.gamma),
+                TOLERANCE,
+                problem.cache_mb,
+                model,
+            ],
+            threads,
+        )
         result = json.loads(text) | {"peak_rss_mb": memory}
         if want_dual:
             result["dual"] = read_model(model, problem.rows("test", "f32").shape[1]).dual()
@@ -88,25 +102,55 @@ def ours(_peer: str, problem: Problem, threads: int, want_dual: bool) -> dict:
     with tempfile.TemporaryDirectory(dir=CACHE) as folder:
         model, predicted = Path(folder) / "model", Path(folder) / "predicted"
         settings = [
-            *data("train"), "--kernel", "rbf", "--gamma", repr(problem.gamma), "--c", problem.c,
-            "--tol", TOLERANCE, "--cache-mb", problem.cache_mb, "--threads", threads, "--json"]
+            *data("train"),
+            "--kernel",
+            "rbf",
+            "--gamma",
+            repr(problem.gamma),
+            "--c",
+            problem.c,
+            "--tol",
+            TOLERANCE,
+            "--cache-mb",
+            problem.cache_mb,
+            "--threads",
+            threads,
+            "--json",
+        ]
         train, _ = measured([OURS, "train", *settings, "--model", model], threads)
         test, _ = measured(
-            [OURS, "predict", *data("test"), "--model", model, "--output", predicted,
-             "--threads", threads, "--json"], threads)
+            [
+                OURS,
+                "predict",
+                *data("test"),
+                "--model",
+                model,
+                "--output",
+                predicted,
+                "--threads",
+                threads,
+                "--json",
+            ],
+            threads,
+        )
         train, test = json.loads(train), json.loads(test)
         result = {
-            "fit_cpu": train["fit_cpu_seconds"], "fit_wall": train["fit_seconds"],
-            "predict_cpu": test["predict_cpu_seconds"], "predict_wall": test["predict_seconds"],
+            "fit_cpu": train["fit_cpu_seconds"],
+            "fit_wall": train["fit_seconds"],
+            "predict_cpu": test["predict_cpu_seconds"],
+            "predict_wall": test["predict_seconds"],
             "support_vectors": train["support_vectors"],
             "peak_rss_mb": train["peak_rss_bytes"] / 2**20,
             "accuracy": float(np.mean(np.loadtxt(predicted) == problem.labels("test"))),
-            "reported_dual": train["dual"], "gap": train["gap"], "violation": train["violation"],
+            "reported_dual": train["dual"],
+            "gap": train["gap"],
+            "violation": train["violation"],
         }
         if want_dual:
             text = Path(folder) / "libsvm.model"
-            measured([OURS, "train", *settings, "--model", text, "--model-format", "libsvm"],
-                     threads)
+            measured(
+                [OURS, "train", *settings, "--model", text, "--model-format", "libsvm"], threads
+            )
             result["dual"] = read_model(text, problem.rows("test", "f32").shape[1]).dual()
     return result
 

@@ -68,7 +68,9 @@ def main() -> None:
     print("| | ours: iteration, ms | Viterbi, ms | hmmlearn: iteration, ms | Viterbi, ms | far |")
     print("|---|---|---|---|---|---|")
     table = {"emissionprob_": rng.dirichlet(np.ones(20), STATES)}
-    compare("symbols", lambda p, n: p.CategoricalHMM(n_iter=n, **usual), symbols, {**chain, **table})
+    compare(
+        "symbols", lambda p, n: p.CategoricalHMM(n_iter=n, **usual), symbols, {**chain, **table}
+    )
     for shape, covars in (("diag", np.ones((STATES, 5))), ("full", np.tile(np.eye(5), (10, 1, 1)))):
 
         def make(package, iterations, shape=shape):

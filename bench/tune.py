@@ -120,7 +120,10 @@ def theirs(path: Path, intelex: bool) -> tuple[float, float, dict[str, float]]:
 def largest_difference(warm: dict[str, object], cold: dict[str, object]) -> float:
     """Return the largest difference of two searches' mean scores at the same point."""
     means = [
-        {json.dumps(trial["parameters"], sort_keys=True): trial["mean"] for trial in found["trials"]}
+        {
+            json.dumps(trial["parameters"], sort_keys=True): trial["mean"]
+            for trial in found["trials"]
+        }
         for found in (warm, cold)
     ]
     if means[0].keys() != means[1].keys():

@@ -209,7 +209,8 @@ fn template(line: &str) -> Option<Vec<Part>> {
         if row.abs() > FARTHEST {
             return None;
         }
-        parts.push(Part::Word { row, column: column.trim().parse().ok()? });
+        let column: u32 = column.trim().parse().ok()?;
+        parts.push(Part::Word { row, column: column as usize });
         rest = behind;
     }
     if parts.iter().all(|part| matches!(part, Part::Text(_))) {

@@ -37,7 +37,8 @@ pub(super) fn read(bytes: &[u8], path: &Path, options: &ReadOptions) -> Result<L
         load(&Table { file: &file, path }, names, true, options)
     }));
     outcome.unwrap_or_else(|panic: Box<dyn Any + Send>| {
-        let reason = panic.downcast_ref::<String>().map_or("unknown", String::as_str);
+        let fixed = panic.downcast_ref::<&str>().copied().unwrap_or("unknown");
+        let reason = panic.downcast_ref::<String>().map_or(fixed, String::as_str);
         Err(refuse(format!("a damaged Parquet file ({reason})")))
     })
 }
