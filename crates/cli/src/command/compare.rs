@@ -17,7 +17,7 @@ use crate::arguments::{InputArguments, ResourceArguments, View, row_machine, vie
 use crate::data_file::{check_outputs, check_picture};
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
-use crate::picture::{self, Interval};
+use crate::picture::{self, Interval, Marks};
 use crate::session::Session;
 use crate::table::{duration, grid};
 use crate::terminal;
@@ -140,16 +140,19 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         }
     };
     let spent = watch.stop();
+    let level = format!("{:.0} % interval", 100.0 * arguments.confidence);
     if let Some(path) = &arguments.plot {
         let title = format!("{}: {} folds", arguments.data.display(), result.folds);
         let lines: Vec<Interval> = result.machines.iter().map(interval).collect();
-        session.save(|| picture::intervals(path, &title, "accuracy", &lines))?;
+        let marks = Marks { mean: "mean of the folds", interval: &level, value: "one fold" };
+        session.save(|| picture::intervals(path, &title, "accuracy", &marks, &lines))?;
     }
     if let (Some(path), Some((shares, _))) = (&arguments.shares, &shares) {
         let title = format!("{}: kernels", arguments.data.display());
         let what = "weight and share of the squared length";
         let lines: Vec<Interval> = shares.iter().enumerate().flat_map(share_intervals).collect();
-        session.save(|| picture::intervals(path, &title, what, &lines))?;
+        let marks = Marks { mean: "on all rows", interval: &level, value: "" };
+        session.save(|| picture::intervals(path, &title, what, &marks, &lines))?;
     }
     if arguments.json {
         terminal::print_json(&document(&result, shares.as_ref(), spent))?;

@@ -14,7 +14,7 @@ use crate::data_file::{check_outputs, check_picture};
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::model_file;
-use crate::picture::{self, Curve, Regions};
+use crate::picture::{self, Curve, Point, Regions};
 use crate::session::Session;
 
 /// Draw decision regions, a confusion matrix or ROC curves (SVG)
@@ -138,11 +138,11 @@ fn roc(common: &Common, session: &Session<'_>, model: &Model, data: &Dataset) ->
         .map(|(class, scores)| {
             let curve = RocCurve::of_class(&scores, data.labels(), &class)?;
             let name = format!("{class} (area {:.4})", curve.area);
-            Ok(Curve { name, points: curve.points })
+            Ok(Curve { name, area: curve.area, points: curve.points })
         })
         .collect::<CommandResult<Vec<Curve>>>()?;
     let title = title(common, || "receiver operating characteristic".to_owned());
-    session.save(|| picture::roc(&common.output, &title, &curves))
+    session.save(|| picture::roc(&common.output, &title, curves))
 }
 
 /// A score for every class that gets a curve: of two classes told apart by one function its values
@@ -196,31 +196,26 @@ fn regions(
     let features = data.summary()?.features;
     let axes = axes(&arguments.axes, &features)?;
     let ranges = axes.map(|j| margin(&features[j]));
-    let cells = usize::from(arguments.cells);
-    let (cell_predictions, row_predictions) = session.ask("predicting", |context| {
+    let nodes = usize::from(arguments.cells);
+    let (lines, row_predictions) = session.ask("predicting", |context| {
         let predictor = model.predictor(context)?;
-        let lines = (0..cells)
-            .map(|row| predictor.predict_in_time(&line(&features, axes, &ranges, cells, row)?))
-            .collect::<widemargin::Result<Vec<Labels>>>()?;
+        let line = |row: usize| {
+            let rows = line(&features, axes, &ranges, nodes, row)?;
+            let values = predictor.decision_values_in_time(&rows)?;
+            Ok((predictor.predictions(&values), values))
+        };
+        let lines = (0..nodes).map(line).collect::<widemargin::Result<Vec<_>>>()?;
         Ok((lines, predictor.predict_in_time(data.features())?))
     })?;
-    // Rows without labels are coloured by their predictions.
-    let shown = if data.labels().is_empty() { &row_predictions } else { data.labels() };
-    let mut names: Vec<String> = match &model.classes {
-        Some(table) => table.names.iter().map(ToString::to_string).collect(),
-        None => vec!["1".to_owned(), "-1".to_owned()],
-    };
-    let mut code = |labels: &Labels, i: usize| {
-        let name = labels.get(i).map_or_else(String::new, |label| label.to_string());
-        names.iter().position(|known| *known == name).unwrap_or_else(|| {
-            names.push(name);
-            names.len() - 1
-        })
-    };
-    let mut classes = Vec::with_capacity(cells * cells);
-    for line in &cell_predictions {
-        classes.extend((0..cells).map(|i| code(line, i)));
+    let mut predictions = Predictions::of(model);
+    let mut classes = Vec::with_capacity(nodes * nodes);
+    let mut values = Vec::new();
+    for (labels, line) in &lines {
+        classes.extend((0..nodes).map(|i| predictions.code(labels, i)));
+        values.extend_from_slice(line.values());
     }
+    // Labels of their own: those of a machine that does not predict labels.
+    let mut labels = (model.classes.is_none() && !data.labels().is_empty()).then(Vec::new);
     let mut is_support = vec![false; data.rows()];
     if arguments.support {
         for &row in model.support_rows() {
@@ -234,23 +229,149 @@ fn regions(
     let points = (0..data.rows())
         .map(|i| {
             data.features().copy_row(i, &mut row);
-            (row[axes[0]], row[axes[1]], code(shown, i), is_support[i])
+            let class = match &mut labels {
+                Some(labels) => place_among(labels, name_at(data.labels(), i)),
+                // Rows without labels are coloured by their predictions.
+                None if data.labels().is_empty() => predictions.code(&row_predictions, i),
+                None => predictions.code(data.labels(), i),
+            };
+            Point { place: (row[axes[0]], row[axes[1]]), class, is_support: is_support[i] }
         })
         .collect();
     let name = |j: usize| features[j].name.clone().unwrap_or_else(|| format!("feature {}", j + 1));
+    let note = match features.len() - 2 {
+        0 => None,
+        1 => {
+            Some("a slice: the other feature is at its mean everywhere; rows lie off it".to_owned())
+        }
+        more => {
+            Some(format!("a slice: the other {more} features are at their means; rows lie off it"))
+        }
+    };
+    let outputs = values.len() / (nodes * nodes);
+    let crossing = crossing(model, &classes, &values, outputs);
+    let margins = (outputs == 1 && has_margins(model)).then(|| values.clone());
     let picture = Regions {
         title: title(&arguments.common, || match model.describe().kernel {
             Some(kernel) => format!("{}, {} kernel", model.kind, kernel.name()),
             None => model.kind.to_string(),
         }),
+        note,
         axes: axes.map(name),
         ranges,
-        cells,
-        classes,
-        names,
+        nodes,
+        crossing: Box::new(crossing),
+        margins,
+        names: predictions.names,
         points,
+        labels,
+        classes: classes.clone(),
     };
     session.save(|| picture::regions(&arguments.common.output, &picture))
+}
+
+/// The predictions of a model in the order of their colours.
+struct Predictions {
+    /// How they are written in the legend.
+    names: Vec<String>,
+    /// How they are written as labels.
+    labels: Vec<String>,
+    is_clusterer: bool,
+}
+
+impl Predictions {
+    fn of(model: &Model) -> Self {
+        let owned = |names: [&str; 2]| names.map(str::to_owned).to_vec();
+        let is_clusterer = model.kind.is_clusterer();
+        let (names, labels) = match &model.classes {
+            Some(table) => {
+                let names: Vec<String> = table.names.iter().map(ToString::to_string).collect();
+                (names.clone(), names)
+            }
+            None if model.kind.is_novelty_detector() => {
+                (owned(["inside", "outside"]), owned(["1", "-1"]))
+            }
+            None if is_clusterer && model.outputs() > 1 => {
+                let numbers = 0..model.outputs();
+                (
+                    numbers.clone().map(|k| format!("cluster {k}")).collect(),
+                    numbers.map(|k| k.to_string()).collect(),
+                )
+            }
+            None => (Vec::new(), Vec::new()),
+        };
+        Self { names, labels, is_clusterer }
+    }
+
+    /// The place of the `i`-th of `labels`.
+    fn code(&mut self, labels: &Labels, i: usize) -> usize {
+        let label = name_at(labels, i);
+        let place = place_among(&mut self.labels, label.clone());
+        if place == self.names.len() {
+            self.names.push(if self.is_clusterer { format!("cluster {label}") } else { label });
+        }
+        place
+    }
+}
+
+fn name_at(labels: &Labels, i: usize) -> String {
+    labels.get(i).map_or_else(String::new, |label| label.to_string())
+}
+
+/// The place of a name, which is added when it is new.
+fn place_among(names: &mut Vec<String>, name: String) -> usize {
+    names.iter().position(|known| *known == name).unwrap_or_else(|| {
+        names.push(name);
+        names.len() - 1
+    })
+}
+
+/// Where the boundary between two neighbouring nodes crosses their connection: where the function that
+/// tells their classes apart is 0 if it is linear between them, else in the middle.
+fn crossing<'a>(
+    model: &'a Model,
+    classes: &'a [usize],
+    values: &'a [f64],
+    outputs: usize,
+) -> impl Fn(usize, usize) -> f64 + 'a {
+    let count = model.classes.as_ref().map_or(0, |table| table.names.len());
+    let votes_by_pairs = model
+        .classes
+        .as_ref()
+        .is_some_and(|table| matches!(table.scheme, Scheme::OneVsOne | Scheme::Dag));
+    let is_per_class = match &model.classes {
+        Some(table) => outputs == count && table.scheme == Scheme::OneVsRest,
+        None => model.kind.is_clusterer(),
+    };
+    let difference = move |node: usize, first: usize, second: usize| {
+        let of = |output: usize| values[node * outputs + output];
+        match outputs {
+            0 => None,
+            1 => Some(of(0)),
+            _ if is_per_class => Some(of(first) - of(second)),
+            _ if votes_by_pairs && first.max(second) < count => {
+                let (low, high) = (first.min(second), first.max(second));
+                Some(of(low * (2 * count - low - 1) / 2 + high - low - 1))
+            }
+            _ => None,
+        }
+    };
+    move |from: usize, to: usize| {
+        let ends = [from, to].map(|node| difference(node, classes[from], classes[to]));
+        match ends {
+            [Some(a), Some(b)] if a * b < 0.0 => a / (a - b),
+            _ => 0.5,
+        }
+    }
+}
+
+/// Whether ±1 are the margins of the only decision function.
+fn has_margins(model: &Model) -> bool {
+    use widemargin::machine::MachineKind as Kind;
+    matches!(
+        model.kind,
+        Kind::CSvc | Kind::NuSvc | Kind::LinearSvc | Kind::RobustSvc | Kind::SemiSupervised
+    )
 }
 
 /// The two columns named by `X,Y`.
@@ -278,23 +399,23 @@ fn margin(feature: &FeatureSummary) -> Range<f64> {
     feature.minimum - extra..feature.maximum + extra
 }
 
-/// One line of cells: rows at their centres; features that are not shown have their mean.
+/// One line of nodes, from end to end of the range; features that are not shown have their mean.
 fn line(
     features: &[FeatureSummary],
     axes: [usize; 2],
     ranges: &[Range<f64>; 2],
-    cells: usize,
+    nodes: usize,
     row: usize,
 ) -> widemargin::Result<Matrix> {
-    let place = |range: &Range<f64>, cell: usize| {
-        range.start + (cell as f64 + 0.5) / cells as f64 * (range.end - range.start)
+    let place = |range: &Range<f64>, node: usize| {
+        range.start + node as f64 / (nodes - 1) as f64 * (range.end - range.start)
     };
-    let mut values = Vec::with_capacity(cells * features.len());
-    for column in 0..cells {
+    let mut values = Vec::with_capacity(nodes * features.len());
+    for column in 0..nodes {
         let start = values.len();
         values.extend(features.iter().map(|feature| feature.mean));
         values[start + axes[0]] = place(&ranges[0], column);
         values[start + axes[1]] = place(&ranges[1], row);
     }
-    Ok(Matrix::DenseF64(Dense::new(cells, features.len(), values)?))
+    Ok(Matrix::DenseF64(Dense::new(nodes, features.len(), values)?))
 }

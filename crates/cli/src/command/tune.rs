@@ -1,7 +1,9 @@
 //! `tune`: which parameters of a machine predict held-out rows best.
 
+mod picture;
+
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use serde_json::{Value as Json, json};
@@ -25,7 +27,6 @@ use crate::data_file::{check_outputs, check_picture, check_table};
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::model_file::{self, ModelFormatName};
-use crate::picture::{Heat, heat};
 use crate::session::Session;
 use crate::table::{Summary, duration, grid};
 use crate::terminal;
@@ -140,7 +141,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
 
-    /// Draw the scores over the first two parameters with several numbers (SVG)
+    /// Draw the scores (SVG): a line over one parameter, a heat map over a grid of two, points where they
+    /// are chosen between the values
     #[arg(long, alias = "picture", value_name = "FILE.svg")]
     plot: Option<PathBuf>,
 
@@ -211,7 +213,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     })?;
     let spent = watch.stop();
     // A file that cannot be written must not lose the rest.
-    let written = write_files(arguments, &space, &found, name_of(&plan), &session);
+    let written = write_files(arguments, &space, &found, &plan, &session);
     if arguments.json {
         let mut document = document(&found, &plan, spent);
         report.add_to(&mut document);
@@ -240,14 +242,14 @@ fn write_files(
     arguments: &Arguments,
     space: &Space,
     found: &Found,
-    metric: &str,
+    plan: &Plan,
     session: &Session<'_>,
 ) -> CommandResult<()> {
     if let Some(path) = &arguments.table {
         session.save(|| write_atomically(path, |out| write_table(out, found)))?;
     }
     match &arguments.plot {
-        Some(path) => draw(path, space, found, metric),
+        Some(path) => session.save(|| picture::draw(path, space, found, plan)),
         None => Ok(()),
     }
 }
@@ -471,46 +473,6 @@ fn write_table(out: &mut dyn Write, found: &Found) -> std::io::Result<()> {
         writeln!(out, "{}", cells.into_iter().map(quoted).collect::<Vec<_>>().join(","))?;
     }
     Ok(())
-}
-
-/// Draws the best mean for every pair of values of two parameters.
-fn draw(path: &Path, space: &Space, found: &Found, metric: &str) -> CommandResult<()> {
-    let mut names = space.axes.iter().filter(|axis| axis.values.len() > 1).map(|axis| &axis.name);
-    let (Some(y), x) = (names.next(), names.next()) else {
-        return Err(Failure::usage("--plot needs a parameter with several values"));
-    };
-    let x = x.unwrap_or(y);
-    let distinct = |name: &str| {
-        let values = found.trials.iter().filter_map(|trial| trial.point.get(name));
-        let mut distinct: Vec<&Value> = Vec::new();
-        for value in values {
-            if !distinct.contains(&value) {
-                distinct.push(value);
-            }
-        }
-        distinct.sort_by(|a, b| match (a.number(), b.number()) {
-            (Some(a), Some(b)) => a.total_cmp(&b),
-            _ => a.to_string().cmp(&b.to_string()),
-        });
-        distinct
-    };
-    let (columns, rows) = (distinct(x), distinct(y));
-    let mut cells = vec![vec![None; columns.len()]; rows.len()];
-    for trial in &found.trials {
-        let place = |values: &[&Value], name: &str| {
-            values.iter().position(|value| trial.point.get(name) == Some(*value))
-        };
-        if let (Some(i), Some(j), Some(mean)) = (place(&rows, y), place(&columns, x), trial.mean())
-        {
-            let cell: &mut Option<f64> = &mut cells[i][j];
-            *cell = Some(cell.map_or(mean, |other| other.max(mean)));
-        }
-    }
-    let labels = |values: &[&Value]| values.iter().map(|value| short(value)).collect::<Vec<_>>();
-    heat(
-        path,
-        &Heat { title: metric, x: (x, &labels(&columns)), y: (y, &labels(&rows)), cells: &cells },
-    )
 }
 
 fn tell_status(found: &Found) -> Outcome {

@@ -2,54 +2,56 @@
 
 use std::path::Path;
 
-use plotters::prelude::*;
-
-use super::{FONT, color, drawing, save};
+use super::axis::Scale;
+use super::chart::{Chart, Draw, Series};
 use crate::failure::CommandResult;
 
 /// One line of the picture.
 pub(crate) struct Curve {
     /// Its entry in the legend.
     pub(crate) name: String,
+    /// Area below it.
+    pub(crate) area: f64,
     /// (false positive rate, true positive rate), from (0, 0) to (1, 1).
     pub(crate) points: Vec<(f64, f64)>,
 }
 
-/// Draws the curves and the diagonal of guessing.
-pub(crate) fn roc(path: &Path, title: &str, curves: &[Curve]) -> CommandResult<()> {
-    save(path, (640, 640), |canvas| {
-        let mut chart = ChartBuilder::on(canvas)
-            .caption(title, (FONT, 20))
-            .margin(20)
-            .x_label_area_size(45)
-            .y_label_area_size(55)
-            .build_cartesian_2d(0.0..1.0, 0.0..1.0)
-            .map_err(drawing)?;
-        chart
-            .configure_mesh()
-            .x_desc("false positive rate")
-            .y_desc("true positive rate")
-            .light_line_style(WHITE)
-            .label_style((FONT, 13))
-            .draw()
-            .map_err(drawing)?;
-        let guess = LineSeries::new([(0.0, 0.0), (1.0, 1.0)], RGBColor(180, 180, 180));
-        chart.draw_series(guess).map_err(drawing)?;
-        for (i, curve) in curves.iter().enumerate() {
-            let style = color(i).stroke_width(2);
-            chart
-                .draw_series(LineSeries::new(curve.points.iter().copied(), style))
-                .map_err(drawing)?
-                .label(curve.name.clone())
-                .legend(move |(x, y)| PathElement::new([(x, y), (x + 18, y)], style));
+/// Most curves of one picture: every one has a colour and a stroke of its own.
+const MOST: usize = 32;
+
+/// Draws the curves and the diagonal of guessing; of very many curves those with the smallest areas.
+pub(crate) fn roc(path: &Path, title: &str, mut curves: Vec<Curve>) -> CommandResult<()> {
+    let all = curves.len();
+    let note = match all {
+        0 | 1 => None,
+        _ => {
+            let mean = curves.iter().map(|curve| curve.area).sum::<f64>() / all as f64;
+            let part = match all > MOST {
+                true => format!("; the {MOST} smallest of {all} areas are drawn"),
+                false => String::new(),
+            };
+            Some(format!("mean area of the {all} classes: {mean:.4}{part}"))
         }
-        chart
-            .configure_series_labels()
-            .position(SeriesLabelPosition::LowerRight)
-            .label_font((FONT, 13))
-            .background_style(WHITE.mix(0.8))
-            .border_style(RGBColor(180, 180, 180))
-            .draw()
-            .map_err(drawing)
-    })
+    };
+    if all > MOST {
+        curves.sort_by(|a, b| a.area.total_cmp(&b.area));
+        curves.truncate(MOST);
+    }
+    let diagonal = vec![(0.0, 0.0), (1.0, 1.0)];
+    let mut series = Vec::with_capacity(curves.len() + 1);
+    for (style, curve) in curves.into_iter().enumerate() {
+        series.push(Series::new(curve.name, Draw::Line, curve.points).styled(style));
+    }
+    series.push(Series::new("guessing", Draw::Guide, diagonal));
+    let rate = |which: &str| (format!("{which} positive rate"), Scale::Linear(0.0, 1.0));
+    let chart = Chart {
+        title: title.to_owned(),
+        note,
+        x: rate("false"),
+        y: rate("true"),
+        series,
+        shades: None,
+        size: (520.0, 520.0),
+    };
+    chart.draw(path)
 }

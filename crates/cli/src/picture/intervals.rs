@@ -20,15 +20,26 @@ pub(crate) struct Interval {
     pub(crate) values: Vec<f64>,
 }
 
+/// What the marks of the picture are.
+pub(crate) struct Marks<'a> {
+    /// The large dot.
+    pub(crate) mean: &'a str,
+    /// The bar.
+    pub(crate) interval: &'a str,
+    /// The small dots; empty where there are none.
+    pub(crate) value: &'a str,
+}
+
 /// Draws means, intervals and single values of `what`, the first line on top.
 pub(crate) fn intervals(
     path: &Path,
     title: &str,
     what: &str,
+    marks: &Marks<'_>,
     lines: &[Interval],
 ) -> CommandResult<()> {
     let longest = lines.iter().map(|line| line.name.chars().count()).max().unwrap_or(0);
-    let (left, top, step, width) = (150.max(20 + 8 * longest as i32), 60, 36, 520);
+    let (left, top, step, width) = (150.max(20 + 8 * longest as i32), 80, 36, 520);
     let height = step * lines.len() as i32;
     let size = ((left + width + 110) as u32, (top + height + 70) as u32);
     let all = || {
@@ -47,6 +58,20 @@ pub(crate) fn intervals(
         };
         let middle = Pos::new(HPos::Center, VPos::Center);
         put(title, &text(18).pos(middle), (left + width / 2, 26))?;
+        let beside = Pos::new(HPos::Left, VPos::Center);
+        let mut at = left;
+        let bar = [(at, 52), (at + 22, 52)];
+        canvas.draw(&PathElement::new(bar, color(0).stroke_width(2))).map_err(drawing)?;
+        put(marks.interval, &text(13).pos(beside), (at + 28, 52))?;
+        at += 58 + 7 * marks.interval.chars().count() as i32;
+        canvas.draw(&Circle::new((at, 52), 5, color(1).filled())).map_err(drawing)?;
+        put(marks.mean, &text(13).pos(beside), (at + 10, 52))?;
+        at += 40 + 7 * marks.mean.chars().count() as i32;
+        if !marks.value.is_empty() {
+            let dot = Circle::new((at, 52), 2, RGBColor(170, 170, 170).filled());
+            canvas.draw(&dot).map_err(drawing)?;
+            put(marks.value, &text(13).pos(beside), (at + 8, 52))?;
+        }
         for mark in 0..=4 {
             let value = low + (high - low) * f64::from(mark) / 4.0;
             let x = place(value);
@@ -70,7 +95,6 @@ pub(crate) fn intervals(
             let mean = Circle::new((place(line.mean), y), 5, color(1).filled());
             canvas.draw(&mean).map_err(drawing)?;
             let words = format!("{:.2} %", 100.0 * line.mean);
-            let beside = Pos::new(HPos::Left, VPos::Center);
             put(&words, &text(13).pos(beside), (left + width + 12, y))?;
         }
         Ok(())

@@ -29,6 +29,8 @@ mod mistakes;
 mod multiple_kernels;
 #[path = "../online.rs"]
 mod online;
+#[path = "../pictures.rs"]
+mod pictures;
 #[path = "../ranking.rs"]
 mod ranking;
 #[path = "../resources.rs"]
