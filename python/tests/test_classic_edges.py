@@ -1,6 +1,7 @@
 """The classical machines at the edges: sparse and degenerate rows, files, mistakes."""
 
 import pickle
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -186,3 +187,29 @@ def test_machines_are_compared():
     assert pair.mcnemar[2] < 1e-6
     with pytest.raises(ValueError, match="one of"):
         widemargin.compare(X, y, machines=["oracle"])
+
+
+def test_a_comparison_is_a_frame_a_table_and_a_picture():
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("matplotlib").use("agg")
+    X, y = datasets.load_iris(return_X_y=True)
+    machines = ["fisher", "knn"]
+    result = widemargin.compare(X, y, machines=machines, repeats=1, folds=3, random_state=0)
+    frame = result.to_frame()
+    assert isinstance(frame, pd.DataFrame)
+    assert list(frame.index) == [machine["machine"] for machine in result]
+    assert frame["accuracy"].tolist() == [machine["accuracy"] for machine in result]
+    ends = frame[["interval_low", "interval_high"]].to_numpy()
+    np.testing.assert_array_equal(ends, [machine["interval"] for machine in result])
+    text = result._repr_html_()
+    cells = [[cell.text for cell in line] for line in ElementTree.fromstring(text).iter("tr")]
+    assert cells[0][:2] == ["machine", "accuracy"]
+    assert [line[0] for line in cells[1:]] == list(frame.index)
+    result.machines[0]["settings"] = "<script>"
+    assert "<script>" not in result._repr_html_()
+    axes = result.plot()
+    assert [label.get_text() for label in axes.get_yticklabels()] == list(frame.index)
+    folds = np.sort(axes.lines[0].get_xdata())
+    expected = np.sort(np.ravel([machine["accuracies"] for machine in result]))
+    np.testing.assert_array_equal(folds, expected)
+    assert axes.get_legend() is not None

@@ -180,3 +180,17 @@ def test_comparisons_that_are_impossible_are_refused():
     ]:
         with pytest.raises(ValueError, match=message):
             widemargin.compare_kernels(X, y, kernels, **settings)
+
+
+def test_a_comparison_of_kernels_is_frames_and_tables():
+    pytest.importorskip("pandas")
+    X, y = load_iris(return_X_y=True)
+    found = widemargin.compare_kernels(
+        X, y, ["linear", "rbf"], C=10, folds=3, repeats=1, bootstrap=5, random_state=0
+    )
+    frame = found.kernels_to_frame()
+    assert frame["weight"].tolist() == [kernel["weight"] for kernel in found.kernels]
+    assert (frame["weight_interval_low"] <= frame["weight_interval_high"]).all()
+    text = found._repr_html_()
+    assert text.count("<table>") == 2
+    assert text.count("<tr>") == len(found) + len(found.kernels) + 2

@@ -7,6 +7,7 @@ import sys
 import textwrap
 import threading
 import time
+import types
 
 import numpy as np
 import pytest
@@ -80,6 +81,45 @@ def test_verbose_prints(capsys):
     assert "solved" in capsys.readouterr().out
     SVC().fit(X, y)
     assert capsys.readouterr().out == ""
+
+
+def test_verbose_in_a_notebook_replaces_one_output(capsys, monkeypatch):
+    shown = []
+
+    class Handle:
+        def update(self, output):
+            shown.append(output)
+
+    def display(output, display_id):
+        assert display_id is True
+        shown.append(output)
+        return Handle()
+
+    package, inner = types.ModuleType("IPython"), types.ModuleType("IPython.display")
+    package.get_ipython = lambda: types.SimpleNamespace(kernel=object())
+    inner.HTML, inner.display = str, display
+    monkeypatch.setitem(sys.modules, "IPython", package)
+    monkeypatch.setitem(sys.modules, "IPython.display", inner)
+    monkeypatch.setattr("widemargin._progress._LINE_PERIOD", 0.0)
+    X, y = load_iris(return_X_y=True)
+    SVC(verbose=True).fit(X, y)
+    assert len(shown) > 1
+    assert "problem 1 of 3" in shown[0]
+    assert "<progress value='0' max='3'>" in shown[0]
+    assert "solved" in shown[-1]
+    assert capsys.readouterr().out == ""
+    # A terminal's IPython has no kernel.
+    package.get_ipython = types.SimpleNamespace
+    SVC(verbose=True).fit(X, y)
+    assert "solved" in capsys.readouterr().out
+
+
+def test_the_warning_of_probability_names_its_library():
+    X, y = load_iris(return_X_y=True)
+    with pytest.warns(FutureWarning, match="deprecated in scikit-learn 1.9"):
+        model = SVC(probability=True).fit(X, y)
+    with pytest.warns(FutureWarning, match="version 1.9 of scikit-learn"):
+        model.probA_  # noqa: B018
 
 
 def test_time_limit(hard):

@@ -178,3 +178,19 @@ def test_what_tune_refuses(wine, options, message):
     X, y = wine
     with pytest.raises(ValueError, match=message):
         tune(SVC(), X, y, GRID, **options)
+
+
+def test_verbose_tells_the_parameters(wine, capsys):
+    X, y = wine
+    grid = {"C": [0.1, 10.0], "gamma": [0.05]}
+    search = SVCSearchCV(SVC(), grid, cv=3, verbose=3).fit(X, y)
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("[CV")]
+    assert len(lines) == 6
+    assert "candidate" not in "".join(lines)
+    score = search.cv_results_["split1_test_score"][1]
+    assert lines[4].startswith(f"[CV 2/3] END C=10.0, gamma=0.05; score={score:.3f}; total time=")
+    SVCSearchCV(SVC(), grid, cv=3, verbose=2, scoring=["accuracy", "f1_macro"], refit=False).fit(
+        X, y
+    )
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("[CV")]
+    assert lines[0].startswith("[CV 1/3] END C=0.1, gamma=0.05; total time=")

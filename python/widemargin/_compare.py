@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -58,6 +59,109 @@ class Comparison:
             )
         return "\n".join(lines)
 
+    def _rows(self) -> list[dict[str, Any]]:
+        """Return the table that is shown, a dictionary a line."""
+        rows = []
+        for place, machine in enumerate(self.machines):
+            low, high = machine["interval"]
+            rows.append(
+                {
+                    "machine": machine["machine"],
+                    "accuracy": f"{100 * machine['accuracy']:.2f} %",
+                    "interval": f"{100 * low:.2f} to {100 * high:.2f} %",
+                    "p": "best" if place == 0 else f"{machine['p_value']:.3f}",
+                    "training": f"{machine['training_seconds']:.3f} s",
+                    "settings": machine["settings"],
+                }
+            )
+        return rows
+
+    def _repr_html_(self) -> str:
+        return _html_table(self._rows())
+
+    def to_frame(self) -> Any:
+        """Return the machines as a pandas DataFrame.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            A row a machine, the best first, with both ends of the interval in columns and
+            the accuracies of the folds as lists.
+        """
+        return _frame([_flat(machine, "interval") for machine in self.machines], "machine")
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the mean accuracies with their intervals and the accuracies of the folds.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; new ones by default.
+
+        Returns
+        -------
+        ax : matplotlib Axes
+            What was drawn on.
+        """
+        from widemargin.plot import _axes
+
+        ax = _axes(ax)
+        names = [machine["machine"] for machine in self.machines]
+        places = np.arange(len(names))
+        means = np.array([machine["accuracy"] for machine in self.machines])
+        ends = np.array([machine["interval"] for machine in self.machines]).T
+        folds = [machine["accuracies"] for machine in self.machines]
+        ax.plot(
+            np.concatenate([np.ravel(values) for values in folds]),
+            np.repeat(places, [len(values) for values in folds]),
+            ".",
+            color="0.6",
+            label="one fold",
+        )
+        ax.errorbar(
+            means,
+            places,
+            xerr=np.abs(ends - means),
+            fmt="o",
+            capsize=3,
+            label="mean and interval",
+        )
+        ax.set_yticks(places, names)
+        ax.invert_yaxis()
+        ax.set_xlabel("accuracy")
+        ax.legend(loc="upper left", bbox_to_anchor=(1.02, 1.0))
+        return ax
+
+
+def _flat(row: dict[str, Any], *pairs: str) -> dict[str, Any]:
+    """Return a row whose pairs are columns of their own."""
+    flat: dict[str, Any] = {}
+    for name, value in row.items():
+        if name in pairs:
+            flat[f"{name}_low"], flat[f"{name}_high"] = value
+        else:
+            flat[name] = value
+    return flat
+
+
+def _frame(rows: list[dict[str, Any]], index: str) -> Any:
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError("to_frame needs pandas: pip install pandas") from error
+    return pd.DataFrame(rows).set_index(index)
+
+
+def _html_table(rows: list[dict[str, Any]]) -> str:
+    """Return the rows as HTML, whatever they are named."""
+
+    def line(cells: Iterable[Any], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{html.escape(str(c))}</{tag}>" for c in cells) + "</tr>"
+
+    head = line(rows[0], "th") if rows else ""
+    body = "".join(line(row.values(), "td") for row in rows)
+    return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"
+
 
 class KernelComparison(Comparison):
     """What ways to use several kernels did, the best first, and what the learnt sum owes to each.
@@ -91,6 +195,30 @@ class KernelComparison(Comparison):
                 cells.append(f"{kernel[name]:6.3f}  {low:5.3f} to {high:5.3f}")
             lines.append(f"{place:6}  {'  '.join(cells)}  {kernel['kernel']}")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        if not self.kernels:
+            return super()._repr_html_()
+        rows = []
+        for kernel in self.kernels:
+            row = {"kernel": kernel["kernel"]}
+            for name, title in (("weight", "weight"), ("contribution", "share")):
+                low, high = kernel[f"{name}_interval"]
+                row[title] = f"{kernel[name]:.3f} ({low:.3f} to {high:.3f})"
+            rows.append(row)
+        caption = f"<p>weights of the kernels at C={self.C:g}, with their intervals</p>"
+        return super()._repr_html_() + caption + _html_table(rows)
+
+    def kernels_to_frame(self) -> Any:
+        """Return weights and shares of the kernels as a pandas DataFrame.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            A row a kernel; the ends of the intervals are columns of their own.
+        """
+        pairs = ("weight_interval", "contribution_interval")
+        return _frame([_flat(kernel, *pairs) for kernel in self.kernels], "kernel")
 
 
 def compare(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -84,6 +86,7 @@ class Monitor:
         self._printed = self._started
         self._problem = 0
         self._problems = 1
+        self._notebook = _Notebook() if self._verbose and in_notebook() else None
 
     @property
     def listens(self) -> bool:
@@ -113,23 +116,53 @@ class Monitor:
         now = time.monotonic()
         if now - self._printed >= _LINE_PERIOD:
             self._printed = now
-            print(
-                f"[widemargin] {progress.elapsed:.1f} s, problem {progress.problem + 1} of "
+            line = (
+                f"{progress.elapsed:.1f} s, problem {progress.problem + 1} of "
                 f"{progress.problems}: violation {progress.violation:.3g}, objective "
-                f"{progress.objective:.6g}, {progress.active} active",
-                flush=True,
+                f"{progress.objective:.6g}, {progress.active} active"
             )
+            if self._notebook is not None:
+                self._notebook.show(line, progress.problem, progress.problems)
+            else:
+                print(f"[widemargin] {line}", flush=True)
 
     def end(self, training: dict[str, Any], support: int) -> None:
         """Print how the training ended."""
         if self._verbose:
-            print(
-                f"[widemargin] {training['status']}: {support} support vectors, objective "
+            line = (
+                f"{training['status']}: {support} support vectors, objective "
                 f"{training['dual']:.6g}, gap {training['gap']:.2g}, violation "
                 f"{training['violation']:.2g}, {training['iterations']} steps, "
-                f"{time.monotonic() - self._started:.3g} s",
-                flush=True,
+                f"{time.monotonic() - self._started:.3g} s"
             )
+            if self._notebook is not None:
+                self._notebook.show(line, self._problems, self._problems)
+            else:
+                print(f"[widemargin] {line}", flush=True)
+
+
+def in_notebook() -> bool:
+    """Tell whether output goes to cells of a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return shell is not None and getattr(shell, "kernel", None) is not None
+
+
+class _Notebook:
+    """One output of a notebook's cell that every line of progress replaces."""
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+
+    def show(self, line: str, done: int, total: int) -> None:
+        from IPython.display import HTML, display
+
+        bar = f"<progress value='{done}' max='{total}'></progress> " if total > 1 else ""
+        output = HTML(f"<div>{bar}widemargin: {html.escape(line)}</div>")
+        if self._handle is None:
+            self._handle = display(output, display_id=True)
+        else:
+            self._handle.update(output)
 
 
 def as_callbacks(callbacks: Callback | Iterable[Callback] | None) -> list[Callback]:

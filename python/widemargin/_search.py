@@ -153,7 +153,8 @@ class SVCSearchCV(GridSearchCV):
             scoring=self.scoring,
             refit=self.refit,
             cv=[splits[s] for s in judged],
-            verbose=self.verbose,
+            # It would tell numbers in the place of parameters.
+            verbose=min(int(self.verbose), 1),
             error_score=np.nan if predictions.only_stopped() else self.error_score,
             return_train_score=self.return_train_score,
         )
@@ -168,6 +169,8 @@ class SVCSearchCV(GridSearchCV):
             )
         predictions.warn(judged)
         self._adopt(search, candidates, predictions)
+        if self.verbose > 1:
+            self._print_splits(judged, len(splits), predictions)
         if self.refit:
             self._refit(X, y, weights)
         return self
@@ -256,6 +259,23 @@ class SVCSearchCV(GridSearchCV):
             gamma = _scale(X[train])
             run(scaled, [s], [_with_gamma(settings[k], gamma) for k in scaled])
         return predictions
+
+    def _print_splits(self, judged: list[int], count: int, predictions: _Predictions) -> None:
+        """Print a line of every candidate and split; from level 3 on with the scores."""
+        names = ["score"]
+        if self.multimetric_:
+            prefix = "split0_test_"
+            names = [n.removeprefix(prefix) for n in self.cv_results_ if n.startswith(prefix)]
+        fit_times, score_times = predictions.seconds()
+        for k, candidate in enumerate(self.cv_results_["params"]):
+            parameters = ", ".join(f"{name}={candidate[name]}" for name in sorted(candidate))
+            for place, s in enumerate(judged):
+                scores = ""
+                if self.verbose > 2:
+                    of = {n: self.cv_results_[f"split{place}_test_{n}"][k] for n in names}
+                    scores = "".join(f" {name}={score:.3f}" for name, score in of.items()) + ";"
+                seconds = fit_times[k, s] + score_times[k, s]
+                print(f"[CV {s + 1}/{count}] END {parameters};{scores} total time={seconds:7.3f}s")
 
     def _predictions_of(
         self,

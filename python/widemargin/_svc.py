@@ -32,8 +32,8 @@ _CLASSIFIER = (
     "calibration",
 )
 _GONE = (
-    "Attribute `{0}` was deprecated in version 1.9 and will be removed in 1.11 as the "
-    "`probability=True` option for SVC and NuSVC was deprecated and will be removed in 1.11."
+    "Attribute `{0}` was deprecated in version 1.9 of scikit-learn and will be removed in its "
+    "version 1.11, as the `probability=True` option for SVC and NuSVC; widemargin follows it."
 )
 
 
@@ -89,9 +89,9 @@ class BaseSVC(ClassifierMixin, BaseMachine):
         if self.probability != "deprecated":
             name = type(self).__name__
             warnings.warn(
-                "The `probability` parameter was deprecated in 1.9 and will be removed in version "
-                f"1.11. Use `CalibratedClassifierCV({name}(), ensemble=False)` instead of "
-                f"`{name}(probability=True)`",
+                "The `probability` parameter was deprecated in scikit-learn 1.9 and will be "
+                f"removed in its version 1.11. Use `CalibratedClassifierCV({name}(), "
+                f"ensemble=False)` instead of `{name}(probability=True)`",
                 FutureWarning,
                 stacklevel=3,
             )
