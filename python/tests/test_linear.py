@@ -108,3 +108,29 @@ def test_an_iteration_limit_warns(model):
         model.fit(X, y)
     assert isinstance(model.n_iter_, int)
     assert model.n_iter_ == model.max_iter
+
+
+def test_a_free_intercept_is_not_penalised(cancer, tmp_path):
+    X, y = cancer
+    X = X + 3.0
+    ours = LogisticRegression(C=0.5, intercept_scaling="free", tol=1e-10).fit(X, y)
+    theirs = sklearn.linear_model.LogisticRegression(C=0.5, tol=1e-10, max_iter=10_000).fit(X, y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, rtol=1e-4)
+    target = X[:, 0] + 0.1 * X[:, 1] ** 2
+    loss = "squared_epsilon_insensitive"
+    svr = LinearSVR(C=0.5, epsilon=0.0, loss=loss, intercept_scaling="free", tol=1e-10)
+    svr.fit(X, target)
+    ridge = sklearn.linear_model.Ridge(alpha=1.0).fit(X, target)
+    np.testing.assert_allclose(svr.coef_, ridge.coef_, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(svr.intercept_, ridge.intercept_, rtol=1e-4)
+    # The derivative by the constant of a squared hinge is 0.
+    svc = LinearSVC(C=0.1, intercept_scaling="free", tol=1e-10).fit(X, y)
+    signs = 2 * y - 1
+    slack = np.maximum(0, 1 - signs * svc.decision_function(X))
+    assert abs(signs @ slack) < 1e-4 * slack.sum()
+    svc.save(tmp_path / "m.wm")
+    again = widemargin.load(tmp_path / "m.wm")
+    assert again.get_params()["intercept_scaling"] == "free"
+    with pytest.raises(ValueError, match="intercept_scaling"):
+        LinearSVC(intercept_scaling="none").fit(X, y)

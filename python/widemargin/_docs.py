@@ -72,9 +72,9 @@ n_jobs : int, default=None
     "linear": """
 fit_intercept : bool, default=True
     Whether the functions have a constant.
-intercept_scaling : float, default=1
+intercept_scaling : float or 'free', default=1
     Value of the appended feature whose weight makes the constant; that weight is penalised like the
-    others, less so the larger this is.
+    others, less so the larger this is. With ``'free'`` it is not penalised.
 """,
     "linear_extra": """
 verbose : int, default=0

@@ -30,7 +30,7 @@ SHARED: dict[str, list[Any]] = {
     **choose("tol", "verbose", "max_iter", "max_time", "warm_start", "callbacks", "n_jobs"),
     **choose("C", "random_state"),
     "fit_intercept": ["boolean"],
-    "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
+    "intercept_scaling": [Interval(Real, 0, None, closed="neither"), StrOptions({"free"})],
     "dual": ["boolean", StrOptions({"auto"})],
     "max_iter": [Interval(Real, 0, None, closed="left")],
 }
@@ -48,7 +48,7 @@ class BaseLinear(BaseTrained):
     penalty: str = "l2"
     multi_class: str = "ovr"
     dual: bool | str = "auto"
-    intercept_scaling: float = 1.0
+    intercept_scaling: float | str = 1.0
 
     # Parameters that every derived class sets.
     loss: str
@@ -110,8 +110,8 @@ class BaseLinear(BaseTrained):
         intercept = specification(model).get("intercept", 1.0)
         if intercept == "none":
             given["fit_intercept"] = False
-        elif not isinstance(intercept, str):
-            given["intercept_scaling"] = float(intercept)
+        else:
+            given["intercept_scaling"] = "free" if intercept == "free" else float(intercept)
         # By its name: a number that was chosen for the loss.
         if isinstance(given.get("tol"), str):
             del given["tol"]
@@ -166,7 +166,10 @@ class BaseLinear(BaseTrained):
             super()._warn(complaints)
 
     def _intercept(self) -> float | str:
-        return float(self.intercept_scaling) if self.fit_intercept else "none"
+        if not self.fit_intercept:
+            return "none"
+        scaling = self.intercept_scaling
+        return scaling if isinstance(scaling, str) else float(scaling)
 
     def to_liblinear(self) -> str:
         """Return the model as the text of a LIBLINEAR model file.

@@ -73,7 +73,7 @@ class LogisticRegression(BaseLinearClassifier):
         tol: float = 1e-4,
         C: float = 1.0,
         fit_intercept: bool = True,
-        intercept_scaling: float = 1,
+        intercept_scaling: float | str = 1,
         class_weight: Any = None,
         verbose: bool | int = 0,
         random_state: Any = None,
