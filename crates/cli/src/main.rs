@@ -61,7 +61,7 @@ fn main() -> ExitCode {
 /// The LIBSVM program asked for, by the name of this binary or as the first argument.
 fn stand_in(arguments: &[OsString]) -> Option<(Program, &[OsString])> {
     let called_as = Path::new(arguments.first()?).file_stem()?.to_str()?;
-    if let Some(program) = Program::named(called_as) {
+    if let Some(program) = Program::called(called_as) {
         return Some((program, &arguments[1..]));
     }
     let program = Program::named(arguments.get(1)?.to_str()?)?;

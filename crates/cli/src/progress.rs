@@ -3,7 +3,7 @@
 //! Nothing is drawn unless standard error is a terminal; warnings are always printed.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use widemargin::{Event, Observer};
@@ -18,6 +18,7 @@ const BAR: &str = "{prefix} [{bar:24}] {pos}/{len} {elapsed}, {eta} left {wide_m
 pub(crate) struct Progress {
     bar: ProgressBar,
     stage: Arc<Mutex<Stage>>,
+    log: Option<Arc<Log>>,
 }
 
 /// The outermost stage under way; stages inside it are not drawn.
@@ -29,16 +30,20 @@ struct Stage {
 }
 
 impl Progress {
-    /// Starts drawing; `quiet` draws nothing.
-    pub(crate) fn new(name: &str, quiet: bool) -> Self {
+    /// Starts drawing; `quiet` draws nothing, `verbose` writes lines instead.
+    pub(crate) fn new(name: &str, quiet: bool, verbose: bool) -> Self {
         let bar = ProgressBar::no_length();
-        if quiet {
+        let log = verbose.then(|| Arc::new(Log::new()));
+        if let Some(log) = &log {
+            log.write(name);
+        }
+        if quiet || verbose {
             bar.set_draw_target(ProgressDrawTarget::hidden());
         }
         bar.set_style(style(SPINNER));
         bar.set_prefix(name.to_owned());
         bar.enable_steady_tick(Duration::from_millis(150));
-        Self { bar, stage: Arc::default() }
+        Self { bar, stage: Arc::default(), log }
     }
 
     /// Removes the bar from the screen.
@@ -75,6 +80,9 @@ fn style(template: &str) -> ProgressStyle {
 
 impl Observer for Progress {
     fn observe(&self, event: &Event) {
+        if let Some(log) = &self.log {
+            log.observe(event);
+        }
         match event {
             Event::Stage { name, total } => self.enter(name, *total),
             Event::StageStep { name } => self.step(name),
@@ -89,13 +97,71 @@ impl Observer for Progress {
     }
 }
 
+/// Lines of `--verbose`.
+struct Log {
+    started: Instant,
+    /// When the last step of a solver was written: their lines are at least this far apart.
+    last_step: Mutex<Option<Instant>>,
+}
+
+const STEP_PERIOD: Duration = Duration::from_millis(200);
+
+impl Log {
+    fn new() -> Self {
+        Self { started: Instant::now(), last_step: Mutex::default() }
+    }
+
+    fn write(&self, line: &str) {
+        terminal::note(&format!("[{:8.3} s] {line}", self.started.elapsed().as_secs_f64()));
+    }
+
+    fn is_due(&self) -> bool {
+        let mut last = self.last_step.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = last.is_none_or(|last| last.elapsed() >= STEP_PERIOD);
+        if is_due {
+            *last = Some(Instant::now());
+        }
+        is_due
+    }
+
+    fn observe(&self, event: &Event) {
+        match event {
+            Event::Stage { name, total } => self.write(&format!("{name}: {total} to do")),
+            Event::StageStep { name } => self.write(&format!("{name}: one more done")),
+            Event::Iteration { iteration, violation, objective, active } if self.is_due() => {
+                self.write(&format!(
+                    "block {iteration}: KKT violation {violation:.2e}, dual objective \
+                     {objective:.6e}, {active} active"
+                ));
+            }
+            Event::Solved(function) => {
+                let outcome = &function.outcome;
+                self.write(&format!(
+                    "function {}: {}, {} support vectors ({} at their bound), {} blocks, {} steps, \
+                     {} kernel rows, KKT violation {:.2e}, gap {:.2e}",
+                    function.index + 1,
+                    outcome.status,
+                    function.support,
+                    function.bounded,
+                    outcome.blocks,
+                    outcome.iterations,
+                    outcome.kernel_rows,
+                    outcome.violation,
+                    outcome.gap(),
+                ));
+            }
+            _ => {}
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn stages_inside_a_stage_do_not_count() {
-        let progress = Progress::new("test", true);
+        let progress = Progress::new("test", true, false);
         let place = || {
             let stage = progress.stage.lock().expect("no panic");
             (stage.name, stage.done)

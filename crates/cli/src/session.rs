@@ -17,6 +17,8 @@ pub(crate) struct Session<'a> {
     pub(crate) context: Context,
     pub(crate) interrupt: &'a Interrupt,
     pub(crate) quiet: bool,
+    /// Whether events are written as lines instead of drawn as a bar.
+    pub(crate) verbose: bool,
 }
 
 impl Session<'_> {
@@ -33,7 +35,7 @@ impl Session<'_> {
         message: &str,
         read: impl FnOnce() -> CommandResult<R> + Send,
     ) -> CommandResult<R> {
-        let progress = Progress::new(message, self.quiet);
+        let progress = Progress::new(message, self.quiet, self.verbose);
         let result = std::thread::scope(|scope| {
             let (finished, end) = channel::<()>();
             if let Some(limit) = self.context.time_left() {
@@ -67,7 +69,7 @@ impl Session<'_> {
         observer: impl Observer + 'static,
         compute: impl FnOnce(&Context) -> widemargin::Result<R>,
     ) -> CommandResult<R> {
-        let progress = Progress::new(message, self.quiet);
+        let progress = Progress::new(message, self.quiet, self.verbose);
         let bar = progress.clone();
         let context = self.context.clone().with_observer(move |event: &Event| {
             bar.observe(event);
@@ -85,7 +87,7 @@ impl Session<'_> {
         message: &str,
         compute: impl FnOnce(&Context) -> widemargin::Result<R>,
     ) -> CommandResult<R> {
-        let progress = Progress::new(message, self.quiet);
+        let progress = Progress::new(message, self.quiet, self.verbose);
         let bar = progress.clone();
         let context = self.context.clone().with_cancel_token(CancelToken::new());
         let context = context.with_observer(move |event: &Event| bar.observe(event));
@@ -108,7 +110,7 @@ impl Session<'_> {
         message: &str,
         compute: impl FnOnce(&Context) -> widemargin::Result<R>,
     ) -> CommandResult<R> {
-        let progress = Progress::new(message, self.quiet);
+        let progress = Progress::new(message, self.quiet, self.verbose);
         let result = compute(&self.context);
         progress.finish();
         result.map_err(|error| self.failure(error))

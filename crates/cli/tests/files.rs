@@ -128,11 +128,44 @@ fn help_has_examples() {
         "convert",
         "plot",
         "completions",
+        "man",
     ] {
         let run = folder.run(&format!("{command} --help")).exits(0);
         assert!(run.stdout.contains("Examples:"), "{command}");
     }
     assert!(folder.run("--version").exits(0).stdout.starts_with("widemargin "));
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let folder = Folder::new();
+    folder.run("man pages/man1").exits(0);
+    let page = |name: &str| folder.read(&format!("pages/man1/{name}.1"));
+    assert!(page("widemargin").contains(".TH widemargin 1"));
+    for command in ["train", "tune", "plot-regions", "sequence-label", "svm-train", "ll-predict"] {
+        let text = page(&format!("widemargin-{command}"));
+        assert!(text.starts_with(".ie") && text.contains(".SH SYNOPSIS"), "{command}");
+    }
+    assert!(page("widemargin-train").contains("max\\-time"));
+    folder.write("file", "");
+    let run = folder.run("man file").exits(1);
+    assert!(run.stderr.starts_with("error: file: "), "{}", run.stderr);
+}
+
+#[test]
+fn verbose_tells_the_steps_and_nothing_on_standard_output() {
+    let folder = Folder::new();
+    folder.copy("iris.csv");
+    let run = folder.run("train iris.csv --verbose --json").exits(0);
+    let report = run.json();
+    assert!(run.stderr.contains("block ") && run.stderr.contains("KKT violation"));
+    let solved = run.stderr.matches("support vectors (").count();
+    assert_eq!(solved, 3, "{}", run.stderr);
+    assert!(run.stderr.contains("function 3: solved"), "{}", run.stderr);
+    assert!(report.is_object());
+    let quiet = folder.run("train iris.csv --json").exits(0);
+    assert!(!quiet.stderr.contains("KKT"));
+    folder.run("train iris.csv --verbose --quiet").exits(2);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The stand-ins for LIBLINEAR's programs, against what LIBLINEAR 2.50 prints and writes for the same
 //! command lines.
 
-use crate::common::Folder;
+use crate::common::{Folder, PROGRAM};
 
 /// The rows of weights in a model file.
 fn weights(model: &str) -> Vec<Vec<f64>> {
@@ -141,4 +141,29 @@ fn what_liblinear_refuses_is_refused() {
         assert!(run.code != Some(0) && run.stderr.contains(message), "{command}: {}", run.stderr);
     }
     assert!(!folder.names().contains(&"answers".to_owned()), "nothing is written");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_names_of_the_programs_are_recognised() {
+    let folder = Folder::new();
+    folder.copy("iris.libsvm");
+    let run = |name: &str, arguments: &[&str]| {
+        let link = folder.file(name);
+        std::os::unix::fs::symlink(PROGRAM, &link).unwrap();
+        let mut command = std::process::Command::new(&link);
+        let output = command.args(arguments).current_dir(folder.path()).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{name}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let expected = {
+        folder.run("ll-train -q iris.libsvm m").exits(0);
+        folder.run("ll-predict iris.libsvm m out").exits(0).stdout
+    };
+    for (train, predict) in [("train", "predict"), ("liblinear-train", "liblinear-predict")] {
+        run(train, &["-q", "iris.libsvm", train.to_uppercase().as_str()]);
+        assert_eq!(folder.read(&train.to_uppercase()), folder.read("m"));
+        let model = train.to_uppercase();
+        assert_eq!(run(predict, &["iris.libsvm", &model, "answers"]), expected);
+    }
 }

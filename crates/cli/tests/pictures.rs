@@ -130,3 +130,32 @@ fn marks_of_comparisons_and_sizes_are_explained() {
         assert!(words(&svg).contains(&word), "{word}: {:?}", words(&svg));
     }
 }
+
+#[test]
+fn precision_calibration_and_residuals_are_drawn() {
+    let folder = Folder::new();
+    folder.copy("wdbc.csv");
+    folder.run("train wdbc.csv --scale standard --probability").exits(0);
+    let svg = drawn(&folder, "plot precision-recall wdbc.csv --model wdbc.wm -o");
+    let found = words(&svg);
+    let entry = found.iter().find(|word| word.contains("(average ")).expect("an entry");
+    let average: f64 = entry.split_once("(average ").unwrap().1[..6].parse().unwrap();
+    assert!(average > 0.98 && found.contains(&"precision"), "{found:?}");
+    let svg = drawn(&folder, "plot calibration wdbc.csv --model wdbc.wm -o");
+    let found = words(&svg);
+    let entry = found.iter().find(|word| word.contains("(Brier score ")).expect("an entry");
+    let brier: f64 = entry.split_once("(Brier score ").unwrap().1[..6].parse().unwrap();
+    assert!(brier < 0.03, "{found:?}");
+    folder.run("train wdbc.csv --scale standard -o plain.wm").exits(0);
+    let run = folder.run("plot calibration wdbc.csv --model plain.wm -o q.svg").exits(2);
+    assert!(run.stderr.contains("--probability"), "{}", run.stderr);
+    folder.copy("diabetes.csv");
+    folder.run("train diabetes.csv -s epsilon-svr --scale standard").exits(0);
+    let report = folder.run("predict diabetes.csv --model diabetes.wm --json -o a.txt").exits(0);
+    let squared = report.json()["mean_squared_error"].as_f64().expect("an error");
+    let svg = drawn(&folder, "plot residuals diabetes.csv --model diabetes.wm -o");
+    let note = format!("root mean squared error {:.6}", squared.sqrt());
+    assert!(words(&svg).iter().any(|word| word.starts_with(&note)), "{note}: {:?}", words(&svg));
+    let run = folder.run("plot residuals wdbc.csv --model wdbc.wm -o q.svg").exits(2);
+    assert!(run.stderr.contains("residuals need numbers, not c-svc"), "{}", run.stderr);
+}

@@ -39,6 +39,10 @@ pub(crate) struct ResourceArguments {
     /// Print no progress and no summary, only warnings and errors
     #[arg(long, short)]
     pub(crate) quiet: bool,
+
+    /// Print the stages of the computation and the steps of the solver to standard error
+    #[arg(long, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
@@ -63,6 +67,6 @@ impl ResourceArguments {
         if let Some(limit) = self.max_time {
             context = context.with_time_limit(limit);
         }
-        Ok(Session { context, interrupt, quiet: self.quiet })
+        Ok(Session { context, interrupt, quiet: self.quiet, verbose: self.verbose })
     }
 }

@@ -9,6 +9,7 @@ mod cross_validate;
 mod distribute;
 mod from_disk;
 mod inspect;
+mod man;
 mod plot;
 mod predict;
 mod prepare;
@@ -47,7 +48,8 @@ Exit codes:
 
 LIBSVM's own command lines work too: 'widemargin svm-train -c 10 -g 0.1 heart', or this binary
 linked under the names svm-train, svm-predict and svm-scale; LIBLINEAR's as 'widemargin ll-train'
-and 'widemargin ll-predict'.";
+and 'widemargin ll-predict', or linked under the names train, predict, liblinear-train and
+liblinear-predict.";
 
 /// Train, apply, check and look at support vector machines.
 #[derive(Debug, Parser)]
@@ -84,6 +86,7 @@ enum Command {
     Sequence(sequence::Arguments),
     Plot(plot::Arguments),
     Completions(completions::Arguments),
+    Man(man::Arguments),
     /// LIBSVM's svm-train: same options, files and output
     #[command(name = "svm-train")]
     SvmTrain(Forwarded),
@@ -120,6 +123,7 @@ impl CommandLine {
             Command::Sequence(arguments) => sequence::run(&arguments, interrupt),
             Command::Plot(arguments) => plot::run(&arguments, interrupt),
             Command::Completions(arguments) => completions::run(&arguments),
+            Command::Man(arguments) => man::run(&arguments),
             // `main` hands these over before clap sees them; here they are listed in the help.
             Command::SvmTrain(_)
             | Command::SvmPredict(_)

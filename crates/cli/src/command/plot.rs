@@ -1,5 +1,7 @@
 //! `plot`: pictures of what a model does with data.
 
+mod scores;
+
 use std::ops::Range;
 use std::path::PathBuf;
 
@@ -17,7 +19,7 @@ use crate::model_file;
 use crate::picture::{self, Curve, Point, Regions};
 use crate::session::Session;
 
-/// Draw decision regions, a confusion matrix or ROC curves (SVG)
+/// Draw decision regions, a confusion matrix, curves of scores or residuals (SVG)
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -37,6 +39,12 @@ enum Picture {
     Confusion(Common),
     /// True against false positive rate of every class
     Roc(Common),
+    /// Precision against recall of every class
+    PrecisionRecall(Common),
+    /// Shares of a class against its probabilities
+    Calibration(Common),
+    /// What predictions of numbers miss
+    Residuals(Common),
 }
 
 #[derive(Args, Debug)]
@@ -85,7 +93,11 @@ struct RegionArguments {
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult {
     let common = match &arguments.picture {
         Picture::Regions(regions) => &regions.common,
-        Picture::Confusion(common) | Picture::Roc(common) => common,
+        Picture::Confusion(common)
+        | Picture::Roc(common)
+        | Picture::PrecisionRecall(common)
+        | Picture::Calibration(common)
+        | Picture::Residuals(common) => common,
     };
     check_picture(Some(&common.output))?;
     check_outputs(
@@ -100,6 +112,13 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         Picture::Regions(arguments) => regions(arguments, &session, &model, &data)?,
         Picture::Confusion(common) => confusion(common, &session, &model, &data)?,
         Picture::Roc(common) => roc(common, &session, &model, &data)?,
+        Picture::PrecisionRecall(common) => {
+            scores::draw_precision_recall(common, &session, &model, &data)?;
+        }
+        Picture::Calibration(common) => {
+            scores::draw_calibration(common, &session, &model, &data)?;
+        }
+        Picture::Residuals(common) => scores::draw_residuals(common, &session, &model, &data)?,
     }
     Ok(Outcome::Done)
 }

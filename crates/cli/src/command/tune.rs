@@ -141,8 +141,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
 
-    /// Draw the scores (SVG): a line over one parameter, a heat map over a grid of two, points where they
-    /// are chosen between the values
+    /// Draw the scores as a line, a heat map or points (SVG)
     #[arg(long, alias = "picture", value_name = "FILE.svg")]
     plot: Option<PathBuf>,
 

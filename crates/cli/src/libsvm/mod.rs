@@ -51,6 +51,16 @@ impl Program {
         }
     }
 
+    /// The program that this binary stands for when it is called by a name: also LIBLINEAR's own, which
+    /// as a first argument would be commands of ours.
+    pub(crate) fn called(name: &str) -> Option<Self> {
+        match name {
+            "train" | "liblinear-train" => Some(Self::LinearTrain),
+            "predict" | "liblinear-predict" => Some(Self::LinearPredict),
+            name => Self::named(name),
+        }
+    }
+
     fn usage(self) -> &'static str {
         match self {
             Self::Train => train::USAGE,
@@ -109,7 +119,7 @@ fn threads() -> usize {
 /// A session of a stand-in: all threads, no progress on the screen.
 pub(crate) fn session(interrupt: &Interrupt) -> CommandResult<Session<'_>> {
     let context = Context::new().with_threads(threads())?.with_cancel_token(interrupt.token());
-    Ok(Session { context, interrupt, quiet: true })
+    Ok(Session { context, interrupt, quiet: true, verbose: false })
 }
 
 /// Reads LIBSVM text for a kernel; `base` is that of the training file, if known.

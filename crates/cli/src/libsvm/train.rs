@@ -198,6 +198,7 @@ pub(super) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
             .with_cancel_token(interrupt.token()),
         interrupt,
         quiet: true,
+        verbose: false,
     };
     let mut specification = options.specification()?;
     let (data, preparation) = session.read("reading", || {

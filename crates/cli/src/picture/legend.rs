@@ -39,7 +39,7 @@ impl Entry {
 /// Height of an entry.
 const STEP: f64 = 20.0;
 /// Most characters of an entry that are shown.
-const LONGEST: usize = 40;
+const LONGEST: usize = 60;
 
 /// Width of the legend.
 pub(super) fn width(entries: &[Entry]) -> f64 {
