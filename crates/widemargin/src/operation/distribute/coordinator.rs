@@ -92,8 +92,15 @@ enum Phase {
 pub(crate) struct Limits {
     /// Rounds, or updates of one site in a sequential training.
     pub(crate) rounds: u32,
-    /// Ticks without a reply after which a site counts as lost.
-    pub(crate) patience: u32,
+    /// Ticks without a reply after which a site counts as lost; none where whoever brings the messages
+    /// tells which sites are lost, so that a silent one only takes its time.
+    pub(crate) patience: Option<u32>,
+}
+
+impl Limits {
+    fn exceeded_by(self, ticks: u32) -> bool {
+        self.patience.is_some_and(|patience| ticks > patience)
+    }
 }
 
 /// The state of a training.
@@ -207,6 +214,7 @@ impl Coordinator {
             self.round = self.round.max(report.round);
             self.active |= report.changed;
             self.replied[site] = true;
+            self.waited = 0;
             self.record();
             return match self.round > self.limits.rounds {
                 true => self.end(Ending::Stopped),
@@ -327,14 +335,15 @@ impl Coordinator {
 
     /// Time has passed, or nothing is under way: asks again, or goes on without.
     pub(crate) fn tick(&mut self) -> Outbox {
-        self.waited += 1;
-        let impatient = self.waited > self.limits.patience;
+        self.waited = self.waited.saturating_add(1);
+        let limits = self.limits;
+        let impatient = limits.exceeded_by(self.waited);
         match &mut self.phase {
             Phase::Done(_) => Vec::new(),
             Phase::Exchange => self.ask_again(impatient),
             Phase::Verify { elected, last, silent } => {
-                *silent += 1;
-                let (elected, lost) = (*elected, *silent > self.limits.patience);
+                *silent = silent.saturating_add(1);
+                let (elected, lost) = (*elected, limits.exceeded_by(*silent));
                 match last {
                     Some(found) if impatient && !lost => {
                         let missing = found.missing.iter().map(|&site| site as usize).collect();

@@ -198,7 +198,7 @@ impl Distribution {
         let (problem, links) = self.prepare(machine, data, parts, context)?;
         let mut sites: Vec<Site<MachineProblem>> =
             (0..parts.len()).map(|site| self.site(&problem, site, &links, &parts[site])).collect();
-        let mut coordinator = self.coordinator(parts.len());
+        let mut coordinator = self.coordinator(parts.len(), Some(PATIENCE));
         let traffic = engine::run(&mut sites, &mut coordinator, problem.fingerprint(), context)?;
         let sites: Vec<_> = sites.into_iter().map(Some).collect();
         finish(&problem, &links, &sites, coordinator, traffic, started, context)
@@ -220,7 +220,7 @@ impl Distribution {
         let started = Instant::now();
         faults.validate(parts.len())?;
         let (problem, links) = self.prepare(machine, data, parts, context)?;
-        let mut coordinator = self.coordinator(parts.len());
+        let mut coordinator = self.coordinator(parts.len(), Some(PATIENCE));
         let new_site = |site: usize| self.site(&problem, site, &links, &parts[site]);
         let fingerprint = problem.fingerprint();
         let (sites, traffic) = simulate::simulate(
@@ -251,8 +251,8 @@ impl Distribution {
         Ok((Arc::new(MachineProblem::new(local_duals(machine, data, &rows)?)), links))
     }
 
-    fn coordinator(&self, sites: usize) -> Coordinator {
-        let limits = Limits { rounds: self.max_rounds, patience: PATIENCE };
+    fn coordinator(&self, sites: usize, patience: Option<u32>) -> Coordinator {
+        let limits = Limits { rounds: self.max_rounds, patience };
         Coordinator::new(sites, self.schedule, limits)
     }
 

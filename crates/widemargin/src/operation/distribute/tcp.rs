@@ -1,10 +1,13 @@
 //! Processes that reach each other through TCP: all connect to process 0, which passes on what is for
 //! another one. There is no encryption and no password: it is for networks whose hosts trust each other.
+//!
+//! Both ends of a connection send an empty packet every few seconds, however long their training computes. A process
+//! that ends closes its connection; one whose host vanishes is missed after [`SILENCE`].
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,13 +17,19 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 
 /// What a connection begins with, the version included.
-const GREETING: [u8; 4] = *b"WMX1";
+const GREETING: [u8; 4] = *b"WMX2";
 
 /// Largest packet: a message and what is around it.
 const MOST_BYTES: usize = MAX_DOCUMENT + (1 << 20);
 
 /// Time that a host has to greet.
 const GREETING_TIME: Duration = Duration::from_secs(5);
+
+/// Time between two empty packets.
+const BEAT: Duration = Duration::from_millis(if cfg!(test) { 200 } else { 5000 });
+
+/// Time without any byte after which a process counts as lost.
+const SILENCE: Duration = Duration::from_secs(if cfg!(test) { 5 } else { 30 });
 
 /// Time between two looks for connections and stop requests.
 const LOOK: Duration = Duration::from_millis(20);
@@ -32,21 +41,27 @@ enum Event {
     Lost(usize),
 }
 
+/// One end of a connection, for those that write to it.
+type Connection = Arc<Mutex<TcpStream>>;
+
+/// Those of process 0, to processes 1, 2, …
+type Connections = Arc<RwLock<Vec<Connection>>>;
+
 /// Process 0, which all others connect to.
 pub struct TcpHub {
     connections: Connections,
+    size: usize,
     events: Receiver<Event>,
+    beats: Vec<Beat>,
 }
-
-/// Those of process 0, to processes 1, 2, …
-type Connections = Arc<Vec<Mutex<TcpStream>>>;
 
 /// A process that is connected to process 0.
 pub struct TcpMember {
-    connection: TcpStream,
+    connection: Connection,
     rank: usize,
     size: usize,
     events: Receiver<Event>,
+    _beat: Beat,
 }
 
 impl TcpHub {
@@ -75,47 +90,54 @@ impl TcpHub {
         let failed = |error| Error::io(&name, error);
         listener.set_nonblocking(true).map_err(failed)?;
         let (sender, events) = channel();
-        let mut connections = Vec::new();
-        while connections.len() + 1 < size {
+        // Dropped in an error, it ends the connections.
+        let mut hub = Self { connections: Connections::default(), size, events, beats: Vec::new() };
+        while hub.beats.len() + 1 < size {
             if context.stop_request().is_some() {
                 return Err(Error::Interrupted);
             }
             match listener.accept() {
                 Ok((stream, _)) => {
-                    let rank = connections.len() + 1;
+                    let rank = hub.beats.len() + 1;
                     // Who does not greet, or goes away at once, is not one of ours.
                     if welcome(&stream, rank, size).is_ok() {
-                        connections.push(stream);
+                        let reader = stream.try_clone().map_err(failed)?;
+                        let connection = Arc::new(Mutex::new(stream));
+                        write_to(&hub.connections).push(Arc::clone(&connection));
+                        hub.beats.push(Beat::start(connection, 0, rank)?);
+                        let (others, sender) = (Arc::clone(&hub.connections), sender.clone());
+                        read_from(reader, move |event| match event {
+                            Some((_, to, bytes)) if to != 0 => {
+                                match pass(&others, rank, to, &bytes) {
+                                    Ok(()) => true,
+                                    Err(_) => sender.send(Event::Lost(to)).is_ok(),
+                                }
+                            }
+                            Some((_, _, bytes)) => sender.send(Event::Packet(rank, bytes)).is_ok(),
+                            None => sender.send(Event::Lost(rank)).is_ok(),
+                        })?;
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => thread::sleep(LOOK),
                 Err(error) => return Err(failed(error)),
             }
         }
-        let readers = connections.iter().map(TcpStream::try_clone).collect::<Vec<_>>();
-        let connections: Connections = Arc::new(connections.into_iter().map(Mutex::new).collect());
-        for (place, stream) in readers.into_iter().enumerate() {
-            let (rank, others, sender) = (place + 1, Arc::clone(&connections), sender.clone());
-            read_from(stream.map_err(failed)?, move |event| match event {
-                Some((_, to, bytes)) if to != 0 => match pass(&others, rank, to, &bytes) {
-                    Ok(()) => true,
-                    Err(_) => sender.send(Event::Lost(to)).is_ok(),
-                },
-                Some((_, _, bytes)) => sender.send(Event::Packet(rank, bytes)).is_ok(),
-                None => sender.send(Event::Lost(rank)).is_ok(),
-            })?;
-        }
-        Ok(Self { connections, events })
+        Ok(hub)
     }
+}
+
+fn write_to(connections: &Connections) -> std::sync::RwLockWriteGuard<'_, Vec<Connection>> {
+    connections.write().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Sends a packet to a process, on whatever thread.
 fn pass(connections: &Connections, from: usize, to: usize, bytes: &[u8]) -> Result<()> {
-    match connections.get(to.wrapping_sub(1)) {
-        Some(connection) => {
-            let mut stream = connection.lock().unwrap_or_else(PoisonError::into_inner);
-            write(&mut stream, from, to, bytes).map_err(|_| lost(to))
-        }
+    let connection = {
+        let connections = connections.read().unwrap_or_else(PoisonError::into_inner);
+        connections.get(to.wrapping_sub(1)).map(Arc::clone)
+    };
+    match connection {
+        Some(connection) => write(&connection, from, to, bytes).map_err(|_| lost(to)),
         None => Err(Error::message("a process of this training", to)),
     }
 }
@@ -134,7 +156,34 @@ fn welcome(stream: &TcpStream, rank: usize, size: usize) -> std::io::Result<()> 
     stream.write_all(&GREETING)?;
     stream.write_all(&(rank as u32).to_le_bytes())?;
     stream.write_all(&(size as u32).to_le_bytes())?;
-    stream.set_read_timeout(None)
+    bound(stream)
+}
+
+/// Neither reading nor writing waits for ever.
+fn bound(stream: &TcpStream) -> std::io::Result<()> {
+    stream.set_read_timeout(Some(SILENCE))?;
+    stream.set_write_timeout(Some(SILENCE))
+}
+
+/// A thread that sends empty packets until this is dropped or the connection has ended.
+struct Beat(#[expect(dead_code, reason = "its end is the message")] Sender<()>);
+
+impl Beat {
+    fn start(connection: Connection, from: usize, to: usize) -> Result<Self> {
+        let (sender, end) = channel();
+        let beat = move || {
+            while matches!(end.recv_timeout(BEAT), Err(RecvTimeoutError::Timeout))
+                && write(&connection, from, to, &[]).is_ok()
+            {}
+        };
+        on_a_thread(beat)?;
+        Ok(Self(sender))
+    }
+}
+
+fn on_a_thread(work: impl FnOnce() + Send + 'static) -> Result<()> {
+    let thread = thread::Builder::new().name("widemargin-tcp".into()).spawn(work);
+    thread.map(|_| ()).map_err(|error| Error::io("a thread for a connection", error))
 }
 
 impl TcpMember {
@@ -168,34 +217,38 @@ impl TcpMember {
             return Err(Error::message("process 0 of a training of this version", found));
         }
         let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|i| reply[at + i])) as usize;
+        bound(&connection).map_err(failed)?;
         let (sender, events) = channel();
         read_from(connection.try_clone().map_err(failed)?, move |event| {
             sender.send(event.map_or(Event::Lost(0), |(from, _, b)| Event::Packet(from, b))).is_ok()
         })?;
-        Ok(Self { connection, rank: word(4), size: word(8), events })
+        let (rank, connection) = (word(4), Arc::new(Mutex::new(connection)));
+        let beat = Beat::start(Arc::clone(&connection), rank, 0)?;
+        Ok(Self { connection, rank, size: word(8), events, _beat: beat })
     }
 }
 
 /// Reads packets (from, to, content) on a thread of its own until the connection ends, which is told too;
-/// `tell` answers whether to go on.
+/// `tell` answers whether to go on. Empty packets are not told.
 fn read_from(
     mut stream: TcpStream,
     tell: impl Fn(Option<(usize, usize, Vec<u8>)>) -> bool + Send + 'static,
 ) -> Result<()> {
-    let read = move || {
+    on_a_thread(move || {
         loop {
             let packet = packet(&mut stream);
+            if packet.as_ref().is_some_and(|(_, _, bytes)| bytes.is_empty()) {
+                continue;
+            }
             let ended = packet.is_none();
             if !tell(packet) || ended {
                 return;
             }
         }
-    };
-    let thread = thread::Builder::new().name("widemargin-tcp".into()).spawn(read);
-    thread.map(|_| ()).map_err(|error| Error::io("a thread for a connection", error))
+    })
 }
 
-/// The next packet of a connection; none where it ends or sends what is no packet.
+/// The next packet of a connection; none where it ends, is silent for too long or sends what is no packet.
 fn packet(stream: &mut TcpStream) -> Option<(usize, usize, Vec<u8>)> {
     let mut head = [0; 12];
     stream.read_exact(&mut head).ok()?;
@@ -210,7 +263,8 @@ fn packet(stream: &mut TcpStream) -> Option<(usize, usize, Vec<u8>)> {
     (found == length).then_some((word(0), word(4), bytes))
 }
 
-fn write(stream: &mut TcpStream, from: usize, to: usize, bytes: &[u8]) -> std::io::Result<()> {
+fn write(connection: &Connection, from: usize, to: usize, bytes: &[u8]) -> std::io::Result<()> {
+    let mut stream = connection.lock().unwrap_or_else(PoisonError::into_inner);
     let mut head = Vec::with_capacity(12);
     for word in [from, to, bytes.len()] {
         head.extend((word as u32).to_le_bytes());
@@ -220,7 +274,7 @@ fn write(stream: &mut TcpStream, from: usize, to: usize, bytes: &[u8]) -> std::i
 }
 
 fn lost(rank: usize) -> Error {
-    Error::model(format!("process {rank} is lost: its connection ended"))
+    Error::model(format!("process {rank} is lost: its connection ended or is silent"))
 }
 
 /// What came within a time, and from whom.
@@ -236,17 +290,19 @@ fn within(events: &Receiver<Event>, wait: Duration) -> Result<Option<(usize, Vec
 
 impl Drop for TcpHub {
     fn drop(&mut self) {
-        for connection in self.connections.iter() {
-            let stream = connection.lock().unwrap_or_else(PoisonError::into_inner);
-            let _ = stream.shutdown(Shutdown::Both);
-        }
+        write_to(&self.connections).iter().for_each(end);
     }
 }
 
 impl Drop for TcpMember {
     fn drop(&mut self) {
-        let _ = self.connection.shutdown(Shutdown::Both);
+        end(&self.connection);
     }
+}
+
+fn end(connection: &Connection) {
+    let stream = connection.lock().unwrap_or_else(PoisonError::into_inner);
+    let _ = stream.shutdown(Shutdown::Both);
 }
 
 impl Transport for TcpHub {
@@ -255,7 +311,7 @@ impl Transport for TcpHub {
     }
 
     fn size(&self) -> usize {
-        self.connections.len() + 1
+        self.size
     }
 
     fn send(&mut self, to: usize, bytes: Vec<u8>) -> Result<()> {
@@ -277,7 +333,7 @@ impl Transport for TcpMember {
     }
 
     fn send(&mut self, to: usize, bytes: Vec<u8>) -> Result<()> {
-        write(&mut self.connection, self.rank, to, &bytes).map_err(|_| lost(0))
+        write(&self.connection, self.rank, to, &bytes).map_err(|_| lost(0))
     }
 
     fn receive(&mut self, wait: Duration) -> Result<Option<(usize, Vec<u8>)>> {
@@ -319,11 +375,47 @@ mod tests {
 
     type Ended = Result<Option<Distributed>>;
 
+    /// A transport whose process is gone after so many packets.
+    struct Mortal(TcpMember, usize);
+
+    impl Transport for Mortal {
+        fn rank(&self) -> usize {
+            self.0.rank()
+        }
+
+        fn size(&self) -> usize {
+            self.0.size()
+        }
+
+        fn send(&mut self, to: usize, bytes: Vec<u8>) -> Result<()> {
+            if self.1 == 0 {
+                end(&self.0.connection);
+                return Err(Error::Interrupted);
+            }
+            self.1 -= 1;
+            self.0.send(to, bytes)
+        }
+
+        fn receive(&mut self, wait: Duration) -> Result<Option<(usize, Vec<u8>)>> {
+            self.0.receive(wait)
+        }
+    }
+
     fn member(address: SocketAddr, data: Dataset, folder: Option<&Path>) -> JoinHandle<Ended> {
+        mortal(address, data, folder, usize::MAX)
+    }
+
+    fn mortal(
+        address: SocketAddr,
+        data: Dataset,
+        folder: Option<&Path>,
+        packets: usize,
+    ) -> JoinHandle<Ended> {
         let folder = folder.map(Path::to_path_buf);
         spawn(move || {
             let context = Context::new();
-            let mut transport = TcpMember::connect(address, Duration::from_secs(5), &context)?;
+            let member = TcpMember::connect(address, Duration::from_secs(5), &context)?;
+            let mut transport = Mortal(member, packets);
             let request = agree(&mut transport, None, &context)?;
             train_processes(&mut transport, &request, data, folder.as_deref(), &context)
         })
@@ -334,12 +426,14 @@ mod tests {
         request: TrainingRequest,
         size: usize,
         data: Dataset,
+        folder: Option<&Path>,
     ) -> JoinHandle<Ended> {
+        let folder = folder.map(Path::to_path_buf);
         spawn(move || {
             let context = Context::new();
             let mut transport = TcpHub::accept(&listener, size, &context)?;
             let request = agree(&mut transport, Some(request), &context)?;
-            train_processes(&mut transport, &request, data, None, &context)
+            train_processes(&mut transport, &request, data, folder.as_deref(), &context)
         })
     }
 
@@ -361,7 +455,7 @@ mod tests {
             let address = listener.local_addr().unwrap();
             let members: Vec<_> =
                 parts[1..].iter().map(|part| member(address, part.clone(), None)).collect();
-            let result = hub(listener, request, 3, parts[0].clone()).join().unwrap();
+            let result = hub(listener, request, 3, parts[0].clone(), None).join().unwrap();
             let result = result.unwrap().unwrap();
             for member in members {
                 assert_eq!(member.join().unwrap().unwrap(), None);
@@ -373,26 +467,79 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_lost_process_ends_the_training_of_all_and_the_next_one_goes_on() {
-        let parts = parts(3);
+    /// A training of three processes whose third one is gone after so many packets: what process 0 and the others
+    /// ended with.
+    fn run(parts: &[Dataset], packets: usize, folder: &Path) -> (Ended, [Ended; 2]) {
         let request = request(MachineKind::CSvc, Topology::Full, Schedule::Parallel);
-        let folder = tempfile::tempdir().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let first = hub(listener, request.clone(), 3, parts[0].clone());
-        let second = member(address, parts[1].clone(), Some(folder.path()));
+        let first = hub(listener, request, 3, parts[0].clone(), Some(folder));
+        let mut connected = Vec::new();
+        for (site, packets) in [(1, usize::MAX), (2, packets)] {
+            connected.push(mortal(address, parts[site].clone(), Some(folder), packets));
+            // Rows are numbered in the order of the connections.
+            thread::sleep(Duration::from_millis(300));
+        }
+        let mut others = connected.into_iter().map(|member| member.join().unwrap());
+        let others = [others.next().unwrap(), others.next().unwrap()];
+        (first.join().unwrap(), others)
+    }
+
+    #[test]
+    fn a_lost_process_ends_the_training_of_all_and_the_next_one_goes_on() {
+        let mut parts = parts(3);
+        let (fresh, folder) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let whole = run(&parts, usize::MAX, fresh.path()).0.unwrap().unwrap();
+        // The third one counts its rows, exchanges some of them, and is gone.
         let started = Instant::now();
-        // The third one counts its rows and is gone.
-        let context = Context::new();
-        let mut transport = TcpMember::connect(address, Duration::from_secs(5), &context).unwrap();
-        agree(&mut transport, None, &context).unwrap();
-        drop(transport);
-        let why = first.join().unwrap().unwrap_err().to_string();
-        assert!(why.contains("is lost"), "{why}");
-        let why = second.join().unwrap().unwrap_err().to_string();
+        let (first, [second, third]) = run(&parts, 12, folder.path());
+        let why = first.unwrap_err().to_string();
+        assert!(why.contains("process 2 is lost"), "{why}");
+        let why = second.unwrap_err().to_string();
         assert!(why.contains("gave up") || why.contains("is lost"), "{why}");
+        third.unwrap_err();
         assert!(started.elapsed() < Duration::from_secs(10));
+        let kept = || std::fs::read_dir(folder.path()).unwrap().count();
+        assert!(kept() > 0);
+        // What was kept is not for other rows.
+        parts.swap(1, 2);
+        let why = run(&parts, usize::MAX, folder.path()).0.unwrap_err().to_string();
+        assert!(why.contains("the same rows at the same sites"), "{why}");
+        parts.swap(1, 2);
+        let (next, others) = run(&parts, usize::MAX, folder.path());
+        let next = next.unwrap().unwrap();
+        assert!(others.iter().all(|other| matches!(other, Ok(None))), "{others:?}");
+        assert_eq!(next.report.ending, Ending::Verified);
+        let [found, expected] =
+            [&next, &whole].map(|run| run.model.training.as_ref().unwrap().outcome.primal);
+        assert!((found - expected).abs() <= 1e-5 * expected, "{found} {expected}");
+        assert_eq!(kept(), 0);
+    }
+
+    #[test]
+    fn who_computes_is_not_lost_and_whose_host_vanishes_is() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let busy = spawn(move || {
+            TcpMember::connect(address, Duration::from_secs(5), &Context::new()).map(
+                |mut member| {
+                    thread::sleep(SILENCE + Duration::from_secs(1));
+                    member.send(0, vec![7]).map(|()| member)
+                },
+            )
+        });
+        let mut hub = TcpHub::accept(&listener, 2, &Context::new()).unwrap();
+        assert_eq!(hub.receive(2 * SILENCE).unwrap(), Some((1, vec![7])));
+        let mut member = busy.join().unwrap().unwrap().unwrap();
+        hub.send(1, vec![8]).unwrap();
+        assert_eq!(member.receive(SILENCE).unwrap(), Some((0, vec![8])));
+
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut vanished = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        vanished.write_all(&GREETING).unwrap();
+        let mut hub = TcpHub::accept(&listener, 2, &Context::new()).unwrap();
+        let why = hub.receive(4 * SILENCE).unwrap_err().to_string();
+        assert!(why.contains("process 1 is lost"), "{why}");
     }
 
     #[test]

@@ -334,6 +334,57 @@ fn a_network_without_faults_is_the_training_in_one_process() {
     assert!(simulated.unwrap_err().to_string().contains("loss"));
 }
 
+/// The orders of chapter 4 of the thesis: a ring gathers fewer vectors than a full graph, in turns fewer still,
+/// and a full graph takes fewer rounds.
+#[test]
+fn rings_gather_fewer_vectors_and_full_graphs_take_fewer_rounds() {
+    let (sites, seeds, context) = (5, 10, Context::new());
+    let svc = Svc { kernel: Kernel::Gaussian { gamma: 0.5 }, options: exact(), ..Svc::default() };
+    let mean = |topology: Topology, schedule| {
+        let (mut sent, mut rounds) = (0.0, 0.0);
+        for seed in 0..seeds {
+            let data = plane(150, seed, 1.5);
+            let parts = split(150, sites, seed).unwrap();
+            let distribution =
+                Distribution { topology: topology.clone(), schedule, ..Distribution::default() };
+            let report = distribution.train(&svc, &data, &parts, &context).unwrap().report;
+            let held = &report.history.last().unwrap().held;
+            assert_eq!(held.iter().max(), Some(&(report.largest_site as u64)));
+            let gathered = held.iter().sum::<u64>() - 150;
+            let sent_vectors = report.traffic.vectors + report.traffic.verification_vectors;
+            assert!(gathered <= sent_vectors, "{gathered} {sent_vectors}");
+            // Every round but the last brings a vector to a site that lacked it.
+            let most = (sites - 1) * 150 + 2 * report.certificate.verifications as usize;
+            assert!(report.rounds as usize <= most, "{report:?}");
+            sent += gathered as f64 / seeds as f64;
+            rounds += f64::from(report.rounds) / seeds as f64;
+        }
+        (sent, rounds)
+    };
+    let turns = mean(Topology::Ring, Schedule::Sequential);
+    let ring = mean(Topology::Ring, Schedule::Parallel);
+    let full = mean(Topology::Full, Schedule::Parallel);
+    assert!(turns.0 < ring.0 && ring.0 < full.0, "{turns:?} {ring:?} {full:?}");
+    assert!(full.1 < ring.1, "{full:?} {ring:?}");
+}
+
+#[test]
+fn warm_starts_change_the_work_and_not_the_result() {
+    let data = file("wine.csv");
+    let kernel = Kernel::Gaussian { gamma: 0.1 };
+    let svc = Svc { c: 10.0, kernel, options: exact(), ..Svc::default() };
+    let best = optimum(&svc, &data);
+    let parts = split(data.rows(), 5, 1).unwrap();
+    let steps = [true, false].map(|warm_start| {
+        let distribution =
+            Distribution { topology: Topology::Ring, warm_start, ..Distribution::default() };
+        let result = distribution.train(&svc, &data, &parts, &Context::new()).unwrap();
+        assert_optimal(&result, best, "a start");
+        result.model.training.unwrap().outcome.iterations
+    });
+    assert!(steps[0] < steps[1], "{steps:?}");
+}
+
 #[test]
 fn random_working_sets_end_at_the_optimum_of_all_rows() {
     let context = Context::new().with_seed(3);

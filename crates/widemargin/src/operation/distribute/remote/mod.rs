@@ -213,20 +213,26 @@ struct Exchange {
 }
 
 impl RemoteCoordinator {
-    /// Before the training has started.
+    /// Before the training has started. A site that many [ticks](Self::tick) pass without a reply of counts as
+    /// lost.
     ///
     /// # Errors
     /// As [`DistributedPlan::new`].
     pub fn new(plan: &DistributedPlan) -> Result<Self> {
+        Self::with_patience(plan, Some(PATIENCE))
+    }
+
+    /// As [`new`](Self::new), with another limit on ticks, or none.
+    pub(super) fn with_patience(plan: &DistributedPlan, patience: Option<u32>) -> Result<Self> {
         let (coordinator, fingerprint) = if plan.is_linear() {
             let task = plan.linear()?;
             let fingerprint = fingerprint(task.description().as_bytes());
-            let coordinator = SumsCoordinator::new(task, plan.sites, PATIENCE);
+            let coordinator = SumsCoordinator::new(task, plan.sites, patience);
             (CoordinatorKind::Sums(Box::new(coordinator)), fingerprint)
         } else {
             let problem = plan.problem(plan.census.no_rows()?)?;
             let fingerprint = problem.fingerprint();
-            let coordinator = plan.distribution.coordinator(plan.sites);
+            let coordinator = plan.distribution.coordinator(plan.sites, patience);
             let links = plan.distribution.topology.links(plan.sites, plan.seed)?;
             let exchange = Exchange { coordinator, problem, links };
             (CoordinatorKind::Exchange(Box::new(exchange)), fingerprint)

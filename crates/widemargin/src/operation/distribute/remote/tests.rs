@@ -215,6 +215,29 @@ fn checkpoints_are_starts_of_the_same_training() {
 }
 
 #[test]
+fn a_site_that_takes_its_time_is_not_lost_where_the_transport_tells_who_is() {
+    let (_, parts) = divided(&iris(), 2);
+    for kind in [MachineKind::CSvc, MachineKind::Logistic] {
+        let solver = if kind == MachineKind::Logistic { &[("solver", "newton")][..] } else { &[] };
+        for schedule in [Schedule::Parallel, Schedule::Asynchronous] {
+            if kind == MachineKind::Logistic && schedule != Schedule::Parallel {
+                continue;
+            }
+            let distribution = Distribution { schedule, ..Distribution::default() };
+            let plan = plan(&specification(kind, solver), &parts, distribution);
+            let silent = |patience| {
+                let mut coordinator = RemoteCoordinator::with_patience(&plan, patience).unwrap();
+                coordinator.start().unwrap();
+                (0..1000).for_each(|_| drop(coordinator.tick().unwrap()));
+                coordinator.ending().cloned()
+            };
+            assert_eq!(silent(None), None);
+            assert_eq!(silent(Some(PATIENCE)), Some(Ending::SitesLost(vec![0, 1])));
+        }
+    }
+}
+
+#[test]
 fn scalings_and_other_machines_are_refused() {
     let data = iris();
     let census = Census::of(&data, true).unwrap();

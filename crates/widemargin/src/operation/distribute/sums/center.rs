@@ -17,7 +17,7 @@ type Outgoing = Vec<(Address, Request)>;
 pub(in crate::operation::distribute) struct SumsCoordinator {
     task: LinearTask,
     sites: usize,
-    patience: u32,
+    patience: Option<u32>,
     descent: Descent,
     function: usize,
     solved: Vec<(Vec<f64>, Outcome)>,
@@ -33,7 +33,7 @@ impl SumsCoordinator {
     pub(in crate::operation::distribute) fn new(
         task: LinearTask,
         sites: usize,
-        patience: u32,
+        patience: Option<u32>,
     ) -> Self {
         let descent = Descent::new(task.width(), task.limits(0));
         let weights = Some(descent.weights.clone());
@@ -184,10 +184,10 @@ impl SumsCoordinator {
         if self.ending.is_some() {
             return Vec::new();
         }
-        self.waited += 1;
+        self.waited = self.waited.saturating_add(1);
         let silent: Vec<usize> =
             (0..self.sites).filter(|&site| self.responses[site].is_none()).collect();
-        if self.waited > self.patience {
+        if self.patience.is_some_and(|patience| self.waited > patience) {
             self.ending = Some(Ending::SitesLost(silent));
             return Vec::new();
         }
