@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, poisson
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from widemargin import CategoricalHMM, GaussianHMM, PoissonHMM
 
@@ -123,10 +124,47 @@ def test_parts_that_were_set_are_kept():
     model.startprob_, model.transmat_ = np.array([1.0, 0.0]), np.array([[0.5, 0.5], [0.0, 1.0]])
     model.fit(X)
     np.testing.assert_array_equal(model.transmat_, [[0.5, 0.5], [0.0, 1.0]])
+    several = PoissonHMM(2, params="l", init_params="l", random_state=0, n_init=6, n_iter=30)
+    several.startprob_, several.transmat_ = model.startprob_, model.transmat_
+    several.fit(X)
+    np.testing.assert_array_equal(several.startprob_, [1.0, 0.0])
+    np.testing.assert_array_equal(several.transmat_, [[0.5, 0.5], [0.0, 1.0]])
+    assert several.start_log_likelihoods_.shape == (6,)
+    assert len(set(several.start_log_likelihoods_)) > 1
     with pytest.raises(ValueError, match="startprob_ must be set"):
         PoissonHMM(2, init_params="tl").fit(X)
     with pytest.raises(ValueError, match="letters of 'stl'"):
         PoissonHMM(2, params="stm").fit(X)
+
+
+def test_learning_is_watched_and_stopped():
+    rng = np.random.RandomState(1)
+    X = rng.poisson(3.0, (200, 1))
+    seen = []
+    model = PoissonHMM(2, random_state=0, n_iter=8, tol=-1, callbacks=seen.append).fit(X)
+    np.testing.assert_allclose([step.objective for step in seen], model.monitor_.history)
+    stopped = PoissonHMM(
+        2, random_state=0, n_iter=50, tol=-1, callbacks=lambda step: step.iteration == 3
+    ).fit(X)
+    assert stopped.status_ == "interrupted"
+    assert 3 <= stopped.n_iter_ < 50
+    with pytest.warns(ConvergenceWarning, match="max_time=1e-09"):
+        late = PoissonHMM(2, random_state=0, n_iter=50, tol=-1, max_time=1e-9).fit(X)
+    assert late.status_ == "time limit reached"
+    assert np.isfinite(late.score(X))
+
+
+def test_long_answers_are_those_of_short_ones():
+    # Beyond some millions of sums the interpreter is asked for signals meanwhile.
+    X, lengths = np.tile([[0], [1], [1], [2]], (70_000, 1)), [4] * 70_000
+    model = CategoricalHMM(8, n_features=3, random_state=0).fit(X[:40], lengths[:10])
+    score, states = model.decode(X, lengths)
+    short, path = model.decode(X[:4])
+    assert score == pytest.approx(70_000 * short)
+    assert (states.reshape(-1, 4) == path).all()
+    assert model.score(X, lengths) == pytest.approx(70_000 * model.score(X[:4]))
+    posteriors = model.predict_proba(X, lengths)
+    np.testing.assert_allclose(posteriors[-4:], model.predict_proba(X[:4]))
 
 
 def test_bad_input_is_told():

@@ -155,9 +155,15 @@ implementation : {'scaling', 'log'}, default='scaling'
     Sums of scaled probabilities, which go over to logarithms where they vanish, or of
     logarithms throughout.
 n_init : int, default=1
-    Starts, of which the one with the largest log-likelihood is kept.
+    Starts, of which the one with the largest log-likelihood is kept. Each begins with what
+    `init_params` leaves out as it was set, and the rest at random.
 n_jobs : int, default=None
     Threads; the result is the same for any number.
+max_time : float, default=None
+    Seconds after which `fit` stops with a `ConvergenceWarning` and the best model so far.
+callbacks : callable or list of callables, default=None
+    Called with a :class:`widemargin.Progress` after each iteration, whose objective is the
+    log-likelihood and whose violation is what it gained; a true return value stops `fit`.
 """,
     "markov_attributes": """
 startprob_ : ndarray of shape (n_components,)
@@ -167,7 +173,7 @@ transmat_ : ndarray of shape (n_components, n_components)
 monitor_ : object
     ``history`` of the log-likelihood, ``iter`` and ``converged``.
 start_log_likelihoods_ : ndarray of shape (n_init,)
-    The last log-likelihood of each start.
+    The last log-likelihood of each start; -inf for one that cannot have made the sequences.
 """,
 }
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral, Real
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array, check_random_state, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -15,6 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 from widemargin import _core
 from widemargin._base import checks_parameters, count_threads
 from widemargin._docs import documented
+from widemargin._parameters import choose
+from widemargin._progress import Monitor, Progress, as_callbacks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,6 +39,7 @@ _SHARED: dict[str, list[Any]] = {
     "implementation": [StrOptions({"log", "scaling"})],
     "n_init": [Interval(Integral, 1, None, closed="left")],
     "n_jobs": [Integral, None],
+    **choose("max_time", "callbacks"),
 }
 
 
@@ -59,6 +64,8 @@ class BaseHMM(BaseEstimator):
     implementation: str
     n_init: int
     n_jobs: int | None
+    max_time: float | None
+    callbacks: Any
     covariance_type: str = "diag"
 
     startprob_: NDArray[np.float64]
@@ -98,16 +105,15 @@ class BaseHMM(BaseEstimator):
             raise ValueError("X must be counts: whole numbers of at least 0")
         return np.asarray(rows)
 
-    def _updates(self) -> tuple[bool, bool, bool, bool]:
-        letters = list(self._letters)
-        for name in ("params", "init_params"):
-            given = getattr(self, name)
-            if unknown := set(given) - set(letters):
-                raise ValueError(
-                    f"{name} must have letters of {''.join(letters)!r} only, found "
-                    f"{''.join(sorted(unknown))!r}"
-                )
-        wanted = [letter in self.params for letter in letters]
+    def _letters_of(self, name: str) -> tuple[bool, bool, bool, bool]:
+        """Return whether start, transitions, emissions and covariances are in `params` or so."""
+        letters, given = list(self._letters), getattr(self, name)
+        if unknown := set(given) - set(letters):
+            raise ValueError(
+                f"{name} must have letters of {''.join(letters)!r} only, found "
+                f"{''.join(sorted(unknown))!r}"
+            )
+        wanted = [letter in given for letter in letters]
         start, transition, emission = wanted[:3]
         return start, transition, emission, wanted[3] if len(wanted) > 3 else False
 
@@ -127,12 +133,14 @@ class BaseHMM(BaseEstimator):
             "iterations": int(self.n_iter),
             "tol": float(self.tol),
             "starts": int(self.n_init),
-            "updates": self._updates(),
+            "updates": self._letters_of("params"),
+            "redrawn": self._letters_of("init_params"),
             "start_count": float(self.startprob_prior) - 1.0,
             "transition_count": float(self.transmat_prior) - 1.0,
             "logarithms": self.implementation == "log",
             "seed": seed,
             "threads": count_threads(self.n_jobs),
+            "max_seconds": self.max_time,
         }
 
     def _first(self, observed: NDArray[Any], lengths: list[int] | None, seed: int) -> _core.Hmm:
@@ -144,8 +152,6 @@ class BaseHMM(BaseEstimator):
         kept = [name for letter, name in self._letters.items() if letter not in self.init_params]
         if not kept:
             return random
-        if self.n_init > 1:
-            raise ValueError("n_init must be 1 where init_params leaves parameters out")
         given = {}
         for name in kept:
             if not hasattr(self, name):
@@ -176,8 +182,9 @@ class BaseHMM(BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(np.iinfo("i").max))
         training = self._training(seed)
         first = self._first(observed, parts, seed)
+        listener = _Listener(bool(self.verbose), as_callbacks(self.callbacks))
         model, history, starts, status = first.fit(
-            observed, parts, training, _print if self.verbose else None
+            observed, parts, training, listener if listener.listens else None
         )
         self._adopt(model)
         self.monitor_ = SimpleNamespace(
@@ -186,6 +193,9 @@ class BaseHMM(BaseEstimator):
         self.n_iter_ = len(history)
         self.start_log_likelihoods_ = np.array(starts)
         self.status_ = status
+        if status == "time limit reached":
+            message = f"Baum-Welch terminated early (max_time={self.max_time})"
+            warnings.warn(message, ConvergenceWarning, stacklevel=3)
         return self
 
     @checks_parameters
@@ -331,16 +341,17 @@ def _whole(values: Any, name: str) -> NDArray[np.uint32]:
     array = np.asarray(values)
     if not np.issubdtype(array.dtype, np.integer) and not (array == np.floor(array)).all():
         raise ValueError(f"{name} must be whole numbers")
-    if (array < 0).any() or (array >= 2**32).any():
+    if array.size and (array.min() < 0 or array.max() >= 2**32):
         raise ValueError(f"{name} must be at least 0 and below 2^32")
     return np.ascontiguousarray(array, dtype=np.uint32)
 
 
-def _print(kind: str, payload: tuple[Any, ...]) -> bool:
-    if kind == "iteration":
-        iteration, gained, likelihood, _ = payload
-        print(f"{iteration:10d} {likelihood:18.8f} {gained:+18.8f}")
-    return False
+class _Listener(Monitor):
+    """Hands iterations to callbacks, and prints their log-likelihoods."""
+
+    def _print(self, progress: Progress) -> None:
+        gained, likelihood = progress.violation, progress.objective
+        print(f"{progress.iteration:10d} {likelihood:18.8f} {gained:+18.8f}")
 
 
 @documented
@@ -404,6 +415,8 @@ class CategoricalHMM(BaseHMM):
         implementation: str = "scaling",
         n_init: int = 1,
         n_jobs: int | None = None,
+        max_time: float | None = None,
+        callbacks: Any = None,
     ) -> None:
         self.n_components = n_components
         self.startprob_prior = startprob_prior
@@ -420,6 +433,8 @@ class CategoricalHMM(BaseHMM):
         self.implementation = implementation
         self.n_init = n_init
         self.n_jobs = n_jobs
+        self.max_time = max_time
+        self.callbacks = callbacks
 
     def _observed(self, X: Any, fitting: bool = False) -> NDArray[Any]:
         rows = check_array(X, dtype=None, ensure_2d=False)
@@ -518,6 +533,8 @@ class GaussianHMM(BaseHMM):
         implementation: str = "scaling",
         n_init: int = 1,
         n_jobs: int | None = None,
+        max_time: float | None = None,
+        callbacks: Any = None,
     ) -> None:
         self.n_components = n_components
         self.covariance_type = covariance_type
@@ -537,6 +554,8 @@ class GaussianHMM(BaseHMM):
         self.implementation = implementation
         self.n_init = n_init
         self.n_jobs = n_jobs
+        self.max_time = max_time
+        self.callbacks = callbacks
 
     def _observed(self, X: Any, fitting: bool = False) -> NDArray[Any]:
         return self._rows(X, fitting, whole=False)
@@ -624,6 +643,8 @@ class PoissonHMM(BaseHMM):
         implementation: str = "scaling",
         n_init: int = 1,
         n_jobs: int | None = None,
+        max_time: float | None = None,
+        callbacks: Any = None,
     ) -> None:
         self.n_components = n_components
         self.startprob_prior = startprob_prior
@@ -640,6 +661,8 @@ class PoissonHMM(BaseHMM):
         self.implementation = implementation
         self.n_init = n_init
         self.n_jobs = n_jobs
+        self.max_time = max_time
+        self.callbacks = callbacks
 
     def _observed(self, X: Any, fitting: bool = False) -> NDArray[Any]:
         return self._rows(X, fitting, whole=True)

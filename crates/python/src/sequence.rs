@@ -1,6 +1,7 @@
 //! Hidden Markov models.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
@@ -77,6 +78,8 @@ pub(crate) struct Training {
     starts: usize,
     /// Start, transition, emission, covariance.
     updates: (bool, bool, bool, bool),
+    /// As `updates`.
+    redrawn: (bool, bool, bool, bool),
     start_count: f64,
     transition_count: f64,
     count: f64,
@@ -89,6 +92,7 @@ pub(crate) struct Training {
     logarithms: bool,
     seed: u64,
     threads: usize,
+    max_seconds: Option<f64>,
 }
 
 impl Training {
@@ -106,18 +110,59 @@ impl Training {
     }
 
     fn trainer(&self) -> BaumWelch {
-        let (start, transition, emission, covariance) = self.updates;
+        let updates = |(start, transition, emission, covariance)| Updates {
+            start,
+            transition,
+            emission,
+            covariance,
+        };
         BaumWelch {
             iterations: self.iterations,
             tol: self.tol,
             starts: self.starts,
-            updates: Updates { start, transition, emission, covariance },
+            updates: updates(self.updates),
+            redrawn: updates(self.redrawn),
             start_count: self.start_count,
             transition_count: self.transition_count,
             prior: self.prior(),
             logarithms: self.logarithms,
         }
     }
+}
+
+/// Positions times squared states from which on an answer takes so long that signals have to be heard.
+const LONG: usize = 1 << 24;
+
+impl Hmm {
+    /// What the model says of sequences.
+    fn ask<R: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        sequences: Sequences,
+        threads: usize,
+        work: impl FnOnce(&Chain, &Sequences, &Context) -> widemargin::Result<R> + Send + 'static,
+    ) -> PyResult<R> {
+        let states = self.chain.states();
+        if sequences.positions().saturating_mul(states * states) < LONG {
+            let context = quiet(threads)?;
+            return py.detach(|| work(&self.chain, &sequences, &context)).map_err(exception);
+        }
+        let chain = self.chain.clone();
+        let work = move |context: &Context| work(&chain, &sequences, context);
+        beside(py, quiet(threads)?, work)
+    }
+}
+
+/// Runs `work` beside the interpreter, which hears signals meanwhile.
+fn beside<R: Send + 'static>(
+    py: Python<'_>,
+    context: Context,
+    work: impl FnOnce(&Context) -> widemargin::Result<R> + Send + 'static,
+) -> PyResult<R> {
+    let cancel = CancelToken::new();
+    let context = context.with_cancel_token(cancel.clone());
+    let work = move |_: &Arc<Listener>| work(&context);
+    run_beside(py, work, Caller::new(cancel, None)).map(|(found, _)| found)
 }
 
 fn quiet(threads: usize) -> PyResult<Context> {
@@ -170,7 +215,11 @@ impl Hmm {
         let sequences = observed.sequences(lengths)?;
         let (first, trainer) = (self.chain.clone(), training.trainer());
         let cancel = CancelToken::new();
-        let context = context(training.threads, training.seed, cancel.clone())?;
+        let mut context = context(training.threads, training.seed, cancel.clone())?;
+        let limit = training.max_seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
+        if let Some(limit) = limit {
+            context = context.with_time_limit(limit);
+        }
         let work = move |listener: &Arc<Listener>| {
             let listener = Arc::clone(listener);
             let context = context.with_observer(move |event: &Event| listener(event));
@@ -206,9 +255,10 @@ impl Hmm {
         logarithms: bool,
         threads: usize,
     ) -> PyResult<(Vec<f64>, Bound<'py, PyArray2<f64>>)> {
-        let (sequences, context) = (observed.sequences(lengths)?, quiet(threads)?);
-        let found = py.detach(|| self.chain.posteriors(&sequences, logarithms, &context));
-        let found = found.map_err(exception)?;
+        let sequences = observed.sequences(lengths)?;
+        let found = self.ask(py, sequences, threads, move |chain, sequences, context| {
+            chain.posteriors(sequences, logarithms, context)
+        })?;
         let shape = [found.states.rows(), found.states.columns()];
         Ok((found.log_likelihoods, array2(py, found.states.values().to_vec(), shape)?))
     }
@@ -221,8 +271,7 @@ impl Hmm {
         lengths: Option<Vec<usize>>,
         threads: usize,
     ) -> PyResult<f64> {
-        let (sequences, context) = (observed.sequences(lengths)?, quiet(threads)?);
-        py.detach(|| self.chain.log_likelihood(&sequences, &context)).map_err(exception)
+        self.ask(py, observed.sequences(lengths)?, threads, Chain::log_likelihood)
     }
 
     /// The most probable path and its ln p.
@@ -233,8 +282,7 @@ impl Hmm {
         lengths: Option<Vec<usize>>,
         threads: usize,
     ) -> PyResult<(Bound<'py, PyArray1<u32>>, f64)> {
-        let (sequences, context) = (observed.sequences(lengths)?, quiet(threads)?);
-        let found = py.detach(|| self.chain.viterbi(&sequences, &context)).map_err(exception)?;
+        let found = self.ask(py, observed.sequences(lengths)?, threads, Chain::viterbi)?;
         Ok((found.0.into_pyarray(py), found.1))
     }
 
@@ -246,8 +294,9 @@ impl Hmm {
         first: Option<usize>,
         seed: u64,
     ) -> PyResult<Sample<'py>> {
-        let context = Context::new().with_seed(seed);
-        let found = py.detach(|| self.chain.sample(length, first, &context)).map_err(exception)?;
+        let chain = self.chain.clone();
+        let work = move |context: &Context| chain.sample(length, first, context);
+        let found = beside(py, Context::new().with_seed(seed), work)?;
         let (values, width) = match found.0 {
             Observations::Symbols(symbols) => (symbols.into_iter().map(f64::from).collect(), 1),
             Observations::Rows { values, features } => (values, features),

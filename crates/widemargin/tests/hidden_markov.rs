@@ -346,6 +346,60 @@ fn restarts_keep_the_best_and_stops_are_told() {
 }
 
 #[test]
+fn restarts_keep_what_is_not_learnt_what_is_given_and_zeros() {
+    let context = Context::new();
+    let table = vec![0.7, 0.2, 0.1, 0.0, 0.5, 0.5];
+    let chain = vec![0.6, 0.4, 0.0, 1.0];
+    let emission = Emission::Categorical { probabilities: table.clone() };
+    let first = Hmm::new(vec![1.0, 0.0], chain.clone(), emission).unwrap();
+    let data = sequences(&first, &[30; 6], 4);
+    let all = Updates::default();
+    let starts = |updates, redrawn| {
+        let trainer = BaumWelch { starts: 8, updates, redrawn, tol: 0.0, ..BaumWelch::default() };
+        trainer.fit(&first, &data, &context).unwrap()
+    };
+    let probabilities = |hmm: &Hmm| match hmm.emission() {
+        Emission::Categorical { probabilities } => probabilities.clone(),
+        other => panic!("{other:?}"),
+    };
+    let fixed = starts(Updates { emission: false, ..all }, all);
+    assert_eq!(probabilities(&fixed.hmm), table);
+    assert!(fixed.starts.iter().all(|found| found.is_finite()), "{:?}", fixed.starts);
+    let fixed = starts(Updates { transition: false, ..all }, all);
+    assert_eq!(fixed.hmm.transition(), chain);
+    let free = starts(all, all);
+    assert!(free.starts.iter().any(|found| *found != free.starts[0]));
+    assert_eq!((free.hmm.start(), free.hmm.transition()[2]), (&[1.0, 0.0][..], 0.0));
+    assert_eq!(probabilities(&free.hmm)[3], 0.0);
+    // All starts are the same where nothing is drawn anew.
+    let none = Updates { start: false, transition: false, emission: false, covariance: false };
+    let same = starts(all, none);
+    assert_eq!(same.starts, vec![same.starts[0]; 8]);
+}
+
+#[test]
+fn a_start_that_cannot_have_made_the_sequences_is_left_out() {
+    let mut next = numbers(9);
+    let truth = model(emissions(&mut next).remove(2), &mut next);
+    let data = sequences(&truth, &[40; 3], 1);
+    let like = Hmm::random(STATES, truth.emission(), &data, 0).unwrap();
+    let Emission::Gaussian { means, shape, covariances } = like.emission().clone() else {
+        panic!()
+    };
+    let far = Emission::Gaussian { means: vec![1e200; means.len()], shape, covariances };
+    let first = Hmm::new(like.start().to_vec(), like.transition().to_vec(), far).unwrap();
+    let context = Context::new();
+    let trainer = BaumWelch { starts: 3, ..BaumWelch::default() };
+    let fit = trainer.fit(&first, &data, &context).unwrap();
+    assert_eq!(fit.starts[0], f64::NEG_INFINITY);
+    assert!(fit.starts[1].is_finite() && fit.history.last().unwrap().is_finite());
+    let kept = Updates { emission: false, ..Updates::default() };
+    let none = BaumWelch { updates: kept, ..trainer }.fit(&first, &data, &context);
+    let message = none.unwrap_err().to_string();
+    assert!(message.contains("can have made") && message.contains("iteration 1"), "{message}");
+}
+
+#[test]
 fn what_does_not_fit_is_refused() {
     let context = Context::new();
     let table = |probabilities| Emission::Categorical { probabilities };

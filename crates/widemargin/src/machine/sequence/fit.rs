@@ -24,6 +24,9 @@ pub struct BaumWelch {
     pub starts: usize,
     /// What is learnt.
     pub updates: Updates,
+    /// What further starts draw anew, of what is learnt; they keep all the rest of the first model, and its
+    /// probabilities and rates of 0.
+    pub redrawn: Updates,
     /// Added to the counts of starts and of transitions.
     pub start_count: f64,
     /// As `start_count`, of transitions.
@@ -41,6 +44,7 @@ impl Default for BaumWelch {
             tol: 1e-2,
             starts: 1,
             updates: Updates::default(),
+            redrawn: Updates::default(),
             start_count: 0.0,
             transition_count: 0.0,
             prior: EmissionPrior::default(),
@@ -57,14 +61,25 @@ pub struct HmmFit {
     pub hmm: Hmm,
     /// ln p(x) before every maximisation of the start that was kept.
     pub history: Vec<f64>,
-    /// ln p(x) before the last maximisation of every start.
+    /// ln p(x) before the last maximisation of every start; −∞ for one whose model cannot have made the sequences.
     pub starts: Vec<f64>,
     /// How the start that was kept ended.
     pub status: Status,
 }
 
+/// What iterations from one model came to.
+enum Climbed {
+    Fit(HmmFit),
+    /// The model cannot have made the sequences: their log-likelihood is not finite in this iteration.
+    Impossible {
+        log_likelihood: f64,
+        iteration: usize,
+    },
+}
+
 impl BaumWelch {
-    /// Learns from `first`, a model to begin with; further starts are random models like it.
+    /// Learns from `first`, a model to begin with; further starts are random models like it
+    /// ([`redrawn`](Self::redrawn)). One that cannot have made the sequences is left out unless all are such.
     ///
     /// # Errors
     /// Parameters or observations that do not fit, or an interruption before the first iteration ended.
@@ -82,31 +97,86 @@ impl BaumWelch {
         let fits = context.try_map(0..self.starts, |start| {
             let begin = match start {
                 0 => first.clone(),
-                _ => {
-                    let seed = context.seed().wrapping_add(start as u64);
-                    Hmm::random(first.states(), &first.emission, sequences, seed)?
-                }
+                _ => self.redraw(first, sequences, context.seed().wrapping_add(start as u64))?,
             };
             match self.climb(begin, sequences, context) {
                 Err(Error::Interrupted) if start > 0 => Ok(None),
+                Ok(Climbed::Fit(fit)) if start > 0 && fit.history.is_empty() => Ok(None),
                 other => other.map(Some),
             }
         })?;
         let mut best: Option<HmmFit> = None;
-        let mut starts = Vec::new();
-        for fit in fits.into_iter().flatten() {
+        let (mut starts, mut impossible) = (Vec::new(), None);
+        for climbed in fits.into_iter().flatten() {
+            let fit = match climbed {
+                Climbed::Fit(fit) => fit,
+                Climbed::Impossible { log_likelihood, iteration } => {
+                    starts.push(f64::NEG_INFINITY);
+                    let found =
+                        format!("a log-likelihood of {log_likelihood} in iteration {iteration}");
+                    impossible = impossible.or(Some(found));
+                    continue;
+                }
+            };
             let reached = |fit: &HmmFit| fit.history.last().copied().unwrap_or(f64::NEG_INFINITY);
             starts.push(reached(&fit));
             if best.as_ref().is_none_or(|best| reached(&fit) > reached(best)) {
                 best = Some(fit);
             }
         }
-        let best = best.ok_or(Error::Interrupted)?;
+        let best = best.ok_or_else(|| match impossible {
+            Some(found) => Error::labels("sequences that the model can have made", found),
+            None => Error::Interrupted,
+        })?;
         Ok(HmmFit { starts, ..best })
     }
 
+    /// A random model with what `first` keeps.
+    fn redraw(&self, first: &Hmm, sequences: &Sequences, seed: u64) -> Result<Hmm> {
+        let drawn = Hmm::random(first.states(), &first.emission, sequences, seed)?;
+        let (own, learnt, states) = (self.redrawn, self.updates, first.states());
+        let part = |is_drawn: bool, new: &[f64], old: &[f64]| match is_drawn {
+            true => with_zeros_of(new, old, states),
+            false => old.to_vec(),
+        };
+        let start = part(own.start && learnt.start, &drawn.start, &first.start);
+        let transition =
+            part(own.transition && learnt.transition, &drawn.transition, &first.transition);
+        let emission = match (&first.emission, drawn.emission) {
+            (
+                Emission::Categorical { probabilities: old },
+                Emission::Categorical { probabilities: new },
+            ) if own.emission && learnt.emission => Emission::Categorical {
+                probabilities: with_zeros_of(&new, old, old.len() / states),
+            },
+            (
+                Emission::Gaussian { means, shape, covariances },
+                Emission::Gaussian { means: far, covariances: common, .. },
+            ) => Emission::Gaussian {
+                means: if own.emission && learnt.emission { far } else { means.clone() },
+                shape: *shape,
+                covariances: match own.covariance && learnt.covariance {
+                    true => common,
+                    false => covariances.clone(),
+                },
+            },
+            (Emission::Poisson { rates: old }, Emission::Poisson { rates: mut new })
+                if own.emission && learnt.emission =>
+            {
+                new.iter_mut().zip(old).for_each(|(new, old)| {
+                    if *old == 0.0 {
+                        *new = 0.0;
+                    }
+                });
+                Emission::Poisson { rates: new }
+            }
+            (kept, _) => kept.clone(),
+        };
+        Hmm::new(start, transition, emission)
+    }
+
     /// Iterations from one model.
-    fn climb(&self, mut hmm: Hmm, sequences: &Sequences, context: &Context) -> Result<HmmFit> {
+    fn climb(&self, mut hmm: Hmm, sequences: &Sequences, context: &Context) -> Result<Climbed> {
         let shift = means(sequences);
         let mut history: Vec<f64> = Vec::new();
         let mut status = Status::IterationLimit;
@@ -114,20 +184,21 @@ impl BaumWelch {
             let found = Prepared::new(&hmm, sequences, self.logarithms, context)
                 .and_then(|prepared| prepared.statistics(sequences, &shift));
             let statistics = match found {
-                Err(Error::Interrupted) if iteration > 0 => {
+                // Out of time there is a model, if only the first one.
+                Err(Error::Interrupted)
+                    if iteration > 0 || context.stop_request() == Some(Status::TimeLimit) =>
+                {
                     status = context.stop_request().unwrap_or(Status::Interrupted);
                     break;
                 }
                 other => other?,
             };
-            check_squares(statistics.sums.is_finite())?;
             let likelihood = statistics.log_likelihood;
             if !likelihood.is_finite() {
-                return Err(Error::labels(
-                    "sequences that the model can have made",
-                    format!("a log-likelihood of {likelihood} in iteration {}", iteration + 1),
-                ));
+                let iteration = iteration + 1;
+                return Ok(Climbed::Impossible { log_likelihood: likelihood, iteration });
             }
+            check_squares(statistics.sums.is_finite())?;
             let gained = history.last().map_or(f64::INFINITY, |last| likelihood - last);
             history.push(likelihood);
             context.report(&Event::Iteration {
@@ -142,7 +213,7 @@ impl BaumWelch {
                 break;
             }
         }
-        Ok(HmmFit { hmm, starts: Vec::new(), history, status })
+        Ok(Climbed::Fit(HmmFit { hmm, starts: Vec::new(), history, status }))
     }
 
     fn maximise(&self, hmm: &mut Hmm, statistics: &Statistics) {
@@ -169,6 +240,17 @@ fn normalise(probabilities: &mut [f64], counts: &[f64], added: f64) {
             *p = allowed(*p, *count) / total;
         }
     }
+}
+
+/// Rows of probabilities with zeros where others have them.
+fn with_zeros_of(new: &[f64], old: &[f64], width: usize) -> Vec<f64> {
+    let mut rows = new.to_vec();
+    for (row, old) in rows.chunks_mut(width).zip(old.chunks(width)) {
+        row.iter_mut().zip(old).filter(|(_, old)| **old == 0.0).for_each(|(p, _)| *p = 0.0);
+        let total: f64 = row.iter().sum();
+        row.iter_mut().for_each(|p| *p /= total);
+    }
+    rows
 }
 
 /// Refuses rows whose squares are no numbers any more.
