@@ -49,8 +49,14 @@ pub(crate) trait MatrixRows: Sync {
     /// The rows of `variables`.
     fn fetch(&self, variables: &[u32]) -> Vec<Row<Self::Value>>;
 
-    /// The rows of `variables` (distinct), each in one piece of `width` entries, zeros beyond its
-    /// own.
+    /// Row and column v are those of v modulo this number: fewer than [`len`](Self::len) where the
+    /// variables are the same rows again.
+    fn period(&self) -> usize {
+        self.len()
+    }
+
+    /// The rows of `variables` (distinct), each in one piece of `width` entries: those of the first
+    /// [`period`](Self::period) columns, and zeros beyond.
     fn fetch_joined(&self, variables: &[u32], width: usize) -> Vec<Buffer<Self::Value>>;
 
     /// Memory for `count` rows of `length` entries, with any contents.

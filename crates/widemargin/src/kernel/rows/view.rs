@@ -101,6 +101,13 @@ impl<T: Real> RowsView<'_, T> {
         self.rows.segments[self.segments[k]] + v - self.pieces[k]
     }
 
+    /// Segments after which they repeat.
+    fn distinct(&self) -> usize {
+        let count = self.segments.len();
+        let (first, second) = self.segments.split_at(count / 2);
+        if first == second { count / 2 } else { count }
+    }
+
     /// Counts rows as asked for, against all distinct segments.
     fn ask(&self, rows: &[usize]) {
         let first = |k: &usize| !self.segments[..*k].contains(&self.segments[*k]);
@@ -164,11 +171,15 @@ impl<'a, T: Real> MatrixRows for RowsView<'a, T> {
             .collect()
     }
 
+    fn period(&self) -> usize {
+        self.pieces[self.distinct()]
+    }
+
     fn fetch_joined(&self, variables: &[u32], width: usize) -> Vec<Buffer<T>> {
         let rows: Vec<usize> = variables.iter().map(|&v| self.row(v as usize)).collect();
         self.ask(&rows);
         let mut joined = self.rows.buffers(rows.len(), width);
-        for (&s, piece) in self.segments.iter().zip(self.pieces.windows(2)) {
+        for (&s, piece) in self.segments[..self.distinct()].iter().zip(self.pieces.windows(2)) {
             let segment = self.rows.segment(s);
             let (mut shared, mut shared_out) = (Vec::new(), Vec::new());
             let (mut private, mut private_out) = (Vec::new(), Vec::new());
@@ -195,7 +206,7 @@ impl<'a, T: Real> MatrixRows for RowsView<'a, T> {
             self.rows.compute(&private, segment, &mut private_out, self.context);
         }
         for row in &mut joined {
-            row[self.len()..].fill(T::ZERO);
+            row[self.period()..].fill(T::ZERO);
         }
         joined
     }

@@ -97,6 +97,30 @@ impl Cholesky {
         }
     }
 
+    /// [`solve_lower`](Self::solve_lower) for several b in one pass over the factor.
+    pub(crate) fn solve_lower_each(&self, columns: &mut [Vec<f64>]) {
+        for i in 0..self.order {
+            let row = &self.lower[i * self.order..][..=i];
+            for b in &mut *columns {
+                b[i] = (b[i] - dot(&row[..i], &b[..i])) / row[i];
+            }
+        }
+    }
+
+    /// [`solve_upper`](Self::solve_upper) for several b in one pass over the factor.
+    pub(crate) fn solve_upper_each(&self, columns: &mut [Vec<f64>]) {
+        for i in (0..self.order).rev() {
+            let row = &self.lower[i * self.order..][..=i];
+            for b in &mut *columns {
+                let value = b[i] / row[i];
+                b[i] = value;
+                for (b, l) in b.iter_mut().zip(&row[..i]) {
+                    *b -= value * l;
+                }
+            }
+        }
+    }
+
     /// Replaces b by A⁻¹b.
     pub(crate) fn solve(&self, b: &mut [f64]) {
         self.solve_lower(b);
@@ -434,6 +458,12 @@ mod tests {
             for i in 0..order {
                 assert!((unit[i] - inverse[i * order]).abs() < 1e-9 * (1.0 + unit[i].abs()));
             }
+            let mut columns = vec![a[..order].to_vec(), vec![1.0; order]];
+            let mut one_by_one = columns.clone();
+            factor.solve_lower_each(&mut columns);
+            factor.solve_upper_each(&mut columns);
+            one_by_one.iter_mut().for_each(|b| factor.solve(b));
+            assert_eq!(columns, one_by_one);
             let mut rows: Vec<f64> = a.iter().rev().take(order.min(9) * order).copied().collect();
             let mut one_by_one = rows.clone();
             factor.solve_lower_rows(&mut rows, &context);

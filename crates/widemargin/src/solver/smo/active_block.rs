@@ -72,12 +72,12 @@ impl<T: Real> ActiveBlock<T> {
         BlockMatrix { values: &self.values, stride: self.stride, width }
     }
 
-    /// Keeps only the members that `wanted` names, where that leaves many out.
-    pub(super) fn keep(&mut self, wanted: impl Fn(usize) -> bool) {
+    /// Keeps only the members that `wanted` names, where that leaves many out; whether it did.
+    pub(super) fn keep(&mut self, wanted: impl Fn(usize) -> bool) -> bool {
         let places = (0..self.members.len()).filter(|&i| wanted(self.members[i] as usize));
         let kept: Vec<usize> = places.collect();
         if kept.len() as f64 >= SPARSE * self.members.len() as f64 {
-            return;
+            return false;
         }
         for (i, &from) in kept.iter().enumerate() {
             for (j, &column) in kept.iter().enumerate() {
@@ -91,6 +91,7 @@ impl<T: Real> ActiveBlock<T> {
         for &v in &self.members {
             self.is_member[v as usize] = true;
         }
+        true
     }
 
     /// Makes variables members; `None` when those are too many. `gather` writes the entries of the

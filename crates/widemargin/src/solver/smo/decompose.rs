@@ -3,14 +3,14 @@
 use super::active_block::ActiveBlock;
 use super::gather::{Gathered, LastWorkingSet};
 use super::hybrid::Hybrid;
-use super::in_memory::{load, product};
-use super::inner::{Brought, InnerRows};
+use super::in_memory::HeldRows;
+use super::inner::Brought;
 use super::problem::{Options, Problem, Solution};
 use super::select::{Selector, active_variables, is_active, worst_violators};
 use super::state::{Extremes, State};
 use crate::context::{Context, Event};
 use crate::kernel::{MatrixRows, Row, RowCaching};
-use crate::numeric::simd::{Real, accumulate, gather};
+use crate::numeric::simd::{Real, accumulate};
 use crate::solver::{Outcome, Status};
 
 /// Columns of the gradient one task brings up to date.
@@ -70,17 +70,17 @@ pub(crate) fn solve<R: MatrixRows>(
     let diagonal = (0..n)
         .map(|v| rows.diagonal(v) + problem.ridge.as_ref().map_or(0.0, |ridge| ridge[v]))
         .collect();
-    let mut in_memory = InnerRows::new();
+    let mut held = HeldRows::of(rows);
+    let fits = rows.period() <= options.in_memory_up_to;
     let mut stopped = None;
     let gradient = fresh_gradient(problem, &problem.start, |beta| {
-        if n > options.in_memory_up_to || problem.initial_working_set.is_empty() {
+        if !fits || problem.initial_working_set.is_empty() {
             let (product, status) = stoppable_product(rows, beta, context);
             stopped = status;
             return product;
         }
-        in_memory.resize_with(n, || None);
-        load(rows, &problem.initial_working_set, &mut in_memory);
-        product(rows, &mut in_memory, beta, context.instruction_set())
+        held.load(rows, &problem.initial_working_set);
+        held.product(rows, beta, context.instruction_set())
     });
     let mut state = State::new(problem, gradient, diagonal);
     if let Some(status) = stopped {
@@ -90,24 +90,18 @@ pub(crate) fn solve<R: MatrixRows>(
     let linear = &problem.linear[..];
     let mut run = Run { linear, options, context, hybrid, whole: None, steps: 0, blocks: 0 };
     let mut confirmations = 0;
-    if n <= options.in_memory_up_to {
-        in_memory.resize_with(n, || None);
-        load(rows, &problem.initial_working_set, &mut in_memory);
+    if fits {
+        held.load(rows, &problem.initial_working_set);
     } else {
         run.descend_initial(rows, &mut state, &problem.initial_working_set);
     }
     let (status, violation) = loop {
         let ended;
-        state.gradient = if n <= options.in_memory_up_to {
-            ended = run.descend_in_memory(
-                rows,
-                &mut state,
-                &mut in_memory,
-                &mut Vec::new(),
-                options.tol,
-            );
+        state.gradient = if fits {
+            let memory = &mut Vec::new();
+            ended = run.descend_in_memory(rows, &mut state, &mut held, memory, options.tol);
             let set = context.instruction_set();
-            fresh_gradient(problem, &state.beta, |beta| product(rows, &mut in_memory, beta, set))
+            fresh_gradient(problem, &state.beta, |beta| held.product(rows, beta, set))
         } else {
             ended = if rows.is_cheap() {
                 run.descend_streamed(rows, &mut state, options.tol)
@@ -277,21 +271,19 @@ impl PartStart {
 }
 
 impl Run<'_> {
-    /// As [`descend`](Self::descend), holding the row of every variable that takes part; puts the
-    /// rows into `in_memory`, and those that are there already take part from the beginning. `memory`
-    /// is that of the matrix among them in an earlier call.
+    /// As [`descend`](Self::descend), holding the row of every variable that takes part; those that are
+    /// held already take part from the beginning. `memory` is that of the matrix among them in an earlier call.
     fn descend_in_memory<R: MatrixRows>(
         &mut self,
         rows: &R,
         state: &mut State,
-        in_memory: &mut InnerRows<R::Value>,
+        held: &mut HeldRows<R::Value>,
         memory: &mut Vec<R::Value>,
         tol: f64,
     ) -> Option<Status> {
         let n = state.len();
-        in_memory.resize_with(n, || None);
         let mut block = ActiveBlock::new(n, n, std::mem::take(memory));
-        let ended = self.descend_block(rows, state, in_memory, &mut block, tol);
+        let ended = self.descend_block(rows, state, held, &mut block, tol);
         *memory = block.into_memory();
         ended
     }
@@ -300,20 +292,18 @@ impl Run<'_> {
         &mut self,
         rows: &R,
         state: &mut State,
-        in_memory: &mut InnerRows<R::Value>,
+        held: &mut HeldRows<R::Value>,
         block: &mut ActiveBlock<R::Value>,
         tol: f64,
     ) -> Option<Status> {
         let n = state.len();
         let mut part = State::default();
-        load(rows, &state.inside(), in_memory);
-        let held = state.held_at_bounds();
-        let takes_part = |v: &u32| {
-            let v = *v as usize;
-            in_memory[v].is_some() && is_active(state, &held, v)
-        };
+        self.hybrid.forget();
+        held.load(rows, &state.inside());
+        let bounds = state.held_at_bounds();
+        let takes_part = |v: &u32| held.has(*v as usize) && is_active(state, &bounds, *v as usize);
         let at_hand: Vec<u32> = (0..n as u32).filter(takes_part).collect();
-        join_loaded(block, &at_hand, in_memory);
+        join_held(block, &at_hand, held);
         let (mut is_solved, mut lowest, mut rounds) = (false, f64::INFINITY, 0);
         loop {
             let (extremes, violation) = match self.look(state, tol) {
@@ -328,19 +318,26 @@ impl Run<'_> {
             if fresh.is_empty() && is_solved || rounds == STALLED {
                 return None;
             }
-            load(rows, &fresh, in_memory);
-            let held = state.held_at_bounds();
-            block.keep(|v| is_active(state, &held, v));
-            join_loaded(block, &fresh, in_memory);
+            held.load(rows, &fresh);
+            if fresh.len() > LOAD_BATCH / 2 {
+                self.hybrid.pause();
+            }
+            let bounds = state.held_at_bounds();
+            if block.keep(|v| is_active(state, &bounds, v)) {
+                self.hybrid.forget();
+            }
+            join_held(block, &fresh, held);
             let share = if fresh.is_empty() { 0.0 } else { SUBPROBLEM_SHARE };
             let inner_tol = (share * violation).max(ALL_SOLVED * tol);
             state.select_into(block.members(), &mut part);
             let (most, context) = (self.steps_left(), self.context);
-            let steps = self.hybrid.descend(&mut part, block.matrix(), inner_tol, most, context);
-            is_solved = inner_tol <= tol && steps < most;
+            let mut matrix = block.matrix();
+            let steps =
+                self.hybrid.descend_and_end(&mut part, &mut matrix, inner_tol, most, context);
+            is_solved = inner_tol <= tol && steps < most && !self.hybrid.goes_on();
             self.steps += steps;
             self.blocks += 1;
-            take_over(state, &part, block.members(), in_memory, context);
+            take_over(state, &part, block.members(), held, context);
         }
     }
 
@@ -500,7 +497,7 @@ impl Run<'_> {
         let outer = std::mem::replace(&mut self.whole, whole);
         let ended = if keep.len() <= self.options.in_memory_up_to {
             let compact = rows.compact(keep, RowCaching::Off);
-            self.descend_in_memory(&compact, &mut part, &mut InnerRows::new(), memory, tol)
+            self.descend_in_memory(&compact, &mut part, &mut HeldRows::of(&compact), memory, tol)
         } else {
             self.descend(&rows.compact(keep, RowCaching::All), &mut part, tol)
         };
@@ -557,13 +554,9 @@ impl Run<'_> {
     }
 }
 
-/// Lets variables whose rows are in memory join a block.
-fn join_loaded<T: Real>(block: &mut ActiveBlock<T>, variables: &[u32], in_memory: &InnerRows<T>) {
-    let row = |v: &u32| in_memory[*v as usize].as_deref().unwrap_or_default();
-    block.join(variables, |fresh, columns, out, stride| {
-        let rows: Vec<&[T]> = fresh.iter().map(row).collect();
-        gather(&rows, columns, out, stride);
-    });
+/// Lets variables whose rows are held join a block.
+fn join_held<T: Real>(block: &mut ActiveBlock<T>, variables: &[u32], held: &HeldRows<T>) {
+    block.join(variables, |fresh, columns, out, stride| held.gather(fresh, columns, out, stride));
 }
 
 /// Moves the variables `members` to where they are in `part` and brings the gradient up to date.
@@ -571,10 +564,10 @@ fn take_over<T: Real>(
     state: &mut State,
     part: &State,
     members: &[u32],
-    in_memory: &InnerRows<T>,
+    held: &HeldRows<T>,
     context: &Context,
 ) {
-    let (mut rows, mut changes) = (Vec::new(), Vec::new());
+    let (mut moved, mut changes) = (Vec::new(), Vec::new());
     for (&v, &beta) in members.iter().zip(&part.beta) {
         let v = v as usize;
         let change = beta - state.beta[v];
@@ -583,11 +576,11 @@ fn take_over<T: Real>(
             if let Some(ridge) = &state.ridge {
                 state.gradient[v] += ridge[v] * change;
             }
-            rows.push(&in_memory[v].as_deref().unwrap_or_default()[..state.gradient.len()]);
+            moved.push(v);
             changes.push(change);
         }
     }
-    accumulate(context.instruction_set(), &mut state.gradient, &rows, &changes);
+    held.add(&mut state.gradient, &moved, &changes, context.instruction_set());
 }
 
 /// gradient += Σ changeᵣ rowᵣ.

@@ -1,12 +1,13 @@
 //! Pair steps and Newton steps in turn, on variables whose matrix rows are at hand.
 //!
 //! Pair steps begin. When they have cost as much as a Newton step on the variables that are now
-//! inside their boxes would, one is taken; then pair steps go on, for as long again where the Newton
-//! step did not find its minimum and for a tenth of it where it did. A problem that pair steps solve
+//! inside their boxes is expected to, one is taken; then pair steps go on, for as long again where the Newton
+//! step did not find its minimum and for a tenth of it where it did. Where few variables wait to join,
+//! Newton steps follow each other as long as they lower the violation. A problem that pair steps solve
 //! quickly never sees a factor, and Newton steps that fail cost no more than the pair steps. Costs are counted,
 //! not measured, so that the result depends neither on the machine nor on the number of threads.
 
-use super::decompose::LOOK_STEPS;
+use super::decompose::{LOOK_STEPS, worst};
 use super::inner::{Inner, InnerMatrix, Masks, padded};
 use super::newton::Newton;
 use super::problem::Options;
@@ -24,6 +25,9 @@ const PRODUCTS_PER_ENTRY: f64 = 4.0;
 /// Cost of a Newton step of any size: its vectors.
 const FIXED: f64 = 1e5;
 
+/// Factors that a first Newton step costs with its corrections; those that follow begin nearer.
+const FIRST_FACTORS: f64 = 3.0;
+
 /// Fewest variables inside their boxes for which a Newton step pays.
 const FEWEST: usize = 8;
 
@@ -33,6 +37,11 @@ const SOLVED_SHARE: f64 = 0.1;
 
 /// Share of the tolerance to which a Newton step knows its multipliers.
 const PRECISE: f64 = 0.1;
+
+/// Share to which Newton steps must lower the violation for the next to follow at once, and how many in a
+/// row may miss that.
+const FALLS: f64 = 0.5;
+const MOST_IDLE: usize = 3;
 
 /// Pair steps at a time for which setting up their masks does not count.
 const LEAST_STEPS: u64 = 32;
@@ -48,6 +57,11 @@ pub(super) struct Hybrid {
     is_first: bool,
     /// See [`Options::pairs_share`].
     pairs_share: f64,
+    /// Whether the last Newton step did so well that pair steps would be in the way of the next.
+    goes_on: bool,
+    /// Lowest violation after a Newton step, and how many in a row did not lower it.
+    lowest: f64,
+    idle: usize,
     /// Most variables of a factor.
     most: usize,
 }
@@ -63,6 +77,9 @@ impl Hybrid {
             spent: 0.0,
             allowance: 0.0,
             is_first: true,
+            goes_on: false,
+            lowest: f64::INFINITY,
+            idle: 0,
             pairs_share: options.pairs_share,
             most,
         }
@@ -79,22 +96,14 @@ impl Hybrid {
         max_steps: u64,
         context: &Context,
     ) -> u64 {
-        let width = padded(state.len());
-        // A kernel that is not definite may have a negative diagonal, which no damping makes definite.
-        let is_convex = state.mean_diagonal() > 0.0;
+        self.forget();
         let mut steps = 0;
         loop {
-            let due = if is_convex { self.due(state, width) - self.spent } else { f64::INFINITY };
-            let burst = (due / width as f64).min(1e9).ceil().max(0.0) as u64;
-            let burst = burst.max(LEAST_STEPS).min(max_steps - steps);
-            let taken = pair_steps(state, &mut matrix, tol, burst, context);
+            let (taken, is_due) =
+                self.pairs_to_newton(state, &mut matrix, tol, max_steps - steps, context);
             steps += taken;
-            self.spent += taken as f64 * width as f64;
-            if taken < burst || steps >= max_steps {
+            if !is_due {
                 return steps;
-            }
-            if !is_convex || self.spent < self.due(state, width) {
-                continue;
             }
             steps += self.newton_step(state, &mut matrix, tol, context);
             if steps >= max_steps || context.stop_request().is_some() {
@@ -103,19 +112,88 @@ impl Hybrid {
         }
     }
 
+    /// As [`descend`](Self::descend), but ends after a Newton step, so that other variables can join before
+    /// the next. Until [`forget`](Self::forget) is called, the variables of one call come first in the next.
+    pub(super) fn descend_and_end<T: Real, M: InnerMatrix<T>>(
+        &mut self,
+        state: &mut State,
+        matrix: &mut M,
+        tol: f64,
+        max_steps: u64,
+        context: &Context,
+    ) -> u64 {
+        let (steps, is_due) = self.pairs_to_newton(state, matrix, tol, max_steps, context);
+        if !is_due {
+            return steps;
+        }
+        (steps + self.newton_step(state, matrix, tol, context)).min(max_steps)
+    }
+
+    /// Whether the next Newton step follows the last one at once.
+    pub(super) fn goes_on(&self) -> bool {
+        self.goes_on
+    }
+
+    /// Pair steps come before the next Newton step: many variables joined.
+    pub(super) fn pause(&mut self) {
+        self.goes_on = false;
+    }
+
+    /// The next Newton step is on other variables.
+    pub(super) fn forget(&mut self) {
+        self.newton.forget();
+        self.goes_on = false;
+        (self.lowest, self.idle) = (f64::INFINITY, 0);
+    }
+
+    /// Takes pair steps until the violation is at most `tol`, `max_steps` were taken, a stop was asked for
+    /// or a Newton step pays; returns the steps and whether it does.
+    fn pairs_to_newton<T: Real, M: InnerMatrix<T>>(
+        &mut self,
+        state: &mut State,
+        matrix: &mut M,
+        tol: f64,
+        max_steps: u64,
+        context: &Context,
+    ) -> (u64, bool) {
+        let width = padded(state.len());
+        // A kernel that is not definite may have a negative diagonal, which no damping makes definite.
+        let is_convex = state.mean_diagonal() > 0.0;
+        if std::mem::take(&mut self.goes_on) && is_convex {
+            return (0, true);
+        }
+        let mut steps = 0;
+        loop {
+            let due = if is_convex { self.due(state, width) } else { f64::INFINITY } - self.spent;
+            let burst = (due / width as f64).min(1e9).ceil().max(0.0) as u64;
+            let burst = burst.max(LEAST_STEPS).min(max_steps - steps);
+            let taken = pair_steps(state, matrix, tol, burst, context);
+            steps += taken;
+            self.spent += taken as f64 * width as f64;
+            if taken < burst || steps >= max_steps {
+                return (steps, false);
+            }
+            if is_convex && self.spent >= self.due(state, width) {
+                return (steps, true);
+            }
+        }
+    }
+
     /// What pair steps may cost before the next Newton step, in entries that a pair step passes; the
-    /// first Newton step is expected to take one factor.
+    /// first Newton step is expected to take several factors.
     fn due(&self, state: &State, width: usize) -> f64 {
         let order = state.inside_count();
         if order > self.most {
             return f64::INFINITY;
         }
         let order = order.max(FEWEST) as f64;
-        let factors = if self.is_first { 1.0 } else { SOLVED_SHARE };
+        let factors = if self.is_first { FIRST_FACTORS } else { SOLVED_SHARE };
         let cost = factors * entries(order * order * order, order * width as f64);
         self.pairs_share * self.allowance.max(cost)
     }
 
+    /// One Newton step on the variables of `state`; returns how many it may move. The next follows at once
+    /// where this one did well: pair steps would only disturb what it agreed on.
     fn newton_step<T: Real, M: InnerMatrix<T>>(
         &mut self,
         state: &mut State,
@@ -124,11 +202,14 @@ impl Hybrid {
         context: &Context,
     ) -> u64 {
         (0..state.len()).for_each(|v| matrix.ensure(v));
-        let width = padded(state.len()) as f64;
         // An interruption shows at the next look at limits.
-        let (most, tol) = (self.most, PRECISE * tol);
-        let taken = self.newton.step(state, matrix, most, tol, context).unwrap_or_default();
-        let cost = entries(taken.cubes, taken.rows * width);
+        let taken = self.newton.step(state, matrix, self.most, PRECISE * tol, context);
+        let taken = taken.unwrap_or_default();
+        let after = worst(&state.extremes());
+        self.idle = if after <= FALLS * self.lowest { 0 } else { self.idle + 1 };
+        self.lowest = self.lowest.min(after);
+        self.goes_on = taken.is_solved && self.idle < MOST_IDLE;
+        let cost = entries(taken.cubes, taken.rows * padded(state.len()) as f64);
         (self.spent, self.is_first) = (0.0, false);
         self.allowance = if taken.is_solved { SOLVED_SHARE * cost } else { cost };
         state.len() as u64

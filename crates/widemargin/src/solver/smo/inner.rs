@@ -7,9 +7,10 @@
 
 use std::ops::Range;
 
+use crate::context::Context;
 use crate::kernel::Buffer;
 use crate::numeric::InstructionSet;
-use crate::numeric::simd::Real;
+use crate::numeric::simd::{Real, accumulate};
 use crate::solver::pair_scan::{PAIR_WIDTH, Scan, best_partner, scan, shift_and_scan};
 
 /// Curvature below which a pair counts as flat (LIBSVM's τ).
@@ -25,6 +26,16 @@ pub(super) trait InnerMatrix<T: Real> {
 
     /// Row `v`, which is there.
     fn row(&self, v: usize) -> &[T];
+
+    /// Adds Σ byᵥ rowᵥ to `sums`, one for each variable; the rows are there.
+    fn add_rows(&self, sums: &mut Vec<f64>, variables: &[usize], by: &[f64], context: &Context) {
+        let Some(&first) = variables.first() else { return };
+        let len = sums.len();
+        sums.resize(self.row(first).len(), 0.0);
+        let rows: Vec<&[T]> = variables.iter().map(|&v| self.row(v)).collect();
+        accumulate(context.instruction_set(), sums, &rows, by);
+        sums.truncate(len);
+    }
 }
 
 /// Brings rows of the working set's matrix when they are needed.
@@ -46,6 +57,10 @@ impl<T: Real, M: InnerMatrix<T>> InnerMatrix<T> for &mut M {
 
     fn row(&self, v: usize) -> &[T] {
         (**self).row(v)
+    }
+
+    fn add_rows(&self, sums: &mut Vec<f64>, variables: &[usize], by: &[f64], context: &Context) {
+        (**self).add_rows(sums, variables, by, context);
     }
 }
 

@@ -107,8 +107,20 @@ fn check(program: &Program, working_set: usize) -> Result<(), TestCaseError> {
 /// Solves a program whose rows are in two pieces.
 fn solve_dense(program: &Program, options: &Options) -> Solution {
     let n = program.matrix.len();
+    solve_in(&program.matrix, vec![0, n / 2, n], &[0, 1], &program.problem, options)
+}
+
+/// Solves a problem over some segments of a matrix.
+fn solve_in(
+    matrix: &[Vec<f64>],
+    boundaries: Vec<usize>,
+    segments: &[usize],
+    problem: &Problem,
+    options: &Options,
+) -> Solution {
+    let n = matrix.len();
     let context = Context::new();
-    let values = Dense::new(n, n, program.matrix.concat()).unwrap();
+    let values = Dense::new(n, n, matrix.concat()).unwrap();
     let blocks = KernelBlocks::<f64>::on_cpu(
         &Kernel::Precomputed,
         &Matrix::DenseF64(values),
@@ -116,9 +128,9 @@ fn solve_dense(program: &Program, options: &Options) -> Solution {
         InstructionSet::detect(),
     )
     .unwrap();
-    let rows = KernelRows::new(blocks, vec![0, n / 2, n], RowCaching::OwnSegment, 1 << 20);
-    let view = rows.view(&[0, 1], &context);
-    solve(&view, &program.problem, options, &context)
+    let rows = KernelRows::new(blocks, boundaries, RowCaching::OwnSegment, 1 << 20);
+    let view = rows.view(segments, &context);
+    solve(&view, problem, options, &context)
 }
 
 fn check_one(
@@ -260,6 +272,25 @@ proptest! {
         program in degenerate(24, 3, true), size in 4_usize..24,
     ) {
         check(&program, size)?;
+    }
+
+    #[test]
+    fn variables_that_are_the_same_rows_again(
+        program in program(28, 9, false, false), groups in any::<bool>(),
+    ) {
+        let mut program = program;
+        let half = program.matrix.len() / 2;
+        let rows: Vec<Vec<f64>> = program.matrix[..half].iter().map(|r| r[..half].to_vec()).collect();
+        program.matrix = (0..2 * half).map(|v| [&rows[v % half][..]; 2].concat()).collect();
+        program.problem.groups = groups.then(|| (0..2 * half).map(|v| u8::from(v >= half)).collect());
+        for (in_memory_up_to, pairs_share) in [(0, 1.0), (half, 1.0), (half, 0.0)] {
+            let options = Options { tol: 1e-8, in_memory_up_to, pairs_share, ..Options::default() };
+            let solution = solve_in(&rows, vec![0, half], &[0, 0], &program.problem, &options);
+            prop_assert_eq!(solution.outcome.status, Status::Solved);
+            let minimum = reference(&program);
+            let difference = (minimum + solution.outcome.dual).abs();
+            prop_assert!(difference <= 1e-6 * minimum.abs().max(1.0), "{}", difference);
+        }
     }
 
     #[test]

@@ -36,16 +36,24 @@ pub(super) struct InsideFactor {
     /// The variables that came or went in some guess, and their rows of Vᵀ.
     changed: Vec<u32>,
     rows: Vec<f64>,
+    /// The rows of those that are changed now.
+    border_rows: Vec<f64>,
     /// The correction for those that are changed now.
     border: Option<Border>,
+}
+
+/// Memory of a factor, for the next one.
+#[derive(Default)]
+pub(super) struct FactorMemory {
+    values: Vec<f64>,
+    rows: Vec<f64>,
+    border_rows: Vec<f64>,
 }
 
 /// The bordering system of the present guess.
 struct Border {
     /// The variables that came or went.
     changed: Vec<u32>,
-    /// Their rows of Vᵀ.
-    rows: Vec<f64>,
     /// The factor of diag(D, 0) − VᵀV.
     system: QuasiDefinite,
 }
@@ -60,11 +68,13 @@ impl InsideFactor {
         inside: Vec<u32>,
         variables: usize,
         fill: impl Fn(&[u32], &mut [f64]),
-        memory: &mut Vec<f64>,
+        memory: FactorMemory,
         context: &Context,
     ) -> Result<Option<Self>> {
         let order = inside.len();
-        let mut values = std::mem::take(memory);
+        let FactorMemory { mut values, mut rows, mut border_rows } = memory;
+        rows.clear();
+        border_rows.clear();
         values.resize(order * order, 0.0);
         fill(&inside, &mut values);
         let Some(factor) = Cholesky::interruptible(values, order, context)? else {
@@ -72,16 +82,19 @@ impl InsideFactor {
         };
         let mut places = vec![OUTSIDE; variables];
         inside.iter().zip(0..).for_each(|(&v, place)| places[v as usize] = place);
-        let (changed, rows) = (Vec::new(), Vec::new());
-        Ok(Some(Self { factor, first: inside, places, changed, rows, border: None }))
+        let changed = Vec::new();
+        let first = inside;
+        Ok(Some(Self { factor, first, places, changed, rows, border_rows, border: None }))
     }
 
     /// The memory of the factor.
-    pub(super) fn into_memory(self) -> Vec<f64> {
-        self.factor.into_matrix()
+    pub(super) fn into_memory(self) -> FactorMemory {
+        let Self { factor, rows, border_rows, .. } = self;
+        FactorMemory { values: factor.into_matrix(), rows, border_rows }
     }
 
-    /// Corrects the factor for `inside`, which are ascending; returns the multiplications that took,
+    /// Corrects the factor for `inside`, which are ascending, out of so many `variables`, the first of which
+    /// are those that it knows; returns the multiplications that took,
     /// or `None` when a new factor costs less or rounding forbids a correction.
     ///
     /// # Errors
@@ -89,10 +102,12 @@ impl InsideFactor {
     pub(super) fn update(
         &mut self,
         inside: &[u32],
+        variables: usize,
         entry: impl Fn(u32, u32) -> f64,
         context: &Context,
     ) -> Result<Option<f64>> {
         let order = self.first.len();
+        self.places.resize(variables.max(self.places.len()), OUTSIDE);
         let changed = difference(&self.first, inside);
         if changed.is_empty() {
             self.border = None;
@@ -106,13 +121,13 @@ impl InsideFactor {
             return Ok(None);
         }
         self.add_rows(&fresh, &entry, context);
-        let mut rows = Vec::with_capacity(count * order);
+        self.border_rows.clear();
         for v in &changed {
             let at = self.changed.iter().position(|other| other == v).unwrap_or_default();
-            rows.extend_from_slice(&self.rows[at * order..(at + 1) * order]);
+            self.border_rows.extend_from_slice(&self.rows[at * order..(at + 1) * order]);
         }
         let mut products = vec![0.0; count * count];
-        add_products(&mut products, count, &rows, order, context)?;
+        add_products(&mut products, count, &self.border_rows, order, context)?;
         for (i, &v) in changed.iter().enumerate() {
             for (j, &w) in changed[..=i].iter().enumerate() {
                 let joined = self.is_outside(v) && self.is_outside(w);
@@ -122,7 +137,7 @@ impl InsideFactor {
         }
         let joins = |i: usize| self.is_outside(changed[i]);
         let Some(system) = QuasiDefinite::new(products, count, joins) else { return Ok(None) };
-        self.border = Some(Border { changed, rows, system });
+        self.border = Some(Border { changed, system });
         let (order, count, fresh) = (order as f64, count as f64, fresh.len() as f64);
         Ok(Some(order * order * fresh + order * count * count + count * count * count))
     }
@@ -148,40 +163,51 @@ impl InsideFactor {
         self.changed.extend(fresh);
     }
 
-    /// Solves for the variables `inside` that the last correction was for.
-    pub(super) fn solve(&self, inside: &[u32], right: &[f64]) -> Vec<f64> {
+    /// Solves for the variables `inside` that the last correction was for, with several right sides.
+    pub(super) fn solve(&self, inside: &[u32], rights: &[Vec<f64>]) -> Vec<Vec<f64>> {
         let order = self.first.len();
         let Some(border) = &self.border else {
-            let mut x = right.to_vec();
-            self.factor.solve(&mut x);
-            return x;
+            let mut solutions = rights.to_vec();
+            self.factor.solve_lower_each(&mut solutions);
+            self.factor.solve_upper_each(&mut solutions);
+            return solutions;
         };
-        let mut x = vec![0.0; order];
-        let mut y = vec![0.0; border.changed.len()];
-        for (&v, &value) in inside.iter().zip(right) {
-            match self.places[v as usize] {
-                OUTSIDE => {
-                    if let Ok(at) = border.changed.binary_search(&v) {
-                        y[at] = value;
-                    }
+        let place = |v: u32| match self.places[v as usize] {
+            OUTSIDE => Err(border.changed.binary_search(&v).ok()),
+            place => Ok(place as usize),
+        };
+        let places: Vec<_> = inside.iter().map(|&v| place(v)).collect();
+        let mut outer = vec![vec![0.0; border.changed.len()]; rights.len()];
+        let mut inner = vec![vec![0.0; order]; rights.len()];
+        for ((x, y), right) in inner.iter_mut().zip(&mut outer).zip(rights) {
+            for (place, &value) in places.iter().zip(right) {
+                match *place {
+                    Ok(at) => x[at] = value,
+                    Err(Some(at)) => y[at] = value,
+                    Err(None) => {}
                 }
-                place => x[place as usize] = value,
             }
         }
-        self.factor.solve_lower(&mut x);
-        for (y, row) in y.iter_mut().zip(border.rows.chunks_exact(order.max(1))) {
-            *y -= dot(row, &x);
+        self.factor.solve_lower_each(&mut inner);
+        let rows = || self.border_rows.chunks_exact(order.max(1)).enumerate();
+        for (at, row) in rows() {
+            outer.iter_mut().zip(&inner).for_each(|(y, x)| y[at] -= dot(row, x));
         }
-        border.system.solve(&mut y);
-        for (&y, row) in y.iter().zip(border.rows.chunks_exact(order.max(1))) {
-            x.iter_mut().zip(row).for_each(|(x, row)| *x -= y * row);
+        outer.iter_mut().for_each(|y| border.system.solve(y));
+        for (at, row) in rows() {
+            for (x, y) in inner.iter_mut().zip(&outer) {
+                x.iter_mut().zip(row).for_each(|(x, row)| *x -= y[at] * row);
+            }
         }
-        self.factor.solve_upper(&mut x);
-        let value = |v: &u32| match self.places[*v as usize] {
-            OUTSIDE => border.changed.binary_search(v).map_or(0.0, |at| y[at]),
-            place => x[place as usize],
+        self.factor.solve_upper_each(&mut inner);
+        let solution = |(x, y): (&Vec<f64>, &Vec<f64>)| {
+            let value = |place: &std::result::Result<usize, Option<usize>>| match *place {
+                Ok(at) => x[at],
+                Err(at) => at.map_or(0.0, |at| y[at]),
+            };
+            places.iter().map(value).collect()
         };
-        inside.iter().map(value).collect()
+        inner.iter().zip(&outer).map(solution).collect()
     }
 }
 
@@ -231,8 +257,13 @@ mod tests {
         };
         let context = Context::new();
         let new = |inside: &[u32]| {
-            let factor =
-                InsideFactor::new(inside.to_vec(), n as usize, fill, &mut Vec::new(), &context);
+            let factor = InsideFactor::new(
+                inside.to_vec(),
+                n as usize,
+                fill,
+                FactorMemory::default(),
+                &context,
+            );
             factor.unwrap().unwrap()
         };
         let first: Vec<u32> = (0..n).filter(|v| v % 4 != 0).collect();
@@ -246,15 +277,16 @@ mod tests {
         ];
         for inside in guesses {
             let inside: Vec<u32> = inside;
-            assert!(factor.update(&inside, entry, &context).unwrap().is_some());
+            assert!(factor.update(&inside, n as usize, entry, &context).unwrap().is_some());
             let right: Vec<f64> = inside.iter().map(|&v| f64::from(v).sin()).collect();
+            let rights = [right, vec![1.0; inside.len()]];
             let (corrected, expected) =
-                (factor.solve(&inside, &right), new(&inside).solve(&inside, &right));
-            for (x, y) in corrected.iter().zip(&expected) {
+                (factor.solve(&inside, &rights), new(&inside).solve(&inside, &rights));
+            for (x, y) in corrected.concat().iter().zip(&expected.concat()) {
                 assert!((x - y).abs() < 1e-7 * (1.0 + y.abs()), "{x} but {y}");
             }
         }
         let others: Vec<u32> = (0..n).filter(|v| v % 4 == 0).collect();
-        assert!(factor.update(&others, entry, &context).unwrap().is_none());
+        assert!(factor.update(&others, n as usize, entry, &context).unwrap().is_none());
     }
 }

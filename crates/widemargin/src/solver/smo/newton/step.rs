@@ -1,11 +1,11 @@
 //! One proximal Newton step: a quadratic program over the members of a block, solved by guessing
 //! which variables end at which bound.
 
-use super::factor::InsideFactor;
+use super::factor::{FactorMemory, InsideFactor};
 use super::projection::Slice;
 use crate::context::Context;
 use crate::error::Result;
-use crate::numeric::simd::{Real, accumulate};
+use crate::numeric::simd::Real;
 use crate::solver::smo::decompose::worst;
 use crate::solver::smo::inner::InnerMatrix;
 use crate::solver::smo::state::State;
@@ -24,20 +24,24 @@ const FIRST_SHARE: f64 = 0.15;
 const MORE: f64 = 10.0;
 const ATTEMPTS: usize = 3;
 
-/// The damping falls by so much more after a step of few guesses.
+/// How much less the next step has after one whose guesses settled.
 const LESS: f64 = 0.1;
 
-/// Smallest such share.
-const LEAST_SHARE: f64 = 1e-3;
+/// Largest share of the damping.
+const MOST_SHARE: f64 = 1e3;
+
+/// A factor is used again where its damping is up to so many times as large as wanted.
+const REUSED: f64 = 3.0;
 
 /// Guesses that one step may take.
 const GUESSES: usize = 15;
 
+/// Variables that may leave their bounds at a time: so many, or one for so many inside.
+const RELEASED: usize = 64;
+const RELEASED_SHARE: usize = 4;
+
 /// A guess must change this share less than the one two before, or the damping was too small.
 const SHRINKS: f64 = 0.75;
-
-/// Guesses up to which the damping falls faster after a step.
-const FEW_GUESSES: usize = 4;
 
 /// Where a variable of the program is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,21 +62,30 @@ pub(in crate::solver::smo) struct StepOutcome {
     pub(in crate::solver::smo) rows: f64,
 }
 
-/// Proximal Newton steps; keeps the share of the damping and memory from step to step.
+/// Proximal Newton steps; keeps the share of the damping, the last factor and memory from step to step.
 pub(in crate::solver::smo) struct Newton {
     share: f64,
-    memory: Vec<f64>,
+    memory: FactorMemory,
+    /// The last factor, and the damping in it.
+    factor: Option<(InsideFactor, f64)>,
 }
 
 impl Default for Newton {
     fn default() -> Self {
-        Self { share: FIRST_SHARE, memory: Vec::new() }
+        Self { share: FIRST_SHARE, memory: FactorMemory::default(), factor: None }
     }
 }
 
 impl Newton {
-    /// Moves the variables of `state` to the solution of the damped program, or to the projection of
-    /// the last guess where that lowers the objective. Multipliers are right to within `tol`; no guess
+    /// Forgets the factor, as the next step is on other variables.
+    pub(in crate::solver::smo) fn forget(&mut self) {
+        if let Some((factor, _)) = self.factor.take() {
+            self.memory = factor.into_memory();
+        }
+    }
+
+    /// Moves the variables of `state` to the solution of the damped program, or towards the projection of
+    /// the last guess as far as that lowers the objective. Multipliers are right to within `tol`; no guess
     /// has more than `most` variables inside.
     ///
     /// # Errors
@@ -87,18 +100,17 @@ impl Newton {
     ) -> Result<StepOutcome> {
         let mut outcome = StepOutcome::default();
         for _ in 0..ATTEMPTS {
-            let guesses = self.attempt(state, matrix, most, tol, context, &mut outcome)?;
+            self.attempt(state, matrix, most, tol, context, &mut outcome)?;
             if outcome.is_solved {
-                let factor = if guesses <= FEW_GUESSES { LESS } else { 1.0 };
-                self.share = (factor * self.share).max(LEAST_SHARE);
+                self.share = (LESS * self.share).max(FIRST_SHARE);
                 break;
             }
-            self.share = (MORE * self.share).min(1.0 / LEAST_SHARE);
+            self.share = (MORE * self.share).min(MOST_SHARE);
         }
         Ok(outcome)
     }
 
-    /// One step; returns its guesses.
+    /// A step with the present share of the damping.
     fn attempt<T: Real, M: InnerMatrix<T>>(
         &mut self,
         state: &mut State,
@@ -107,14 +119,19 @@ impl Newton {
         tol: f64,
         context: &Context,
         outcome: &mut StepOutcome,
-    ) -> Result<usize> {
+    ) -> Result<()> {
         let mean = state.mean_diagonal();
         if !(mean > 0.0 && mean.is_finite()) {
-            return Ok(0);
+            return Ok(());
         }
-        let damping = self.share * worst(&state.extremes()) / state.room().max(f64::MIN_POSITIVE);
-        let mut program =
-            Program::new(state, damping.clamp(LEAST_DAMPING * mean, MOST_DAMPING * mean));
+        let wanted = self.share * worst(&state.extremes()) / state.room().max(f64::MIN_POSITIVE);
+        let wanted = wanted.clamp(LEAST_DAMPING * mean, MOST_DAMPING * mean);
+        // A step with more damping goes less far, and costs next to nothing where its factor is known.
+        let known =
+            self.factor.take_if(|(_, damping)| (wanted..=REUSED * wanted).contains(damping));
+        self.forget();
+        let damping = known.as_ref().map_or(wanted, |(_, damping)| *damping);
+        let mut program = Program::new(state, damping, known.map(|(factor, _)| factor));
         let mut changes: Vec<usize> = Vec::new();
         while changes.len() < GUESSES && program.order() <= most {
             outcome.rows += program.order() as f64;
@@ -131,14 +148,12 @@ impl Newton {
                 break;
             }
         }
-        if let Some(factor) = program.factor.take() {
-            self.memory = factor.into_memory();
-        }
+        self.factor = program.factor.take().map(|factor| (factor, damping));
         if !changes.is_empty() {
-            let to = program.point(outcome.is_solved);
+            let to = program.point(changes.last() == Some(&0));
             move_to(state, &to, matrix, context);
         }
-        Ok(changes.len())
+        Ok(())
     }
 }
 
@@ -156,7 +171,7 @@ struct Program<'a> {
 
 impl<'a> Program<'a> {
     /// Variables begin where they are.
-    fn new(state: &'a State, damping: f64) -> Self {
+    fn new(state: &'a State, damping: f64, factor: Option<InsideFactor>) -> Self {
         let n = state.len();
         let mut program = Self {
             state,
@@ -164,7 +179,7 @@ impl<'a> Program<'a> {
             places: vec![Place::Inside; n],
             step: vec![0.0; n],
             gradient: state.gradient.clone(),
-            factor: None,
+            factor,
         };
         for v in 0..n {
             if !state.can_fall(v) {
@@ -199,20 +214,16 @@ impl<'a> Program<'a> {
         std::array::from_fn(|g| (counts[g] > 0.0).then(|| sums[g] / counts[g]))
     }
 
-    /// Lets a variable inside that its multiplier does not hold at its bound; whether it did.
-    fn release(&mut self, v: usize, multipliers: &[Option<f64>; 2], tol: f64) -> bool {
-        let Some(multiplier) = multipliers[self.state.group(v)] else { return false };
-        let reduced = self.gradient[v] - multiplier;
-        let (lower, upper) = (self.state.lower[v], self.state.upper[v]);
-        let free = match self.places[v] {
-            Place::Inside => false,
-            Place::AtLower => reduced < -tol && upper > lower,
-            Place::AtUpper => reduced > tol && upper > lower,
+    /// By how much more than `tol` its multiplier lets a variable at a bound leave that; `None` where it is
+    /// held there or inside.
+    fn pull(&self, v: usize, multipliers: &[Option<f64>; 2], tol: f64) -> Option<f64> {
+        let reduced = self.gradient[v] - multipliers[self.state.group(v)]?;
+        let pull = match self.places[v] {
+            Place::Inside => return None,
+            Place::AtLower => -reduced - tol,
+            Place::AtUpper => reduced - tol,
         };
-        if free {
-            self.places[v] = Place::Inside;
-        }
-        free
+        (pull > 0.0 && self.state.upper[v] > self.state.lower[v]).then_some(pull)
     }
 
     /// The step that is optimal when every variable stays in its place, and its cost as the cube of an
@@ -220,7 +231,7 @@ impl<'a> Program<'a> {
     fn solve<T: Real, M: InnerMatrix<T>>(
         &mut self,
         matrix: &M,
-        memory: &mut Vec<f64>,
+        memory: &mut FactorMemory,
         context: &Context,
     ) -> Result<Option<f64>> {
         let (state, inside) = (self.state, self.inside());
@@ -267,7 +278,7 @@ impl<'a> Program<'a> {
         let moves = |v: &usize| chosen(self.places[*v]) && self.step[*v] != 0.0;
         let moved: Vec<usize> = (0..self.step.len()).filter(moves).collect();
         let by: Vec<f64> = moved.iter().map(|&v| self.step[v]).collect();
-        add_rows(&mut self.gradient, &moved, &by, matrix, context);
+        matrix.add_rows(&mut self.gradient, &moved, &by, context);
         for (&v, by) in moved.iter().zip(&by) {
             let ridge = self.state.ridge.as_ref().map_or(0.0, |ridge| ridge[v]);
             self.gradient[v] += (ridge + self.damping) * by;
@@ -279,7 +290,7 @@ impl<'a> Program<'a> {
         &mut self,
         inside: &[u32],
         matrix: &M,
-        memory: &mut Vec<f64>,
+        memory: &mut FactorMemory,
         context: &Context,
     ) -> Result<Option<f64>> {
         let (state, damping) = (self.state, self.damping);
@@ -288,7 +299,7 @@ impl<'a> Program<'a> {
             false => matrix.row(v as usize)[w as usize].to_f64(),
         };
         if let Some(mut factor) = self.factor.take() {
-            if let Some(cost) = factor.update(inside, entry, context)? {
+            if let Some(cost) = factor.update(inside, state.len(), entry, context)? {
                 self.factor = Some(factor);
                 return Ok(Some(3.0 * cost));
             }
@@ -303,7 +314,8 @@ impl<'a> Program<'a> {
                 out[i] = state.diagonal[inside[i] as usize] + damping;
             }
         };
-        self.factor = InsideFactor::new(inside.to_vec(), state.len(), fill, memory, context)?;
+        self.factor =
+            InsideFactor::new(inside.to_vec(), state.len(), fill, std::mem::take(memory), context)?;
         let order = inside.len() as f64;
         Ok(self.factor.as_ref().map(|_| order * order * order))
     }
@@ -312,8 +324,6 @@ impl<'a> Program<'a> {
     /// `-sums` as the sums of their groups.
     fn steps_inside(&self, inside: &[u32], sums: [f64; 2]) -> Option<Vec<f64>> {
         let factor = self.factor.as_ref()?;
-        let right: Vec<f64> = inside.iter().map(|&v| -self.gradient[v as usize]).collect();
-        let mut steps = factor.solve(inside, &right);
         let groups: Vec<usize> = inside.iter().map(|&v| self.state.group(v as usize)).collect();
         let sum_of = |values: &[f64], g: usize| -> f64 {
             values.iter().zip(&groups).filter(|(_, group)| **group == g).map(|(v, _)| v).sum()
@@ -322,17 +332,20 @@ impl<'a> Program<'a> {
             let multiple = (sum_of(values, g) - target) / sum_of(by, g);
             values.iter_mut().zip(by).for_each(|(value, by)| *value -= multiple * by);
         };
+        let moves = |g: &usize| groups.contains(g);
+        if (0..self.state.group_count).any(|g| !moves(&g) && sums[g] != 0.0) {
+            return None;
+        }
+        let moving: Vec<usize> = (0..self.state.group_count).filter(moves).collect();
+        let mut rights: Vec<Vec<f64>> =
+            vec![inside.iter().map(|&v| -self.gradient[v as usize]).collect()];
+        let indicator = |g: &usize| groups.iter().map(|group| f64::from(group == g)).collect();
+        rights.extend(moving.iter().map(indicator));
+        let mut solutions = factor.solve(inside, &rights);
+        let mut steps = solutions.remove(0);
         // A⁻¹e for the indicator e of every group, each made to leave the sums of the others alone.
         let mut indicators: Vec<(usize, Vec<f64>)> = Vec::with_capacity(2);
-        for (g, sum) in sums.iter().enumerate().take(self.state.group_count) {
-            if !groups.contains(&g) {
-                if *sum != 0.0 {
-                    return None;
-                }
-                continue;
-            }
-            let own: Vec<f64> = groups.iter().map(|group| f64::from(*group == g)).collect();
-            let mut own = factor.solve(inside, &own);
+        for (&g, mut own) in moving.iter().zip(solutions) {
             for (other, indicator) in &mut indicators {
                 shift(&mut own, indicator, *other, 0.0);
                 shift(indicator, &own, g, 0.0);
@@ -347,26 +360,34 @@ impl<'a> Program<'a> {
         steps.iter().all(|step| step.is_finite()).then_some(steps)
     }
 
-    /// Moves variables that a guess had in the wrong place; returns how many.
+    /// Moves variables that a guess had in the wrong place, of those that leave their bounds the worst if
+    /// they are many; returns how many were in the wrong place.
     fn correct(&mut self, tol: f64) -> usize {
         let multipliers = self.multipliers();
-        let mut changed = 0;
+        let most = RELEASED.max(self.order() / RELEASED_SHARE);
+        let (mut changed, mut released) = (0, Vec::new());
         for v in 0..self.places.len() {
             let to = self.state.beta[v] + self.step[v];
             let place = match self.places[v] {
-                Place::Inside if to < self.state.lower[v] => Some(Place::AtLower),
-                Place::Inside if to > self.state.upper[v] => Some(Place::AtUpper),
-                Place::Inside => None,
+                Place::Inside if to < self.state.lower[v] => Place::AtLower,
+                Place::Inside if to > self.state.upper[v] => Place::AtUpper,
+                Place::Inside => continue,
                 _ => {
-                    changed += usize::from(self.release(v, &multipliers, tol));
+                    released.extend(self.pull(v, &multipliers, tol).map(|pull| (pull, v)));
                     continue;
                 }
             };
-            if let Some(place) = place {
-                self.places[v] = place;
-                changed += 1;
-            }
+            self.places[v] = place;
+            changed += 1;
         }
+        changed += released.len();
+        if released.len() > most {
+            let worse =
+                |a: &(f64, usize), b: &(f64, usize)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
+            released.select_nth_unstable_by(most, worse);
+            released.truncate(most);
+        }
+        released.iter().for_each(|&(_, v)| self.places[v] = Place::Inside);
         changed
     }
 
@@ -384,8 +405,11 @@ impl<'a> Program<'a> {
             }
             return to;
         }
+        let is_inside = |v: usize| state.can_rise(v) && state.can_fall(v);
         for g in 0..state.group_count {
-            let members: Vec<usize> = (0..state.len()).filter(|&v| state.group(v) == g).collect();
+            // Variables that stay at their bounds are not asked to share what is cut off from the others.
+            let moves = |v: &usize| state.group(*v) == g && (self.step[*v] != 0.0 || is_inside(*v));
+            let members: Vec<usize> = (0..state.len()).filter(moves).collect();
             let of = |values: &[f64]| -> Vec<f64> { members.iter().map(|&v| values[v]).collect() };
             let (lower, upper, beta) = (of(&state.lower), of(&state.upper), of(&state.beta));
             let mut point = of(&to);
@@ -396,23 +420,7 @@ impl<'a> Program<'a> {
     }
 }
 
-/// gradient += Σ byᵥ rowᵥ.
-fn add_rows<T: Real, M: InnerMatrix<T>>(
-    gradient: &mut Vec<f64>,
-    moved: &[usize],
-    by: &[f64],
-    matrix: &M,
-    context: &Context,
-) {
-    let Some(&first) = moved.first() else { return };
-    let len = gradient.len();
-    gradient.resize(matrix.row(first).len(), 0.0);
-    let rows: Vec<&[T]> = moved.iter().map(|&v| matrix.row(v)).collect();
-    accumulate(context.instruction_set(), gradient, &rows, by);
-    gradient.truncate(len);
-}
-
-/// Moves the state to a point, unless that raises the objective.
+/// Moves the state towards a point as far as that lowers the objective, at most to it.
 fn move_to<T: Real, M: InnerMatrix<T>>(
     state: &mut State,
     to: &[f64],
@@ -422,16 +430,26 @@ fn move_to<T: Real, M: InnerMatrix<T>>(
     let moved: Vec<usize> = (0..to.len()).filter(|&v| to[v] != state.beta[v]).collect();
     let by: Vec<f64> = moved.iter().map(|&v| to[v] - state.beta[v]).collect();
     let mut change = vec![0.0; state.len()];
-    add_rows(&mut change, &moved, &by, matrix, context);
-    let mut decrease = 0.0;
+    matrix.add_rows(&mut change, &moved, &by, context);
+    let (mut slope, mut curvature) = (0.0, 0.0);
     for (&v, by) in moved.iter().zip(&by) {
         if let Some(ridge) = &state.ridge {
             change[v] += ridge[v] * by;
         }
-        decrease -= by * (state.gradient[v] + 0.5 * change[v]);
+        slope -= by * state.gradient[v];
+        curvature += by * change[v];
     }
-    if decrease > 0.0 {
+    if slope.is_nan() || slope <= 0.0 {
+        return;
+    }
+    if slope >= curvature {
         moved.iter().for_each(|&v| state.beta[v] = to[v]);
         state.gradient.iter_mut().zip(&change).for_each(|(gradient, by)| *gradient += by);
+        return;
     }
+    let share = slope / curvature;
+    for (&v, by) in moved.iter().zip(&by) {
+        state.beta[v] = (state.beta[v] + share * by).clamp(state.lower[v], state.upper[v]);
+    }
+    state.gradient.iter_mut().zip(&change).for_each(|(gradient, by)| *gradient += share * by);
 }
