@@ -12,6 +12,9 @@ use crate::failure::{CommandResult, Failure};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 
+/// Time for what makes a result of what there is when the limit is reached.
+pub(crate) const LAST_MOMENTS: Duration = Duration::from_millis(250);
+
 /// What the computations of a command run in.
 pub(crate) struct Session<'a> {
     pub(crate) context: Context,
@@ -80,16 +83,19 @@ impl Session<'_> {
         result.map_err(|error| self.failure(error))
     }
 
-    /// Runs a computation that an earlier Ctrl-C does not end: what is done with the result of the one
-    /// that it ended. The next Ctrl-C quits.
-    pub(crate) fn run_after_interrupt<R>(
+    /// Runs what is done with the result of a computation that a limit or Ctrl-C may have ended: it has
+    /// [`LAST_MOMENTS`] even at the limit, and an earlier Ctrl-C does not end it. The next one quits.
+    pub(crate) fn run_after_stop<R>(
         &self,
         message: &str,
         compute: impl FnOnce(&Context) -> widemargin::Result<R>,
     ) -> CommandResult<R> {
         let progress = Progress::new(message, self.quiet, self.verbose);
         let bar = progress.clone();
-        let context = self.context.clone().with_cancel_token(CancelToken::new());
+        let mut context = self.context.clone().with_cancel_token(CancelToken::new());
+        if let Some(left) = context.time_left() {
+            context = context.with_time_limit(left.max(LAST_MOMENTS));
+        }
         let context = context.with_observer(move |event: &Event| bar.observe(event));
         let result = compute(&context);
         progress.finish();

@@ -186,6 +186,32 @@ fn a_closed_pipe_ends_quietly() {
 }
 
 #[test]
+fn a_closed_pipe_loses_no_model() {
+    let folder = Folder::new();
+    folder.copy("iris.csv");
+    for (words, model) in [
+        ("tune iris.csv --grid c=1,2 -o tuned.wm", "tuned.wm"),
+        ("tune iris.csv --grid c=1,2 --json -o json.wm", "json.wm"),
+        ("train iris.csv -o trained.wm", "trained.wm"),
+        ("cluster iris.csv --machine kmeans --clusters 3 --save-model centres.wm", "centres.wm"),
+        ("compress trained.wm --ratio 0.5 -o small.wm", "small.wm"),
+    ] {
+        let words: Vec<&str> = words.split(' ').collect();
+        let mut child = folder
+            .command(&words)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("it ends");
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{words:?}: {told}");
+        folder.run(&format!("inspect {model}")).exits(0);
+    }
+}
+
+#[test]
 fn nothing_is_left_when_a_save_fails() {
     let folder = Folder::new();
     folder.copy("iris.libsvm");

@@ -345,6 +345,32 @@ fn a_training_stopped_by_ctrl_c_is_summed_up_without_its_test() {
 }
 
 #[test]
+fn clusters_found_until_the_limit_or_ctrl_c_are_written() {
+    let folder = Folder::new();
+    overlapping(&folder, 2_000);
+    let words = "cluster hard -s kmeans --clusters 20 --starts 1000000000 \
+                 --save-model centres.wm -o clusters -q";
+    let lines = |name: &str| folder.read(name).lines().count();
+    folder.run(&format!("{words} --max-time 1.5")).exits(124);
+    assert_eq!(lines("clusters"), 2_000);
+    folder.run("predict hard --model centres.wm -q").exits(0);
+    for name in ["clusters", "centres.wm"] {
+        std::fs::remove_file(folder.file(name)).expect("it is there");
+    }
+    let child = folder
+        .command(&words.split_whitespace().collect::<Vec<_>>())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    sleep(Duration::from_millis(1500));
+    interrupt(&child);
+    Run::from(child.wait_with_output().unwrap()).exits(130);
+    assert_eq!(lines("clusters"), 2_000);
+    folder.run("inspect centres.wm").exits(0);
+}
+
+#[test]
 fn a_search_without_time_for_one_point_says_what_helps() {
     let folder = Folder::new();
     overlapping(&folder, 800);

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::error::Error as ClapError;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
+use widemargin::Status;
 use widemargin::data::read::is_standard_stream;
 use widemargin::data::write::write_atomically;
 use widemargin::data::{Dataset, Labels};
@@ -16,9 +17,10 @@ use super::train::tell_status;
 use crate::arguments::{InputArguments, MachineArguments, ResourceArguments};
 use crate::data_file::check_outputs;
 use crate::evaluation::Evaluation;
-use crate::failure::{CommandResult, Failure, Outcome};
+use crate::failure::{CommandResult, Failure, Outcome, unless_stopped};
 use crate::interrupt::Interrupt;
 use crate::model_file::{self, ModelFormatName};
+use crate::session::Session;
 use crate::table::Summary;
 use crate::terminal;
 use crate::usage::Stopwatch;
@@ -109,21 +111,20 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     let machine = specification.build(&data, arguments.resources.seed)?;
     let watch = Stopwatch::start();
     let mut model = session.run("clustering", |context| machine.fit(&data, context))?;
-    let clusters = match &model.body {
-        Body::MarginClusters(found) => {
-            Labels::Int(found.labels.iter().map(|&label| label as i64).collect())
-        }
-        _ => session.ask("assigning", |context| {
-            model.predictor(context)?.predict_in_time(data.features())
-        })?,
-    };
-    let spent = watch.stop();
     complete(&mut model, preparation, &specification);
-    let path = output.unwrap_or(Path::new("-"));
-    session.save(|| write_atomically(path, |out| write(&clusters, out)))?;
     if let Some(path) = model_path {
         session.save(|| model_file::save(&model, path, ModelFormatName::Native))?;
     }
+    let path = output.unwrap_or(Path::new("-"));
+    let outcome = tell_status(&model, model_path.unwrap_or(path));
+    let outcome = if interrupt.token().is_cancelled() { Outcome::Interrupted } else { outcome };
+    let Some(clusters) = unless_stopped(assigned(&model, &data, &session))? else {
+        let status = session.context.stop_request().unwrap_or(Status::TimeLimit);
+        terminal::warn(&format!("{status}: the rows were not assigned to clusters"));
+        return Ok(status.into());
+    };
+    let spent = watch.stop();
+    session.save(|| write_atomically(path, |out| write(&clusters, out)))?;
     if !arguments.resources.quiet {
         let evaluation = Evaluation::new(&model, &data, &clusters, spent)?;
         let agreement = agreement(&data, &clusters)?;
@@ -133,8 +134,19 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
             false => terminal::print(&text)?,
         }
     }
-    let outcome = tell_status(&model, model_path.unwrap_or(path));
-    Ok(if interrupt.token().is_cancelled() { Outcome::Interrupted } else { outcome })
+    Ok(outcome)
+}
+
+/// The cluster of every row.
+fn assigned(model: &Model, data: &Dataset, session: &Session<'_>) -> CommandResult<Labels> {
+    match &model.body {
+        Body::MarginClusters(found) => {
+            Ok(Labels::Int(found.labels.iter().map(|&label| label as i64).collect()))
+        }
+        _ => session.run_after_stop("assigning", |context| {
+            model.predictor(context)?.predict_in_time(data.features())
+        }),
+    }
 }
 
 fn write(clusters: &Labels, out: &mut dyn Write) -> io::Result<()> {

@@ -1,7 +1,5 @@
 //! Online training on rows as they arrive: LIBSVM text on standard input, never held whole.
 
-use std::time::Duration;
-
 use widemargin::data::read::{IndexBase, ReadOptions, is_standard_stream, read_bytes};
 use widemargin::data::{Layout, Matrix};
 use widemargin::kernel::Kernel;
@@ -16,14 +14,11 @@ use crate::arguments::FormatName;
 use crate::failure::{CommandResult, Failure};
 use crate::input_lines::InputLines;
 use crate::model_file;
-use crate::session::Session;
+use crate::session::{LAST_MOMENTS, Session};
 use crate::usage::{Spent, Stopwatch};
 
 /// Bytes of text learnt at once.
 const BATCH: usize = 1 << 18;
-
-/// Time for lines that had arrived when the training was to end.
-const LAST_ROWS: Duration = Duration::from_millis(250);
 
 /// Whether the arguments ask for training on a stream: one pass of an all-in-one machine over LIBSVM
 /// text on standard input.
@@ -65,7 +60,7 @@ pub(super) fn train(
 /// Learns from standard input, batch by batch, with the learner that `begin` makes for the first one.
 ///
 /// A limit or Ctrl-C ends it with what was learnt. Lines that had arrived by then, but were fewer than a
-/// batch, get [`LAST_ROWS`].
+/// batch, get [`LAST_MOMENTS`].
 fn learn(
     options: &ReadOptions,
     mut base: Option<IndexBase>,
@@ -93,9 +88,10 @@ fn learn(
             base = Some(base.or(loaded.index_base).unwrap_or(IndexBase::One));
             rows += loaded.dataset.rows();
             let context = match stopped {
-                Some(_) => {
-                    context.clone().with_cancel_token(CancelToken::new()).with_time_limit(LAST_ROWS)
-                }
+                Some(_) => context
+                    .clone()
+                    .with_cancel_token(CancelToken::new())
+                    .with_time_limit(LAST_MOMENTS),
                 None => context.clone(),
             };
             let mut own = match learner.take() {

@@ -127,8 +127,14 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     let Trained { model, shape, spent, unlabelled, told } =
         fit(arguments, &specification, method, start, &session)?;
     session.save(|| model_file::save(&model, &target, arguments.model_format))?;
+    let mut unpredicted = None;
     if let (Some(rows), Some(path)) = (unlabelled, &arguments.transduced) {
-        transduce::write_predictions(&model, &rows, path, &session)?;
+        let written = transduce::write_predictions(&model, &rows, path, &session);
+        if unless_stopped(written)?.is_none() {
+            let status = session.context.stop_request().unwrap_or(Status::TimeLimit);
+            terminal::warn(&format!("{status}: the rows without labels were not predicted"));
+            unpredicted = Some(status);
+        }
     }
     if let Some(path) = &arguments.outliers {
         session.save(|| write_outliers(&model, path))?;
@@ -146,10 +152,9 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         Some(path) => test(arguments, path, model.clone(), &session)?,
         None => None,
     };
-    let outcome = match (&test, session.context.stop_request()) {
-        (None, Some(status)) if arguments.test.is_some() => status.into(),
-        _ => outcome,
-    };
+    let untested =
+        session.context.stop_request().filter(|_| test.is_none() && arguments.test.is_some());
+    let outcome = untested.or(unpredicted).map_or(outcome, Outcome::from);
     let to_stdout = target.as_os_str() != "-";
     if arguments.json {
         let mut document = document(&shape, &model, spent, session.threads(), &target);

@@ -60,7 +60,8 @@ pub(super) fn write_predictions(
     target: &Path,
     session: &Session<'_>,
 ) -> CommandResult<()> {
-    let labels = session
-        .ask("predicting", |context| model.predictor(context)?.predict_in_time(rows.features()))?;
+    let labels = session.run_after_stop("predicting", |context| {
+        model.predictor(context)?.predict_in_time(rows.features())
+    })?;
     Ok(session.save(|| write_atomically(target, |out| write_labels(&labels, out)))?)
 }

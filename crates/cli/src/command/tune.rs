@@ -213,21 +213,24 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     let spent = watch.stop();
     // A file that cannot be written must not lose the rest.
     let written = write_files(arguments, &space, &found, &plan, &session);
-    if arguments.json {
+    let told = if arguments.json {
         let mut document = document(&found, &plan, spent);
         report.add_to(&mut document);
-        terminal::print_json(&document)?;
+        terminal::print_json(&document)
     } else if !arguments.resources.quiet {
-        terminal::print(&text(arguments, &space, &found, &plan, spent))?;
-    }
+        terminal::print(&text(arguments, &space, &found, &plan, spent))
+    } else {
+        Ok(())
+    };
+    // Nor must a closed standard output.
+    let written = written.and(told);
     let ended = tell_status(&found);
     let (Some(target), Some(best)) = (&arguments.output, found.best()) else {
         return written.map(|()| ended);
     };
     let specification = family.specification_at(&best.point)?;
     let machine = specification.build(&data, arguments.resources.seed)?;
-    let mut model =
-        session.run_after_interrupt("training", |context| machine.fit(&data, context))?;
+    let mut model = session.run_after_stop("training", |context| machine.fit(&data, context))?;
     complete(&mut model, preparation, &specification);
     session.save(|| model_file::save(&model, target, ModelFormatName::Native))?;
     written.map(|()| match train::tell_status(&model, target) {
@@ -482,6 +485,34 @@ fn tell_status(found: &Found) -> Outcome {
             let all = found.trials.len();
             terminal::warn(&format!("{status}: {done} of {all} points were finished"));
             status.into()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_are_shown_can_be_read_back() {
+        let shown = |number: f64| short(&Value::Real(number));
+        for (number, text) in [
+            (1.0, "1"),
+            (0.03125, "0.03125"),
+            (32768.0, "32768"),
+            (2_f64.powi(-15), "2^-15"),
+            (2_f64.powi(-7), "2^-7"),
+            (0.1, "0.1"),
+            (1e-5, "1.000e-5"),
+            (0.0, "0"),
+        ] {
+            assert_eq!(shown(number), text);
+        }
+        // Those of the default grids, which are what grid.py of LIBSVM tries.
+        for exponent in -15..=15 {
+            let number = 2_f64.powi(exponent);
+            let read = widemargin::machine::specification::number(&shown(number));
+            assert_eq!(read.and_then(|value| value.number()), Some(number), "{number}");
         }
     }
 }
