@@ -120,3 +120,18 @@ fn a_training_at_its_time_limit_is_summed_up_without_its_test() {
     assert!(run.stdout.contains("sequences"), "{}", run.stdout);
     assert!(folder.names().contains(&"s.wm".to_owned()));
 }
+
+#[test]
+fn more_labellings_than_memory_holds_are_refused() {
+    let folder = Folder::new();
+    folder.write("train.txt", sentences(12));
+    let long = sentences(400).replace("\n\n", "\n");
+    folder.write("long.txt", long);
+    folder.run("sequence train train.txt -o s.wm -q").exits(0);
+    let run = folder.run("sequence label long.txt --model s.wm --n-best 18446744073709551615");
+    let run = run.exits(1);
+    assert!(run.stderr.contains("best labellings"), "{}", run.stderr);
+    // There are no more labellings than tags to the power of the length.
+    let all = folder.run("sequence label train.txt --model s.wm --n-best 1000000000 -q").exits(0);
+    assert_eq!(all.stdout.matches("# ").count(), 12 * 27);
+}

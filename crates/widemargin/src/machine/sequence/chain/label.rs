@@ -8,9 +8,9 @@ use super::blocks::Decoder;
 use super::body::{Chain, TagScores};
 use super::check_memory;
 use super::emissions::{WeightSums, sparse};
-use super::n_best::n_best;
+use super::n_best::{bytes, n_best};
 use crate::context::Context;
-use crate::data::{Csr, Label, Matrix, TaggedSequences};
+use crate::data::{Csr, Label, Matrix, TaggedSequences, memory};
 use crate::error::{Error, Result};
 use crate::machine::model::{Evaluation, MachineKind, Model, ModelBody, Scratch};
 use crate::numeric::InstructionSet;
@@ -116,24 +116,40 @@ impl Labeller<'_> {
     /// The `n` best labellings of every sequence, best first; fewer where there are not as many.
     ///
     /// # Errors
-    /// As [`label`](Self::label), and [`Error::Parameter`] for n = 0.
+    /// As [`label`](Self::label), [`Error::Parameter`] for n = 0, and [`Error::TooLarge`] for more labellings
+    /// than fit in memory.
     pub fn n_best(&self, data: &TaggedSequences, n: usize) -> Result<Vec<Vec<Labelling>>> {
         if n == 0 {
             return Err(Error::parameter("n", "at least 1", n));
         }
+        // Ranks are kept as 32 bits.
+        let n = n.min(u32::MAX as usize);
+        self.check_n_best(data, n)?;
         let source = self.source(data)?;
         self.of_sequences(data, |sequence| {
             let span = data.span(sequence);
             let mut scores = vec![0.0; span.len() * self.tables.pairs.width];
             self.fill(&source, span.clone(), &mut scores);
             self.check_finite(&scores, sequence)?;
-            let found = n_best(&scores, &self.tables.pairs, n);
+            let found = n_best(&scores, &self.tables.pairs, n, self.context)?;
             let labellings: Vec<Labelling> =
                 found.into_iter().map(|(score, tags)| Labelling { tags, score }).collect();
             let best = labellings.first().map_or(f64::NEG_INFINITY, |labelling| labelling.score);
             check_total(best, sequence, span.len())?;
             Ok(labellings)
         })
+    }
+
+    /// Refuses lists that memory cannot hold.
+    fn check_n_best(&self, data: &TaggedSequences, n: usize) -> Result<()> {
+        let (mut largest, mut results) = (0, 0_u128);
+        for sequence in 0..data.count() {
+            let (search, result) = bytes(data.span(sequence).len(), self.tables.pairs.states, n);
+            largest = search.max(largest);
+            results = results.saturating_add(result);
+        }
+        let bytes = results.saturating_add(largest.saturating_mul(self.context.threads() as u128));
+        memory::check(|| format!("the {n} best labellings"), bytes)
     }
 
     /// Scores of pairs.

@@ -1,7 +1,11 @@
 //! The n best paths through a lattice: Viterbi's algorithm with the n best ways to every state (Seshadri and
 //! Sundberg, 1994).
 
+use std::mem::size_of;
+
 use super::super::lattice::Transitions;
+use crate::context::Context;
+use crate::error::Result;
 
 /// A way to a state: its score, and the state and rank it comes from.
 #[derive(Clone, Copy)]
@@ -11,14 +15,38 @@ struct Way {
     rank: u32,
 }
 
+/// Bytes that the search and its result take for a sequence: there are no more paths than states to the
+/// power of the length.
+pub(super) fn bytes(length: usize, states: usize, n: usize) -> (u128, u128) {
+    let (positions, states, n) = (length as u128, states as u128, n as u128);
+    let paths =
+        |length: usize| states.saturating_pow(u32::try_from(length).unwrap_or(u32::MAX)).min(n);
+    let way = size_of::<Way>() as u128;
+    let to_a_state = paths(length.saturating_sub(1));
+    // The ways to all states of all positions, and those that one state has to choose from.
+    let search = (positions + 1) * states * to_a_state * way;
+    let result = paths(length)
+        * (positions * size_of::<u32>() as u128 + size_of::<(f64, Vec<u32>)>() as u128);
+    (search, result)
+}
+
 /// The n best paths and their scores, best first; the smaller states where scores are equal.
-pub(super) fn n_best(scores: &[f64], pairs: &Transitions, n: usize) -> Vec<(f64, Vec<u32>)> {
+///
+/// # Errors
+/// An interruption.
+pub(super) fn n_best(
+    scores: &[f64],
+    pairs: &Transitions,
+    n: usize,
+    context: &Context,
+) -> Result<Vec<(f64, Vec<u32>)>> {
     let (states, width) = (pairs.states, pairs.width);
     let length = scores.len() / width;
     let mut ways: Vec<Vec<Vec<Way>>> = Vec::with_capacity(length);
     for k in 0..length {
-        let now: Vec<Vec<Way>> = (0..states)
+        let now = (0..states)
             .map(|j| {
+                context.checkpoint()?;
                 let own = scores[k * width + j];
                 let mut candidates = Vec::new();
                 match ways.last() {
@@ -34,12 +62,12 @@ pub(super) fn n_best(scores: &[f64], pairs: &Transitions, n: usize) -> Vec<(f64,
                         }
                     }
                 }
-                best(candidates, n)
+                Ok(best(candidates, n))
             })
-            .collect();
+            .collect::<Result<Vec<Vec<Way>>>>()?;
         ways.push(now);
     }
-    let last = ways.last().map_or(&[][..], Vec::as_slice);
+    let last: &[Vec<Way>] = ways.last().map_or(&[], Vec::as_slice);
     let ends = last.iter().enumerate().flat_map(|(j, list)| {
         list.iter().enumerate().map(move |(rank, way)| Way {
             score: way.score,
@@ -48,7 +76,7 @@ pub(super) fn n_best(scores: &[f64], pairs: &Transitions, n: usize) -> Vec<(f64,
         })
     });
     let ends = best(ends.collect(), n);
-    ends.into_iter().map(|end| (end.score, path(&ways, end))).collect()
+    Ok(ends.into_iter().map(|end| (end.score, path(&ways, end))).collect())
 }
 
 fn best(mut candidates: Vec<Way>, n: usize) -> Vec<Way> {
