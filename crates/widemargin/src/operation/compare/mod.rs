@@ -18,7 +18,7 @@ pub use self::kernels::{KernelComparison, KernelOptions, KernelShare, compare_ke
 use super::folds::{Folds, fit_part, run_folds};
 use super::metrics::Confusion;
 use crate::context::Context;
-use crate::data::{ClassOrder, Dataset, Labels};
+use crate::data::{ClassOrder, Dataset, Labels, memory};
 use crate::error::{Error, Result};
 use crate::machine::Model;
 use crate::numeric::random::Generator;
@@ -172,6 +172,8 @@ fn check(data: &Dataset, options: &CompareOptions) -> Result<()> {
     if options.repeats == 0 {
         return Err(Error::parameter("repeats", "at least 1", 0));
     }
+    let numbers = data.rows() as u128 * options.repeats as u128;
+    memory::check(|| format!("{} divisions of the rows", options.repeats), 8 * numbers)?;
     if !(options.confidence > 0.0 && options.confidence < 1.0) {
         return Err(Error::parameter("confidence", "between 0 and 1", options.confidence));
     }
@@ -187,6 +189,7 @@ fn run(
 ) -> Result<Comparison> {
     let plans = (0..options.repeats)
         .map(|repeat| {
+            context.checkpoint()?;
             let seed = context.seed().wrapping_add(repeat as u64);
             Folds::Stratified(options.folds).assign(data, seed)
         })

@@ -130,10 +130,10 @@ pub fn search(
     journal: Option<&Path>,
     context: &Context,
 ) -> Result<Found> {
-    if let Some(axis) = space.axes.iter().find(|axis| axis.values.is_empty()) {
-        let found = format!("none for {}", axis.name);
-        return Err(Error::parameter("grid", "at least one value of every parameter", found));
-    }
+    space.check(match plan.strategy {
+        Strategy::Random { points } | Strategy::Surrogate { points } => Some(points),
+        _ => None,
+    })?;
     let journal = match journal {
         Some(path) => {
             let searched: Vec<&str> = space.axes.iter().map(|axis| &axis.name[..]).collect();

@@ -12,6 +12,9 @@ use crate::machine::specification::{Domain, Value, number};
 use crate::numeric::random::Generator;
 use crate::numeric::spacing::logarithmic;
 
+/// Points that a search may have: more than anybody waits for.
+const MOST_POINTS: usize = 1_000_000;
+
 /// Parameters with one value each, in the order of the axes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point(pub Vec<(String, Value)>);
@@ -79,13 +82,14 @@ impl Axis {
     /// `count` numbers from `low` to `high`, their logarithms equally far apart.
     ///
     /// # Errors
-    /// [`Error::Parameter`] unless 0 < `low` < `high` and `count` is at least 2.
+    /// [`Error::Parameter`] unless 0 < `low` < `high` and `count` is at least 2 and at most a million.
     pub fn logarithmic(name: impl Into<String>, low: f64, high: f64, count: usize) -> Result<Self> {
         let name = name.into();
         if !(low > 0.0 && low < high && high.is_finite() && count >= 2) {
             let found = format!("{low}:{high}:{count} for {name}");
             return Err(Error::parameter("range", "0 < low < high and at least 2 values", found));
         }
+        check_points("range", count)?;
         let values = logarithmic(low, high, count).into_iter().map(Value::Real);
         Ok(Self::list(name, values.collect()))
     }
@@ -207,7 +211,28 @@ pub struct Space {
     pub axes: Vec<Axis>,
 }
 
+/// Refuses more points than a search may have.
+fn check_points(what: &'static str, count: usize) -> Result<()> {
+    match count <= MOST_POINTS {
+        true => Ok(()),
+        false => Err(Error::parameter(what, format!("at most {MOST_POINTS} points"), count)),
+    }
+}
+
 impl Space {
+    /// Refuses a space that has no points, or more in its grid or of those to be drawn than a search may have.
+    pub(super) fn check(&self, drawn: Option<usize>) -> Result<()> {
+        if let Some(axis) = self.axes.iter().find(|axis| axis.values.is_empty()) {
+            let found = format!("none for {}", axis.name);
+            return Err(Error::parameter("grid", "at least one value of every parameter", found));
+        }
+        let values = self.axes.iter().map(|axis| axis.values.len());
+        match drawn {
+            Some(points) => check_points("points", points),
+            None => check_points("grid", values.fold(1, usize::saturating_mul)),
+        }
+    }
+
     /// Every combination of values, the last axis varying fastest.
     pub fn grid(&self) -> Vec<Point> {
         let mut points = vec![Point(Vec::new())];
@@ -282,6 +307,18 @@ mod tests {
         sorted.sort();
         sorted.dedup();
         assert_eq!(sorted.len(), all);
+    }
+
+    #[test]
+    fn more_points_than_anybody_waits_for_are_refused_before_they_are_made() {
+        let svc = Specification::new(crate::machine::MachineKind::CSvc);
+        let count = Axis::parse(&svc, "c=1:10:1000000000000").unwrap_err().to_string();
+        assert!(count.contains("at most 1000000 points"), "{count}");
+        let axes = ["c=1:10:2000", "gamma=1:10:2000"].map(|text| Axis::parse(&svc, text).unwrap());
+        let space = Space { axes: axes.to_vec() };
+        let product = space.check(None).unwrap_err().to_string();
+        assert_eq!(product, "parameter grid: expected at most 1000000 points, found 4000000");
+        assert!(space.check(Some(40)).is_ok() && space.check(Some(usize::MAX)).is_err());
     }
 
     #[test]
