@@ -396,6 +396,11 @@ impl Context {
         }
     }
 
+    /// When the time limit is reached, if there is one.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
     /// Time until the deadline, if there is one.
     pub fn time_left(&self) -> Option<Duration> {
         self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))

@@ -149,7 +149,8 @@ pub trait PackedRows<T>: Send + Sync {
         None
     }
 
-    /// The first value found that is not a finite number: such values are replaced by 0.
+    /// Why values were replaced by 0: the first that is not a finite number, or
+    /// [`Error::Interrupted`] where there was no time for them.
     fn non_finite(&self) -> Option<Error> {
         None
     }

@@ -165,7 +165,7 @@ impl<T: Real> KernelBlocks<T> {
         let packed: Arc<dyn PackedRows<T>> = match kernel {
             Kernel::Precomputed => Arc::new(Precomputed::new(rows, order)?),
             Kernel::Custom(kernel) => Arc::new(Custom::new(kernel, rows, order)?),
-            Kernel::String(kernel) => strings::pack(kernel, rows, order, set)?,
+            Kernel::String(kernel) => strings::pack(kernel, rows, order, set, context)?,
             Kernel::Sum(terms) => {
                 let weights = terms.iter().map(|(weight, _)| T::from_f64(*weight)).collect();
                 let parts = Self::pack_terms(terms, rows, order, set, context)?;
@@ -455,11 +455,11 @@ impl<T: Real> KernelBlocks<T> {
         Ok(())
     }
 
-    /// Fails when a value was computed that is not a finite number, which only kernels of the user
-    /// can do: it was replaced by 0.
+    /// Fails when a value was replaced by 0: one that is not a finite number, which only kernels of the
+    /// user can have, or one of long strings that the time limit left no time for.
     ///
     /// # Errors
-    /// [`Error::Kernel`] naming the kernel and the value.
+    /// [`Error::Kernel`] naming the kernel and the value; [`Error::Interrupted`].
     pub(crate) fn check_values(&self) -> Result<()> {
         self.packed.non_finite().map_or(Ok(()), Err)
     }

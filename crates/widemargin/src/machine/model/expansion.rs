@@ -297,6 +297,7 @@ impl<T: Real> PreparedExpansion<T> {
                 }
             }
         }
+        self.blocks.check_values()?;
         if self.subtracts_own {
             let own = queries.self_similarities()?;
             for (out, own) in out.chunks_exact_mut(functions).zip(own) {

@@ -14,6 +14,7 @@
 //! s is always the lesser string, so that values have the same bits whichever is on the left. Numbers grow
 //! like exp(β reward) to the power of the length: they are scaled by powers of two as they grow.
 
+use super::overdue::Overdue;
 use super::pairs::{Group, LANES, Value};
 use crate::numeric::simd::PlainLoop;
 
@@ -33,6 +34,7 @@ pub(super) struct Alignments<'a> {
     pub(super) extend: f64,
     pub(super) left: &'a [f64],
     pub(super) group: &'a Group<'a>,
+    pub(super) overdue: &'a Overdue,
     /// Whether the strings of the group are the lesser ones.
     pub(super) swapped: bool,
 }
@@ -87,6 +89,9 @@ impl Alignments<'_> {
         let mut one = [1.0; LANES];
         let mut scales = [0.0; LANES];
         for &symbol in self.left {
+            if self.overdue.is_late_after_row(places) {
+                break;
+            }
             self.next_row::<SWAPPED>(symbol, &one, &mut row);
             for lane in 0..LANES {
                 while row[places].total[lane] > LARGE {

@@ -5,6 +5,7 @@
 mod alignment;
 mod counts;
 mod features;
+mod overdue;
 mod pairs;
 mod patterns;
 mod subsequence;
@@ -18,6 +19,7 @@ use self::counts::Counts;
 pub use self::features::SubstringFeatures;
 use self::pairs::Pairs;
 use super::PackedRows;
+use crate::context::Context;
 use crate::data::{LARGEST_SYMBOL, Matrix};
 use crate::error::{Error, Result};
 use crate::kernel::{StringKernel, StringSimilarity};
@@ -28,19 +30,20 @@ use crate::numeric::simd::Real;
 ///
 /// # Errors
 /// [`Error::Kernel`] when rows are not strings, [`Error::Overflow`] when values overflow,
-/// [`Error::TooLarge`] when there are too many different substrings.
+/// [`Error::TooLarge`] when there are too many different substrings; [`Error::Interrupted`].
 pub(super) fn pack<T: Real>(
     kernel: &StringKernel,
     matrix: &Matrix,
     order: &[usize],
     set: InstructionSet,
+    context: Option<&Context>,
 ) -> Result<Arc<dyn PackedRows<T>>> {
     match kernel.similarity {
         StringSimilarity::Spectrum { .. } | StringSimilarity::Mismatch { .. } => {
             Ok(Arc::new(Counts::new(kernel, matrix, order, set)?))
         }
         StringSimilarity::Subsequence { .. } | StringSimilarity::Alignment { .. } => {
-            Ok(Arc::new(Pairs::new(kernel, matrix, order, set)?))
+            Ok(Arc::new(Pairs::new(kernel, matrix, order, set, context)?))
         }
     }
 }

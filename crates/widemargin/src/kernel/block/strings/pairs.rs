@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use super::super::{PackedRows, Queries, check_range};
 use super::alignment::Alignments;
+use super::overdue::Overdue;
 use super::subsequence::Subsequences;
 use super::symbols;
+use crate::context::Context;
 use crate::data::Matrix;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernel::{StringKernel, StringSimilarity};
 use crate::numeric::InstructionSet;
 use crate::numeric::simd::{Real, run_plain};
@@ -47,6 +49,7 @@ impl Group<'_> {
 pub(super) struct Pairs<T> {
     kernel: StringKernel,
     set: InstructionSet,
+    overdue: Overdue,
     width: usize,
     strings: Arc<[PackedString]>,
     /// The string of every packed row.
@@ -72,11 +75,14 @@ impl<T: Real> Pairs<T> {
         matrix: &Matrix,
         order: &[usize],
         set: InstructionSet,
+        context: Option<&Context>,
     ) -> Result<Self> {
-        let (strings, diagonal) = read(kernel, set, matrix, order)?;
+        let overdue = Overdue::of(context);
+        let stop = || context.map_or(Ok(()), Context::checkpoint);
+        let (strings, diagonal) = read(kernel, (set, &overdue), matrix, order, stop)?;
         let rows = (0..strings.len()).collect();
         let width = matrix.columns();
-        Ok(Self { kernel: *kernel, set, width, strings: strings.into(), rows, diagonal })
+        Ok(Self { kernel: *kernel, set, overdue, width, strings: strings.into(), rows, diagonal })
     }
 
     /// The strings named by `rows` with those of `left`, each in its place of `out`.
@@ -92,6 +98,10 @@ impl<T: Real> Pairs<T> {
                 order.iter().partition(|&&at| is_less(&string(at).symbols, &left.symbols));
             for (swapped, part) in [(true, less), (false, others)] {
                 for group in part.chunks(LANES) {
+                    if self.overdue.is_late() {
+                        group.iter().for_each(|&at| out[at] = T::ZERO);
+                        continue;
+                    }
                     let right: Vec<&PackedString> = group.iter().map(|&at| string(at)).collect();
                     let values = self.of_group(left, &right, swapped, &mut side_by_side);
                     for ((&at, right), value) in group.iter().zip(&right).zip(values) {
@@ -109,7 +119,7 @@ impl<T: Real> Pairs<T> {
         swapped: bool,
         scratch: &mut Vec<[f64; LANES]>,
     ) -> [Value; LANES] {
-        raw(&self.kernel, self.set, left, right, swapped, scratch)
+        raw(&self.kernel, (self.set, &self.overdue), left, right, swapped, scratch)
     }
 }
 
@@ -121,21 +131,24 @@ fn is_less(a: &[f64], b: &[f64]) -> bool {
     }
 }
 
-/// Strings with the logarithm of K(s, s), and the diagonal of the kernel.
+/// Strings with the logarithm of K(s, s), and the diagonal of the kernel, unless it is to `stop`.
 fn read<T: Real>(
     kernel: &StringKernel,
-    set: InstructionSet,
+    how: (InstructionSet, &Overdue),
     matrix: &Matrix,
     rows: &[usize],
+    stop: impl Fn() -> Result<()>,
 ) -> Result<(Vec<PackedString>, Vec<T>)> {
     let name = kernel.similarity.name();
     let (mut string, mut scratch) = (Vec::new(), Vec::new());
     let (mut strings, mut sizes, mut diagonal) = (Vec::new(), Vec::new(), Vec::new());
     for &row in rows {
+        stop()?;
         symbols(name, matrix, row, &mut string)?;
         let symbols = string.iter().map(|&symbol| f64::from(symbol)).collect();
         let mut packed = PackedString { symbols, own: 0.0 };
-        let [value, ..] = raw(kernel, set, &packed, &[&packed], false, &mut scratch);
+        let [value, ..] = raw(kernel, how, &packed, &[&packed], false, &mut scratch);
+        how.1.check()?;
         if kernel.normalize {
             packed.own = base(kernel, value);
         }
@@ -151,7 +164,7 @@ fn read<T: Real>(
 /// K of one string with up to [`LANES`] others, before anything is normalised.
 fn raw(
     kernel: &StringKernel,
-    set: InstructionSet,
+    (set, overdue): (InstructionSet, &Overdue),
     left: &PackedString,
     right: &[&PackedString],
     swapped: bool,
@@ -171,12 +184,15 @@ fn raw(
     match kernel.similarity {
         StringSimilarity::Subsequence { length, decay } => {
             let length = length as usize;
-            run_plain(set, Subsequences { length, decay, left, group, swapped })
+            run_plain(set, Subsequences { length, decay, left, group, overdue, swapped })
         }
         StringSimilarity::Alignment { reward, penalty, open, extend, beta, .. } => {
             let [reward, penalty] = [reward, penalty].map(|score| (beta * score).exp());
             let [open, extend] = [open, extend].map(|cost| (-beta * cost).exp());
-            run_plain(set, Alignments { reward, penalty, open, extend, left, group, swapped })
+            run_plain(
+                set,
+                Alignments { reward, penalty, open, extend, left, group, overdue, swapped },
+            )
         }
         _ => unreachable!("these kernels count substrings"),
     }
@@ -231,7 +247,8 @@ impl<T: Real> PackedRows<T> for Pairs<T> {
     }
 
     fn prepare(&self, queries: &Matrix, rows: &[usize]) -> Result<Queries<T>> {
-        let (strings, diagonal) = read(&self.kernel, self.set, queries, rows)?;
+        let how = (self.set, &self.overdue);
+        let (strings, diagonal) = read(&self.kernel, how, queries, rows, || self.overdue.check())?;
         let left = PairRows { strings: strings.into(), rows: (0..rows.len()).collect() };
         Ok(Queries::new(rows.len(), Some(diagonal), left))
     }
@@ -253,11 +270,16 @@ impl<T: Real> PackedRows<T> for Pairs<T> {
         Arc::new(Self {
             kernel: self.kernel,
             set: self.set,
+            overdue: self.overdue.clone(),
             width: self.width,
             strings: Arc::clone(&self.strings),
             rows: keep.iter().map(|&row| self.rows[row]).collect(),
             diagonal: keep.iter().map(|&row| self.diagonal[row]).collect(),
         })
+    }
+
+    fn non_finite(&self) -> Option<Error> {
+        self.overdue.check().err()
     }
 }
 

@@ -4,6 +4,7 @@
 //! κ_{l+1}(i, j) = D_l(i − 1, j − 1) where sᵢ = tⱼ, and K = λ^{2p} Σ κ_p. Sums have only positive terms. They
 //! run along the lesser string first, so that they have the same bits whichever string is on the left.
 
+use super::overdue::Overdue;
 use super::pairs::{Group, LANES, Value};
 use crate::numeric::simd::PlainLoop;
 
@@ -13,6 +14,7 @@ pub(super) struct Subsequences<'a> {
     pub(super) decay: f64,
     pub(super) left: &'a [f64],
     pub(super) group: &'a Group<'a>,
+    pub(super) overdue: &'a Overdue,
     /// Whether the strings of the group are the lesser ones.
     pub(super) swapped: bool,
 }
@@ -40,6 +42,9 @@ impl Subsequences<'_> {
         let mut runs = vec![[0.0; LANES]; if SWAPPED { levels * (places + 1) } else { 0 }];
         let mut equal = vec![[0.0; LANES]; places];
         for &symbol in self.left {
+            if self.overdue.is_late_after_row(places) {
+                break;
+            }
             for (equal, others) in equal.iter_mut().zip(self.group.symbols) {
                 for lane in 0..LANES {
                     equal[lane] = if others[lane] == symbol { 1.0 } else { 0.0 };
