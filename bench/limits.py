@@ -121,7 +121,7 @@ CASES = {
     },
     "robust relaxation": "train small.npy --labels small-labels.npy --robust ramp "
     "--robust-method relaxation",
-    "semi-supervised gmm": "train large.npy --labels large-labels.npy -s gmm-bayes "
+    "semi-supervised gmm": "train middle.npy --labels middle-labels.npy -s gmm-bayes "
     "--components 40 --tol 1e-12 --unlabelled 0",
     "nystroem": "train large.npy --labels large-labels.npy --linear --approximate nystroem:6000",
     "mmc of 4": "cluster small.npy --labelling relaxation --clusters 4",

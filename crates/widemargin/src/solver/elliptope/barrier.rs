@@ -59,7 +59,7 @@ pub(super) fn solve(
             error = error.max((gradient / scale).abs());
             error = error.max((l * s / mu - 1.0).abs()).max(((1.0 - l) * w / mu - 1.0).abs());
         }
-        factor = Cholesky::new(matrix, n, context);
+        factor = Cholesky::interruptible(matrix, n, context).unwrap_or(None);
         let Some(found) = &factor else { break };
         if last || context.stop_request().is_some() {
             break;

@@ -6,6 +6,7 @@
 
 use super::product::matrix_vector;
 use crate::context::Context;
+use crate::error::Result;
 use crate::numeric::algebra::{Cholesky, add, dot};
 
 /// Most rounds; a warm start takes one or two, a cold one some ten.
@@ -19,6 +20,12 @@ const RIDGE: f64 = 1e-13;
 
 /// Relative gap that counts as none: some hundred times the rounding of the sums.
 const GAP: f64 = 1e-13;
+
+/// Variables up to which some rounds take no time worth a look at the clock.
+const CHEAP: usize = 256;
+
+/// Sweeps at a time limit, where there is none left for a factor: λ is then near enough to the optimum to be of use.
+const LAST_SWEEPS: usize = 10;
 
 /// A solution.
 pub(crate) struct BoxQp {
@@ -57,7 +64,15 @@ impl BoxQp {
             }
             last_gap = gap;
             let free = state.movable();
-            let Some(factor) = state.factor(&free) else { break };
+            let factor = match state.factor(&free) {
+                Ok(Some(factor)) => factor,
+                Ok(None) => break,
+                Err(_) => {
+                    (0..LAST_SWEEPS).for_each(|_| state.sweep());
+                    state.refresh();
+                    break;
+                }
+            };
             let moved = state.newton_step(&free, &factor);
             if !moved || round >= 2 {
                 state.sweep();
@@ -124,7 +139,10 @@ impl<'a> State<'a> {
     }
 
     /// Factor of Q on some variables, with a ridge where it is singular.
-    fn factor(&self, free: &[usize]) -> Option<Cholesky> {
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`](crate::Error::Interrupted) where it takes long and there is no time.
+    fn factor(&self, free: &[usize]) -> Result<Option<Cholesky>> {
         let (n, order) = (self.lambda.len(), free.len());
         let mean = free.iter().map(|&i| self.q[i * n + i]).sum::<f64>() / order.max(1) as f64;
         let mut ridge = 0.0;
@@ -135,12 +153,16 @@ impl<'a> State<'a> {
                 part.extend(free.iter().map(|&j| row[j]));
             }
             (0..order).for_each(|k| part[k * order + k] += ridge);
-            if let Some(factor) = Cholesky::new(part, order, self.context) {
-                return Some(factor);
+            let factor = match order > CHEAP {
+                true => Cholesky::interruptible(part, order, self.context)?,
+                false => Cholesky::new(part, order, self.context),
+            };
+            if factor.is_some() {
+                return Ok(factor);
             }
             ridge = if ridge == 0.0 { RIDGE * mean.max(f64::MIN_POSITIVE) } else { 100.0 * ridge };
         }
-        None
+        Ok(None)
     }
 
     /// A projected Newton step on `free`, shortened until the objective grows; whether it did.

@@ -105,8 +105,13 @@ impl<'a> Signs<'a> {
         candidates.sort_unstable();
         candidates.dedup();
         let lambda = relaxation.map_or_else(|| vec![1.0; self.size], |r| r.lambda.clone());
+        // Those that there is no time to compare come last.
+        let energy = |labels: &[i8]| match self.context.stop_request() {
+            Some(_) => f64::NEG_INFINITY,
+            None => self.energy(&lambda, labels),
+        };
         let mut ranked: Vec<(f64, Vec<i8>)> =
-            candidates.into_iter().map(|labels| (self.energy(&lambda, &labels), labels)).collect();
+            candidates.into_iter().map(|labels| (energy(&labels), labels)).collect();
         ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
         let mut best: Option<Labelling> = None;
         for (_, labels) in ranked.into_iter().take(IMPROVED) {

@@ -219,7 +219,7 @@ fn directions(
     let mut left = Vec::with_capacity(candidates.len());
     for (i, candidate) in candidates.iter().enumerate() {
         context.checkpoint()?;
-        let mut matrix = reduced(candidate, factor);
+        let mut matrix = reduced(candidate, factor, context)?;
         let size = dot(&matrix, &matrix).sqrt();
         (0..order).for_each(|r| matrix[r * order + r] -= 1.0);
         let mut weights: Vec<f64> = centre.iter().map(|w| -w).collect();
@@ -299,18 +299,25 @@ fn combined(candidates: &[Gram], weights: &[f64]) -> Vec<f64> {
 }
 
 /// L⁻¹KL⁻ᵀ.
-fn reduced(candidate: &Gram, factor: &Cholesky) -> Vec<f64> {
+///
+/// # Errors
+/// `Error::Interrupted` when the context asks to stop.
+fn reduced(candidate: &Gram, factor: &Cholesky, context: &Context) -> Result<Vec<f64>> {
     let order = candidate.order();
     let mut rows = candidate.values().to_vec();
     for _ in 0..2 {
-        rows.chunks_exact_mut(order).for_each(|row| factor.solve_lower(row));
+        context.try_for_each(rows.chunks_exact_mut(order), |row| {
+            context.checkpoint()?;
+            factor.solve_lower(row);
+            Ok(())
+        })?;
         for i in 0..order {
             for j in 0..i {
                 rows.swap(i * order + j, j * order + i);
             }
         }
     }
-    rows
+    Ok(rows)
 }
 
 /// vᵀAv.

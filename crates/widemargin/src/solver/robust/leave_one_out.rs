@@ -165,20 +165,23 @@ impl<'a> State<'a> {
         self.error() <= ENOUGH
     }
 
-    /// A predictor and a corrector step; whether the matrix could be factored and the step was one.
+    /// A predictor and a corrector step; whether there was time, the matrix could be factored and the step was one.
     fn step(&mut self) -> bool {
         let n = self.weights.len();
         let Point { alpha, xi, s, u, alpha_price, xi_price } = &self.point;
         let scale: Vec<f64> = alpha.iter().zip(alpha_price).map(|(a, z)| a / z).collect();
         let p = self.p;
         let rows: Vec<usize> = (0..n).collect();
-        let lines = self.context.map(&rows, |&i| {
+        let lines = self.context.try_map(&rows, |&i| {
+            self.context.checkpoint()?;
             let scaled: Vec<f64> = p[i * n..][..n].iter().zip(&scale).map(|(v, d)| v * d).collect();
             let mut line: Vec<f64> = p.chunks_exact(n).map(|row| dot(row, &scaled)).collect();
             line[i] += xi[i] / xi_price[i] + s[i] / u[i];
-            line
+            Ok(line)
         });
-        let Some(factor) = Cholesky::new(lines.concat(), n, self.context) else { return false };
+        let factored =
+            lines.and_then(|lines| Cholesky::interruptible(lines.concat(), n, self.context));
+        let Ok(Some(factor)) = factored else { return false };
         let total = 3.0 * n as f64;
         let mu = self.point.complementarity() / total;
         let predictor = self.direction(&factor, 0.0, None);

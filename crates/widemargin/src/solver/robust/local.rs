@@ -96,10 +96,11 @@ impl Local<'_> {
         };
         more.iter().chain([&between]).for_each(|start| consider(start));
         for _ in 0..starts {
-            let half: Vec<bool> = (0..n).map(|_| generator.unit() < 0.5).collect();
-            if self.context.stop_request().is_none() {
-                consider(&self.trained(&half).margins);
+            if self.context.stop_request().is_some() {
+                break;
             }
+            let half: Vec<bool> = (0..n).map(|_| generator.unit() < 0.5).collect();
+            consider(&self.trained(&half).margins);
         }
         best.rounds = rounds;
         if let Some(stop) = self.context.stop_request() {

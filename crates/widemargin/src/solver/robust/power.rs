@@ -15,6 +15,9 @@ const MAX_ROUNDS: usize = 500;
 /// Relative decrease of the objective that ends them.
 const ENOUGH: f64 = 1e-10;
 
+/// Relative gap of a quadratic program that counts as solved.
+const SOLVED: f64 = 1e-9;
+
 /// Slacks count as at least so much in the weights: the tangent at 0 is vertical.
 const LEAST_SLACK: f64 = 1e-6;
 
@@ -61,7 +64,7 @@ fn first_power(q: &[f64], weights: &[f64], costs: &[f64], power: f64, context: &
     let n = weights.len();
     let solution = BoxQp::within(q, &vec![1.0; n], costs, &vec![0.0; n], context);
     let bound = if power == 1.0 { solution.value } else { 0.0 };
-    judged(q, weights, solution.lambda, power, bound, context)
+    judged(q, weights, solution, power, bound, context)
 }
 
 /// ½‖w‖² + Σ costs · ξ², judged by the power.
@@ -74,20 +77,23 @@ fn squared(q: &[f64], weights: &[f64], costs: &[f64], power: f64, context: &Cont
     let upper: Vec<f64> = costs.iter().map(|c| 2.0 * (c * total).sqrt()).collect();
     let solution = BoxQp::within(&ridged, &vec![1.0; n], &upper, &vec![0.0; n], context);
     let bound = if power == 2.0 { solution.value } else { 0.0 };
-    judged(q, weights, solution.lambda, power, bound, context)
+    judged(q, weights, solution, power, bound, context)
 }
 
 fn judged(
     q: &[f64],
     weights: &[f64],
-    coefficients: Vec<f64>,
+    solution: BoxQp,
     power: f64,
     bound: f64,
     context: &Context,
 ) -> Fitted {
+    let exact = solution.gap <= SOLVED * solution.value.abs().max(f64::MIN_POSITIVE);
+    let coefficients = solution.lambda;
     let (margins, squared_norm) = decision(q, &coefficients, context);
     let loss = |(z, w): (&f64, &f64)| w * (1.0 - z).max(0.0).powf(power);
     let objective = 0.5 * squared_norm + margins.iter().zip(weights).map(loss).sum::<f64>();
-    let status = Status::Solved;
+    let unsolved = || context.stop_request().unwrap_or(Status::AlmostSolved);
+    let status = if exact { Status::Solved } else { unsolved() };
     Fitted { coefficients, margins, squared_norm, objective, bound, status, rounds: 1 }
 }
