@@ -5,6 +5,7 @@ use clarabel::algebra::CscMatrix;
 use clarabel::solver::{DefaultSettingsBuilder, DefaultSolver, IPSolver, SupportedConeT};
 use widemargin::Context;
 use widemargin::Status;
+use widemargin::data::read::{ReadOptions, read};
 use widemargin::data::{Dataset, Dense, Labels, Layout, Matrix};
 use widemargin::machine::{
     LinearLoss, LinearMulticlass, LinearOneClass, LinearOptions, LinearSolver, LinearSvc,
@@ -42,14 +43,7 @@ impl Correlated {
             let score = factors[0] - 0.7 * factors[1] + 0.3 * next();
             targets[i] = if score > 0.0 { 1.0 } else { -1.0 };
         }
-        for j in 0..width {
-            let column = || (0..rows).map(|i| values[i * width + j]);
-            let mean = column().sum::<f64>() / rows as f64;
-            let variance = column().map(|v| (v - mean).powi(2)).sum::<f64>() / rows as f64;
-            for i in 0..rows {
-                values[i * width + j] = (values[i * width + j] - mean) / variance.sqrt();
-            }
-        }
+        standardise(&mut values, width);
         Self { rows, width, values, targets }
     }
 
@@ -196,6 +190,19 @@ impl Correlated {
     }
 }
 
+/// Gives every column mean 0 and variance 1.
+fn standardise(values: &mut [f64], width: usize) {
+    let rows = values.len() / width;
+    for j in 0..width {
+        let column = || (0..rows).map(|i| values[i * width + j]);
+        let mean = column().sum::<f64>() / rows as f64;
+        let variance = column().map(|v| (v - mean).powi(2)).sum::<f64>() / rows as f64;
+        for i in 0..rows {
+            values[i * width + j] = (values[i * width + j] - mean) / variance.sqrt();
+        }
+    }
+}
+
 /// A⁻¹b, given the lower triangle of A.
 fn cholesky_solve(a: &mut [f64], b: &[f64]) -> Vec<f64> {
     let d = b.len();
@@ -308,6 +315,29 @@ fn passes_that_run_out_are_followed_by_a_second_order_method_that_costs_little_m
             // Two passes are as nothing beside it.
             assert_eq!(found(2).status, Status::IterationLimit);
         }
+    }
+}
+
+#[test]
+fn large_penalties_on_real_rows_end_within_the_gap() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/wdbc.csv");
+    let data = read(path, &ReadOptions::new()).unwrap().dataset;
+    let (rows, width) = (data.rows(), data.columns());
+    let mut values = vec![0.0; rows * width];
+    (0..rows).for_each(|i| data.features().copy_row(i, &mut values[i * width..(i + 1) * width]));
+    standardise(&mut values, width);
+    let first = data.labels().get(0);
+    let target = |i| if data.labels().get(i) == first { 1.0 } else { -1.0 };
+    let case = Correlated { rows, width, values, targets: (0..rows).map(target).collect() };
+    for c in [1e4, 1e6] {
+        let best = case.hinge(c);
+        let svc = LinearSvc { c, loss: LinearLoss::Hinge, ..LinearSvc::default() };
+        let model = svc.fit(&case.data(Layout::Dense), &Context::new()).unwrap();
+        let outcome = model.training.unwrap().outcome;
+        let what = format!("C = {c}: {outcome:?} for {best}");
+        assert_eq!(outcome.status, Status::Solved, "{what}");
+        assert!(outcome.gap() <= GAP * outcome.primal, "{what}");
+        assert!((outcome.primal - best).abs() <= GAP * best, "{what}");
     }
 }
 

@@ -103,7 +103,7 @@ impl Descent {
     }
 
     /// Moves to the dual variables that a second-order method finds, from these weights on; whether it
-    /// found any.
+    /// found better ones.
     fn finish_by_second_order<R: LinearRows>(
         &mut self,
         rows: &R,
@@ -121,9 +121,17 @@ impl Descent {
         } else {
             interior::solve(rows, &self.variables, self.epsilon, options, context)
         };
-        let found = found.filter(|dual| dual.iter().all(|beta| beta.is_finite()));
-        found.iter().for_each(|dual| self.move_to(dual));
-        found.is_some()
+        let Some(found) = found.filter(|dual| dual.iter().all(|beta| beta.is_finite())) else {
+            return false;
+        };
+        let (before, reached) = (self.dual(), self.objective(weights));
+        self.move_to(&found);
+        let objective = self.objective(&self::weights(rows, self.variables.iter()));
+        let is_better = objective >= reached;
+        if !is_better {
+            self.move_to(&before);
+        }
+        is_better
     }
 }
 

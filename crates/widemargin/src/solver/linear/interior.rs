@@ -22,6 +22,9 @@ const CONVERGED: f64 = 1e-13;
 /// That from which on a gap that grows is one of rounding.
 const NEAR: f64 = 1e-6;
 
+/// That up to which a point is worth going on from.
+const WORTH: f64 = 0.5;
+
 /// How near to its bounds a step may bring a piece, as a share of the way.
 const NEAREST: f64 = 0.995;
 
@@ -120,8 +123,8 @@ impl Piece {
     }
 }
 
-/// The solution of the dual with these variables, from near where they are; nothing when it does not
-/// come near the optimum, or `context` wishes to stop.
+/// The solution of the dual with these variables, from near where they are, or what rounding leaves of it; nothing
+/// when it does not come near the optimum, or `context` wishes to stop.
 pub(super) fn solve<R: LinearRows>(
     rows: &R,
     variables: &[Variable],
@@ -165,7 +168,7 @@ fn follow<R: LinearRows>(
         }
     }
     path.pieces = best;
-    (least <= NEAR.max(0.1 * options.gap)).then(|| path.settle(rows, least))
+    (least <= WORTH).then(|| path.settle(rows, least, options.gap))
 }
 
 /// The way to the solution.
@@ -300,9 +303,10 @@ impl<'a, R: LinearRows> Path<'a, R> {
     }
 
     /// The variables of all rows, at a bound where its multiplier outweighs the way to it by as
-    /// little as keeps the gap.
-    fn settle(&mut self, rows: &R, gap: f64) -> Vec<f64> {
+    /// little as keeps the gap, or one that is half of that asked for.
+    fn settle(&mut self, rows: &R, gap: f64, asked: f64) -> Vec<f64> {
         let pieces = self.pieces.clone();
+        let allowed = (KEPT * gap).min(gap.max(0.5 * asked)).max(CONVERGED);
         for weight in ROUNDING {
             for (piece, inside) in self.pieces.iter_mut().zip(&pieces) {
                 let square = weight * rows.squared_norm(piece.row as usize);
@@ -314,7 +318,7 @@ impl<'a, R: LinearRows> Path<'a, R> {
                     (inside.at, inside.room)
                 };
             }
-            if self.look() <= (KEPT * gap).max(CONVERGED) {
+            if self.look() <= allowed {
                 break;
             }
         }
