@@ -103,7 +103,7 @@ fn specifications() -> Vec<Specification> {
         for parameter in plain.entry().parameters() {
             let values: &[f64] = match parameter.domain {
                 Domain::Real { .. } => &[1e-300, 1e-30, 1.0, 1e30, 1e300],
-                Domain::Integer { .. } => &[1.0, 1e3],
+                Domain::Integer { .. } => &[1.0, 1e3, 1e9, 1e18],
                 _ => &[],
             };
             for &value in values {
@@ -270,7 +270,9 @@ fn learnt_kernels_on_extreme_features_end_in_time_and_finite() {
                     let mut specification = Specification::new(kind.parse().unwrap());
                     specification.parse("kernels", kernels).unwrap();
                     specification.parse("weights", weights).unwrap();
-                    check_specifications(&[specification], &rows(30, scale));
+                    let mut coarse = specification.clone();
+                    coarse.set("tol", 1e6).unwrap();
+                    check_specifications(&[specification, coarse], &rows(30, scale));
                 }
             }
         }
@@ -423,9 +425,26 @@ fn long_trainings_stop_at_their_limit() {
     let fourier = Approximated { rule: MapRule::Fourier(4_000), gamma: Gamma::Value(1.0), machine };
     fit("rff", &fourier, &many);
     fit("robust", &RobustSvc { c: 1e3, ..RobustSvc::default() }, &some);
+    let endless = RobustSvc { starts: usize::MAX, ..RobustSvc::default() };
+    fit("robust with endless starts", &endless, &rows(40, 1.0));
     fit("mmc", &MaxMarginClustering { clusters: 3, ..Default::default() }, &some);
     let certified = CertifiedMixture { components: 4, gap: 1e-9, ..CertifiedMixture::default() };
     fit("certified", &CertifiedMixture { variances: vec![0.01], ..certified }, &some);
+    // Packing, a single pair, and a block of pairs that each take longer than the limit.
+    for (count, length) in [(400, 2_000), (4, 30_000), (3_000, 200)] {
+        let symbol = |s: u64, i: u64| char::from(b'a' + (i * i % 1013 * (s + 3) % 7 % 4) as u8);
+        let string = |s: u64| (0..length).map(|i| symbol(s, i)).collect::<String>();
+        let strings: Vec<String> = (0..count).map(string).collect();
+        let features = Matrix::of_strings(&strings).unwrap();
+        let labels = Labels::Int((0..count as i64).map(|i| i % 2).collect());
+        let data = Dataset::new(features, labels).unwrap();
+        for text in ["alignment", "subsequence"] {
+            let mut specification = Specification::new("c-svc".parse().unwrap());
+            specification.parse("kernel", text).unwrap();
+            let machine = specification.build(&data, 0).unwrap();
+            fit(&format!("{text} of {count} strings of {length}"), &*machine, &data);
+        }
+    }
     let sequences = tagged(4_000, 1.0, 12);
     check_stopped("chain", |context| {
         let machine =

@@ -339,8 +339,13 @@ impl Lasvm {
         };
         let mut found = None;
         for _ in 0..most {
+            if let Some(stopped) = context.stop_request() {
+                return Ok((stopped, found));
+            }
+            let mut learnt = false;
             for rows in order.chunks(GROUP) {
                 let (rows, mut group) = state.look_ahead(rows)?;
+                learnt |= !rows.is_empty();
                 for (k, &row) in rows.iter().enumerate() {
                     state.process(&mut group, k, row)?;
                     state.reprocess()?;
@@ -358,6 +363,10 @@ impl Lasvm {
                 if violation <= self.tol {
                     return Ok((Status::Solved, found));
                 }
+            }
+            // Rows that are all among the support vectors change nothing, however often they come.
+            if !learnt && !until_optimal {
+                break;
             }
             if self.shuffle {
                 generator.shuffle(order);

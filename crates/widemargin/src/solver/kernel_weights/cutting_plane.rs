@@ -150,7 +150,8 @@ impl Run<'_> {
     /// Solves the training problem at `weights` and keeps its cut.
     fn evaluate(&mut self, weights: &[f64]) -> Result<()> {
         let now = if self.bound.is_finite() { SOLVE_SHARE * self.gap() } else { FIRST_GAP };
-        let gap = now.clamp(SOLVE_SHARE * self.options.gap, FIRST_GAP);
+        // A gap may be asked for that is coarser than the first one.
+        let gap = now.max(SOLVE_SHARE * self.options.gap).min(FIRST_GAP);
         let Solved { linear, forms, primal, .. } = self.dual.solve(weights, gap)?;
         self.solves += 1;
         if primal < self.objective {

@@ -80,12 +80,6 @@ impl CertifiedMixture {
 
     fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {
         let started = Instant::now();
-        let variances = self.component_variances()?;
-        check_number("gap", self.gap, 0.0)?;
-        check(data)?;
-        if data.rows() == 0 {
-            return Err(Error::Empty { what: "row" });
-        }
         let columns = data.columns();
         let most = (MOST_MEANS / columns.max(1)).max(1);
         if columns == 0 {
@@ -97,6 +91,12 @@ impl CertifiedMixture {
                  features (here {columns})"
             );
             return Err(Error::parameter("components", expected, self.components));
+        }
+        let variances = self.component_variances()?;
+        check_number("gap", self.gap, 0.0)?;
+        check(data)?;
+        if data.rows() == 0 {
+            return Err(Error::Empty { what: "row" });
         }
         let problem = Problem::new(&dense_rows(data.features())?, columns, variances.clone());
         let limits = Limits { gap: self.gap, regions: self.max_iterations, starts: self.starts };
