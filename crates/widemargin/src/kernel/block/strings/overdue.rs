@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 const GRACE: Duration = Duration::from_millis(300);
 
 /// Symbols of a string from which on every row of its table looks at the clock.
-const LONG: usize = 1 << 12;
+const LONG: usize = 1 << 10;
 
 /// The clock of packed strings. Once it was found to be late, values are 0 and mean nothing.
 #[derive(Clone, Debug, Default)]
