@@ -97,6 +97,8 @@ fn every_command_works_on_sparse_rows_or_says_what_it_would_need() {
         "train rows -o m.wm -q -s linear-svc --multiclass crammer-singer",
         "train rows -o m.wm -q -s gmm --covariance diag",
         "train rows -o m.wm -q -s knn --metric mahalanobis",
+        "train rows -o m.wm -q --sites 2",
+        "train rows -o m.wm -q -s linear-svc --sites 2",
         "cross-validate rows -q",
         "tune rows -q --grid c=1,10",
         "scale rows -o scaled.txt",

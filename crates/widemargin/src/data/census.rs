@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ClassOrder, Classes, Dataset, Dense, Label, Labels, Layout, Matrix, SPARSE_DENSITY};
+use super::{
+    ClassOrder, Classes, Dataset, Dense, Label, Labels, Layout, Matrix, SPARSE_DENSITY, memory,
+};
 use crate::error::{Error, Result};
 
 /// Counts and moments of the rows at one place, or at several together.
@@ -46,12 +48,14 @@ impl Census {
     /// Of the rows of one place; its classes too if its labels are classes.
     ///
     /// # Errors
-    /// [`Error::Labels`] for classes that are not there or are NaN, [`Error::NonFinite`].
+    /// [`Error::Labels`] for classes that are not there or are NaN, [`Error::NonFinite`], [`Error::TooLarge`].
     pub fn of(data: &Dataset, has_classes: bool) -> Result<Self> {
         let features = data.features();
         if data.rows() > 0 {
             features.validate()?;
         }
+        let columns = features.columns();
+        memory::check(|| format!("the counts of {columns} features"), 24 * columns as u128)?;
         let (means, deviations) = moments(features);
         let mut classes = Vec::new();
         if has_classes && data.rows() > 0 {

@@ -1,7 +1,8 @@
 //! Which sums: the functions of a linear machine as the sites see them.
 
+use super::super::message::MAX_DOCUMENT;
 use super::descent::Limits;
-use crate::data::{Census, Classes, Dataset, Label};
+use crate::data::{Census, Classes, Dataset, Label, memory};
 use crate::error::{Error, Result};
 use crate::machine::specification::Value;
 use crate::machine::{
@@ -10,6 +11,9 @@ use crate::machine::{
 };
 use crate::outcome::Outcome;
 use crate::solver::linear::RowLoss;
+
+/// Vectors as long as the weights that a training holds at once, or nearly so.
+const VECTORS: u128 = 16;
 
 /// Steps unless the user sets a limit.
 const MOST_STEPS: u64 = 1000;
@@ -41,15 +45,24 @@ impl LinearTask {
     /// The machine of a specification over the rows that were counted.
     ///
     /// # Errors
-    /// [`Error::Parameter`] for what only training at one place offers.
+    /// [`Error::Parameter`] for what only training at one place offers; [`Error::TooLarge`] for weights that no
+    /// message or memory holds.
     pub(in crate::operation::distribute) fn new(
         specification: &Specification,
         census: &Census,
     ) -> Result<Self> {
-        match specification.kind() {
-            MachineKind::LinearSvr => Self::regressor(&specification.linear_svr()?, census),
-            _ => Self::classifier(specification.linear_svc()?, census),
+        let task = match specification.kind() {
+            MachineKind::LinearSvr => Self::regressor(&specification.linear_svr()?, census)?,
+            _ => Self::classifier(specification.linear_svc()?, census)?,
+        };
+        let bytes = 8 * task.width() as u128;
+        let what = || format!("a message with the weights of {} features", task.columns);
+        if bytes > MAX_DOCUMENT as u128 {
+            return Err(Error::TooLarge { what: what(), bytes, limit: MAX_DOCUMENT as u128 });
         }
+        // Those of the descent, of the sites, and what is under way.
+        memory::check(what, VECTORS * bytes)?;
+        Ok(task)
     }
 
     fn classifier(svc: LinearSvc, census: &Census) -> Result<Self> {
