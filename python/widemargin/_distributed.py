@@ -55,7 +55,7 @@ class Sites(Protocol):
     def exchange(self, inboxes: dict[int, list[Message]]) -> list[Message]:
         """Give messages to their sites, and return the replies in the order of the sites."""
 
-    def remains(self, wanted: Wanted) -> list[bytes]:
+    def site_results(self, wanted: Wanted) -> list[bytes]:
         """Return what the sites that are left leave, one with the wanted solution."""
 
 
@@ -165,7 +165,7 @@ def left(training: str, index: int, wanted: Wanted | None) -> bytes | None:
     """Return what a site in this process leaves; `None` if it is not here."""
     with _LOCK:
         site = _SITES.get((training, index))
-    return None if site is None else site.remains(wanted)
+    return None if site is None else site.site_result(wanted)
 
 
 def forget(training: str) -> None:
@@ -184,7 +184,7 @@ def run(
     """Bring messages until the coordinator ends the training."""
     coordinator = _core.Coordinator(plan)
     deadline = None if max_time is None else time.monotonic() + max_time
-    told = 0
+    reported = 0
     messages = coordinator.start()
     while not coordinator.has_ended:
         if deadline is not None and time.monotonic() >= deadline:
@@ -202,8 +202,8 @@ def run(
             messages = coordinator.tick()
         if on_round is not None:
             number, objectives, held = coordinator.last_round
-            if objectives and number != told:
-                told = number
+            if objectives and number != reported:
+                reported = number
                 on_round(number, objectives, held)
-    remains = sites.remains(coordinator.wanted)
-    return coordinator.finish(remains)
+    site_results = sites.site_results(coordinator.wanted)
+    return coordinator.finish(site_results)

@@ -241,7 +241,7 @@ class OnlineSVC(BaseAllInOne):
     max_time : float or None, default=None
         Seconds after which `fit` returns the model so far.
     verbose : bool or int, default=False
-        Whether to tell about progress.
+        Whether to print progress.
     callbacks : callable or list, default=None
         Called with progress.
     n_jobs : int or None, default=None

@@ -38,7 +38,7 @@ _SHARED: dict[str, list[Any]] = {
     **choose("C", "tol", "cache_size", "verbose", "max_time", "callbacks", "n_jobs"),
 }
 
-#: The library asks for half of the margin f_y - f_c that the document asks for.
+#: The library asks for half of the margin f_y - f_c that Crammer and Singer (2001) ask for.
 _MARGIN = 4.0
 
 

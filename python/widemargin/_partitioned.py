@@ -115,7 +115,7 @@ def refuse(machine: Any) -> None:
     if machine.warm_start:
         raise ValueError(f"{name} has no warm_start: trainings on a cluster start anew")
     if machine.callbacks:
-        raise ValueError(f"{name} has no callbacks; verbose=True tells every round")
+        raise ValueError(f"{name} has no callbacks; verbose=True prints every round")
     if not isinstance(machine, BaseMachine):
         return
     if callable(machine.kernel) or machine.kernel == "precomputed":
@@ -159,8 +159,8 @@ def train(machine: Any, places: Places, topology: str, schedule: str) -> None:
     task = task_of(machine, outlines)
     settings = settings_of(machine, outlines)
     plan = _core.training_plan(settings, task.names, places.census(task), topology, schedule)
-    tell = _tell if machine.verbose else None
-    model, report = run(plan, places.start(plan), machine.max_time, tell)
+    report_round = _print_round if machine.verbose else None
+    model, report = run(plan, places.start(plan), machine.max_time, report_round)
     rows = sum(rows for rows, *_ in outlines)
     adopt(machine, model, report, rows, places.feature_names, places.sparse_kind)
 
@@ -189,7 +189,7 @@ def adopt(
     machine._warn([])
 
 
-def _tell(number: int, objectives: list[float], held: list[int]) -> None:
+def _print_round(number: int, objectives: list[float], held: list[int]) -> None:
     """Print the best objective and the rows of every site."""
     known = [value for value in objectives if np.isfinite(value)]
     best = f"{max(known):.6g}" if known else "none"

@@ -130,7 +130,7 @@ class StructuredSVM(BaseEstimator):
         if len(inputs) != len(outputs):
             raise ValueError(f"X has {len(inputs)} examples, y has {len(outputs)}")
         monitor = Monitor(self.verbose, as_callbacks(self.callbacks))
-        self.coef_, told, complaints = _core.fit_structured(
+        self.coef_, result, warnings_ = _core.fit_structured(
             self.problem,
             int(self.n_features),
             inputs,
@@ -141,11 +141,11 @@ class StructuredSVM(BaseEstimator):
             self.max_time,
             monitor if monitor.listens else None,
         )
-        self.status_ = told["status"]
-        self.objective_ = float(told["dual"])
-        self.gap_ = float(told["violation"])
-        self.n_iter_ = max(int(told["passes"]), 1)
-        for complaint in complaints:
+        self.status_ = result["status"]
+        self.objective_ = float(result["dual"])
+        self.gap_ = float(result["violation"])
+        self.n_iter_ = max(int(result["passes"]), 1)
+        for text in warnings_:
             warnings.warn(complaint, ConvergenceWarning, stacklevel=2)
         if self.status_ in ("iteration limit reached", "time limit reached"):
             message = f"{self.status_}: the gap is {100 * self.gap_:.3g} % of the objective"

@@ -208,10 +208,10 @@ class _Places:
         replies = self._results(pending, lambda site: self._step(site, inboxes[site]))
         return [message for site in sorted(replies) for message in replies[site]]
 
-    def remains(self, wanted: Wanted) -> list[bytes]:
+    def site_results(self, wanted: Wanted) -> list[bytes]:
         """Return what the sites leave, one of them with the wanted solution."""
 
-        def asked(site: int) -> Any:
+        def request(site: int) -> Any:
             return self._client.submit(
                 left,
                 self._training,
@@ -221,14 +221,14 @@ class _Places:
                 workers=[self._owners[site]],
             )
 
-        pending = {site: asked(site) for site in range(len(self._owners))}
-        found = self._results(pending, asked)
+        pending = {site: request(site) for site in range(len(self._owners))}
+        found = self._results(pending, request)
         others = [site for site in sorted(found) if found[site] is not None]
         if found[wanted[0]] is None and others:
             # It was lost after the end; a verified solution is at all sites.
             wanted = (others[0], wanted[1])
-            found.update(self._results({others[0]: asked(others[0])}, asked))
-        return [remains for site in sorted(found) if (remains := found[site]) is not None]
+            found.update(self._results({others[0]: request(others[0])}, request))
+        return [result for site in sorted(found) if (result := found[site]) is not None]
 
 
 def _predict_block(block: Any, machine: Any, method: str, nothing: Any) -> Any:
@@ -260,7 +260,7 @@ class _OnDask(Partitioned):
         machine.__dict__.update(fitted)
         return machine
 
-    def _asked(self, method: str, X: Any) -> Any:
+    def _request(self, method: str, X: Any) -> Any:
         """Return what a method of the fitted machine says of the rows of a collection."""
         machine = self.local()
         if not is_dask(X):
@@ -299,7 +299,7 @@ class _OnDask(Partitioned):
         predictions : Dask array or ndarray of shape (n_samples,)
             A Dask array for a Dask collection.
         """
-        return self._asked("predict", X)
+        return self._request("predict", X)
 
 
 @documented
@@ -316,7 +316,7 @@ class SVC(_OnDask, _svc.SVC):
     client : distributed.Client, default=None
         The cluster; the current client by default.
     topology : str, default='full'
-        Who sends to whom: ``'full'``, ``'ring'``, ``'tree'``, ``'random:LINKS'`` or links such as
+        Links between sites: ``'full'``, ``'ring'``, ``'tree'``, ``'random:LINKS'`` or links such as
         ``'0>1,1>2,2>0'``.
     schedule : {{'parallel', 'sequential', 'async'}}, default='parallel'
         When sites solve.
@@ -420,7 +420,7 @@ class SVC(_OnDask, _svc.SVC):
         values : Dask array or ndarray
             As those of :meth:`widemargin.SVC.decision_function`.
         """
-        return self._asked("decision_function", X)
+        return self._request("decision_function", X)
 
 
 @documented
@@ -434,7 +434,7 @@ class SVR(_OnDask, _svr.SVR):
     client : distributed.Client, default=None
         The cluster; the current client by default.
     topology : str, default='full'
-        Who sends to whom, as for :class:`SVC`.
+        Links between sites, as for :class:`SVC`.
     schedule : {{'parallel', 'sequential', 'async'}}, default='parallel'
         When sites solve.
     sites : int, default=None
@@ -617,7 +617,7 @@ class LinearSVC(_OnDask, _linear.LinearSVC):
         values : Dask array or ndarray
             As those of :meth:`widemargin.LinearSVC.decision_function`.
         """
-        return self._asked("decision_function", X)
+        return self._request("decision_function", X)
 
 
 def _same(*values: Any) -> tuple[Any, ...]:

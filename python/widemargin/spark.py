@@ -108,7 +108,7 @@ class _Stage(Sites):
             message for replies in self._place.turn(("messages", inboxes)) for message in replies
         ]
 
-    def remains(self, wanted: Wanted) -> list[bytes]:
+    def site_results(self, wanted: Wanted) -> list[bytes]:
         """Return what the sites leave."""
         return self._place.turn(("end", wanted))
 
@@ -128,7 +128,7 @@ class _Place:
             messages = content.get(self._index, [])
             return _gather(self._context, self._site.receive(messages))
         wanted = content if content[0] == self._index else None
-        return _gather(self._context, self._site.remains(wanted))
+        return _gather(self._context, self._site.site_result(wanted))
 
     def follow(self) -> None:
         """Do what task 0 orders until the end."""

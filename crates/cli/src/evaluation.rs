@@ -8,7 +8,7 @@ use widemargin::operation::metrics::Confusion;
 
 use crate::failure::CommandResult;
 use crate::table::{Summary, count, duration, grid};
-use crate::usage::Spent;
+use crate::usage::UsedTime;
 
 /// Classes beyond which a line of text can no longer hold a row of the confusion matrix.
 const LARGEST_PRINTED: usize = 12;
@@ -138,7 +138,7 @@ fn class_rows(confusion: &Confusion, names: &[String]) -> Vec<Vec<String>> {
 pub(crate) struct Evaluation {
     pub(crate) quality: Option<Quality>,
     pub(crate) rows: usize,
-    pub(crate) spent: Spent,
+    pub(crate) spent: UsedTime,
 }
 
 impl Evaluation {
@@ -147,7 +147,7 @@ impl Evaluation {
         model: &Model,
         data: &Dataset,
         predictions: &Labels,
-        spent: Spent,
+        spent: UsedTime,
     ) -> CommandResult<Self> {
         let quality = quality(model.kind, data, predictions)?;
         Ok(Self { quality, rows: predictions.len(), spent })

@@ -12,7 +12,7 @@ pub(crate) struct Stopwatch {
 
 /// Time spent between start and stop.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Spent {
+pub(crate) struct UsedTime {
     /// Wall time in seconds.
     pub(crate) seconds: f64,
     /// Processor time of all threads in seconds, where the system tells.
@@ -24,8 +24,8 @@ impl Stopwatch {
         Self { wall: Instant::now(), cpu: ProcessTime::try_now().ok() }
     }
 
-    pub(crate) fn stop(&self) -> Spent {
-        Spent {
+    pub(crate) fn stop(&self) -> UsedTime {
+        UsedTime {
             seconds: self.wall.elapsed().as_secs_f64(),
             cpu_seconds: self
                 .cpu

@@ -288,6 +288,50 @@ fn labels_and_names_cannot_break_lines_or_command_the_terminal() {
     assert!(run.stderr.contains("\\u001b[2Jnone"), "{}", run.stderr);
 }
 
+/// Commands whose output is one of their inputs, or another output.
+const DESTRUCTIVE: &[&str] = &[
+    "train iris.csv -o iris.csv",
+    "train link.csv -o iris.csv",
+    "train iris.csv -o link.csv",
+    "train iris.csv -o ./iris.csv",
+    "train iris.csv --sample-weights weights -o weights",
+    "train iris.csv --labels labels -o labels",
+    "train iris.csv --test scaled.csv -o scaled.csv",
+    "train iris.wm",
+    "predict iris.csv -m iris.wm -o iris.csv",
+    "predict iris.csv -m iris.wm -o iris.wm",
+    "cross-validate iris.csv -o iris.csv",
+    "tune iris.csv --grid c=1,2 -o iris.csv",
+    "tune iris.csv --grid c=1,2 --table iris.csv",
+    "tune iris.csv --grid c=1,2 --journal iris.csv",
+    "tune iris.csv --grid c=1,2 --table t.csv -o t.csv",
+    "scale iris.csv -o iris.csv",
+    "scale iris.csv --save iris.csv -o new.csv",
+    "scale iris.csv --load ranges -o ranges",
+    "scale iris.csv --save new -o new",
+    "convert iris.csv iris.csv",
+    "convert iris.wm -o iris.wm",
+    "compress iris.wm --ratio 0.5 -o iris.wm",
+    "compress iris.wm --max-loss 1% --data iris.csv -o iris.csv",
+    "threshold two.wm iris.csv --false-positives 0.1 -o two.wm",
+    "plot confusion scaled.csv --model iris.wm -o iris.svg -o scaled.csv",
+    "compare iris.svg -o iris.svg",
+    "compare iris.csv --kernels linear,rbf -o a.svg --shares a.svg",
+    "cluster iris.csv -o iris.csv",
+    "cluster iris.csv --machine kmeans --clusters 3 --save-model clusters -o clusters",
+    "cluster scaled.csv --labels labels -o labels",
+    "sequence train tags.txt -o tags.txt",
+    "sequence train tags.txt --test more.txt -o more.txt",
+    "sequence train tags.txt --templates templates -o templates",
+    "sequence label tags.txt --model tags.wm -o tags.txt",
+    "sequence label tags.txt --model tags.wm -o tags.wm",
+    "train iris.libsvm half.libsvm --sites 2 -o half.libsvm",
+    "train iris.libsvm --kernels linear,rbf --transduce half.libsvm --transduced half.libsvm -o m",
+    "train iris.libsvm --kernels linear,rbf --transduce half.libsvm --transduced m -o m",
+    "train iris.libsvm --robust ramp --outliers iris.libsvm -o m",
+    "train iris.libsvm --robust ramp --outliers m -o m",
+];
+
 #[test]
 fn an_output_that_is_an_input_is_refused_and_nothing_is_lost() {
     let folder = Folder::new();
@@ -315,49 +359,7 @@ fn an_output_that_is_an_input_is_refused_and_nothing_is_lost() {
         .into_iter()
         .map(|name| (name.clone(), std::fs::read(folder.file(&name)).unwrap()))
         .collect();
-    let commands = [
-        "train iris.csv -o iris.csv",
-        "train link.csv -o iris.csv",
-        "train iris.csv -o link.csv",
-        "train iris.csv -o ./iris.csv",
-        "train iris.csv --sample-weights weights -o weights",
-        "train iris.csv --labels labels -o labels",
-        "train iris.csv --test scaled.csv -o scaled.csv",
-        "train iris.wm",
-        "predict iris.csv -m iris.wm -o iris.csv",
-        "predict iris.csv -m iris.wm -o iris.wm",
-        "cross-validate iris.csv -o iris.csv",
-        "tune iris.csv --grid c=1,2 -o iris.csv",
-        "tune iris.csv --grid c=1,2 --table iris.csv",
-        "tune iris.csv --grid c=1,2 --journal iris.csv",
-        "tune iris.csv --grid c=1,2 --table t.csv -o t.csv",
-        "scale iris.csv -o iris.csv",
-        "scale iris.csv --save iris.csv -o new.csv",
-        "scale iris.csv --load ranges -o ranges",
-        "scale iris.csv --save new -o new",
-        "convert iris.csv iris.csv",
-        "convert iris.wm -o iris.wm",
-        "compress iris.wm --ratio 0.5 -o iris.wm",
-        "compress iris.wm --max-loss 1% --data iris.csv -o iris.csv",
-        "threshold two.wm iris.csv --false-positives 0.1 -o two.wm",
-        "plot confusion scaled.csv --model iris.wm -o iris.svg -o scaled.csv",
-        "compare iris.svg -o iris.svg",
-        "compare iris.csv --kernels linear,rbf -o a.svg --shares a.svg",
-        "cluster iris.csv -o iris.csv",
-        "cluster iris.csv --machine kmeans --clusters 3 --save-model clusters -o clusters",
-        "cluster scaled.csv --labels labels -o labels",
-        "sequence train tags.txt -o tags.txt",
-        "sequence train tags.txt --test more.txt -o more.txt",
-        "sequence train tags.txt --templates templates -o templates",
-        "sequence label tags.txt --model tags.wm -o tags.txt",
-        "sequence label tags.txt --model tags.wm -o tags.wm",
-        "train iris.libsvm half.libsvm --sites 2 -o half.libsvm",
-        "train iris.libsvm --kernels linear,rbf --transduce half.libsvm --transduced half.libsvm -o m",
-        "train iris.libsvm --kernels linear,rbf --transduce half.libsvm --transduced m -o m",
-        "train iris.libsvm --robust ramp --outliers iris.libsvm -o m",
-        "train iris.libsvm --robust ramp --outliers m -o m",
-    ];
-    for command in commands {
+    for command in DESTRUCTIVE {
         let run = folder.run(command).exits(2);
         let told = run.stderr.contains("would destroy it") || run.stderr.contains("same file");
         assert!(told || command.starts_with("plot"), "{command}: {}", run.stderr);

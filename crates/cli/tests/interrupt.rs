@@ -271,7 +271,7 @@ fn a_search_and_its_last_training_share_one_time_limit() {
 }
 
 /// Seconds that a program without optimisation may lose on two processors that it shares with other
-/// tests, where what it does between two looks at the clock takes a hundred times as long;
+/// tests, where what it does between two checks of the time takes a hundred times as long;
 /// `bench/limits.py` checks the promise without them.
 const BUSY: f64 = 10.0;
 

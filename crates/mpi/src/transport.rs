@@ -10,8 +10,8 @@ use mpi::traits::{Communicator, Destination, Source};
 use widemargin::Result;
 use widemargin::operation::distribute::Transport;
 
-/// Time between two looks for messages.
-const LOOK: Duration = Duration::from_micros(100);
+/// Time between two checks for messages.
+const POLL_INTERVAL: Duration = Duration::from_micros(100);
 
 /// The processes of a communicator.
 pub(crate) struct MpiTransport {
@@ -51,7 +51,7 @@ impl MpiTransport {
     pub(crate) fn finish(mut self) {
         while !self.sending.is_empty() {
             self.collect();
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 }
@@ -87,7 +87,7 @@ impl Transport for MpiTransport {
             if started.elapsed() >= wait {
                 return Ok(None);
             }
-            std::thread::sleep(LOOK.min(wait.saturating_sub(started.elapsed())));
+            std::thread::sleep(POLL_INTERVAL.min(wait.saturating_sub(started.elapsed())));
         }
     }
 }

@@ -24,7 +24,7 @@ use crate::training::{Name, Targets, class_labels, names_in_labels, slice, targe
 type Message<'py> = (i64, i64, Bound<'py, PyBytes>);
 
 /// What is asked for at the end: a site, and the verification of its solution.
-type Asked = (usize, Option<(u32, u32)>);
+type RequestedVerification = (usize, Option<(u32, u32)>);
 
 fn address(number: i64) -> Address {
     u32::try_from(number).map_or(Address::Coordinator, Address::Site)
@@ -179,14 +179,14 @@ impl Site {
 
     /// What the coordinator needs at the end.
     #[pyo3(signature = (wanted=None))]
-    fn remains<'py>(
+    fn site_result<'py>(
         &self,
         py: Python<'py>,
-        wanted: Option<Asked>,
+        wanted: Option<RequestedVerification>,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let wanted = wanted.map(|(site, verification)| SolutionRequest { site, verification });
-        let remains = py.detach(|| open(&self.site).remains(wanted)).map_err(exception)?;
-        Ok(PyBytes::new(py, &remains))
+        let result = py.detach(|| open(&self.site).site_result(wanted)).map_err(exception)?;
+        Ok(PyBytes::new(py, &result))
     }
 }
 
@@ -261,7 +261,7 @@ impl Coordinator {
 
     /// Which solution is asked for at the end.
     #[getter]
-    fn wanted(&self) -> PyResult<Asked> {
+    fn wanted(&self) -> PyResult<RequestedVerification> {
         self.with(|c| (c.wanted().site, c.wanted().verification))
     }
 
@@ -269,13 +269,14 @@ impl Coordinator {
     fn finish<'py>(
         &self,
         py: Python<'py>,
-        remains: Vec<Vec<u8>>,
+        site_results: Vec<Vec<u8>>,
     ) -> PyResult<(Model, Bound<'py, PyDict>)> {
         let coordinator = open(&self.state)
             .take()
             .ok_or_else(|| PyRuntimeError::new_err("this training has finished"))?;
         let context = Context::new().with_cancel_token(CancelToken::new());
-        let result = py.detach(|| coordinator.finish(&remains, &context)).map_err(exception)?;
+        let result =
+            py.detach(|| coordinator.finish(&site_results, &context)).map_err(exception)?;
         Ok((Model::new(result.model), report(py, &result.report)?))
     }
 }

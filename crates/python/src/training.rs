@@ -29,7 +29,7 @@ use crate::table::Table;
 const SIGNAL_PERIOD: Duration = Duration::from_millis(50);
 
 /// Time the worker has to stop before the caller goes on without it.
-const PATIENCE: Duration = Duration::from_millis(500);
+const STOP_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Multiplications for all kernel values of a training that the calling thread does itself.
 const SMALL: f64 = 1e8;
@@ -398,7 +398,7 @@ pub(crate) fn run_beside<R: Send + 'static>(
         })
         .map_err(|error| PyRuntimeError::new_err(format!("cannot start a thread: {error}")))?;
     let result = loop {
-        if caller.failure.as_ref().is_some_and(|(_, since)| since.elapsed() > PATIENCE) {
+        if caller.failure.as_ref().is_some_and(|(_, since)| since.elapsed() > STOP_TIMEOUT) {
             // The worker stops at its next look at the cancel token and frees what it holds.
             return caller.conclude(Ok(Err(widemargin::Error::Interrupted)));
         }

@@ -17,7 +17,7 @@ use widemargin::{Context, Error, Status};
 
 /// Seconds that a training may take, and what it may take beyond them. The promise is 10 % and half a
 /// second, which `bench/limits.py` checks of an optimised program on large problems; here the code is
-/// not optimised and shares two processors with other tests: 20 000 steps between two looks at the clock
+/// not optimised and shares two processors with other tests: 20 000 steps between two checks of the time
 /// took up to three seconds.
 const LIMIT: f64 = 0.5;
 const GRACE: f64 = 0.1 * LIMIT + 0.5 + 3.0;

@@ -291,6 +291,60 @@ fn close(found: f64, expected: f64, share: f64, place: &str) {
     assert!((found - expected).abs() <= share * expected.abs(), "{place}: {found} and {expected}");
 }
 
+/// A machine of five kinds, its dual problem in the conic form, and the factor between their objectives.
+fn machine_and_dual(
+    machine: usize,
+    labels: &[i64],
+    targets: &[f64],
+    classes: usize,
+    c: f64,
+) -> (BaseMachine, Dual, f64) {
+    let gap = 1e-8;
+    let sign = |one: bool| if one { 1.0 } else { -1.0 };
+    let n = labels.len();
+    let all: Vec<usize> = (0..n).collect();
+    let svc = |scheme| Svc { c, scheme, options: options(gap), ..Svc::default() };
+    match machine {
+        0 => {
+            // The machines ask for ½(f_y − f_c) ≥ 1 − ξ, Crammer and Singer (2001) for f_y − f_c ≥ 1 − ξ.
+            let machine = AllInOne::CrammerSinger;
+            let svc =
+                MulticlassSvc { machine, c: 4.0 * c, options: options(gap), ..Default::default() };
+            (BaseMachine::Multiclass(svc), Dual::crammer_singer(labels, classes, c), 0.25)
+        }
+        1 => {
+            let one = |k: usize| {
+                let signs: Vec<f64> = labels.iter().map(|&y| sign(y == k as i64)).collect();
+                (all.clone(), Dual::binary(&signs, c))
+            };
+            let count = if classes == 2 { 1 } else { classes };
+            let problems = (0..count).map(one).collect();
+            let scheme = if classes == 2 { Scheme::OneVsOne } else { Scheme::OneVsRest };
+            (BaseMachine::Svc(svc(scheme)), Dual::joined(problems), 1.0)
+        }
+        2 => {
+            let mut problems = Vec::new();
+            for i in 0..classes as i64 {
+                for j in i + 1..classes as i64 {
+                    let of = |&row: &usize| labels[row] == i || labels[row] == j;
+                    let rows: Vec<usize> = all.iter().copied().filter(of).collect();
+                    let signs: Vec<f64> = rows.iter().map(|&r| sign(labels[r] == i)).collect();
+                    problems.push((rows, Dual::binary(&signs, c)));
+                }
+            }
+            (BaseMachine::Svc(svc(Scheme::OneVsOne)), Dual::joined(problems), 1.0)
+        }
+        3 => {
+            let svr = Svr { c, epsilon: 0.2, options: options(gap), ..Svr::default() };
+            (BaseMachine::Svr(svr), Dual::regression(targets, c, 0.2), 1.0)
+        }
+        _ => {
+            let machine = OneClass { nu: 0.4, options: options(gap), ..OneClass::default() };
+            (BaseMachine::OneClass(machine), Dual::one_class(n, 0.4), 1.0)
+        }
+    }
+}
+
 #[test]
 fn non_negative_weights_reach_the_optimum_of_the_conic_form() {
     let mut numbers = Numbers(11);
@@ -308,54 +362,8 @@ fn non_negative_weights_reach_the_optimum_of_the_conic_form() {
         }
         let matrices = grams(&kernels, &features);
         let c = [0.2, 1.5, 20.0][case % 3];
-        let gap = 1e-8;
         let targets: Vec<f64> = (0..n).map(|i| labels[i] as f64 + numbers.next()).collect();
-        let sign = |one: bool| if one { 1.0 } else { -1.0 };
-        let all: Vec<usize> = (0..n).collect();
-        let svc = |scheme| Svc { c, scheme, options: options(gap), ..Svc::default() };
-        let (machine, dual, factor) = match case / 4 % 5 {
-            0 => {
-                // The machines ask for ½(f_y − f_c) ≥ 1 − ξ, the document for f_y − f_c ≥ 1 − ξ.
-                let machine = AllInOne::CrammerSinger;
-                let svc = MulticlassSvc {
-                    machine,
-                    c: 4.0 * c,
-                    options: options(gap),
-                    ..Default::default()
-                };
-                (BaseMachine::Multiclass(svc), Dual::crammer_singer(&labels, classes, c), 0.25)
-            }
-            1 => {
-                let one = |k: usize| {
-                    let signs: Vec<f64> = labels.iter().map(|&y| sign(y == k as i64)).collect();
-                    (all.clone(), Dual::binary(&signs, c))
-                };
-                let count = if classes == 2 { 1 } else { classes };
-                let problems = (0..count).map(one).collect();
-                let scheme = if classes == 2 { Scheme::OneVsOne } else { Scheme::OneVsRest };
-                (BaseMachine::Svc(svc(scheme)), Dual::joined(problems), 1.0)
-            }
-            2 => {
-                let mut problems = Vec::new();
-                for i in 0..classes as i64 {
-                    for j in i + 1..classes as i64 {
-                        let of = |&row: &usize| labels[row] == i || labels[row] == j;
-                        let rows: Vec<usize> = all.iter().copied().filter(of).collect();
-                        let signs: Vec<f64> = rows.iter().map(|&r| sign(labels[r] == i)).collect();
-                        problems.push((rows, Dual::binary(&signs, c)));
-                    }
-                }
-                (BaseMachine::Svc(svc(Scheme::OneVsOne)), Dual::joined(problems), 1.0)
-            }
-            3 => {
-                let svr = Svr { c, epsilon: 0.2, options: options(gap), ..Svr::default() };
-                (BaseMachine::Svr(svr), Dual::regression(&targets, c, 0.2), 1.0)
-            }
-            _ => {
-                let machine = OneClass { nu: 0.4, options: options(gap), ..OneClass::default() };
-                (BaseMachine::OneClass(machine), Dual::one_class(n, 0.4), 1.0)
-            }
-        };
+        let (machine, dual, factor) = machine_and_dual(case / 4 % 5, &labels, &targets, classes, c);
         let labels = match machine {
             BaseMachine::Svr(_) => Labels::Real(targets),
             _ => Labels::Int(labels),

@@ -10,7 +10,7 @@ use widemargin::data::Dataset;
 use widemargin::machine::{MachineKind, Specification};
 use widemargin::operation::compare::{
     CompareOptions, Compared, Comparison, KernelComparison, KernelOptions, KernelShare, compare,
-    compare_kernels, contender_names,
+    compare_kernels, machine_names,
 };
 
 use crate::arguments::{InputArguments, ResourceArguments, View, row_machine, view, with_views};
@@ -21,7 +21,7 @@ use crate::picture::{self, Interval, Marks};
 use crate::session::Session;
 use crate::table::{duration, grid};
 use crate::terminal;
-use crate::usage::{Spent, Stopwatch};
+use crate::usage::{Stopwatch, UsedTime};
 
 /// Compare support vector machines with the classical classifiers on a data file
 #[derive(Args, Debug)]
@@ -243,7 +243,7 @@ fn interval(machine: &Compared) -> Interval {
     }
 }
 
-fn text(result: &Comparison, spent: Spent, confidence: f64) -> String {
+fn text(result: &Comparison, spent: UsedTime, confidence: f64) -> String {
     let level = format!("{:.0} % interval", 100.0 * confidence);
     let heading =
         ["machine", "accuracy", &level, "p", "tuning", "training", "prediction", "settings"];
@@ -281,7 +281,11 @@ fn text(result: &Comparison, spent: Spent, confidence: f64) -> String {
     text
 }
 
-fn document(result: &Comparison, shares: Option<&(Vec<KernelShare>, f64)>, spent: Spent) -> Value {
+fn document(
+    result: &Comparison,
+    shares: Option<&(Vec<KernelShare>, f64)>,
+    spent: UsedTime,
+) -> Value {
     let machine = |machine: &Compared| {
         let [tuning, training, prediction] = machine.seconds;
         json!({
@@ -308,7 +312,7 @@ fn document(result: &Comparison, shares: Option<&(Vec<KernelShare>, f64)>, spent
     };
     json!({
         "machines": result.machines.iter().map(machine).collect::<Vec<_>>(),
-        "known_machines": contender_names(),
+        "known_machines": machine_names(),
         "folds": result.folds,
         "planned_folds": result.planned,
         "mcnemar": mcnemar,

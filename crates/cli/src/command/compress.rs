@@ -23,7 +23,7 @@ use crate::picture;
 use crate::session::Session;
 use crate::table::{Summary, count, duration, grid};
 use crate::terminal;
-use crate::usage::{Spent, Stopwatch};
+use crate::usage::{Stopwatch, UsedTime};
 
 /// Make a model smaller and faster
 #[derive(Args, Debug)]
@@ -232,7 +232,7 @@ fn measure(
 struct Report<'a> {
     model: &'a Model,
     compressed: &'a Compressed,
-    spent: Spent,
+    spent: UsedTime,
     measured: Option<[Evaluation; 2]>,
 }
 

@@ -18,7 +18,7 @@ use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::table::{duration, grid};
 use crate::terminal;
-use crate::usage::{Spent, Stopwatch};
+use crate::usage::{Stopwatch, UsedTime};
 
 /// Estimate how good a machine is by k-fold cross-validation
 #[derive(Args, Debug)]
@@ -123,7 +123,7 @@ fn score(quality: &Option<Quality>) -> String {
     }
 }
 
-fn text(result: &CrossValidation, spent: Spent) -> String {
+fn text(result: &CrossValidation, spent: UsedTime) -> String {
     let heading = match &result.quality {
         None => "",
         Some(Quality::Classes(_)) => "accuracy",
@@ -149,7 +149,7 @@ fn text(result: &CrossValidation, spent: Spent) -> String {
     text
 }
 
-fn document(result: &CrossValidation, spent: Spent) -> Value {
+fn document(result: &CrossValidation, spent: UsedTime) -> Value {
     let fold = |fold: &FoldResult| {
         json!({
             "fold": fold.fold + 1,

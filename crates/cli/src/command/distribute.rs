@@ -21,7 +21,7 @@ use crate::arguments::MethodName;
 use crate::failure::{CommandResult, Failure};
 use crate::session::Session;
 use crate::table::{Summary, bytes, count};
-use crate::usage::{Spent, Stopwatch};
+use crate::usage::{Stopwatch, UsedTime};
 
 /// What is told about a training besides its model.
 pub(super) enum DistributedReport {
@@ -89,7 +89,7 @@ pub(super) fn train(
     specification: &Specification,
     method: Option<CalibrationMethod>,
     session: &Session<'_>,
-) -> CommandResult<(Model, Shape, Spent, DistributedReport)> {
+) -> CommandResult<(Model, Shape, UsedTime, DistributedReport)> {
     let (data, preparation, files) = session.read("reading", || rows(arguments, specification))?;
     if let Some(address) = &arguments.distribution.listen {
         return lead(arguments, specification, address, data, preparation, session);
@@ -132,7 +132,7 @@ fn lead(
     data: Dataset,
     preparation: Preparation,
     session: &Session<'_>,
-) -> CommandResult<(Model, Shape, Spent, DistributedReport)> {
+) -> CommandResult<(Model, Shape, UsedTime, DistributedReport)> {
     let shape = Shape::of(&data);
     let sites = arguments.distribution.sites.unwrap_or(1);
     let request = TrainingRequest {
@@ -165,7 +165,7 @@ fn sums(
     preparation: Preparation,
     files: &[Vec<usize>],
     session: &Session<'_>,
-) -> CommandResult<(Model, Shape, Spent, DistributedReport)> {
+) -> CommandResult<(Model, Shape, UsedTime, DistributedReport)> {
     let parts = parts(arguments, data, files)?;
     let parts: Vec<Dataset> = parts.iter().map(|rows| data.select_rows(rows)).collect();
     let classes = specification.kind() != MachineKind::LinearSvr;

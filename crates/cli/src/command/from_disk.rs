@@ -9,7 +9,7 @@ use super::train::{Arguments, Shape};
 use crate::failure::{CommandResult, Failure};
 use crate::model_file;
 use crate::session::Session;
-use crate::usage::{Spent, Stopwatch};
+use crate::usage::{Stopwatch, UsedTime};
 
 /// Converts the data to chunks on disk, once, and trains from them.
 pub(super) fn train(
@@ -17,7 +17,7 @@ pub(super) fn train(
     specification: &Specification,
     memory: usize,
     session: &Session<'_>,
-) -> CommandResult<(Model, Shape, Spent)> {
+) -> CommandResult<(Model, Shape, UsedTime)> {
     let told = [
         (specification.scaling()?.is_some(), "--scale"),
         (arguments.sample_weights.is_some(), "--sample-weights"),

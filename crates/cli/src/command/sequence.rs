@@ -24,7 +24,7 @@ use crate::model_file::{self, ModelFormatName};
 use crate::session::Session;
 use crate::table::{Summary, count, duration};
 use crate::terminal;
-use crate::usage::{Spent, Stopwatch};
+use crate::usage::{Stopwatch, UsedTime};
 
 /// Learn and predict the tags of sequences
 #[derive(Args, Debug)]
@@ -238,7 +238,7 @@ fn tell(
     data: &TaggedSequences,
     model: &Model,
     quality: Option<TagQuality>,
-    spent: Spent,
+    spent: UsedTime,
     target: &Path,
 ) -> CommandResult<()> {
     let told = model.training.as_ref().map(|training| training.outcome);

@@ -14,7 +14,7 @@ use crate::table::count;
 use crate::terminal;
 
 /// Time in which the process that leads has to be there.
-const PATIENCE: Duration = Duration::from_secs(60);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Take part with the rows of a file in a training that 'train --listen' leads
 #[derive(Args, Debug)]
@@ -47,7 +47,8 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult {
     let session = arguments.resources.session(interrupt)?;
     let (mut transport, request) = session.run("connecting", |context| {
-        let mut transport = TcpMember::connect(arguments.connect.as_str(), PATIENCE, context)?;
+        let mut transport =
+            TcpMember::connect(arguments.connect.as_str(), CONNECT_TIMEOUT, context)?;
         let request = agree(&mut transport, None, context)?;
         Ok((transport, request))
     })?;

@@ -48,7 +48,7 @@ pub(super) fn train(
     arguments: &Arguments,
     specification: &Specification,
     session: &Session<'_>,
-) -> CommandResult<(Model, Shape, Spent)> {
+) -> CommandResult<(Model, Shape, UsedTime)> {
     let options = arguments.input.options();
     let begin =
         |features: &Matrix, context: &Context| specification.online_svc(features)?.learner(context);
@@ -66,7 +66,7 @@ fn learn(
     mut base: Option<IndexBase>,
     session: &Session<'_>,
     begin: impl Fn(&Matrix, &Context) -> widemargin::Result<OnlineLearner>,
-) -> CommandResult<(Model, Shape, Spent)> {
+) -> CommandResult<(Model, Shape, UsedTime)> {
     let watch = Stopwatch::start();
     let input = InputLines::start(BATCH);
     let mut rows = 0;
@@ -124,7 +124,7 @@ pub(super) fn resume(
     specification: &Specification,
     mut start: Model,
     session: &Session<'_>,
-) -> CommandResult<(Model, Shape, Spent)> {
+) -> CommandResult<(Model, Shape, UsedTime)> {
     let kernel = start.kernel().cloned().unwrap_or(Kernel::Linear);
     if !is_one_pass(specification) {
         return Err(Failure::usage("--resume goes through the rows once and takes no --scale"));

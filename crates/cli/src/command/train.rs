@@ -28,7 +28,7 @@ use crate::report::DataReport;
 use crate::session::Session;
 use crate::table::{Summary, bytes, count, duration};
 use crate::terminal;
-use crate::usage::{Spent, Stopwatch, peak_memory_bytes};
+use crate::usage::{Stopwatch, UsedTime, peak_memory_bytes};
 
 /// Train a machine on a data file
 #[derive(Args, Debug)]
@@ -227,7 +227,7 @@ fn with_unlabelled(
 struct Trained {
     model: Model,
     shape: Shape,
-    spent: Spent,
+    spent: UsedTime,
     unlabelled: Option<Dataset>,
     told: Option<distribute::DistributedReport>,
 }
@@ -268,7 +268,7 @@ fn train(
     specification: &Specification,
     method: Option<CalibrationMethod>,
     session: &Session<'_>,
-) -> CommandResult<(Model, Shape, Spent, Option<Dataset>)> {
+) -> CommandResult<(Model, Shape, UsedTime, Option<Dataset>)> {
     let weights = arguments.sample_weights.as_deref();
     let mark = transduce::mark(specification);
     let TrainingData { data, preparation, report } = session.read("reading", || {
@@ -470,7 +470,7 @@ fn summary(data: &Shape, model: &Model) -> Summary {
     lines
 }
 
-fn with_costs(mut lines: Summary, spent: Spent, target: &Path, threads: usize) -> String {
+fn with_costs(mut lines: Summary, spent: UsedTime, target: &Path, threads: usize) -> String {
     let mut time = format!("{} on {threads} threads", duration(spent.seconds));
     if let Some(cpu) = spent.cpu_seconds {
         time.push_str(&format!(", processor {}", duration(cpu)));
@@ -482,7 +482,7 @@ fn with_costs(mut lines: Summary, spent: Spent, target: &Path, threads: usize) -
     lines.text()
 }
 
-fn document(data: &Shape, model: &Model, spent: Spent, threads: usize, target: &Path) -> Value {
+fn document(data: &Shape, model: &Model, spent: UsedTime, threads: usize, target: &Path) -> Value {
     let outcome = model.training.as_ref().map(|training| training.outcome);
     json!({
         "rows": data.rows,

@@ -30,7 +30,7 @@ use crate::model_file::{self, ModelFormatName};
 use crate::session::Session;
 use crate::table::{Summary, duration, grid};
 use crate::terminal;
-use crate::usage::{Spent, Stopwatch};
+use crate::usage::{Stopwatch, UsedTime};
 
 /// Rows of the table that is printed.
 const SHOWN: usize = 12;
@@ -354,7 +354,13 @@ fn shown(score: f64, plan: &Plan) -> String {
     }
 }
 
-fn text(arguments: &Arguments, space: &Space, found: &Found, plan: &Plan, spent: Spent) -> String {
+fn text(
+    arguments: &Arguments,
+    space: &Space,
+    found: &Found,
+    plan: &Plan,
+    spent: UsedTime,
+) -> String {
     let seen = |trial: &Trial| (trial.rows, trial.scored_splits());
     let best = found.best().map_or((0, 0), seen);
     let mut order: Vec<&Trial> = found.trials.iter().filter(|trial| seen(trial) == best).collect();
@@ -426,7 +432,7 @@ fn short(value: &Value) -> String {
     }
 }
 
-fn document(found: &Found, plan: &Plan, spent: Spent) -> Json {
+fn document(found: &Found, plan: &Plan, spent: UsedTime) -> Json {
     let point = |point: &Point| -> Json {
         Json::Object(point.0.iter().map(|(name, value)| (name.clone(), json!(value))).collect())
     };

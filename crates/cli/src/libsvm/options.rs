@@ -14,7 +14,7 @@ pub(crate) struct Words<'a> {
 }
 
 /// One option: its letter and the rest of its word.
-pub(crate) struct Letter<'a> {
+pub(crate) struct LetterOption<'a> {
     pub(crate) letter: char,
     pub(crate) rest: &'a str,
 }
@@ -25,17 +25,17 @@ impl<'a> Words<'a> {
     }
 
     /// The next option, if the next word is one; a lone `-` is a file.
-    pub(crate) fn option(&mut self) -> Option<Letter<'a>> {
+    pub(crate) fn option(&mut self) -> Option<LetterOption<'a>> {
         let (first, rest) = self.words.split_first()?;
         let mut letters = first.to_str()?.strip_prefix('-')?.chars();
         let letter = letters.next()?;
         self.words = rest;
-        Some(Letter { letter, rest: letters.as_str() })
+        Some(LetterOption { letter, rest: letters.as_str() })
     }
 
     /// The value of an option: joined to it if that part is a number, else the next word.
-    pub(crate) fn number<T: FromStr>(&mut self, option: &Letter<'_>) -> CommandResult<T> {
-        let Letter { letter, rest } = *option;
+    pub(crate) fn number<T: FromStr>(&mut self, option: &LetterOption<'_>) -> CommandResult<T> {
+        let LetterOption { letter, rest } = *option;
         if let Ok(value) = rest.parse() {
             return Ok(value);
         }
@@ -68,12 +68,12 @@ impl<'a> Words<'a> {
 }
 
 /// An option the program does not have.
-pub(crate) fn unknown(option: &Letter<'_>) -> Failure {
+pub(crate) fn unknown(option: &LetterOption<'_>) -> Failure {
     Failure::usage(format!("Unknown option: -{}", option.letter))
 }
 
 /// A switch that is 0 or 1.
-pub(crate) fn switch(words: &mut Words<'_>, option: &Letter<'_>) -> CommandResult<bool> {
+pub(crate) fn switch(words: &mut Words<'_>, option: &LetterOption<'_>) -> CommandResult<bool> {
     match words.number::<i64>(option)? {
         0 => Ok(false),
         1 => Ok(true),

@@ -159,7 +159,7 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// The lines that both programs print; LIBSVM's has `classification` behind an accuracy.
+/// The lines that both programs print; LIBSVM's has `classification` after an accuracy.
 pub(crate) fn summary(
     model: &Model,
     data: &Dataset,

@@ -10,7 +10,7 @@ use super::{color, save_fine};
 use crate::failure::CommandResult;
 
 /// Cells with the names and values of the parameters along both sides.
-pub(crate) struct Heat<'a> {
+pub(crate) struct HeatMap<'a> {
     pub(crate) title: &'a str,
     /// Words below the title.
     pub(crate) note: Option<String>,
@@ -23,7 +23,7 @@ pub(crate) struct Heat<'a> {
 }
 
 /// Draws the cells from the worst score (pale) to the best (dark), which has a frame, with a colour bar.
-pub(crate) fn heat(path: &Path, map: &Heat<'_>) -> CommandResult<()> {
+pub(crate) fn heat(path: &Path, map: &HeatMap<'_>) -> CommandResult<()> {
     let (columns, rows) = (map.x.1.len().max(1), map.y.1.len().max(1));
     let cell = (640.0 / columns.max(rows) as f64).clamp(16.0, 70.0);
     let longest = |labels: &[String]| labels.iter().map(|l| l.chars().count()).max().unwrap_or(0);

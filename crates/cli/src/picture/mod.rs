@@ -24,7 +24,7 @@ pub(crate) use axis::Scale;
 pub(crate) use chart::{Chart, Draw, Series};
 pub(crate) use confusion::confusion;
 pub(crate) use curve::{Curve, roc};
-pub(crate) use heat::{Heat, heat};
+pub(crate) use heat::{HeatMap, heat};
 pub(crate) use intervals::{Interval, Marks, intervals};
 pub(crate) use regions::{Point, Regions, regions};
 pub(crate) use shade::Shades;

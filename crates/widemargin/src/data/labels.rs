@@ -248,7 +248,7 @@ fn index_by<'a, T, K: std::hash::Hash + Eq>(
     key: impl Fn(&'a T) -> K,
     name: impl Fn(&'a T) -> Label,
 ) -> (Vec<Label>, Vec<u32>) {
-    let mut seen = Seen { few: Vec::new(), all: HashMap::new() };
+    let mut seen = KeyCodes { few: Vec::new(), all: HashMap::new() };
     let mut names = Vec::new();
     let codes = values.iter().map(|value| {
         seen.code(key(value), || {
@@ -260,22 +260,22 @@ fn index_by<'a, T, K: std::hash::Hash + Eq>(
     (names, codes)
 }
 
-/// Keys whose code is looked for in a list, which takes less time than a hash.
-const FEW: usize = 16;
+/// Keys whose code is searched in a list, which takes less time than a hash.
+const LISTED_KEYS: usize = 16;
 
 /// The codes of keys.
-struct Seen<K> {
+struct KeyCodes<K> {
     few: Vec<K>,
     all: HashMap<K, u32>,
 }
 
-impl<K: std::hash::Hash + Eq> Seen<K> {
+impl<K: std::hash::Hash + Eq> KeyCodes<K> {
     /// The code of a key, or the one it gets because it is new: these are 0, 1, …
     fn code(&mut self, key: K, new: impl FnOnce() -> u32) -> u32 {
         if let Some(code) = self.few.iter().position(|known| *known == key) {
             return code as u32;
         }
-        if self.few.len() < FEW {
+        if self.few.len() < LISTED_KEYS {
             self.few.push(key);
             return new();
         }

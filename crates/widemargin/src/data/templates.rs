@@ -90,7 +90,8 @@ impl Templates {
         if columns > tokens.columns() {
             return Err(Error::length("columns of the templates", columns, tokens.columns()));
         }
-        let mut known: Vec<Known> = self.parts.iter().map(|parts| Known::new(parts)).collect();
+        let mut known: Vec<TemplateFeatures> =
+            self.parts.iter().map(|parts| TemplateFeatures::new(parts)).collect();
         let (mut builder, mut unknown, mut first) = (SequenceBuilder::default(), 0, 0);
         let mut codes = Vec::new();
         for &length in tokens.lengths() {
@@ -126,15 +127,15 @@ impl Templates {
     }
 }
 
-/// The features of one template that have been met, so that the name of each is written once.
-struct Known {
+/// The features of one template found so far, so that the name of each is written once.
+struct TemplateFeatures {
     /// Numbers for the first words of a template with more than two, one list for each further word.
     begun: Vec<HashMap<u64, u32>>,
     /// Place of a feature by its last word and the number of those before.
     places: HashMap<u64, Option<u32>>,
 }
 
-impl Known {
+impl TemplateFeatures {
     fn new(parts: &[Part]) -> Self {
         let words = parts.iter().filter(|part| matches!(part, Part::Word { .. })).count();
         Self { begun: vec![HashMap::new(); words.saturating_sub(2)], places: HashMap::new() }
@@ -203,7 +204,7 @@ fn template(line: &str) -> Option<Vec<Part>> {
         if !before.is_empty() {
             parts.push(Part::Text(before.to_owned()));
         }
-        let (place, behind) = after[3..].split_once(']')?;
+        let (place, after_place) = after[3..].split_once(']')?;
         let (row, column) = place.split_once(',')?;
         let row: isize = row.trim().parse().ok()?;
         if row.abs() > FARTHEST {
@@ -211,7 +212,7 @@ fn template(line: &str) -> Option<Vec<Part>> {
         }
         let column: u32 = column.trim().parse().ok()?;
         parts.push(Part::Word { row, column: column as usize });
-        rest = behind;
+        rest = after_place;
     }
     if parts.iter().all(|part| matches!(part, Part::Text(_))) {
         return None;

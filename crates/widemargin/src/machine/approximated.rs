@@ -1,6 +1,6 @@
 //! A machine that learns on features which approximate a Gaussian kernel.
 //!
-//! The map is part of the model, which therefore predicts raw rows; a linear machine behind it
+//! The map is part of the model, which therefore predicts raw rows; a linear machine on its features
 //! approximates the kernel machine at a cost that grows with the rows alone.
 
 use super::fit::{FitInput, Machine};

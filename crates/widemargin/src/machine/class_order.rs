@@ -39,7 +39,7 @@ impl Model {
         }
         let order: Vec<usize> =
             old_of.iter().flat_map(|&old| starts[old]..starts[old + 1]).collect();
-        // Function and sign behind every new function.
+        // Function and sign of every new function.
         let sources: Vec<(usize, f64)> = match &table.scheme {
             Scheme::OneVsOne | Scheme::Dag => (0..classes)
                 .flat_map(|i| (i + 1..classes).map(move |j| (i, j)))

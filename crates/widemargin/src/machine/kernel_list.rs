@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::numeric::spacing::logarithmic;
 
 /// Kernels that ranges may make of one list.
-const MOST: usize = 10_000;
+const MOST_KERNELS: usize = 10_000;
 
 /// The kernels of a list, one text each as it stands there, ranges written out.
 ///
@@ -38,22 +38,24 @@ fn split(list: &str) -> Vec<&str> {
     parts
 }
 
-/// Adds `text` with every value of its first range, and of those behind it.
+/// Adds `text` with every value of its first range, and of those after it.
 fn write_out(text: &str, texts: &mut Vec<String>) -> Result<()> {
-    let Some((name, range, before, behind)) = first_range(text) else {
+    let Some((name, range, before, after)) = first_range(text) else {
         texts.push(text.to_owned());
-        return match texts.len() > MOST {
-            true => Err(Error::parameter("kernels", format!("at most {MOST} kernels"), "more")),
+        return match texts.len() > MOST_KERNELS {
+            true => {
+                Err(Error::parameter("kernels", format!("at most {MOST_KERNELS} kernels"), "more"))
+            }
             false => Ok(()),
         };
     };
     for value in values(name, range)? {
-        write_out(&format!("{before}{value}{behind}"), texts)?;
+        write_out(&format!("{before}{value}{after}"), texts)?;
     }
     Ok(())
 }
 
-/// The first `NAME=LOW:HIGH...`: name, range, and the text before and behind the range.
+/// The first `NAME=LOW:HIGH...`: name, range, and the text before and after the range.
 fn first_range(text: &str) -> Option<(&str, &str, &str, &str)> {
     let mut from = 0;
     while let Some(found) = text[from..].find('=') {
@@ -74,7 +76,8 @@ fn values(name: &str, range: &str) -> Result<Vec<f64>> {
     let parts: Option<Vec<f64>> =
         range.split(':').map(|part| number(part.trim()).and_then(|value| value.number())).collect();
     let parts = parts.unwrap_or_default();
-    let whole = |value: &f64| *value >= 0.0 && value.fract() == 0.0 && *value <= MOST as f64;
+    let whole =
+        |value: &f64| *value >= 0.0 && value.fract() == 0.0 && *value <= MOST_KERNELS as f64;
     match (name, &parts[..]) {
         ("degree", [low, high]) if whole(low) && whole(high) && low <= high => {
             Ok((*low as usize..=*high as usize).map(|degree| degree as f64).collect())

@@ -12,7 +12,7 @@ use super::model::{ClassTable, MachineKind, Model, Scheme};
 use super::parameters::{Loss, SolverOptions};
 use super::specification::Value;
 use super::training::{
-    Expansion, RowSegments, Spent, TrainingRows, assemble, start_from, with_precision,
+    Expansion, RowSegments, TrainingCost, TrainingRows, assemble, start_from, with_precision,
 };
 use super::warm_start::feasible;
 use crate::context::Context;
@@ -328,7 +328,7 @@ impl LocalDuals {
             .enumerate()
             .map(|(f, (c, offset))| expansion(f, c, offset))
             .collect();
-        let (part, spent) = (FitInput::new(support), Spent { kernel_rows: 0, seconds });
+        let (part, spent) = (FitInput::new(support), TrainingCost { kernel_rows: 0, seconds });
         let (mut model, per_class) = assemble(
             self.kind,
             &self.kernel,

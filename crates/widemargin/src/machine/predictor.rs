@@ -12,9 +12,9 @@ use crate::error::{Error, Result};
 use crate::kernel::PreparedMap;
 use crate::numeric::parallel::Scratches;
 
-/// Rows predicted before the clock is looked at for the first time, and the time between two looks.
+/// Rows predicted before the first check of the time, and the time between two checks.
 const FIRST_ROWS: usize = 256;
-const PATIENCE: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Rows predicted by one task.
 const TASK_ROWS: usize = 256;
@@ -29,9 +29,9 @@ pub struct Predictor<'a> {
 /// The body of one model made ready: what a [`Predictor`] spends its time on before the first row,
 /// kept for the next one.
 #[derive(Clone)]
-pub struct PackedSupport(Arc<Engine>);
+pub struct PackedSupport(Arc<PreparedModel>);
 
-struct Engine {
+struct PreparedModel {
     body: Box<dyn Prepared>,
     /// Features that approximate a kernel, computed before the body sees a row.
     map: Option<PreparedMap>,
@@ -54,7 +54,7 @@ impl Model {
         let map = self.preparation.map.as_ref();
         let map = map.map(|map| map.prepare(context)).transpose()?;
         let body = self.body.get().prepare(self, context)?;
-        Ok(PackedSupport(Arc::new(Engine { body, map })))
+        Ok(PackedSupport(Arc::new(PreparedModel { body, map })))
     }
 
     /// A predictor that uses what [`pack`](Self::pack) of the same model made.
@@ -68,7 +68,7 @@ impl Model {
 }
 
 impl Predictor<'_> {
-    /// The model behind it.
+    /// The model.
     pub fn model(&self) -> &Model {
         self.model
     }
@@ -118,7 +118,7 @@ impl Predictor<'_> {
         self.sums(features, rows)
     }
 
-    /// As [`decision_values`](Self::decision_values), in runs of rows between which it looks at the time
+    /// As [`decision_values`](Self::decision_values), in runs of rows between which it checks the time
     /// limit and requests to stop.
     ///
     /// # Errors
@@ -155,7 +155,7 @@ impl Predictor<'_> {
             let begun = Instant::now();
             let (run, after) = rest.split_at(count.min(rest.len()));
             values.extend_from_slice(self.decision_values_of(features, run)?.values());
-            if begun.elapsed() < PATIENCE {
+            if begun.elapsed() < CHECK_INTERVAL {
                 count *= 2;
             }
             rest = after;
@@ -166,7 +166,7 @@ impl Predictor<'_> {
     fn sums(&self, features: &Matrix, rows: &[usize]) -> Result<Dense<f64>> {
         let outputs = self.model.outputs();
         let mut values = vec![0.0; rows.len() * outputs];
-        let Engine { body, map } = &*self.packed.0;
+        let PreparedModel { body, map } = &*self.packed.0;
         if map.is_none()
             && let Some(result) = body.evaluate_on_backend(self.model, features, rows, &mut values)
         {

@@ -151,10 +151,10 @@ impl<T: Real> TrainingRows<T> {
     ///
     /// # Errors
     /// [`Error::Kernel`] when a kernel of the user had a value that is not finite.
-    pub(in crate::machine) fn spent(&self) -> Result<Spent> {
+    pub(in crate::machine) fn spent(&self) -> Result<TrainingCost> {
         self.rows.blocks().check_values()?;
         let kernel_rows = self.rows.requested() / self.layout.order.len().max(1) as u64;
-        Ok(Spent { kernel_rows, seconds: self.started.elapsed().as_secs_f64() })
+        Ok(TrainingCost { kernel_rows, seconds: self.started.elapsed().as_secs_f64() })
     }
 
     /// The model of decision functions over these rows; see [`assemble`].
@@ -225,9 +225,9 @@ pub(in crate::machine) fn start_from(problem: &mut smo::Problem, point: Vec<f64>
     problem.bound_tolerance = smo::Problem::BOUND_TOLERANCE;
 }
 
-/// What a training cost.
+/// Time and kernel rows of a training.
 #[derive(Clone, Copy)]
-pub(in crate::machine) struct Spent {
+pub(in crate::machine) struct TrainingCost {
     pub(in crate::machine) kernel_rows: u64,
     pub(in crate::machine) seconds: f64,
 }
@@ -248,7 +248,7 @@ pub(in crate::machine) fn assemble(
     layout: &RowSegments,
     expansions: &[Expansion],
     outcome: Outcome,
-    spent: Spent,
+    spent: TrainingCost,
     parameters: Vec<(String, Value)>,
 ) -> Result<(Model, Vec<usize>)> {
     check_solution(kernel, expansions, &outcome)?;

@@ -7,7 +7,7 @@ pub(super) fn elect(scheme: &Scheme, classes: usize, values: &[f64]) -> usize {
     match scheme {
         Scheme::OneVsOne => most_votes(classes, values),
         Scheme::OneVsRest => first_largest(values.iter().copied()),
-        Scheme::Dag => survivor(classes, values),
+        Scheme::Dag => decision_graph(classes, values),
         Scheme::ErrorCorrecting(codes) => {
             first_largest(codes.iter().map(|code| -hinge_loss(code, values)))
         }
@@ -63,7 +63,7 @@ fn most_votes(classes: usize, values: &[f64]) -> usize {
     first_largest(votes.into_iter().map(f64::from))
 }
 
-fn survivor(classes: usize, values: &[f64]) -> usize {
+fn decision_graph(classes: usize, values: &[f64]) -> usize {
     let (mut first, mut last) = (0, classes - 1);
     while first < last {
         if values[pair_index(classes, first, last)] > 0.0 {

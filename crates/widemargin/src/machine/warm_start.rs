@@ -185,14 +185,14 @@ impl Boxes<'_> {
     /// How far a variable can move in the direction of `missing`.
     fn room(self, v: usize, value: f64, missing: f64) -> f64 {
         let bound = if missing > 0.0 { self.upper[v] } else { self.lower[v] };
-        // An open side has as much room as anybody could want.
+        // An open side does not limit the move.
         if bound.is_finite() { bound - value } else { missing }
     }
 }
 
-/// Variables that share in bringing a sum about.
+/// Variables that may move to reach a sum.
 #[derive(Clone, Copy)]
-enum Among {
+enum MovableSet {
     /// Those inside their boxes, so that those at their bounds stay there.
     Inside,
     /// Those that are not zero.
@@ -216,19 +216,27 @@ fn reach_sum(boxes: Boxes<'_>, target: f64, gradient: Option<&[f64]>, values: &m
             if *value - lower <= ROUNDING * lower.abs().min(f64::MAX) { lower } else { *value };
     }
     let scale = values.iter().map(|value| value.abs()).sum::<f64>() + target.abs();
-    for among in [Among::Inside, Among::Inside, Among::Used, Among::Used, Among::All] {
+    for among in [
+        MovableSet::Inside,
+        MovableSet::Inside,
+        MovableSet::Used,
+        MovableSet::Used,
+        MovableSet::All,
+    ] {
         let missing = target - sum(values);
         if missing.abs() <= ROUNDING * scale {
             return true;
         }
-        if let (Some(gradient), Among::Used) = (gradient, among) {
+        if let (Some(gradient), MovableSet::Used) = (gradient, among) {
             move_by_gradient(boxes, missing, gradient, values);
             continue;
         }
         let takes = |v: usize, value: f64| match among {
-            Among::Inside => (value != 0.0) & (boxes.lower[v] < value) & (value < boxes.upper[v]),
-            Among::Used => value != 0.0 && boxes.room(v, value, missing) != 0.0,
-            Among::All => true,
+            MovableSet::Inside => {
+                (value != 0.0) & (boxes.lower[v] < value) & (value < boxes.upper[v])
+            }
+            MovableSet::Used => value != 0.0 && boxes.room(v, value, missing) != 0.0,
+            MovableSet::All => true,
         };
         let moving: Vec<usize> = (0..values.len()).filter(|&v| takes(v, values[v])).collect();
         let total: f64 = moving.iter().map(|&v| boxes.room(v, values[v], missing)).sum();

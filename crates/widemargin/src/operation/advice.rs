@@ -13,7 +13,7 @@ use crate::machine::{Classic, KernelDefaults, KernelExpression, MachineKind, Spe
 const RANGE_RATIO: f64 = 100.0;
 
 /// Different values up to which numbers are classes without a doubt.
-const CLASSES_FOR_SURE: usize = 10;
+const CERTAINLY_CLASSES: usize = 10;
 
 /// Rows a class has at least on average, when numbers are classes.
 const ROWS_PER_CLASS: usize = 5;
@@ -176,7 +176,7 @@ fn numeric_classes(labels: &Labels) -> Option<Advice> {
         return None;
     }
     let (rows, found) = (labels.len(), labels.classes(ClassOrder::Sorted).ok()?.count());
-    let many = found > CLASSES_FOR_SURE && found * ROWS_PER_CLASS > rows;
+    let many = found > CERTAINLY_CLASSES && found * ROWS_PER_CLASS > rows;
     many.then_some(Advice::NumericClasses { labels: found, rows })
 }
 

@@ -35,10 +35,10 @@ impl Default for PenaltySearch {
     }
 }
 
-/// How good one choice of parameters was.
+/// The score of one choice of parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Tried {
+pub struct PenaltyScore {
     /// C
     pub c: f64,
     /// ε, for regression.
@@ -58,7 +58,7 @@ pub struct FoundPenalty {
     /// How good they are.
     pub score: f64,
     /// Everything tried, in order.
-    pub tried: Vec<Tried>,
+    pub tried: Vec<PenaltyScore>,
 }
 
 /// Finds the C of a classifier with the most right predictions, the smallest of equals.
@@ -79,10 +79,10 @@ pub fn search_classifier(
     let tried = validate(&folds, data, context, path.len(), |part, context| {
         machine.path(part, &path, context)
     })?;
-    let tried: Vec<Tried> = (path.iter().zip(tried))
+    let tried: Vec<PenaltyScore> = (path.iter().zip(tried))
         .map(|(&c, (truth, predictions))| {
             let score = Confusion::new(&truth, &predictions)?.accuracy();
-            Ok(Tried { c, epsilon: None, score })
+            Ok(PenaltyScore { c, epsilon: None, score })
         })
         .collect::<Result<_>>()?;
     best(tried, |new, old| new > old)
@@ -115,18 +115,20 @@ pub fn search_regressor(
     let tried = validate(&folds, data, context, path.len(), |part, context| {
         machine.path(part, &path, context)
     })?;
-    let tried: Vec<Tried> = (path.iter().zip(tried))
+    let tried: Vec<PenaltyScore> = (path.iter().zip(tried))
         .map(|(&(c, epsilon), (truth, predictions))| {
             let errors = RegressionErrors::new(&truth.values()?, &predictions.values()?)?;
-            Ok(Tried { c, epsilon: Some(epsilon), score: errors.mean_squared_error })
+            Ok(PenaltyScore { c, epsilon: Some(epsilon), score: errors.mean_squared_error })
         })
         .collect::<Result<_>>()?;
     best(tried, |new, old| new < old)
 }
 
-fn best(tried: Vec<Tried>, better: impl Fn(f64, f64) -> bool) -> Result<FoundPenalty> {
+fn best(tried: Vec<PenaltyScore>, better: impl Fn(f64, f64) -> bool) -> Result<FoundPenalty> {
     let first = *tried.first().ok_or(Error::Empty { what: "C to try" })?;
-    let pick = |old: Tried, new: &Tried| if better(new.score, old.score) { *new } else { old };
+    let pick = |old: PenaltyScore, new: &PenaltyScore| {
+        if better(new.score, old.score) { *new } else { old }
+    };
     let found = tried.iter().fold(first, pick);
     Ok(FoundPenalty { c: found.c, epsilon: found.epsilon, score: found.score, tried })
 }

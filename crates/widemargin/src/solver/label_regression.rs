@@ -23,7 +23,7 @@ const PANEL: usize = 2048;
 const MAX_ROUNDS: usize = 300;
 
 /// Relative decrease of the objective below which it ends.
-const ENOUGH: f64 = 1e-7;
+const LEAST_DECREASE: f64 = 1e-7;
 
 /// The vertices of a regular simplex around 0, one a row: unit vectors with products −1/(κ − 1).
 pub(crate) fn simplex(clusters: usize) -> Vec<f64> {
@@ -153,7 +153,7 @@ impl<'a> LabelRegression<'a> {
             let weights = self.fit(&best.labels);
             let scores = self.scores(&weights);
             let objective = self.objective(&weights, &scores, &best.labels);
-            let settled = objective >= best.objective * (1.0 - ENOUGH);
+            let settled = objective >= best.objective * (1.0 - LEAST_DECREASE);
             best.objective = objective.min(best.objective);
             self.context.report(&Event::Iteration {
                 iteration: round,

@@ -146,12 +146,12 @@ fn certify(
     Solution { beta, bias, outcome }
 }
 
-/// Values of the matrix computed between two looks at the clock, unless [`FETCHED_ROWS`] rows have more.
-const VALUES_BETWEEN_LOOKS: usize = 1 << 22;
+/// Values of the matrix computed between two checks of the time, unless [`FETCHED_ROWS`] rows have more.
+const VALUES_BETWEEN_CHECKS: usize = 1 << 22;
 
-/// Rows of a matrix of order n that are multiplied between two looks at the clock.
-fn rows_between_looks(n: usize) -> usize {
-    let blocks = VALUES_BETWEEN_LOOKS / (n.max(1) * FETCHED_ROWS);
+/// Rows of a matrix of order n that are multiplied between two checks of the time.
+fn rows_between_checks(n: usize) -> usize {
+    let blocks = VALUES_BETWEEN_CHECKS / (n.max(1) * FETCHED_ROWS);
     blocks.max(1) * FETCHED_ROWS
 }
 
@@ -165,7 +165,7 @@ fn fresh_residual<M: MatrixRows>(
 ) -> Option<Vec<f64>> {
     let fitted = ridge.iter().zip(beta).map(|(r, b)| r * b);
     let mut residual: Vec<f64> = y.iter().zip(fitted).map(|(y, f)| y - f).collect();
-    let rows = rows_between_looks(beta.len());
+    let rows = rows_between_checks(beta.len());
     for start in (0..beta.len()).step_by(rows) {
         let end = (start + rows).min(beta.len());
         if beta[start..end].iter().all(|b| *b == 0.0) {
@@ -381,7 +381,7 @@ fn advance<M: MatrixRows>(
         coefficients.extend(open.iter().map(|column| column.direction[i]));
     }
     let mut products = vec![vec![0.0; n]; open.len()];
-    let rows = rows_between_looks(n);
+    let rows = rows_between_checks(n);
     let blocks = variables.chunks(rows).zip(coefficients.chunks(rows * open.len()));
     for (variables, coefficients) in blocks {
         context.checkpoint()?;

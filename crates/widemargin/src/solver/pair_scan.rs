@@ -40,7 +40,7 @@ pub(crate) fn best_partner<T: Real>(
     row: &[T],
 ) -> Option<usize> {
     check_lengths(gradient.len(), &[mask.len(), diagonal.len(), row.len()]);
-    dispatch(set, Partner { f, d, unit, flat, gradient, mask, diagonal, row })
+    dispatch(set, PartnerScan { f, d, unit, flat, gradient, mask, diagonal, row })
 }
 
 /// gradient += t (a − b), and the scan of the result.
@@ -64,7 +64,7 @@ pub(crate) fn shift_and_scan<T: Real>(
 /// When the lengths differ or are no multiple of [`PAIR_WIDTH`].
 pub(crate) fn scan(set: InstructionSet, gradient: &[f64], (rise, fall): (&[f64], &[f64])) -> Scan {
     check_lengths(gradient.len(), &[rise.len(), fall.len()]);
-    dispatch(set, Look { gradient, rise, fall })
+    dispatch(set, PlainScan { gradient, rise, fall })
 }
 
 fn check_lengths(length: usize, others: &[usize]) {
@@ -72,7 +72,7 @@ fn check_lengths(length: usize, others: &[usize]) {
     assert!(others.iter().all(|&other| other == length), "vectors of one length");
 }
 
-struct Partner<'a, T> {
+struct PartnerScan<'a, T> {
     f: f64,
     d: f64,
     unit: f64,
@@ -83,7 +83,7 @@ struct Partner<'a, T> {
     row: &'a [T],
 }
 
-impl<T: Real> Task for Partner<'_, T> {
+impl<T: Real> Task for PartnerScan<'_, T> {
     type Output = Option<usize>;
 
     #[inline(always)]
@@ -238,13 +238,13 @@ impl<T: Real> Task for Shift<'_, T> {
     }
 }
 
-struct Look<'a> {
+struct PlainScan<'a> {
     gradient: &'a [f64],
     rise: &'a [f64],
     fall: &'a [f64],
 }
 
-impl Task for Look<'_> {
+impl Task for PlainScan<'_> {
     type Output = Scan;
 
     #[inline(always)]

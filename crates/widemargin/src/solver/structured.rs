@@ -82,7 +82,7 @@ pub(crate) trait Blocks: Sync {
     fn squared_norm(&self, weights: &Self::Weights) -> f64;
 }
 
-/// What is asked of the solver.
+/// Options of the solver.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Options {
     /// Duality gap, as a share of the primal objective, that ends it.

@@ -8,7 +8,7 @@ use widemargin::operation::tune::{Found, Judge, Metric, Plan, Space, Strategy, T
 
 use super::{name_of, short};
 use crate::failure::{CommandResult, Failure};
-use crate::picture::{Chart, Draw, Heat, Scale, Series, Shades, heat};
+use crate::picture::{Chart, Draw, HeatMap, Scale, Series, Shades, heat};
 
 /// Draws what was found.
 pub(super) fn draw(path: &Path, space: &Space, found: &Found, plan: &Plan) -> CommandResult<()> {
@@ -114,7 +114,7 @@ impl Search<'_> {
         };
         heat(
             path,
-            &Heat {
+            &HeatMap {
                 title: self.metric,
                 note: others.map(|_| "every cell: the best over the other parameters".to_owned()),
                 x: (x, &labels(&columns)),

@@ -50,8 +50,8 @@ pub(crate) fn whole(text: &[u8], value: f64) -> Option<i64> {
 
 /// `value` as a whole number of 64 bits, if it is one.
 pub(crate) fn whole_value(value: f64) -> Option<i64> {
-    const BEYOND: f64 = (1_u64 << 63) as f64;
-    (value.fract() == 0.0 && value.abs() < BEYOND).then_some(value as i64)
+    const LIMIT: f64 = (1_u64 << 63) as f64;
+    (value.fract() == 0.0 && value.abs() < LIMIT).then_some(value as i64)
 }
 
 #[cfg(test)]

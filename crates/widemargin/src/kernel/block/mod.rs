@@ -505,9 +505,9 @@ impl<T: Real> KernelBlocks<T> {
 
 /// Fails when the size of kernel values, one per row, leaves no room for sums with coefficients.
 fn check_range<T: Real>(kernel: &str, sizes: impl IntoIterator<Item = (usize, f64)>) -> Result<()> {
-    /// Room above kernel values.
-    const ROOM: f64 = 1.0 / (1_u64 << 24) as f64;
-    let largest = T::MAX.to_f64() * ROOM;
+    /// Largest kernel value as a share of the largest number.
+    const LARGEST_SHARE: f64 = 1.0 / (1_u64 << 24) as f64;
+    let largest = T::MAX.to_f64() * LARGEST_SHARE;
     // A size that is not a number is out of range too.
     match sizes.into_iter().find(|(_, size)| size.is_nan() || *size > largest) {
         Some((row, size)) => Err(Error::Overflow {

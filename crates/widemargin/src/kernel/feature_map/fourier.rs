@@ -28,11 +28,11 @@ pub struct FourierMap {
 }
 
 /// Most frequencies, inputs times outputs, that a file may ask for.
-const MOST: usize = 1 << 32;
+const MOST_FREQUENCIES: usize = 1 << 32;
 
 impl FourierMap {
     pub(super) fn validate(&self) -> Result<()> {
-        let size = self.inputs.checked_mul(self.outputs).filter(|size| *size <= MOST);
+        let size = self.inputs.checked_mul(self.outputs).filter(|size| *size <= MOST_FREQUENCIES);
         if self.gamma.is_finite() && self.gamma > 0.0 && size.is_some_and(|size| size > 0) {
             Ok(())
         } else {
@@ -62,8 +62,8 @@ fn normal_pair(generator: &mut Generator) -> [f64; 2] {
     [radius * angle.cos(), radius * angle.sin()]
 }
 
-/// Frequencies drawn between two looks at the clock.
-const DRAWN: usize = 1 << 16;
+/// Frequencies drawn between two checks of the time.
+const DRAWN_AT_ONCE: usize = 1 << 16;
 
 /// The frequencies, in turns, laid out for dense and for sparse rows.
 pub(super) struct FourierWeights {
@@ -82,7 +82,7 @@ impl FourierWeights {
         let total = map.inputs * map.outputs;
         let mut frequencies = Vec::with_capacity(total + 1);
         while frequencies.len() < total {
-            if frequencies.len().is_multiple_of(DRAWN) {
+            if frequencies.len().is_multiple_of(DRAWN_AT_ONCE) {
                 context.checkpoint()?;
             }
             frequencies.extend(normal_pair(&mut generator).map(|v| (scale * v) as f32));
@@ -109,7 +109,7 @@ impl FourierWeights {
                     let own = &self.frequencies[j * self.outputs..(j + 1) * self.outputs];
                     out.iter_mut().zip(own).for_each(|(sum, w)| *sum += value * f64::from(*w));
                 });
-                run_plain(self.set, Waves { values: out, phases: &self.phases });
+                run_plain(self.set, CosineFeatures { values: out, phases: &self.phases });
             }
             return;
         }
@@ -120,18 +120,18 @@ impl FourierWeights {
         }
         multiply(self.set, &block, columns, &self.stacked, 0, columns, out);
         for out in out.chunks_exact_mut(self.outputs) {
-            run_plain(self.set, Waves { values: out, phases: &self.phases });
+            run_plain(self.set, CosineFeatures { values: out, phases: &self.phases });
         }
     }
 }
 
 /// √(2/D) cos(2π(value + phase)) in place.
-struct Waves<'a> {
+struct CosineFeatures<'a> {
     values: &'a mut [f64],
     phases: &'a [f64],
 }
 
-impl PlainLoop for Waves<'_> {
+impl PlainLoop for CosineFeatures<'_> {
     type Output = ();
 
     #[inline(always)]

@@ -18,7 +18,7 @@ use crate::numeric::random::Generator;
 use crate::numeric::simd::{Weights, multiply};
 
 /// What is left of the largest diagonal value, as a share, when a row adds nothing new.
-const NOTHING_LEFT: f64 = 1e-6;
+const RANK_TOLERANCE: f64 = 1e-6;
 
 /// Rows of the kernel matrix that one task computes.
 const TASK_ROWS: usize = 64;
@@ -117,7 +117,7 @@ pub(crate) fn inverse_factor(
     context: &Context,
 ) -> Result<(Vec<usize>, Vec<f64>)> {
     let mut left: Vec<f64> = (0..m).map(|i| matrix[i * m + i]).collect();
-    let nothing = NOTHING_LEFT * left.iter().copied().fold(0.0, f64::max);
+    let nothing = RANK_TOLERANCE * left.iter().copied().fold(0.0, f64::max);
     let mut chosen: Vec<usize> = Vec::new();
     // Row k of `factor` holds column k of L over all rows.
     let mut factor: Vec<Vec<f64>> = Vec::new();

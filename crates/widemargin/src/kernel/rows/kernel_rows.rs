@@ -83,7 +83,7 @@ impl<T: Real> KernelRows<T> {
         Ok(())
     }
 
-    /// The packed rows behind them.
+    /// The packed rows.
     pub(crate) fn blocks(&self) -> &KernelBlocks<T> {
         &self.blocks
     }

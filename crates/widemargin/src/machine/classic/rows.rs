@@ -171,8 +171,8 @@ impl Priors {
     }
 }
 
-/// How long, how well and with which parameters a model was trained.
-pub(super) struct Effort {
+/// Time, status, objective and parameters of a training.
+pub(super) struct TrainingSummary {
     pub(super) started: Instant,
     pub(super) status: Status,
     /// What was minimised, where something was.
@@ -183,7 +183,7 @@ pub(super) struct Effort {
     pub(super) parameters: Vec<(String, Value)>,
 }
 
-impl Effort {
+impl TrainingSummary {
     /// A closed form, which needs no steps.
     pub(super) fn closed_form(started: Instant, parameters: &[(&str, Value)]) -> Self {
         Self {
@@ -208,7 +208,12 @@ pub(super) fn class_table(classes: &Classes, support: Vec<usize>) -> ClassTable 
 }
 
 /// A model of the given body.
-pub(super) fn model(kind: Classic, data: &Dataset, body: impl Into<Body>, effort: Effort) -> Model {
+pub(super) fn model(
+    kind: Classic,
+    data: &Dataset,
+    body: impl Into<Body>,
+    effort: TrainingSummary,
+) -> Model {
     let outcome = Outcome {
         status: effort.status,
         primal: effort.objective,

@@ -22,8 +22,8 @@ use crate::machine::names::defaults;
 use crate::machine::parameters::{ClassWeights, Loss, Precision, SolverOptions};
 use crate::machine::specification::Value;
 use crate::machine::training::{
-    Expansion, RowSegments, Spent, TrainingRows, assemble, equivalent_nu, fill_up, report_solved,
-    start_from, with_precision,
+    Expansion, RowSegments, TrainingCost, TrainingRows, assemble, equivalent_nu, fill_up,
+    report_solved, start_from, with_precision,
 };
 use crate::machine::warm_start::{Start, UsableStart};
 use crate::numeric::simd::Real;
@@ -271,7 +271,7 @@ impl KernelMachine for NuSvc {
 }
 
 /// The largest duality gap, relative to the objective, of a ν-SVC without a warning.
-const UNTOLD_GAP: f64 = 0.01;
+const WARNING_GAP: f64 = 0.01;
 
 /// Factors of ten by which the tolerance of a ν-SVC falls at the most to close its gap: from the usual 1e-3 to
 /// what double precision can verify. Single precision ends it earlier.
@@ -319,7 +319,7 @@ impl Classifier<'_> {
     fn warn_of_gap(&self, outcome: &Outcome, context: &Context) {
         let share = outcome.gap() / outcome.primal.abs();
         let is_share = matches!(self.rule, Formulation::Share { .. });
-        if is_share && outcome.status.is_solved() && share > UNTOLD_GAP {
+        if is_share && outcome.status.is_solved() && share > WARNING_GAP {
             let message = format!(
                 "the duality gap is {:.0} % of the objective although the tolerance {:e} is met: the \
                  margin is small beside it; a smaller tol or a larger nu would help",
@@ -392,7 +392,7 @@ impl Classifier<'_> {
         layout: &RowSegments,
         expansions: &[Expansion],
         outcome: Outcome,
-        spent: Spent,
+        spent: TrainingCost,
     ) -> Result<Model> {
         let mut parameters = self.parameters.clone();
         parameters.push(("tol".into(), self.options.tol.into()));
@@ -558,7 +558,7 @@ fn close_gap(
     let tol = options.tol;
     for _ in 0..SMALLER_TOLERANCES {
         let outcome = solution.outcome;
-        if !outcome.status.is_solved() || outcome.gap() <= UNTOLD_GAP * outcome.primal.abs() {
+        if !outcome.status.is_solved() || outcome.gap() <= WARNING_GAP * outcome.primal.abs() {
             break;
         }
         options.tol *= 0.1;

@@ -2,13 +2,13 @@
 //!
 //! Every two-class problem is solved for all parts and penalties over one matrix of kernel values, of
 //! which the rows in use stay in the processor's cache; rows outside a part have an empty box. A
-//! problem starts from where its neighbours suggest ([`Known`]). The optimum is that of
+//! problem starts from where its neighbours suggest ([`AdjacentSolutions`]). The optimum is that of
 //! [`Machine::fit_with`](crate::machine::Machine::fit_with), whatever the start.
 
 use std::time::Instant;
 
 use super::held_out::HeldOut;
-use super::path_start::Known;
+use super::path_start::AdjacentSolutions;
 use super::{Classifier, Svc, Task, penalty_problem};
 use crate::context::Context;
 use crate::data::{Dataset, Dense};
@@ -17,7 +17,7 @@ use crate::kernel::{Kernel, KernelRows, MatrixRows, fill_table};
 use crate::machine::fit::{FitInput, PathMachine, PenaltyPath};
 use crate::machine::model::Model;
 use crate::machine::parameters::Precision;
-use crate::machine::training::{Expansion, RowSegments, Spent, in_precision};
+use crate::machine::training::{Expansion, RowSegments, TrainingCost, in_precision};
 use crate::machine::warm_start::UsableStart;
 use crate::numeric::parallel::Scratches;
 use crate::numeric::simd::Real;
@@ -315,7 +315,7 @@ impl Paths<'_> {
             .iter()
             .map(|classifier| rows.iter().map(|&row| classifier.weights[row]).collect())
             .collect();
-        let mut known = Known::default();
+        let mut known = AdjacentSolutions::default();
         let mut solved: Vec<Vec<Solved>> = self.parts.iter().map(|_| Vec::new()).collect();
         for (penalty, &c) in self.penalties.iter().enumerate() {
             if let Some(earlier) = earlier {
@@ -416,7 +416,7 @@ impl Paths<'_> {
             });
         }
         let (outcome, seconds) = all.ok_or(Error::Empty { what: "penalty" })?;
-        let spent = Spent { kernel_rows: 0, seconds };
+        let spent = TrainingCost { kernel_rows: 0, seconds };
         let rows = FitInput::with_rows(self.data, &self.parts[part])?;
         let classifier = &self.classifiers[part];
         classifier.model(&rows, self.precision, &self.layout, &expansions, outcome, spent)

@@ -10,11 +10,11 @@ use crate::machine::warm_start::feasible;
 use crate::solver::smo::{DualPoint, Options, PathRows, PathSolver, Problem, Solution};
 
 /// Share of its bound from which on a variable counts as at it.
-const NEARLY: f64 = 1.0 - 1e-9;
+const AT_BOUND_SHARE: f64 = 1.0 - 1e-9;
 
-/// Solutions next to the problem at hand, part by part.
+/// Solutions for adjacent parameters, part by part.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct AdjacentSolutions {
     /// This penalty, up to the part before.
     now: Vec<Solution>,
     /// The penalty before.
@@ -25,7 +25,7 @@ pub(super) struct Known {
     other_smaller: Vec<Vec<f64>>,
 }
 
-impl Known {
+impl AdjacentSolutions {
     /// Takes in the coefficients of every part for this penalty with another kernel.
     pub(super) fn other_kernel(&mut self, coefficients: impl Iterator<Item = Vec<f64>>) {
         self.other_smaller = std::mem::replace(&mut self.other, coefficients.collect());
@@ -144,7 +144,7 @@ fn mostly_at_bounds(solution: &Solution, ratio: f64, problem: &Problem) -> bool 
         let bound = problem.upper[v].max(-problem.lower[v]);
         if bound > 0.0 {
             used += 1;
-            bounded += usize::from(ratio * beta.abs() >= NEARLY * bound);
+            bounded += usize::from(ratio * beta.abs() >= AT_BOUND_SHARE * bound);
         }
     }
     4 * bounded > 3 * used

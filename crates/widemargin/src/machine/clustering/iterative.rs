@@ -34,7 +34,7 @@ const RANDOM_STARTS: usize = 2;
 const HINGE_ROUNDS: usize = 10;
 
 /// Relative decrease of the objective below which these end.
-const ENOUGH: f64 = 1e-3;
+const LEAST_DECREASE: f64 = 1e-3;
 
 /// Labels, the machine that they have and its objective.
 struct Trained {
@@ -99,7 +99,7 @@ impl MaxMarginClustering {
                 Err(Error::Interrupted) => break,
                 next => next?,
             };
-            let enough = next.objective >= best.objective * (1.0 - ENOUGH);
+            let enough = next.objective >= best.objective * (1.0 - LEAST_DECREASE);
             if next.objective < best.objective {
                 best = next;
             }

@@ -39,7 +39,7 @@ const ENUMERATED: usize = 12;
 const RELAXED: usize = 2000;
 
 /// Rows up to which training and relabelling hold the matrix of all pairs where features would do.
-const ALTERNATED: usize = 4000;
+const LARGEST_ALTERNATED_MATRIX: usize = 4000;
 
 /// Share of the rows by which the clusters may differ in size by default.
 const SHARE: f64 = 0.1;
@@ -48,7 +48,7 @@ const SHARE: f64 = 0.1;
 const ROUNDING: f64 = 1e-8;
 
 /// Share of nβ/2, the value for an identity matrix, from which a kernel tells rows apart too little.
-const NARROW: f64 = 0.98;
+const INDISTINCT_SHARE: f64 = 0.98;
 
 /// How the labels are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -214,7 +214,7 @@ impl MaxMarginClustering {
                 ClusteringMethod::Enumeration
             }
             ClusteringMethod::Auto if n <= RELAXED => ClusteringMethod::Relaxation,
-            ClusteringMethod::Auto if n > ALTERNATED && self.has_features() => {
+            ClusteringMethod::Auto if n > LARGEST_ALTERNATED_MATRIX && self.has_features() => {
                 ClusteringMethod::Iterative
             }
             ClusteringMethod::Auto => ClusteringMethod::Alternation,
@@ -312,7 +312,7 @@ impl MaxMarginClustering {
         let Some(relaxation) = &found.relaxation else { return };
         let identity = 0.5 * self.beta * data.rows() as f64;
         let has_width = matches!(self.kernel, Kernel::Gaussian { .. });
-        if has_width && self.beta <= 1.0 && relaxation.bound > NARROW * identity {
+        if has_width && self.beta <= 1.0 && relaxation.bound > INDISTINCT_SHARE * identity {
             let message = "the kernel is so narrow that all labels have nearly the same objective: \
                            the clusters mean little; a smaller gamma is a wider kernel";
             context.report(&Event::Warning { message: message.into() });

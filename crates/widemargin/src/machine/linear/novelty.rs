@@ -16,7 +16,7 @@ use crate::machine::classification::check_nu;
 use crate::machine::fit::{FitInput, Machine};
 use crate::machine::model::{MachineKind, Model, Training};
 use crate::solver::linear::rows::LinearRows;
-use crate::solver::linear::{Half, RowLoss, solve_one_class};
+use crate::solver::linear::{HalfSpace, RowLoss, solve_one_class};
 
 /// The linear one-class machine; predicts 1 inside and −1 outside.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,9 +86,9 @@ struct Fit<'a> {
 }
 
 impl RowTask for Fit<'_> {
-    type Output = Half;
+    type Output = HalfSpace;
 
-    fn run<R: LinearRows>(self, rows: &R, order: &FeatureOrder) -> Half {
+    fn run<R: LinearRows>(self, rows: &R, order: &FeatureOrder) -> HalfSpace {
         let mut half = solve_one_class(rows, self.upper, self.total, &self.options, self.context);
         half.solution.weights = order.restored(&half.solution.weights).collect();
         half

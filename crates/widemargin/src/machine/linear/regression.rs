@@ -147,17 +147,22 @@ impl RowTask for Fit<'_> {
             };
             let problem = plan.problem(self.targets, &costs);
             let solution = plan.solve(algorithm, rows, None, problem, start, self.context);
-            let proof =
-                Proof { costs: &costs, c, epsilon, tol: plan.tolerance(algorithm), started };
-            models.push(self.model(&solution, order, proof)?);
+            let details = TrainingDetails {
+                costs: &costs,
+                c,
+                epsilon,
+                tol: plan.tolerance(algorithm),
+                started,
+            };
+            models.push(self.model(&solution, order, details)?);
             last = Some((c, solution));
         }
         Ok(models)
     }
 }
 
-/// What a model of regression tells about its training.
-struct Proof<'a> {
+/// What the model of a regression records about its training.
+struct TrainingDetails<'a> {
     costs: &'a [f64],
     c: f64,
     epsilon: f64,
@@ -172,8 +177,13 @@ impl Fit<'_> {
         LinearPlan { loss, penalty: Penalty::L2, bias, solver, options, functions: 1 }
     }
 
-    fn model(&self, solution: &Solution, order: &FeatureOrder, proof: Proof<'_>) -> Result<Model> {
-        let Proof { costs, c, epsilon, tol, started } = proof;
+    fn model(
+        &self,
+        solution: &Solution,
+        order: &FeatureOrder,
+        details: TrainingDetails<'_>,
+    ) -> Result<Model> {
+        let TrainingDetails { costs, c, epsilon, tol, started } = details;
         check_finite(&solution.outcome, &solution.weights, self.data.features())?;
         let width = self.data.columns();
         let constant = self.svr.bias.feature().map_or(0.0, |bias| bias * solution.weights[width]);

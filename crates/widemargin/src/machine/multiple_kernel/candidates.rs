@@ -1,4 +1,4 @@
-//! The candidate kernels on all rows given: their traces, their tables, and what is said about them.
+//! The candidate kernels on all rows given: their traces, their tables, and the warnings about them.
 
 use super::MultipleKernel;
 use super::formulation::Formulation;

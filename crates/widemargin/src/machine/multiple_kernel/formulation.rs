@@ -9,7 +9,7 @@ use crate::machine::fit::FitInput;
 use crate::machine::model::{ClassTable, MachineKind, Model, Scheme, Training};
 use crate::machine::multiclass::class_model;
 use crate::machine::specification::Value;
-use crate::machine::training::{Expansion, RowSegments, Spent, assemble, check_outcome};
+use crate::machine::training::{Expansion, RowSegments, TrainingCost, assemble, check_outcome};
 use crate::machine::{AllInOne, Precision};
 use crate::outcome::Outcome;
 use crate::solver::{s2do, smo};
@@ -20,13 +20,13 @@ pub(super) struct Formulation {
     /// Rows of the data set, segment after segment.
     pub(super) rows: Vec<Vec<usize>>,
     duals: Duals,
-    known: Known,
+    known: RowLabels,
     classes: Option<(Vec<Label>, Scheme)>,
     parameters: Vec<(String, Value)>,
 }
 
-/// What is known of every row, in the order of the segments.
-enum Known {
+/// Classes or targets of all rows, in the order of the segments.
+enum RowLabels {
     Classes(Vec<u32>),
     Targets(Vec<f64>),
     Nothing,
@@ -47,7 +47,7 @@ impl Formulation {
                 let codes = segments.flat_map(|(s, rows)| rows.iter().map(move |_| s as u32));
                 Ok(Self {
                     kind: MachineKind::CSvc,
-                    known: Known::Classes(codes.collect()),
+                    known: RowLabels::Classes(codes.collect()),
                     rows: found.rows,
                     duals: Duals::TwoClass(found.problems),
                     classes: Some((found.classes.names, svc.scheme.clone())),
@@ -62,7 +62,7 @@ impl Formulation {
                 Ok(Self {
                     kind: MachineKind::AllInOne(svc.machine),
                     rows: vec![found.rows],
-                    known: Known::Classes(found.problem.codes.clone()),
+                    known: RowLabels::Classes(found.problem.codes.clone()),
                     duals: Duals::Classes(svc.machine, found.problem),
                     classes: Some((found.names, Scheme::OneVsRest)),
                     parameters: vec![("c".into(), svc.c.into())],
@@ -71,7 +71,7 @@ impl Formulation {
             BaseMachine::Svr(svr) => Ok(Self {
                 kind: MachineKind::EpsilonSvr,
                 rows: vec![input.rows().collect()],
-                known: Known::Targets(input.labels().values()?),
+                known: RowLabels::Targets(input.labels().values()?),
                 duals: Duals::TwoClass(vec![(vec![0, 0], svr.dual_problem(&input)?)]),
                 classes: None,
                 parameters: vec![
@@ -82,7 +82,7 @@ impl Formulation {
             BaseMachine::OneClass(machine) => Ok(Self {
                 kind: MachineKind::OneClass,
                 rows: vec![input.rows().collect()],
-                known: Known::Nothing,
+                known: RowLabels::Nothing,
                 duals: Duals::TwoClass(vec![(vec![0], machine.dual_problem(&input)?)]),
                 classes: None,
                 parameters: vec![("nu".into(), machine.nu.into())],
@@ -114,12 +114,12 @@ impl Formulation {
     /// [`Error::Parameter`] for a machine without labels.
     pub(super) fn label_vectors(&self) -> Result<Vec<Vec<f64>>> {
         match &self.known {
-            Known::Classes(codes) => {
+            RowLabels::Classes(codes) => {
                 let of = |class| codes.iter().map(|c| f64::from(u8::from(*c == class))).collect();
                 Ok((0..count(codes)).map(of).collect())
             }
-            Known::Targets(targets) => Ok(vec![targets.clone()]),
-            Known::Nothing => {
+            RowLabels::Targets(targets) => Ok(vec![targets.clone()]),
+            RowLabels::Nothing => {
                 let expected = "a rule that needs no labels for the one-class machine";
                 Err(Error::parameter("weights", expected, "alignment"))
             }
@@ -131,7 +131,7 @@ impl Formulation {
     /// # Errors
     /// [`Error::Parameter`] for a machine without classes.
     pub(super) fn sides(&self) -> Result<Vec<Vec<bool>>> {
-        let Known::Classes(codes) = &self.known else {
+        let RowLabels::Classes(codes) = &self.known else {
             let expected = "a rule that needs no classes for this machine";
             return Err(Error::parameter("weights", expected, "margin"));
         };
@@ -152,7 +152,7 @@ impl Formulation {
         precision: Precision,
         solutions: Solutions,
         outcome: Outcome,
-        spent: Spent,
+        spent: TrainingCost,
         parameters: Vec<(String, Value)>,
     ) -> Result<Model> {
         check_outcome(kernel, &outcome)?;

@@ -27,7 +27,7 @@ use super::fit::{FitInput, Machine};
 use super::label_split::LabelSplit;
 use super::model::Model;
 use super::specification::Value;
-use super::training::{Spent, in_precision};
+use super::training::{TrainingCost, in_precision};
 use super::{MulticlassSvc, OneClass, Precision, SolverOptions, Svc, Svr};
 use crate::context::{Context, Event};
 use crate::data::Label;
@@ -163,7 +163,7 @@ impl MultipleKernel {
         let outcome =
             Outcome { status: found.status, primal: found.objective, dual: found.bound, ..effort };
         let kernel = self.combined(&found, &factors);
-        let spent = Spent { kernel_rows, seconds: started.elapsed().as_secs_f64() };
+        let spent = TrainingCost { kernel_rows, seconds: started.elapsed().as_secs_f64() };
         let mut parameters = self.record(&found, formulation);
         parameters.extend(notes);
         if !unlabelled.is_empty() {

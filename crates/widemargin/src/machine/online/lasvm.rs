@@ -9,7 +9,7 @@ use std::time::Instant;
 use super::fit::check_parameters;
 use super::learner::GROUP;
 use super::schedule::Epochs;
-use super::store::{Ahead, Store};
+use super::store::{PrefetchedRows, Store};
 use crate::context::Context;
 use crate::data::Dataset;
 use crate::error::Result;
@@ -56,9 +56,9 @@ defaults!(Lasvm {
     tol: 1e-3,
 });
 
-/// An example at hand.
+/// The example that is being learnt.
 #[derive(Clone, Copy)]
-struct Held {
+struct CurrentExample {
     row: usize,
     slot: usize,
     sign: f64,
@@ -75,7 +75,7 @@ struct State<'a> {
     bounds: &'a [f64],
     tol: f64,
     store: Store<f64>,
-    held: Vec<Held>,
+    held: Vec<CurrentExample>,
     is_held: Vec<bool>,
     steps: u64,
 }
@@ -121,7 +121,7 @@ impl State<'_> {
     }
 
     /// Kernel values of those of `rows` that may be taken up.
-    fn look_ahead(&mut self, rows: &[usize]) -> Result<(Vec<usize>, Ahead<f64>)> {
+    fn look_ahead(&mut self, rows: &[usize]) -> Result<(Vec<usize>, PrefetchedRows<f64>)> {
         let fresh = |row: &usize| !self.is_held[*row] && self.bounds[*row] > 0.0;
         let rows: Vec<usize> = rows.iter().copied().filter(fresh).collect();
         let group = self.store.look_ahead(self.data.features(), &rows)?;
@@ -129,7 +129,7 @@ impl State<'_> {
     }
 
     /// Takes up a fresh example, row `k` of a group, and pairs it.
-    fn process(&mut self, group: &mut Ahead<f64>, k: usize, row: usize) -> Result<()> {
+    fn process(&mut self, group: &mut PrefetchedRows<f64>, k: usize, row: usize) -> Result<()> {
         let (values, own) = (group.values(k, self.store.slots()), group.own(k));
         let sum: f64 = self.held.iter().map(|held| held.alpha * values[held.slot]).sum();
         if !(sum.is_finite() && own.is_finite()) {
@@ -139,7 +139,7 @@ impl State<'_> {
         let slot = self.store.insert(group, k, values);
         let (sign, bound) = (self.signs[row], self.bounds[row]);
         self.is_held[row] = true;
-        self.held.push(Held {
+        self.held.push(CurrentExample {
             row,
             slot,
             sign,

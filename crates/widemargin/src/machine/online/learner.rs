@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::fit::OnlineSvc;
 use super::schedule::{MOST_OLD_STEPS, OnlineSchedule, Rates, Step, WorkingSetStrategy};
 use super::state::{State, Value};
-use super::store::{Ahead, Store};
+use super::store::{PrefetchedRows, Store};
 use crate::context::Context;
 use crate::data::{ClassOrder, Dataset, Dense, Label, Matrix};
 use crate::error::{Error, Result};
@@ -290,7 +290,7 @@ impl OnlineLearner {
         &mut self,
         table: &Matrix,
         rows: &[usize],
-    ) -> Result<Option<Ahead<Value>>> {
+    ) -> Result<Option<PrefetchedRows<Value>>> {
         self.state.as_mut().map(|state| state.look_ahead(table, rows)).transpose()
     }
 
@@ -298,7 +298,7 @@ impl OnlineLearner {
     /// if any.
     pub(super) fn learn(
         &mut self,
-        group: &mut Ahead<Value>,
+        group: &mut PrefetchedRows<Value>,
         k: usize,
         code: u32,
         upper: f64,

@@ -13,10 +13,10 @@ use crate::numeric::random::Generator;
 const DECAY: f64 = 0.05;
 
 /// Smallest share of a step in the sum of all rates.
-const FLOOR: f64 = 0.05;
+const LEAST_SHARE: f64 = 0.05;
 
 /// Seconds added to every cost.
-const GUARD: f64 = 1e-5;
+const COST_OFFSET: f64 = 1e-5;
 
 /// Largest gain per cost, which keeps sums of rates finite.
 const LARGEST: f64 = 1e290;
@@ -116,17 +116,17 @@ pub(super) struct Rates {
 
 impl Rates {
     pub(super) fn new() -> Self {
-        Self { rates: [1.0; 3], costs: [GUARD; 3] }
+        Self { rates: [1.0; 3], costs: [COST_OFFSET; 3] }
     }
 
     /// Counts a step's gain and cost in seconds.
     pub(super) fn count(&mut self, step: Step, gain: f64, seconds: f64) {
         let rate = &mut self.rates[step as usize];
-        *rate = DECAY * (gain / (GUARD + seconds)).min(LARGEST) + (1.0 - DECAY) * *rate;
-        let least = FLOOR * self.rates.iter().sum::<f64>();
+        *rate = DECAY * (gain / (COST_OFFSET + seconds)).min(LARGEST) + (1.0 - DECAY) * *rate;
+        let least = LEAST_SHARE * self.rates.iter().sum::<f64>();
         self.rates.iter_mut().for_each(|rate| *rate = rate.max(least));
         let cost = &mut self.costs[step as usize];
-        *cost = DECAY * (GUARD + seconds) + (1.0 - DECAY) * *cost;
+        *cost = DECAY * (COST_OFFSET + seconds) + (1.0 - DECAY) * *cost;
     }
 
     /// Draws the next step in proportion to the rates.

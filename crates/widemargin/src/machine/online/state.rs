@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::fit::OnlineSvc;
 use super::schedule::{Clock, Rates, Step, WorkingSetStrategy};
-use super::store::{Ahead, Store};
+use super::store::{PrefetchedRows, Store};
 use crate::data::Matrix;
 use crate::error::Result;
 use crate::machine::training::not_finite;
@@ -16,7 +16,7 @@ use crate::solver::s2do::{Changes, MulticlassLoss, Patterns, Pool, WorkingSet};
 pub(super) type Value = f32;
 
 /// Seconds that one counted unit of work stands for.
-const UNIT: f64 = 1e-9;
+const SECONDS_PER_UNIT: f64 = 1e-9;
 
 /// Units of a feature product, of a score or variable touched, and of a gain computed.
 const PRODUCT: f64 = 0.05;
@@ -30,7 +30,7 @@ const PARTNERS: usize = 256;
 const CANDIDATES: usize = 512;
 
 /// Patterns of such a step.
-const TOGETHER: usize = 64;
+const JOINT_PATTERNS: usize = 64;
 
 /// Such a step ends at this share of the violation it found.
 const TARGET_SHARE: f64 = 0.2;
@@ -79,7 +79,8 @@ impl State {
                 let values = (self.store.computed() - before.0 + ahead) as f64;
                 let entries = (self.touched - before.1) as f64;
                 let gains = (self.patterns.gains() - before.2) as f64;
-                UNIT * (PRODUCT * self.store.products() * values + ENTRY * entries + GAIN * gains)
+                SECONDS_PER_UNIT
+                    * (PRODUCT * self.store.products() * values + ENTRY * entries + GAIN * gains)
             }
         };
         self.rates.count(step, gain, seconds);
@@ -104,7 +105,11 @@ impl State {
     }
 
     /// Kernel values of the named rows of a table, which are to be learnt from next.
-    pub(super) fn look_ahead(&mut self, table: &Matrix, rows: &[usize]) -> Result<Ahead<Value>> {
+    pub(super) fn look_ahead(
+        &mut self,
+        table: &Matrix,
+        rows: &[usize],
+    ) -> Result<PrefetchedRows<Value>> {
         let started = Instant::now();
         let group = self.store.look_ahead(table, rows)?;
         self.ahead_seconds = started.elapsed().as_secs_f64() / rows.len().max(1) as f64;
@@ -115,7 +120,7 @@ impl State {
     pub(super) fn fresh(
         &mut self,
         parameters: &OnlineSvc,
-        group: &mut Ahead<Value>,
+        group: &mut PrefetchedRows<Value>,
         k: usize,
         code: u32,
         upper: f64,
@@ -253,7 +258,7 @@ impl State {
         }
         let mut block: Vec<usize> =
             range.clone().filter(|&i| violations[i - range.start] >= tol).collect();
-        let most = TOGETHER.min(self.store.most_rows() / 2).max(1);
+        let most = JOINT_PATTERNS.min(self.store.most_rows() / 2).max(1);
         if block.len() > most {
             let worse = |a: &usize, b: &usize| {
                 violations[b - start].total_cmp(&violations[a - start]).then(a.cmp(b))
@@ -320,7 +325,7 @@ impl State {
     /// Takes an example with variables that are not zero; scores have to be computed afterwards.
     pub(super) fn adopt(
         &mut self,
-        group: &mut Ahead<Value>,
+        group: &mut PrefetchedRows<Value>,
         k: usize,
         code: u32,
         upper: f64,

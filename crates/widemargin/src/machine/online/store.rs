@@ -41,7 +41,7 @@ struct Kept<T> {
 }
 
 /// Rows that are about to be learnt from, with their kernel values, computed together.
-pub(super) struct Ahead<T> {
+pub(super) struct PrefetchedRows<T> {
     rows: Matrix,
     values: Vec<Vec<T>>,
     among: Vec<Vec<T>>,
@@ -49,7 +49,7 @@ pub(super) struct Ahead<T> {
     taken: Vec<(usize, usize)>,
 }
 
-impl<T: Real> Ahead<T> {
+impl<T: Real> PrefetchedRows<T> {
     /// The kernel value of row `k` with itself.
     pub(super) fn own(&self, k: usize) -> T {
         self.among[k][k]
@@ -121,16 +121,25 @@ impl<T: Real> Store<T> {
     }
 
     /// Kernel values of the named rows of a table against all slots and among themselves.
-    pub(super) fn look_ahead(&mut self, table: &Matrix, rows: &[usize]) -> Result<Ahead<T>> {
+    pub(super) fn look_ahead(
+        &mut self,
+        table: &Matrix,
+        rows: &[usize],
+    ) -> Result<PrefetchedRows<T>> {
         let rows = table.select_rows(rows);
         let values = self.query(&rows, 0..rows.rows())?;
         let among = self.vectors.among(&rows)?;
         self.computed += (rows.rows() * rows.rows()) as u64;
-        Ok(Ahead { rows, values, among, taken: Vec::new() })
+        Ok(PrefetchedRows { rows, values, among, taken: Vec::new() })
     }
 
     /// Takes row `k` of a group into a slot; `values` are its kernel values against all slots.
-    pub(super) fn insert(&mut self, group: &mut Ahead<T>, k: usize, mut values: Vec<T>) -> usize {
+    pub(super) fn insert(
+        &mut self,
+        group: &mut PrefetchedRows<T>,
+        k: usize,
+        mut values: Vec<T>,
+    ) -> usize {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.rows.push(None);
             self.taken.push(false);

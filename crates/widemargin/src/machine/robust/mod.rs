@@ -25,7 +25,7 @@ use super::model::{ClassTable, MachineKind, Model, Scheme};
 use super::names::{auto_or_number, defaults, names};
 use super::parameters::{ClassWeights, Precision};
 use super::specification::Value;
-use super::training::{Expansion, RowSegments, Spent, assemble, report_solved};
+use super::training::{Expansion, RowSegments, TrainingCost, assemble, report_solved};
 use crate::context::Context;
 use crate::data::{ClassOrder, Classes, Dataset, check_two_classes, memory};
 use crate::error::{Error, Result};
@@ -335,8 +335,10 @@ impl RobustSvc {
             expansion
         });
         let expansions: Vec<Expansion> = expansions.collect();
-        let spent =
-            Spent { kernel_rows: data.rows() as u64, seconds: started.elapsed().as_secs_f64() };
+        let spent = TrainingCost {
+            kernel_rows: data.rows() as u64,
+            seconds: started.elapsed().as_secs_f64(),
+        };
         let (kind, precision) = (MachineKind::RobustSvc, Precision::F64);
         let part = FitInput::new(data);
         let parameters = self.parameters(record);

@@ -141,8 +141,8 @@ impl Machine for SemiSupervisedSvc {
     }
 }
 
-/// The classes of the rows, as far as they are known.
-struct Known {
+/// The classes of the labelled rows.
+struct LabelledRows {
     names: Vec<Label>,
     groups: Vec<Option<u32>>,
 }
@@ -205,7 +205,7 @@ impl SemiSupervisedSvc {
     }
 
     /// Which rows have labels, and of which class.
-    fn known(&self, data: &Dataset, context: &Context) -> Result<Known> {
+    fn known(&self, data: &Dataset, context: &Context) -> Result<LabelledRows> {
         if self.unlabelled.is_none() {
             return Err(Error::parameter("unlabelled", "the label of rows without one", "none"));
         }
@@ -244,11 +244,11 @@ impl SemiSupervisedSvc {
             let expected = "a positive weight of a row without a label";
             return Err(Error::parameter("weights", expected, 0.0));
         }
-        Ok(Known { names: classes.names, groups })
+        Ok(LabelledRows { names: classes.names, groups })
     }
 
     /// The shares that were given, one for every class.
-    fn given_shares(&self, known: &Known) -> Result<Option<Vec<f64>>> {
+    fn given_shares(&self, known: &LabelledRows) -> Result<Option<Vec<f64>>> {
         let ClassShares::Given(shares) = &self.shares else { return Ok(None) };
         let classes = known.names.len();
         let all = match shares[..] {
@@ -272,7 +272,7 @@ impl SemiSupervisedSvc {
     fn model(
         &self,
         data: &Dataset,
-        known: Known,
+        known: LabelledRows,
         landmarks: Option<Landmarks>,
         fitted: Fitted,
         bias: f64,
@@ -305,7 +305,7 @@ impl SemiSupervisedSvc {
     fn relaxed(
         &self,
         data: &Dataset,
-        known: Known,
+        known: LabelledRows,
         fitted: Fitted,
         scale: f64,
         started: Instant,
@@ -438,7 +438,7 @@ fn squared_deviation(features: &Matrix) -> f64 {
 struct Fit<'a> {
     machine: &'a SemiSupervisedSvc,
     data: &'a Dataset,
-    known: &'a Known,
+    known: &'a LabelledRows,
     given: Option<Vec<f64>>,
     scale: f64,
     context: &'a Context,

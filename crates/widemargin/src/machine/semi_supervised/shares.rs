@@ -32,8 +32,8 @@ pub(super) fn estimated(known: &[Option<u32>], count: usize, values: &[Vec<f64>]
         let second = others.map(value).fold(f64::NEG_INFINITY, f64::max);
         predicted[best] += 1.0 / unknown;
         for (g, near) in near.iter_mut().enumerate() {
-            let rival = if g == best { second } else { value(best) };
-            if (value(g) - rival).abs() < NEAR {
+            let other = if g == best { second } else { value(best) };
+            if (value(g) - other).abs() < NEAR {
                 *near += 1.0 / unknown;
             }
         }

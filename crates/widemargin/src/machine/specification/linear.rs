@@ -1,4 +1,4 @@
-//! The linear machines, alone or behind features that approximate a Gaussian kernel.
+//! The linear machines, on the features or on those that approximate a Gaussian kernel.
 
 use super::entries::Entry;
 use super::parameter::{Domain, Fallback, Parameter};

@@ -251,7 +251,7 @@ fn factor_panel(
         entries.for_each(|(j, entry)| corner[j * width + i] = *entry);
     }
     let smallest = &smallest[start..end];
-    if !run_plain(set, Corner { upper: &mut corner, smallest }) {
+    if !run_plain(set, FactorDiagonalBlock { upper: &mut corner, smallest }) {
         return false;
     }
     for (i, row) in a[start * order..].chunks_exact_mut(order).take(width).enumerate() {
@@ -321,12 +321,12 @@ impl PlainLoop for CornerInverse<'_> {
 }
 
 /// Factors the square whose upper triangle this is, in place; false at a pivot that is not positive.
-struct Corner<'a> {
+struct FactorDiagonalBlock<'a> {
     upper: &'a mut [f64],
     smallest: &'a [f64],
 }
 
-impl PlainLoop for Corner<'_> {
+impl PlainLoop for FactorDiagonalBlock<'_> {
     type Output = bool;
 
     #[inline(always)]

@@ -21,7 +21,7 @@ const STRIP: usize = 32;
 const COLLECTED: usize = 16;
 
 /// Eigenvectors that the reflections are applied to together.
-const TOGETHER: usize = 16;
+const REFLECTED_AT_ONCE: usize = 16;
 
 /// Parts of the lower triangle, of about the same size each.
 const PARTS: usize = 8;
@@ -81,7 +81,7 @@ fn decompose(mut a: Vec<f64>, order: usize, context: &Context, check: Check<'_>)
             run_plain(context.instruction_set(), work);
         }
     };
-    let size = (TOGETHER * order).max(1);
+    let size = (REFLECTED_AT_ONCE * order).max(1);
     context.for_each_if(order >= PARALLEL_FROM, vectors.chunks_mut(size), reflect);
     vectors.chunks_exact_mut(order.max(1)).for_each(normalise);
     check()?;

@@ -6,7 +6,7 @@
 //! scaling and traces are those of the training rows. The shares of the kernels are told with intervals from
 //! samples of the rows drawn with replacement (bootstrap).
 
-use super::contenders::{Candidate, Contender};
+use super::tuned_machines::{Candidate, TunedMachine};
 use super::{CompareOptions, Comparison, check, run};
 use crate::context::{Context, Event};
 use crate::data::{ClassOrder, Dataset};
@@ -29,7 +29,7 @@ const PENALTIES: [f64; 3] = [1.0, 10.0, 100.0];
 /// How ways to use kernels are compared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelOptions {
-    /// Folds, repetitions and confidence; its machines are not looked at.
+    /// Folds, repetitions and confidence; its machines are ignored.
     pub compare: CompareOptions,
     /// Penalties C to choose from, unless the specification has one.
     pub penalties: Vec<f64>,
@@ -46,7 +46,7 @@ impl Default for KernelOptions {
     }
 }
 
-/// What the learnt sum owes to one kernel.
+/// The share of one kernel in the learnt sum.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct KernelShare {
@@ -62,11 +62,11 @@ pub struct KernelShare {
     pub contribution_interval: (f64, f64),
 }
 
-/// The ways, the best first, and the kernels.
+/// The combinations, the best first, and the kernels.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct KernelComparison {
-    /// What each way did.
+    /// The scores of each combination.
     pub comparison: Comparison,
     /// The kernels in the order given; empty when that was not asked for or cut short.
     pub shares: Vec<KernelShare>,
@@ -104,20 +104,21 @@ pub fn compare_kernels(
     context: &Context,
 ) -> Result<KernelComparison> {
     check(data, &options.compare)?;
-    let ways = Ways::new(specification, options)?;
+    let combinations = KernelCombinations::new(specification, options)?;
     let rows = data.rows() - data.rows() / options.compare.folds;
-    let contenders = ways.contenders(rows, options.subsets)?;
-    let comparison = run(data, &contenders, &options.compare, context)?;
-    let learnt = comparison.machines.iter().find(|way| way.name == "nonnegative");
-    let settings = learnt.map_or("", |way| way.settings.as_str());
-    let penalty = ways.penalties.iter().find(|c| penalty_words(**c) == settings);
-    let penalty = penalty.copied().unwrap_or(ways.penalties[0]);
+    let tuned_machines = combinations.tuned_machines(rows, options.subsets)?;
+    let comparison = run(data, &tuned_machines, &options.compare, context)?;
+    let learnt = comparison.machines.iter().find(|combination| combination.name == "nonnegative");
+    let settings = learnt.map_or("", |combination| combination.settings.as_str());
+    let penalty = combinations.penalties.iter().find(|c| penalty_words(**c) == settings);
+    let penalty = penalty.copied().unwrap_or(combinations.penalties[0]);
     let candidate = Candidate {
         settings: String::new(),
-        voters: vec![ways.of(&ways.kernels.join(", "), "nonnegative", penalty)?],
+        voters: vec![combinations.of(&combinations.kernels.join(", "), "nonnegative", penalty)?],
     };
     let level = options.compare.confidence;
-    let shares = shares(data, &candidate, &ways.kernels, options.resamples, level, context)?;
+    let shares =
+        shares(data, &candidate, &combinations.kernels, options.resamples, level, context)?;
     Ok(KernelComparison { comparison, shares, penalty })
 }
 
@@ -125,14 +126,14 @@ fn penalty_words(c: f64) -> String {
     format!("c={c}")
 }
 
-/// What all ways have in common.
-struct Ways {
+/// What all combinations of kernels share.
+struct KernelCombinations {
     base: Specification,
     kernels: Vec<String>,
     penalties: Vec<f64>,
 }
 
-impl Ways {
+impl KernelCombinations {
     fn new(specification: &Specification, options: &KernelOptions) -> Result<Self> {
         let kind = specification.kind();
         if !matches!(kind, MachineKind::CSvc | MachineKind::AllInOne(_)) {
@@ -173,12 +174,12 @@ impl Ways {
         Ok(specification)
     }
 
-    /// A contender with a setting for every penalty and every one of `choices`: words and voters.
-    fn contender(
+    /// A combination with a setting for every penalty and every one of `choices`: words and voters.
+    fn tuned(
         &self,
         name: String,
         choices: &[(String, Vec<(String, &str)>)],
-    ) -> Result<Contender> {
+    ) -> Result<TunedMachine> {
         let mut candidates = Vec::new();
         for (words, kernels) in choices {
             for &c in &self.penalties {
@@ -188,10 +189,10 @@ impl Ways {
                 candidates.push(Candidate { settings, voters: voters.collect::<Result<_>>()? });
             }
         }
-        Ok(Contender { name, candidates })
+        Ok(TunedMachine { name, candidates })
     }
 
-    fn contenders(&self, rows: usize, subsets: bool) -> Result<Vec<Contender>> {
+    fn tuned_machines(&self, rows: usize, subsets: bool) -> Result<Vec<TunedMachine>> {
         let all = self.kernels.join(", ");
         let one = |list: &str, weights| vec![(String::new(), vec![(list.to_owned(), weights)])];
         let mut rules = vec!["nonnegative", "lp=2", "uniform", "alignment", "margin"];
@@ -200,19 +201,19 @@ impl Ways {
         }
         let mut found = Vec::new();
         for rule in rules {
-            found.push(self.contender(rule.to_owned(), &one(&all, rule))?);
+            found.push(self.tuned(rule.to_owned(), &one(&all, rule))?);
         }
         let alone = |(at, kernel): (usize, &String)| {
             (format!("kernel {}", at + 1), vec![(kernel.clone(), "uniform")])
         };
         let alone: Vec<(String, Vec<(String, &str)>)> =
             self.kernels.iter().enumerate().map(alone).collect();
-        found.push(self.contender("best-single".into(), &alone)?);
+        found.push(self.tuned("best-single".into(), &alone)?);
         let voters = alone.iter().flat_map(|(_, kernel)| kernel.clone()).collect();
-        found.push(self.contender("voting".into(), &[(String::new(), voters)])?);
+        found.push(self.tuned("voting".into(), &[(String::new(), voters)])?);
         found.extend(self.concatenations()?);
         for (name, kernel) in &alone {
-            found.push(self.contender(name.clone(), &[(String::new(), kernel.clone())])?);
+            found.push(self.tuned(name.clone(), &[(String::new(), kernel.clone())])?);
         }
         if subsets {
             let choices = self.subsets();
@@ -220,9 +221,9 @@ impl Ways {
             for (name, kernels) in choices.iter().filter(|(name, _)| {
                 (2..self.kernels.len()).contains(&(name.matches(',').count() + 1))
             }) {
-                found.push(self.contender(name.clone(), &[(String::new(), kernels.clone())])?);
+                found.push(self.tuned(name.clone(), &[(String::new(), kernels.clone())])?);
             }
-            found.push(self.contender("best-subset".into(), &choices)?);
+            found.push(self.tuned("best-subset".into(), &choices)?);
         }
         Ok(found)
     }
@@ -241,7 +242,7 @@ impl Ways {
 
     /// The columns of all views side by side under one kernel, linear or Gaussian: as they are, each
     /// standardised, or every view of the same size; none unless all kernels are views.
-    fn concatenations(&self) -> Result<Vec<Contender>> {
+    fn concatenations(&self) -> Result<Vec<TunedMachine>> {
         let mut views = Vec::new();
         for kernel in &self.kernels {
             let expression = KernelExpression::parse(kernel, KernelDefaults::default())?;
@@ -275,9 +276,9 @@ impl Ways {
             ("rbf".to_owned(), vec![(of_view("rbf", "*"), "uniform")]),
         ];
         let mut found = vec![
-            self.contender("concatenation".into(), &joined)?,
-            self.contender("concatenation-zscore".into(), &joined)?,
-            self.contender("concatenation-unit-block".into(), &blocks)?,
+            self.tuned("concatenation".into(), &joined)?,
+            self.tuned("concatenation-zscore".into(), &joined)?,
+            self.tuned("concatenation-unit-block".into(), &blocks)?,
         ];
         for voter in found[1].candidates.iter_mut().flat_map(|candidate| &mut candidate.voters) {
             voter.parse("scale", "standard")?;

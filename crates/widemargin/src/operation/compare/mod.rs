@@ -6,15 +6,15 @@
 //! intervals and p-values are those of Student's t with rk − 1 degrees of freedom. Two machines are
 //! also compared by McNemar's exact test on the rows that only one of them gets right.
 
-mod contenders;
 mod kernels;
 mod statistics;
+mod tuned_machines;
 
 use std::time::Instant;
 
-use self::contenders::{Candidate, Contender};
-pub use self::contenders::{contender_names, usual_contenders};
 pub use self::kernels::{KernelComparison, KernelOptions, KernelShare, compare_kernels};
+use self::tuned_machines::{Candidate, TunedMachine};
+pub use self::tuned_machines::{machine_names, usual_machines};
 use super::folds::{Folds, fit_part, run_folds};
 use super::metrics::Confusion;
 use crate::context::Context;
@@ -37,7 +37,7 @@ pub struct CompareOptions {
     pub folds: usize,
     /// Repetitions.
     pub repeats: usize,
-    /// Names of the machines, as [`contender_names`] lists them; empty for the [usual ones](usual_contenders).
+    /// Names of the machines, as [`machine_names`] lists them; empty for the [usual ones](usual_machines).
     pub machines: Vec<String>,
     /// Probability that an interval holds the accuracy.
     pub confidence: f64,
@@ -123,8 +123,8 @@ impl Comparison {
     }
 }
 
-/// What one machine did in one fold.
-struct Turn {
+/// Accuracy, times and settings of one machine in one fold.
+struct FoldOutcome {
     accuracy: f64,
     seconds: [f64; 3],
     settings: String,
@@ -154,7 +154,7 @@ struct Turn {
 /// folds; [`Error::Interrupted`] when fewer than two folds were finished.
 pub fn compare(data: &Dataset, options: &CompareOptions, context: &Context) -> Result<Comparison> {
     check(data, options)?;
-    run(data, &contenders::chosen(&options.machines, data)?, options, context)
+    run(data, &tuned_machines::chosen(&options.machines, data)?, options, context)
 }
 
 /// Fails for data or options that cannot be compared with.
@@ -183,7 +183,7 @@ fn check(data: &Dataset, options: &CompareOptions) -> Result<()> {
 /// Compares machines; data and options were checked.
 fn run(
     data: &Dataset,
-    contenders: &[Contender],
+    tuned_machines: &[TunedMachine],
     options: &CompareOptions,
     context: &Context,
 ) -> Result<Comparison> {
@@ -197,28 +197,29 @@ fn run(
     let planned = options.folds * options.repeats;
     let run = run_folds(planned, "folds", context, |fold, context| {
         let (train, held) = plans[fold / options.folds].split(fold % options.folds);
-        let mut turns = Vec::with_capacity(contenders.len());
-        for contender in contenders {
-            match turn(contender, data, &train, &held, context)? {
-                Some(turn) => turns.push(turn),
+        let mut outcomes = Vec::with_capacity(tuned_machines.len());
+        for tuned in tuned_machines {
+            match fold_outcome(tuned, data, &train, &held, context)? {
+                Some(fold_outcome) => outcomes.push(fold_outcome),
                 None => return Ok(None),
             }
         }
-        Ok(Some(turns))
+        Ok(Some(outcomes))
     })?;
     let whole = run.results.iter().take(options.folds).all(Option::is_some);
-    let finished: Vec<Vec<Turn>> = run.results.into_iter().flatten().collect();
+    let finished: Vec<Vec<FoldOutcome>> = run.results.into_iter().flatten().collect();
     if finished.len() < 2 {
         return Err(Error::Interrupted);
     }
     let ratio = 1.0 / (options.folds as f64 - 1.0);
     let rows = if whole { data.rows() } else { 0 };
-    let mut machines: Vec<Compared> = contenders
+    let mut machines: Vec<Compared> = tuned_machines
         .iter()
         .enumerate()
-        .map(|(c, contender)| {
-            let turns: Vec<&Turn> = finished.iter().map(|turns| &turns[c]).collect();
-            summary(&contender.name, &turns, options, ratio, rows)
+        .map(|(c, tuned)| {
+            let outcomes: Vec<&FoldOutcome> =
+                finished.iter().map(|outcomes| &outcomes[c]).collect();
+            summary(&tuned.name, &outcomes, options, ratio, rows)
         })
         .collect();
     machines.sort_by(|a, b| b.mean.total_cmp(&a.mean).then(a.seconds[1].total_cmp(&b.seconds[1])));
@@ -238,24 +239,28 @@ fn run(
 
 fn summary(
     name: &str,
-    turns: &[&Turn],
+    outcomes: &[&FoldOutcome],
     options: &CompareOptions,
     ratio: f64,
     rows: usize,
 ) -> Compared {
-    let accuracies: Vec<f64> = turns.iter().map(|turn| turn.accuracy).collect();
+    let accuracies: Vec<f64> = outcomes.iter().map(|fold_outcome| fold_outcome.accuracy).collect();
     let count = accuracies.len() as f64;
     let mean = accuracies.iter().sum::<f64>() / count;
     let half = statistics::half_width(&accuracies, ratio, options.confidence);
-    let seconds = [0, 1, 2].map(|i| turns.iter().map(|turn| turn.seconds[i]).sum::<f64>() / count);
-    let often =
-        |turn: &&&Turn| turns.iter().filter(|other| other.settings == turn.settings).count();
+    let seconds = [0, 1, 2]
+        .map(|i| outcomes.iter().map(|fold_outcome| fold_outcome.seconds[i]).sum::<f64>() / count);
+    let often = |fold_outcome: &&&FoldOutcome| {
+        outcomes.iter().filter(|other| other.settings == fold_outcome.settings).count()
+    };
     // The first of equals: max_by_key takes the last.
     let settings =
-        turns.iter().rev().max_by_key(often).map_or(String::new(), |t| t.settings.clone());
+        outcomes.iter().rev().max_by_key(often).map_or(String::new(), |t| t.settings.clone());
     let mut right = vec![false; rows];
     if rows > 0 {
-        for &(row, is_right) in turns.iter().take(options.folds).flat_map(|turn| &turn.right) {
+        for &(row, is_right) in
+            outcomes.iter().take(options.folds).flat_map(|fold_outcome| &fold_outcome.right)
+        {
             right[row] = is_right;
         }
     }
@@ -272,16 +277,16 @@ fn summary(
 }
 
 /// Chooses settings, trains and predicts; `None` when it was cut short.
-fn turn(
-    contender: &Contender,
+fn fold_outcome(
+    tuned: &TunedMachine,
     data: &Dataset,
     train: &[usize],
     held: &[usize],
     context: &Context,
-) -> Result<Option<Turn>> {
+) -> Result<Option<FoldOutcome>> {
     let started = Instant::now();
-    let Some(choice) = choose(contender, data, train, context)? else { return Ok(None) };
-    let candidate = &contender.candidates[choice];
+    let Some(choice) = choose(tuned, data, train, context)? else { return Ok(None) };
+    let candidate = &tuned.candidates[choice];
     let chosen = started.elapsed().as_secs_f64();
     let mut models = Vec::new();
     for machine in candidate.machines(data, train)? {
@@ -299,7 +304,7 @@ fn turn(
         (Some(truth), Some(prediction)) => truth.to_string() == prediction.to_string(),
         _ => false,
     };
-    Ok(Some(Turn {
+    Ok(Some(FoldOutcome {
         accuracy,
         seconds: [chosen, trained - chosen, predicted - trained],
         settings: candidate.settings.clone(),
@@ -309,12 +314,12 @@ fn turn(
 
 /// The settings with the best accuracy in a small cross-validation among the training rows.
 fn choose(
-    contender: &Contender,
+    tuned: &TunedMachine,
     data: &Dataset,
     train: &[usize],
     context: &Context,
 ) -> Result<Option<usize>> {
-    if contender.candidates.len() == 1 {
+    if tuned.candidates.len() == 1 {
         return Ok(Some(0));
     }
     let mut rows = train.to_vec();
@@ -330,7 +335,7 @@ fn choose(
     };
     let of = |places: Vec<usize>| -> Vec<usize> { places.iter().map(|&at| rows[at]).collect() };
     let mut best = (-1.0, 0);
-    for (place, candidate) in contender.candidates.iter().enumerate() {
+    for (place, candidate) in tuned.candidates.iter().enumerate() {
         let mut correct = 0;
         for fold in 0..plan.count() {
             if context.stop_request().is_some() {
@@ -418,7 +423,7 @@ mod tests {
         let data = rings(160);
         let options = CompareOptions { folds: 4, ..CompareOptions::default() };
         let result = compare(&data, &options, &Context::new()).unwrap();
-        assert_eq!(result.machines.len(), usual_contenders().len());
+        assert_eq!(result.machines.len(), usual_machines().len());
         assert_eq!((result.folds, result.planned), (8, 8));
         let place = |name: &str| result.machines.iter().position(|m| m.name == name).unwrap();
         let fisher = &result.machines[place("fisher")];

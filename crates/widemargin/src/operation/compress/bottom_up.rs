@@ -306,9 +306,9 @@ impl<'a> Merger<'a> {
             .max_by(|&i, &j| moved[i].abs().total_cmp(&moved[j].abs()).then(j.cmp(&i)));
         match worst {
             Some(i) if moved[i].abs() > drift.limit => {
-                let witness = (i, change[i]);
+                let evidence = (i, change[i]);
                 if let Some(drift) = &mut self.drift {
-                    drift.refused.insert((u, v), witness);
+                    drift.refused.insert((u, v), evidence);
                 }
                 Ok(None)
             }

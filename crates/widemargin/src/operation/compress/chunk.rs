@@ -31,7 +31,7 @@ pub(super) enum Features<T: Element> {
 }
 
 /// Features that are few.
-const FEW: usize = 96;
+const FEW_FEATURES: usize = 96;
 
 impl<T: Element> Features<T> {
     pub(super) fn new(vectors: &[Vec<f64>], set: InstructionSet) -> Result<Self> {
@@ -40,7 +40,7 @@ impl<T: Element> Features<T> {
         for j in 0..columns {
             turned.extend(vectors.iter().map(|v| T::from_f64(v[j])));
         }
-        if columns <= FEW {
+        if columns <= FEW_FEATURES {
             return Ok(Self::Few(Weights::new(n, turned)));
         }
         let turned = T::table(columns, n, turned)?;

@@ -12,7 +12,7 @@ use crate::numeric::simd::{PlainLoop, run_plain};
 const FIT: [f32; 3] = [-0.4774, 8.2969, -6.7761];
 
 /// Partners that a vector remembers.
-const MOST: usize = 6;
+const MOST_PARTNERS: usize = 6;
 
 /// Values looked at together.
 const LANES: usize = 16;
@@ -33,7 +33,7 @@ fn estimate(a: f32, b: f32, similarity: f32) -> f32 {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Partners {
     count: usize,
-    list: [(f32, u32); MOST],
+    list: [(f32, u32); MOST_PARTNERS],
 }
 
 impl Partners {
@@ -57,7 +57,7 @@ impl Partners {
                 std::mem::swap(place, &mut entry);
             }
         }
-        if self.count < MOST {
+        if self.count < MOST_PARTNERS {
             self.list[self.count] = entry;
             self.count += 1;
         } else {
@@ -146,7 +146,7 @@ impl PlainLoop for Row<'_> {
     }
 }
 
-/// A number that at least [`MOST`] costs do not exceed, by the least of every lane.
+/// A number that at least [`MOST_PARTNERS`] costs do not exceed, by the least of every lane.
 #[inline(always)]
 fn estimated_bound(costs: &[f32]) -> f32 {
     let mut lanes = [f32::INFINITY; LANES];
@@ -157,7 +157,7 @@ fn estimated_bound(costs: &[f32]) -> f32 {
         }
     }
     lanes.sort_unstable_by(f32::total_cmp);
-    lanes[MOST].next_up()
+    lanes[MOST_PARTNERS].next_up()
 }
 
 /// Offers the columns to a row, and the row to the columns.

@@ -27,7 +27,7 @@ mod sums;
 mod top_down;
 
 pub use method::CompressionMethod;
-pub use search::{Waypoint, accuracy_by_size, smallest_within};
+pub use search::{SizeScore, accuracy_by_size, smallest_within};
 
 use self::assemble::{assemble_separate, assemble_together, expansion_of, separate, together};
 use self::bottom_up::{MergeStop, merge};

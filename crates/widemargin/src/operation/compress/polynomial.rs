@@ -12,7 +12,7 @@ use super::gaussian::Merged;
 const GRID: usize = 16;
 
 /// How far beyond either vector an obtuse pair is searched.
-const BEYOND: f64 = 2.0;
+const SEARCH_MARGIN: f64 = 2.0;
 
 /// Steps of the golden-section search.
 const STEPS: usize = 60;
@@ -45,7 +45,7 @@ pub(super) fn merge(a: f64, b: f64, products: Products, degree: u32) -> Merged {
         let (numerator, own) = (numerator(k), own(k));
         if own > 0.0 { numerator * numerator / own } else { 0.0 }
     };
-    let (low, high) = if both < 0.0 { (-BEYOND, 1.0 + BEYOND) } else { (0.0, 1.0) };
+    let (low, high) = if both < 0.0 { (-SEARCH_MARGIN, 1.0 + SEARCH_MARGIN) } else { (0.0, 1.0) };
     let at = |i: usize| low + (high - low) * i as f64 / GRID as f64;
     let mut best = 0;
     for i in 1..=GRID {

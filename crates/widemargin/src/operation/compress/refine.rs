@@ -23,7 +23,7 @@ const DAMPING: f64 = 0.1;
 const MOST_DAMPING: f64 = 1e6;
 
 /// Share of the predicted decrease above which damping falls, and below which it grows.
-const TRUST: (f64, f64) = (0.75, 0.4);
+const DAMPING_THRESHOLDS: (f64, f64) = (0.75, 0.4);
 
 /// Conjugate gradients of one step.
 const MOST_PRODUCTS: usize = 50;
@@ -111,9 +111,9 @@ fn descend<T: Element>(
             damping *= 5.0;
             continue;
         }
-        if share > TRUST.0 {
+        if share > DAMPING_THRESHOLDS.0 {
             damping /= 3.0;
-        } else if share < TRUST.1 {
+        } else if share < DAMPING_THRESHOLDS.1 {
             damping *= 3.0;
         }
         let decrease = value - next_value;

@@ -32,11 +32,11 @@ const ROWS: usize = 64;
 /// Columns of one task.
 const COLUMNS: usize = 512;
 
-/// Vectors of a list that all look at each other; in longer ones each looks at about so many.
-const SEEN: usize = 1024;
+/// Vectors of a list that all look at each other; in longer ones each looks at about this many.
+const COMPARED: usize = 1024;
 
-/// Stands for a vector that is gone.
-const GONE: u32 = u32::MAX;
+/// Marks a removed vector.
+const REMOVED: u32 = u32::MAX;
 
 /// Merges vectors within each of `lists`, cheapest pairs of all lists first, and returns the lists
 /// as they are with each number of vectors in `budgets` (descending). A list always keeps a vector.
@@ -156,7 +156,7 @@ impl Scan<'_> {
         partners: &mut [Partners],
     ) -> Vec<(f32, Partners)> {
         let Self { rows, lengths, first_new, .. } = *self;
-        let every = lengths.len().div_ceil(SEEN);
+        let every = lengths.len().div_ceil(COMPARED);
         let columns = t * COLUMNS..t * COLUMNS + bounds.len();
         let width = columns.len();
         let (mut block, mut scratch) = (vec![0.0; ROWS * width], vec![0.0; 2 * width]);
@@ -292,7 +292,7 @@ impl List {
     /// Puts what vectors have become in their place, after all others.
     fn replace(&mut self, rule: &MergeKernel, round: Round) {
         let taken = &round.gone;
-        let mut place = vec![GONE; taken.len()];
+        let mut place = vec![REMOVED; taken.len()];
         let alive = (0..taken.len()).filter(|&i| !taken[i]);
         alive.zip(0..).for_each(|(i, next)| place[i] = next);
         retain(&mut self.vectors, taken);
@@ -302,7 +302,7 @@ impl List {
         retain(&mut self.bounds, taken);
         retain(&mut self.partners, taken);
         for partners in &mut self.partners {
-            partners.renumber(|partner| Some(place[partner as usize]).filter(|&at| at != GONE));
+            partners.renumber(|partner| Some(place[partner as usize]).filter(|&at| at != REMOVED));
         }
         self.first_new = self.weights.len();
         for (_, grown) in round.grown {

@@ -1,5 +1,5 @@
 //! Size against quality on held-out rows: the smallest model that predicts nearly as well, and the
-//! way to it.
+//! score at several sizes.
 
 use super::element::Element;
 use super::pool::VectorPool;
@@ -11,14 +11,14 @@ use crate::machine::{Model, Precision};
 use crate::operation::cross_validate::Quality;
 
 /// Each size tried is this share of the one before.
-const RUNG: f64 = 0.8;
+const SIZE_RATIO: f64 = 0.8;
 
 /// Sizes of a curve.
-const POINTS: usize = 12;
+const MOST_SIZES: usize = 12;
 
-/// A size and what it is worth.
+/// A number of vectors and the score of the model with it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Waypoint {
+pub struct SizeScore {
     /// Vectors of the model.
     pub vectors: usize,
     /// Accuracy, or the coefficient of determination of a regressor, on held-out rows.
@@ -47,19 +47,19 @@ pub fn smallest_within(
         return Err(Error::parameter("max_loss", "a number of at least 0 and below 1", max_loss));
     }
     let wanted = score(model, held_out, context)? - max_loss;
-    let way = Way::new(model, compression, RUNG, usize::MAX, context)?;
-    // Rungs before `good` are good enough, those from `bad` on are not.
-    let (mut good, mut bad, mut best) = (0, way.starts.len(), None);
-    let turn = |rung: usize| -> Result<Option<Compressed>> {
+    let path = SizePath::new(model, compression, SIZE_RATIO, usize::MAX, context)?;
+    // Sizes before `good` are good enough, those from `bad` on are not.
+    let (mut good, mut bad, mut best) = (0, path.starts.len(), None);
+    let attempt = |step: usize| -> Result<Option<Compressed>> {
         context.checkpoint()?;
-        let candidate = way.complete(rung, context)?;
+        let candidate = path.complete(step, context)?;
         let is_good = score(&candidate.model, held_out, context)? >= wanted;
         Ok(is_good.then_some(candidate))
     };
     while good < bad {
         let middle = good + (bad - good) / 2;
-        match turn(middle) {
-            // What is known so far, if anything is.
+        match attempt(middle) {
+            // The best model so far, if there is one.
             Err(Error::Interrupted) if best.is_some() => break,
             other => match other? {
                 Some(candidate) => (best, good) = (Some(candidate), middle + 1),
@@ -79,21 +79,21 @@ pub fn accuracy_by_size(
     held_out: &Dataset,
     compression: &ModelCompression,
     context: &Context,
-) -> Result<Vec<Waypoint>> {
+) -> Result<Vec<SizeScore>> {
     let whole =
-        Waypoint { vectors: model.support_count(), score: score(model, held_out, context)? };
-    let way = Way::new(model, compression, 0.5, POINTS, context)?;
+        SizeScore { vectors: model.support_count(), score: score(model, held_out, context)? };
+    let path = SizePath::new(model, compression, 0.5, MOST_SIZES, context)?;
     let mut points = vec![whole];
-    for rung in 0..way.starts.len() {
+    for step in 0..path.starts.len() {
         if context.stop_request().is_some() {
             break;
         }
-        let smaller = way.complete(rung, context)?.model;
+        let smaller = path.complete(step, context)?.model;
         let vectors = smaller.support_count();
         if vectors < points[points.len() - 1].vectors {
             match score(&smaller, held_out, context) {
                 Err(Error::Interrupted) => break,
-                score => points.push(Waypoint { vectors, score: score? }),
+                score => points.push(SizeScore { vectors, score: score? }),
             }
         }
     }
@@ -101,18 +101,18 @@ pub fn accuracy_by_size(
 }
 
 /// A model merged once, as it is at several sizes.
-struct Way<'a> {
+struct SizePath<'a> {
     model: &'a Model,
     compression: ModelCompression,
     originals: Vec<VectorPool>,
     starts: Vec<Vec<VectorPool>>,
 }
 
-impl<'a> Way<'a> {
+impl<'a> SizePath<'a> {
     fn new(
         model: &'a Model,
         compression: &ModelCompression,
-        rung: f64,
+        step: f64,
         most: usize,
         context: &Context,
     ) -> Result<Self> {
@@ -121,7 +121,7 @@ impl<'a> Way<'a> {
         let originals = compression.originals(model)?;
         let total: usize = originals.iter().map(VectorPool::len).sum();
         let fewest = model.classes.as_ref().map_or(1, |table| table.names.len());
-        let sizes = std::iter::successors(Some(total as f64 * rung), |size| Some(size * rung));
+        let sizes = std::iter::successors(Some(total as f64 * step), |size| Some(size * step));
         let sizes = sizes.map(|size| size.round() as usize).take_while(|&size| size >= fewest);
         let mut sizes: Vec<usize> = sizes.take(most.min(200)).collect();
         sizes.dedup();
@@ -132,15 +132,15 @@ impl<'a> Way<'a> {
         Ok(Self { model, compression, originals, starts })
     }
 
-    fn complete(&self, rung: usize, context: &Context) -> Result<Compressed> {
+    fn complete(&self, step: usize, context: &Context) -> Result<Compressed> {
         match self.model.precision() {
-            Precision::F32 => self.complete_in::<f32>(rung, context),
-            Precision::F64 => self.complete_in::<f64>(rung, context),
+            Precision::F32 => self.complete_in::<f32>(step, context),
+            Precision::F64 => self.complete_in::<f64>(step, context),
         }
     }
 
-    fn complete_in<T: Element>(&self, rung: usize, context: &Context) -> Result<Compressed> {
-        let start = self.starts[rung].clone();
+    fn complete_in<T: Element>(&self, step: usize, context: &Context) -> Result<Compressed> {
+        let start = self.starts[step].clone();
         self.compression.complete::<T>(self.model, &self.originals, start, context)
     }
 }

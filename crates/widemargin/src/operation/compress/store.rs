@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::kernel::{Kernel, KernelBlocks};
 
 /// Vectors that wait for being packed.
-const TAIL: usize = 64;
+const UNPACKED_VECTORS: usize = 64;
 
 /// The vectors of one function.
 pub(super) struct Store {
@@ -51,7 +51,7 @@ impl Store {
         self.vectors.push(vector);
         self.tail.push(v);
         self.alive += 1;
-        if self.tail.len() > TAIL {
+        if self.tail.len() > UNPACKED_VECTORS {
             self.pack(context)?;
         }
         Ok(v)

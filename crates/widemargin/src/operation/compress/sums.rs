@@ -16,7 +16,7 @@ const ROWS: usize = 64;
 const COLUMNS: usize = 512;
 
 /// Functions that are few.
-const FEW: usize = 4;
+const FEW_FUNCTIONS: usize = 4;
 
 /// Tables that sums are collected in.
 const STRIPES: usize = 16;
@@ -58,7 +58,7 @@ pub(super) fn sums<T: Element>(
 /// functions are few.
 fn own_sums<T: Element>(kernel: &Kernel, pool: &VectorPool, context: &Context) -> Result<Vec<f64>> {
     let (n, functions, set) = (pool.len(), pool.functions(), context.instruction_set());
-    if functions > FEW || n < STRIPES * ROWS {
+    if functions > FEW_FUNCTIONS || n < STRIPES * ROWS {
         return sums::<T>(kernel, &pool.vectors, pool, context);
     }
     let blocks = KernelBlocks::<T>::new(kernel, &table_of::<T>(&pool.vectors)?, None, context)?;
@@ -82,14 +82,14 @@ fn own_sums<T: Element>(kernel: &Kernel, pool: &VectorPool, context: &Context) -
                     continue;
                 }
                 for (f, coefficients) in coefficients.iter().enumerate() {
-                    let turned = Turned {
+                    let weighted = WeightedColumns {
                         block: &block,
                         weights: &coefficients[first..last],
                         columns: skipped..end - start,
                     };
-                    let turned = run_plain(set, turned);
+                    let weighted = run_plain(set, weighted);
                     let places = out[(start + skipped) * functions + f..].iter_mut();
-                    for (place, sum) in places.step_by(functions).zip(turned) {
+                    for (place, sum) in places.step_by(functions).zip(weighted) {
                         *place += sum.to_f64();
                     }
                 }
@@ -105,13 +105,13 @@ fn own_sums<T: Element>(kernel: &Kernel, pool: &VectorPool, context: &Context) -
 }
 
 /// Σᵢ wᵢ K(i, j) of the columns j of a block.
-struct Turned<'a, T> {
+struct WeightedColumns<'a, T> {
     block: &'a [T],
     weights: &'a [T],
     columns: std::ops::Range<usize>,
 }
 
-impl<T: Real> PlainLoop for Turned<'_, T> {
+impl<T: Real> PlainLoop for WeightedColumns<'_, T> {
     type Output = Vec<T>;
 
     #[inline(always)]

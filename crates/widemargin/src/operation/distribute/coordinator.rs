@@ -1,7 +1,7 @@
 //! The coordinator: it tells sites when to solve, has the best solution verified and decides the end.
 //!
 //! It sees objectives and counts, never rows. It runs beside the first site or in the program that
-//! started the sites. Like a [site](super::site) it knows no network and no clock; an engine calls
+//! started the sites. Like a [site](super::site) it does no input or output and reads no clock; an engine calls
 //! [`Coordinator::tick`] when nothing is under way, or after a time in which replies should have come.
 
 use serde::{Deserialize, Serialize};
@@ -78,7 +78,7 @@ pub struct Round {
 
 enum Phase {
     Exchange,
-    /// `silent` counts ticks since the elected site was heard.
+    /// `silent` counts ticks since the last message of the elected site.
     Verify {
         elected: usize,
         last: Option<Verification>,

@@ -1,4 +1,4 @@
-//! What sites and their coordinator tell each other, as bytes.
+//! The messages between sites and their coordinator, as bytes.
 //!
 //! A message is a frame around a `postcard` document: two bytes that name the protocol, its version, the
 //! fingerprint of the problem, the CRC-32 of the document and its length (all little-endian). Sites of
@@ -27,21 +27,21 @@ pub(crate) const MAX_DOCUMENT: usize = 1 << 28;
 /// Rows of one message are at most about this many bytes.
 pub(crate) const ROWS_BYTES: usize = 1 << 24;
 
-/// Who sends or receives.
+/// Sender or receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Address {
-    /// Who tells the sites when to solve.
+    /// The coordinator, which starts rounds of solving.
     Coordinator,
     /// A site, counted from 0.
     Site(u32),
 }
 
-/// A message on its way.
+/// A message with its addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Envelope {
-    /// Who sent it.
+    /// The sender.
     pub from: Address,
-    /// Who has to get it.
+    /// The receiver.
     pub to: Address,
     /// The message.
     pub bytes: Vec<u8>,
@@ -112,7 +112,7 @@ pub(crate) struct Verification {
     pub(crate) loss: f64,
 }
 
-/// What one participant tells another.
+/// A message between participants.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Message {
     /// Coordinator to site: solve, offer and report.

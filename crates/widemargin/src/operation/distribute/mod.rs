@@ -84,7 +84,7 @@ const PATIENCE: u32 = 50;
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Distribution {
-    /// Who sends to whom.
+    /// The links between sites.
     pub topology: Topology,
     /// When sites solve.
     pub schedule: Schedule,
@@ -281,9 +281,9 @@ impl Distribution {
     }
 }
 
-/// What the sites of a training that has ended leave.
+/// Sums over the sites of a training that has ended.
 #[derive(Default)]
-struct Closing {
+struct FinalSums {
     solution: Option<Solution>,
     largest_site: usize,
     /// Pair steps and working sets.
@@ -291,7 +291,7 @@ struct Closing {
     traffic: Traffic,
 }
 
-impl Closing {
+impl FinalSums {
     fn add(&mut self, held: usize, effort: (u64, u64), traffic: Traffic) {
         self.largest_site = self.largest_site.max(held);
         self.effort = (self.effort.0 + effort.0, self.effort.1 + effort.1);
@@ -320,37 +320,37 @@ fn finish(
             best.and_then(Site::solution)
         }
     };
-    let mut closing = Closing { solution, traffic, ..Closing::default() };
-    alive().for_each(|site| closing.add(site.held(), site.effort(), Traffic::default()));
-    close(problem, links, closing, coordinator, started, context)
+    let mut totals = FinalSums { solution, traffic, ..FinalSums::default() };
+    alive().for_each(|site| totals.add(site.held(), site.effort(), Traffic::default()));
+    close(problem, links, totals, coordinator, started, context)
 }
 
 /// Model and report of a training that has ended.
 fn close(
     problem: &MachineProblem,
     links: &[Vec<usize>],
-    closing: Closing,
+    totals: FinalSums,
     coordinator: Coordinator,
     started: Instant,
     context: &Context,
 ) -> Result<Distributed> {
     let ending = coordinator.ending().cloned().unwrap_or(Ending::Stopped);
-    let solution = closing.solution.ok_or_else(|| match ending {
+    let solution = totals.solution.ok_or_else(|| match ending {
         Ending::Stopped => Error::Interrupted,
         _ => Error::model("no site is left that has a solution"),
     })?;
     let rounds = coordinator.rounds();
     let (history, certificate) = coordinator.into_history();
     let mut outcome = outcome(&solution.points, &ending, certificate, problem, context);
-    (outcome.iterations, outcome.blocks) = closing.effort;
+    (outcome.iterations, outcome.blocks) = totals.effort;
     let report = Report {
         ending,
         sites: links.len(),
         links: links.iter().map(Vec::len).sum(),
         rounds,
         history,
-        traffic: closing.traffic,
-        largest_site: closing.largest_site,
+        traffic: totals.traffic,
+        largest_site: totals.largest_site,
         certificate,
     };
     let model = model(problem, &solution, outcome, started)?;

@@ -20,14 +20,14 @@ use crate::error::{Error, Result};
 use crate::machine::{Preparation, Specification};
 
 /// Time of silence after which the coordinator asks again; it doubles while the silence lasts, so that
-/// sites that solve for long are not flooded.
+/// sites with long solves do not receive many of them.
 const FIRST_TICK: Duration = Duration::from_millis(50);
 
 /// The longest time between two such questions.
 const LAST_TICK: Duration = Duration::from_secs(30);
 
-/// Time between two looks for a stop request while nothing comes.
-const LOOK: Duration = Duration::from_millis(50);
+/// Time between two checks for a stop request while nothing comes.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Time between two checkpoints.
 const CHECKPOINTS: Duration = Duration::from_secs(if cfg!(test) { 0 } else { 10 });
@@ -67,7 +67,7 @@ pub struct TrainingRequest {
     pub preparation: Preparation,
 }
 
-/// What one process tells another.
+/// A message between processes.
 #[derive(Serialize, Deserialize)]
 enum Packet {
     /// Process 0 to all: what is going to be trained.
@@ -77,8 +77,8 @@ enum Packet {
     /// Process 0 to all: the plan, the number of the first row of the receiver, and the digest of the
     /// counts of all sites in their order.
     Plan(Vec<u8>, u64, u32),
-    /// From the end of a training: what is left.
-    Remains(Vec<u8>),
+    /// At the end of a training: the result of a site.
+    SiteResult(Vec<u8>),
     /// Process 0 to all: which solution is wanted.
     End(RequestedSolution),
     /// A process gives up, and why.
@@ -90,11 +90,11 @@ enum Packet {
 struct RequestedSolution(usize, Option<(u32, u32)>);
 
 /// First byte of an envelope; all other packets begin with another one.
-const PARCEL: u8 = 0;
-const PACKET: u8 = 1;
+const ENVELOPE_TAG: u8 = 0;
+const PACKET_TAG: u8 = 1;
 
 fn pack(packet: &Packet) -> Result<Vec<u8>> {
-    postcard::to_extend(packet, vec![PACKET])
+    postcard::to_extend(packet, vec![PACKET_TAG])
         .map_err(|error| Error::message("a packet that can be written", error))
 }
 
@@ -103,7 +103,7 @@ fn wrap(envelope: &Envelope) -> Vec<u8> {
         Address::Coordinator => u32::MAX,
         Address::Site(site) => site,
     };
-    let mut bytes = vec![PARCEL];
+    let mut bytes = vec![ENVELOPE_TAG];
     bytes.extend(number(envelope.from).to_le_bytes());
     bytes.extend(number(envelope.to).to_le_bytes());
     bytes.extend_from_slice(&envelope.bytes);
@@ -117,7 +117,7 @@ enum Received {
 
 fn unpack(bytes: &[u8]) -> Result<Received> {
     match bytes.split_first() {
-        Some((&PARCEL, rest)) if rest.len() >= 8 => {
+        Some((&ENVELOPE_TAG, rest)) if rest.len() >= 8 => {
             let address = |at: usize| {
                 let number = u32::from_le_bytes([0, 1, 2, 3].map(|i| rest[at + i]));
                 if number == u32::MAX { Address::Coordinator } else { Address::Site(number) }
@@ -125,14 +125,14 @@ fn unpack(bytes: &[u8]) -> Result<Received> {
             let bytes = rest[8..].to_vec();
             Ok(Received::Envelope(Envelope { from: address(0), to: address(4), bytes }))
         }
-        Some((&PACKET, rest)) => postcard::from_bytes(rest)
+        Some((&PACKET_TAG, rest)) => postcard::from_bytes(rest)
             .map(Received::Packet)
             .map_err(|error| Error::message("a packet of a training", error)),
         _ => Err(Error::message("a packet of a training", "something else")),
     }
 }
 
-/// Asks process 0 what is trained; process 0 tells all others.
+/// The training request of process 0, sent to all others.
 ///
 /// # Errors
 /// Where a process is lost or there is no request.
@@ -159,7 +159,7 @@ pub fn agree(
 /// The next packet, however long it takes.
 fn next(transport: &mut impl Transport, context: &Context) -> Result<(usize, Received)> {
     loop {
-        if let Some((from, bytes)) = transport.receive(LOOK)? {
+        if let Some((from, bytes)) = transport.receive(POLL_INTERVAL)? {
             return match unpack(&bytes)? {
                 Received::Packet(Packet::Failed(why)) => Err(failed(from, &why)),
                 other => Ok((from, other)),
@@ -231,25 +231,26 @@ fn train(
         Some(coordinator) => run.lead(coordinator, checkpoint.as_mut(), context)?,
         None => run.follow(checkpoint.as_mut(), context)?,
     };
-    let left = site.remains(
+    let left = site.site_result(
         (wanted.0 == transport.rank())
             .then_some(SolutionRequest { site: wanted.0, verification: wanted.1 }),
     )?;
     let result = match hub {
         Some(coordinator) => {
-            let mut remains = vec![left];
+            let mut site_results = vec![left];
             (1..transport.size())
                 .try_for_each(|to| transport.send(to, pack(&Packet::End(wanted))?))?;
-            while remains.len() < transport.size() {
-                if let (_, Received::Packet(Packet::Remains(bytes))) = next(transport, context)? {
-                    remains.push(bytes);
+            while site_results.len() < transport.size() {
+                if let (_, Received::Packet(Packet::SiteResult(bytes))) = next(transport, context)?
+                {
+                    site_results.push(bytes);
                 }
             }
             (1..transport.size()).try_for_each(|to| transport.send(to, pack(&Packet::Done)?))?;
-            Some(coordinator.finish(&remains, context)?)
+            Some(coordinator.finish(&site_results, context)?)
         }
         None => {
-            transport.send(0, pack(&Packet::Remains(left))?)?;
+            transport.send(0, pack(&Packet::SiteResult(left))?)?;
             while !matches!(next(transport, context)?.1, Received::Packet(Packet::Done)) {}
             None
         }
@@ -367,7 +368,7 @@ impl<P: Transport> Run<'_, P> {
         context: &Context,
     ) -> Result<RequestedSolution> {
         loop {
-            let wait = if self.inbox.is_empty() { LOOK } else { Duration::ZERO };
+            let wait = if self.inbox.is_empty() { POLL_INTERVAL } else { Duration::ZERO };
             if let (_, Some(wanted)) = self.gather(wait)? {
                 return Ok(wanted);
             }

@@ -32,10 +32,10 @@ pub enum RowExchange {
 }
 
 /// Violators that a site sends at least, if it has them; more if the solution has more support vectors,
-/// so that a verification may double the problem of the elected site but does not flood it.
+/// so that a verification at most doubles the problem of the elected site.
 const VIOLATORS: usize = 100;
 
-/// What all sites of a training are told.
+/// The settings of all sites of a training.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SiteSettings {
     pub(crate) exchange: RowExchange,
@@ -575,13 +575,14 @@ fn ids<'a>(points: impl Iterator<Item = &'a Point>) -> BTreeSet<u64> {
 
 /// About how many bytes a row takes in a message.
 fn size(row: &Row) -> usize {
-    const REST: usize = 32;
-    REST + match &row.values {
-        RowValues::DenseF32(values) => 4 * values.len(),
-        RowValues::DenseF64(values) => 8 * values.len(),
-        RowValues::SparseF32(indices, _) => 9 * indices.len(),
-        RowValues::SparseF64(indices, _) => 13 * indices.len(),
-    }
+    const OVERHEAD: usize = 32;
+    OVERHEAD
+        + match &row.values {
+            RowValues::DenseF32(values) => 4 * values.len(),
+            RowValues::DenseF64(values) => 8 * values.len(),
+            RowValues::SparseF32(indices, _) => 9 * indices.len(),
+            RowValues::SparseF64(indices, _) => 13 * indices.len(),
+        }
 }
 
 fn kind(message: &Message) -> &'static str {

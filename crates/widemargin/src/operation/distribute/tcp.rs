@@ -17,13 +17,13 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 
 /// What a connection begins with, the version included.
-const GREETING: [u8; 4] = *b"WMX2";
+const HANDSHAKE: [u8; 4] = *b"WMX2";
 
 /// Largest packet: a message and what is around it.
 const MOST_BYTES: usize = MAX_DOCUMENT + (1 << 20);
 
-/// Time that a host has to greet.
-const GREETING_TIME: Duration = Duration::from_secs(5);
+/// Time limit of the handshake.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Time between two empty packets.
 const BEAT: Duration = Duration::from_millis(if cfg!(test) { 200 } else { 5000 });
@@ -32,9 +32,9 @@ const BEAT: Duration = Duration::from_millis(if cfg!(test) { 200 } else { 5000 }
 const SILENCE: Duration = Duration::from_secs(if cfg!(test) { 5 } else { 30 });
 
 /// Time between two looks for connections and stop requests.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What a reader tells.
+/// An event of a reader thread.
 enum Event {
     /// From, content.
     Packet(usize, Vec<u8>),
@@ -100,7 +100,7 @@ impl TcpHub {
                 Ok((stream, _)) => {
                     let rank = hub.beats.len() + 1;
                     // Who does not greet, or goes away at once, is not one of ours.
-                    if welcome(&stream, rank, size).is_ok() {
+                    if handshake(&stream, rank, size).is_ok() {
                         let reader = stream.try_clone().map_err(failed)?;
                         let connection = Arc::new(Mutex::new(stream));
                         write_to(&hub.connections).push(Arc::clone(&connection));
@@ -118,7 +118,7 @@ impl TcpHub {
                         })?;
                     }
                 }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => thread::sleep(LOOK),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => thread::sleep(POLL_INTERVAL),
                 Err(error) => return Err(failed(error)),
             }
         }
@@ -142,18 +142,18 @@ fn pass(connections: &Connections, from: usize, to: usize, bytes: &[u8]) -> Resu
     }
 }
 
-/// Exchanges greetings with a process that has connected.
-fn welcome(stream: &TcpStream, rank: usize, size: usize) -> std::io::Result<()> {
+/// The handshake with a process that has connected.
+fn handshake(stream: &TcpStream, rank: usize, size: usize) -> std::io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(GREETING_TIME))?;
+    stream.set_read_timeout(Some(HANDSHAKE_TIMEOUT))?;
     let mut greeting = [0; 4];
     let mut stream = stream;
     stream.read_exact(&mut greeting)?;
-    if greeting != GREETING {
+    if greeting != HANDSHAKE {
         return Err(ErrorKind::InvalidData.into());
     }
-    stream.write_all(&GREETING)?;
+    stream.write_all(&HANDSHAKE)?;
     stream.write_all(&(rank as u32).to_le_bytes())?;
     stream.write_all(&(size as u32).to_le_bytes())?;
     bound(stream)
@@ -205,14 +205,14 @@ impl TcpMember {
                 Ok(connection) => break connection,
                 Err(error) if started.elapsed() >= patience => return Err(failed(error)),
                 Err(_) if context.stop_request().is_some() => return Err(Error::Interrupted),
-                Err(_) => thread::sleep(LOOK),
+                Err(_) => thread::sleep(POLL_INTERVAL),
             }
         };
         connection.set_nodelay(true).map_err(failed)?;
-        connection.write_all(&GREETING).map_err(failed)?;
+        connection.write_all(&HANDSHAKE).map_err(failed)?;
         let mut reply = [0; 12];
         connection.read_exact(&mut reply).map_err(failed)?;
-        if reply[..4] != GREETING {
+        if reply[..4] != HANDSHAKE {
             let found = format!("something else at {name}");
             return Err(Error::message("process 0 of a training of this version", found));
         }
@@ -536,7 +536,7 @@ mod tests {
 
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut vanished = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        vanished.write_all(&GREETING).unwrap();
+        vanished.write_all(&HANDSHAKE).unwrap();
         let mut hub = TcpHub::accept(&listener, 2, &Context::new()).unwrap();
         let why = hub.receive(4 * SILENCE).unwrap_err().to_string();
         assert!(why.contains("process 1 is lost"), "{why}");

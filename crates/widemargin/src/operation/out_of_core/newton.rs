@@ -15,7 +15,9 @@ use crate::data::chunks::{Chunk, ChunkStore};
 use crate::error::{Error, Result};
 use crate::machine::newton_tolerance;
 use crate::solver::linear::rows::LinearRows;
-use crate::solver::linear::{Listed, Options, Problem, Products, Table, factor_bytes, newton_over};
+use crate::solver::linear::{
+    Options, Problem, Products, Table, WeightedRows, factor_bytes, newton_over,
+};
 use crate::solver::{Outcome, Status};
 
 /// Bytes per row that the method keeps in memory: targets, costs, values, values along the step and
@@ -137,8 +139,8 @@ impl OnDisk<'_> {
     fn sum<'b>(
         &self,
         len: usize,
-        list: &Listed,
-        product: impl Fn(Listed) -> Product<'b>,
+        list: &WeightedRows,
+        product: impl Fn(WeightedRows) -> Product<'b>,
     ) -> Vec<f64> {
         let mut total = vec![0.0; len];
         self.pass(|range, chunk| {
@@ -200,19 +202,19 @@ impl Table for OnDisk<'_> {
         (loss, gradient)
     }
 
-    fn transposed(&self, list: &Listed) -> Vec<f64> {
+    fn transposed(&self, list: &WeightedRows) -> Vec<f64> {
         self.sum(self.width(), list, Product::Transposed)
     }
 
-    fn transposed_squares(&self, list: &Listed) -> Vec<f64> {
+    fn transposed_squares(&self, list: &WeightedRows) -> Vec<f64> {
         self.sum(self.width(), list, Product::Squares)
     }
 
-    fn weighted_normal(&self, list: &Listed, direction: &[f64]) -> Vec<f64> {
+    fn weighted_normal(&self, list: &WeightedRows, direction: &[f64]) -> Vec<f64> {
         self.sum(self.width(), list, |own| Product::Normal(own, direction))
     }
 
-    fn weighted_gram(&self, list: &Listed) -> Vec<f64> {
+    fn weighted_gram(&self, list: &WeightedRows) -> Vec<f64> {
         self.sum(self.width() * self.width(), list, Product::Gram)
     }
 
@@ -245,10 +247,10 @@ impl ChunkTask for Differentiate<'_> {
 /// A product of [`Table`].
 enum Product<'a> {
     Values(&'a [f64]),
-    Transposed(Listed),
-    Squares(Listed),
-    Normal(Listed, &'a [f64]),
-    Gram(Listed),
+    Transposed(WeightedRows),
+    Squares(WeightedRows),
+    Normal(WeightedRows, &'a [f64]),
+    Gram(WeightedRows),
 }
 
 impl ChunkTask for (Product<'_>, &Context) {

@@ -82,7 +82,7 @@ pub struct Plan {
 /// Searches a space for the machine of a family that does best on `data`.
 ///
 /// With a journal, everything that was found is written to that file at once, and what the file
-/// already knows is not computed again; the family has to tell its identity. At a deadline or an interruption the finished trials are
+/// already knows is not computed again; the family has to have an identity. At a deadline or an interruption the finished trials are
 /// kept.
 ///
 /// ```

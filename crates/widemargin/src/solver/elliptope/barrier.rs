@@ -16,7 +16,7 @@ const MAX_STEPS: usize = 60;
 const TO_BOUND: f64 = 0.99;
 
 /// Relative error of λs = μ and of the gradient from which one more step is exact to rounding.
-const NEARLY: f64 = 1e-5;
+const LAST_STEP_ERROR: f64 = 1e-5;
 
 /// A solution.
 pub(super) struct Barrier {
@@ -82,7 +82,7 @@ pub(super) fn solve(
             lower[i] += dual * ds;
             upper[i] += dual * dw;
         }
-        last = error <= NEARLY;
+        last = error <= LAST_STEP_ERROR;
     }
     matrix_vector(q, &lambda, &mut product, context);
     let logarithms: f64 = lambda.iter().map(|l| l.ln() + (-l).ln_1p()).sum();

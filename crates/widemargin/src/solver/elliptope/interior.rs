@@ -17,13 +17,13 @@ use crate::numeric::algebra::{Cholesky, add, add_products, dot};
 use crate::numeric::simd::{Weights, multiply};
 
 /// What μ falls by once its maximum is nearly reached: some five Newton steps each.
-const FALL: f64 = 0.1;
+const BARRIER_FACTOR: f64 = 0.1;
 
 /// Newton decrement at which μ falls, from which Newton's method converges fast, and at which the last maximum
 /// counts as reached.
-const NEAR: f64 = 0.3;
+const CENTRED_DECREMENT: f64 = 0.3;
 const SMALL: f64 = 1e-3;
-const REACHED: f64 = 1e-9;
+const FINAL_DECREMENT: f64 = 1e-9;
 
 /// Shares of the gap at the first and the last μ whose maximum is kept. The gap of X is some times the one of the
 /// path where few variables are between their bounds, and the smaller μ, the larger the rounding error of X.
@@ -70,15 +70,16 @@ pub(super) fn solve(problem: &Problem, gap: f64, context: &Context) -> Vec<Inter
         let decrement = newton.decrement;
         let left = path.mu * count / (gap * path.dual.value(problem).abs());
         // Newton's method squares a small decrement until rounding keeps it from falling.
-        let settled = decrement <= REACHED || (decrement <= SMALL && decrement > 0.5 * before);
+        let settled =
+            decrement <= FINAL_DECREMENT || (decrement <= SMALL && decrement > 0.5 * before);
         before = decrement;
         if settled && left <= FIRST_END {
             ends.extend(path.interior(&newton).ok());
         }
         if settled && left <= LAST_END {
             break;
-        } else if settled || (left > FIRST_END && decrement <= NEAR) {
-            path.mu *= FALL;
+        } else if settled || (left > FIRST_END && decrement <= CENTRED_DECREMENT) {
+            path.mu *= BARRIER_FACTOR;
             before = f64::INFINITY;
         } else if !path.ascend(&newton) {
             last = Some(newton);
@@ -245,7 +246,7 @@ impl<'a> Path<'a> {
     fn corrected(&self, newton: &Newton) -> Vec<f64> {
         let (order, context) = (self.problem.vertices, self.context);
         let upper = transposed(&newton.inverse_lower, order);
-        if newton.decrement > NEAR {
+        if newton.decrement > CENTRED_DECREMENT {
             return upper;
         }
         let moved = self.dual.moved(&newton.step, 1.0).slack(self.problem);

@@ -13,7 +13,7 @@ const BAND: usize = 4;
 const TASK_ROWS: usize = 64;
 
 /// Fewest entries of a matrix for which another thread is worth waking.
-const WORTH_SHARING: usize = 1 << 16;
+const LEAST_PARALLEL_ENTRIES: usize = 1 << 16;
 
 /// `out` ← A B for A of n × n and B of n × `width`, both row-major, the width a multiple of [`WIDTH`].
 pub(crate) fn symmetric_product(
@@ -26,7 +26,7 @@ pub(crate) fn symmetric_product(
     let n = b.len() / width;
     let set = context.instruction_set();
     let tasks = out.chunks_mut(TASK_ROWS * width).enumerate();
-    context.for_each_if(n * n >= WORTH_SHARING, tasks, |(task, out)| {
+    context.for_each_if(n * n >= LEAST_PARALLEL_ENTRIES, tasks, |(task, out)| {
         let rows = &a[task * TASK_ROWS * n..][..out.len() / width * n];
         run_plain(set, Rows { rows, b, n, width, out });
     });
@@ -100,7 +100,7 @@ pub(super) fn hadamard_gram(
     }
     let set = context.instruction_set();
     let tasks = out.chunks_mut(TASK_ROWS * n).enumerate();
-    context.for_each_if(n * n >= WORTH_SHARING, tasks, |(task, out)| {
+    context.for_each_if(n * n >= LEAST_PARALLEL_ENTRIES, tasks, |(task, out)| {
         let first = task * TASK_ROWS;
         run_plain(set, Gram { gram, u, columns: &columns, n, width, first, out });
     });

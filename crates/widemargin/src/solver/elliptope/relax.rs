@@ -11,7 +11,7 @@ use crate::numeric::algebra::{dot, eigen_symmetric};
 use crate::numeric::random::Generator;
 use crate::outcome::Status;
 
-/// What is asked of the relaxation.
+/// Options of the relaxation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Options {
     /// Relative gap between value and bound that ends it.
@@ -77,7 +77,7 @@ const FAST: f64 = 1e-3;
 const SLOW: f64 = 0.1;
 
 /// Accuracy from which the sign of a multiplier is believed.
-const LET_GO: f64 = 1e-3;
+const MULTIPLIER_ACCURACY: f64 = 1e-3;
 
 /// Steps of a stage after which Newton's method is fast.
 const FEW_STEPS: u64 = 4;
@@ -268,7 +268,7 @@ impl<'a> Solver<'a> {
         }
         let excess = self.point.excess.abs();
         self.penalty.multiplier = self.point.slope;
-        if self.point.slope < 0.0 && accuracy <= LET_GO && !self.taken_back {
+        if self.point.slope < 0.0 && accuracy <= MULTIPLIER_ACCURACY && !self.taken_back {
             self.penalty.active = false;
             self.penalty.multiplier = 0.0;
         } else if excess > 0.1 * *violation {

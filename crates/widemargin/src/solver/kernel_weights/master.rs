@@ -31,7 +31,7 @@ const BALANCING_STEPS: usize = 3;
 const MAX_INACTIVE_ROUNDS: usize = 25;
 
 /// Share of the multipliers below which a cut counts as inactive.
-const IDLE: f64 = 1e-9;
+const INACTIVE_SHARE: f64 = 1e-9;
 
 /// slack = coefficients · µ + θ − constant ≥ 0, or without θ for a cut of the cone.
 #[derive(Clone)]
@@ -50,7 +50,7 @@ pub(super) struct Master {
     high: Vec<f64>,
 }
 
-/// What is asked of the cuts.
+/// Objective of a solve of the cuts.
 #[derive(Clone, Copy)]
 enum Goal<'a> {
     Lowest,
@@ -103,7 +103,8 @@ impl Master {
         }
         let total: f64 = multipliers.iter().sum();
         for (row, y) in self.rows.iter_mut().zip(&multipliers) {
-            row.inactive_rounds = if *y > IDLE * total { 0 } else { row.inactive_rounds + 1 };
+            row.inactive_rounds =
+                if *y > INACTIVE_SHARE * total { 0 } else { row.inactive_rounds + 1 };
         }
         self.rows.retain(|row| row.inactive_rounds <= MAX_INACTIVE_ROUNDS);
         Lowest { weights, bound }

@@ -112,11 +112,11 @@ pub(crate) struct Weights {
     pub(crate) smallest_eigenvalue: Option<f64>,
 }
 
-/// What a gap that was reached says, whatever the solvers said on the way.
-fn certified(reached: f64, asked: f64) -> Status {
+/// The status for a gap that was reached, whatever that of single solves.
+fn certified(reached: f64, wanted: f64) -> Status {
     match reached {
-        gap if gap <= asked => Status::Solved,
-        gap if gap <= 10.0 * asked => Status::AlmostSolved,
+        gap if gap <= wanted => Status::Solved,
+        gap if gap <= 10.0 * wanted => Status::AlmostSolved,
         _ => Status::NumericalTrouble,
     }
 }

@@ -28,7 +28,7 @@ use crate::solver::linear::rows::{
 use crate::solver::{Outcome, Status};
 
 /// The inverse curvature of a row of zeros without a ridge, which any slope takes to its bound.
-const ENDLESS: f64 = 1e30;
+const UNBOUNDED_STEP: f64 = 1e30;
 
 /// One-vs-rest problems, one for every class.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +58,8 @@ impl OneVsRestProblems<'_> {
             true => f64::INFINITY,
             false => c.max(0.0),
         });
-        let inverse = ridge.map(|r| if square + r > 0.0 { 1.0 / (square + r) } else { ENDLESS });
+        let inverse =
+            ridge.map(|r| if square + r > 0.0 { 1.0 / (square + r) } else { UNBOUNDED_STEP });
         let (alpha, skip_until) = ([T::ZERO; L], [T::from_f64(f64::INFINITY); L]);
         let [bound, ridge, inverse_curvature] =
             [bound, ridge, inverse].map(|pair| pair.map(T::from_f64));
@@ -135,9 +136,9 @@ enum Phase {
     Ended(Solution),
 }
 
-/// How far a problem is from its optimum.
+/// KKT violation and dual objective of a problem.
 #[derive(Clone, Copy)]
-struct Proof {
+struct OptimalityMeasures {
     violation: Violation,
     /// What the variables add to the dual objective, beside ½‖w‖².
     separable: f64,
@@ -358,8 +359,9 @@ impl<T: Real, const L: usize> Batch<'_, T, L> {
     }
 
     /// What is known of every problem where the rows have these values.
-    fn proofs(&self, values: &[[f64; L]]) -> [Proof; L] {
-        let mut proofs = [Proof { violation: Violation::default(), separable: 0.0 }; L];
+    fn proofs(&self, values: &[[f64; L]]) -> [OptimalityMeasures; L] {
+        let mut proofs =
+            [OptimalityMeasures { violation: Violation::default(), separable: 0.0 }; L];
         for (duals, value) in self.duals.iter().zip(values) {
             for (k, proof) in proofs.iter_mut().enumerate().take(self.classes.len()) {
                 if duals.of(duals.bound, k) > 0.0 {
@@ -378,7 +380,7 @@ impl<T: Real, const L: usize> Batch<'_, T, L> {
         k: usize,
         passes: &Passes<'_>,
         status: Status,
-        proof: &Proof,
+        proof: &OptimalityMeasures,
         values: &[[f64; L]],
     ) -> Solution {
         let weights: Vec<f64> = self.weights.iter().map(|weights| weights[k].to_f64()).collect();

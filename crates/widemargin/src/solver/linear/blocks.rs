@@ -2,7 +2,7 @@
 //!
 //! A pass is cut into rounds. In a round every block descends over some of its own rows from the common
 //! w, and the steps are joined: β ← β + θδ, w ← w + θ ΣΔ with a θ ≤ 1 near the one that lowers the dual
-//! most; so the optimum is that of one block, and a last look at all rows, without steps, proves it.
+//! most; so the optimum is that of one block, and a last pass over all rows, without steps, proves it.
 //! After every pass some rows change their block, without which rows that contradict each other across
 //! blocks would do so for ever; where rounds hinder each other all the same they become shorter, and at
 //! last one block moves at a time. All of that depends on the data alone: the solution has the same bits
@@ -66,7 +66,7 @@ fn descend<R: LinearRows>(
         Some(_) => weights_of(rows, team.variables().iter()),
         None => vec![0.0; rows.width()],
     };
-    let mut lead = Lead {
+    let mut lead = LeaderState {
         goal: goal(problem, options, start.is_some()),
         passes: Passes::new(options, context),
         shrinking: options.shrinking,
@@ -280,7 +280,7 @@ impl<'a, R: LinearRows> Team<'a, R> {
     }
 
     /// Passes on as many threads as the tuner asks for, until the lead calls for a break.
-    fn run(&self, weights: Vec<f64>, lead: &mut Lead<'_>) -> Vec<f64> {
+    fn run(&self, weights: Vec<f64>, lead: &mut LeaderState<'_>) -> Vec<f64> {
         let members = lead.tuner.begin();
         self.order.write().unwrap_or_else(PoisonError::into_inner).stay = true;
         let barrier = &SpinBarrier::new(members);
@@ -300,7 +300,7 @@ impl<'a, R: LinearRows> Team<'a, R> {
         members: usize,
         barrier: &SpinBarrier,
         mut weights: Vec<f64>,
-        mut lead: Option<&mut Lead<'_>>,
+        mut lead: Option<&mut LeaderState<'_>>,
     ) -> Vec<f64> {
         let mut guard = barrier.guard();
         let mut change = vec![0.0; weights.len()];
@@ -377,7 +377,7 @@ impl<'a, R: LinearRows> Team<'a, R> {
 }
 
 /// State of the descent, which the first thread has.
-struct Lead<'a> {
+struct LeaderState<'a> {
     goal: Goal,
     passes: Passes<'a>,
     shrinking: bool,
@@ -390,7 +390,7 @@ struct Lead<'a> {
     tuner: ThreadTuner,
 }
 
-impl Lead<'_> {
+impl LeaderState<'_> {
     /// Gives the next order after a pass.
     fn decide<R>(&mut self, team: &Team<'_, R>, share: f64) {
         let mut blocks: Vec<MutexGuard<'_, Block>> = team.blocks.iter().map(lock).collect();

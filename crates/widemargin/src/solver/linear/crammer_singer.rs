@@ -24,7 +24,7 @@ const NEGLIGIBLE: f64 = 1e-12;
 const RELAXATION: f64 = 1.3;
 
 /// The same in passes that may be the last: shorter steps leave less of the noise of their order.
-const SETTLING: f64 = 0.8;
+const FINAL_RELAXATION: f64 = 0.8;
 
 /// Rows ahead of the current one that are fetched.
 const AHEAD: usize = 4;
@@ -207,7 +207,7 @@ impl<'a, R: LinearRows, T: Real> Descent<'a, R, T> {
             let looked_at = active.len();
             let shrinking = options.shrinking;
             let last = from_all && slack <= tol;
-            self.relaxation = if last { SETTLING } else { RELAXATION };
+            self.relaxation = if last { FINAL_RELAXATION } else { RELAXATION };
             let pass = Pass { descent: &mut *self, list: &mut active, slack, shrinking };
             let worst = run_plain(context.instruction_set(), pass);
             let stop = passes.finish(looked_at, worst, || self.objective());

@@ -157,7 +157,7 @@ pub(crate) fn solve<R: LinearRows>(
     let (mut returns, mut tightened) = (0, 0);
     let products = Products::new(rows, options.alone, context);
     let mut values = vec![0.0; rows.rows()];
-    let mut patience = looks_before_second_order(rows, problem.loss);
+    let mut patience = visits_before_second_order(rows, problem.loss);
     // A point within the gap, which is the solution if descent from it has not met the tolerance by then.
     let mut certified: Option<(Vec<f64>, u64)> = None;
     let status = loop {
@@ -219,7 +219,7 @@ pub(crate) fn solve<R: LinearRows>(
     Solution { weights, dual: descent.dual(), outcome }
 }
 
-/// Whether a second-order method should go on after so many looks at variables: they have cost as much,
+/// Whether a second-order method should take over after so many visits to variables: they have cost as much,
 /// or the passes are at their limit and it costs little more. It is tried once, while `patience` is not 0.
 fn is_slow(stop: Option<Status>, looks: u64, patience: u64) -> bool {
     patience > 0
@@ -297,7 +297,7 @@ pub(super) fn separable_cost<'a>(
 }
 
 /// Looks at variables that cost as much as a second-order method.
-fn looks_before_second_order<R: LinearRows>(rows: &R, loss: RowLoss) -> u64 {
+fn visits_before_second_order<R: LinearRows>(rows: &R, loss: RowLoss) -> u64 {
     if loss.is_squared() {
         return LOOKS_BEFORE_NEWTON.saturating_mul(rows.rows() as u64);
     }

@@ -8,7 +8,7 @@ use super::loss_derivatives::curvature;
 use super::newton::{QuadraticModel, Step, Subproblem};
 use super::preconditioner::Preconditioner;
 use super::problem::{add_scaled, inner, squared_norm};
-use super::table::{Listed, Table};
+use super::table::{Table, WeightedRows};
 use super::tuning::newton::{
     EXACT, FACTOR_ENTRY, LAST_STEP, MOST_CG_STEPS, MOST_FACTORED, REUSED_FACTOR_STEPS,
 };
@@ -39,10 +39,10 @@ impl<'a, T: Table> HessianProducts<'a, T> {
     }
 
     /// The rows with a second derivative.
-    fn curvatures(&self, subproblem: &Subproblem<'_>) -> Listed {
+    fn curvatures(&self, subproblem: &Subproblem<'_>) -> WeightedRows {
         let (problem, slopes) = (subproblem.problem, &subproblem.point.slopes);
         let lists = self.table.of_parts(|rows| {
-            let (mut list, mut block) = (Listed::default(), [0.0; BLOCK]);
+            let (mut list, mut block) = (WeightedRows::default(), [0.0; BLOCK]);
             for start in rows.clone().step_by(BLOCK) {
                 let length = BLOCK.min(rows.end - start);
                 for (k, i) in (start..start + length).enumerate() {
@@ -52,7 +52,7 @@ impl<'a, T: Table> HessianProducts<'a, T> {
             }
             list
         });
-        Listed::joined(lists)
+        WeightedRows::joined(lists)
     }
 
     /// Conjugate-gradient steps that cost as much as the factor of the whole Hessian, if that may be

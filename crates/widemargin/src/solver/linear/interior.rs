@@ -7,7 +7,7 @@
 
 use super::problem::{Options, squared_norm};
 use super::products::Products;
-use super::table::{Listed, Table};
+use super::table::{Table, WeightedRows};
 use super::variable::Variable;
 use crate::context::Context;
 use crate::numeric::algebra::Cholesky;
@@ -20,7 +20,7 @@ const MOST_STEPS: usize = 100;
 const CONVERGED: f64 = 1e-13;
 
 /// That from which on a gap that grows is one of rounding.
-const NEAR: f64 = 1e-6;
+const ROUNDING_GAP: f64 = 1e-6;
 
 /// That up to which a point is worth going on from.
 const WORTH: f64 = 0.5;
@@ -163,7 +163,7 @@ fn follow<R: LinearRows>(
         if gap < least {
             least = gap;
             best.clone_from(&path.pieces);
-        } else if least <= NEAR {
+        } else if least <= ROUNDING_GAP {
             break;
         }
     }
@@ -223,7 +223,7 @@ impl<'a, R: LinearRows> Path<'a, R> {
         for (piece, factor) in self.pieces.iter().zip(factors) {
             self.sums[piece.row as usize] += piece.side * factor;
         }
-        self.products.transposed(&Listed::new(&self.sums))
+        self.products.transposed(&WeightedRows::new(&self.sums))
     }
 
     /// Brings the gradients up to date; the duality gap, relative to the objective.
@@ -257,7 +257,7 @@ impl<'a, R: LinearRows> Path<'a, R> {
             self.sums[piece.row as usize] += softness;
         }
         let width = self.products.width();
-        let mut matrix = self.products.weighted_gram(&Listed::new(&self.sums));
+        let mut matrix = self.products.weighted_gram(&WeightedRows::new(&self.sums));
         (0..width).for_each(|j| matrix[j * width + j] += 1.0);
         Cholesky::new(matrix, width, self.context)
     }

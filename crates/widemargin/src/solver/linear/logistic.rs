@@ -11,7 +11,7 @@ use super::loss_derivatives::log;
 use super::newton::{self, Norm, suits_sampling};
 use super::problem::{Options, Passes, Problem, RowLoss, Solution, primal, squared_norm};
 use super::products::Products;
-use super::table::{Listed, Table};
+use super::table::{Table, WeightedRows};
 use super::tuning::dual::{
     GUESS_TOLERANCE, LOOKS_BEFORE_NEWTON, MOST_TIGHTENED, NEWTON_GAP, NEWTON_STEPS,
     NEWTON_TOLERANCE, ROWS_AHEAD, TIGHTER,
@@ -488,7 +488,7 @@ impl<'a, R: LinearRows, const L: usize> Batch<'a, R, L> {
 
     /// Makes the weights of problem `k` those of its variables.
     fn recompute_weights(&mut self, k: usize) {
-        let weights = self.products.transposed(&Listed::new(&self.descent.dual(k)));
+        let weights = self.products.transposed(&WeightedRows::new(&self.descent.dual(k)));
         self.weights.iter_mut().zip(weights).for_each(|(all, weight)| all[k] = weight);
     }
 

@@ -46,12 +46,12 @@ pub(crate) use logistic::{
 };
 pub(crate) use loss_derivatives::curvature;
 pub(crate) use newton::{Norm, needs_columns, over as newton_over, solve as solve_newton};
-pub(crate) use one_class::{Half, solve as solve_one_class};
+pub(crate) use one_class::{HalfSpace, solve as solve_one_class};
 pub(crate) use preconditioner::factor_bytes;
 pub(crate) use problem::{
     DEFAULT_GAP, MOST_PASSES, Options, Problem, RowLoss, Solution, conjugate,
 };
 pub(crate) use products::Products;
 pub(crate) use ranking::{OrderedPairs, solve as solve_ranking};
-pub(crate) use table::{Listed, Table};
+pub(crate) use table::{Table, WeightedRows};
 pub(crate) use variable::Violation;

@@ -7,7 +7,7 @@
 
 use super::problem::{Options, Passes, Solution, squared_norm};
 use super::products::Products;
-use super::table::{Listed, Table};
+use super::table::{Table, WeightedRows};
 use crate::context::Context;
 use crate::solver::Status;
 use crate::solver::linear::rows::LinearRows;
@@ -21,14 +21,14 @@ const LEAST_PAIRS: usize = 4;
 /// One in so many runs of rows tells the mean that variables begin with, where there are many rows.
 const RUN_STRIDE: usize = 3;
 const RUN: usize = 4;
-const MANY: usize = 1 << 12;
+const LARGE_DATA: usize = 1 << 12;
 
 /// How much of its length rounding may add to a move of the weights.
 const ROUNDING: f64 = 1e-13;
 
 /// A half-space.
 #[derive(Clone, Debug)]
-pub(crate) struct Half {
+pub(crate) struct HalfSpace {
     /// Weights, variables and proof.
     pub solution: Solution,
     /// ρ
@@ -44,7 +44,7 @@ pub(crate) fn solve<R: LinearRows>(
     total: f64,
     options: &Options,
     context: &Context,
-) -> Half {
+) -> HalfSpace {
     let count = rows.rows();
     let mut passes = Passes::new(options, context);
     let mut search = Search {
@@ -62,7 +62,7 @@ pub(crate) fn solve<R: LinearRows>(
     let products = Products::new(rows, true, context);
     products.write_values(&search.sum_of_some(&products), &mut search.gradient);
     search.fill(total);
-    search.weights = products.transposed(&Listed::new(&search.alpha));
+    search.weights = products.transposed(&WeightedRows::new(&search.alpha));
     search.look_at_all(&products);
     let mut active: Vec<u32> = (0..count as u32).collect();
     let (status, violation) = search.descend(&mut active, options.tol, &mut passes);
@@ -76,7 +76,7 @@ pub(crate) fn solve<R: LinearRows>(
     };
     let gap: f64 = active.iter().map(|&i| gap(i as usize)).sum();
     let outcome = passes.outcome(status, gap - half, -half, violation);
-    Half { solution: Solution { weights, dual: alpha, outcome }, offset }
+    HalfSpace { solution: Solution { weights, dual: alpha, outcome }, offset }
 }
 
 /// Variables, the weights Σ αᵢxᵢ and what is known about the rows.
@@ -98,8 +98,8 @@ impl<R: LinearRows> Search<'_, R> {
     /// The sum of some rows, in runs that share pages.
     fn sum_of_some(&self, products: &Products<'_, R>) -> Vec<f64> {
         let count = self.upper.len();
-        let step = if count < MANY { 1 } else { RUN_STRIDE };
-        let mut some = Listed::default();
+        let step = if count < LARGE_DATA { 1 } else { RUN_STRIDE };
+        let mut some = WeightedRows::default();
         for run in (0..count).step_by(RUN * step) {
             (run..(run + RUN).min(count)).for_each(|i| some.push(i, self.upper[i]));
         }
@@ -176,7 +176,7 @@ impl<R: LinearRows> Search<'_, R> {
             }
             self.look(active);
             let moved = self.weights.iter().zip(&before).map(|(w, b)| (w - b) * (w - b));
-            inactive.travel(moved.sum::<f64>().sqrt(), &self.weights);
+            inactive.record_move(moved.sum::<f64>().sqrt(), &self.weights);
             before.copy_from_slice(&self.weights);
             passes.finish(pairs, violation, || -0.5 * squared_norm(&self.weights));
         }
@@ -268,7 +268,7 @@ impl Inactive {
     }
 
     /// Notes that the weights have moved to `weights` by a step of that size.
-    fn travel(&mut self, step: f64, weights: &[f64]) {
+    fn record_move(&mut self, step: f64, weights: &[f64]) {
         self.way += step + ROUNDING * squared_norm(weights).sqrt();
     }
 

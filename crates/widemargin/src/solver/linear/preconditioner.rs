@@ -4,7 +4,7 @@
 //! does not, a mixture of the identity and the diagonal (Hsia, Chiang and Lin, 2018).
 
 use super::sampled_hessian::{LEAST_PENALTY, PARTS};
-use super::table::{Listed, Table};
+use super::table::{Table, WeightedRows};
 use super::tuning::preconditioner::{DIAGONAL_SHARE, FACTOR_WORK, ROWS_PER_WEIGHT, SAMPLE_WORK};
 use crate::context::Context;
 use crate::numeric::algebra::Cholesky;
@@ -21,7 +21,7 @@ impl Preconditioner {
     /// Hessian, of some rows' where that is cheap, or its diagonal.
     pub(super) fn new(
         table: &impl Table,
-        curvatures: &Listed,
+        curvatures: &WeightedRows,
         penalty_weights: &[f64],
         whole: bool,
         context: &Context,
@@ -76,13 +76,13 @@ fn stride(table: &impl Table, curved: usize) -> Option<usize> {
 fn sampled(
     table: &impl Table,
     stride: usize,
-    curvatures: &Listed,
+    curvatures: &WeightedRows,
     penalty_weights: &[f64],
     context: &Context,
 ) -> Option<Cholesky> {
     let width = table.width();
     let mut generator = Generator::new(context.seed());
-    let mut picked = Listed::default();
+    let mut picked = WeightedRows::default();
     for (i, curvature) in curvatures.iter() {
         if generator.bits().is_multiple_of(stride as u64) {
             picked.push(i, stride as f64 * curvature);

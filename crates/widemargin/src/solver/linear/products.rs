@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use super::loss_derivatives::{BLOCK, slopes};
 use super::problem::{Problem, add_scaled};
 use super::sampled_hessian::gram;
-use super::table::{Listed, Table};
+use super::table::{Table, WeightedRows};
 use crate::context::Context;
 use crate::numeric::parallel::{self, Threads};
 use crate::numeric::simd::{PlainLoop, run_plain};
@@ -81,7 +81,7 @@ impl<'a, R: LinearRows> Products<'a, R> {
 
     fn sum_over_parts(
         &self,
-        list: &Listed,
+        list: &WeightedRows,
         visit: impl Fn(usize, f64, &mut [f64]) + Sync,
     ) -> Vec<f64> {
         let part = list.rows.len().div_ceil(self.parts).max(1);
@@ -148,17 +148,17 @@ impl<R: LinearRows> Table for Products<'_, R> {
         (losses.iter().sum(), self.total(gradients.into_iter()))
     }
 
-    fn transposed(&self, list: &Listed) -> Vec<f64> {
+    fn transposed(&self, list: &WeightedRows) -> Vec<f64> {
         self.sum_over_parts(list, |i, factor, sum| self.rows.add(i, factor, sum))
     }
 
-    fn transposed_squares(&self, list: &Listed) -> Vec<f64> {
+    fn transposed_squares(&self, list: &WeightedRows) -> Vec<f64> {
         self.sum_over_parts(list, |i, factor, sum| {
             self.rows.visit(i, |j, value| sum[j] += factor * value * value);
         })
     }
 
-    fn weighted_normal(&self, list: &Listed, direction: &[f64]) -> Vec<f64> {
+    fn weighted_normal(&self, list: &WeightedRows, direction: &[f64]) -> Vec<f64> {
         self.sum_over_parts(list, |i, factor, sum| {
             self.rows.add(i, factor * self.rows.dot(i, direction), sum);
         })
@@ -168,7 +168,7 @@ impl<R: LinearRows> Table for Products<'_, R> {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(sum);
     }
 
-    fn weighted_gram(&self, list: &Listed) -> Vec<f64> {
+    fn weighted_gram(&self, list: &WeightedRows) -> Vec<f64> {
         let picked: Vec<(usize, f64)> = list.iter().collect();
         gram(self.rows, &picked, self.context)
     }

@@ -36,16 +36,16 @@ pub(crate) trait Table: Sync {
     }
 
     /// Σ fᵢxᵢ over the rows of a list.
-    fn transposed(&self, list: &Listed) -> Vec<f64>;
+    fn transposed(&self, list: &WeightedRows) -> Vec<f64>;
 
     /// Σ fᵢxᵢ² over the rows of a list, feature by feature.
-    fn transposed_squares(&self, list: &Listed) -> Vec<f64>;
+    fn transposed_squares(&self, list: &WeightedRows) -> Vec<f64>;
 
     /// Xᵀ(F(Xd)) over the rows of a list with the diagonal F of their factors, in one pass.
-    fn weighted_normal(&self, list: &Listed, direction: &[f64]) -> Vec<f64>;
+    fn weighted_normal(&self, list: &WeightedRows, direction: &[f64]) -> Vec<f64>;
 
     /// Σ fᵢxᵢxᵢᵀ over the rows of a list: the lower triangle, row by row.
-    fn weighted_gram(&self, list: &Listed) -> Vec<f64>;
+    fn weighted_gram(&self, list: &WeightedRows) -> Vec<f64>;
 
     /// Takes the memory of a sum that is no longer needed, for another.
     fn take_back(&self, _sum: Vec<f64>) {}
@@ -65,12 +65,12 @@ pub(crate) trait Table: Sync {
 
 /// Rows with a factor each, ascending, those of factor 0 left out.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Listed {
+pub(crate) struct WeightedRows {
     pub(super) rows: Vec<u32>,
     pub(super) factors: Vec<f64>,
 }
 
-impl Listed {
+impl WeightedRows {
     /// The rows whose entry is not 0.
     pub(crate) fn new(factors: &[f64]) -> Self {
         let mut list = Self::default();

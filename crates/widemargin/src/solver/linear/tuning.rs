@@ -97,7 +97,7 @@ pub(super) mod dual {
     /// How often a descent that met its goal is sent back by the check over all rows.
     pub(in super::super) const MOST_RETURNS: u32 = 20;
 
-    /// Passes without a look at a variable that stayed at its bound, at most: a pass, then three, then
+    /// Passes without a visit to a variable that stayed at its bound, at most: a pass, then three, then
     /// seven. On a9a with the hinge loss two thirds of all looks are saved.
     pub(in super::super) const MOST_SKIPPED: u8 = 7;
 
@@ -108,7 +108,7 @@ pub(super) mod dual {
     /// Gradients closer to 0 than this move nothing (LIBLINEAR's).
     pub(in super::super) const NEGLIGIBLE: f64 = 1e-12;
 
-    /// Cost of a look at a variable beside its stored values, in theirs: when an interior-point method
+    /// Cost of visiting a variable beside its stored values, in theirs: when an interior-point method
     /// would have cost less.
     pub(in super::super) const LOOK: usize = 16;
 

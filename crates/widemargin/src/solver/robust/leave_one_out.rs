@@ -19,7 +19,7 @@ use crate::outcome::Status;
 const MAX_STEPS: usize = 100;
 
 /// Relative gap and infeasibility that end them.
-const ENOUGH: f64 = 1e-9;
+const TOLERANCE: f64 = 1e-9;
 
 /// Share of the way to the boundary that a step goes.
 const TO_BOUNDARY: f64 = 0.995;
@@ -60,7 +60,7 @@ pub(crate) fn leave_one_out(problem: &LeaveOneOut<'_>, context: &Context) -> Fit
             break;
         }
         if !state.step() {
-            status = if state.error() <= 1e3 * ENOUGH {
+            status = if state.error() <= 1e3 * TOLERANCE {
                 Status::AlmostSolved
             } else {
                 Status::NumericalTrouble
@@ -162,7 +162,7 @@ impl<'a> State<'a> {
     }
 
     fn is_solved(&self) -> bool {
-        self.error() <= ENOUGH
+        self.error() <= TOLERANCE
     }
 
     /// A predictor and a corrector step; whether there was time, the matrix could be factored and the step was one.

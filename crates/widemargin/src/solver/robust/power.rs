@@ -13,7 +13,7 @@ use crate::solver::elliptope::BoxQp;
 const MAX_ROUNDS: usize = 500;
 
 /// Relative decrease of the objective that ends them.
-const ENOUGH: f64 = 1e-10;
+const LEAST_DECREASE: f64 = 1e-10;
 
 /// Relative gap of a quadratic program that counts as solved.
 const SOLVED: f64 = 1e-9;
@@ -51,7 +51,7 @@ pub(crate) fn hinge_power(q: &[f64], weights: &[f64], power: f64, context: &Cont
             best = next;
         }
         best.rounds = round as u64;
-        if decrease <= ENOUGH * best.objective {
+        if decrease <= LEAST_DECREASE * best.objective {
             return best;
         }
     }

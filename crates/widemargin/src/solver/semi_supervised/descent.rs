@@ -9,19 +9,19 @@ use crate::solver::linear::{
 };
 
 /// The first temperature, in units of the loss at the origin, and what it is divided by after a stage.
-const HOT: f64 = 10.0;
+const FIRST_TEMPERATURE: f64 = 10.0;
 const COOLING: f64 = 1.2;
 
 /// Temperature below which, and mean entropy (in nats) below which groups count as certain.
-const COLDEST: f64 = 1e-3;
-const CERTAIN: f64 = 1e-3;
+const LAST_TEMPERATURE: f64 = 1e-3;
+const LAST_ENTROPY: f64 = 1e-3;
 
 /// Share of its cost with which label switching begins, and its factor after a stage.
 const FIRST_COST: f64 = 1e-4;
 const GROWTH: f64 = 2.0;
 
 /// Mean change of a membership that ends a stage, and most steps of one.
-const SETTLED: f64 = 1e-2;
+const STAGE_TOLERANCE: f64 = 1e-2;
 const MAX_STEPS: usize = 30;
 
 /// Norm of the gradient, relative to that at 0, to which weights are trained before the last labels.
@@ -139,10 +139,10 @@ impl<'a, R: LinearRows> Descent<'a, R> {
     fn anneal(&mut self, memberships: &mut Memberships) {
         self.memberships = memberships.uniform();
         self.train(1.0, TOLERANCE);
-        let mut temperature = HOT;
-        while temperature > COLDEST && !self.must_stop() {
+        let mut temperature = FIRST_TEMPERATURE;
+        while temperature > LAST_TEMPERATURE && !self.must_stop() {
             self.stage(memberships, temperature, 1.0);
-            if self.entropy() < CERTAIN {
+            if self.entropy() < LAST_ENTROPY {
                 break;
             }
             temperature /= COOLING;
@@ -159,7 +159,7 @@ impl<'a, R: LinearRows> Descent<'a, R> {
 
     /// Groups and weights in turn until the groups stay.
     fn stage(&mut self, memberships: &mut Memberships, temperature: f64, share: f64) {
-        let least = if temperature > 0.0 { SETTLED } else { 0.0 };
+        let least = if temperature > 0.0 { STAGE_TOLERANCE } else { 0.0 };
         for step in 0..MAX_STEPS {
             let next = memberships.at(&self.losses(), temperature);
             let change = self.change(&next);

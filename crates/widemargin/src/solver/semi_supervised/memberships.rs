@@ -11,7 +11,7 @@ const MAX_STEPS: usize = 100;
 const SEVERAL_TOLERANCE: f64 = 1e-3;
 
 /// Temperature at which the prices of several groups are found where no entropy is asked for.
-const COLD: f64 = 0.05;
+const PRICE_TEMPERATURE: f64 = 0.05;
 
 /// What the memberships of rows have to meet, and the prices that make them do so.
 pub(super) struct Memberships {
@@ -49,7 +49,7 @@ impl Memberships {
             (2, false) => self.cut(losses),
             (_, true) => self.several(losses, temperature),
             (_, false) => {
-                self.several(losses, COLD);
+                self.several(losses, PRICE_TEMPERATURE);
                 let best = |row: &[f64]| {
                     let cost = |g: usize| row[g] - self.prices[g];
                     (0..count).fold(0, |best, g| if cost(g) < cost(best) { g } else { best })

@@ -11,7 +11,7 @@ use crate::numeric::simd::{Real, mirror};
 const SPARSE: f64 = 0.7;
 
 /// Members that a block has room for from the first one on.
-const FIRST_ROOM: usize = 512;
+const FIRST_CAPACITY: usize = 512;
 
 /// The members of a block and the matrix over them.
 pub(super) struct ActiveBlock<T> {
@@ -131,7 +131,7 @@ impl<T: Real> ActiveBlock<T> {
     /// touched.
     fn widen(&mut self, before: usize, count: usize) {
         let most = padded(self.is_member.len().min(self.most));
-        let stride = padded((2 * count).max(FIRST_ROOM)).min(most);
+        let stride = padded((2 * count).max(FIRST_CAPACITY)).min(most);
         let old = std::mem::replace(&mut self.stride, stride);
         if self.values.len() < stride * stride {
             let narrow = std::mem::replace(&mut self.values, vec![T::ZERO; stride * stride]);

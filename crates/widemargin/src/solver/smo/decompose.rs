@@ -16,7 +16,7 @@ use crate::solver::{Outcome, Status};
 /// Columns of the gradient one task brings up to date.
 const UPDATE_CHUNK: usize = 4096;
 
-/// Steps of the inner solver between two looks at the clock.
+/// Steps of the inner solver between two checks of the time.
 pub(super) const LOOK_STEPS: u64 = 1000;
 
 /// Steps of the inner solver before its working set is chosen anew.
@@ -42,7 +42,7 @@ const ALL_SOLVED: f64 = 0.95;
 const STREAMED_SHARE: usize = 12;
 
 /// Part of a largest working set that is left to violators beside the variables inside their boxes.
-const INSIDE_REST: usize = 8;
+const VIOLATOR_SHARE: usize = 8;
 
 /// Working set below which a small cache does not push.
 const SMALLEST_WORKING_SET: usize = 64;
@@ -51,7 +51,7 @@ const SMALLEST_WORKING_SET: usize = 64;
 const SHRINK_EVERY: usize = 8;
 
 /// Fresh gradients that may contradict the running one before the status is almost solved.
-const CONFIRMATIONS: usize = 5;
+const MOST_CORRECTIONS: usize = 5;
 
 /// Solves `problem` over the matrix `rows`.
 ///
@@ -117,7 +117,7 @@ pub(crate) fn solve<R: MatrixRows>(
             }
         };
         let violation = worst(&state.extremes());
-        if let Some(status) = verdict(ended, violation, options.tol, &mut confirmations) {
+        if let Some(status) = ending_status(ended, violation, options.tol, &mut corrections) {
             break (status, violation);
         }
     };
@@ -125,11 +125,11 @@ pub(crate) fn solve<R: MatrixRows>(
     finish(
         problem,
         &mut state,
-        Effort { status, violation, steps, blocks, entries: rows.requested() },
+        SolveStatistics { status, violation, steps, blocks, entries: rows.requested() },
     )
 }
 
-/// Variables whose rows are multiplied between two looks at the clock.
+/// Variables whose rows are multiplied between two checks of the time.
 const PRODUCT_ROWS: usize = 512;
 
 /// The product of the matrix with `beta`; a part of it, and why, when the context asks to stop.
@@ -155,7 +155,7 @@ fn stoppable_product<R: MatrixRows>(
 /// The start as the solution of a solve that was stopped before its gradient was known: nothing is
 /// known of its objective.
 fn unknown(problem: &Problem, state: &mut State, status: Status, entries: u64) -> Solution {
-    let effort = Effort { status, violation: f64::INFINITY, steps: 0, blocks: 0, entries };
+    let effort = SolveStatistics { status, violation: f64::INFINITY, steps: 0, blocks: 0, entries };
     let solution = finish(problem, state, effort);
     let outcome =
         Outcome { primal: f64::INFINITY, dual: f64::NEG_INFINITY, status, ..solution.outcome };
@@ -163,28 +163,28 @@ fn unknown(problem: &Problem, state: &mut State, status: Status, entries: u64) -
 }
 
 /// How a descent whose fresh gradient shows `violation` ends; `None` when it must go on.
-pub(super) fn verdict(
+pub(super) fn ending_status(
     ended: Option<Status>,
     violation: f64,
     tol: f64,
-    confirmations: &mut usize,
+    corrections: &mut usize,
 ) -> Option<Status> {
     match ended {
         Some(status) => Some(status),
         None if violation <= tol => Some(Status::Solved),
-        None if *confirmations == CONFIRMATIONS => {
+        None if *corrections == MOST_CORRECTIONS => {
             let almost = violation <= 10.0 * tol;
             Some(if almost { Status::AlmostSolved } else { Status::NumericalTrouble })
         }
         None => {
-            *confirmations += 1;
+            *corrections += 1;
             None
         }
     }
 }
 
-/// What a solve took and where it ended.
-pub(super) struct Effort {
+/// Status, KKT violation and work of a solve.
+pub(super) struct SolveStatistics {
     pub(super) status: Status,
     pub(super) violation: f64,
     pub(super) steps: u64,
@@ -193,7 +193,7 @@ pub(super) struct Effort {
 }
 
 /// The solution that a state with a fresh gradient stands for; takes its point and gradient.
-pub(super) fn finish(problem: &Problem, state: &mut State, effort: Effort) -> Solution {
+pub(super) fn finish(problem: &Problem, state: &mut State, effort: SolveStatistics) -> Solution {
     let multipliers = state.multipliers(problem.bound_tolerance);
     let objective = state.objective(&problem.linear);
     let outcome = Outcome {
@@ -231,8 +231,8 @@ pub(super) fn worst(extremes: &[Extremes; 2]) -> f64 {
     extremes.iter().map(|e| e.violation()).fold(0.0, f64::max)
 }
 
-/// What a look at the state says.
-enum Look {
+/// Result of a check of the state.
+enum Check {
     /// The extremes and their violation, which is too large.
     GoOn([Extremes; 2], f64),
     /// The tolerance is reached (`None`) or a limit ends the descent.
@@ -306,9 +306,9 @@ impl Run<'_> {
         join_held(block, &at_hand, held);
         let (mut is_solved, mut lowest, mut rounds) = (false, f64::INFINITY, 0);
         loop {
-            let (extremes, violation) = match self.look(state, tol) {
-                Look::GoOn(extremes, violation) => (extremes, violation),
-                Look::End(ended) => return ended,
+            let (extremes, violation) = match self.check(state, tol) {
+                Check::GoOn(extremes, violation) => (extremes, violation),
+                Check::End(ended) => return ended,
             };
             let outside = |v: usize| !block.contains(v);
             let fresh = worst_violators(state, &extremes, LOAD_BATCH, outside, self.context);
@@ -342,22 +342,22 @@ impl Run<'_> {
     }
 
     /// Reports how far the descent has come and says whether it goes on.
-    fn look(&self, state: &State, tol: f64) -> Look {
+    fn check(&self, state: &State, tol: f64) -> Check {
         let extremes = state.extremes();
         let violation = worst(&extremes);
-        // Whoever stops the training on the first report has a model to go on with.
+        // A training stopped at its first report has a model to go on with.
         if self.blocks > 0 {
             self.report(state, violation);
         }
         if violation <= tol {
-            return Look::End(None);
+            return Check::End(None);
         }
         if !violation.is_finite() {
-            return Look::End(Some(Status::NumericalTrouble));
+            return Check::End(Some(Status::NumericalTrouble));
         }
         match self.limit() {
-            Some(status) => Look::End(Some(status)),
-            None => Look::GoOn(extremes, violation),
+            Some(status) => Check::End(Some(status)),
+            None => Check::GoOn(extremes, violation),
         }
     }
 
@@ -401,9 +401,9 @@ impl Run<'_> {
         let mut earlier = LastWorkingSet::default();
         let mut until_shrink = SHRINK_EVERY;
         loop {
-            let (extremes, violation) = match self.look(state, tol) {
-                Look::GoOn(extremes, violation) => (extremes, violation),
-                Look::End(ended) => return ended,
+            let (extremes, violation) = match self.check(state, tol) {
+                Check::GoOn(extremes, violation) => (extremes, violation),
+                Check::End(ended) => return ended,
             };
             if self.options.shrinking && state.len() >= self.options.shrink_from {
                 until_shrink -= 1;
@@ -443,14 +443,14 @@ impl Run<'_> {
         let mut selector = Selector::new(state.len(), state.len());
         let mut memory = Vec::new();
         loop {
-            let (extremes, violation) = match self.look(state, tol) {
-                Look::GoOn(extremes, violation) => (extremes, violation),
-                Look::End(ended) => return ended,
+            let (extremes, violation) = match self.check(state, tol) {
+                Check::GoOn(extremes, violation) => (extremes, violation),
+                Check::End(ended) => return ended,
             };
             // What moves the violators moves the gradients of the variables inside their boxes: left out,
             // these are the violators of the next round.
             let mut inside = state.inside();
-            if largest - largest / INSIDE_REST < inside.len() {
+            if largest - largest / VIOLATOR_SHARE < inside.len() {
                 inside.clear();
             }
             let size = size.min(largest - inside.len());
@@ -532,7 +532,7 @@ impl Run<'_> {
         let mut part = state.select(&set);
         let source = Gathered::new(rows, &fetched, &set, earlier);
         let mut in_memory = (0..set.len()).map(|_| None).collect();
-        let matrix = Brought { rows: &mut in_memory, source };
+        let matrix = LazyRows { rows: &mut in_memory, source };
         let steps = self.hybrid.descend(&mut part, matrix, tol, max_steps, context);
         let mut changes = Vec::with_capacity(set.len());
         let mut changed_rows = Vec::with_capacity(set.len());

@@ -44,8 +44,8 @@ pub(super) trait RowSource<T: Real> {
     fn fill(&mut self, v: usize, rows: &mut InnerRows<T>);
 }
 
-/// Rows that a source brings one by one.
-pub(super) struct Brought<'a, T: Real, S> {
+/// Rows of the matrix, each filled when it is first needed.
+pub(super) struct LazyRows<'a, T: Real, S> {
     pub(super) rows: &'a mut InnerRows<T>,
     pub(super) source: S,
 }
@@ -64,7 +64,7 @@ impl<T: Real, M: InnerMatrix<T>> InnerMatrix<T> for &mut M {
     }
 }
 
-impl<T: Real, S: RowSource<T>> InnerMatrix<T> for Brought<'_, T, S> {
+impl<T: Real, S: RowSource<T>> InnerMatrix<T> for LazyRows<'_, T, S> {
     fn ensure(&mut self, v: usize) {
         if self.rows[v].is_none() {
             self.source.fill(v, self.rows);

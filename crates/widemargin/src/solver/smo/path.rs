@@ -8,7 +8,7 @@
 
 use super::active_block::ActiveBlock;
 use super::decompose::{
-    Effort, INNER_STEPS, SUBPROBLEM_SHARE, finish, fresh_gradient, verdict, worst,
+    INNER_STEPS, SUBPROBLEM_SHARE, SolveStatistics, ending_status, finish, fresh_gradient, worst,
 };
 use super::hybrid::Hybrid;
 use super::path_rows::{PathRows, nonzero_places};
@@ -20,7 +20,7 @@ use crate::numeric::simd::Real;
 use crate::solver::Status;
 
 /// Fewest variables that may join the others at a time.
-const JOIN: usize = 64;
+const LEAST_JOINING: usize = 64;
 
 /// One of so many of all variables may join at a time where that is more.
 const JOIN_SHARE: usize = 512;
@@ -35,7 +35,7 @@ const DRIFT: f64 = 0.1;
 
 /// KKT violation to which the active variables are solved before those outside are checked, where the point to
 /// start from is one of another problem.
-const ROUGH: f64 = 0.1;
+const COARSE_VIOLATION: f64 = 0.1;
 
 /// A point and its gradient f.
 #[derive(Clone, Debug)]
@@ -186,7 +186,7 @@ impl<M: PathRows> PathSolver<M> {
         let mut part = std::mem::take(&mut self.part);
         self.join(&state.inside())?;
         let mut descent = Descent::new(is_new, options, context);
-        let (mut confirmations, mut is_fresh) = (0, false);
+        let (mut corrections, mut is_fresh) = (0, false);
         let (status, violation) = loop {
             let extremes = state.extremes();
             let violation = worst(&extremes);
@@ -197,7 +197,7 @@ impl<M: PathRows> PathSolver<M> {
             let expected = goes_on && self.admit(&state, &extremes, &mut descent)?;
             if !expected
                 && let Some(status) =
-                    verdict(descent.ended, violation, options.tol, &mut confirmations)
+                    ending_status(descent.ended, violation, options.tol, &mut corrections)
             {
                 let is_final = is_fresh || descent.ended.is_some();
                 if is_final || self.is_current(problem, &state, &extremes[0], options.tol) {
@@ -216,7 +216,7 @@ impl<M: PathRows> PathSolver<M> {
             self.inside[v as usize] = true;
         }
         let (steps, blocks) = (descent.steps, descent.blocks);
-        let effort = Effort { status, violation, steps, blocks, entries: 0 };
+        let effort = SolveStatistics { status, violation, steps, blocks, entries: 0 };
         let solution = finish(problem, &mut state, effort);
         (self.whole, self.part) = (state, part);
         Some(solution)
@@ -231,7 +231,7 @@ impl<M: PathRows> PathSolver<M> {
         descent: &mut Descent<'_>,
     ) -> Option<bool> {
         let n = self.matrix.len();
-        let (at_once, tol) = (JOIN.max(n / JOIN_SHARE), descent.options.tol);
+        let (at_once, tol) = (LEAST_JOINING.max(n / JOIN_SHARE), descent.options.tol);
         let outside = |v: usize| !self.block.contains(v);
         let fresh = worst_violators(state, extremes, at_once, outside, descent.context);
         let count = self.block.members().len() + fresh.len();
@@ -245,7 +245,7 @@ impl<M: PathRows> PathSolver<M> {
         let expected = descent.inner_tol > tol || !fresh.is_empty();
         let wanted = if fresh.is_empty() { 0.0 } else { SUBPROBLEM_SHARE * worst(extremes) };
         let is_rough = descent.inner_tol.is_infinite() && !descent.is_new;
-        descent.inner_tol = if is_rough { ROUGH } else { wanted }.max(tol);
+        descent.inner_tol = if is_rough { COARSE_VIOLATION } else { wanted }.max(tol);
         Some(expected)
     }
 
@@ -273,7 +273,8 @@ impl<M: PathRows> PathSolver<M> {
         }
         let point = DualPoint { beta: beta.clone(), gradient: gradient.clone() };
         let mut state = self.state(problem, point);
-        let effort = Effort { status: Status::Solved, violation, steps: 0, blocks: 0, entries: 0 };
+        let effort =
+            SolveStatistics { status: Status::Solved, violation, steps: 0, blocks: 0, entries: 0 };
         let solution = finish(problem, &mut state, effort);
         self.whole = state;
         Some(solution)

@@ -13,7 +13,7 @@ use crate::numeric::simd::{Real, accumulate, gather};
 const FETCHED: usize = 256;
 
 /// Length of rows up to which keeping them costs nothing worth mentioning.
-const SHORT: usize = 8192;
+const CHEAP_ROW_LENGTH: usize = 8192;
 
 /// A symmetric matrix.
 pub(crate) trait PathRows {
@@ -129,7 +129,7 @@ pub(crate) struct FetchedRows<'a, R> {
 impl<'a, R: MatrixRows> FetchedRows<'a, R> {
     /// The rows of a matrix.
     pub(crate) fn new(rows: &'a R) -> Self {
-        Self { rows, keeps: !rows.is_cheap() || rows.len() <= SHORT }
+        Self { rows, keeps: !rows.is_cheap() || rows.len() <= CHEAP_ROW_LENGTH }
     }
 }
 

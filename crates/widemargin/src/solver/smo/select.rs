@@ -13,20 +13,20 @@ use super::state::{Extremes, State};
 use crate::context::Context;
 use crate::numeric::simd::{PlainLoop, run_plain};
 
-/// Variables that are looked at, and mostly passed over, together.
-const TOGETHER: usize = 8;
+/// Variables scanned together; most of them are no candidates.
+const SCAN_WIDTH: usize = 8;
 
 /// A variable and by how much it violates the optimality conditions.
 type Candidate = (f64, u32);
 
 /// Chooses working sets.
 pub(super) struct Selector {
-    at_hand: AtHand,
+    recent: RecentRows,
     candidates: [Vec<Candidate>; 2],
 }
 
-/// The variables whose rows were used last, as many as the cache holds.
-struct AtHand {
+/// The variables with the most recently used rows, as many as the cache holds.
+struct RecentRows {
     /// Clock of the last use of each variable, 0 when its row is not at hand.
     last_use: Vec<u64>,
     /// Uses in order, those overtaken by a later one included.
@@ -36,7 +36,7 @@ struct AtHand {
     capacity: usize,
 }
 
-impl AtHand {
+impl RecentRows {
     fn new(variables: usize, capacity: usize) -> Self {
         Self { last_use: vec![0; variables], uses: VecDeque::new(), count: 0, clock: 0, capacity }
     }
@@ -65,7 +65,7 @@ impl AtHand {
 impl Selector {
     /// A selector that counts on finding the last `capacity` rows used again.
     pub(super) fn new(variables: usize, capacity: usize) -> Self {
-        Self { at_hand: AtHand::new(variables, capacity), candidates: [Vec::new(), Vec::new()] }
+        Self { recent: RecentRows::new(variables, capacity), candidates: [Vec::new(), Vec::new()] }
     }
 
     /// A working set of at most `size` variables, at most `fresh` of them with rows not at hand,
@@ -93,9 +93,9 @@ impl Selector {
                 if room == 0 {
                     break;
                 }
-                let at_hand = self.at_hand.has(v as usize);
-                if at_hand || fresh_left > 0 {
-                    fresh_left -= usize::from(!at_hand);
+                let recent = self.recent.has(v as usize);
+                if recent || fresh_left > 0 {
+                    fresh_left -= usize::from(!recent);
                     room -= 1;
                     chosen.push(v);
                 }
@@ -103,7 +103,7 @@ impl Selector {
         }
         chosen.sort_unstable();
         chosen.dedup();
-        self.at_hand.take(&chosen);
+        self.recent.take(&chosen);
         chosen
     }
 
@@ -167,7 +167,7 @@ pub(super) fn worst_violators(
     if state.group_count == 1 {
         let violated = Violated { beta, gradient, lower, upper, extremes: extremes[0] };
         for start in run_plain(context.instruction_set(), violated) {
-            (start..(start + TOGETHER).min(len)).for_each(&mut take);
+            (start..(start + SCAN_WIDTH).min(len)).for_each(&mut take);
         }
     } else {
         (0..len).for_each(take);
@@ -195,25 +195,25 @@ impl PlainLoop for Violated<'_> {
     #[inline(always)]
     fn run(self) -> Vec<usize> {
         let Extremes { up, down } = self.extremes;
-        let (beta, rest) = self.beta.as_chunks::<TOGETHER>();
-        let gradient = self.gradient.as_chunks::<TOGETHER>().0;
-        let lower = self.lower.as_chunks::<TOGETHER>().0;
-        let upper = self.upper.as_chunks::<TOGETHER>().0;
+        let (beta, rest) = self.beta.as_chunks::<SCAN_WIDTH>();
+        let gradient = self.gradient.as_chunks::<SCAN_WIDTH>().0;
+        let lower = self.lower.as_chunks::<SCAN_WIDTH>().0;
+        let upper = self.upper.as_chunks::<SCAN_WIDTH>().0;
         let mut starts = Vec::new();
         for c in 0..beta.len() {
             let (beta, gradient, lower, upper) = (&beta[c], &gradient[c], &lower[c], &upper[c]);
             let mut any = false;
-            for lane in 0..TOGETHER {
+            for lane in 0..SCAN_WIDTH {
                 let value = -gradient[lane];
                 any |= (value > down) & (beta[lane] < upper[lane]);
                 any |= (value < up) & (beta[lane] > lower[lane]);
             }
             if any {
-                starts.push(c * TOGETHER);
+                starts.push(c * SCAN_WIDTH);
             }
         }
         if !rest.is_empty() {
-            starts.push(beta.len() * TOGETHER);
+            starts.push(beta.len() * SCAN_WIDTH);
         }
         starts
     }

@@ -19,7 +19,7 @@ use super::pairs::{Group, LANES, Value};
 use crate::numeric::simd::PlainLoop;
 
 /// Sums above this are scaled down, by this factor.
-const LARGE: f64 = 1.606_938_044_258_990_3e60; // 2²⁰⁰
+const RESCALE_FACTOR: f64 = 1.606_938_044_258_990_3e60; // 2²⁰⁰
 const LOG_LARGE: f64 = 200.0 * std::f64::consts::LN_2;
 
 /// One string with the strings of a group.
@@ -41,12 +41,12 @@ pub(super) struct Alignments<'a> {
 
 type Lanes = [f64; LANES];
 
-/// Divides all sums of a lane by [`LARGE`].
+/// Divides all sums of a lane by [`RESCALE_FACTOR`].
 #[cold]
 fn divide(row: &mut [Cell], lane: usize) {
     for Cell { matched, down, along, total, column } in row {
         for values in [matched, down, along, total, column] {
-            values[lane] /= LARGE;
+            values[lane] /= RESCALE_FACTOR;
         }
     }
 }
@@ -94,8 +94,8 @@ impl Alignments<'_> {
             }
             self.next_row::<SWAPPED>(symbol, &one, &mut row);
             for lane in 0..LANES {
-                while row[places].total[lane] > LARGE {
-                    one[lane] /= LARGE;
+                while row[places].total[lane] > RESCALE_FACTOR {
+                    one[lane] /= RESCALE_FACTOR;
                     scales[lane] += LOG_LARGE;
                     divide(&mut row, lane);
                 }

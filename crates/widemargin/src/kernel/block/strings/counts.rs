@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::super::{KernelBlocks, PackedRows, Queries, check_range};
 use super::patterns::Patterns;
 use super::symbols;
-use super::trie::{Known, Nodes, ROOT, Trie};
+use super::trie::{FrozenTrie, Nodes, ROOT, Trie};
 use crate::data::{Csr, Matrix};
 use crate::error::Result;
 use crate::kernel::{Kernel, StringKernel};
@@ -138,7 +138,7 @@ impl Substrings {
         for &row in rows {
             symbols(self.name, matrix, row, &mut string)?;
             others.clear();
-            let mut nodes = Known { trie: &self.trie, others: &mut others };
+            let mut nodes = FrozenTrie { trie: &self.trie, others: &mut others };
             tables.add(self.patterns, &string, &mut nodes)?;
         }
         tables.finish(known)

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::patterns::Patterns;
 use super::symbols;
-use super::trie::{Known, ROOT, Trie};
+use super::trie::{FrozenTrie, ROOT, Trie};
 use crate::data::{Csr, Matrix};
 use crate::error::{Error, Result};
 use crate::kernel::{StringKernel, StringSimilarity};
@@ -76,7 +76,7 @@ impl SubstringFeatures {
         for row in 0..rows.rows() {
             symbols(self.kernel.similarity.name(), rows, row, &mut string)?;
             others.clear();
-            let mut nodes = Known { trie: &self.trie, others: &mut others };
+            let mut nodes = FrozenTrie { trie: &self.trie, others: &mut others };
             let column = |node: u32| self.columns.get(node as usize).copied().unwrap_or(node);
             let visit = &mut |_, node| found.push((column(node), node >= known));
             self.patterns.walk(&string, &mut nodes, visit)?;

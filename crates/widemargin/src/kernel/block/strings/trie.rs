@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 pub(super) const ROOT: u32 = 0;
 
 /// Marks a free place of the table.
-const FREE: u64 = u64::MAX;
+const EMPTY_SLOT: u64 = u64::MAX;
 
 /// Nodes numbered in the order in which they were met.
 #[derive(Clone)]
@@ -60,7 +60,7 @@ pub(super) trait Nodes {
 impl Trie {
     /// A trie that has no edges and numbers its nodes from `first` on.
     pub(super) fn new(first: u32) -> Self {
-        Self { first, edges: vec![(FREE, 0); 16], links: Vec::new() }
+        Self { first, edges: vec![(EMPTY_SLOT, 0); 16], links: Vec::new() }
     }
 
     /// Number of the next node.
@@ -71,25 +71,25 @@ impl Trie {
     /// Forgets all edges.
     pub(super) fn clear(&mut self) {
         if !self.links.is_empty() {
-            self.edges.fill((FREE, 0));
+            self.edges.fill((EMPTY_SLOT, 0));
             self.links.clear();
         }
     }
 
     /// The edges, in no order: where each begins, its symbol and where it leads.
     pub(super) fn edges(&self) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
-        let edges = self.edges.iter().filter(|edge| edge.0 != FREE);
+        let edges = self.edges.iter().filter(|edge| edge.0 != EMPTY_SLOT);
         edges.map(|&(key, to)| ((key >> 32) as u32, key as u32, to))
     }
 
     #[inline(always)]
     fn place(&self, key: u64) -> usize {
         /// 2⁶⁴ over the golden ratio.
-        const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
+        const HASH_FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
         let mask = self.edges.len() - 1;
-        let hash = (key ^ (key >> 29)).wrapping_mul(SPREAD);
+        let hash = (key ^ (key >> 29)).wrapping_mul(HASH_FACTOR);
         let mut at = (hash >> 32) as usize & mask;
-        while self.edges[at].0 != key && self.edges[at].0 != FREE {
+        while self.edges[at].0 != key && self.edges[at].0 != EMPTY_SLOT {
             at = (at + 1) & mask;
         }
         at
@@ -116,8 +116,8 @@ impl Trie {
         if self.links.len() * 2 > self.edges.len() {
             let length = self.edges.len() * 2;
             memory::check(|| "substrings of strings".into(), 18 * length as u128)?;
-            let old = std::mem::replace(&mut self.edges, vec![(FREE, 0); length]);
-            for edge in old.into_iter().filter(|edge| edge.0 != FREE) {
+            let old = std::mem::replace(&mut self.edges, vec![(EMPTY_SLOT, 0); length]);
+            for edge in old.into_iter().filter(|edge| edge.0 != EMPTY_SLOT) {
                 let at = self.place(edge.0);
                 self.edges[at] = edge;
             }
@@ -148,13 +148,13 @@ impl Nodes for Trie {
     }
 }
 
-/// A trie that stays as it is, and what is met beyond it, numbered after its nodes.
-pub(super) struct Known<'a> {
+/// A trie that is not changed, and the nodes met beyond it, numbered after its own.
+pub(super) struct FrozenTrie<'a> {
     pub(super) trie: &'a Trie,
     pub(super) others: &'a mut Trie,
 }
 
-impl Nodes for Known<'_> {
+impl Nodes for FrozenTrie<'_> {
     #[inline(always)]
     fn child(&mut self, node: u32, symbol: u32) -> Result<(u32, bool)> {
         match (node < self.others.first).then(|| self.trie.find(node, symbol)).flatten() {

@@ -12,7 +12,7 @@ use crate::numeric::simd::{Weights, multiply};
 /// Rows computed or multiplied by one task.
 const TASK_ROWS: usize = 64;
 
-/// Rows whose neighbours are searched between two looks at the clock.
+/// Rows whose neighbours are searched between two checks of the time.
 const SEARCHED_ROWS: usize = 256;
 
 /// D^(−½) A D^(−½) with an empty diagonal.

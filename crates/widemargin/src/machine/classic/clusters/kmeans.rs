@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::super::Classic;
-use super::super::rows::{self, Effort, check, check_number, named, table};
+use super::super::rows::{self, TrainingSummary, check, check_number, named, table};
 use super::Centres;
 use super::lloyd::{Assignment, Lloyd, Seeds};
 use crate::context::Context;
@@ -115,7 +115,7 @@ impl KMeans {
         if found.status == Status::IterationLimit {
             rows::warn(context, format!("k-means did not settle in {} rounds", found.rounds));
         }
-        let effort = Effort {
+        let effort = TrainingSummary {
             started,
             status: found.status,
             objective: found.inertia(),

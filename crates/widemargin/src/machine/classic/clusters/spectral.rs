@@ -7,7 +7,7 @@
 
 use std::time::Instant;
 
-use super::super::rows::{self, Effort, check, named, table};
+use super::super::rows::{self, TrainingSummary, check, named, table};
 use super::super::{Classic, NeighbourSearch, Neighbours, Weighting};
 use super::graph::{Graph, inverse_root};
 use super::kmeans::KMeans;
@@ -123,12 +123,12 @@ impl Spectral {
             ("affinity", format!("{:?}", self.affinity).to_lowercase().into()),
             ("cut", self.cut.to_string().into()),
         ]);
-        let effort = Effort {
+        let effort = TrainingSummary {
             status: if solved { Status::Solved } else { Status::AlmostSolved },
             objective: found.values.iter().map(|value| 1.0 - value).sum(),
             change: found.residual,
             parameters,
-            ..Effort::closed_form(started, &[])
+            ..TrainingSummary::closed_form(started, &[])
         };
         let body = Neighbours {
             // A copy: the rows may be the caller's memory.

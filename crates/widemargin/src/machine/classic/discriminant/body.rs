@@ -17,7 +17,7 @@ use crate::machine::{Body, Classic};
 /// Features shown in the ranking of a description.
 const SHOWN: usize = 10;
 
-/// Functions that separate classes, the directions behind them, and how well they do.
+/// Functions that separate classes, their directions, and how well they do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Discriminant {
     /// The decision functions; of the linear machine over its slopes and directions.

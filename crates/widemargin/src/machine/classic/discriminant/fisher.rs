@@ -7,7 +7,7 @@
 
 use std::time::Instant;
 
-use super::super::rows::{self, Effort, Priors, check_labelled, dense_rows, means, table};
+use super::super::rows::{self, Priors, TrainingSummary, check_labelled, dense_rows, means, table};
 use super::super::{Classic, Discriminant};
 use super::scatter::{Shrinkage, factor};
 use crate::context::Context;
@@ -93,7 +93,7 @@ impl Fisher {
         let (class_means, scatter) =
             self.moments(&rows, columns, &members, &log_priors, context)?;
         let (factor, share) = factor(&scatter, columns, context)?;
-        let spread = Spread::new(&class_means, &log_priors, &scatter, &factor, context)?;
+        let spread = ClassSeparation::new(&class_means, &log_priors, &scatter, &factor, context)?;
         let scores = self.scores(&class_means, &log_priors, &factor, context)?;
         let (mut support, functions, scheme) = if count == 2 {
             let (slope, function) = self.boundary(&scores, &rows, &classes, context);
@@ -131,7 +131,7 @@ impl Fisher {
             ("threshold", self.threshold.to_string().into()),
             ("shrinkage", self.shrinkage.to_string().into()),
         ];
-        let effort = Effort::closed_form(started, &parameters);
+        let effort = TrainingSummary::closed_form(started, &parameters);
         let mut model = rows::model(Classic::Fisher, data, body, effort);
         model.classes = Some(ClassTable { names: classes.names, scheme, support: vec![0; count] });
         Ok(model)
@@ -201,15 +201,15 @@ impl Fisher {
     }
 }
 
-/// How far apart the classes lie.
-struct Spread {
+/// The discriminant directions and how well they separate the classes.
+struct ClassSeparation {
     directions: Vec<Vec<f64>>,
     ratios: Vec<f64>,
     separability: f64,
     feature_scores: Vec<f64>,
 }
 
-impl Spread {
+impl ClassSeparation {
     /// The generalised eigenvectors of (S_B, S_W) from L⁻¹S_B L⁻ᵀ, or from the matrix of products of the
     /// columns of L⁻¹B, S_B = BBᵀ, where there are fewer classes than features.
     fn new(

@@ -8,7 +8,7 @@
 
 use std::time::Instant;
 
-use super::super::rows::{self, Effort, Priors, check_labelled, class_table, warn};
+use super::super::rows::{self, Priors, TrainingSummary, check_labelled, class_table, warn};
 use super::super::{Classic, Discriminant};
 use super::expansion::Expansion;
 use super::fisher::deviations;
@@ -135,7 +135,7 @@ impl KernelFisher {
             ("landmarks", landmarks.len().into()),
             ("threshold", self.threshold.to_string().into()),
         ];
-        let effort = Effort::closed_form(started, &parameters);
+        let effort = TrainingSummary::closed_form(started, &parameters);
         let solved = match means.as_slice() {
             [first, second] => self.two_classes(&expansion, &factor, first, second)?,
             _ => several_classes(&means, &log_priors, &factor, data.rows(), context),

@@ -184,7 +184,7 @@ fn fisher_with_many_classes_ends_when_the_time_is_over() {
     let context = Context::new().with_time_limit(std::time::Duration::from_secs(1));
     let fitted = Fisher::default().fit(&data, &context);
     assert!(matches!(fitted, Err(crate::Error::Interrupted)));
-    // Five: busy machines and unoptimised builds are slow between two looks at the clock.
+    // Five: busy machines and unoptimised builds are slow between two checks of the time.
     assert!(started.elapsed().as_secs_f64() < 5.0, "{:?}", started.elapsed());
 }
 

@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use super::super::rows::{self, Effort, Priors, check_labelled, dense_rows, table};
+use super::super::rows::{self, Priors, TrainingSummary, check_labelled, dense_rows, table};
 use super::super::{Classic, Mixtures};
 use super::fit::GaussianMixture;
 use super::semi::{Rows, improve};
@@ -69,7 +69,7 @@ impl MixtureBayes {
             let expected = "one component a class, all rows labelled, for unbiased covariances";
             return Err(Error::parameter("unbiased", expected, true));
         }
-        let (Known { names, members }, class_of) = self.known(data)?;
+        let (LabelledRows { names, members }, class_of) = self.known(data)?;
         let counts: Vec<usize> = members.iter().map(Vec::len).collect();
         let known: usize = counts.iter().sum();
         let log_priors = self.priors.logarithms(&counts)?;
@@ -89,10 +89,10 @@ impl MixtureBayes {
             log_likelihood: 0.0,
         };
         let mut means = Vec::new();
-        let mut effort = Effort {
+        let mut effort = TrainingSummary {
             status: Status::Solved,
             parameters: self.mixture.parameters(),
-            ..Effort::closed_form(started, &[])
+            ..TrainingSummary::closed_form(started, &[])
         };
         for (members, name) in members.iter().zip(&names) {
             let own = dense_rows(&data.features().select_rows(members))?;
@@ -138,12 +138,12 @@ impl MixtureBayes {
 impl MixtureBayes {
     /// The classes of the rows that have one, by the places of those rows in the data, and the
     /// class of every row.
-    fn known(&self, data: &Dataset) -> Result<(Known, Vec<Option<usize>>)> {
+    fn known(&self, data: &Dataset) -> Result<(LabelledRows, Vec<Option<usize>>)> {
         let Some(mark) = &self.unlabelled else {
             let classes = check_labelled(data)?;
             let class_of = classes.codes.iter().map(|&code| Some(code as usize)).collect();
             return Ok((
-                Known { members: classes.rows_by_class(), names: classes.names },
+                LabelledRows { members: classes.rows_by_class(), names: classes.names },
                 class_of,
             ));
         };
@@ -171,12 +171,12 @@ impl MixtureBayes {
                 members[*class].push(row);
             }
         }
-        Ok((Known { names, members }, class_of))
+        Ok((LabelledRows { names, members }, class_of))
     }
 }
 
 /// Classes and their rows.
-struct Known {
+struct LabelledRows {
     names: Vec<Label>,
     members: Vec<Vec<usize>>,
 }

@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use super::super::rows::{self, Effort, check, check_number, dense_rows, named, table};
+use super::super::rows::{self, TrainingSummary, check, check_number, dense_rows, named, table};
 use super::super::{Classic, Mixtures};
 use super::covariance::Covariance;
 use crate::context::Context;
@@ -115,7 +115,7 @@ impl CertifiedMixture {
                 ),
             );
         }
-        let effort = Effort {
+        let effort = TrainingSummary {
             started,
             status,
             objective: -mixture.log_likelihood,

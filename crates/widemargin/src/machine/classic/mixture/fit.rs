@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::super::rows::{self, Effort, check, check_number, dense_rows, named, table};
+use super::super::rows::{self, TrainingSummary, check, check_number, dense_rows, named, table};
 use super::super::{Classic, Mixtures};
 use super::covariance::Covariance;
 use super::em::{self, Fitted};
@@ -187,7 +187,7 @@ impl GaussianMixture {
         }
         let columns = data.columns();
         let fitted = self.mixture(&dense_rows(data.features())?, columns, context)?;
-        let effort = Effort {
+        let effort = TrainingSummary {
             started,
             status: fitted.status,
             objective: -fitted.log_likelihood,

@@ -19,8 +19,8 @@ const BLOCK: usize = 512;
 /// Queries served by one block.
 const QUERIES: usize = 256;
 
-/// Values looked at together: most hold no candidate.
-const GLANCE: usize = 16;
+/// Values scanned together: most are no candidates.
+const SCAN_WIDTH: usize = 16;
 
 /// Rows packed for products, and the rows themselves.
 pub(crate) struct Brute<T: Real> {
@@ -44,7 +44,7 @@ impl<T: Real> Brute<T> {
         let distances = Distances::<T>::new(rows, context)?;
         let mut halves: Vec<T> =
             distances.norms().iter().map(|norm| T::from_f64(0.5 * norm)).collect();
-        halves.resize(halves.len().next_multiple_of(GLANCE), T::MAX);
+        halves.resize(halves.len().next_multiple_of(SCAN_WIDTH), T::MAX);
         let longest = distances.norms().iter().fold(0.0_f64, |most, norm| most.max(*norm)).sqrt();
         Ok(Self { distances, halves, longest, rows: rows.clone() })
     }
@@ -78,7 +78,7 @@ impl<T: Real> Brute<T> {
             for first in (0..self.distances.len()).step_by(BLOCK) {
                 let columns = first..(first + BLOCK).min(self.distances.len());
                 self.distances.products(&measured, columns.clone(), &mut block, BLOCK);
-                let halves = &self.halves[first..columns.end.next_multiple_of(GLANCE)];
+                let halves = &self.halves[first..columns.end.next_multiple_of(SCAN_WIDTH)];
                 for (i, candidates) in candidates.iter_mut().enumerate() {
                     let products = &mut block[i * BLOCK..][..halves.len()];
                     candidates.look(products, halves, first, columns.len(), k, slack[i]);
@@ -110,7 +110,7 @@ impl<T: Real> Candidates<T> {
         slack: T,
     ) {
         for (at, (values, halves)) in
-            products.chunks_exact_mut(GLANCE).zip(halves.chunks_exact(GLANCE)).enumerate()
+            products.chunks_exact_mut(SCAN_WIDTH).zip(halves.chunks_exact(SCAN_WIDTH)).enumerate()
         {
             let mut smallest = T::MAX;
             for (value, &half) in values.iter_mut().zip(halves) {
@@ -121,7 +121,7 @@ impl<T: Real> Candidates<T> {
                 continue;
             }
             for (lane, &value) in values.iter().enumerate() {
-                let place = at * GLANCE + lane;
+                let place = at * SCAN_WIDTH + lane;
                 if value <= self.limit && place < count {
                     self.found.push((value, (first + place) as u32));
                     if self.found.len() >= self.room {

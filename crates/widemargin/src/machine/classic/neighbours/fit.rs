@@ -9,7 +9,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::super::rows::{
-    self, Effort, check, check_labelled, class_table, column_means, column_scatters,
+    self, TrainingSummary, check, check_labelled, class_table, column_means, column_scatters,
 };
 use super::super::{Classic, Neighbours};
 use crate::context::Context;
@@ -66,7 +66,7 @@ names!(NeighbourMetric, "metric", Euclidean: "euclidean", Mahalanobis: "mahalano
        MahalanobisWithin: "mahalanobis-within");
 
 /// How many times the median deviation of the features one may have before a warning.
-const LOUD: f64 = 100.0;
+const DOMINANT_RATIO: f64 = 100.0;
 
 /// Classification or regression by the nearest neighbours.
 ///
@@ -158,7 +158,7 @@ impl KNearest {
             ("weights", self.weighting.to_string().into()),
             ("metric", self.metric.to_string().into()),
         ];
-        let effort = Effort::closed_form(started, &parameters);
+        let effort = TrainingSummary::closed_form(started, &parameters);
         let mut model = rows::model(kind, data, body, effort);
         if let Some(classes) = classes {
             model.classes = Some(class_table(&classes, vec![0; classes.count()]));
@@ -178,7 +178,7 @@ impl KNearest {
         }
         if self.metric == NeighbourMetric::Euclidean && !data.features().is_sparse() {
             let scatters = column_scatters(data.features(), &column_means(data.features()));
-            if let Some((feature, times)) = loudest(&scatters) {
+            if let Some((feature, times)) = dominant_feature(&scatters) {
                 let name = match data.feature_names() {
                     Some(names) => format!("'{}'", names[feature]),
                     None => (feature + 1).to_string(),
@@ -197,12 +197,12 @@ impl KNearest {
 
 /// The feature with the largest deviation, and how many times the median one it is, where that is
 /// much; constant features do not count.
-fn loudest(scatters: &[f64]) -> Option<(usize, f64)> {
+fn dominant_feature(scatters: &[f64]) -> Option<(usize, f64)> {
     let mut order: Vec<usize> = (0..scatters.len()).filter(|&j| scatters[j] > 0.0).collect();
     order.sort_by(|&a, &b| scatters[a].total_cmp(&scatters[b]));
     let (&last, &middle) = (order.last()?, order.get(order.len() / 2)?);
     let times = (scatters[last] / scatters[middle]).sqrt();
-    (times > LOUD).then_some((last, times))
+    (times > DOMINANT_RATIO).then_some((last, times))
 }
 
 /// A square matrix W with WᵀW = Σ⁻¹ (Σ⁺ where the covariance Σ is singular), Σ being that of the

@@ -14,7 +14,7 @@ const LEAF: usize = 24;
 
 /// One in how many rows a tree may look at and still win over products with all rows: measured
 /// between 8 and 16 on data of 9 to 64 features.
-const FEW: usize = 12;
+const VISITED_ONE_IN: usize = 12;
 
 /// Searches that judge a tree.
 const SAMPLED: usize = 16;
@@ -158,10 +158,10 @@ impl Tree {
     }
 
     /// Whether a search among the rows themselves looks at few of them: less than one in
-    /// [`FEW`], judged by [`SAMPLED`] of them.
+    /// [`VISITED_ONE_IN`], judged by [`SAMPLED`] of them.
     pub(super) fn is_worth_it(&self, k: usize) -> bool {
         let count = self.rows.len();
-        let limit = SAMPLED * count / FEW;
+        let limit = SAMPLED * count / VISITED_ONE_IN;
         let mut looked_at = 0;
         for at in (0..SAMPLED).map(|i| i * count / SAMPLED) {
             looked_at +=

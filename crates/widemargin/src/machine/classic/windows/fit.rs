@@ -7,7 +7,7 @@
 
 use std::time::Instant;
 
-use super::super::rows::{self, Effort, Priors, check, check_labelled, class_table};
+use super::super::rows::{self, Priors, TrainingSummary, check, check_labelled, class_table};
 use super::super::{Classic, Windows};
 use super::{NetworkInput, Window, WindowWidth};
 use crate::context::Context;
@@ -147,7 +147,7 @@ impl Shape {
             ("width", self.width.to_string().into()),
             ("input", input.to_string().into()),
         ];
-        let effort = Effort::closed_form(started, &parameters);
+        let effort = TrainingSummary::closed_form(started, &parameters);
         let window = self.window;
         let body =
             Windows { rows: support, training_rows: order, window, input, widths, log_priors };

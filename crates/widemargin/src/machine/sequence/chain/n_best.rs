@@ -1,4 +1,4 @@
-//! The n best paths through a lattice: Viterbi's algorithm with the n best ways to every state (Seshadri and
+//! The n best paths through a lattice: Viterbi's algorithm with the n best partial paths to every state (Seshadri and
 //! Sundberg, 1994).
 
 use std::mem::size_of;
@@ -7,9 +7,9 @@ use super::super::lattice::Transitions;
 use crate::context::Context;
 use crate::error::Result;
 
-/// A way to a state: its score, and the state and rank it comes from.
+/// A path to a state: its score, and the state and rank it comes from.
 #[derive(Clone, Copy)]
-struct Way {
+struct PartialPath {
     score: f64,
     state: u32,
     rank: u32,
@@ -42,22 +42,28 @@ pub(super) fn n_best(
 ) -> Result<Vec<(f64, Vec<u32>)>> {
     let (states, width) = (pairs.states, pairs.width);
     let length = scores.len() / width;
-    let mut ways: Vec<Vec<Vec<Way>>> = Vec::with_capacity(length);
+    let mut partial: Vec<Vec<Vec<PartialPath>>> = Vec::with_capacity(length);
     for k in 0..length {
         let now = (0..states)
             .map(|j| {
                 context.checkpoint()?;
                 let own = scores[k * width + j];
                 let mut candidates = Vec::new();
-                match ways.last() {
-                    None => candidates.push(Way { score: pairs.start[j] + own, state: 0, rank: 0 }),
+                match partial.last() {
+                    None => candidates.push(PartialPath {
+                        score: pairs.start[j] + own,
+                        state: 0,
+                        rank: 0,
+                    }),
                     Some(before) => {
                         for (i, before) in before.iter().enumerate() {
                             let pair = pairs.rows[i * width + j];
-                            candidates.extend(before.iter().enumerate().map(|(rank, way)| Way {
-                                score: way.score + pair + own,
-                                state: i as u32,
-                                rank: rank as u32,
+                            candidates.extend(before.iter().enumerate().map(|(rank, path)| {
+                                PartialPath {
+                                    score: path.score + pair + own,
+                                    state: i as u32,
+                                    rank: rank as u32,
+                                }
                             }));
                         }
                     }
@@ -69,8 +75,8 @@ pub(super) fn n_best(
     }
     let last: &[Vec<Way>] = ways.last().map_or(&[], Vec::as_slice);
     let ends = last.iter().enumerate().flat_map(|(j, list)| {
-        list.iter().enumerate().map(move |(rank, way)| Way {
-            score: way.score,
+        list.iter().enumerate().map(move |(rank, path)| PartialPath {
+            score: path.score,
             state: j as u32,
             rank: rank as u32,
         })
@@ -79,19 +85,19 @@ pub(super) fn n_best(
     Ok(ends.into_iter().map(|end| (end.score, path(&ways, end))).collect())
 }
 
-fn best(mut candidates: Vec<Way>, n: usize) -> Vec<Way> {
-    candidates.retain(|way| way.score != f64::NEG_INFINITY);
+fn best(mut candidates: Vec<PartialPath>, n: usize) -> Vec<PartialPath> {
+    candidates.retain(|path| path.score != f64::NEG_INFINITY);
     candidates.sort_by(|a, b| b.score.total_cmp(&a.score));
     candidates.truncate(n);
     candidates
 }
 
-fn path(ways: &[Vec<Vec<Way>>], end: Way) -> Vec<u32> {
-    let mut path = vec![0; ways.len()];
+fn path(partial: &[Vec<Vec<PartialPath>>], end: PartialPath) -> Vec<u32> {
+    let mut path = vec![0; partial.len()];
     let mut at = end;
     for (k, tag) in path.iter_mut().enumerate().rev() {
         *tag = at.state;
-        at = ways[k][at.state as usize][at.rank as usize];
+        at = partial[k][at.state as usize][at.rank as usize];
     }
     path
 }

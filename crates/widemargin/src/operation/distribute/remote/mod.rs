@@ -23,7 +23,7 @@ use super::problem::{MachineProblem, fingerprint};
 use super::site::{Outbox, Site, Solution};
 use super::sums::{SumsCoordinator, SumsSite};
 use super::traffic::Traffic;
-use super::{Closing, Distributed, PATIENCE, Report, close};
+use super::{Distributed, FinalSums, PATIENCE, Report, close};
 use crate::context::Context;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
@@ -116,9 +116,9 @@ impl RemoteSite {
     ///
     /// # Errors
     /// [`Error::Message`] for what cannot be written.
-    pub fn remains(&self, wanted: Option<SolutionRequest>) -> Result<Vec<u8>> {
-        let remains = match &self.site {
-            SiteKind::Exchange(site) => Remains {
+    pub fn site_result(&self, wanted: Option<SolutionRequest>) -> Result<Vec<u8>> {
+        let site_result = match &self.site {
+            SiteKind::Exchange(site) => SiteResult {
                 solution: wanted.and_then(|wanted| match wanted.verification {
                     Some((serial, digest)) => site.verified_solution(serial, digest),
                     None => site.solution(),
@@ -129,10 +129,10 @@ impl RemoteSite {
             },
             SiteKind::Sums(site) => {
                 let (held, traffic) = (site.rows(), self.traffic);
-                Remains { solution: None, held, effort: (0, 0), traffic }
+                SiteResult { solution: None, held, effort: (0, 0), traffic }
             }
         };
-        postcard::to_allocvec(&remains)
+        postcard::to_allocvec(&site_result)
             .map_err(|error| Error::message("a solution that can be written", error))
     }
 
@@ -176,9 +176,9 @@ pub struct SolutionRequest {
     pub verification: Option<(u32, u32)>,
 }
 
-/// What a site leaves.
+/// What a site returns at the end of a training.
 #[derive(Serialize, Deserialize)]
-struct Remains {
+struct SiteResult {
     solution: Option<Solution>,
     held: usize,
     effort: (u64, u64),
@@ -338,22 +338,22 @@ impl RemoteCoordinator {
     }
 
     /// The model and the report, from what the sites that are left gave
-    /// ([`RemoteSite::remains`]).
+    /// ([`RemoteSite::site_result`]).
     ///
     /// # Errors
     /// [`Error::Message`] for other bytes, [`Error::Model`] where no site had a solution.
-    pub fn finish(self, remains: &[Vec<u8>], context: &Context) -> Result<Distributed> {
-        let mut closing = Closing { traffic: self.traffic, ..Closing::default() };
-        for bytes in remains {
-            let remains: Remains = postcard::from_bytes(bytes)
+    pub fn finish(self, site_results: &[Vec<u8>], context: &Context) -> Result<Distributed> {
+        let mut totals = FinalSums { traffic: self.traffic, ..FinalSums::default() };
+        for bytes in site_results {
+            let site_result: SiteResult = postcard::from_bytes(bytes)
                 .map_err(|error| Error::message("what a site leaves", error))?;
-            closing.add(remains.held, remains.effort, remains.traffic);
-            closing.solution = closing.solution.or(remains.solution);
+            totals.add(site_result.held, site_result.effort, site_result.traffic);
+            totals.solution = totals.solution.or(site_result.solution);
         }
         let mut result = match self.coordinator {
             CoordinatorKind::Exchange(exchange) => {
                 let Exchange { coordinator, problem, links } = *exchange;
-                close(&problem, &links, closing, coordinator, self.started, context)?
+                close(&problem, &links, totals, coordinator, self.started, context)?
             }
             CoordinatorKind::Sums(sums) => {
                 let (ending, rounds) = (sums.ending().cloned(), sums.rounds());
@@ -366,8 +366,8 @@ impl RemoteCoordinator {
                     links: 2 * (self.sites - 1),
                     rounds,
                     history,
-                    traffic: closing.traffic,
-                    largest_site: closing.largest_site,
+                    traffic: totals.traffic,
+                    largest_site: totals.largest_site,
                     certificate: Certificate::default(),
                 };
                 Distributed { model, report }
@@ -428,9 +428,9 @@ pub fn train_parts(
         }
     }
     let wanted = coordinator.wanted();
-    let remains =
-        sites.iter().map(|site| site.remains(Some(wanted))).collect::<Result<Vec<_>>>()?;
-    coordinator.finish(&remains, context)
+    let site_results =
+        sites.iter().map(|site| site.site_result(Some(wanted))).collect::<Result<Vec<_>>>()?;
+    coordinator.finish(&site_results, context)
 }
 
 /// The envelopes of messages.

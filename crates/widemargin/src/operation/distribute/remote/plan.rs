@@ -1,4 +1,4 @@
-//! What every participant of a training is told before it starts.
+//! The plan of a training, which all participants receive before it starts.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use crate::operation::distribute::sums::LinearTask;
 use crate::operation::distribute::topology::Topology;
 use crate::operation::distribute::{Distribution, check_sites, not_at_several_places, sends_sums};
 
-/// What every participant of a training is told before it starts.
+/// The plan of a training, which all participants receive before it starts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DistributedPlan {
     pub(super) specification: Specification,

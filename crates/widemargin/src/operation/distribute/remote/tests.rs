@@ -73,11 +73,11 @@ fn run(plan: &DistributedPlan, parts: &[Dataset], crash: Option<(usize, usize)>)
         }
     }
     let wanted = coordinator.wanted();
-    let remains = |(index, site): (usize, &RemoteSite)| {
-        site.remains((index == wanted.site).then_some(wanted)).unwrap()
+    let site_results = |(index, site): (usize, &RemoteSite)| {
+        site.site_result((index == wanted.site).then_some(wanted)).unwrap()
     };
-    let remains: Vec<Vec<u8>> = sites.iter().enumerate().map(remains).collect();
-    coordinator.finish(&remains, &context).unwrap()
+    let site_results: Vec<Vec<u8>> = sites.iter().enumerate().map(site_results).collect();
+    coordinator.finish(&site_results, &context).unwrap()
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::descent::{Descent, Next};
 use super::machine::LinearTask;
-use super::{Request, Response, What};
+use super::{Request, Response, SumRequest};
 use crate::error::{Error, Result};
 use crate::machine::Model;
 use crate::operation::distribute::coordinator::{Ending, Round};
@@ -37,7 +37,8 @@ impl SumsCoordinator {
     ) -> Self {
         let descent = Descent::new(task.width(), task.limits(0));
         let weights = Some(descent.weights.clone());
-        let request = Request { serial: 0, function: 0, point: 0, weights, what: What::Point };
+        let request =
+            Request { serial: 0, function: 0, point: 0, weights, what: SumRequest::Point };
         Self {
             task,
             sites,
@@ -80,7 +81,7 @@ impl SumsCoordinator {
         fingerprint: u64,
         traffic: &mut Traffic,
     ) -> Result<Vec<Envelope>> {
-        post(self.request_all(What::Point, true), fingerprint, traffic)
+        post(self.request_all(SumRequest::Point, true), fingerprint, traffic)
     }
 
     /// Takes a response in bytes.
@@ -106,7 +107,7 @@ impl SumsCoordinator {
         post(self.tick(), fingerprint, traffic)
     }
 
-    fn request_all(&mut self, what: What, moved: bool) -> Outgoing {
+    fn request_all(&mut self, what: SumRequest, moved: bool) -> Outgoing {
         let serial = self.request.serial + 1;
         let point = if moved { serial } else { self.request.point };
         let weights = moved.then(|| self.descent.weights.clone());
@@ -154,7 +155,7 @@ impl SumsCoordinator {
         for sums in self.responses.iter().flatten() {
             total.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum);
         }
-        let was_point = self.request.what == What::Point;
+        let was_point = self.request.what == SumRequest::Point;
         let next = self.descent.take(&total);
         if was_point {
             let duals = vec![self.descent.bound(); self.sites];
@@ -174,7 +175,7 @@ impl SumsCoordinator {
         let done = std::mem::replace(&mut self.descent, next);
         self.solved.push((done.weights, outcome));
         if self.function < self.task.functions() {
-            return self.request_all(What::Point, true);
+            return self.request_all(SumRequest::Point, true);
         }
         self.ending = Some(Ending::Verified);
         Vec::new()

@@ -4,7 +4,7 @@
 //! that shrinks with the gradient (Dembo, Eisenstat and Steihaug 1982), and is shortened until the
 //! objective falls enough (Armijo).
 
-use super::What;
+use super::SumRequest;
 use crate::outcome::{Outcome, Status};
 
 /// Largest relative residual of a step.
@@ -36,10 +36,10 @@ pub(super) struct Limits {
     pub(super) steps: u64,
 }
 
-/// What to do next.
+/// SumRequest to do next.
 pub(super) enum Next {
     /// Ask all sites; true where the weights have changed.
-    Request(What, bool),
+    Request(SumRequest, bool),
     Done(Outcome),
 }
 
@@ -78,7 +78,7 @@ struct Conjugate {
 }
 
 impl Descent {
-    /// From weights 0; the first request is [`What::Point`].
+    /// From weights 0; the first request is [`SumRequest::Point`].
     pub(super) fn new(width: usize, limits: Limits) -> Self {
         Self {
             limits,
@@ -96,11 +96,11 @@ impl Descent {
     }
 
     /// Numbers that a site answers to a request.
-    pub(super) fn expected(&self, what: &What) -> usize {
+    pub(super) fn expected(&self, what: &SumRequest) -> usize {
         match what {
-            What::Point => 2 + 2 * self.weights.len(),
-            What::Product(_) => self.weights.len(),
-            What::Along(_, lengths) => lengths.len(),
+            SumRequest::Point => 2 + 2 * self.weights.len(),
+            SumRequest::Product(_) => self.weights.len(),
+            SumRequest::Along(_, lengths) => lengths.len(),
         }
     }
 
@@ -171,7 +171,7 @@ impl Descent {
             iterations: 0,
         };
         self.phase = Phase::Product(state);
-        Next::Request(What::Product(direction), false)
+        Next::Request(SumRequest::Product(direction), false)
     }
 
     fn preconditioned(&self, residual: &[f64]) -> Vec<f64> {
@@ -192,7 +192,7 @@ impl Descent {
             let slope = inner(&self.gradient, &state.step);
             let lengths = (0..LENGTHS as i32).map(|k| 0.5_f64.powi(k)).collect();
             self.phase = Phase::Along { direction: state.step.clone(), slope };
-            return Next::Request(What::Along(state.step, lengths), false);
+            return Next::Request(SumRequest::Along(state.step, lengths), false);
         }
         let solved = self.preconditioned(&state.residual);
         let next = inner(&state.residual, &solved);
@@ -201,7 +201,7 @@ impl Descent {
         state.direction = solved.iter().zip(&state.direction).map(|(s, d)| s + keep * d).collect();
         let direction = state.direction.clone();
         self.phase = Phase::Product(state);
-        Next::Request(What::Product(direction), false)
+        Next::Request(SumRequest::Product(direction), false)
     }
 
     fn along(&mut self, direction: &[f64], slope: f64, losses: &[f64]) -> Next {
@@ -216,7 +216,7 @@ impl Descent {
         match chosen {
             Some((length, _)) => {
                 add(&mut self.weights, length, direction);
-                Next::Request(What::Point, true)
+                Next::Request(SumRequest::Point, true)
             }
             None => Next::Done(self.outcome(Status::AlmostSolved)),
         }

@@ -15,7 +15,7 @@ pub(super) use site::SumsSite;
 
 use serde::{Deserialize, Serialize};
 
-/// What the coordinator asks of a site.
+/// SumRequest the coordinator asks of a site.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Request {
     serial: u32,
@@ -24,12 +24,12 @@ struct Request {
     point: u32,
     /// The weights, for a site that may not have them.
     weights: Option<Vec<f64>>,
-    what: What,
+    what: SumRequest,
 }
 
 /// Which sums.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-enum What {
+enum SumRequest {
     /// Σ Cℓ, the sum of its conjugates at the slopes, its gradient, and the diagonal of its Hessian.
     Point,
     /// The Hessian of the loss times a direction.
@@ -38,7 +38,7 @@ enum What {
     Along(Vec<f64>, Vec<f64>),
 }
 
-/// What a site responds.
+/// SumRequest a site responds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Response {
     serial: u32,

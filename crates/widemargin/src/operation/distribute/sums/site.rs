@@ -1,13 +1,13 @@
 //! A site of a linear training: it answers requests about its rows with sums.
 
 use super::machine::LinearTask;
-use super::{Request, Response, What};
+use super::{Request, Response, SumRequest};
 use crate::context::Context;
 use crate::data::{Census, Dataset, Matrix};
 use crate::error::{Error, Result};
 use crate::operation::distribute::message::{decode, encode};
 use crate::solver::linear::rows::{DenseRows, LinearRows, SparseRows};
-use crate::solver::linear::{Listed, Problem, Products, Table, conjugate, curvature};
+use crate::solver::linear::{Problem, Products, Table, WeightedRows, conjugate, curvature};
 
 /// One participant with rows.
 pub(in crate::operation::distribute) struct SumsSite {
@@ -17,7 +17,7 @@ pub(in crate::operation::distribute) struct SumsSite {
     point: Option<Point>,
 }
 
-/// What the site knows of its rows at the last weights.
+/// SumRequest the site knows of its rows at the last weights.
 struct Point {
     /// Of the request that brought them.
     serial: u32,
@@ -26,7 +26,7 @@ struct Point {
     targets: Vec<f64>,
     costs: Vec<f64>,
     slopes: Vec<f64>,
-    curvatures: Listed,
+    curvatures: WeightedRows,
     /// Loss and gradient.
     loss: f64,
     gradient: Vec<f64>,
@@ -71,8 +71,8 @@ impl SumsSite {
     fn response(&mut self, request: Request, context: &Context) -> Result<Response> {
         let Request { serial, function, point, weights, what } = request;
         let direction = match &what {
-            What::Point => None,
-            What::Product(direction) | What::Along(direction, _) => Some(direction),
+            SumRequest::Point => None,
+            SumRequest::Product(direction) | SumRequest::Along(direction, _) => Some(direction),
         };
         let width = self.task.width();
         let lengths = weights.iter().chain(direction).map(Vec::len);
@@ -120,7 +120,7 @@ impl SumsSite {
             targets,
             costs,
             slopes,
-            curvatures: Listed::default(),
+            curvatures: WeightedRows::default(),
             loss: 0.0,
             gradient: Vec::new(),
         };
@@ -130,7 +130,7 @@ impl SumsSite {
         let slopes = point.slopes.iter().enumerate();
         let curvatures: Vec<f64> =
             slopes.map(|(i, &slope)| curvature(&problem, i, slope)).collect();
-        point.curvatures = Listed::new(&curvatures);
+        point.curvatures = WeightedRows::new(&curvatures);
         self.point = Some(point);
         Ok(())
     }
@@ -172,7 +172,7 @@ impl RowTask for Differentiate<'_> {
 
 struct RequestTask<'a> {
     at: &'a Point,
-    what: &'a What,
+    what: &'a SumRequest,
     problem: Problem<'a>,
     context: &'a Context,
 }
@@ -184,7 +184,7 @@ impl RowTask for RequestTask<'_> {
         let Self { at, what, problem, context } = self;
         let table = Products::new(rows, true, context);
         match what {
-            What::Point => {
+            SumRequest::Point => {
                 let each = at.slopes.iter().zip(&at.targets).zip(&at.costs);
                 let conjugates = each.map(|((s, t), c)| conjugate(problem.loss, -s, *t, *c));
                 let mut sums = vec![at.loss, conjugates.sum()];
@@ -192,8 +192,8 @@ impl RowTask for RequestTask<'_> {
                 sums.extend(table.transposed_squares(&at.curvatures));
                 sums
             }
-            What::Product(direction) => table.weighted_normal(&at.curvatures, direction),
-            What::Along(direction, lengths) => {
+            SumRequest::Product(direction) => table.weighted_normal(&at.curvatures, direction),
+            SumRequest::Along(direction, lengths) => {
                 let (values, along) = (table.values(&at.weights), table.values(direction));
                 let loss = |length: &f64| {
                     problem.total_loss(values.iter().zip(&along).map(|(v, a)| v + length * a))

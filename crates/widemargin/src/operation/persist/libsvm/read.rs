@@ -63,7 +63,7 @@ struct Header<'a> {
 }
 
 /// Number of density marks in every one-class model.
-const MARKS: usize = 10;
+const DENSITY_MARKS: usize = 10;
 
 impl<'a> Header<'a> {
     fn read(tokens: &mut Tokens<'a>) -> Result<Self> {
@@ -93,7 +93,7 @@ impl<'a> Header<'a> {
                 b"rho" => header.rho = Some(list(tokens, header.pairs(tokens, key)?, finite)?),
                 b"probA" => header.prob_a = Some(list(tokens, header.pairs(tokens, key)?, finite)?),
                 b"probB" => header.prob_b = Some(list(tokens, header.pairs(tokens, key)?, finite)?),
-                b"prob_density_marks" => header.marks = Some(list(tokens, MARKS, finite)?),
+                b"prob_density_marks" => header.marks = Some(list(tokens, DENSITY_MARKS, finite)?),
                 b"label" => {
                     let count = header.count(tokens, key)?;
                     header.label = Some(list(tokens, count, |t| whole(t, "a whole number"))?);

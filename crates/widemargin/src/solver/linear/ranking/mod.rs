@@ -15,7 +15,7 @@ use pairs::ViolatedPairs;
 use super::problem::{Options, Passes, Solution, add_scaled, inner, squared_norm};
 use super::products::Products;
 use super::rows::LinearRows;
-use super::table::{Listed, Table};
+use super::table::{Table, WeightedRows};
 use crate::context::Context;
 use crate::numeric::parallel::Threads;
 use crate::solver::Status;
@@ -178,7 +178,7 @@ impl<T: Table> Newton<'_, T> {
     /// Gradient of the smooth problem, and objectives of the problem itself.
     fn at(&self, loss: SmoothLoss, weights: &[f64], values: &[f64]) -> Point {
         let losses = self.losses(loss, values);
-        let pull = self.table.transposed(&Listed::new(&losses.pulls));
+        let pull = self.table.transposed(&WeightedRows::new(&losses.pulls));
         let gradient: Vec<f64> = weights.iter().zip(&pull).map(|(w, p)| w - p).collect();
         let penalty = 0.5 * squared_norm(weights);
         let (primal, dual) = match loss.knee {
@@ -265,7 +265,7 @@ impl<T: Table> Newton<'_, T> {
                 self.pairs.add_product(pairs, &change, factor, &mut product, self.threads);
             }
         }
-        let mut image = self.table.transposed(&Listed::new(&product));
+        let mut image = self.table.transposed(&WeightedRows::new(&product));
         add_scaled(&mut image, 1.0, direction);
         image
     }

@@ -20,13 +20,13 @@ use crate::solver::s2do::shared::table::Table;
 const BLOCK_SHARE: f64 = 0.2;
 
 /// Tolerance below which scores inside a block are kept in double precision.
-const FINE: f64 = 1e-4;
+const DOUBLE_BELOW: f64 = 1e-4;
 
 /// Examples in the first blocks.
 const SMALL_BLOCK: usize = 384;
 
 /// Most examples that are one block together.
-const WHOLE: usize = 4096;
+const LARGEST_SINGLE_BLOCK: usize = 4096;
 
 /// Share of the tolerance to which such a block is solved.
 const WHOLE_TOL: f64 = 0.9;
@@ -35,7 +35,7 @@ const WHOLE_TOL: f64 = 0.9;
 const GROW_AFTER: usize = 10;
 
 /// Blocks without a smaller violation than ever before after which rounding is taken to be the cause.
-const PATIENCE: usize = 5000;
+const STALLED_BLOCKS: usize = 5000;
 
 /// Least time between two reports.
 const REPORT_EVERY: Duration = Duration::from_millis(50);
@@ -46,7 +46,7 @@ const FIRST_PARTS: usize = 4;
 /// Steps of a block per example of it.
 const STEPS_PER_EXAMPLE: usize = 20;
 
-/// Scores that the steps of a block may touch before the next look at limits.
+/// Scores that the steps of a block may touch before the next check of the limits.
 const STEP_COST: usize = 1 << 30;
 
 /// The ascent by kernel rows.
@@ -61,7 +61,7 @@ impl<'a, R: MatrixRows> Blocks<'a, R> {
             options,
             context,
             constant: 0.0,
-            fine: options.tol < FINE,
+            fine: options.tol < DOUBLE_BELOW,
             reserve: Duration::ZERO,
             seconds_per_row: 0.0,
             reported: None,
@@ -136,7 +136,7 @@ impl Run<'_> {
         nested: bool,
     ) -> Option<Status> {
         let capacity = rows.capacity();
-        if table.len() <= WHOLE.min(capacity) && rows.pieces().len() == 2 {
+        if table.len() <= LARGEST_SINGLE_BLOCK.min(capacity) && rows.pieces().len() == 2 {
             return self.ascend_whole(rows, table, tol);
         }
         // A part fits into half of the cache with all its rows.
@@ -149,7 +149,7 @@ impl Run<'_> {
         loop {
             let (violations, worst) = scan(table, self.context);
             (least, since) = if worst < least { (worst, 0) } else { (least, since + 1) };
-            if since > PATIENCE {
+            if since > STALLED_BLOCKS {
                 return Some(Status::AlmostSolved);
             }
             self.report(table, worst);
@@ -292,7 +292,7 @@ impl Run<'_> {
                 return Some(Status::NumericalTrouble);
             }
             (least, since) = if worst < least { (worst, 0) } else { (least, since + 1) };
-            if since > PATIENCE {
+            if since > STALLED_BLOCKS {
                 return Some(Status::AlmostSolved);
             }
             if let Some(status) = self.limit() {

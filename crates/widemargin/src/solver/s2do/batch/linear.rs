@@ -16,7 +16,7 @@ use crate::solver::s2do::shared::example::Example;
 use crate::solver::s2do::shared::table::Table;
 
 /// Visits in a row without a violation worth a step after which an example is shrunk.
-const QUIET: u8 = 3;
+const SHRINK_AFTER: u8 = 3;
 
 /// Share of the last sweep's violation below which a visit counts as quiet.
 const SMALL: f64 = 0.1;
@@ -24,8 +24,8 @@ const SMALL: f64 = 0.1;
 /// Share of the tolerance to which sweeps go, since a step disturbs those before it.
 const MARGIN: f64 = 0.5;
 
-/// Examples visited between two looks at limits.
-const STRETCH: usize = 1024;
+/// Examples visited between two checks of the limits.
+const CHECK_INTERVAL: usize = 1024;
 
 /// The weights and the rows they come from.
 pub(super) struct Linear<'a> {
@@ -101,7 +101,7 @@ impl Ascent for Linear<'_> {
             self.sweeps += 1;
             let mut worst = 0.0_f64;
             let still = if last.is_finite() { SMALL * last } else { 0.0 };
-            for stretch in active.chunks(STRETCH) {
+            for stretch in active.chunks(CHECK_INTERVAL) {
                 let sweep = Sweep {
                     table,
                     rows: &self.rows,
@@ -143,7 +143,7 @@ impl Ascent for Linear<'_> {
                 quiet.fill(0);
                 last = f64::INFINITY;
             } else {
-                active.retain(|&i| quiet[i as usize] < QUIET);
+                active.retain(|&i| quiet[i as usize] < SHRINK_AFTER);
                 last = worst;
             }
         }

@@ -12,13 +12,13 @@ use crate::solver::s2do::shared::table::{Table, largest};
 use crate::solver::{Outcome, Status};
 
 /// Fresh scores that may contradict the running ones before the status is almost solved.
-const CONFIRMATIONS: usize = 5;
+const MOST_CORRECTIONS: usize = 5;
 
 /// Centres of the offsets that are tried.
 const CENTRES: usize = 200;
 
 /// Factor on the strength of offsets whose sums do not fall fast enough.
-const STRONGER: f64 = 4.0;
+const STRENGTH_FACTOR: f64 = 4.0;
 
 /// Solves `problem` over the kernel matrix `rows`.
 ///
@@ -137,7 +137,7 @@ fn confirm<A: Ascent>(
     tol: f64,
     context: &Context,
 ) -> (Status, f64) {
-    let mut confirmations = 0;
+    let mut corrections = 0;
     loop {
         let ended = ascent.ascend(table, offset, tol);
         // Where rounding stopped it, fresh scores may set it going again.
@@ -149,7 +149,7 @@ fn confirm<A: Ascent>(
         match ended {
             Some(status) if !converged => return (status, violation),
             _ if violation <= tol => return (Status::Solved, violation),
-            _ if confirmations < CONFIRMATIONS => confirmations += 1,
+            _ if corrections < MOST_CORRECTIONS => corrections += 1,
             _ if violation <= 10.0 * tol => return (Status::AlmostSolved, violation),
             _ => return (Status::NumericalTrouble, violation),
         }
@@ -177,7 +177,7 @@ fn centre<A: Ascent>(
             *centre += offset.strength * r;
         }
         if worst > 0.5 * last {
-            let more = STRONGER * offset.strength;
+            let more = STRENGTH_FACTOR * offset.strength;
             table.diagonal.iter_mut().for_each(|k| *k += more - offset.strength);
             offset.strength = more;
         }

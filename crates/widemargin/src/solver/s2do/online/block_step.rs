@@ -11,7 +11,7 @@ use crate::solver::s2do::shared::block_rows::BlockRows;
 use crate::solver::s2do::shared::table::Table;
 
 /// Scores that are brought up to date at a time, so that they and the rows stay in the cache.
-const STRETCH: usize = 2048;
+const SCORE_CHUNK: usize = 2048;
 
 /// Changes of some patterns that the scores do not know of yet.
 #[derive(Debug, Default)]
@@ -105,8 +105,8 @@ impl Patterns {
     ) -> f64 {
         let amounts: Vec<T> = changes.amounts.iter().map(|&amount| T::from_f64(amount)).collect();
         let n = self.len();
-        for start in (0..n).step_by(STRETCH) {
-            let range = start..(start + STRETCH).min(n);
+        for start in (0..n).step_by(SCORE_CHUNK) {
+            let range = start..(start + SCORE_CHUNK).min(n);
             let parts: Vec<&[T]> = rows.iter().map(|row| &row[range.clone()]).collect();
             let mut sums: Vec<&mut [f64]> =
                 self.score.iter_mut().map(|column| &mut column[range.clone()]).collect();

@@ -9,7 +9,7 @@ use crate::solver::s2do::shared::multiclass_loss::{Margin, sign};
 use crate::solver::s2do::shared::table::add_coefficient;
 
 /// Values closer to a bound than this share of it are set to the bound.
-const SNAP: f64 = 1e-12;
+const BOUND_TOLERANCE: f64 = 1e-12;
 
 impl Patterns {
     /// Moves the variables of a working set to their best values; `k` is the kernel value between
@@ -65,9 +65,9 @@ impl Patterns {
 
     fn snap(&self, i: usize, value: f64) -> f64 {
         let upper = self.upper[i];
-        if value <= SNAP * upper {
+        if value <= BOUND_TOLERANCE * upper {
             0.0
-        } else if value >= (1.0 - SNAP) * upper {
+        } else if value >= (1.0 - BOUND_TOLERANCE) * upper {
             upper
         } else {
             value
@@ -108,7 +108,7 @@ impl Patterns {
     /// Σα of pattern `i`, the bound where only rounding keeps it away.
     pub(super) fn rounded_sum(&self, i: usize) -> f64 {
         let (sum, upper) = (self.alpha(i).iter().sum::<f64>(), self.upper[i]);
-        if sum >= (1.0 - SNAP) * upper && self.is_simplex() { upper } else { sum }
+        if sum >= (1.0 - BOUND_TOLERANCE) * upper && self.is_simplex() { upper } else { sum }
     }
 
     /// Moves all variables of pattern `i` to their best values; as [`solve`](Self::solve).

@@ -10,10 +10,10 @@ use crate::numeric::simd::{PlainLoop, Real};
 
 /// Examples whose violation is at least this share of the worst take a step before the next look at
 /// all of them.
-const EAGER: f64 = 0.4;
+const STEP_SHARE: f64 = 0.4;
 
 /// Most rows that are fetched together.
-const STRETCH: usize = 16;
+const MOST_FETCHED: usize = 16;
 
 /// A block and how far to go; `S` is the precision of its scores.
 pub(in crate::solver::s2do) struct Block<'a, S, T, V> {
@@ -46,7 +46,7 @@ impl<S: Real, T: Real, V: BlockRows<T>> PlainLoop for Block<'_, S, T, V> {
             if worst <= self.tol {
                 break;
             }
-            let least = (EAGER * worst).max(self.tol);
+            let least = (STEP_SHARE * worst).max(self.tol);
             let bound = S::from_f64(least);
             violators.clear();
             violators.extend((0..q as u32).filter(|&i| violations[i as usize] >= bound));
@@ -69,7 +69,7 @@ impl<S: Real, T: Real, V: BlockRows<T>> PlainLoop for Block<'_, S, T, V> {
                     next.push(i as u32);
                     for &later in &violators[at + 1..] {
                         let j = later as usize;
-                        if next.len() == STRETCH {
+                        if next.len() == MOST_FETCHED {
                             break;
                         }
                         if !self.rows.holds(j)

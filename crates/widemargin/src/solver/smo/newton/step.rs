@@ -45,7 +45,7 @@ const SHRINKS: f64 = 0.75;
 
 /// Where a variable of the program is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum BoundState {
     Inside,
     AtLower,
     AtUpper,
@@ -161,7 +161,7 @@ impl Newton {
 struct Program<'a> {
     state: &'a State,
     damping: f64,
-    places: Vec<Place>,
+    places: Vec<BoundState>,
     /// The step of the last guess.
     step: Vec<f64>,
     /// f + (K + diag(r) + μI)d of the last guess.
@@ -176,16 +176,16 @@ impl<'a> Program<'a> {
         let mut program = Self {
             state,
             damping,
-            places: vec![Place::Inside; n],
+            places: vec![BoundState::Inside; n],
             step: vec![0.0; n],
             gradient: state.gradient.clone(),
             factor,
         };
         for v in 0..n {
             if !state.can_fall(v) {
-                program.places[v] = Place::AtLower;
+                program.places[v] = BoundState::AtLower;
             } else if !state.can_rise(v) {
-                program.places[v] = Place::AtUpper;
+                program.places[v] = BoundState::AtUpper;
             }
         }
         program
@@ -193,19 +193,19 @@ impl<'a> Program<'a> {
 
     /// Variables of the program that are inside.
     fn inside(&self) -> Vec<u32> {
-        let is_inside = |v: &u32| self.places[*v as usize] == Place::Inside;
+        let is_inside = |v: &u32| self.places[*v as usize] == BoundState::Inside;
         (0..self.places.len() as u32).filter(is_inside).collect()
     }
 
     fn order(&self) -> usize {
-        self.places.iter().filter(|&&place| place == Place::Inside).count()
+        self.places.iter().filter(|&&place| place == BoundState::Inside).count()
     }
 
     /// The mean gradient of each group's variables inside; `None` for a group without.
     fn multipliers(&self) -> [Option<f64>; 2] {
         let (mut sums, mut counts) = ([0.0; 2], [0.0; 2]);
         for (v, place) in self.places.iter().enumerate() {
-            if *place == Place::Inside {
+            if *place == BoundState::Inside {
                 let g = self.state.group(v);
                 sums[g] += self.gradient[v];
                 counts[g] += 1.0;
@@ -237,9 +237,9 @@ impl<'a> Program<'a> {
         let (state, inside) = (self.state, self.inside());
         for v in 0..state.len() {
             self.step[v] = match self.places[v] {
-                Place::Inside => 0.0,
-                Place::AtLower => state.lower[v] - state.beta[v],
-                Place::AtUpper => state.upper[v] - state.beta[v],
+                BoundState::Inside => 0.0,
+                BoundState::AtLower => state.lower[v] - state.beta[v],
+                BoundState::AtUpper => state.upper[v] - state.beta[v],
             };
         }
         let sums = self.sums_at_bounds();
@@ -247,7 +247,7 @@ impl<'a> Program<'a> {
             return Ok(None);
         }
         self.gradient.clone_from(&state.gradient);
-        self.add_steps(matrix, |place| place != Place::Inside, context);
+        self.add_steps(matrix, |place| place != BoundState::Inside, context);
         let Some(cubes) = self.refactor(&inside, matrix, memory, context)? else {
             return Ok(None);
         };
@@ -255,7 +255,7 @@ impl<'a> Program<'a> {
         for (&v, step) in inside.iter().zip(steps) {
             self.step[v as usize] = step;
         }
-        self.add_steps(matrix, |place| place == Place::Inside, context);
+        self.add_steps(matrix, |place| place == BoundState::Inside, context);
         Ok(Some(cubes))
     }
 
@@ -272,7 +272,7 @@ impl<'a> Program<'a> {
     fn add_steps<T: Real, M: InnerMatrix<T>>(
         &mut self,
         matrix: &M,
-        chosen: impl Fn(Place) -> bool,
+        chosen: impl Fn(BoundState) -> bool,
         context: &Context,
     ) {
         let moves = |v: &usize| chosen(self.places[*v]) && self.step[*v] != 0.0;
@@ -398,9 +398,9 @@ impl<'a> Program<'a> {
         if is_solved {
             for (v, to) in to.iter_mut().enumerate() {
                 match self.places[v] {
-                    Place::Inside => {}
-                    Place::AtLower => *to = state.lower[v],
-                    Place::AtUpper => *to = state.upper[v],
+                    BoundState::Inside => {}
+                    BoundState::AtLower => *to = state.lower[v],
+                    BoundState::AtUpper => *to = state.upper[v],
                 }
             }
             return to;

@@ -10,7 +10,7 @@ use crate::machine::{Machine, MachineKind, Specification};
 use crate::operation::tune::{Axis, Space};
 
 /// A machine and its settings.
-pub(super) struct Contender {
+pub(super) struct TunedMachine {
     pub(super) name: String,
     pub(super) candidates: Vec<Candidate>,
 }
@@ -84,20 +84,20 @@ const ENTRIES: [Entry; 9] = [
 ];
 
 /// The names of the machines that are compared unless others are named.
-pub fn usual_contenders() -> [&'static str; ENTRIES.len()] {
+pub fn usual_machines() -> [&'static str; ENTRIES.len()] {
     ENTRIES.map(|entry| entry.name)
 }
 
 /// The names of the machines that can be compared: the usual ones, and every other classifier.
-pub fn contender_names() -> Vec<&'static str> {
-    let usual = usual_contenders();
+pub fn machine_names() -> Vec<&'static str> {
+    let usual = usual_machines();
     let others = MachineKind::all().filter(|kind| kind.is_classifier()).map(MachineKind::name);
     usual.into_iter().chain(others.filter(|name| !usual.contains(name))).collect()
 }
 
 /// The named machines, or the usual ones.
-pub(super) fn chosen(names: &[String], data: &Dataset) -> Result<Vec<Contender>> {
-    let known = contender_names();
+pub(super) fn chosen(names: &[String], data: &Dataset) -> Result<Vec<TunedMachine>> {
+    let known = machine_names();
     if let Some(name) = names.iter().find(|name| !known.contains(&name.as_str())) {
         return Err(Error::parameter("machines", format!("one of {}", known.join(", ")), name));
     }
@@ -113,20 +113,20 @@ pub(super) fn chosen(names: &[String], data: &Dataset) -> Result<Vec<Contender>>
         .collect()
 }
 
-fn usual(entry: &Entry, data: &Dataset) -> Result<Contender> {
+fn usual(entry: &Entry, data: &Dataset) -> Result<TunedMachine> {
     let mut base = Specification::new(entry.machine.parse()?);
     for (name, text) in entry.fixed {
         base.parse(name, text)?;
     }
-    contender(entry.name, base, entry.grid, data)
+    tuned(entry.name, base, entry.grid, data)
 }
 
-fn other(name: &str, data: &Dataset) -> Result<Contender> {
+fn other(name: &str, data: &Dataset) -> Result<TunedMachine> {
     let base = Specification::new(name.parse()?);
     let own: Vec<&str> = base.default_grid().iter().filter_map(|axis| parameter(axis)).collect();
     let varies = |axis: &&'static str| parameter(axis).is_some_and(|name| own.contains(&name));
     let grid: Vec<&'static str> = USUAL_AXES.into_iter().filter(varies).collect();
-    contender(name, base, &grid, data)
+    tuned(name, base, &grid, data)
 }
 
 /// The parameter of an axis that is written as `NAME=VALUES`.
@@ -134,12 +134,12 @@ fn parameter(axis: &'static str) -> Option<&'static str> {
     axis.split_once('=').map(|(name, _)| name)
 }
 
-fn contender(
+fn tuned(
     name: &str,
     mut base: Specification,
     grid: &[&str],
     data: &Dataset,
-) -> Result<Contender> {
+) -> Result<TunedMachine> {
     base.set("scale", "standard")?;
     let axes = grid.iter().map(|text| Axis::parse(&base, text)).collect::<Result<_>>()?;
     let unit = 1.0 / data.columns().max(1) as f64;
@@ -159,7 +159,7 @@ fn contender(
         }
         candidates.push(Candidate { settings: words.join(", "), voters: vec![specification] });
     }
-    Ok(Contender { name: name.to_owned(), candidates })
+    Ok(TunedMachine { name: name.to_owned(), candidates })
 }
 
 #[cfg(test)]
@@ -172,7 +172,7 @@ mod tests {
         let rows = Dense::new(12, 2, (0..24).map(|i| f64::from(i % 7)).collect()).unwrap();
         let labels = Labels::Int((0..12).map(|i| i % 2).collect());
         let data = Dataset::new(Matrix::DenseF64(rows), labels).unwrap();
-        let names = contender_names();
+        let names = machine_names();
         for kind in MachineKind::all() {
             let is_known = names.contains(&kind.name());
             let is_usual = ENTRIES.iter().any(|entry| entry.machine == kind.name());
@@ -181,9 +181,9 @@ mod tests {
         }
         let all: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let rows: Vec<usize> = (0..12).collect();
-        for contender in chosen(&all, &data).unwrap() {
-            assert!(!contender.candidates.is_empty(), "{}", contender.name);
-            for candidate in &contender.candidates {
+        for tuned in chosen(&all, &data).unwrap() {
+            assert!(!tuned.candidates.is_empty(), "{}", tuned.name);
+            for candidate in &tuned.candidates {
                 candidate.machines(&data, &rows).unwrap();
             }
         }
