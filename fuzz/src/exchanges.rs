@@ -81,7 +81,7 @@ pub(crate) fn exchange(bytes: &[u8]) {
                 begun.into_iter().filter(|envelope| envelope.to == Address::Site(0)).collect();
             let _ = site.receive(&own, &context);
             let _ = site.checkpoint();
-            let _ = site.remains(None);
+            let _ = site.site_result(None);
         }
         1 => {
             let bytes = frame(&begun[0].bytes, document);
@@ -96,9 +96,10 @@ pub(crate) fn exchange(bytes: &[u8]) {
         3 => {
             let bytes = document.to_vec();
             let _ = coordinator.receive(&Envelope { from, to: Address::Coordinator, bytes });
-            let remains = [document.to_vec(), training.site(1).remains(None).expect("no solution")];
+            let site_results =
+                [document.to_vec(), training.site(1).site_result(None).expect("no solution")];
             coordinator.stop();
-            let _ = coordinator.finish(&remains, &context);
+            let _ = coordinator.finish(&site_results, &context);
         }
         _ => {
             let _ = DistributedPlan::from_bytes(document);
@@ -141,7 +142,7 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
         if let Some(checkpoint) = sites[0].checkpoint().expect("a solution") {
             add(2, &checkpoint);
         }
-        add(3, &sites[wanted.site].remains(Some(wanted)).expect("a solution"));
+        add(3, &sites[wanted.site].site_result(Some(wanted)).expect("a solution"));
         add(4, &training.plan.to_bytes().expect("a plan"));
         add(4, &training.plan.census().to_bytes().expect("counts"));
     }

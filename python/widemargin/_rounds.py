@@ -1,7 +1,7 @@
 """Searches in rounds: halving, races and a surrogate of the scores.
 
 The compiled half decides which points are tried on which rows. Every round is a search of its own,
-by a clone of the user's search; the rounds are then shown as one table.
+for estimators of any library; the rounds are then shown as one table.
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ class StructuredSVM(BaseEstimator):
         self.gap_ = float(result["violation"])
         self.n_iter_ = max(int(result["passes"]), 1)
         for text in warnings_:
-            warnings.warn(complaint, ConvergenceWarning, stacklevel=2)
+            warnings.warn(text, ConvergenceWarning, stacklevel=2)
         if self.status_ in ("iteration limit reached", "time limit reached"):
             message = f"{self.status_}: the gap is {100 * self.gap_:.3g} % of the objective"
             warnings.warn(message, ConvergenceWarning, stacklevel=2)
