@@ -9,11 +9,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from widemargin import _core
 from widemargin._base import checks_parameters, count_threads
-from widemargin._tables import to_core
+from widemargin._tables import checked_rows, to_core
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -94,15 +94,7 @@ class BaseApproximation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         return self._map.transform(to_core(rows), count_threads(self.n_jobs))
 
     def _rows(self, X: Any, *, reset: bool) -> Any:
-        return validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-            accept_large_sparse=False,
-            reset=reset,
-        )
+        return checked_rows(self, X, reset=reset)
 
 
 class RFF(BaseApproximation):

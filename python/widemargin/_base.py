@@ -16,14 +16,13 @@ from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
-    validate_data,
 )
 
 from widemargin import _core, _restore
 from widemargin._parameters import check_kernel
 from widemargin._progress import Monitor, as_callbacks
 from widemargin._strings import StringKernel, string_rows, strings_of
-from widemargin._tables import container_of, from_core, to_container, to_core
+from widemargin._tables import checked_rows, container_of, from_core, to_container, to_core
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -248,15 +247,7 @@ class BaseMachine(BaseTrained):
             if X.shape[0] != X.shape[1]:
                 raise ValueError("X.shape[0] should be equal to X.shape[1]")
         else:
-            X, y = validate_data(
-                self,
-                X,
-                y,
-                dtype=[np.float64, np.float32],
-                order="C",
-                accept_sparse="csr",
-                accept_large_sparse=False,
-            )
+            X, y = checked_rows(self, X, y)
             names = getattr(self, "feature_names_in_", None)
         targets = self._targets(y)
         if isinstance(kernel, str) and kernel == "precomputed" and X.shape[0] != X.shape[1]:
@@ -406,15 +397,7 @@ class BaseMachine(BaseTrained):
                     "the number of samples at training time"
                 )
             return to_core(X)
-        X = validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-            accept_large_sparse=False,
-            reset=False,
-        )
+        X = checked_rows(self, X, reset=False)
         if sp.issparse(X) and self._sparse_kind is None:
             raise ValueError(
                 f"cannot use sparse input in {type(self).__name__!r} trained on dense data"

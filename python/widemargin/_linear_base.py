@@ -12,7 +12,6 @@ from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 from sklearn.utils import check_random_state, column_or_1d, compute_class_weight
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from widemargin import _core
 from widemargin._base import BaseTrained, checks_parameters
@@ -20,7 +19,7 @@ from widemargin._parameters import choose
 from widemargin._progress import Monitor, as_callbacks
 from widemargin._restore import parameters, specification
 from widemargin._svc import class_name
-from widemargin._tables import to_core
+from widemargin._tables import checked_rows, to_core
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -71,15 +70,7 @@ class BaseLinear(BaseTrained):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         random = check_random_state(self.random_state)
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            dtype=[np.float64, np.float32],
-            order="C",
-            accept_sparse="csr",
-            accept_large_sparse=False,
-        )
+        X, y = checked_rows(self, X, y)
         targets = self._targets(y)
         weights = self._weights(sample_weight, targets, X)
         names = getattr(self, "feature_names_in_", None)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from widemargin import _core
 from widemargin._base import checks_parameters
@@ -15,7 +15,7 @@ from widemargin._docs import documented
 from widemargin._parameters import check_kernel, constraints
 from widemargin._restore import is_online
 from widemargin._svc import BaseSVC, class_name
-from widemargin._tables import container_of, to_core
+from widemargin._tables import checked_rows, container_of, to_core
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -375,16 +375,7 @@ class OnlineSVC(BaseAllInOne):
         first = "_learner" not in self.__dict__
         known = first and hasattr(self, "_model") and hasattr(self, "classes_")
         resumes = known and (classes is None or np.array_equal(self.classes_, np.unique(classes)))
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            dtype=[np.float64],
-            order="C",
-            accept_sparse="csr",
-            accept_large_sparse=False,
-            reset=first and not resumes,
-        )
+        X, y = checked_rows(self, X, y, dtype=[np.float64], reset=first and not resumes)
         labels = column_or_1d(y, warn=True)
         check_classification_targets(labels)
         if first:

@@ -13,14 +13,14 @@ from sklearn.utils import column_or_1d, compute_class_weight
 from sklearn.utils._indexing import _get_column_indices
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from widemargin import _core
 from widemargin._base import BaseTrained, checks_parameters
 from widemargin._parameters import choose
 from widemargin._progress import Monitor, as_callbacks
 from widemargin._svc import class_name, written
-from widemargin._tables import to_core
+from widemargin._tables import checked_rows, to_core
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -97,15 +97,7 @@ class _MultipleKernel(BaseTrained):
             self._order = table.shape[0]
         else:
             entries = _candidates(self.kernels, self.views, X)
-            X, y = validate_data(
-                self,
-                X,
-                y,
-                dtype=[np.float64, np.float32],
-                order="C",
-                accept_sparse="csr",
-                accept_large_sparse=False,
-            )
+            X, y = checked_rows(self, X, y)
             self._entries = entries
             names = getattr(self, "feature_names_in_", None)
             self._rows_fit = X if any(callable(k) for k, _ in entries) else None
@@ -244,15 +236,7 @@ class _MultipleKernel(BaseTrained):
         check_is_fitted(self)
         if self._takes_tables():
             return to_core(np.hstack(self._tables(X, self._order)))
-        X = validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-            accept_large_sparse=False,
-            reset=False,
-        )
+        X = checked_rows(self, X, reset=False)
         return to_core(self._table(X))
 
     # Attributes

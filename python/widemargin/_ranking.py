@@ -12,7 +12,6 @@ from sklearn.utils.validation import (
     assert_all_finite,
     check_consistent_length,
     check_is_fitted,
-    validate_data,
 )
 
 from widemargin import _core
@@ -20,7 +19,7 @@ from widemargin._base import BaseTrained, checks_parameters
 from widemargin._parameters import choose
 from widemargin._progress import Monitor, as_callbacks
 from widemargin._restore import specification
-from widemargin._tables import to_core
+from widemargin._tables import checked_rows, to_core
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -194,16 +193,7 @@ class RankSVM(BaseTrained):
         self : object
             The fitted estimator.
         """
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            dtype=[np.float64, np.float32],
-            order="C",
-            accept_sparse="csr",
-            accept_large_sparse=False,
-            ensure_min_samples=2,
-        )
+        X, y = checked_rows(self, X, y, ensure_min_samples=2)
         names = getattr(self, "feature_names_in_", None)
         monitor = Monitor(self.verbose, as_callbacks(self.callbacks))
         settings: _core.Settings = {
@@ -259,15 +249,7 @@ class RankSVM(BaseTrained):
             Scores, to be compared within a query.
         """
         check_is_fitted(self)
-        X = validate_data(
-            self,
-            X,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-            accept_large_sparse=False,
-            reset=False,
-        )
+        X = checked_rows(self, X, reset=False)
         return np.asarray(self._model.predict(to_core(X), self._threads()), dtype=np.float64)
 
     def score(self, X: Any, y: Any, qid: Any = None) -> float:

@@ -6,8 +6,19 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils.validation import validate_data
 
 from widemargin import _core
+
+
+def checked_rows(estimator: Any, X: Any, y: Any = "no_validation", **options: Any) -> Any:
+    """Return rows, and targets where there are any, checked as scikit-learn checks them.
+
+    Rows are numbers in single or double precision, C-ordered or CSR; `options` are other options of
+    scikit-learn's ``validate_data``.
+    """
+    usual = {"dtype": [np.float64, np.float32], "order": "C", "accept_sparse": "csr"}
+    return validate_data(estimator, X, y, accept_large_sparse=False, **{**usual, **options})
 
 
 def to_core(X: Any) -> _core.Table:

@@ -1,27 +1,10 @@
 //! Learnt kernels on the command line: rows without labels.
 
-use crate::common::Folder;
+use crate::common::{Folder, hidden_iris, right};
 
 /// Iris with the label of every third row hidden behind `mark`.
 fn hidden(folder: &Folder, mark: &str) -> (String, Vec<String>) {
-    folder.copy("iris.csv");
-    let text = folder.read("iris.csv");
-    let mut labels = Vec::new();
-    let lines = text.lines().enumerate().map(|(i, line)| {
-        let (values, label) = line.rsplit_once(',').unwrap();
-        if i > 0 && i % 3 == 0 {
-            labels.push(label.to_owned());
-            return format!("{values},{mark}\n");
-        }
-        format!("{line}\n")
-    });
-    let text = lines.collect();
-    (text, labels)
-}
-
-fn right(predicted: &str, labels: &[String]) -> usize {
-    assert_eq!(predicted.lines().count(), labels.len());
-    predicted.lines().zip(labels).filter(|(a, b)| a == b).count()
+    hidden_iris(folder, mark, |_| true, |row| row % 3 == 0)
 }
 
 #[test]

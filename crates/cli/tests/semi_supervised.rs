@@ -1,27 +1,10 @@
 //! Semi-supervised classification on the command line: rows without labels in a file or beside it.
 
-use crate::common::Folder;
+use crate::common::{Folder, hidden_iris, right};
 
 /// Two classes of Iris that overlap a little, the label of all rows but every tenth hidden behind `mark`.
 fn hidden(folder: &Folder, mark: &str) -> (String, Vec<String>) {
-    folder.copy("iris.csv");
-    let text = folder.read("iris.csv");
-    let mut labels = Vec::new();
-    let lines = text.lines().enumerate().filter(|(i, _)| *i == 0 || *i > 50).map(|(i, line)| {
-        let (values, label) = line.rsplit_once(',').unwrap();
-        if i > 0 && i % 10 != 0 {
-            labels.push(label.to_owned());
-            return format!("{values},{mark}\n");
-        }
-        format!("{line}\n")
-    });
-    let text = lines.collect();
-    (text, labels)
-}
-
-fn right(predicted: &str, labels: &[String]) -> usize {
-    assert_eq!(predicted.lines().count(), labels.len());
-    predicted.lines().zip(labels).filter(|(a, b)| a == b).count()
+    hidden_iris(folder, mark, |row| row > 50, |row| row % 10 != 0)
 }
 
 #[test]

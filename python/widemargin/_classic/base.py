@@ -11,12 +11,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from widemargin import _core
 from widemargin._base import checks_parameters, count_threads, with_bytes, with_model
 from widemargin._svc import class_name
-from widemargin._tables import to_core
+from widemargin._tables import checked_rows, to_core
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,15 +47,8 @@ class ClassicMachine(BaseEstimator):
 
     def _rows(self, X: Any, y: Any = "no_validation", *, reset: bool = False) -> Any:
         """Return rows, and targets where there are any, checked as scikit-learn checks them."""
-        return validate_data(
-            self,
-            X,
-            y,
-            dtype=[np.float64, np.float32],
-            order="C",
-            accept_sparse="csr" if self._takes_sparse else False,
-            accept_large_sparse=False,
-            reset=reset,
+        return checked_rows(
+            self, X, y, accept_sparse="csr" if self._takes_sparse else False, reset=reset
         )
 
     def _settings(self) -> dict[str, Any]:

@@ -125,3 +125,32 @@ impl Folder {
 pub(crate) fn shipped(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data").join(name)
 }
+
+/// Rows of Iris for which `keeps` is true, counted from 1, with the labels behind `mark` where `hides` is; and
+/// those labels.
+pub fn hidden_iris(
+    folder: &Folder,
+    mark: &str,
+    keeps: impl Fn(usize) -> bool,
+    hides: impl Fn(usize) -> bool,
+) -> (String, Vec<String>) {
+    folder.copy("iris.csv");
+    let text = folder.read("iris.csv");
+    let mut labels = Vec::new();
+    let lines = text.lines().enumerate().filter(|(i, _)| *i == 0 || keeps(*i)).map(|(i, line)| {
+        let (values, label) = line.rsplit_once(',').unwrap();
+        if i > 0 && hides(i) {
+            labels.push(label.to_owned());
+            return format!("{values},{mark}\n");
+        }
+        format!("{line}\n")
+    });
+    let text = lines.collect();
+    (text, labels)
+}
+
+/// How many predictions, one a line, are the labels.
+pub fn right(predicted: &str, labels: &[String]) -> usize {
+    assert_eq!(predicted.lines().count(), labels.len());
+    predicted.lines().zip(labels).filter(|(a, b)| a == b).count()
+}

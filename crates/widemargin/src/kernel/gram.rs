@@ -12,13 +12,16 @@ use super::{Kernel, KernelBlocks, fill_table};
 use crate::context::Context;
 use crate::data::{Matrix, memory};
 use crate::error::{Error, Result};
-use crate::numeric::algebra::{dot, eigen_interruptible};
+use crate::numeric::algebra::{Cholesky, dot, eigen_interruptible};
 
 /// Difference of K(i, j) and K(j, i), as a share of the largest value, that is taken for rounding.
 const ASYMMETRY: f64 = 1e-6;
 
 /// A smallest eigenvalue above minus this share of the largest is taken for rounding of zero.
 const ROUNDING: f64 = 1e-10;
+
+/// Share of its largest diagonal value that is added to a matrix before it must have a Cholesky factor.
+const FACTOR_SHIFT: f64 = 1e-8;
 
 /// A symmetric matrix of kernel values between the rows of a table.
 #[derive(Clone, Debug, PartialEq)]
@@ -226,6 +229,21 @@ impl Gram {
             for (value, length) in row.iter_mut().zip(&lengths) {
                 let product = lengths[i] * length;
                 *value = if product > 0.0 { *value / product } else { 0.0 };
+            }
+        }
+    }
+
+    /// Fails with the name of the kernel for a matrix that is not positive semidefinite, rounding apart.
+    pub(crate) fn check_semidefinite(&self, kernel: &Kernel, context: &Context) -> Result<()> {
+        let n = self.order;
+        let largest = (0..n).map(|i| self.row(i)[i]).fold(f64::MIN_POSITIVE, f64::max);
+        let mut shifted = self.values.clone();
+        (0..n).for_each(|i| shifted[i * n + i] += FACTOR_SHIFT * largest);
+        match Cholesky::interruptible(shifted, n, context)? {
+            Some(_) => Ok(()),
+            None => {
+                let expected = "a positive semidefinite matrix";
+                Err(Error::kernel(kernel.name(), expected, "negative eigenvalues"))
             }
         }
     }

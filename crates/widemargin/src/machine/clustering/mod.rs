@@ -28,7 +28,6 @@ use crate::context::{Context, Event};
 use crate::data::{Dataset, memory};
 use crate::error::{Error, Result};
 use crate::kernel::{Gram, Kernel};
-use crate::numeric::algebra::Cholesky;
 use crate::outcome::{Outcome, Status};
 use crate::solver::elliptope::{self, Labelling, Options, Problem, Relaxation, Signs};
 
@@ -43,9 +42,6 @@ const LARGEST_ALTERNATED_MATRIX: usize = 4000;
 
 /// Share of the rows by which the clusters may differ in size by default.
 const SHARE: f64 = 0.1;
-
-/// Share of its largest diagonal value that is added to a matrix before it must have a Cholesky factor.
-const ROUNDING: f64 = 1e-8;
 
 /// Share of nβ/2, the value for an identity matrix, from which a kernel tells rows apart too little.
 const INDISTINCT_SHARE: f64 = 0.98;
@@ -253,23 +249,12 @@ impl MaxMarginClustering {
 
     /// The matrix must be positive semidefinite, and tell rows apart.
     fn check_gram(&self, gram: &Gram, context: &Context) -> Result<()> {
-        let n = gram.order();
-        let largest = (0..n).map(|i| gram.row(i)[i]).fold(0.0, f64::max);
         let first = gram.values().first().copied().unwrap_or(0.0);
         if gram.values().iter().all(|value| (value - first).abs() <= 1e-12 * first.abs()) {
             let found = format!("the value {first} for all pairs of rows");
             return Err(Error::kernel(self.kernel.name(), "values that tell rows apart", found));
         }
-        let mut shifted = gram.values().to_vec();
-        (0..n).for_each(|i| shifted[i * n + i] += ROUNDING * largest);
-        match Cholesky::interruptible(shifted, n, context)? {
-            Some(_) => Ok(()),
-            None => Err(Error::kernel(
-                self.kernel.name(),
-                "a positive semidefinite matrix",
-                "negative eigenvalues",
-            )),
-        }
+        gram.check_semidefinite(&self.kernel, context)
     }
 
     fn search(

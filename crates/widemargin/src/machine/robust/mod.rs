@@ -30,7 +30,6 @@ use crate::context::Context;
 use crate::data::{ClassOrder, Classes, Dataset, check_two_classes, memory};
 use crate::error::{Error, Result};
 use crate::kernel::{Gram, Kernel};
-use crate::numeric::algebra::Cholesky;
 use crate::outcome::Outcome;
 
 /// Rows up to which the relaxation is solved unless a method was chosen: a moment.
@@ -38,9 +37,6 @@ const RELAXED: usize = 150;
 
 /// Most rows: the matrix of all pairs is in memory.
 const MOST_ROWS: usize = 12_000;
-
-/// Share of its largest diagonal value that is added to a matrix before it must have a Cholesky factor.
-const ROUNDING: f64 = 1e-8;
 
 /// What a row costs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -292,23 +288,12 @@ impl RobustSvc {
         Ok(segments)
     }
 
-    /// Matrices of kernels that can have negative eigenvalues are looked at.
+    /// Matrices of kernels that can have negative eigenvalues are checked.
     fn check_gram(&self, gram: &Gram, context: &Context) -> Result<()> {
         if matches!(self.kernel, Kernel::Linear | Kernel::Gaussian { .. }) {
             return Ok(());
         }
-        let n = gram.order();
-        let largest = (0..n).map(|i| gram.row(i)[i]).fold(0.0, f64::max);
-        let mut shifted = gram.values().to_vec();
-        (0..n).for_each(|i| shifted[i * n + i] += ROUNDING * largest.max(f64::MIN_POSITIVE));
-        match Cholesky::interruptible(shifted, n, context)? {
-            Some(_) => Ok(()),
-            None => Err(Error::kernel(
-                self.kernel.name(),
-                "a positive semidefinite matrix",
-                "negative eigenvalues",
-            )),
-        }
+        gram.check_semidefinite(&self.kernel, context)
     }
 
     fn model(
