@@ -136,6 +136,59 @@ status_, objective_, dual_gap_, violation_
     How the training ended, the dual objective, the gap to the primal one, and the largest violation
     of the optimality conditions.
 """,
+    "combined_kernels": """
+kernels : list, tuple or 'precomputed', default=('linear', 'rbf')
+    Names, expressions, dictionaries such as ``{"kernel": "rbf", "gamma": 0.1}``, functions of
+    two tables of rows, or "precomputed" for every one: rows are then lists of Gram matrices.
+views : list of (name, kernel, columns), default=None
+    Kernels that see some columns only, in the place of `kernels`. Columns are given as in
+    ColumnTransformer: names, numbers, slices, masks or a function of the rows. A kernel
+    "precomputed" takes as many columns as there are training rows.
+""",
+    "combined_repair": """
+jitter : float, default=None
+    Share of its mean diagonal that is added to the diagonal of every kernel; None is 1e-6 for
+    signed weights and 0 otherwise.
+repair : {'shift', 'refuse'}, default=None
+    What is done about kernels that are not positive semidefinite on the rows, beside a warning:
+    their smallest eigenvalue is taken from the diagonal (`diagonal_shifts_`), or an error.
+""",
+    "combined_training": """
+cache_size : float, default=1000
+    Memory for kernel values in MB; tables that do not fit are computed block by block.
+verbose : bool, default=False
+    Whether to print progress.
+max_time : float, default=None
+    Seconds after which the best weights so far are taken.
+callbacks : callable or list, default=None
+    Called with every event of the training.
+n_jobs : int, default=None
+    Threads.
+""",
+    "combined_attributes": """
+kernel_weights_ : ndarray of shape (n_kernels,)
+    Weights of the kernels scaled to trace n, summing to 1.
+transduction_ : ndarray of shape (n_unlabeled,)
+    Predictions for the rows without labels, where there are some.
+kernel_contributions_ : ndarray of shape (n_kernels,)
+    Share of every kernel in the squared length of the weight vectors.
+objective_ : float
+    Primal objective at the learnt kernel.
+bound_ : float
+    Certified lower bound of the objective over all weights that are admitted.
+gap_ : float
+    Objective minus bound, as a share of the objective.
+smallest_eigenvalue_ : float or None
+    Of the learnt kernel over all rows, for signed weights.
+diagonal_shifts_ : ndarray of shape (n_kernels,)
+    What `repair` added to the diagonal of every kernel.
+""",
+    "combined_counts": """
+n_iter_ : int
+    Rounds.
+n_solves_ : int
+    Training problems solved.
+""",
     "markov": """
 startprob_prior, transmat_prior : float, default=1.0
     What these have beyond 1 is added to the counts of starts and of transitions.

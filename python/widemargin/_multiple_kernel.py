@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from widemargin import _core
 from widemargin._base import BaseTrained, checks_parameters
+from widemargin._docs import documented
 from widemargin._parameters import choose
 from widemargin._progress import Monitor, as_callbacks
 from widemargin._svc import class_name, written
@@ -340,6 +341,7 @@ def _table_views(widths: list[int]) -> list[str]:
     ]
 
 
+@documented
 class MultipleKernelSVC(ClassifierMixin, _MultipleKernel):
     """Classification with a weighted sum of kernels whose weights are learnt.
 
@@ -348,74 +350,36 @@ class MultipleKernelSVC(ClassifierMixin, _MultipleKernel):
 
     Parameters
     ----------
-    kernels : list, tuple or 'precomputed', default=('linear', 'rbf')
-        Names, expressions, dictionaries such as ``{"kernel": "rbf", "gamma": 0.1}``, functions of
-        two tables of rows, or "precomputed" for every one: rows are then lists of Gram matrices.
-    views : list of (name, kernel, columns), default=None
-        Kernels that see some columns only, in the place of `kernels`. Columns are given as in
-        ColumnTransformer: names, numbers, slices, masks or a function of the rows. A kernel
-        "precomputed" takes as many columns as there are training rows.
-    weights : {'nonnegative', 'signed', 'uniform', 'alignment', 'margin'} or float, \
+    {combined_kernels}
+    weights : {{'nonnegative', 'signed', 'uniform', 'alignment', 'margin'}} or float, \
             default='nonnegative'
         Which weights are admitted. Signed ones make a kernel that is positive semidefinite on the
         rows given. A number p of at least 1 is the norm of the weights; 1 is 'nonnegative'.
         'alignment' (with the labels) and 'margin' (as in EasyMKL) are computed by a rule first.
-    machine : {'cs', 'c-svc'}, default='cs'
+    machine : {{'cs', 'c-svc'}}, default='cs'
         Crammer and Singer's problem of all classes, or one-vs-one and one-vs-rest problems with
         the same weights.
     C : float, default=1.0
         Penalty of margin errors. With machine='cs' margins are f_y - f_c as in Crammer and Singer's
         paper; `MulticlassSVC` and the command line halve them, and their C is four times this one.
-    multi_class : {'ovo', 'ovr'}, default='ovo'
+    multi_class : {{'ovo', 'ovr'}}, default='ovo'
         The two-class problems of 'c-svc'.
     tol : float, default=1e-4
         Certified gap at which the training ends, as a share of the objective.
-    jitter : float, default=None
-        Share of its mean diagonal that is added to the diagonal of every kernel; None is 1e-6 for
-        signed weights and 0 otherwise.
-    repair : {'shift', 'refuse'}, default=None
-        What is done about kernels that are not positive semidefinite on the rows, beside a warning:
-        their smallest eigenvalue is taken from the diagonal (`diagonal_shifts_`), or an error.
+    {combined_repair}
     class_weight : dict or 'balanced', default=None
         Factors on C by class.
     unlabeled : int, float or str, default=None
         Label of rows without one, such as scikit-learn's -1: they count for the kernels, and the
         predictions for them are `transduction_`.
-    cache_size : float, default=1000
-        Memory for kernel values in MB; tables that do not fit are computed block by block.
-    verbose : bool, default=False
-        Whether to print progress.
-    max_time : float, default=None
-        Seconds after which the best weights so far are taken.
-    callbacks : callable or list, default=None
-        Called with every event of the training.
-    n_jobs : int, default=None
-        Threads.
+    {combined_training}
 
     Attributes
     ----------
-    kernel_weights_ : ndarray of shape (n_kernels,)
-        Weights of the kernels scaled to trace n, summing to 1.
-    transduction_ : ndarray of shape (n_unlabeled,)
-        Predictions for the rows without labels, where there are some.
-    kernel_contributions_ : ndarray of shape (n_kernels,)
-        Share of every kernel in the squared length of the weight vectors.
-    objective_ : float
-        Primal objective at the learnt kernel.
-    bound_ : float
-        Certified lower bound of the objective over all weights that are admitted.
-    gap_ : float
-        Objective minus bound, as a share of the objective.
-    smallest_eigenvalue_ : float or None
-        Of the learnt kernel over all rows, for signed weights.
-    diagonal_shifts_ : ndarray of shape (n_kernels,)
-        What `repair` added to the diagonal of every kernel.
+    {combined_attributes}
     classes_ : ndarray of shape (n_classes,)
         Class labels.
-    n_iter_ : int
-        Rounds.
-    n_solves_ : int
-        Training problems solved.
+    {combined_counts}
 
     See Also
     --------
@@ -426,7 +390,7 @@ class MultipleKernelSVC(ClassifierMixin, _MultipleKernel):
     >>> from sklearn.datasets import load_iris
     >>> from widemargin import MultipleKernelSVC
     >>> X, y = load_iris(return_X_y=True)
-    >>> kernels = ["linear", {"kernel": "rbf", "gamma": 0.1}, {"kernel": "rbf", "gamma": 10}]
+    >>> kernels = ["linear", {{"kernel": "rbf", "gamma": 0.1}}, {{"kernel": "rbf", "gamma": 10}}]
     >>> model = MultipleKernelSVC(kernels=kernels, C=10).fit(X, y)
     >>> bool(model.score(X, y) > 0.95), bool(model.gap_ <= 1e-4)
     (True, True)
@@ -578,6 +542,7 @@ class MultipleKernelSVC(ClassifierMixin, _MultipleKernel):
         return labels
 
 
+@documented
 class MultipleKernelSVR(RegressorMixin, _MultipleKernel):
     """Regression with a weighted sum of kernels whose weights are learnt.
 
@@ -586,14 +551,8 @@ class MultipleKernelSVR(RegressorMixin, _MultipleKernel):
 
     Parameters
     ----------
-    kernels : list, tuple or 'precomputed', default=('linear', 'rbf')
-        Names, expressions, dictionaries such as ``{"kernel": "rbf", "gamma": 0.1}``, functions of
-        two tables of rows, or "precomputed" for every one: rows are then lists of Gram matrices.
-    views : list of (name, kernel, columns), default=None
-        Kernels that see some columns only, in the place of `kernels`. Columns are given as in
-        ColumnTransformer: names, numbers, slices, masks or a function of the rows. A kernel
-        "precomputed" takes as many columns as there are training rows.
-    weights : {'nonnegative', 'signed', 'uniform', 'alignment'} or float, default='nonnegative'
+    {combined_kernels}
+    weights : {{'nonnegative', 'signed', 'uniform', 'alignment'}} or float, default='nonnegative'
         Which weights are admitted. Signed ones make a kernel that is positive semidefinite on the
         rows given. A number p of at least 1 is the norm of the weights; 1 is 'nonnegative'.
         'alignment' weights are computed from the targets first.
@@ -603,48 +562,16 @@ class MultipleKernelSVR(RegressorMixin, _MultipleKernel):
         Half width of the tube in which deviations cost nothing.
     tol : float, default=1e-4
         Certified gap at which the training ends, as a share of the objective.
-    jitter : float, default=None
-        Share of its mean diagonal that is added to the diagonal of every kernel; None is 1e-6 for
-        signed weights and 0 otherwise.
-    repair : {'shift', 'refuse'}, default=None
-        What is done about kernels that are not positive semidefinite on the rows, beside a warning:
-        their smallest eigenvalue is taken from the diagonal (`diagonal_shifts_`), or an error.
-    unlabeled : {'nan'}, default=None
+    {combined_repair}
+    unlabeled : {{'nan'}}, default=None
         With 'nan' rows whose target is NaN count for the kernels, and the predictions for them are
         `transduction_`.
-    cache_size : float, default=1000
-        Memory for kernel values in MB; tables that do not fit are computed block by block.
-    verbose : bool, default=False
-        Whether to print progress.
-    max_time : float, default=None
-        Seconds after which the best weights so far are taken.
-    callbacks : callable or list, default=None
-        Called with every event of the training.
-    n_jobs : int, default=None
-        Threads.
+    {combined_training}
 
     Attributes
     ----------
-    kernel_weights_ : ndarray of shape (n_kernels,)
-        Weights of the kernels scaled to trace n, summing to 1.
-    transduction_ : ndarray of shape (n_unlabeled,)
-        Predictions for the rows without labels, where there are some.
-    kernel_contributions_ : ndarray of shape (n_kernels,)
-        Share of every kernel in the squared length of the weight vectors.
-    objective_ : float
-        Primal objective at the learnt kernel.
-    bound_ : float
-        Certified lower bound of the objective over all weights that are admitted.
-    gap_ : float
-        Objective minus bound, as a share of the objective.
-    smallest_eigenvalue_ : float or None
-        Of the learnt kernel over all rows, for signed weights.
-    diagonal_shifts_ : ndarray of shape (n_kernels,)
-        What `repair` added to the diagonal of every kernel.
-    n_iter_ : int
-        Rounds.
-    n_solves_ : int
-        Training problems solved.
+    {combined_attributes}
+    {combined_counts}
 
     See Also
     --------
