@@ -189,6 +189,23 @@ n_iter_ : int
 n_solves_ : int
     Training problems solved.
 """,
+    "class_windows": """
+priors : {'frequencies', 'equal'} or array-like of shape (n_classes,), default=None
+    Class probabilities.
+random_state : int, RandomState instance or None, default=None
+    Seeds the choice of rows that are left out, 2 000 at most.
+n_jobs : int, default=None
+    Threads.
+
+Attributes
+----------
+classes_ : ndarray of shape (n_classes,)
+    Class labels, ascending.
+bandwidths_ : ndarray of shape (n_classes,)
+    Width of every class.
+n_features_in_ : int
+    Number of features.
+""",
     "markov": """
 startprob_prior, transmat_prior : float, default=1.0
     What these have beyond 1 is added to the counts of starts and of transitions.

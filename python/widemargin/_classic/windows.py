@@ -9,6 +9,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from widemargin import _core
 from widemargin._classic.base import Dense, PosteriorClassifier, Unlabelled, priors_setting
+from widemargin._docs import documented
 
 _WINDOWS = {"gaussian", "tophat", "epanechnikov", "exponential", "linear", "cosine"}
 _RULES = {"scott", "silverman", "cv"}
@@ -113,33 +114,20 @@ class _WindowClassifier(_Windows, PosteriorClassifier):
         self.bandwidths_ = model.attributes["widths"]
 
 
+@documented
 class ParzenClassifier(_WindowClassifier):
     """The Bayes classifier on a Parzen-window density per class.
 
     Parameters
     ----------
-    bandwidth : {'scott', 'silverman', 'cv', 'cv-errors'} or float, default='cv'
+    bandwidth : {{'scott', 'silverman', 'cv', 'cv-errors'}} or float, default='cv'
         Width of the windows: one number for all classes, or a rule that gives every class its own;
         ``'cv'`` is the largest leave-one-out likelihood, ``'cv-errors'`` the fewest leave-one-out
         errors.
-    kernel : {'gaussian', 'tophat', 'epanechnikov', 'exponential', 'linear', 'cosine'}, \
+    kernel : {{'gaussian', 'tophat', 'epanechnikov', 'exponential', 'linear', 'cosine'}}, \
             default='gaussian'
         Their shape; cross-validated widths need Gaussian ones.
-    priors : {'frequencies', 'equal'} or array-like of shape (n_classes,), default=None
-        Class probabilities.
-    random_state : int, RandomState instance or None, default=None
-        Seeds the choice of rows that are left out, 2 000 at most.
-    n_jobs : int, default=None
-        Threads.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        Class labels, ascending.
-    bandwidths_ : ndarray of shape (n_classes,)
-        Width of every class.
-    n_features_in_ : int
-        Number of features.
+    {class_windows}
 
     Examples
     --------
@@ -182,36 +170,23 @@ class ParzenClassifier(_WindowClassifier):
         }
 
 
+@documented
 class ProbabilisticNeuralNetwork(_WindowClassifier):
     """Specht's probabilistic neural network, with a width for every class.
 
     Parameters
     ----------
-    bandwidth : {'scott', 'silverman', 'cv', 'cv-errors'} or float, default='cv-errors'
+    bandwidth : {{'scott', 'silverman', 'cv', 'cv-errors'}} or float, default='cv-errors'
         Width of the activation; ``'cv-errors'`` finds a width for every class, so that the fewest
         training rows are wrong when left out, ``'cv'`` those with the largest leave-one-out
         likelihood.
-    input : {'distance', 'unit-norm', 'lifted'}, default='distance'
+    input : {{'distance', 'unit-norm', 'lifted'}}, default='distance'
         What the pattern layer is given: rows as they are (then it is Parzen's classifier), rows
         divided by their length (which loses it), or rows with one more coordinate that gives all
         the same length.
     radius : float, default=None
         Length of lifted rows; None is the largest of a training row.
-    priors : {'frequencies', 'equal'} or array-like of shape (n_classes,), default=None
-        Class probabilities.
-    random_state : int, RandomState instance or None, default=None
-        Seeds the choice of rows that are left out, 2 000 at most.
-    n_jobs : int, default=None
-        Threads.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        Class labels, ascending.
-    bandwidths_ : ndarray of shape (n_classes,)
-        Width of every class.
-    n_features_in_ : int
-        Number of features.
+    {class_windows}
 
     Examples
     --------
