@@ -128,7 +128,7 @@ pub(crate) fn shipped(name: &str) -> PathBuf {
 
 /// Rows of Iris for which `keeps` is true, counted from 1, with the labels behind `mark` where `hides` is; and
 /// those labels.
-pub fn hidden_iris(
+pub(crate) fn hidden_iris(
     folder: &Folder,
     mark: &str,
     keeps: impl Fn(usize) -> bool,
@@ -150,7 +150,7 @@ pub fn hidden_iris(
 }
 
 /// How many predictions, one a line, are the labels.
-pub fn right(predicted: &str, labels: &[String]) -> usize {
+pub(crate) fn right(predicted: &str, labels: &[String]) -> usize {
     assert_eq!(predicted.lines().count(), labels.len());
     predicted.lines().zip(labels).filter(|(a, b)| a == b).count()
 }
