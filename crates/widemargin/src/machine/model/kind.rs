@@ -152,6 +152,16 @@ impl MachineKind {
         self != Self::Classic(Classic::Density)
     }
 
+    /// Whether its models are kernel expansions without anything else.
+    pub(crate) fn has_expansion(self) -> bool {
+        let classifies = matches!(
+            self,
+            Self::CSvc | Self::NuSvc | Self::LsSvc | Self::RobustSvc | Self::SemiSupervised
+        );
+        let others = [Self::EpsilonSvr, Self::NuSvr, Self::LsSvr, Self::OneClass];
+        classifies || matches!(self, Self::AllInOne(_)) || others.contains(&self)
+    }
+
     /// Whether it predicts 1 (inside) or −1 (outside).
     pub fn is_novelty_detector(self) -> bool {
         matches!(self, Self::OneClass | Self::Svdd | Self::LinearOneClass)
