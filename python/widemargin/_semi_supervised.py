@@ -57,7 +57,7 @@ class SemiSupervisedSVC(ClassicClassifier):
     degree, coef0
         Parameters of the kernel.
     n_landmarks : int, default=500
-        Rows at most whose kernel values stand for the feature space of a kernel that is not linear;
+        Most rows whose kernel values approximate the feature space of a kernel that is not linear;
         exact where there are no more rows.
     tol : float, default=1e-3
         Norm of the gradient, relative to that at 0, that ends the last training; of the relaxation

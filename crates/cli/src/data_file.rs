@@ -197,7 +197,7 @@ pub(crate) struct OutputArguments {
 }
 
 impl OutputArguments {
-    /// The format asked for or told by the name.
+    /// The format requested or that of the name.
     fn format(&self) -> CommandResult<WrittenFormat> {
         if let Some(format) = self.to {
             return Ok(format);

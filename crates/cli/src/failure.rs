@@ -61,7 +61,7 @@ pub(crate) enum Failure {
     TimeLimit,
     /// The same, with what would help.
     TimeLimitWith(&'static str),
-    /// The reader of standard output went away; nobody is there to be told.
+    /// The reader of standard output has closed it; nothing can be reported.
     BrokenPipe,
 }
 

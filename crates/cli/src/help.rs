@@ -55,7 +55,7 @@ enum Topic {
     All,
 }
 
-/// The help that a command line asks for; none when clap shall see it.
+/// The help that a command line requests; none when clap is to handle it.
 pub(crate) fn requested(arguments: &[OsString]) -> Option<CommandResult<String>> {
     let words: Vec<String> = arguments
         .iter()

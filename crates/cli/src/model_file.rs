@@ -61,7 +61,7 @@ impl From<ModelFormat> for ModelFormatName {
     }
 }
 
-/// Bytes that tell a model from data.
+/// Bytes that distinguish a model from data.
 const PREAMBLE: u64 = 1 << 16;
 
 /// What a file holds.
@@ -154,7 +154,7 @@ pub(crate) fn kernel_values(precomputed: bool, loaded: Loaded) -> CommandResult<
     Ok(data.with_features(features)?)
 }
 
-/// LIBSVM text tells no width: zeros at the end of rows may be missing, and features the model has
+/// LIBSVM text has no number of columns: zeros at the end of rows may be missing, and features the model has
 /// never seen are zero in all its support vectors.
 pub(crate) fn align(model: &mut Model, data: Dataset) -> CommandResult<Dataset> {
     let (known, found) = (model.features(), data.columns());

@@ -10,7 +10,7 @@ use crate::terminal;
 /// Columns of words that a line of text names.
 const NAMED: usize = 8;
 
-/// What there is to tell about a data file.
+/// The report about a data file.
 pub(crate) struct DataReport {
     /// The columns of a table; none for other files.
     pub(crate) columns: Vec<ColumnProfile>,

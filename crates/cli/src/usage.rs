@@ -15,7 +15,7 @@ pub(crate) struct Stopwatch {
 pub(crate) struct UsedTime {
     /// Wall time in seconds.
     pub(crate) seconds: f64,
-    /// Processor time of all threads in seconds, where the system tells.
+    /// Processor time of all threads in seconds, where the system reports it.
     pub(crate) cpu_seconds: Option<f64>,
 }
 
@@ -35,7 +35,7 @@ impl Stopwatch {
     }
 }
 
-/// Largest resident memory of this process so far in bytes, where the system tells.
+/// Largest resident memory of this process so far in bytes, where the system reports it.
 pub(crate) fn peak_memory_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -181,7 +181,7 @@ pub(crate) fn parameter_names(machine: &str, online: bool) -> PyResult<Vec<Strin
     Ok(parameters.map(|parameter| parameter.name.replace('-', "_")).collect())
 }
 
-/// What a search of a machine varies unless told otherwise: names with lists of values.
+/// The default search space of a machine: names with lists of values.
 #[pyfunction]
 pub(crate) fn default_grid<'py>(
     py: Python<'py>,

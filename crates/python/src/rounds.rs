@@ -66,7 +66,7 @@ fn limited(max_seconds: Option<f64>) -> Context {
     limit.map_or_else(Context::new, |limit| Context::new().with_time_limit(limit))
 }
 
-/// The splits with these rows to learn from; who evaluates them knows those held out.
+/// The splits with these rows to learn from; their evaluation knows those held out.
 fn splits(trains: &[PyReadonlyArray1<'_, i64>]) -> PyResult<Vec<Split>> {
     trains.iter().map(|train| Ok(Split { train: rows(train)?, test: Vec::new() })).collect()
 }

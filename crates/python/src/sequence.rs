@@ -203,7 +203,7 @@ impl Hmm {
     }
 
     /// Baum–Welch: the model, the history of the log-likelihood, its last value of every start, and how it
-    /// ended. `on_event` is told of iterations.
+    /// ended. `on_event` is called for iterations.
     fn fit<'py>(
         &self,
         py: Python<'py>,

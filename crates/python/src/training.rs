@@ -257,13 +257,13 @@ pub(crate) fn slice<'a, T: numpy::Element>(
 pub(crate) struct Caller {
     cancel: CancelToken,
     on_event: Option<Py<PyAny>>,
-    /// An exception of a callback or of Ctrl-C, and when it came; the training was told to stop.
+    /// An exception of a callback or of Ctrl-C, and when it came; the training was asked to stop.
     failure: Option<(PyErr, Instant)>,
     warnings: Vec<String>,
 }
 
 impl Caller {
-    /// Who gave the token is told by `on_event`.
+    /// `on_event` says who gave the token.
     pub(crate) fn new(cancel: CancelToken, on_event: Option<Py<PyAny>>) -> Self {
         Self { cancel, on_event, failure: None, warnings: Vec::new() }
     }
@@ -366,7 +366,7 @@ fn run_here<R: Send>(
     shared.into_inner().unwrap_or_else(PoisonError::into_inner).0.conclude(result)
 }
 
-/// What the worker tells the waiting thread.
+/// Messages of the worker to the waiting thread.
 enum Message<R> {
     Event(Event),
     Done(Box<widemargin::Result<R>>),

@@ -19,7 +19,7 @@ pub(crate) const DEFAULT_CACHE_BYTES: usize = 1 << 30;
 /// Most worker threads of one computation.
 pub(crate) const MAX_THREADS: usize = 1024;
 
-/// What a long computation tells while it runs.
+/// Reports of a long computation while it runs.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
@@ -68,7 +68,7 @@ pub struct SolvedFunction {
     pub support: usize,
     /// Coefficients at their bound.
     pub bounded: usize,
-    /// What the solution determines and the machine was not told: `nu` for machines given C
+    /// What the solution determines and the machine was not given: `nu` for machines given C
     /// (unless the rows have weights), `C` for ν-SVC, `epsilon` for ν-SVR.
     pub determined: Option<(&'static str, f64)>,
 }

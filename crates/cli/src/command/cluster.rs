@@ -80,7 +80,7 @@ pub(crate) struct Arguments {
     resources: ResourceArguments,
 }
 
-/// Clusters, writes and tells.
+/// Clusters, writes and reports.
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult {
     if arguments.machine.0.choice.probability.is_some() {
         return Err(Failure::usage("--probability goes with train, not with cluster"));

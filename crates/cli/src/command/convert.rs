@@ -102,7 +102,7 @@ fn data_format(format: AnyFormat) -> CommandResult<WrittenFormat> {
     }
 }
 
-/// The format of a model that its file's name tells, if any.
+/// The format of a model by the extension of its file, if known.
 fn named_model_format(path: &Path) -> CommandResult<Option<ModelFormatName>> {
     match ending(path).as_deref() {
         Some("wm") => Ok(Some(ModelFormatName::Native)),

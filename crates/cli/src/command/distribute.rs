@@ -23,7 +23,7 @@ use crate::session::Session;
 use crate::table::{Summary, bytes, count};
 use crate::usage::{Stopwatch, UsedTime};
 
-/// What is told about a training besides its model.
+/// The report of a training, without its model.
 pub(super) enum DistributedReport {
     Exchange(Box<Report>),
     Randomized(Vec<RandomizedFunction>),
@@ -83,7 +83,7 @@ pub(super) fn check(arguments: &Arguments, specification: &Specification) -> Com
     }
 }
 
-/// Reads all rows, trains, and tells what the sites did.
+/// Reads all rows, trains, and reports what the sites did.
 pub(super) fn train(
     arguments: &Arguments,
     specification: &Specification,
@@ -217,7 +217,7 @@ fn rows(
     Ok((data, preparation, files))
 }
 
-/// LIBSVM text tells no width; other files have to have the same.
+/// LIBSVM text has no number of columns; other files have to have the same.
 fn below(above: Dataset, new: Dataset, is_text: bool, path: &Path) -> CommandResult<Dataset> {
     let widest = above.columns().max(new.columns());
     let widened = |data: Dataset| -> Result<Dataset> {

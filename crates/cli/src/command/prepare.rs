@@ -19,7 +19,7 @@ pub(super) struct TrainingData {
     pub(super) data: Dataset,
     /// What later files have to repeat.
     pub(super) preparation: Preparation,
-    /// What there is to tell about the file.
+    /// The report about the file.
     pub(super) report: DataReport,
 }
 

@@ -89,7 +89,7 @@ struct SequenceInput {
     #[arg(long, value_name = "NAME")]
     tag_column: Option<String>,
 
-    /// What stands for a tag that is not known
+    /// The mark of an unknown tag
     #[arg(long, value_name = "TAG", default_value = "?")]
     unknown_tag: String,
 }
@@ -348,7 +348,7 @@ fn read_for(
     let mut dictionary = Dictionary::closed(model.feature_names.as_deref().unwrap_or_default());
     let mut loaded =
         session.read("reading", || Ok(read_sequences(path, &options, &mut dictionary)?))?;
-    // LIBSVM text tells no width.
+    // LIBSVM text has no number of columns.
     if loaded.format == SequenceFormat::SvmHmm {
         loaded.data = loaded.data.resized(model.features());
     }

@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
     resources: ResourceArguments,
 }
 
-/// Connects, reads, takes part and tells.
+/// Connects, reads, takes part and reports.
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult {
     let session = arguments.resources.session(interrupt)?;
     let (mut transport, request) = session.run("connecting", |context| {

@@ -73,7 +73,7 @@ pub(crate) struct Arguments {
     pub(super) resume: Option<PathBuf>,
 
     /// Rows without labels that take part in the training of --kernels, gmm-bayes or semi-svc and
-    /// are predicted (transduction); their labels, if any, are not looked at
+    /// are predicted (transduction); their labels, if any, are ignored
     #[arg(long, value_name = "FILE", requires = "transduced", conflicts_with_all = ["memory", "online"])]
     transduce: Option<PathBuf>,
 
@@ -109,7 +109,7 @@ pub(crate) struct Arguments {
     pub(super) resources: ResourceArguments,
 }
 
-/// Trains, saves and tells.
+/// Trains, saves and reports.
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult {
     let session = arguments.resources.session(interrupt)?;
     let target = model_file::target(arguments.output.as_deref(), &arguments.data)?;
@@ -223,7 +223,7 @@ fn with_unlabelled(
     Ok(specification)
 }
 
-/// A model with what is told about its training.
+/// A model with the report of its training.
 struct Trained {
     model: Model,
     shape: Shape,
@@ -305,12 +305,12 @@ fn write_outliers(model: &Model, path: &Path) -> widemargin::Result<()> {
     })
 }
 
-/// What is told about the rows a model was trained on.
+/// The report about the rows a model was trained on.
 pub(super) struct Shape {
     pub(super) rows: usize,
     pub(super) columns: usize,
     pub(super) is_sparse: bool,
-    /// What was told about the file, when it was read whole.
+    /// The report about the file, when it was read whole.
     pub(super) report: Option<DataReport>,
 }
 

@@ -37,7 +37,7 @@ pub(super) fn add_rows(
     let mut more = loaded.dataset.into_features();
     let mut data = data;
     if loaded.format == Format::Libsvm {
-        // LIBSVM text tells no width.
+        // LIBSVM text has no number of columns.
         let columns = data.columns().max(more.columns());
         more = more.resized_columns(columns);
         let features = data.features().clone().resized_columns(columns);

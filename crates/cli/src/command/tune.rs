@@ -162,7 +162,7 @@ pub(crate) struct Arguments {
     resources: ResourceArguments,
 }
 
-/// Searches, tells, and trains the best machine.
+/// Searches, reports, and trains the best machine.
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult {
     let choice = &arguments.machine.choice;
     if choice.probability.is_some() || choice.online || choice.memory.is_some() {

@@ -33,7 +33,7 @@ pub(crate) use sizes::sizes;
 use crate::failure::{CommandResult, Failure};
 use sheet::Sheet;
 
-/// Colours that people who see colours differently can tell apart (Okabe and Ito).
+/// Colours that people with colour blindness can distinguish (Okabe and Ito).
 const PALETTE: [RGBColor; 8] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),

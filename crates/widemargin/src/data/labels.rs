@@ -82,7 +82,7 @@ pub struct Classes {
     pub codes: Vec<u32>,
 }
 
-/// Checks that there are two classes to tell apart.
+/// Checks that there are two classes.
 pub(crate) fn check_two_classes(names: &[Label]) -> Result<()> {
     match names {
         [] => Err(Error::OneClass { label: String::new() }),

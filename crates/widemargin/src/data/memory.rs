@@ -7,7 +7,7 @@ use std::fs;
 
 use crate::error::{Error, Result};
 
-/// Assumed where the system does not tell.
+/// Assumed where the system does not report it.
 const ASSUMED: u64 = 8 << 30;
 
 /// Bytes that can still be allocated without swapping.

@@ -1,4 +1,4 @@
-//! All kernel values among the rows of a data set, for who trains on parts of it again and again.
+//! All kernel values among the rows of a data set, for repeated trainings on parts of it.
 
 use super::{Kernel, KernelBlocks};
 use crate::context::Context;

@@ -131,7 +131,7 @@ pub enum PathMachine {
     Svc(Svc),
 }
 
-/// A machine that can use kernel values computed elsewhere: who trains it often computes those
+/// A machine that can use kernel values computed elsewhere: a caller that trains it often computes those
 /// of a data set once and gives them as a precomputed kernel.
 pub trait SharedKernel: Machine {
     /// The same machine with another kernel.

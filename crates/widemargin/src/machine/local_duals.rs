@@ -95,7 +95,7 @@ impl LocalDuals {
         }
     }
 
-    /// What tells this problem from others.
+    /// Text that identifies this problem.
     pub(crate) fn description(&self) -> String {
         let facts = match &self.form {
             Form::Classes { names, signs, .. } => format!("{names:?} {signs:?}"),

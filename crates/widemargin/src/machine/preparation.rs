@@ -26,7 +26,7 @@ pub struct Preparation {
 }
 
 impl Preparation {
-    /// What a file tells about itself that later files have to repeat.
+    /// Properties of a file that later files have to share.
     pub fn of_file(loaded: &Loaded) -> Self {
         Self { index_base: loaded.index_base, encoding: loaded.encoding.clone(), ..Self::default() }
     }

@@ -34,7 +34,7 @@ pub(in crate::machine) struct UsableStart<'a> {
 }
 
 impl<'a> Start<'a> {
-    /// All that a model can tell `machine`.
+    /// All that `machine` can take from a model.
     pub fn of(model: &'a Model, machine: &dyn Machine) -> Self {
         match machine.kernel() {
             Some(kernel) if model.kernel() != Some(kernel) => Self::Support(model),

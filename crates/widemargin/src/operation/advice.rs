@@ -1,5 +1,5 @@
 //! What is probably not meant: columns that are no features, numbers that are no classes, features of
-//! very different ranges. Each is trained on as it is; the user is told.
+//! very different ranges. Each is trained on as it is, with a warning.
 
 use std::fmt;
 

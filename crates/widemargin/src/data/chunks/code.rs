@@ -142,7 +142,7 @@ impl Chunk {
         HEADER.saturating_add(rows.saturating_mul(8))
     }
 
-    /// The labels in the first bytes of a chunk, whose checksum is looked at when it is read whole.
+    /// The labels in the first bytes of a chunk, whose checksum is verified when it is read whole.
     pub(super) fn decode_labels(bytes: &[u8], rows: usize) -> Result<Vec<f64>, String> {
         let mut from = Bytes { bytes: bytes.get(CHECKSUM + 1..).unwrap_or_default(), at: 0 };
         let (found, _) = (from.count()?, from.count()?);

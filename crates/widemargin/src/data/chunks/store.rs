@@ -127,7 +127,7 @@ impl ChunkStore {
         before..before + self.manifest.chunks[index].0
     }
 
-    /// A number that tells this table from others.
+    /// A number that identifies this table.
     pub(crate) fn fingerprint(&self) -> u32 {
         crc32fast::hash(format!("{:?}", self.manifest).as_bytes())
     }

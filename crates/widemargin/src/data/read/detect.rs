@@ -5,7 +5,7 @@ use std::path::Path;
 use super::Format;
 use super::number::number;
 
-/// Text looked at, in bytes.
+/// Text examined, in bytes.
 const SAMPLE: usize = 1 << 16;
 
 /// The format of `bytes`, which came from `path`.

@@ -38,7 +38,7 @@ pub(crate) enum Compression {
 }
 
 impl Compression {
-    /// Longest signature looked at, in bytes.
+    /// Longest signature, in bytes.
     pub(crate) const SIGNATURE: usize = 6;
 
     /// Recognises the compression by the first bytes of a file.

@@ -1,4 +1,4 @@
-//! Which kernel values were requested for. Each is counted once, whoever requested first and whatever was cached, so
+//! Which kernel values were requested for. Each is counted once, independently of the order of requests and of the cache, so
 //! that the count does not depend on the number of threads.
 
 use std::sync::atomic::{AtomicU64, Ordering};

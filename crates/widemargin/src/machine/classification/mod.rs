@@ -330,7 +330,7 @@ impl Classifier<'_> {
         }
     }
 
-    /// Checks the kernel, the options and that there are classes to tell apart.
+    /// Checks the kernel, the options and that there are at least two classes.
     fn check(&self) -> Result<()> {
         self.kernel.validate()?;
         self.options.validate()?;

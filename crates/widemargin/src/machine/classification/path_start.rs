@@ -1,4 +1,4 @@
-//! Where a problem of a path probably ends, told by its neighbours: the next smaller penalty, the
+//! An estimate of the solution of a problem of a path from adjacent ones: the next smaller penalty, the
 //! part before, and another kernel.
 //!
 //! A neighbour's solution is moved as a third problem moved between the same two places, or multiplied
@@ -137,7 +137,7 @@ impl AdjacentSolutions {
 }
 
 /// Whether most variables in use are at bounds and would stay there, multiplied by `ratio`: a guess
-/// that moves them costs more than it tells.
+/// that moves them costs more than it saves.
 fn mostly_at_bounds(solution: &Solution, ratio: f64, problem: &Problem) -> bool {
     let (mut used, mut bounded) = (0, 0);
     for (v, &beta) in solution.beta.iter().enumerate().filter(|(_, beta)| **beta != 0.0) {

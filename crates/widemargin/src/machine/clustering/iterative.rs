@@ -57,7 +57,7 @@ impl MaxMarginClustering {
         started: Instant,
         context: &Context,
     ) -> Result<Model> {
-        // Who listens is told of the descent over labels alone.
+        // Observers see the descent over labels alone.
         let quiet = &context.clone().with_observer(|_: &Event| {});
         let (map, rows) = self.features(data, context)?;
         self.check_rows(&rows)?;

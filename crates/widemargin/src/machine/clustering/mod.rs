@@ -43,7 +43,7 @@ const LARGEST_ALTERNATED_MATRIX: usize = 4000;
 /// Share of the rows by which the clusters may differ in size by default.
 const SHARE: f64 = 0.1;
 
-/// Share of nβ/2, the value for an identity matrix, from which a kernel tells rows apart too little.
+/// Share of nβ/2, the value for an identity matrix, from which a kernel hardly distinguishes rows.
 const INDISTINCT_SHARE: f64 = 0.98;
 
 /// How the labels are found.
@@ -247,7 +247,7 @@ impl MaxMarginClustering {
         Ok(most.min(n - self.clusters as f64).max(f64::from(u8::from(uneven))))
     }
 
-    /// The matrix must be positive semidefinite, and tell rows apart.
+    /// The matrix must be positive semidefinite, and distinguish rows.
     fn check_gram(&self, gram: &Gram, context: &Context) -> Result<()> {
         let first = gram.values().first().copied().unwrap_or(0.0);
         if gram.values().iter().all(|value| (value - first).abs() <= 1e-12 * first.abs()) {

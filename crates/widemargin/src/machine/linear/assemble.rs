@@ -6,7 +6,7 @@ use crate::machine::model::{Calibration, ClassTable, Linear, MachineKind, Model,
 
 /// A model of the given weights, function after function, `width` each, and constants b.
 ///
-/// Two classes with one function are told apart by its sign, more by the largest function. Logistic
+/// Two classes with one function are distinguished by its sign, more by the largest function. Logistic
 /// regression comes with its probabilities.
 ///
 /// # Errors

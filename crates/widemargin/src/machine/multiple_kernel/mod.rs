@@ -254,7 +254,7 @@ pub(in crate::machine) struct WeightsText(pub(in crate::machine) WeightRule);
 /// What [`WeightsText`] reads.
 pub(in crate::machine) const WEIGHT_RULES: &str = "nonnegative, signed, uniform, alignment, lp=P with P of at least 1 or margin=L with L from 0 to 1";
 
-/// λ of margin weights unless told otherwise, that of EasyMKL.
+/// Default λ of margin weights, that of EasyMKL.
 const MARGIN: f64 = 0.1;
 
 impl fmt::Display for WeightsText {

@@ -9,7 +9,7 @@ use crate::solver::linear::rows::LinearRows;
 /// Prices tried: 2C times the mean squared distance of the rows from their mean. The first is that of the best.
 const PRICES: [f64; 4] = [10.0, 10.0 / 3.0, 1.0, 1.0 / 3.0];
 
-/// Most labelled rows that are looked at.
+/// Most labelled rows that are used.
 const MOST_ROWS: usize = 200;
 
 /// The price of rows of known group; `scale` is their mean squared distance from the mean.

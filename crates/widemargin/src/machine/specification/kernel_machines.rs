@@ -206,7 +206,7 @@ const SEMI_SUPERVISED: &[Parameter] = &[
         name: "landmarks",
         domain: Domain::whole(1),
         default: Fallback::Integer(500),
-        about: "Rows at most whose kernel values stand for the feature space",
+        about: "Most rows whose kernel values approximate the feature space",
     },
     UNLABELLED.or(Fallback::Text("?")),
     CLASS_ORDER,
@@ -214,7 +214,7 @@ const SEMI_SUPERVISED: &[Parameter] = &[
     SCALE,
 ];
 
-/// A kernel that is linear unless told otherwise.
+/// A kernel, linear by default.
 const LINEAR_KERNEL: &[Parameter] =
     &[KERNEL[0].or(Fallback::Text("linear")), KERNEL[1], KERNEL[2], KERNEL[3]];
 

@@ -225,7 +225,7 @@ impl Parameter {
         let whole = text;
         let text = text.trim();
         let value = match self.domain {
-            // Messages tell places in the expression.
+            // Messages name places in the expression.
             Domain::Kernel | Domain::Kernels => whole.into(),
             // A name may read as a number: inf.
             _ if self.domain.names().contains(&text) => text.into(),

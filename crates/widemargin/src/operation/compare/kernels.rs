@@ -3,7 +3,7 @@
 //!
 //! All of them see the same folds; penalties, the best kernel and the best subset are chosen by
 //! cross-validation inside every training part (nested), kernels whose γ is a rule see training rows alone, and
-//! scaling and traces are those of the training rows. The shares of the kernels are told with intervals from
+//! scaling and traces are those of the training rows. The shares of the kernels have intervals from
 //! samples of the rows drawn with replacement (bootstrap).
 
 use super::tuned_machines::{Candidate, TunedMachine};

@@ -1,7 +1,7 @@
 //! The machines that are compared, each with the few settings it chooses from: the usual ones, and any other
 //! classifier of the table of machines by its name.
 //!
-//! Every machine sees standardised features, so that γ is told in units of 1 / features.
+//! Every machine sees standardised features, so that γ is in units of 1 / features.
 
 use crate::data::Dataset;
 use crate::error::{Error, Result};

@@ -1,4 +1,4 @@
-//! The curvature of the residual, JᵀJ, where J tells how the images Ψ'_f move with all vectors and
+//! The curvature of the residual, JᵀJ, where J is how the images Ψ'_f move with all vectors and
 //! weights (Gauss and Newton; what is left out is how J itself changes).
 //!
 //! A direction (v, b) moves Ψ'_f by h_f = Σⱼ b_{fj}Φ(zⱼ) + B_{fj} DΦ(zⱼ)vⱼ, and JᵀJ(v, b) is ⟨Φ(zᵢ), h_f⟩

@@ -14,7 +14,7 @@ const FIT: [f32; 3] = [-0.4774, 8.2969, -6.7761];
 /// Partners that a vector remembers.
 const MOST_PARTNERS: usize = 6;
 
-/// Values looked at together.
+/// Values scanned together.
 const LANES: usize = 16;
 
 /// The estimated cost of merging images of lengths `a` and `b` and cosine `similarity`.
@@ -95,7 +95,7 @@ pub(super) struct Row<'a> {
     pub(super) lengths: &'a [f32],
     /// Number of the first column.
     pub(super) first: u32,
-    /// Columns, from 0, that are not looked at.
+    /// Columns, from 0, that are skipped.
     pub(super) hidden: std::ops::Range<usize>,
     /// The row's partners among the columns of longer images.
     pub(super) partners: (&'a mut f32, &'a mut Partners),

@@ -57,7 +57,7 @@ fn products(original: usize, reduced: usize, step: usize) -> usize {
 /// Moves `reduced` towards `original` and gives it the best weights; never ends further away than it
 /// began.
 ///
-/// Steps that single precision cannot tell from standing still, as happens when a few features are
+/// Steps that are lost in rounding in single precision, as happens when a few features are
 /// far larger than the others, are taken in double precision.
 pub(super) fn refine<T: Element>(
     rule: &MergeKernel,
@@ -97,7 +97,7 @@ fn descend<T: Element>(
         let (step, predicted) = solve(&curvature, &gradient, damping, most)?;
         let next: Vec<f64> = point.iter().zip(&step).map(|(p, s)| p + s).collect();
         if taken == iterations {
-            // The best weights tell what the last step is worth.
+            // The best weights give the gain of the last step.
             let mut last = objective.pool(&next);
             if reweigh::<f64>(&kernel, &mut last, original, context)? < value {
                 *reduced = last;

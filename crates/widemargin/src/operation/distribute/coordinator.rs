@@ -1,4 +1,4 @@
-//! The coordinator: it tells sites when to solve, has the best solution verified and decides the end.
+//! The coordinator: it starts solves of the sites, has the best solution verified and decides the end.
 //!
 //! It sees objectives and counts, never rows. It runs beside the first site or in the program that
 //! started the sites. Like a [site](super::site) it does no input or output and reads no clock; an engine calls
@@ -319,7 +319,7 @@ impl Coordinator {
         self.turn = elected;
         self.active = true;
         match self.schedule {
-            // The elected site has new rows and solves without being told.
+            // The elected site has new rows and solves without a request.
             Schedule::Asynchronous => {
                 self.phase = Phase::Exchange;
                 Vec::new()

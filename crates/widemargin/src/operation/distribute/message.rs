@@ -59,7 +59,7 @@ pub(crate) enum RowValues {
 /// A training row that left its site.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Row {
-    /// Its number among all rows of all sites. Rows are told apart by it, never by their values.
+    /// Its number among all rows of all sites. Rows are identified by it, never by their values.
     pub(crate) id: u64,
     /// Class or target.
     pub(crate) label: f64,

@@ -1,6 +1,6 @@
 //! A training whose sites are processes, each with its own rows: what MPI and TCP have in common.
 //!
-//! Process 0 counts the rows of all, tells everybody the [`DistributedPlan`], and runs the coordinator beside its own
+//! Process 0 counts the rows of all, sends the [`DistributedPlan`] to all, and runs the coordinator beside its own
 //! site. A process that is lost ends the training of all with an error; every site can keep a checkpoint
 //! from which the next run goes on.
 
@@ -189,7 +189,7 @@ pub fn train_processes(
 ) -> Result<Option<Distributed>> {
     let result = train(transport, request, data, checkpoints, context);
     if let Err(error) = &result {
-        // Others would wait for this process; who is lost cannot be told.
+        // Others would wait for this process; a lost process cannot be reached.
         let packet = pack(&Packet::Failed(error.to_string()))?;
         for to in (0..transport.size()).filter(|&to| to != transport.rank()).collect::<Vec<_>>() {
             let _ = transport.send(to, packet.clone());
@@ -261,8 +261,8 @@ fn train(
     Ok(result)
 }
 
-/// The plan of process 0, the number of the first row of this process, and a digest that tells the rows of
-/// all sites in their order from others.
+/// The plan of process 0, the number of the first row of this process, and a digest of the rows of
+/// all sites in their order.
 fn planned(
     transport: &mut impl Transport,
     request: &TrainingRequest,

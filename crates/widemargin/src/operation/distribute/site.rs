@@ -39,7 +39,7 @@ const VIOLATORS: usize = 100;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SiteSettings {
     pub(crate) exchange: RowExchange,
-    /// Whether a site solves whenever it has new rows, without being told to.
+    /// Whether a site solves whenever it has new rows, without a request.
     pub(crate) asynchronous: bool,
     /// Whether solves start from known points.
     pub(crate) warm_start: bool,

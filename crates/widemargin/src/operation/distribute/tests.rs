@@ -255,7 +255,7 @@ fn random_faults(sites: usize, generator: &mut Generator) -> Faults {
     }
 }
 
-/// How many trainings on bad networks ended at the verified optimum, with lost sites that they told of,
+/// How many trainings on bad networks ended at the verified optimum, with lost sites that they reported,
 /// and without any site; none may end otherwise.
 fn on_bad_networks(runs: u64) -> [u64; 3] {
     let mut generator = Generator::new(9);

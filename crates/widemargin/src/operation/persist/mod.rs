@@ -1,7 +1,7 @@
 //! Model files: saved whole or not at all, loaded safely from any bytes.
 //!
 //! The native format keeps everything a [`Model`] holds, exactly; LIBSVM's and LIBLINEAR's text
-//! formats keep what they know and go both ways with those programs. Loading tells them apart by
+//! formats keep what they know and go both ways with those programs. Loading recognises them by
 //! their content, allocates no more than the file accounts for, checks every invariant of the model
 //! and never panics.
 

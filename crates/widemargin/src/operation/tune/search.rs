@@ -138,7 +138,7 @@ pub fn search(
         Some(path) => {
             let searched: Vec<&str> = space.axes.iter().map(|axis| &axis.name[..]).collect();
             let Some(identity) = family.identity(&searched) else {
-                let expected = "a family that tells its identity (a SpecifiedFamily does)";
+                let expected = "a family with an identity (a SpecifiedFamily has one)";
                 return Err(Error::parameter("journal", expected, "one that does not"));
             };
             Journal::open(path, &Heading::new(fingerprint(data, plan, context)?, identity))?

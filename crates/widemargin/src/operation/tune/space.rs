@@ -53,7 +53,7 @@ pub trait Family: Sync {
     }
 }
 
-/// Names and values that tell a family from others.
+/// Names and values that identify a family.
 pub type Identity = BTreeMap<String, String>;
 
 impl<F: Fn(&Point) -> Result<Box<dyn Machine>> + Sync> Family for F {

@@ -6,7 +6,7 @@
 
 use super::tuning::dual::MOST_SKIPPED;
 
-/// Passes whose skipped variables can be told apart.
+/// Passes whose skipped variables are distinguished.
 const PASSES: usize = MOST_SKIPPED as usize + 1;
 
 /// The variables to look at in the next pass, and those that are skipped.

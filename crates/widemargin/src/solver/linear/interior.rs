@@ -274,7 +274,7 @@ impl<'a, R: LinearRows> Path<'a, R> {
         pieces.map(|((piece, softness), pull)| softness * rest(piece, pull)).collect()
     }
 
-    /// A step towards products of 0, then, with what that tells, towards small ones; whether there
+    /// A step towards products of 0, then, using its result, towards small ones; whether there
     /// was a factor.
     fn step(&mut self) -> bool {
         self.softness = self.pieces.iter().map(Piece::softness).collect();

@@ -32,7 +32,7 @@ pub(crate) enum Norm {
     L1,
 }
 
-/// Weights and what one pass over the rows tells about them.
+/// Weights and the result of one pass over the rows.
 pub(super) struct NewtonPoint {
     pub(super) weights: Vec<f64>,
     objective: f64,
@@ -159,7 +159,7 @@ pub(crate) fn solve<R: LinearRows>(
 }
 
 /// Solves a problem with a smooth loss and the ℓ2 penalty over any table, from `start` or 0; `reached`
-/// is told the weights after each step and its conjugate-gradient iterations.
+/// receives the weights after each step and its conjugate-gradient iterations.
 pub(crate) fn over<T: Table>(
     table: &T,
     problem: &Problem<'_>,

@@ -18,7 +18,7 @@ const MOVED_SHARE: usize = 10;
 /// But so many pairs at least.
 const LEAST_PAIRS: usize = 4;
 
-/// One in so many runs of rows tells the mean that variables begin with, where there are many rows.
+/// One in so many runs of rows gives the mean that variables begin with, where there are many rows.
 const RUN_STRIDE: usize = 3;
 const RUN: usize = 4;
 const LARGE_DATA: usize = 1 << 12;
@@ -86,7 +86,7 @@ struct Search<'a, R> {
     shrinking: bool,
     alpha: Vec<f64>,
     weights: Vec<f64>,
-    /// ⟨w, xᵢ⟩ when it was last looked at.
+    /// ⟨w, xᵢ⟩ when it was last computed.
     gradient: Vec<f64>,
     squares: Vec<f64>,
     scratch: Vec<f64>,

@@ -193,7 +193,7 @@ impl<'a> Passes<'a> {
         self.context
     }
 
-    /// Counts a pass, tells of it and says why to stop, if one has to.
+    /// Counts and reports a pass; returns why to stop, if there is a reason.
     pub(super) fn finish(
         &mut self,
         steps: usize,

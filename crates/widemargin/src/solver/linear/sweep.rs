@@ -7,7 +7,7 @@ use super::variable::{Band, Variable, Violation, projected};
 use crate::solver::linear::rows::{LinearRows, fetch};
 
 /// A pass over the active variables of a list, the first of which, as many as it says, stay active;
-/// those that their gradient holds at a bound are skipped. `on_step` is told each that moves, as it was
+/// those that their gradient holds at a bound are skipped. `on_step` is called for each that moves, as it was
 /// before, and its new β.
 pub(super) fn sweep<R: LinearRows>(
     rows: &R,

@@ -34,7 +34,7 @@ pub(crate) struct Violation {
     pub lowest: f64,
     /// Sum of absolute projected gradients.
     pub sum: f64,
-    /// Variables looked at.
+    /// Variables visited.
     pub steps: u64,
 }
 

@@ -55,7 +55,7 @@ const MOST_CORRECTIONS: usize = 5;
 
 /// Solves `problem` over the matrix `rows`.
 ///
-/// The solution is always feasible; [`Outcome::status`] tells whether the tolerance was reached.
+/// The solution is always feasible; [`Outcome::status`] says whether the tolerance was reached.
 ///
 /// # Panics
 /// When the arrays of `problem` do not all have one entry per row of the matrix.

@@ -8,7 +8,7 @@ use super::super::place::{Fault, quoted};
 use super::super::table::{MISSING, RawColumn, Reading, TableSource, is_missing};
 use crate::error::{Error, Result};
 
-/// Records looked at to find a header.
+/// Records examined to find a header.
 const SAMPLE_RECORDS: usize = 50;
 
 /// Numbers per word from which on the words of a column are taken for mistakes.

@@ -3,7 +3,7 @@
 use super::super::number::number;
 use super::super::table::is_missing;
 
-/// Lines looked at.
+/// Lines examined.
 const SAMPLE_LINES: usize = 50;
 
 /// The separator of `text`: of `,` tab `;` `|` and blank, the one that cuts the first lines into the

@@ -166,7 +166,7 @@ fn groups<T>(parts: &[Parsed<T>]) -> std::result::Result<Option<Vec<i64>>, Fault
     Ok(Some(parts.iter().flat_map(|p| &p.groups).copied().collect()))
 }
 
-/// The labels, unless their numbers do not tell what they are.
+/// The labels, unless their numbers are ambiguous.
 fn labels<T>(parts: &[Parsed<T>], options: &ReadOptions) -> Option<Labels> {
     let numbers = || parts.iter().flat_map(|p| &p.labels);
     if options.label_column == LabelColumn::Absent {

@@ -16,7 +16,7 @@ use crate::error::Result;
 const BLOCK: usize = 1 << 18;
 
 /// Reads a plain file as [`read`](super::read) reads its bytes, or gives nothing where those are
-/// needed as a whole: to tell a fault and its place, for labels that are words, for packed files,
+/// needed as a whole: to report a fault and its place, for labels that are words, for packed files,
 /// or to be parsed by several threads.
 ///
 /// # Errors

@@ -44,7 +44,7 @@ pub struct SequenceOptions {
     pub sequence_column: TokenColumn,
     /// The column of a table with the tag, the last one unless given.
     pub tag_column: Option<TokenColumn>,
-    /// What stands for a tag that is not known.
+    /// The mark of an unknown tag.
     pub unknown: String,
 }
 

@@ -29,7 +29,7 @@ pub(super) use raw::{MISSING, RawColumn, Reading, is_missing};
 pub struct TableEncoding {
     /// Whether columns are found by name; otherwise by place.
     pub(super) named: bool,
-    /// What a later file does with words that are not listed, unless it is told.
+    /// What a later file does with words that are not listed, by default.
     #[serde(default, skip_serializing_if = "UnknownCategory::is_error")]
     pub(super) unknown: UnknownCategory,
     pub(super) columns: Vec<ColumnEncoding>,

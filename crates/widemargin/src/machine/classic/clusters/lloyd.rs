@@ -104,7 +104,7 @@ impl<'a> Lloyd<'a> {
     }
 
     /// Moves the centres until they stand still, their moves sum to less than `tol` times the
-    /// variance of the features, or `rounds` are over; told to stop, it keeps the last centres whose
+    /// variance of the features, or `rounds` are over; on a request to stop it keeps the last centres whose
     /// rows are known.
     pub(in super::super) fn run(
         &self,

@@ -255,7 +255,7 @@ impl Problem<'_> {
         })
     }
 
-    /// Puts empty components on random rows, with the spread of all; tells whether there were any.
+    /// Puts empty components on random rows, with the spread of all; returns whether there were any.
     fn reseed(&self, next: &mut Parameters, sums: &Sums, generator: &mut Generator) -> bool {
         let features = self.blocks.features;
         let empty: Vec<usize> = (0..self.components).filter(|&k| sums.weights[k] < EMPTY).collect();

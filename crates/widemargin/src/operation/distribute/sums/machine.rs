@@ -133,7 +133,7 @@ impl LinearTask {
         })
     }
 
-    /// SumRequest tells this task from others.
+    /// Text that identifies the task.
     pub(in crate::operation::distribute) fn description(&self) -> String {
         let classes = self.classes.as_ref().map(|c| (&c.names, &c.factors));
         let (kind, loss, columns, rows) = (self.kind, self.loss, self.columns, self.rows);

@@ -31,7 +31,7 @@ const KEYS: [&str; 14] = [
     "SV",
 ];
 
-/// Bytes that suffice to tell whether a file is one of LIBSVM's.
+/// Bytes that show whether a file is one of LIBSVM's.
 pub(super) const LONGEST_PREAMBLE: usize = 4096;
 
 /// Whether a file that begins like this could be a LIBSVM model.

@@ -66,7 +66,7 @@ impl<T: Real, const L: usize> BatchDuals<T, L> {
     }
 }
 
-/// What a pass is told about each problem.
+/// The input of a pass for each problem.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SweepBounds<T, const L: usize> {
     /// The number of the pass.
@@ -86,7 +86,7 @@ pub(crate) struct SweepViolation<T, const L: usize> {
     pub highest: [T; L],
     /// Smallest projected slope, at most 0.
     pub lowest: [T; L],
-    /// Variables looked at.
+    /// Variables visited.
     pub looks: [T; L],
 }
 

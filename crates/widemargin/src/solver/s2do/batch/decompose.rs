@@ -164,7 +164,7 @@ impl Run<'_> {
             }
             let target = (BLOCK_SHARE * worst).max(0.5 * tol);
             if in_parts {
-                // The first parts are small: they tell what bringing the scores up to date costs.
+                // The first parts are small: they measure the cost of updating the scores.
                 let size = (part >> (FIRST_PARTS - rounds.min(FIRST_PARTS))).max(SMALL_BLOCK);
                 let Some(size) = self.affordable(size) else { return Some(Status::TimeLimit) };
                 rounds += 1;
@@ -231,7 +231,7 @@ impl Run<'_> {
         ended
     }
 
-    /// Solves the block of the examples `set` to `tol` and updates the scores of all; tells whether
+    /// Solves the block of the examples `set` to `tol` and updates the scores of all; returns whether
     /// any variable moved.
     fn block<R: MatrixRows>(&mut self, rows: &R, table: &mut Table, set: &[u32], tol: f64) -> bool {
         let fetched = rows.fetch(set);
@@ -246,7 +246,7 @@ impl Run<'_> {
         !changed.is_empty()
     }
 
-    /// Takes the steps of a block; tells which of its examples moved, and their scores class by
+    /// Takes the steps of a block; returns which of its examples moved, and their scores class by
     /// class.
     fn steps<T: Real>(
         &mut self,

@@ -22,7 +22,7 @@ const STRENGTH_FACTOR: f64 = 4.0;
 
 /// Solves `problem` over the kernel matrix `rows`.
 ///
-/// The solution is always feasible; [`Outcome::status`] tells whether the tolerance was reached.
+/// The solution is always feasible; [`Outcome::status`] says whether the tolerance was reached.
 ///
 /// # Panics
 /// When the arrays of `problem` do not have one entry per row, or the codes do not ascend.
