@@ -130,13 +130,7 @@ impl KernelExpansion {
 
 impl ModelBody for KernelExpansion {
     fn suits(&self, kind: MachineKind) -> bool {
-        use MachineKind::{
-            AllInOne, CSvc, EpsilonSvr, LsSvc, LsSvr, NuSvc, NuSvr, OneClass, RobustSvc,
-            SemiSupervised,
-        };
-        let classifies =
-            matches!(kind, CSvc | NuSvc | LsSvc | RobustSvc | SemiSupervised | AllInOne(_));
-        classifies || matches!(kind, EpsilonSvr | NuSvr | LsSvr | OneClass)
+        kind.has_expansion()
     }
 
     fn vectors(&self) -> &Matrix {
