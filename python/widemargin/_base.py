@@ -476,16 +476,17 @@ class BaseMachine(BaseTrained):
         *,
         ratio: float | None = None,
         vectors: int | None = None,
-        mmd: float | None = None,
+        max_difference: float | None = None,
         max_loss: float | None = None,
         lossless: bool = False,
         method: str = "merge",
         shared: bool | None = None,
         refine: int | None = None,
+        mmd: float | None = None,
     ) -> Self:
         """Return a copy of this fitted estimator with fewer support vectors, which predicts faster.
 
-        Give one of `ratio`, `vectors`, `mmd`, `max_loss` and `lossless`.
+        Give one of `ratio`, `vectors`, `max_difference`, `max_loss` and `lossless`.
 
         Parameters
         ----------
@@ -501,7 +502,7 @@ class BaseMachine(BaseTrained):
         vectors : int, default=None
             This many vectors.
 
-        mmd : float, default=None
+        max_difference : float, default=None
             Merge while no decision value of a support vector moves by more than this.
 
         max_loss : float, default=None
@@ -518,11 +519,14 @@ class BaseMachine(BaseTrained):
 
         shared : bool, default=None
             Whether the functions of several classes share vectors. By default they do, except for
-            `mmd` and `lossless`.
+            `max_difference` and `lossless`.
 
         refine : int, default=None
             Most steps of moving all vectors together to where they change the functions least. By
             default 30, fewer for large models, none after a selection.
+
+        mmd : float, default=None
+            Earlier name of `max_difference`.
 
         Returns
         -------
@@ -546,7 +550,7 @@ class BaseMachine(BaseTrained):
         targets = {
             "ratio": ratio,
             "vectors": vectors,
-            "mmd": mmd,
+            "max_difference": max_difference if mmd is None else mmd,
             "max_loss": max_loss,
             "lossless": 0.0 if lossless else None,
         }

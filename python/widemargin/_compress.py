@@ -66,7 +66,7 @@ def _held_out(estimator: BaseMachine, X: Any, y: Any) -> Any:
     if not is_classifier(estimator):
         raise ValueError(
             f"{type(estimator).__name__} has no score on labelled rows; give a number of vectors, "
-            "a ratio or mmd, without X and y"
+            "a ratio or max_difference, without X and y"
         )
     classes: Any = estimator.classes_
     codes = np.searchsorted(classes, labels).clip(0, len(classes) - 1)

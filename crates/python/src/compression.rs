@@ -20,7 +20,7 @@ use crate::training::{Caller, Listener, Name, Targets, class_labels, run_beside,
 /// Vectors before and after, relative residual and largest difference of a function.
 type Reduction = (usize, usize, f64, f64);
 
-/// Compresses a model as far as `target` says: ``("ratio", share)``, ``("vectors", count)``, ``("mmd",
+/// Compresses a model as far as `target` says: ``("ratio", share)``, ``("vectors", count)``, ``("max_difference",
 /// difference)``, ``("lossless", 0)`` or ``("max_loss", loss)``, the last on the rows of `held_out`. A
 /// model with probabilities is calibrated again on those rows. Ctrl-C ends it.
 #[pyfunction]
@@ -40,7 +40,7 @@ pub(crate) fn compress<'py>(
     let (name, amount) = (target.0.as_str(), target.1);
     let target = match name {
         "ratio" => CompressionTarget::Ratio(amount),
-        "mmd" => CompressionTarget::Difference(amount),
+        "max_difference" => CompressionTarget::Difference(amount),
         "vectors" => CompressionTarget::Vectors(amount as usize),
         "lossless" => CompressionTarget::Lossless,
         "max_loss" => CompressionTarget::Vectors(1),
