@@ -235,15 +235,7 @@ fn regions(
     }
     // Labels of their own: those of a machine that does not predict labels.
     let mut labels = (model.classes.is_none() && !data.labels().is_empty()).then(Vec::new);
-    let mut is_support = vec![false; data.rows()];
-    if arguments.support {
-        for &row in model.support_rows() {
-            match is_support.get_mut(row) {
-                Some(mark) => *mark = true,
-                None => return Err(Failure::usage("--support: DATA is not the training file")),
-            }
-        }
-    }
+    let is_support = support(arguments.support, model, data.rows())?;
     let mut row = vec![0.0; data.columns()];
     let points = (0..data.rows())
         .map(|i| {
@@ -258,15 +250,6 @@ fn regions(
         })
         .collect();
     let name = |j: usize| features[j].name.clone().unwrap_or_else(|| format!("feature {}", j + 1));
-    let note = match features.len() - 2 {
-        0 => None,
-        1 => {
-            Some("a slice: the other feature is at its mean everywhere; rows lie off it".to_owned())
-        }
-        more => {
-            Some(format!("a slice: the other {more} features are at their means; rows lie off it"))
-        }
-    };
     let outputs = values.len() / (nodes * nodes);
     let crossing = crossing(model, &classes, &values, outputs);
     let margins = (outputs == 1 && has_margins(model)).then(|| values.clone());
@@ -275,7 +258,7 @@ fn regions(
             Some(kernel) => format!("{}, {} kernel", model.kind, kernel.name()),
             None => model.kind.to_string(),
         }),
-        note,
+        note: slice_note(features.len() - 2),
         axes: axes.map(name),
         ranges,
         nodes,
@@ -287,6 +270,31 @@ fn regions(
         classes: classes.clone(),
     };
     session.save(|| picture::regions(&arguments.common.output, &picture))
+}
+
+/// Which rows are support vectors, if they are to be marked.
+fn support(wanted: bool, model: &Model, rows: usize) -> CommandResult<Vec<bool>> {
+    let mut is_support = vec![false; rows];
+    for &row in if wanted { model.support_rows() } else { &[] } {
+        match is_support.get_mut(row) {
+            Some(mark) => *mark = true,
+            None => return Err(Failure::usage("--support: DATA is not the training file")),
+        }
+    }
+    Ok(is_support)
+}
+
+/// What a picture of two features says about the others.
+fn slice_note(others: usize) -> Option<String> {
+    match others {
+        0 => None,
+        1 => {
+            Some("a slice: the other feature is at its mean everywhere; rows lie off it".to_owned())
+        }
+        more => {
+            Some(format!("a slice: the other {more} features are at their means; rows lie off it"))
+        }
+    }
 }
 
 /// The predictions of a model in the order of their colours.
