@@ -15,7 +15,7 @@ use crate::failure::{CommandResult, Failure};
 use crate::input_lines::InputLines;
 use crate::model_file;
 use crate::session::{LAST_MOMENTS, Session};
-use crate::usage::{Spent, Stopwatch};
+use crate::usage::{Stopwatch, UsedTime};
 
 /// Bytes of text learnt at once.
 const BATCH: usize = 1 << 18;

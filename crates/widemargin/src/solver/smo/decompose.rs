@@ -4,7 +4,7 @@ use super::active_block::ActiveBlock;
 use super::gather::{Gathered, LastWorkingSet};
 use super::hybrid::Hybrid;
 use super::in_memory::HeldRows;
-use super::inner::Brought;
+use super::inner::LazyRows;
 use super::problem::{Options, Problem, Solution};
 use super::select::{Selector, active_variables, is_active, worst_violators};
 use super::state::{Extremes, State};
@@ -89,7 +89,7 @@ pub(crate) fn solve<R: MatrixRows>(
     let hybrid = Hybrid::new(options, context);
     let linear = &problem.linear[..];
     let mut run = Run { linear, options, context, hybrid, whole: None, steps: 0, blocks: 0 };
-    let mut confirmations = 0;
+    let mut corrections = 0;
     if fits {
         held.load(rows, &problem.initial_working_set);
     } else {

@@ -21,10 +21,10 @@ pub(super) fn bytes(length: usize, states: usize, n: usize) -> (u128, u128) {
     let (positions, states, n) = (length as u128, states as u128, n as u128);
     let paths =
         |length: usize| states.saturating_pow(u32::try_from(length).unwrap_or(u32::MAX)).min(n);
-    let way = size_of::<Way>() as u128;
+    let size = size_of::<PartialPath>() as u128;
     let to_a_state = paths(length.saturating_sub(1));
-    // The ways to all states of all positions, and those that one state has to choose from.
-    let search = (positions + 1) * states * to_a_state * way;
+    // The partial paths to all states of all positions, and those that one state has to choose from.
+    let search = (positions + 1) * states * to_a_state * size;
     let result = paths(length)
         * (positions * size_of::<u32>() as u128 + size_of::<(f64, Vec<u32>)>() as u128);
     (search, result)
@@ -70,10 +70,10 @@ pub(super) fn n_best(
                 }
                 Ok(best(candidates, n))
             })
-            .collect::<Result<Vec<Vec<Way>>>>()?;
-        ways.push(now);
+            .collect::<Result<Vec<Vec<PartialPath>>>>()?;
+        partial.push(now);
     }
-    let last: &[Vec<Way>] = ways.last().map_or(&[], Vec::as_slice);
+    let last: &[Vec<PartialPath>] = partial.last().map_or(&[], Vec::as_slice);
     let ends = last.iter().enumerate().flat_map(|(j, list)| {
         list.iter().enumerate().map(move |(rank, path)| PartialPath {
             score: path.score,
@@ -82,7 +82,7 @@ pub(super) fn n_best(
         })
     });
     let ends = best(ends.collect(), n);
-    Ok(ends.into_iter().map(|end| (end.score, path(&ways, end))).collect())
+    Ok(ends.into_iter().map(|end| (end.score, path(&partial, end))).collect())
 }
 
 fn best(mut candidates: Vec<PartialPath>, n: usize) -> Vec<PartialPath> {

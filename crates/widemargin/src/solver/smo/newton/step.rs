@@ -219,9 +219,9 @@ impl<'a> Program<'a> {
     fn pull(&self, v: usize, multipliers: &[Option<f64>; 2], tol: f64) -> Option<f64> {
         let reduced = self.gradient[v] - multipliers[self.state.group(v)]?;
         let pull = match self.places[v] {
-            Place::Inside => return None,
-            Place::AtLower => -reduced - tol,
-            Place::AtUpper => reduced - tol,
+            BoundState::Inside => return None,
+            BoundState::AtLower => -reduced - tol,
+            BoundState::AtUpper => reduced - tol,
         };
         (pull > 0.0 && self.state.upper[v] > self.state.lower[v]).then_some(pull)
     }
@@ -369,9 +369,9 @@ impl<'a> Program<'a> {
         for v in 0..self.places.len() {
             let to = self.state.beta[v] + self.step[v];
             let place = match self.places[v] {
-                Place::Inside if to < self.state.lower[v] => Place::AtLower,
-                Place::Inside if to > self.state.upper[v] => Place::AtUpper,
-                Place::Inside => continue,
+                BoundState::Inside if to < self.state.lower[v] => BoundState::AtLower,
+                BoundState::Inside if to > self.state.upper[v] => BoundState::AtUpper,
+                BoundState::Inside => continue,
                 _ => {
                     released.extend(self.pull(v, &multipliers, tol).map(|pull| (pull, v)));
                     continue;
@@ -387,7 +387,7 @@ impl<'a> Program<'a> {
             released.select_nth_unstable_by(most, worse);
             released.truncate(most);
         }
-        released.iter().for_each(|&(_, v)| self.places[v] = Place::Inside);
+        released.iter().for_each(|&(_, v)| self.places[v] = BoundState::Inside);
         changed
     }
 
