@@ -4,11 +4,12 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
 from sklearn.svm import SVC as PeerSVC
 
 import widemargin
-from widemargin import MultipleKernelSVC, MultipleKernelSVR, gram
+from widemargin import MultipleKernelOneClassSVM, MultipleKernelSVC, MultipleKernelSVR, gram
 
 KERNELS = [
     "linear",
@@ -275,3 +276,71 @@ def test_gram_matrices_are_scaled_centred_repaired_and_aligned():
     ]:
         with pytest.raises(ValueError, match=message):
             call()
+
+
+def one_class_dual(K, nu):
+    """Return the minimum of ½αᵀKα over 0 ≤ α ≤ 1, Σα = nu n, and α, by a general solver."""
+    n = len(K)
+    found = minimize(
+        lambda a: 0.5 * a @ K @ a,
+        np.full(n, nu),
+        jac=lambda a: K @ a,
+        bounds=[(0, 1)] * n,
+        constraints={"type": "eq", "fun": lambda a: a.sum() - nu * n},
+        method="SLSQP",
+        options={"ftol": 1e-12, "maxiter": 500},
+    )
+    return found.fun, found.x
+
+
+def test_one_class_weights_have_the_value_of_a_general_solver():
+    X, _ = rows(40, 1)
+    model = MultipleKernelOneClassSVM(KERNELS, nu=0.3, tol=1e-6).fit(X)
+    tables = scaled(grams(X, X))
+
+    def objective(weights):
+        K = sum(w * table for w, table in zip(weights, tables, strict=True))
+        return -one_class_dual(K, 0.3)[0]
+
+    assert model.objective_ == pytest.approx(objective(model.kernel_weights_), rel=1e-4)
+    # No other weights have a lower optimum.
+    rng = np.random.default_rng(0)
+    for weights in np.vstack([rng.dirichlet(np.ones(3), 10), np.eye(3)]):
+        assert objective(weights) >= model.bound_ - 1e-4 * abs(model.bound_)
+    inside = model.predict(X)
+    assert set(inside) <= {-1, 1}
+    assert (inside == -1).mean() <= 0.3 + 1 / 40
+    values = model.decision_function(X)
+    np.testing.assert_allclose(model.score_samples(X), values + model.offset_)
+    given = MultipleKernelOneClassSVM("precomputed", nu=0.3, tol=1e-6).fit(grams(X, X))
+    assert given.objective_ == pytest.approx(model.objective_, rel=2e-6)
+    np.testing.assert_allclose(given.decision_function(grams(X, X)), values, atol=2e-2)
+
+
+def test_one_class_weights_reach_no_labels():
+    X, _ = rows(20, 1)
+    with pytest.raises(ValueError, match="'weights' parameter"):
+        MultipleKernelOneClassSVM(KERNELS, weights="alignment").fit(X)
+
+
+def test_raw_weights_make_the_learnt_kernel_of_the_kernels_as_given():
+    X, y = rows(classes=2)
+    model = MultipleKernelSVC(KERNELS, machine="c-svc", C=2, tol=1e-7).fit(X, y)
+    tables = grams(X, X)
+    factors = np.array([len(X) / np.trace(table) for table in tables])
+    np.testing.assert_allclose(model.raw_kernel_weights_, model.kernel_weights_ * factors)
+    K = sum(w * table for w, table in zip(model.raw_kernel_weights_, tables, strict=True))
+    peer = PeerSVC(kernel="precomputed", C=2, tol=1e-9).fit(K, y)
+    np.testing.assert_allclose(model.decision_function(X), peer.decision_function(K), atol=2e-2)
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_negative_eigenvalue_that_few_rows_hide_is_told():
+    # The identity but for one pair of rows, which a sample of every second row would miss.
+    n = 500
+    K = np.eye(n)
+    K[301, 303] = K[303, 301] = 1.5
+    y = np.arange(n) % 2
+    tables = [np.eye(n) + 0.1, K]
+    with pytest.warns(UserWarning, match="over 500 rows has the eigenvalue -5.000e-1"):
+        MultipleKernelSVC("precomputed", tol=1e-2).fit(tables, y)

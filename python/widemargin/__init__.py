@@ -29,7 +29,11 @@ from widemargin._least_squares import LSSVC, LSSVR
 from widemargin._linear import LinearSVC, LinearSVR
 from widemargin._logistic import LogisticRegression
 from widemargin._multiclass import MulticlassSVC, OnlineSVC
-from widemargin._multiple_kernel import MultipleKernelSVC, MultipleKernelSVR
+from widemargin._multiple_kernel import (
+    MultipleKernelOneClassSVM,
+    MultipleKernelSVC,
+    MultipleKernelSVR,
+)
 from widemargin._novelty import SVDD, OneClassSVM
 from widemargin._progress import History, Progress
 from widemargin._ranking import RankSVM, ranking_quality
@@ -71,6 +75,7 @@ __all__ = [
     "LogisticRegression",
     "MaxMarginClustering",
     "MulticlassSVC",
+    "MultipleKernelOneClassSVM",
     "MultipleKernelSVC",
     "MultipleKernelSVR",
     "NuSVC",

@@ -168,6 +168,8 @@ n_jobs : int, default=None
     "combined_attributes": """
 kernel_weights_ : ndarray of shape (n_kernels,)
     Weights of the kernels scaled to trace n, summing to 1.
+raw_kernel_weights_ : ndarray of shape (n_kernels,)
+    Weights of the kernels as they were given: the learnt kernel is their sum.
 transduction_ : ndarray of shape (n_unlabeled,)
     Predictions for the rows without labels, where there are some.
 kernel_contributions_ : ndarray of shape (n_kernels,)

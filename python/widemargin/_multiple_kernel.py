@@ -1,4 +1,4 @@
-"""Machines that learn the weights of kernels: `MultipleKernelSVC` and `MultipleKernelSVR`."""
+"""Machines that learn the weights of kernels, for classes, numbers and novelty."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, OutlierMixin, RegressorMixin
 from sklearn.utils import column_or_1d, compute_class_weight
 from sklearn.utils._indexing import _get_column_indices
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import _num_samples, check_array, check_is_fitted
 
 from widemargin import _core
 from widemargin._base import BaseTrained, checks_parameters
@@ -84,6 +84,10 @@ class _MultipleKernel(BaseTrained):
         """Return what the library's objective is divided by."""
         return 1.0
 
+    def _penalty(self) -> dict[str, float]:
+        """Return C as the library takes it."""
+        return {"c": float(self.C) * self._scale()}
+
     def _train(self, X: Any, y: Any, sample_weight: Any) -> Self:
         if self.views is None and not self._takes_tables() and len(self.kernels) == 0:
             raise ValueError("kernels: expected at least one kernel, found none")
@@ -116,7 +120,7 @@ class _MultipleKernel(BaseTrained):
             "machine": kind,
             "online": False,
             "parameters": {
-                "c": float(self.C) * self._scale(),
+                **self._penalty(),
                 "kernels": ", ".join(texts),
                 "weights": rule,
                 "jitter": None if self.jitter is None else float(self.jitter),
@@ -145,6 +149,7 @@ class _MultipleKernel(BaseTrained):
         self._model = model
         known = dict(model.training["parameters"])
         self.kernel_weights_ = np.array(known["kernel-weights"], dtype=np.float64)
+        self.raw_kernel_weights_ = np.array(known["raw-kernel-weights"], dtype=np.float64)
         self.n_iter_ = int(known["rounds"])
         self.n_solves_ = int(known["solves"])
         self.kernel_contributions_ = np.array(known["kernel-contributions"], dtype=np.float64)
@@ -679,3 +684,206 @@ class MultipleKernelSVR(RegressorMixin, _MultipleKernel):
         """
         values: NDArray[np.float64] = self._predictions(self._checked(X))
         return values
+
+
+class MultipleKernelOneClassSVM(OutlierMixin, _MultipleKernel):
+    """Novelty detection with a weighted sum of kernels whose weights are learnt.
+
+    Kernels are scaled to the trace n over the rows given; the weights sum to 1 and minimise the
+    training objective itself, with a certified lower bound. Not in scikit-learn.
+
+    Parameters
+    ----------
+    kernels : list, tuple or 'precomputed', default=('linear', 'rbf')
+        Names, expressions, dictionaries such as ``{"kernel": "rbf", "gamma": 0.1}``, functions of
+        two tables of rows, or "precomputed" for every one: rows are then lists of Gram matrices.
+    views : list of (name, kernel, columns), default=None
+        Kernels that see some columns only, in the place of `kernels`. Columns are given as in
+        ColumnTransformer: names, numbers, slices, masks or a function of the rows. A kernel
+        "precomputed" takes as many columns as there are training rows.
+    weights : {'nonnegative', 'signed', 'uniform'} or float, default='nonnegative'
+        Which weights are admitted. Signed ones make a kernel that is positive semidefinite on the
+        rows given. A number p of at least 1 is the norm of the weights; 1 is 'nonnegative'.
+    nu : float, default=0.5
+        Upper bound on the share of training rows outside and lower bound on the share of support
+        vectors, in (0, 1].
+    tol : float, default=1e-4
+        Certified gap at which the training ends, as a share of the objective.
+    jitter : float, default=None
+        Share of its mean diagonal that is added to the diagonal of every kernel; None is 1e-6 for
+        signed weights and 0 otherwise.
+    repair : {'shift', 'refuse'}, default=None
+        What is done about kernels that are not positive semidefinite on the rows, beside a warning:
+        their smallest eigenvalue is taken from the diagonal (`diagonal_shifts_`), or an error.
+    cache_size : float, default=1000
+        Memory for kernel values in MB; tables that do not fit are computed block by block.
+    verbose : bool, default=False
+        Whether to print progress.
+    max_time : float, default=None
+        Seconds after which the best weights so far are taken.
+    callbacks : callable or list, default=None
+        Called with every event of the training.
+    n_jobs : int, default=None
+        Threads.
+
+    Attributes
+    ----------
+    kernel_weights_ : ndarray of shape (n_kernels,)
+        Weights of the kernels scaled to trace n, summing to 1.
+    raw_kernel_weights_ : ndarray of shape (n_kernels,)
+        Weights of the kernels as they were given: the learnt kernel is their sum.
+    kernel_contributions_ : ndarray of shape (n_kernels,)
+        Share of every kernel in the squared length of the weight vector.
+    offset_ : float
+        ``decision_function(X) = score_samples(X) - offset_``.
+    objective_ : float
+        Primal objective at the learnt kernel: minus half the squared length of the weight vector,
+        where coefficients sum to nu times the number of rows.
+    bound_ : float
+        Certified lower bound of the objective over all weights that are admitted.
+    gap_ : float
+        Objective minus bound, as a share of the objective.
+    smallest_eigenvalue_ : float or None
+        Of the learnt kernel over all rows, for signed weights.
+    diagonal_shifts_ : ndarray of shape (n_kernels,)
+        What `repair` added to the diagonal of every kernel.
+    n_iter_ : int
+        Rounds.
+    n_solves_ : int
+        Training problems solved.
+
+    See Also
+    --------
+    OneClassSVM : One kernel.
+    MultipleKernelSVC : The same for classes.
+
+    Examples
+    --------
+    >>> from widemargin import MultipleKernelOneClassSVM
+    >>> X = [[0], [0.44], [0.45], [0.46], [1]]
+    >>> kernels = [{"kernel": "rbf", "gamma": 1}, {"kernel": "rbf", "gamma": 100}]
+    >>> model = MultipleKernelOneClassSVM(kernels, nu=0.4).fit(X)
+    >>> model.predict([[0.45], [7]])
+    array([ 1, -1])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **{name: rule for name, rule in _SHARED.items() if name not in ("weights", "C")},
+        "weights": [
+            StrOptions({"nonnegative", "signed", "uniform"}),
+            Interval(Real, 1.0, None, closed="left"),
+        ],
+        **choose("nu"),
+    }
+
+    def __init__(
+        self,
+        kernels: Any = ("linear", "rbf"),
+        *,
+        views: Any = None,
+        weights: str | float = "nonnegative",
+        nu: float = 0.5,
+        tol: float = 1e-4,
+        jitter: float | None = None,
+        repair: str | None = None,
+        cache_size: float = 1000,
+        verbose: bool | int = False,
+        max_time: float | None = None,
+        callbacks: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.kernels = kernels
+        self.views = views
+        self.weights = weights
+        self.nu = nu
+        self.tol = tol
+        self.jitter = jitter
+        self.repair = repair
+        self.cache_size = cache_size
+        self.verbose = verbose
+        self.max_time = max_time
+        self.callbacks = callbacks
+        self.n_jobs = n_jobs
+
+    @checks_parameters
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn where the rows lie.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or list of arrays
+            Rows, or with precomputed kernels a Gram matrix for each.
+        y : Ignored
+            Not used, present for API consistency by convention.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors on the weight of the rows.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        rows = X[0] if self._takes_tables() and len(X) > 0 else X
+        self._train(X, np.ones(_num_samples(rows)), sample_weight)
+        self.offset_ = 0.0 - self._model.intercepts
+        return self
+
+    def _machine(self) -> tuple[str, dict[str, Any]]:
+        return "one-class", {"nu": float(self.nu)}
+
+    def _penalty(self) -> dict[str, float]:
+        return {}
+
+    def _marked(self, y: Any) -> tuple[Any, NDArray[np.bool_]]:
+        return y, np.zeros(1, dtype=bool)
+
+    def _targets(self, y: Any) -> None:
+        return None
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return how far inside (positive) or outside (negative) every row is.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or list of arrays
+            Rows, or with precomputed kernels their similarities with the training rows.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,)
+            Decision values.
+        """
+        table = self._checked(X)
+        return self._model.decision_values(table, self._threads()).ravel()
+
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """Return the decision values without the offset.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or list of arrays
+            Rows, or with precomputed kernels their similarities with the training rows.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,)
+            ``decision_function(X) + offset_``.
+        """
+        scores: NDArray[np.float64] = self.decision_function(X) + self.offset_
+        return scores
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """Return 1 for rows inside and -1 for rows outside.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or list of arrays
+            Rows, or with precomputed kernels their similarities with the training rows.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            1 and -1.
+        """
+        labels: NDArray[np.intp] = self._predictions(self._checked(X))
+        return labels

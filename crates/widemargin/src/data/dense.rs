@@ -84,6 +84,19 @@ impl<T: Copy> Dense<T> {
     }
 }
 
+impl<T: Copy> Dense<T> {
+    /// The values where the rows and the columns named meet.
+    pub(crate) fn select(&self, rows: &[usize], columns: &[usize]) -> Self {
+        let mut values = Vec::with_capacity(rows.len() * columns.len());
+        for &i in rows {
+            let row = self.row(i);
+            values.extend(columns.iter().map(|&j| row[j]));
+        }
+        let storage = Storage::Owned(Arc::new(values));
+        Self { rows: rows.len(), columns: columns.len(), storage }
+    }
+}
+
 impl<T: Copy> Clone for Dense<T> {
     fn clone(&self) -> Self {
         let storage = match &self.storage {

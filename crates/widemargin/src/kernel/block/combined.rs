@@ -5,13 +5,16 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::diagonal::WithDiagonal;
+use super::of_products::OfProducts;
 use super::{KernelBlocks, PackedRows, Queries, check_range};
-use crate::data::Matrix;
+use crate::data::{Dense, Matrix};
 use crate::error::Result;
 use crate::numeric::simd::Real;
 
-/// Left rows whose parts are held at the same time.
+/// Left rows whose parts are held at the same time, and columns of them: values that stay in the cache.
 const CHUNK: usize = 64;
+const CHUNK_COLUMNS: usize = 768;
 
 /// How parts combine.
 #[derive(Clone)]
@@ -80,10 +83,45 @@ impl<T: Real> Combined<T> {
         Ok(combined)
     }
 
-    pub(super) fn with_parts(combination: Combination<T>, parts: Vec<KernelBlocks<T>>) -> Self {
+    /// The parts, each with the weight 1.
+    pub(super) fn sum(parts: Vec<KernelBlocks<T>>) -> Self {
+        Self::with_parts(Combination::Sum(vec![T::ONE; parts.len()]), parts)
+    }
+
+    fn with_parts(combination: Combination<T>, parts: Vec<KernelBlocks<T>>) -> Self {
         let diagonal = combination.all(parts.iter().map(KernelBlocks::diagonal));
         Self { combination, parts, diagonal }
     }
+}
+
+/// The rows `keep` of a part. Parts that read one table of products read one of those rows, which `tables` holds
+/// with the first of these parts.
+fn subset_of<T: Real>(
+    part: &KernelBlocks<T>,
+    keep: &[usize],
+    tables: &mut Vec<(KernelBlocks<T>, Dense<T>)>,
+) -> KernelBlocks<T> {
+    if let Some(own) = part.packed.shared().and_then(|any| any.downcast_ref::<WithDiagonal<T>>()) {
+        let inner = subset_of(own.inner(), keep, tables);
+        return KernelBlocks { packed: Arc::new(own.over(inner, keep)) };
+    }
+    let Some(own) = of_products(part) else { return part.subset(keep) };
+    let known = tables
+        .iter()
+        .find(|(other, _)| of_products(other).is_some_and(|other| other.shares_table_with(own)));
+    let table = match known {
+        Some((_, table)) => table.clone(),
+        None => {
+            let table = own.table_of(keep);
+            tables.push((part.clone(), table.clone()));
+            table
+        }
+    };
+    KernelBlocks { packed: Arc::new(own.over(table, keep)) }
+}
+
+fn of_products<T: Real>(part: &KernelBlocks<T>) -> Option<&OfProducts<T>> {
+    part.packed.shared()?.downcast_ref()
 }
 
 impl<T: Real> PackedRows<T> for Combined<T> {
@@ -104,7 +142,10 @@ impl<T: Real> PackedRows<T> for Combined<T> {
     }
 
     fn gather(&self, rows: &[usize]) -> Queries<T> {
-        let parts: Vec<Queries<T>> = self.parts.iter().map(|part| part.gather(rows)).collect();
+        let mut parts: Vec<Queries<T>> = self.parts.iter().map(|part| part.gather(&[])).collect();
+        for at in self.combination.counting(self.parts.len()) {
+            parts[at] = self.parts[at].gather(rows);
+        }
         let diagonal = rows.iter().map(|&row| self.diagonal[row]).collect();
         Queries::new(rows.len(), Some(diagonal), parts)
     }
@@ -127,27 +168,32 @@ impl<T: Real> PackedRows<T> for Combined<T> {
     ) {
         let left: &Vec<Queries<T>> = left.packed();
         assert_eq!(left.len(), self.parts.len(), "left rows of the same combination");
-        let width = columns.len();
         let counting = self.combination.counting(self.parts.len());
         if counting.is_empty() {
             out.iter_mut().for_each(|row| row.fill(T::ZERO));
         }
-        let mut scratch = vec![T::ZERO; rows.len().min(CHUNK) * width];
+        let mut scratch = vec![T::ZERO; rows.len().min(CHUNK) * columns.len().min(CHUNK_COLUMNS)];
         for (chunk, out) in out.chunks_mut(CHUNK).enumerate() {
             let first = rows.start + chunk * CHUNK;
             let rows = first..first + out.len();
-            for (place, &at) in counting.iter().enumerate() {
-                let part = &self.parts[at];
-                part.query_block(&left[at], rows.clone(), columns.clone(), &mut scratch, width);
-                for (total, values) in out.iter_mut().zip(scratch.chunks(width.max(1))) {
-                    self.combination.add(at, place == 0, total, values);
+            for from in columns.clone().step_by(CHUNK_COLUMNS) {
+                let part_columns = from..(from + CHUNK_COLUMNS).min(columns.end);
+                let (start, width) = (from - columns.start, part_columns.len());
+                for (place, &at) in counting.iter().enumerate() {
+                    let (part, own) = (&self.parts[at], part_columns.clone());
+                    part.query_block(&left[at], rows.clone(), own, &mut scratch, width);
+                    for (total, values) in out.iter_mut().zip(scratch.chunks(width)) {
+                        let total = &mut total[start..start + width];
+                        self.combination.add(at, place == 0, total, values);
+                    }
                 }
             }
         }
     }
 
     fn subset(&self, keep: &[usize]) -> Arc<dyn PackedRows<T>> {
-        let parts = self.parts.iter().map(|part| part.subset(keep)).collect();
+        let mut tables = Vec::new();
+        let parts = self.parts.iter().map(|part| subset_of(part, keep, &mut tables)).collect();
         Arc::new(Self::with_parts(self.combination.clone(), parts))
     }
 

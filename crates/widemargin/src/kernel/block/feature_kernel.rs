@@ -9,11 +9,12 @@ use super::column_statistics::ColumnStatistics;
 use super::dense::{BlockRequest, DenseProduct, Shape, Stripes};
 use super::features::{Dropped, Features};
 use super::mixed::MixedProduct;
+use super::of_products::{OfProducts, ValueOfProduct};
 use super::pairing::Pairing;
 use super::sparse::{PADDING, SparseProduct, SparseRows};
 use super::transform::Transform;
 use super::{PackedRows, Queries, check_columns, check_range};
-use crate::data::Matrix;
+use crate::data::{Dense, Matrix};
 use crate::error::{Error, Result};
 use crate::numeric::InstructionSet;
 use crate::numeric::simd::{PlainLoop, Real, dispatch, run_plain};
@@ -156,7 +157,7 @@ impl<T: Real> FeatureKernel<T> {
 
     /// Whether the values of both are functions of the same products ⟨x, z⟩.
     pub(super) fn has_products_of(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.rows, &other.rows) && self.pairing == Pairing::Product
+        Arc::ptr_eq(&self.rows, &other.rows) && self.has_products()
     }
 
     /// The products ⟨x, z⟩ that its values are functions of.
@@ -172,10 +173,16 @@ impl<T: Real> FeatureKernel<T> {
         }
     }
 
-    /// Writes the values of row `i` with all rows, given the products; the same bits as those of a block.
-    pub(super) fn of_products(&self, i: usize, products: &[T], out: &mut [T]) {
-        let statistics = &self.rows.statistics[..self.diagonal.len()];
-        self.transform.of_row(self.set, products, statistics[i], statistics, out);
+    /// Whether its values are functions of products ⟨x, z⟩.
+    pub(super) fn has_products(&self) -> bool {
+        self.pairing == Pairing::Product
+    }
+
+    /// The kernel over a table of the products of its rows.
+    pub(super) fn of_products(&self, table: Dense<T>) -> OfProducts<T> {
+        let statistics = self.rows.statistics[..self.diagonal.len()].to_vec();
+        let value = ValueOfProduct { set: self.set, transform: self.transform, statistics };
+        OfProducts::new(table, value, self.diagonal.clone(), self.features.columns())
     }
 
     /// Packs sparse query rows for dense packed ones; returns Σx² of each too.

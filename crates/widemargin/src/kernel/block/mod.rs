@@ -12,9 +12,11 @@ mod column_statistics;
 mod combined;
 mod custom;
 mod dense;
+mod diagonal;
 mod feature_kernel;
 mod features;
 mod mixed;
+mod of_products;
 mod pairing;
 mod precomputed;
 mod shared_products;
@@ -33,6 +35,7 @@ use std::sync::Arc;
 
 use self::combined::{Combination, Combined};
 use self::custom::Custom;
+use self::diagonal::WithDiagonal;
 use self::feature_kernel::FeatureKernel;
 use self::precomputed::Precomputed;
 use self::shared_products::SharedProducts;
@@ -423,36 +426,55 @@ impl<T: Real> KernelBlocks<T> {
         Ok(())
     }
 
-    /// Replaces the kernels of a weighted sum by tables of their values, computed once, so that other
-    /// weights cost no kernel values; the weights become 1. `adjust` may change a table, of which it is
-    /// given the number.
+    /// Tables that [`tabulate`](Self::tabulate) makes: one for all kernels that are functions of the same
+    /// products, and one for every other kernel.
+    pub(crate) fn tables(&self) -> usize {
+        let groups = shared_products::groups(&self.terms());
+        groups.iter().enumerate().filter(|(at, first)| first.is_none_or(|f| f == *at)).count()
+    }
+
+    /// Replaces the kernels of a weighted sum by tables, of their values or of the products that several of them
+    /// are functions of, computed once, so that other weights cost no sums over features; the weights become 1.
+    /// `check` sees the values of every kernel with a table of its own.
     ///
     /// # Errors
-    /// [`Error::Interrupted`] at a request to stop; what `adjust` returns.
+    /// [`Error::Interrupted`] at a request to stop; what `check` returns.
     pub(crate) fn tabulate(
         &mut self,
         context: &Context,
-        mut adjust: impl FnMut(usize, &mut [T]) -> Result<()>,
+        check: impl Fn(usize, &[T]) -> Result<()>,
     ) -> Result<()> {
         let (order, mut parts) = (self.len(), Vec::new());
         let terms = self.terms();
-        let mut products = SharedProducts::default();
-        for (at, term) in terms.iter().enumerate() {
-            let mut values = Vec::new();
-            match term.feature_kernel() {
-                Some(own) if products.prepare(own, &terms[at + 1..], order, context)? => {
-                    products.values(own, order, &mut values, context)?;
+        let mut products = SharedProducts::new();
+        for (at, (term, first)) in terms.iter().zip(shared_products::groups(&terms)).enumerate() {
+            let packed: Arc<dyn PackedRows<T>> = match (term.feature_kernel(), first) {
+                (Some(own), Some(first)) => {
+                    Arc::new(products.over_table(own, first, order, context)?)
                 }
-                _ => fill_table(term, order, &mut values, context)?,
-            }
-            term.check_values()?;
-            adjust(at, &mut values)?;
-            let table = Precomputed::of_table(Dense::new(order, order, values)?);
-            parts.push(Self { packed: Arc::new(table) });
+                _ => {
+                    let mut values = Vec::new();
+                    fill_table(term, order, &mut values, context)?;
+                    term.check_values()?;
+                    check(at, &values)?;
+                    Arc::new(Precomputed::of_table(Dense::new(order, order, values)?))
+                }
+            };
+            parts.push(Self { packed });
         }
-        let weights = Combination::Sum(vec![T::ONE; parts.len()]);
-        self.packed = Arc::new(Combined::with_parts(weights, parts));
+        self.packed = Arc::new(Combined::sum(parts));
         Ok(())
+    }
+
+    /// Adds a number to the diagonal of every kernel of a weighted sum, over the packed rows; the weights
+    /// become 1.
+    pub(crate) fn add_to_diagonals(&mut self, added: &[T]) {
+        let part = |(term, &added): (Self, &T)| match added == T::ZERO {
+            true => term,
+            false => Self { packed: Arc::new(WithDiagonal::new(term, added)) },
+        };
+        let parts = self.terms().into_iter().zip(added).map(part).collect();
+        self.packed = Arc::new(Combined::sum(parts));
     }
 
     /// Fails when a value was replaced by 0: one that is not a finite number, which only kernels of the

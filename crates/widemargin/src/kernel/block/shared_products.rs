@@ -4,88 +4,67 @@ use std::sync::Arc;
 
 use super::KernelBlocks;
 use super::feature_kernel::FeatureKernel;
+use super::of_products::OfProducts;
 use crate::context::Context;
+use crate::data::Dense;
 use crate::error::Result;
 use crate::kernel::fill_table;
 use crate::numeric::simd::Real;
 
-/// Rows of a table that one task transforms.
-const TASK_ROWS: usize = 64;
-
-/// The tables that are still needed, each with a kernel that has its products.
-pub(super) struct SharedProducts<T: Real>(Vec<(FeatureKernel<T>, Vec<T>)>);
-
-impl<T: Real> Default for SharedProducts<T> {
-    fn default() -> Self {
-        Self(Vec::new())
+/// Which kernels of a sum read the table of which: the first of those with the same products, for every kernel
+/// that is not alone with its products.
+pub(super) fn groups<T: Real>(terms: &[KernelBlocks<T>]) -> Vec<Option<usize>> {
+    let mut firsts: Vec<Option<usize>> = Vec::with_capacity(terms.len());
+    let mut known: Vec<(usize, &FeatureKernel<T>)> = Vec::new();
+    for (at, term) in terms.iter().enumerate() {
+        let own = term.feature_kernel().filter(|own| own.has_products());
+        let first = own.map(|own| {
+            let first = known.iter().find(|(_, other)| own.has_products_of(other));
+            let first = first.map_or(at, |(first, _)| *first);
+            if first == at {
+                known.push((at, own));
+            }
+            first
+        });
+        firsts.push(first);
     }
+    let mut members = vec![0; terms.len()];
+    firsts.iter().flatten().for_each(|&first| members[first] += 1);
+    firsts.into_iter().map(|first| first.filter(|&first| members[first] > 1)).collect()
 }
 
+/// The tables made so far, with the kernel that was the first to need each.
+pub(super) struct SharedProducts<T: Copy>(Vec<(usize, Dense<T>)>);
+
 impl<T: Real> SharedProducts<T> {
-    /// Whether there is a table for `own`: computes one when a kernel of `later` will need it too.
+    pub(super) fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// The rows of `own` over the table of the kernel `first`, which is made when it is asked for first.
     ///
     /// # Errors
     /// [`Error::Interrupted`](crate::Error::Interrupted) at a request to stop.
-    pub(super) fn prepare(
+    pub(super) fn over_table(
         &mut self,
         own: &FeatureKernel<T>,
-        later: &[KernelBlocks<T>],
+        first: usize,
         order: usize,
         context: &Context,
-    ) -> Result<bool> {
-        self.0.retain(|(known, _)| {
-            let needs = |term: &KernelBlocks<T>| {
-                term.feature_kernel().is_some_and(|term| term.has_products_of(known))
-            };
-            own.has_products_of(known) || later.iter().any(needs)
-        });
-        if self.of(own).is_some() {
-            return Ok(true);
-        }
-        let shares = |term: &KernelBlocks<T>| {
-            term.feature_kernel().is_some_and(|term| term.has_products_of(own))
-        };
-        if !later.iter().any(shares) {
-            return Ok(false);
-        }
-        let mut products = Vec::new();
-        let blocks = KernelBlocks { packed: Arc::new(own.products()) };
-        fill_table(&blocks, order, &mut products, context)?;
-        self.0.push((own.products(), products));
-        Ok(true)
-    }
-
-    fn of(&self, own: &FeatureKernel<T>) -> Option<&[T]> {
-        let known = self.0.iter().find(|(known, _)| known.has_products_of(own));
-        known.map(|(_, products)| &products[..])
-    }
-
-    /// The values of `own` between all rows, of which a table was [prepared](Self::prepare).
-    ///
-    /// # Errors
-    /// [`Error::Interrupted`](crate::Error::Interrupted) at a request to stop.
-    pub(super) fn values(
-        &self,
-        own: &FeatureKernel<T>,
-        order: usize,
-        values: &mut Vec<T>,
-        context: &Context,
-    ) -> Result<()> {
-        let products = self.of(own).unwrap_or(&[]);
-        values.resize(products.len(), T::ZERO);
-        let chunk = (TASK_ROWS * order).max(1);
-        let task = |(t, out): (usize, &mut [T])| {
-            if context.stop_request().is_some() {
-                return;
-            }
-            let first = t * TASK_ROWS;
-            let rows = out.chunks_mut(order.max(1)).zip(products[first * order..].chunks(order));
-            for (r, (out, products)) in rows.enumerate() {
-                own.of_products(first + r, products, out);
+    ) -> Result<OfProducts<T>> {
+        let known = self.0.iter().find(|(other, _)| *other == first);
+        let table = match known {
+            Some((_, table)) => table.clone(),
+            None => {
+                let mut products = Vec::new();
+                let blocks = KernelBlocks { packed: Arc::new(own.products()) };
+                fill_table(&blocks, order, &mut products, context)?;
+                let table = Dense::new(order, order, products)?;
+                self.0.push((first, table.clone()));
+                table
             }
         };
-        context.for_each(values.chunks_mut(chunk).enumerate(), task);
-        context.checkpoint()
+        Ok(own.of_products(table))
     }
 }
 
@@ -148,15 +127,21 @@ mod tests {
                 assert!(term.diagonal() == alone.diagonal());
                 assert!(table_of(term, &context) == table_of(alone, &context));
             }
-            let mut seen = 0;
-            together
-                .tabulate(&context, |at, values| {
-                    assert!(*values == *table_of(&alone[at], &context), "{}", kernels()[at]);
-                    seen += 1;
-                    Ok(())
-                })
-                .unwrap();
-            assert_eq!(seen, alone.len());
+            // Eight kernels in three groups that share products, and five with tables of their own.
+            assert_eq!(together.tables(), 8);
+            together.tabulate(&context, |_, _| Ok(())).unwrap();
+            assert_eq!(together.terms().len(), alone.len());
+            let keep = [3, 4, 5, 20, 36];
+            let among = together.subset(&keep);
+            for (at, alone) in alone.iter().enumerate() {
+                let values = table_of(alone, &context);
+                assert!(table_of(&together.terms()[at], &context) == values, "{}", kernels()[at]);
+                let places = keep.iter().flat_map(|i| keep.map(|j| i * 37 + j));
+                let part: Vec<T> = places.map(|place| values[place]).collect();
+                assert!(table_of(&among.terms()[at], &context) == part, "{}", kernels()[at]);
+                let one = together.terms()[at].subset(&keep);
+                assert!(table_of(&one, &context) == part, "{}", kernels()[at]);
+            }
             // Other weights, of which most are 0: the sum of the two.
             let mut weights = vec![0.0; alone.len()];
             (weights[2], weights[10]) = (0.5, 2.0);

@@ -224,19 +224,6 @@ impl<T: Real> KernelRows<T> {
         });
     }
 
-    /// Σ over columns of bᵀKb for the coefficients b of all rows, one per column, row after row.
-    pub(super) fn form(&self, coefficients: &[f64], columns: usize, context: &Context) -> f64 {
-        let rows: Vec<usize> = (0..self.blocks.len()).collect();
-        let amounts: Vec<T> = coefficients.iter().map(|&amount| T::from_f64(amount)).collect();
-        let mut sums = vec![vec![0.0; rows.len()]; columns];
-        let slices = sums.iter_mut().map(|column| &mut column[..]).collect();
-        self.combine_columns(&rows, &amounts, 0, slices, context);
-        let product = |(c, sums): (usize, &Vec<f64>)| -> f64 {
-            sums.iter().enumerate().map(|(r, sum)| sum * coefficients[r * columns + c]).sum()
-        };
-        sums.iter().enumerate().map(product).sum()
-    }
-
     /// The parts of `rows` against one segment that are cached.
     fn cached(&self, rows: &[usize], segment: usize) -> Vec<Option<Piece<T>>> {
         let keys: Vec<usize> = rows.iter().map(|&row| self.key(row, segment)).collect();

@@ -7,6 +7,7 @@
 
 mod cache;
 mod compact;
+mod forms;
 mod kernel_rows;
 mod pool;
 mod requests;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::forms::forms;
 use super::requests::Requests;
 use super::{Buffer, CompactRows, KernelRows, MatrixRows, Row, RowCaching};
 use crate::context::Context;
@@ -53,12 +54,8 @@ impl<'a, T: Real> RowsView<'a, T> {
         }
         let rows: Vec<usize> = by_row.keys().copied().collect();
         let own: Vec<f64> = by_row.into_values().flatten().collect();
-        let form = |term: &KernelBlocks<T>| {
-            let among = term.subset(&rows);
-            let rows = KernelRows::new(among, vec![0, rows.len()], RowCaching::Off, 0);
-            rows.form(&own, columns, self.context)
-        };
-        self.rows.blocks().terms().iter().map(form).collect()
+        let among = self.rows.blocks().subset(&rows);
+        forms(&among.terms(), &own, columns, self.context)
     }
 
     /// The rows of variables that are not zero, ascending, with the sum of the variables of each.

@@ -11,12 +11,15 @@ use crate::kernel::{
 use crate::machine::Precision;
 use crate::machine::fit::FitInput;
 use crate::machine::specification::Value;
-use crate::numeric::algebra::dot;
+use crate::numeric::algebra::{Cholesky, dot};
 use crate::numeric::simd::Real;
 use crate::solver::kernel_weights::WeightRule;
 
-/// Rows that candidates are compared on and tested for negative eigenvalues.
+/// Rows that candidates are compared on.
 const SAMPLE: usize = 200;
+
+/// Rows that candidates which may have negative eigenvalues are tested on: all, up to this many.
+const TESTED: usize = 2000;
 
 /// Candidates up to which every pair is compared.
 const MOST_COMPARED: usize = 64;
@@ -60,45 +63,60 @@ impl<T: Real> Candidates<T> {
         let shifts = shifts(machine, &blocks, context)?;
         let factors = factors(&blocks, kernels, &shifts, machine.jitter)?;
         let mut notes = report_properties(&blocks, kernels, &shifts, context)?;
-        let changed = machine.jitter > 0.0 || shifts.iter().any(|shift| *shift > 0.0);
         if machine.jitter > 0.0 {
             notes.push(("jitter".into(), machine.jitter.into()));
         }
         let signed = machine.weights == WeightRule::Signed && kernels.len() > 1;
         let n = order.len();
-        let bytes = n as u128 * n as u128 * kernels.len() as u128 * size_of::<T>() as u128;
+        let tables = |count: usize, width: usize| n as u128 * n as u128 * (count * width) as u128;
+        let mut bytes = tables(blocks.tables(), size_of::<T>());
+        if signed {
+            // Signed weights keep every matrix in double precision.
+            bytes += tables(kernels.len(), size_of::<f64>());
+        }
         let fits = bytes <= context.cache_bytes() as u128;
         if signed && !fits {
             let (what, limit) = ("tables of the candidates".into(), context.cache_bytes() as u128);
             return Err(Error::TooLarge { what, bytes, limit });
         }
-        let mut grams = Vec::new();
+        let check = |at: usize, values: &[T]| match kernels[at].has_given_values() {
+            true => check_symmetric(values, n, at),
+            false => Ok(()),
+        };
         if fits {
-            // Signed weights keep a copy in double precision.
-            let copies = if signed { bytes * 8 / size_of::<T>() as u128 } else { 0 };
-            memory::check(|| "tables of the candidates".into(), bytes + copies)?;
-            blocks.tabulate(context, |at, values| {
-                if kernels[at].has_given_values() {
-                    check_symmetric(values, n, at)?;
-                }
-                let mean = (0..n).map(|i| values[i * n + i].to_f64()).sum::<f64>() / n as f64;
-                let added = T::from_f64(shifts[at] + machine.jitter * (mean + shifts[at]));
-                (0..n).for_each(|i| values[i * n + i] += added);
-                if signed {
-                    let scaled = values.iter().map(|value| value.to_f64() * factors[at]);
-                    grams.push(Gram::new(n, scaled.collect())?);
-                }
-                Ok(())
-            })?;
-        } else if changed {
-            let what = "tables with changed diagonals".into();
-            let limit = context.cache_bytes() as u128;
-            return Err(Error::TooLarge { what, bytes, limit });
+            memory::check(|| "tables of the candidates".into(), bytes)?;
+            blocks.tabulate(context, check)?;
         }
+        let added: Vec<T> = blocks
+            .terms()
+            .iter()
+            .zip(&shifts)
+            .map(|(term, shift)| {
+                let trace: f64 = term.diagonal().iter().map(|value| value.to_f64()).sum();
+                T::from_f64(shift + machine.jitter * (trace / n as f64 + shift))
+            })
+            .collect();
+        blocks.add_to_diagonals(&added);
+        let grams = if signed { grams(&blocks, &factors, context)? } else { Vec::new() };
         let caching = if formulation.rows.len() > 2 { RowCaching::All } else { RowCaching::Off };
         let rows = KernelRows::new(blocks, bounds, caching, context.cache_bytes());
         Ok(Self { rows, factors, grams, notes })
     }
+}
+
+/// The matrices of the candidates, scaled by `factors`.
+fn grams<T: Real>(
+    blocks: &KernelBlocks<T>,
+    factors: &[f64],
+    context: &Context,
+) -> Result<Vec<Gram>> {
+    let n = blocks.len();
+    let mut values = Vec::new();
+    let scaled = |(term, factor): (&KernelBlocks<T>, &f64)| {
+        fill_table(term, n, &mut values, context)?;
+        Gram::new(n, values.iter().map(|value| value.to_f64() * factor).collect())
+    };
+    blocks.terms().iter().zip(factors).map(scaled).collect()
 }
 
 /// The name of a candidate in messages.
@@ -154,13 +172,17 @@ fn shifts<T: Real>(
     blocks.terms().iter().enumerate().map(of).collect()
 }
 
-/// Whether no eigenvalue of a matrix of values in precision `T` is negative beyond their rounding.
-fn is_semidefinite<T: Real>(found: Definiteness, order: usize) -> bool {
-    let epsilon = match Precision::of::<T>() {
+/// Unit of rounding in precision `T`.
+fn epsilon<T: Real>() -> f64 {
+    match Precision::of::<T>() {
         Precision::F32 => f64::from(f32::EPSILON),
         Precision::F64 => f64::EPSILON,
-    };
-    let rounding = epsilon * order as f64;
+    }
+}
+
+/// Whether no eigenvalue of a matrix of values in precision `T` is negative beyond their rounding.
+fn is_semidefinite<T: Real>(found: Definiteness, order: usize) -> bool {
+    let rounding = epsilon::<T>() * order as f64;
     found.is_semidefinite() || found.smallest >= -rounding * found.largest.abs()
 }
 
@@ -226,9 +248,39 @@ fn check_symmetric<T: Real>(values: &[T], n: usize, at: usize) -> Result<()> {
     Ok(())
 }
 
-/// Warns about candidates that are nearly multiples of each other and about those with negative
-/// eigenvalues that were not repaired, both on a sample of the rows; returns what the training record says
-/// about them.
+/// Up to `most` of `n` rows, evenly spread.
+fn spread(n: usize, most: usize) -> Vec<usize> {
+    (0..n.min(most)).map(|i| i * n / n.min(most)).collect()
+}
+
+/// The matrix of some rows; none where it is not symmetric, which is refused with a message of its own.
+fn matrix_of<T: Real>(term: &KernelBlocks<T>, rows: &[usize]) -> Option<Gram> {
+    let count = rows.len();
+    let subset = term.subset(rows);
+    let mut values = vec![T::ZERO; count * count];
+    let mut out: Vec<&mut [T]> = values.chunks_mut(count.max(1)).collect();
+    subset.block(&(0..count).collect::<Vec<_>>(), 0..count, &mut out);
+    Gram::new(count, values.iter().map(|value| value.to_f64()).collect()).ok()
+}
+
+/// The smallest eigenvalue of a matrix if it is negative beyond rounding; found by factoring where it is not,
+/// which takes a tenth of the time of eigenvalues.
+fn negative_eigenvalue<T: Real>(gram: &Gram, context: &Context) -> Result<Option<f64>> {
+    let n = gram.order();
+    // No more than what counts as rounding, because the largest eigenvalue is at least the mean diagonal.
+    let added = epsilon::<T>() * gram.trace().max(0.0);
+    let mut values = gram.values().to_vec();
+    (0..n).for_each(|i| values[i * n + i] += added);
+    if Cholesky::interruptible(values, n, context)?.is_some() {
+        return Ok(None);
+    }
+    let found = gram.definiteness(context)?;
+    Ok((!is_semidefinite::<T>(found, n)).then_some(found.smallest))
+}
+
+/// Warns about candidates that are nearly multiples of each other, on a sample of the rows, and about those with
+/// negative eigenvalues that were not repaired, on all rows or many; returns what the training record says about
+/// them.
 fn report_properties<T: Real>(
     blocks: &KernelBlocks<T>,
     kernels: &[Kernel],
@@ -240,37 +292,28 @@ fn report_properties<T: Real>(
         notes.push(("diagonal-shifts".to_owned(), shifts.to_vec().into()));
     }
     let n = blocks.len();
-    let sample: Vec<usize> = (0..n.min(SAMPLE)).map(|i| i * n / n.min(SAMPLE)).collect();
+    let (sample, tested) = (spread(n, SAMPLE), spread(n, TESTED));
     let compared = kernels.len() <= MOST_COMPARED;
     let mut centred: Vec<(usize, Vec<f64>)> = Vec::new();
     for (at, term) in blocks.terms().iter().enumerate() {
-        let doubtful = !kernels[at].is_semidefinite() && shifts[at] == 0.0;
-        if !(compared || doubtful) {
-            continue;
-        }
-        let subset = term.subset(&sample);
-        let mut values = vec![T::ZERO; sample.len() * sample.len()];
-        let mut out: Vec<&mut [T]> = values.chunks_mut(sample.len().max(1)).collect();
-        subset.block(&(0..sample.len()).collect::<Vec<_>>(), 0..sample.len(), &mut out);
-        let values: Vec<f64> = values.iter().map(|value| value.to_f64()).collect();
-        // A table that is not symmetric is refused with its own message.
-        let Ok(gram) = Gram::new(sample.len(), values) else { continue };
-        if doubtful {
-            let found = gram.definiteness(context)?;
-            if !is_semidefinite::<T>(found, sample.len()) {
+        if !kernels[at].is_semidefinite() && shifts[at] == 0.0 {
+            memory::check(|| "a matrix to test".into(), 24 * (tested.len() as u128).pow(2))?;
+            let Some(gram) = matrix_of(term, &tested) else { continue };
+            if let Some(smallest) = negative_eigenvalue::<T>(&gram, context)? {
                 let name = named(kernels, at);
                 let message = format!(
-                    "kernel {name} is not positive semidefinite: its matrix over {} rows has the eigenvalue {:.3e}",
-                    sample.len(),
-                    found.smallest
+                    "kernel {name} is not positive semidefinite: its matrix over {} rows has the eigenvalue {smallest:.3e}",
+                    tested.len()
                 );
                 context.report(&Event::Warning { message });
                 indefinite.push(named(kernels, at));
             }
         }
-        if compared {
-            centred.push((at, direction(gram)));
+        if !compared {
+            continue;
         }
+        let Some(gram) = matrix_of(term, &sample) else { continue };
+        centred.push((at, direction(gram)));
     }
     if !indefinite.is_empty() {
         notes.push(("indefinite-kernels".into(), indefinite.join(", ").into()));

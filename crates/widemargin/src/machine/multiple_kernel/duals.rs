@@ -33,6 +33,9 @@ pub(super) struct TwoClass {
     pub(super) segments: Vec<usize>,
     pub(super) problem: smo::Problem,
     pub(super) solution: Option<smo::Solution>,
+    /// Violation of the optimality conditions over the gap, as a share of the objective, that the last
+    /// solution has: what tolerance a gap is expected to need.
+    pub(super) pace: f64,
 }
 
 /// The last solutions.
@@ -50,7 +53,7 @@ pub(super) struct KernelDuals<'a, T: Real> {
     factors: Vec<f64>,
     problems: Problems,
     options: SolverOptions,
-    /// Tolerance of the optimality conditions.
+    /// Tolerance of the optimality conditions of the problem of all classes.
     tol: f64,
     effort: Outcome,
     context: &'a Context,
@@ -93,55 +96,84 @@ impl<'a, T: Real> KernelDuals<'a, T> {
         Ok((computed, self.effort, solutions))
     }
 
-    /// Solves every problem to the present tolerance, from its last solution on.
-    fn descend(&mut self) -> Outcome {
-        let mut outcomes = Vec::new();
-        match &mut self.problems {
-            Problems::TwoClass(problems) => {
-                for one in problems {
-                    let view = self.rows.view(&one.segments, self.context);
-                    if let Some(last) = one.solution.take() {
-                        one.problem.initial_working_set = support(&last.beta);
-                        one.problem.start = last.beta;
-                        one.problem.bound_tolerance = smo::Problem::BOUND_TOLERANCE;
-                    }
-                    let variables = one.problem.linear.len();
-                    let mut options = self.options.for_problem(variables);
-                    options.tol = self.tol;
-                    let bytes = variables * variables * size_of::<T>();
-                    if bytes <= self.context.cache_bytes() {
-                        options.in_memory_up_to = variables;
-                    }
-                    let solution = smo::solve(&view, &one.problem, &options, self.context);
-                    outcomes.push(solution.outcome);
-                    one.solution = Some(solution);
-                }
+    /// Solves every problem with one function to a gap, from its last solution on.
+    fn descend_two_class(&mut self, gap: f64) -> Outcome {
+        let Problems::TwoClass(problems) = &mut self.problems else { return self.effort };
+        let mut outcomes = Vec::with_capacity(problems.len());
+        for one in problems {
+            let view = self.rows.view(&one.segments, self.context);
+            if let Some(last) = one.solution.take() {
+                one.problem.initial_working_set = support(&last.beta);
+                one.problem.start = last.beta;
+                one.problem.bound_tolerance = smo::Problem::BOUND_TOLERANCE;
             }
-            Problems::Classes(problem, solution) => {
-                let view = self.rows.view(&[0], self.context);
-                if let Some(last) = solution.take() {
-                    let own = |(i, b): (usize, &[f64])| {
-                        let class = problem.codes[i] as usize;
-                        problem.loss.variables(class, b, problem.upper[i])
-                    };
-                    let rows = last.coefficients.chunks_exact(problem.classes).enumerate();
-                    problem.start = Some(rows.flat_map(own).collect());
-                }
-                let options = s2do::Options {
-                    tol: self.tol,
-                    shrinking: self.options.shrinking,
-                    max_iterations: self.options.max_iterations.unwrap_or(u64::MAX),
-                };
-                let solved = s2do::solve(&view, problem, &options, self.context);
-                outcomes.push(solved.outcome);
-                *solution = Some(solved);
+            let variables = one.problem.linear.len();
+            let mut options = self.options.for_problem(variables);
+            options.tol = (one.pace * gap).clamp(LAST_TOLERANCE, FIRST_TOLERANCE);
+            options.gap = Some(gap);
+            let bytes = variables * variables * size_of::<T>();
+            if bytes <= self.context.cache_bytes() {
+                options.in_memory_up_to = variables;
             }
+            let solution = smo::solve(&view, &one.problem, &options, self.context);
+            let outcome = solution.outcome;
+            let reached = outcome.gap() / outcome.primal.abs();
+            if reached > 0.0 && outcome.violation > 0.0 {
+                one.pace = outcome.violation / reached;
+            }
+            outcomes.push(outcome);
+            one.solution = Some(solution);
         }
+        self.joined(outcomes)
+    }
+
+    /// Solves the problem of all classes to the present tolerance, from its last solution on.
+    fn descend_classes(&mut self) -> Outcome {
+        let Problems::Classes(problem, solution) = &mut self.problems else { return self.effort };
+        let view = self.rows.view(&[0], self.context);
+        if let Some(last) = solution.take() {
+            let own = |(i, b): (usize, &[f64])| {
+                let class = problem.codes[i] as usize;
+                problem.loss.variables(class, b, problem.upper[i])
+            };
+            let rows = last.coefficients.chunks_exact(problem.classes).enumerate();
+            problem.start = Some(rows.flat_map(own).collect());
+        }
+        let options = s2do::Options {
+            tol: self.tol,
+            shrinking: self.options.shrinking,
+            max_iterations: self.options.max_iterations.unwrap_or(u64::MAX),
+        };
+        let solved = s2do::solve(&view, problem, &options, self.context);
+        let outcome = solved.outcome;
+        *solution = Some(solved);
+        drop(view);
+        self.joined(vec![outcome])
+    }
+
+    fn joined(&mut self, outcomes: Vec<Outcome>) -> Outcome {
         let joined = outcomes.into_iter().reduce(Outcome::join).unwrap_or(self.effort);
         self.effort.iterations += joined.iterations;
         self.effort.blocks += joined.blocks;
         self.effort.violation = joined.violation;
         joined
+    }
+
+    /// Solves the problem of all classes to a gap: to tolerances that are tightened until it is reached.
+    fn tighten_classes(&mut self, gap: f64) -> Outcome {
+        self.tol = (self.tol / TIGHTER).min(FIRST_TOLERANCE);
+        let mut last = f64::INFINITY;
+        loop {
+            let outcome = self.descend_classes();
+            let reached = outcome.gap() <= gap * outcome.primal.abs();
+            let ended = !matches!(outcome.status, Status::Solved | Status::AlmostSolved);
+            let stalled = outcome.gap() > PROGRESS * last && self.tol < gap;
+            if reached || ended || stalled || self.tol <= LAST_TOLERANCE {
+                return outcome;
+            }
+            last = outcome.gap();
+            self.tol *= TIGHTER;
+        }
     }
 
     /// The linear term of the last solutions, and their quadratic form with every kernel.
@@ -187,18 +219,9 @@ impl<T: Real> WeightedDual for KernelDuals<'_, T> {
     fn solve(&mut self, weights: &[f64], gap: f64) -> Result<Solved> {
         let raw: Vec<f64> = weights.iter().zip(&self.factors).map(|(w, f)| w * f).collect();
         self.rows.reweight(&raw)?;
-        self.tol = (self.tol / TIGHTER).min(FIRST_TOLERANCE);
-        let mut last = f64::INFINITY;
-        let outcome = loop {
-            let outcome = self.descend();
-            let reached = outcome.gap() <= gap * outcome.primal.abs();
-            let ended = !matches!(outcome.status, Status::Solved | Status::AlmostSolved);
-            let stalled = outcome.gap() > PROGRESS * last && self.tol < gap;
-            if reached || ended || stalled || self.tol <= LAST_TOLERANCE {
-                break outcome;
-            }
-            last = outcome.gap();
-            self.tol *= TIGHTER;
+        let outcome = match self.problems {
+            Problems::TwoClass(_) => self.descend_two_class(gap),
+            Problems::Classes(..) => self.tighten_classes(gap),
         };
         let (linear, forms) = self.cut(weights, outcome.dual);
         Ok(Solved { linear, forms, primal: outcome.primal, status: outcome.status })

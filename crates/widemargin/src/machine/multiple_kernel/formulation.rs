@@ -100,6 +100,7 @@ impl Formulation {
                         segments: segments.clone(),
                         problem: problem.clone(),
                         solution: None,
+                        pace: f64::INFINITY,
                     })
                     .collect(),
             ),

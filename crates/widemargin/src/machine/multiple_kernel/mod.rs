@@ -165,6 +165,8 @@ impl MultipleKernel {
         let kernel = self.combined(&found, &factors);
         let spent = TrainingCost { kernel_rows, seconds: started.elapsed().as_secs_f64() };
         let mut parameters = self.record(&found, formulation);
+        let raw: Vec<f64> = found.weights.iter().zip(&factors).map(|(w, f)| w * f).collect();
+        parameters.push(("raw-kernel-weights".into(), raw.into()));
         parameters.extend(notes);
         if !unlabelled.is_empty() {
             parameters.push(("unlabelled-rows".into(), unlabelled.len().into()));

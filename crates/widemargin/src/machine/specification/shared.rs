@@ -96,7 +96,7 @@ pub(super) const KERNELS: &[Parameter] = &[
         "weights",
         Domain::KernelWeights,
         Fallback::Text("nonnegative"),
-        "Weights of the kernels: nonnegative, signed, uniform, or lp=P for those of a P-norm",
+        "Weights of the kernels: nonnegative, signed, uniform, lp=P for those of a P-norm, or by a rule: alignment, margin=L",
     ),
     parameter(
         "jitter",

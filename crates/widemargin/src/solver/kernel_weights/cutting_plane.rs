@@ -5,10 +5,13 @@
 //! bound and objective (the level method). With a cone it goes from an interior point towards the lowest point
 //! of the cuts as far as the cone reaches and evaluates that point and the middle between it and the best one
 //! (the in-out method of Ben-Ameur and Neto 2007): cuts at points outside the cone alone take very many rounds.
+//! Where the linear cuts of the cone close the gap slowly, the lowest point and the bound are those over the cone
+//! along the eigenvectors met so far ([`bundle`](super::bundle)).
 //! Nothing limits the size of signed weights but the cone itself.
 
+use super::bundle::{Bundle, BundleMinimum};
 use super::master::Master;
-use super::semidefinite::{Cone, InCone};
+use super::semidefinite::{Cone, InCone, Way};
 use super::{Options, Solved, WeightedDual, Weights, certified, relative};
 use crate::context::{Context, Event};
 use crate::error::Result;
@@ -29,18 +32,28 @@ const END_SHARE: f64 = 0.8;
 /// Rounds without a better bound or objective after which rounding is taken to stop progress.
 const MOST_STALLED: usize = 30;
 
+/// Share of the gap of the round before above which the linear cuts of a cone count as slow.
+const SLOW: f64 = 0.7;
+
+/// Accuracy of the lowest point over a cone, as a share of the gap at that time or at the end.
+const LOWEST_SHARE: f64 = 0.05;
+
 /// A weight below this is zero.
 const ZERO: f64 = 1e-9;
 
 struct Run<'a> {
     dual: &'a mut dyn WeightedDual,
     master: Master,
+    /// The same cuts over a cone.
+    bundle: Option<Bundle>,
     options: &'a Options,
     best: Vec<f64>,
     objective: f64,
     bound: f64,
     rounds: usize,
     solves: usize,
+    /// Forms of the last solution, if it is that of the best weights.
+    best_forms: Option<Vec<f64>>,
 }
 
 /// Minimises over weights that are not negative.
@@ -84,19 +97,28 @@ fn minimise(
     let mut run = Run {
         dual,
         master,
+        bundle: cone.map(|cone| Bundle::new(cone.directions(), cone.most())),
         options,
         best: inside.clone(),
         objective: f64::INFINITY,
         bound: f64::NEG_INFINITY,
         rounds: 0,
         solves: 0,
+        best_forms: None,
     };
     run.evaluate(&inside)?;
     let (mut last, mut stalled, mut reached) = (inside.clone(), 0, f64::INFINITY);
+    let mut slow = false;
     let status = loop {
         run.rounds += 1;
-        let lowest = run.master.lowest(&inside, context);
+        let mut lowest = run.master.lowest(&inside, context);
         run.bound = run.bound.max(lowest.bound);
+        slow |= run.rounds > 2 && run.gap() > SLOW * reached;
+        if let (true, Some(minimum)) = (slow, run.lowest_in_cone(context)?) {
+            run.bound = run.bound.max(minimum.bound);
+            lowest.weights = vec![1.0 - minimum.z.iter().sum::<f64>()];
+            lowest.weights.extend(minimum.z);
+        }
         run.report(context);
         stalled = if run.gap() < reached { 0 } else { stalled + 1 };
         reached = reached.min(run.gap());
@@ -122,7 +144,10 @@ fn minimise(
                 run.evaluate(&last)?;
             }
             Some(cone) => {
-                let (point, cuts) = cone.towards(&lowest.weights, context)?;
+                let Way { point, cuts, nearest } = cone.towards(&lowest.weights, context)?;
+                if let Some(bundle) = &mut run.bundle {
+                    bundle.add_vectors(&nearest, |j, v| cone.times(j, v), context)?;
+                }
                 cuts.into_iter().for_each(|cut| run.master.add_cone(cut));
                 run.evaluate(&point)?;
                 let middle: Vec<f64> =
@@ -154,11 +179,22 @@ impl Run<'_> {
         let gap = now.max(SOLVE_SHARE * self.options.gap).min(FIRST_GAP);
         let Solved { linear, forms, primal, .. } = self.dual.solve(weights, gap)?;
         self.solves += 1;
+        self.best_forms = (primal < self.objective).then(|| forms.clone());
         if primal < self.objective {
             (self.objective, self.best) = (primal, weights.to_vec());
         }
+        if let Some(bundle) = &mut self.bundle {
+            bundle.add_objective(&forms, linear);
+        }
         self.master.add_objective(forms, linear);
         Ok(())
+    }
+
+    /// The lowest point of the cuts over the cone along the vectors known, if there is a cone.
+    fn lowest_in_cone(&mut self, context: &Context) -> Result<Option<BundleMinimum>> {
+        let gap = self.gap().clamp(self.options.gap, 1.0);
+        let accuracy = LOWEST_SHARE * gap * self.objective.abs();
+        self.bundle.as_mut().map(|bundle| bundle.lowest(accuracy, context)).transpose()
     }
 
     fn report(&self, context: &Context) {
@@ -172,19 +208,25 @@ impl Run<'_> {
         }
     }
 
-    /// Solves once more at the best weights, so that the last solution belongs to them.
+    /// Solves once more at the best weights unless the last solution belongs to them.
     fn finish(mut self, status: Status) -> Result<Weights> {
-        let accuracy = 0.5 * (1.0 - END_SHARE) * self.options.gap;
-        let last = self.dual.solve(&self.best, accuracy)?;
-        self.objective = last.primal;
-        self.solves += 1;
+        let forms = match self.best_forms.take() {
+            Some(forms) => forms,
+            None => {
+                let accuracy = 0.5 * (1.0 - END_SHARE) * self.options.gap;
+                let last = self.dual.solve(&self.best, accuracy)?;
+                self.objective = last.primal;
+                self.solves += 1;
+                last.forms
+            }
+        };
         let status = match status {
             Status::Solved | Status::NumericalTrouble => certified(self.gap(), self.options.gap),
             limit => limit,
         };
         Ok(Weights {
             objective: self.objective,
-            forms: last.forms,
+            forms,
             bound: self.bound,
             status,
             rounds: self.rounds,

@@ -12,6 +12,7 @@
 //! training problem, a small interior-point method and, for signed weights, eigenvectors. Results carry a
 //! certified lower bound. A machine is seen through [`WeightedDual`], never its labels.
 
+mod bundle;
 mod cutting_plane;
 mod master;
 mod norm;

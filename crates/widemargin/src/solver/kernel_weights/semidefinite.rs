@@ -21,6 +21,9 @@ const BOUNDARY_SHARE: f64 = 1.0 - 1e-8;
 /// Cuts of one point: those of its smallest eigenvalues.
 const MOST_CUTS: usize = 8;
 
+/// Eigenvectors of one point that are handed on.
+const NEAREST: usize = 12;
+
 /// Gradient of ln det K at which a point counts as central: below 1 the cone has a radius, at ½ twice the best.
 const CENTRAL: f64 = 0.5;
 
@@ -36,6 +39,13 @@ struct Direction {
     weights: Vec<f64>,
     /// Bⱼ.
     matrix: Vec<f64>,
+}
+
+/// What the way from the centre to a point meets.
+pub(super) struct Way {
+    pub(super) point: Vec<f64>,
+    pub(super) cuts: Vec<Vec<f64>>,
+    pub(super) nearest: Vec<Vec<f64>>,
 }
 
 /// The matrices seen from the centre.
@@ -129,18 +139,32 @@ impl<'a> Cone<'a> {
         weights
     }
 
-    /// The last point of the cone on the way from the centre to `target`, and the cuts that `target` violates.
-    pub(super) fn towards(
-        &self,
-        target: &[f64],
-        context: &Context,
-    ) -> Result<(Vec<f64>, Vec<Vec<f64>>)> {
+    /// Number of directions.
+    pub(super) fn directions(&self) -> usize {
+        self.directions.len()
+    }
+
+    /// A number that no ‖z‖ in the cone is above.
+    pub(super) fn most(&self) -> f64 {
+        self.radius
+    }
+
+    /// Bⱼv.
+    pub(super) fn times(&self, j: usize, vector: &[f64]) -> Vec<f64> {
+        let rows = self.directions[j].matrix.chunks_exact(vector.len());
+        rows.map(|row| dot(row, vector)).collect()
+    }
+
+    /// The last point of the cone on the way from the centre to `target`, the cuts that `target` violates, and
+    /// the eigenvectors along which it is nearest to the boundary or farthest beyond it.
+    pub(super) fn towards(&self, target: &[f64], context: &Context) -> Result<Way> {
         let order = self.candidates[0].order();
         let eigen =
             eigen_interruptible(sum(&self.directions, &target[1..], order), order, context)?;
         let smallest = eigen.values.last().copied().unwrap_or(0.0);
+        let nearest = (0..order).rev().take(NEAREST).map(|e| eigen.vector(e).to_vec()).collect();
         if smallest >= -1.0 {
-            return Ok((target.to_vec(), Vec::new()));
+            return Ok(Way { point: target.to_vec(), cuts: Vec::new(), nearest });
         }
         let step = BOUNDARY_SHARE / -smallest;
         let mut point: Vec<f64> = target.iter().map(|z| step * z).collect();
@@ -151,7 +175,7 @@ impl<'a> Cone<'a> {
             let forms = self.directions.iter().map(|d| 1.0 + form(&d.matrix, vector));
             std::iter::once(1.0).chain(forms).collect()
         });
-        Ok((point, cuts.collect()))
+        Ok(Way { point, cuts: cuts.collect(), nearest })
     }
 
     /// λ_min(K(µ)).

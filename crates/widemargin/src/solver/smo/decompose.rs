@@ -35,6 +35,15 @@ const SUBPROBLEM_SHARE_ALL: f64 = 0.1;
 /// Blocks in a row without a lower violation that only rounding explains.
 const STALLED: usize = 1000;
 
+/// Factor on the tolerance when a gap that was asked for is not reached.
+const TIGHTER: f64 = 0.25;
+
+/// The smallest tolerance that is tried for the sake of a gap.
+const LAST_TOLERANCE: f64 = 1e-11;
+
+/// A tighter tolerance has to lower the gap to this share, or rounding has stopped progress.
+const PROGRESS: f64 = 0.8;
+
 /// Share of the tolerance to which all variables are solved, so that rounding does not show.
 const ALL_SOLVED: f64 = 0.95;
 
@@ -89,7 +98,7 @@ pub(crate) fn solve<R: MatrixRows>(
     let hybrid = Hybrid::new(options, context);
     let linear = &problem.linear[..];
     let mut run = Run { linear, options, context, hybrid, whole: None, steps: 0, blocks: 0 };
-    let mut corrections = 0;
+    let (mut tol, mut corrections, mut last_gap) = (options.tol, 0, f64::INFINITY);
     if fits {
         held.load(rows, &problem.initial_working_set);
     } else {
@@ -99,14 +108,14 @@ pub(crate) fn solve<R: MatrixRows>(
         let ended;
         state.gradient = if fits {
             let memory = &mut Vec::new();
-            ended = run.descend_in_memory(rows, &mut state, &mut held, memory, options.tol);
+            ended = run.descend_in_memory(rows, &mut state, &mut held, memory, tol);
             let set = context.instruction_set();
             fresh_gradient(problem, &state.beta, |beta| held.product(rows, beta, set))
         } else {
             ended = if rows.is_cheap() {
-                run.descend_streamed(rows, &mut state, options.tol)
+                run.descend_streamed(rows, &mut state, tol)
             } else {
-                run.descend(rows, &mut state, options.tol)
+                run.descend(rows, &mut state, tol)
             };
             match ended {
                 // There is no time for a fresh gradient; the running one is that of this point.
@@ -117,8 +126,18 @@ pub(crate) fn solve<R: MatrixRows>(
             }
         };
         let violation = worst(&state.extremes());
-        if let Some(status) = ending_status(ended, violation, options.tol, &mut corrections) {
-            break (status, violation);
+        if let Some(status) = ending_status(ended, violation, tol, &mut corrections) {
+            let gap = options.gap.map(|asked| (relative_gap(problem, &state), asked));
+            match (status, gap) {
+                (Status::Solved | Status::AlmostSolved, Some((gap, asked)))
+                    if gap > asked
+                        && tol > LAST_TOLERANCE
+                        && (gap <= PROGRESS * last_gap || tol >= asked) =>
+                {
+                    (tol, last_gap, corrections) = (tol * TIGHTER, gap, 0);
+                }
+                _ => break (status, violation),
+            }
         }
     };
     let (steps, blocks) = (run.steps, run.blocks);
@@ -181,6 +200,12 @@ pub(super) fn ending_status(
             None
         }
     }
+}
+
+/// Primal minus dual objective of a state with a fresh gradient, as a share of the primal one.
+fn relative_gap(problem: &Problem, state: &State) -> f64 {
+    let gap = state.gap(&state.multipliers(problem.bound_tolerance));
+    gap / (gap - state.objective(&problem.linear)).abs()
 }
 
 /// Status, KKT violation and work of a solve.

@@ -44,6 +44,9 @@ impl Problem {
 pub(crate) struct Options {
     /// Largest KKT violation m − M accepted.
     pub tol: f64,
+    /// Difference of primal and dual objective, as a share of the primal one, that is accepted: `tol` is
+    /// tightened until it is reached or rounding stops progress. The tolerance alone decides without it.
+    pub gap: Option<f64>,
     /// Whether shrinking is used: variables that seem to stay at their bounds are left out.
     pub shrinking: bool,
     /// Limit on pair steps.
@@ -67,6 +70,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             tol: 1e-3,
+            gap: None,
             shrinking: true,
             max_iterations: u64::MAX,
             working_set: 2048,
