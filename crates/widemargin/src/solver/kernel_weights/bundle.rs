@@ -273,7 +273,7 @@ impl Bundle {
         factor.solve(&mut step);
         step.iter_mut().zip(&units).for_each(|(s, unit)| *s *= unit);
         let slope = dot(&gradient, &step);
-        if !(slope < 0.0) {
+        if slope.is_nan() || slope >= 0.0 {
             return None;
         }
         let now = Self::barrier(point, weight);
