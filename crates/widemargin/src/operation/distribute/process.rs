@@ -15,6 +15,7 @@ use super::message::{Address, Envelope};
 use super::remote::{DistributedPlan, RemoteCoordinator, RemoteSite, SolutionRequest};
 use super::{Distributed, Distribution};
 use crate::context::Context;
+use crate::data::write::write_atomically;
 use crate::data::{Census, Dataset, Layout};
 use crate::error::{Error, Result};
 use crate::machine::{Preparation, Specification};
@@ -28,6 +29,9 @@ const LAST_TICK: Duration = Duration::from_secs(30);
 
 /// Time between two checks for a stop request while nothing comes.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Time in which the others may tell what they have at a time limit or an interruption.
+const LAST_MOMENTS: Duration = Duration::from_millis(250);
 
 /// Time between two checkpoints.
 const CHECKPOINTS: Duration = Duration::from_secs(if cfg!(test) { 0 } else { 10 });
@@ -231,34 +235,75 @@ fn train(
         Some(coordinator) => run.lead(coordinator, checkpoint.as_mut(), context)?,
         None => run.follow(checkpoint.as_mut(), context)?,
     };
-    let left = site.site_result(
-        (wanted.0 == transport.rank())
-            .then_some(SolutionRequest { site: wanted.0, verification: wanted.1 }),
-    )?;
+    let wanted_here = wanted.0 == transport.rank();
     let result = match hub {
         Some(coordinator) => {
-            let mut site_results = vec![left];
-            (1..transport.size())
-                .try_for_each(|to| transport.send(to, pack(&Packet::End(wanted))?))?;
-            while site_results.len() < transport.size() {
-                if let (_, Received::Packet(Packet::SiteResult(bytes))) = next(transport, context)?
-                {
-                    site_results.push(bytes);
-                }
-            }
-            (1..transport.size()).try_for_each(|to| transport.send(to, pack(&Packet::Done)?))?;
+            let stopped = context.stop_request().is_some();
+            tell_all(transport, &Packet::End(wanted), stopped)?;
+            let mut site_results = match stopped {
+                true => site_results_in_time(transport),
+                false => all_site_results(transport, context)?,
+            };
+            // Where the others solve for longer, the solution of this process has to do.
+            let verification = if wanted_here { wanted.1 } else { None };
+            let own = SolutionRequest { site: 0, verification };
+            site_results.push(site.site_result((wanted_here || stopped).then_some(own))?);
+            tell_all(transport, &Packet::Done, stopped)?;
             Some(coordinator.finish(&site_results, context)?)
         }
         None => {
-            transport.send(0, pack(&Packet::SiteResult(left))?)?;
+            let own = SolutionRequest { site: wanted.0, verification: wanted.1 };
+            let left = site.site_result(wanted_here.then_some(own))?;
+            // Process 0 may have ended without it, and says so.
+            let _ = transport.send(0, pack(&Packet::SiteResult(left))?);
             while !matches!(next(transport, context)?.1, Received::Packet(Packet::Done)) {}
             None
         }
     };
-    if let Some(checkpoint) = checkpoint {
-        checkpoint.remove()?;
+    if let Some(mut checkpoint) = checkpoint {
+        // Without a verification the training was broken off.
+        match wanted.1 {
+            Some(_) => checkpoint.remove()?,
+            None => checkpoint.write(&site)?,
+        }
     }
     Ok(result)
+}
+
+/// What the other processes leave, as process 0 hears it.
+fn all_site_results(transport: &mut impl Transport, context: &Context) -> Result<Vec<Vec<u8>>> {
+    let mut site_results = Vec::new();
+    while site_results.len() + 1 < transport.size() {
+        if let (_, Received::Packet(Packet::SiteResult(bytes))) = next(transport, context)? {
+            site_results.push(bytes);
+        }
+    }
+    Ok(site_results)
+}
+
+/// As [`all_site_results`], of those that answer at once.
+fn site_results_in_time(transport: &mut impl Transport) -> Vec<Vec<u8>> {
+    let (started, mut site_results) = (Instant::now(), Vec::new());
+    while site_results.len() + 1 < transport.size() {
+        let left = LAST_MOMENTS.saturating_sub(started.elapsed());
+        let Ok(Some((_, bytes))) = transport.receive(left) else { break };
+        if let Ok(Received::Packet(Packet::SiteResult(bytes))) = unpack(&bytes) {
+            site_results.push(bytes);
+        }
+    }
+    site_results
+}
+
+/// Sends a packet to all other processes; of a training that was broken off nobody has to be there.
+fn tell_all(transport: &mut impl Transport, packet: &Packet, stopped: bool) -> Result<()> {
+    let bytes = pack(packet)?;
+    for to in 1..transport.size() {
+        match transport.send(to, bytes.clone()) {
+            Err(error) if !stopped => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// The plan of process 0, the number of the first row of this process, and a digest of the rows of
@@ -441,14 +486,7 @@ impl Checkpoints {
         fs::create_dir_all(folder).map_err(|error| Error::io(folder, error))?;
         let path = folder.join(format!("site-{rank}.checkpoint"));
         match fs::read(&path) {
-            Ok(bytes) => match bytes.strip_prefix(&digest) {
-                Some(rest) => site.restore(rest)?,
-                None => {
-                    let expected = "the same rows at the same sites, connected in the same order";
-                    let found = format!("{} of others", path.display());
-                    return Err(Error::message(expected, found));
-                }
-            },
+            Ok(bytes) => site.restore(content(&bytes, digest, &path)?)?,
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(Error::io(path, error)),
         }
@@ -459,14 +497,18 @@ impl Checkpoints {
 
     /// Replaces the file, if it is old.
     fn keep(&mut self, site: &RemoteSite) -> Result<()> {
-        if self.kept.elapsed() < CHECKPOINTS {
-            return Ok(());
-        }
+        if self.kept.elapsed() < CHECKPOINTS { Ok(()) } else { self.write(site) }
+    }
+
+    /// Replaces the file.
+    fn write(&mut self, site: &RemoteSite) -> Result<()> {
         if let Some(bytes) = site.checkpoint()? {
-            let new = self.path.with_extension("new");
-            let bytes = [&self.digest[..], &bytes[..]].concat();
-            fs::write(&new, bytes).map_err(|error| Error::io(&new, error))?;
-            fs::rename(&new, &self.path).map_err(|error| Error::io(&self.path, error))?;
+            let sum = crc32fast::hash(&bytes).to_le_bytes();
+            write_atomically(&self.path, |out| {
+                [&self.digest[..], &sum, &bytes]
+                    .into_iter()
+                    .try_for_each(|part| out.write_all(part))
+            })?;
             self.kept = Instant::now();
         }
         Ok(())
@@ -477,5 +519,101 @@ impl Checkpoints {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io(self.path, error)),
             _ => Ok(()),
         }
+    }
+}
+
+/// What a checkpoint file holds besides the digest of the rows and the checksum.
+fn content<'a>(bytes: &'a [u8], digest: [u8; 4], path: &Path) -> Result<&'a [u8]> {
+    let Some(rest) = bytes.strip_prefix(&digest) else {
+        let expected = "the same rows at the same sites, connected in the same order";
+        return Err(Error::message(expected, format!("{} of others", path.display())));
+    };
+    match rest.split_first_chunk::<4>() {
+        Some((sum, content)) if *sum == crc32fast::hash(content).to_le_bytes() => Ok(content),
+        _ => Err(Error::message("an undamaged checkpoint", format!("{}", path.display()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::thread::spawn;
+
+    use super::super::tcp::{TcpHub, TcpMember};
+    use super::super::{Ending, split};
+    use super::*;
+    use crate::data::read::{ReadOptions, read};
+    use crate::machine::MachineKind;
+    use crate::outcome::Status;
+
+    #[test]
+    fn at_its_time_limit_process_0_keeps_what_it_has_without_those_that_still_solve() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/iris.csv");
+        let data = read(path, &ReadOptions::new()).unwrap().dataset;
+        let parts = split(data.rows(), 2, 3).unwrap();
+        let own = data.select_rows(&parts[0]);
+        let theirs = Census::of(&data.select_rows(&parts[1]), true).unwrap();
+        for kind in [MachineKind::CSvc, MachineKind::Logistic] {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = listener.local_addr().unwrap();
+            let census = theirs.clone();
+            // Takes part until the training begins, and is busy for so long that it never answers.
+            let busy = spawn(move || {
+                let context = Context::new();
+                let mut member =
+                    TcpMember::connect(address, Duration::from_secs(5), &context).unwrap();
+                agree(&mut member, None, &context).unwrap();
+                let counted = pack(&Packet::Counted(census.to_bytes().unwrap())).unwrap();
+                member.send(0, counted).unwrap();
+                while !matches!(
+                    next(&mut member, &context),
+                    Ok((_, Received::Packet(Packet::Done)))
+                ) {}
+            });
+            let request = TrainingRequest {
+                specification: Specification::new(kind),
+                distribution: Distribution::default(),
+                seed: 1,
+                preparation: Preparation::default(),
+            };
+            let mut hub = TcpHub::accept(&listener, 2, &Context::new()).unwrap();
+            let request = agree(&mut hub, Some(request), &Context::new()).unwrap();
+            let context = Context::new().with_time_limit(Duration::from_secs(1));
+            let started = Instant::now();
+            let result = train_processes(&mut hub, &request, own.clone(), None, &context);
+            let seconds = started.elapsed().as_secs_f64();
+            busy.join().unwrap();
+            assert!(seconds < 5.0, "{seconds}");
+            match result {
+                Ok(Some(found)) => {
+                    assert_eq!(found.report.ending, Ending::Stopped);
+                    let status = found.model.training.as_ref().unwrap().outcome.status;
+                    assert_eq!(status, Status::TimeLimit);
+                    let right =
+                        found.model.predictor(&Context::new()).unwrap().predict(own.features());
+                    assert_eq!(right.unwrap().len(), own.rows());
+                }
+                // Linear machines have no sum of all without the other site.
+                other => assert!(kind == MachineKind::Logistic && other.is_err(), "{kind}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_checkpoint_of_other_rows_or_damaged_is_refused() {
+        let digest = [1, 2, 3, 4];
+        let sum = crc32fast::hash(b"content").to_le_bytes();
+        let whole = [&digest[..], &sum, b"content"].concat();
+        let path = Path::new("site-0.checkpoint");
+        assert_eq!(content(&whole, digest, path).unwrap(), b"content");
+        let other = content(&whole, [0; 4], path).unwrap_err().to_string();
+        assert!(other.contains("the same rows"), "{other}");
+        for at in 4..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 1;
+            let error = content(&damaged, digest, path).unwrap_err().to_string();
+            assert!(error.contains("undamaged checkpoint"), "{at}: {error}");
+        }
+        assert!(content(&whole[..6], digest, path).is_err());
     }
 }

@@ -31,6 +31,9 @@ const BEAT: Duration = Duration::from_millis(if cfg!(test) { 200 } else { 5000 }
 /// Time without any byte after which a process counts as lost.
 const SILENCE: Duration = Duration::from_secs(if cfg!(test) { 5 } else { 30 });
 
+/// Time of one attempt to connect.
+const ATTEMPT: Duration = Duration::from_secs(1);
+
 /// Time between two looks for connections and stop requests.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -100,7 +103,7 @@ impl TcpHub {
                 Ok((stream, _)) => {
                     let rank = hub.beats.len() + 1;
                     // Who does not greet, or goes away at once, is not one of ours.
-                    if handshake(&stream, rank, size).is_ok() {
+                    if handshake(&stream, rank, size, context).is_ok() {
                         let reader = stream.try_clone().map_err(failed)?;
                         let connection = Arc::new(Mutex::new(stream));
                         write_to(&hub.connections).push(Arc::clone(&connection));
@@ -143,13 +146,17 @@ fn pass(connections: &Connections, from: usize, to: usize, bytes: &[u8]) -> Resu
 }
 
 /// The handshake with a process that has connected.
-fn handshake(stream: &TcpStream, rank: usize, size: usize) -> std::io::Result<()> {
+fn handshake(
+    stream: &TcpStream,
+    rank: usize,
+    size: usize,
+    context: &Context,
+) -> std::io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(HANDSHAKE_TIMEOUT))?;
     let mut greeting = [0; 4];
     let mut stream = stream;
-    stream.read_exact(&mut greeting)?;
+    read_in_time(stream, &mut greeting, HANDSHAKE_TIMEOUT, context)?;
     if greeting != HANDSHAKE {
         return Err(ErrorKind::InvalidData.into());
     }
@@ -186,11 +193,56 @@ fn on_a_thread(work: impl FnOnce() + Send + 'static) -> Result<()> {
     thread.map(|_| ()).map_err(|error| Error::io("a thread for a connection", error))
 }
 
+/// Fills `bytes` within a time, unless the training is to stop.
+fn read_in_time(
+    mut stream: &TcpStream,
+    bytes: &mut [u8],
+    patience: Duration,
+    context: &Context,
+) -> std::io::Result<()> {
+    let (started, mut found) = (Instant::now(), 0);
+    stream.set_read_timeout(Some(POLL_INTERVAL))?;
+    while found < bytes.len() {
+        match stream.read(&mut bytes[found..]) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(more) => found += more,
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted
+                ) =>
+            {
+                if started.elapsed() >= patience || context.stop_request().is_some() {
+                    return Err(ErrorKind::TimedOut.into());
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Connects to the first of the addresses that answers, in little more than [`ATTEMPT`].
+fn attempt(address: &impl ToSocketAddrs, context: &Context) -> std::io::Result<TcpStream> {
+    let mut failed = ErrorKind::AddrNotAvailable.into();
+    for address in address.to_socket_addrs()? {
+        let time = context.time_left().map_or(ATTEMPT, |left| left.clamp(POLL_INTERVAL, ATTEMPT));
+        match TcpStream::connect_timeout(&address, time) {
+            Ok(connection) => return Ok(connection),
+            Err(error) => failed = error,
+        }
+        if context.stop_request().is_some() {
+            break;
+        }
+    }
+    Err(failed)
+}
+
 impl TcpMember {
     /// Connects to process 0, trying for so long.
     ///
     /// # Errors
-    /// [`Error::Io`] where nobody listens there, [`Error::Message`] where somebody else does;
+    /// [`Error::Io`] where nobody listens or answers there, [`Error::Message`] where somebody else does;
     /// [`Error::Interrupted`].
     pub fn connect(
         address: impl ToSocketAddrs + ToString,
@@ -201,7 +253,7 @@ impl TcpMember {
         let failed = |error| Error::io(&name, error);
         let started = Instant::now();
         let mut connection = loop {
-            match TcpStream::connect(&address) {
+            match attempt(&address, context) {
                 Ok(connection) => break connection,
                 Err(error) if started.elapsed() >= patience => return Err(failed(error)),
                 Err(_) if context.stop_request().is_some() => return Err(Error::Interrupted),
@@ -211,7 +263,11 @@ impl TcpMember {
         connection.set_nodelay(true).map_err(failed)?;
         connection.write_all(&HANDSHAKE).map_err(failed)?;
         let mut reply = [0; 12];
-        connection.read_exact(&mut reply).map_err(failed)?;
+        let left = patience.saturating_sub(started.elapsed()).max(HANDSHAKE_TIMEOUT);
+        match read_in_time(&connection, &mut reply, left, context) {
+            Err(_) if context.stop_request().is_some() => return Err(Error::Interrupted),
+            other => other.map_err(failed)?,
+        }
         if reply[..4] != HANDSHAKE {
             let found = format!("something else at {name}");
             return Err(Error::message("process 0 of a training of this version", found));
@@ -540,6 +596,23 @@ mod tests {
         let mut hub = TcpHub::accept(&listener, 2, &Context::new()).unwrap();
         let why = hub.receive(4 * SILENCE).unwrap_err().to_string();
         assert!(why.contains("process 1 is lost"), "{why}");
+    }
+
+    #[test]
+    fn who_does_not_answer_is_waited_for_until_the_time_limit() {
+        // The system accepts connections for who listens; nobody greets.
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let limited = || Context::new().with_time_limit(Duration::from_millis(300));
+        let started = Instant::now();
+        let member = TcpMember::connect(address, Duration::from_secs(60), &limited());
+        assert!(matches!(member, Err(Error::Interrupted)));
+        // Nor does a silent stranger keep process 0.
+        let stranger = TcpStream::connect(address).unwrap();
+        let hub = TcpHub::accept(&listener, 2, &limited());
+        assert!(matches!(hub, Err(Error::Interrupted)));
+        drop(stranger);
+        assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
     }
 
     #[test]
