@@ -145,11 +145,16 @@ impl OnlineSvc {
             if self.shuffle {
                 generator.shuffle(&mut order);
             }
+            let mut learnt = false;
             for rows in order.chunks(GROUP) {
                 forget(&learner, &mut held, &mut holder);
                 let rows: Vec<usize> =
                     rows.iter().copied().filter(|&row| held[row].is_none()).collect();
+                if rows.is_empty() {
+                    continue;
+                }
                 let Some(mut group) = learner.look_ahead(data.features(), &rows)? else { continue };
+                learnt = true;
                 for (k, &row) in rows.iter().enumerate() {
                     if let Some(slot) = learner.learn(&mut group, k, codes[row], upper[row])? {
                         holder.resize(holder.len().max(slot + 1), None);
@@ -171,7 +176,9 @@ impl OnlineSvc {
                 break;
             }
             context.report(&Event::StageStep { name: "epoch" });
-            if self.epochs == Epochs::UntilOptimal || epoch + 1 == most {
+            // Where all examples are kept, more epochs change nothing.
+            let last = epoch + 1 == most || !learnt;
+            if self.epochs == Epochs::UntilOptimal || last {
                 forget(&learner, &mut held, &mut holder);
                 let Some((outside, loss)) = learner.sweep(data, &codes, &held, context)? else {
                     status = context.stop_request().unwrap_or(status);
@@ -186,6 +193,9 @@ impl OnlineSvc {
                 });
                 if violation <= self.tol {
                     status = Status::Solved;
+                    break;
+                }
+                if last && self.epochs != Epochs::UntilOptimal {
                     break;
                 }
             }

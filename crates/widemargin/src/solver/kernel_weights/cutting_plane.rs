@@ -192,7 +192,7 @@ impl Run<'_> {
 
     /// The lowest point of the cuts over the cone along the vectors known, if there is a cone.
     fn lowest_in_cone(&mut self, context: &Context) -> Result<Option<BundleMinimum>> {
-        let gap = self.gap().clamp(self.options.gap, 1.0);
+        let gap = self.gap().min(1.0).max(self.options.gap);
         let accuracy = LOWEST_SHARE * gap * self.objective.abs();
         self.bundle.as_mut().map(|bundle| bundle.lowest(accuracy, context)).transpose()
     }
