@@ -113,9 +113,6 @@ fn a_training_at_its_time_limit_is_summed_up_without_its_test() {
     folder.write("hard.txt", text);
     let train = "sequence train hard.txt --c 1000 --tol 1e-9 --max-iter 1000000 -o s.wm";
     let run = folder.run(&format!("{train} --test hard.txt --max-time 3")).exits(124);
-    if run.stderr.contains("while the data was read") {
-        return;
-    }
     assert!(run.stderr.contains("time limit reached: the model was not tested"), "{}", run.stderr);
     assert!(run.stdout.contains("sequences"), "{}", run.stdout);
     assert!(folder.names().contains(&"s.wm".to_owned()));

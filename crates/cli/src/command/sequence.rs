@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
+use widemargin::Status;
 use widemargin::data::read::{
     LoadedSequences, SequenceFormat, SequenceOptions, TokenColumn, is_standard_stream, read_all,
     read_sequences,
@@ -218,7 +219,10 @@ fn test(
     model: &Model,
     session: &Session<'_>,
 ) -> CommandResult<Option<TagQuality>> {
-    let tested = match session.context.stop_request() {
+    // A training may end a little before its limit, which the file would then be read beyond.
+    let ended = model.training.as_ref().map(|training| training.outcome.status);
+    let ended = ended.filter(|one| matches!(one, Status::TimeLimit | Status::Interrupted));
+    let tested = match ended.or(session.context.stop_request()) {
         Some(_) => None,
         None => {
             let loaded = read_for(model, input, path, true, session)?;
@@ -226,7 +230,7 @@ fn test(
             found.map(|found| quality(model, &loaded.data, &found)).transpose()?
         }
     };
-    if let (None, Some(status)) = (&tested, session.context.stop_request()) {
+    if let (None, Some(status)) = (&tested, ended.or(session.context.stop_request())) {
         terminal::warn(&format!("{status}: the model was not tested"));
     }
     Ok(tested)

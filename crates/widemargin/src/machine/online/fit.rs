@@ -131,9 +131,7 @@ impl OnlineSvc {
         let upper = learner.upper(data);
         let mut order: Vec<usize> = (0..data.rows()).collect();
         let mut generator = Generator::new(context.seed() ^ 0x5eed);
-        // Slot of every example that is kept, and the example in every slot.
-        let mut held: Vec<Option<usize>> = vec![None; data.rows()];
-        let mut holder: Vec<Option<usize>> = Vec::new();
+        let mut kept = KeptExamples::new(data.rows());
         let most = match self.epochs {
             Epochs::Times(times) => times,
             Epochs::UntilOptimal => MOST_EPOCHS,
@@ -147,9 +145,8 @@ impl OnlineSvc {
             }
             let mut learnt = false;
             for rows in order.chunks(GROUP) {
-                forget(&learner, &mut held, &mut holder);
-                let rows: Vec<usize> =
-                    rows.iter().copied().filter(|&row| held[row].is_none()).collect();
+                kept.forget(&learner);
+                let rows = kept.others(rows);
                 if rows.is_empty() {
                     continue;
                 }
@@ -157,11 +154,7 @@ impl OnlineSvc {
                 learnt = true;
                 for (k, &row) in rows.iter().enumerate() {
                     if let Some(slot) = learner.learn(&mut group, k, codes[row], upper[row])? {
-                        holder.resize(holder.len().max(slot + 1), None);
-                        if let Some(other) = holder[slot].replace(row) {
-                            held[other] = None;
-                        }
-                        held[row] = Some(slot);
+                        kept.keep(row, slot);
                     }
                     if let Some(stopped) = context.stop_request() {
                         status = stopped;
@@ -179,8 +172,9 @@ impl OnlineSvc {
             // Where all examples are kept, more epochs change nothing.
             let last = epoch + 1 == most || !learnt;
             if self.epochs == Epochs::UntilOptimal || last {
-                forget(&learner, &mut held, &mut holder);
-                let Some((outside, loss)) = learner.sweep(data, &codes, &held, context)? else {
+                kept.forget(&learner);
+                let Some((outside, loss)) = learner.sweep(data, &codes, &kept.slots, context)?
+                else {
                     status = context.stop_request().unwrap_or(status);
                     break;
                 };
@@ -225,13 +219,41 @@ pub(super) fn check_parameters(c: f64, tol: f64, kernel: &Kernel) -> Result<()> 
     kernel.validate()
 }
 
-/// Clears the examples whose slots were given up.
-fn forget(learner: &OnlineLearner, held: &mut [Option<usize>], holder: &mut [Option<usize>]) {
-    for (slot, row) in holder.iter_mut().enumerate() {
-        if !learner.holds(slot)
-            && let Some(row) = row.take()
-        {
-            held[row] = None;
+/// The examples that a learner keeps.
+struct KeptExamples {
+    /// Slot of every example that is kept.
+    slots: Vec<Option<usize>>,
+    /// Example in every slot.
+    examples: Vec<Option<usize>>,
+}
+
+impl KeptExamples {
+    fn new(rows: usize) -> Self {
+        Self { slots: vec![None; rows], examples: Vec::new() }
+    }
+
+    /// Those of some examples that are not kept.
+    fn others(&self, rows: &[usize]) -> Vec<usize> {
+        rows.iter().copied().filter(|&row| self.slots[row].is_none()).collect()
+    }
+
+    /// Puts an example into a slot, in the place of the one that was there.
+    fn keep(&mut self, row: usize, slot: usize) {
+        self.examples.resize(self.examples.len().max(slot + 1), None);
+        if let Some(other) = self.examples[slot].replace(row) {
+            self.slots[other] = None;
+        }
+        self.slots[row] = Some(slot);
+    }
+
+    /// Clears the examples whose slots were given up.
+    fn forget(&mut self, learner: &OnlineLearner) {
+        for (slot, row) in self.examples.iter_mut().enumerate() {
+            if !learner.holds(slot)
+                && let Some(row) = row.take()
+            {
+                self.slots[row] = None;
+            }
         }
     }
 }
