@@ -57,22 +57,52 @@ def count_threads(n_jobs: int | None) -> int:
     return threads
 
 
-def with_bytes(state: dict[str, Any]) -> dict[str, Any]:
-    """Return the state of an estimator with its model as the bytes of a model file."""
-    model = state.get("_model")
-    return state if model is None else {**state, "_model": model.to_bytes()}
-
-
-def with_model(state: dict[str, Any]) -> dict[str, Any]:
-    """Return the state of an estimator with the model that its bytes are."""
-    model = state.get("_model")
-    return {**state, "_model": _core.Model.from_bytes(model)} if isinstance(model, bytes) else state
-
-
-class BaseTrained(BaseEstimator):
-    """What every estimator has that the compiled half trained."""
+class HoldsModel(BaseEstimator):
+    """An estimator with a model of the compiled half: it is saved and pickled as a model file."""
 
     _model: _core.Model
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model in the native format, which the command line reads too.
+
+        Parameters
+        ----------
+        path : path-like
+            The file (``.wm`` by custom); replaced only when the new one is complete.
+
+        See Also
+        --------
+        widemargin.load : Reads it again.
+        """
+        self._check_kept("a model file")
+        self._model.save(os.fspath(path))
+
+    def _check_kept(self, where: str) -> None:
+        """Raise when the model cannot be kept in that place."""
+        check_is_fitted(self)
+
+    def _know_features(self, model: _core.Model) -> None:
+        """Set the number and the names of the features of a model from a file."""
+        self.n_features_in_ = model.features
+        if model.feature_names is not None:
+            self.feature_names_in_ = np.array(model.feature_names, dtype=object)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Keep the model as bytes, which pickle and skops both know."""
+        state: dict[str, Any] = super().__getstate__()
+        model = state.get("_model")
+        return state if model is None else {**state, "_model": model.to_bytes()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Make the model again from its bytes."""
+        model = state.get("_model")
+        if isinstance(model, bytes):
+            state = {**state, "_model": _core.Model.from_bytes(model)}
+        super().__setstate__(state)
+
+
+class BaseTrained(HoldsModel):
+    """What every estimator has that the compiled half trained."""
 
     # Parameters that every derived class sets.
     tol: float
@@ -144,41 +174,6 @@ class BaseTrained(BaseEstimator):
     def violation_(self) -> float:
         """Largest violation of the optimality conditions."""
         return float(self._training("violation"))
-
-    # Files
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model in the native format, which the command line reads too.
-
-        Parameters
-        ----------
-        path : path-like
-            The file (``.wm`` by custom); replaced only when the new one is complete.
-
-        See Also
-        --------
-        widemargin.load : Reads it again.
-        """
-        self._check_kept("a model file")
-        self._model.save(os.fspath(path))
-
-    def _check_kept(self, where: str) -> None:
-        """Raise when the model cannot be kept in that place."""
-        check_is_fitted(self)
-
-    def _know_features(self, model: _core.Model) -> None:
-        """Set the number and the names of the features of a model from a file."""
-        self.n_features_in_ = model.features
-        if model.feature_names is not None:
-            self.feature_names_in_ = np.array(model.feature_names, dtype=object)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Keep the model as bytes, which pickle and skops both know."""
-        return with_bytes(super().__getstate__())
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Make the model again from its bytes."""
-        super().__setstate__(with_model(state))
 
 
 class BaseMachine(BaseTrained):

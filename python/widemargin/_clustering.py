@@ -10,7 +10,7 @@ from sklearn.base import ClusterMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from widemargin._classic.base import Grouping
-from widemargin._parameters import check_kernel
+from widemargin._parameters import check_kernel, stores_parameters
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -102,6 +102,18 @@ class MaxMarginClustering(ClusterMixin, Grouping):
         "n_jobs": [Integral, None],
     }
 
+    n_clusters: int
+    kernel: str
+    gamma: float | str
+    beta: float
+    balance: float | str
+    method: str
+    centre: bool
+    tol: float
+    degree: int
+    coef0: float
+
+    @stores_parameters
     def __init__(
         self,
         n_clusters: int = 2,
@@ -117,19 +129,7 @@ class MaxMarginClustering(ClusterMixin, Grouping):
         coef0: float = 0.0,
         random_state: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.kernel = kernel
-        self.gamma = gamma
-        self.beta = beta
-        self.balance = balance
-        self.method = method
-        self.centre = centre
-        self.tol = tol
-        self.degree = degree
-        self.coef0 = coef0
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     def _check_rows(self, rows: int) -> None:
         if rows < self.n_clusters:

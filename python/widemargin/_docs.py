@@ -170,8 +170,6 @@ kernel_weights_ : ndarray of shape (n_kernels,)
     Weights of the kernels scaled to trace n, summing to 1.
 raw_kernel_weights_ : ndarray of shape (n_kernels,)
     Weights of the kernels as they were given: the learnt kernel is their sum.
-transduction_ : ndarray of shape (n_unlabeled,)
-    Predictions for the rows without labels, where there are some.
 kernel_contributions_ : ndarray of shape (n_kernels,)
     Share of every kernel in the squared length of the weight vectors.
 objective_ : float
@@ -184,6 +182,10 @@ smallest_eigenvalue_ : float or None
     Of the learnt kernel over all rows, for signed weights.
 diagonal_shifts_ : ndarray of shape (n_kernels,)
     What `repair` added to the diagonal of every kernel.
+""",
+    "combined_transduction": """
+transduction_ : ndarray of shape (n_unlabeled,)
+    Predictions for the rows without labels, where there are some.
 """,
     "combined_counts": """
 n_iter_ : int
@@ -207,6 +209,21 @@ bandwidths_ : ndarray of shape (n_classes,)
     Width of every class.
 n_features_in_ : int
     Number of features.
+""",
+    "sites": """
+client : distributed.Client, default=None
+    The cluster; the current client by default.
+topology : str, default='full'
+    Links between sites: ``'full'``, ``'ring'``, ``'tree'``, ``'random:LINKS'`` or links such as
+    ``'0>1,1>2,2>0'``.
+schedule : {'parallel', 'sequential', 'async'}, default='parallel'
+    When sites solve.
+sites : int, default=None
+    Sites; partitions next to each other are put together. By default one for each worker.
+""",
+    "sites_attributes": """
+report_ : dict
+    How the training ended and what the sites sent, with objectives and rows of every round.
 """,
     "markov": """
 startprob_prior, transmat_prior : float, default=1.0
@@ -254,10 +271,12 @@ def documented(cls: T) -> T:
     """Fill the shared blocks into the documentation of a class."""
     lines = []
     for line in (cls.__doc__ or "").splitlines():
-        block = _BLOCKS.get(line.strip().strip("{}"))
-        if block is not None and line.strip().startswith("{"):
-            lines.append(textwrap.indent(block.strip("\n"), "    "))
-        else:
+        text = line.strip()
+        block = _BLOCKS.get(text.strip("{}")) if text.startswith("{") else None
+        if block is None:
             lines.append(line.replace("{{", "{").replace("}}", "}"))
+        else:
+            # Compilers from Python 3.13 on take the indentation out.
+            lines.append(textwrap.indent(block.strip("\n"), line[: len(line) - len(line.lstrip())]))
     cls.__doc__ = "\n".join(lines)
     return cls

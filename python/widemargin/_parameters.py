@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from sklearn.utils._param_validation import Hidden, Interval, InvalidParameterError, StrOptions
 
 from widemargin import _core
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 #: Names that scikit-learn's estimators take, and those of our own.
 KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed", "laplacian", "chi2", "cosine")
@@ -55,6 +60,25 @@ _OWN: dict[str, list[Any]] = {
     "hinge": [StrOptions({"hinge", "squared_hinge"})],
     "tube": [StrOptions({"epsilon_insensitive", "squared_epsilon_insensitive"})],
 }
+
+
+def stores_parameters(constructor: F) -> F:
+    """Make a constructor store each parameter, unchanged, under its own name.
+
+    That is all scikit-learn lets a constructor do. Its body stays empty, and the class or a base
+    of it declares the types of the attributes.
+    """
+    signature = inspect.signature(constructor)
+
+    @functools.wraps(constructor)
+    def store(self: Any, *args: Any, **kwargs: Any) -> None:
+        constructor(self, *args, **kwargs)
+        bound = signature.bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        for name in list(signature.parameters)[1:]:
+            setattr(self, name, bound.arguments[name])
+
+    return cast("F", store)
 
 
 def constraints(*names: str, **renamed: str) -> dict[str, list[Any]]:

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from widemargin._base import checks_parameters, count_threads
 from widemargin._classic.base import ClassicClassifier
-from widemargin._parameters import check_kernel
+from widemargin._parameters import check_kernel, stores_parameters
 from widemargin._svc import class_name, written
 from widemargin._tables import to_core
 
@@ -134,6 +134,19 @@ class SemiSupervisedSVC(ClassicClassifier):
         "n_jobs": [Integral, None],
     }
 
+    kernel: str
+    C: float | str
+    class_prior: Any
+    method: str
+    unlabeled_weight: float
+    unlabeled: Any
+    gamma: float | str
+    degree: int
+    coef0: float
+    n_landmarks: int
+    tol: float
+
+    @stores_parameters
     def __init__(
         self,
         kernel: str = "linear",
@@ -151,21 +164,7 @@ class SemiSupervisedSVC(ClassicClassifier):
         max_time: float | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.C = C
-        self.class_prior = class_prior
-        self.method = method
-        self.unlabeled_weight = unlabeled_weight
-        self.unlabeled = unlabeled
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.n_landmarks = n_landmarks
-        self.tol = tol
-        self.max_time = max_time
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     @checks_parameters
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

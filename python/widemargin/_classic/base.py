@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin import _core
-from widemargin._base import checks_parameters, count_threads, with_bytes, with_model
+from widemargin._base import HoldsModel, checks_parameters, count_threads
 from widemargin._svc import class_name
 from widemargin._tables import checked_rows, to_core
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class ClassicMachine(BaseEstimator):
+class ClassicMachine(HoldsModel):
     """A classical machine; derived classes name it and hold its parameters."""
 
     _kind: ClassVar[str]
@@ -93,21 +92,6 @@ class ClassicMachine(BaseEstimator):
         check_is_fitted(self)
         return to_core(self._rows(X)), count_threads(self.n_jobs)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model in the native format, which the command line reads too.
-
-        Parameters
-        ----------
-        path : path-like
-            The file (``.wm`` by custom); replaced only when the new one is complete.
-
-        See Also
-        --------
-        widemargin.load : Reads it again.
-        """
-        check_is_fitted(self)
-        self._model.save(os.fspath(path))
-
     def to_onnx(self, *, dtype: Any = np.float64) -> Any:
         """Return every prediction function as one ONNX model; needs the package ``onnx``.
 
@@ -135,14 +119,6 @@ class ClassicMachine(BaseEstimator):
 
         return export_classic(self, np.dtype(dtype))
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Keep the model as bytes, which pickle and skops both know."""
-        return with_bytes(super().__getstate__())
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Make the model again from its bytes."""
-        super().__setstate__(with_model(state))
-
     @classmethod
     def _of(cls, model: _core.Model) -> Self:
         """Return the estimator of a model from a file; parameters it does not tell are defaults."""
@@ -151,9 +127,7 @@ class ClassicMachine(BaseEstimator):
             names = model.classes
             mixed = {type(name) for name in names} > {str}
             estimator.__dict__["classes_"] = np.array(names, dtype=object if mixed else None)
-        estimator.n_features_in_ = model.features
-        if model.feature_names is not None:
-            estimator.feature_names_in_ = np.array(model.feature_names, dtype=object)
+        estimator._know_features(model)
         estimator._adopt(model)
         return estimator
 
