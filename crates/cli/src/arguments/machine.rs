@@ -327,8 +327,11 @@ mod tests {
                             let unknown = format!("has no parameter '{name}'");
                             let value = format!("parameter {name}: expected");
                             let loss = "--loss logistic";
-                            let told = [unknown.as_str(), value.as_str(), loss];
-                            assert!(told.iter().any(|t| message.contains(t)), "{all:?}: {message}");
+                            let named = [unknown.as_str(), value.as_str(), loss];
+                            assert!(
+                                named.iter().any(|t| message.contains(t)),
+                                "{all:?}: {message}"
+                            );
                         }
                     }
                 }

@@ -13,7 +13,7 @@ use widemargin::machine::{Body, Model};
 use widemargin::operation::agreement::ClusterAgreement;
 
 use super::prepare::{TrainingData, complete, training_rows};
-use super::train::tell_status;
+use super::train::print_status;
 use crate::arguments::{InputArguments, MachineArguments, ResourceArguments};
 use crate::data_file::check_outputs;
 use crate::evaluation::Evaluation;
@@ -116,7 +116,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         session.save(|| model_file::save(&model, path, ModelFormatName::Native))?;
     }
     let path = output.unwrap_or(Path::new("-"));
-    let outcome = tell_status(&model, model_path.unwrap_or(path));
+    let outcome = print_status(&model, model_path.unwrap_or(path));
     let outcome = if interrupt.token().is_cancelled() { Outcome::Interrupted } else { outcome };
     let Some(clusters) = unless_stopped(assigned(&model, &data, &session))? else {
         let status = session.context.stop_request().unwrap_or(Status::TimeLimit);

@@ -162,7 +162,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
             terminal::print(&share_text(shares, *penalty, arguments.confidence))?;
         }
     }
-    Ok(match tell_status(&result) {
+    Ok(match print_status(&result) {
         // Without --max-time the limit is part of the comparison.
         Outcome::TimeLimit if arguments.resources.max_time.is_none() => Outcome::Done,
         outcome => outcome,
@@ -334,7 +334,7 @@ fn share_document(share: &KernelShare) -> Value {
     })
 }
 
-fn tell_status(result: &Comparison) -> Outcome {
+fn print_status(result: &Comparison) -> Outcome {
     match result.status {
         Status::Solved => return Outcome::Done,
         status => terminal::warn(&format!(

@@ -110,7 +110,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     } else if !arguments.resources.quiet {
         terminal::print(&text(&result, spent))?;
     }
-    Ok(tell_status(&result))
+    Ok(print_status(&result))
 }
 
 /// One number that says how good a fold was.
@@ -175,7 +175,7 @@ fn document(result: &CrossValidation, spent: UsedTime) -> Value {
     document
 }
 
-fn tell_status(result: &CrossValidation) -> Outcome {
+fn print_status(result: &CrossValidation) -> Outcome {
     let (done, planned) = (result.folds.len(), result.plan.count());
     match result.status {
         Status::Solved => return Outcome::Done,

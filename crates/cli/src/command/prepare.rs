@@ -44,7 +44,7 @@ pub(super) fn training_rows(
     Ok(TrainingData { data, preparation, report: DataReport { columns, advice } })
 }
 
-/// Adds what the file told to what the machine left (the scaling and the feature map), and what the
+/// Adds what was read from the file to what the machine left (the scaling and the feature map), and what the
 /// machine was.
 pub(super) fn complete(model: &mut Model, of_file: Preparation, specification: &Specification) {
     let own = std::mem::take(&mut model.preparation);

@@ -16,7 +16,7 @@ use widemargin::machine::sequence::{Chain, Labelling};
 use widemargin::machine::{Body, Model};
 use widemargin::operation::tagging::TagQuality;
 
-use super::train::tell_status;
+use super::train::print_status;
 use crate::arguments::{ChainArguments, ResourceArguments};
 use crate::data_file::check_outputs;
 use crate::failure::{CommandResult, Failure, Outcome, unless_stopped};
@@ -203,12 +203,12 @@ fn train(arguments: &TrainArguments, interrupt: &Interrupt) -> CommandResult {
         chain.templates = loaded.templates.as_ref().map(ToString::to_string);
     }
     session.save(|| model_file::save(&model, &target, ModelFormatName::Native))?;
-    let outcome = tell_status(&model, &target);
+    let outcome = print_status(&model, &target);
     let quality = match &arguments.test {
         Some(path) => test(path, &arguments.input, &model, &session)?,
         None => None,
     };
-    tell(arguments, &loaded.data, &model, quality, spent, &target)?;
+    report(arguments, &loaded.data, &model, quality, spent, &target)?;
     Ok(session.context.stop_request().map_or(outcome, Outcome::from))
 }
 
@@ -237,7 +237,7 @@ fn test(
 }
 
 /// Prints how the training went.
-fn tell(
+fn report(
     arguments: &TrainArguments,
     data: &TaggedSequences,
     model: &Model,
@@ -245,18 +245,18 @@ fn tell(
     spent: UsedTime,
     target: &Path,
 ) -> CommandResult<()> {
-    let told = model.training.as_ref().map(|training| training.outcome);
+    let outcome = model.training.as_ref().map(|training| training.outcome);
     if arguments.json {
         terminal::print_json(&json!({
             "sequences": data.count(),
             "positions": data.positions(),
             "features": data.rows().columns(),
             "tags": chain(model)?.tags,
-            "status": told.map(|o| o.status),
-            "primal": told.map(|o| o.primal),
-            "dual": told.map(|o| o.dual),
-            "gap": told.map(|o| o.violation),
-            "passes": told.map(|o| o.blocks),
+            "status": outcome.map(|o| o.status),
+            "primal": outcome.map(|o| o.primal),
+            "dual": outcome.map(|o| o.dual),
+            "gap": outcome.map(|o| o.violation),
+            "passes": outcome.map(|o| o.blocks),
             "fit_seconds": spent.seconds,
             "fit_cpu_seconds": spent.cpu_seconds,
             "test": quality.as_ref().map(quality_json),
@@ -269,12 +269,15 @@ fn tell(
             .line("positions", count(data.positions() as u64))
             .line("features", count(data.rows().columns() as u64))
             .line("tags", chain(model)?.tags.len());
-        if let Some(told) = told {
+        if let Some(outcome) = outcome {
             lines
-                .line("status", told.status)
-                .line("objective", format!("primal {:.6}, dual {:.6}", told.primal, told.dual))
-                .line("gap", format!("{:.3} %", 100.0 * told.violation))
-                .line("passes", told.blocks);
+                .line("status", outcome.status)
+                .line(
+                    "objective",
+                    format!("primal {:.6}, dual {:.6}", outcome.primal, outcome.dual),
+                )
+                .line("gap", format!("{:.3} %", 100.0 * outcome.violation))
+                .line("passes", outcome.blocks);
         }
         lines.line("time", duration(spent.seconds)).line("model", target.display());
         let mut text = lines.text();

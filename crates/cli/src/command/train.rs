@@ -124,7 +124,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     check(arguments, &specification)?;
     distribute::check(arguments, &specification)?;
     let method: Option<CalibrationMethod> = arguments.machine.choice.probability.map(Into::into);
-    let Trained { model, shape, spent, unlabelled, told } =
+    let Trained { model, shape, spent, unlabelled, distribution } =
         fit(arguments, &specification, method, start, &session)?;
     session.save(|| model_file::save(&model, &target, arguments.model_format))?;
     let mut unpredicted = None;
@@ -142,9 +142,9 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     let limited = matches!(specification.value("epochs"), Some(Setting::Integer(_)));
     let ended = model.training.as_ref().map(|training| training.outcome.status);
     let as_asked = limited && ended == Some(Status::IterationLimit);
-    let outcome = match if as_asked { Outcome::Done } else { tell_status(&model, &target) } {
+    let outcome = match if as_asked { Outcome::Done } else { print_status(&model, &target) } {
         _ if interrupt.token().is_cancelled() => Outcome::Interrupted,
-        // Why there are no probabilities was told when it happened.
+        // Why there are no probabilities was printed when it happened.
         Outcome::Done if method.is_some() && model.calibration.is_none() => Outcome::NotConverged,
         outcome => outcome,
     };
@@ -164,14 +164,14 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         if let (Some(test), Value::Object(fields)) = (&test, &mut document) {
             fields.insert("test".to_owned(), test.json());
         }
-        if let (Some(told), Value::Object(fields)) = (&told, &mut document) {
-            fields.insert("distribution".to_owned(), told.json());
+        if let (Some(distribution), Value::Object(fields)) = (&distribution, &mut document) {
+            fields.insert("distribution".to_owned(), distribution.json());
         }
         say(to_stdout, &format!("{document:#}\n"))?;
     } else if !arguments.resources.quiet {
         let mut lines = summary(&shape, &model);
-        if let Some(told) = &told {
-            told.lines(&mut lines, arguments.distribution.schedule);
+        if let Some(distribution) = &distribution {
+            distribution.lines(&mut lines, arguments.distribution.schedule);
         }
         let mut text = with_costs(lines, spent, &target, session.threads());
         if let (Some(test), Some(path)) = (&test, &arguments.test) {
@@ -203,7 +203,7 @@ fn check_files(arguments: &Arguments, target: &Path) -> CommandResult<()> {
     check_outputs(&outputs, &inputs)
 }
 
-/// With rows of --transduce the label of rows without one is `?` unless told.
+/// With rows of --transduce the label of rows without one is `?` unless --unlabelled names it.
 fn with_unlabelled(
     arguments: &Arguments,
     mut specification: Specification,
@@ -229,7 +229,7 @@ struct Trained {
     shape: Shape,
     spent: UsedTime,
     unlabelled: Option<Dataset>,
-    told: Option<distribute::DistributedReport>,
+    distribution: Option<distribute::DistributedReport>,
 }
 
 /// Trains in the way that the options ask for.
@@ -240,12 +240,12 @@ fn fit(
     start: Option<Model>,
     session: &Session<'_>,
 ) -> CommandResult<Trained> {
-    let (mut unlabelled, mut told) = (None, None);
+    let (mut unlabelled, mut distribution) = (None, None);
     let (model, shape, spent) = match (arguments.machine.choice.memory, start) {
         _ if arguments.distribution.is_given() => {
             let (trained, shape, spent, report) =
                 distribute::train(arguments, specification, method, session)?;
-            told = Some(report);
+            distribution = Some(report);
             (trained, shape, spent)
         }
         (Some(memory), _) => from_disk::train(arguments, specification, memory, session)?,
@@ -259,7 +259,7 @@ fn fit(
             (trained, shape, spent)
         }
     };
-    Ok(Trained { model, shape, spent, unlabelled, told })
+    Ok(Trained { model, shape, spent, unlabelled, distribution })
 }
 
 /// Reads all rows, then trains; gives the rows without labels as well.
@@ -357,7 +357,7 @@ fn say(to_stdout: bool, text: &str) -> CommandResult<()> {
 }
 
 /// Warns when the promised tolerance was not reached.
-pub(super) fn tell_status(model: &Model, target: &Path) -> Outcome {
+pub(super) fn print_status(model: &Model, target: &Path) -> Outcome {
     let Some(training) = &model.training else { return Outcome::Done };
     let outcome = &training.outcome;
     if outcome.status.is_solved() {

@@ -213,7 +213,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     let spent = watch.stop();
     // A file that cannot be written must not lose the rest.
     let written = write_files(arguments, &space, &found, &plan, &session);
-    let told = if arguments.json {
+    let printed = if arguments.json {
         let mut document = document(&found, &plan, spent);
         report.add_to(&mut document);
         terminal::print_json(&document)
@@ -223,8 +223,8 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         Ok(())
     };
     // Nor must a closed standard output.
-    let written = written.and(told);
-    let ended = tell_status(&found);
+    let written = written.and(printed);
+    let ended = print_status(&found);
     let (Some(target), Some(best)) = (&arguments.output, found.best()) else {
         return written.map(|()| ended);
     };
@@ -233,7 +233,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     let mut model = session.run_after_stop("training", |context| machine.fit(&data, context))?;
     complete(&mut model, preparation, &specification);
     session.save(|| model_file::save(&model, target, ModelFormatName::Native))?;
-    written.map(|()| match train::tell_status(&model, target) {
+    written.map(|()| match train::print_status(&model, target) {
         Outcome::Done => ended,
         unfinished => unfinished,
     })
@@ -483,7 +483,7 @@ fn write_table(out: &mut dyn Write, found: &Found) -> std::io::Result<()> {
     Ok(())
 }
 
-fn tell_status(found: &Found) -> Outcome {
+fn print_status(found: &Found) -> Outcome {
     match found.stopped {
         None => Outcome::Done,
         Some(status) => {

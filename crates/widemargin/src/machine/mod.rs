@@ -71,7 +71,8 @@ pub use model::{
 };
 pub(crate) use model::{PartsReader, PartsWriter, arranged, reason};
 pub use multiclass::{AllInOne, MulticlassSvc};
-pub use multiple_kernel::{BaseMachine, MultipleKernel, SIGNED_JITTER};
+pub(crate) use multiple_kernel::SIGNED_JITTER;
+pub use multiple_kernel::{BaseMachine, MultipleKernel};
 pub use novelty::{OneClass, Svdd};
 pub use online::{
     Clock, Epochs, Lasvm, OnlineLearner, OnlineSchedule, OnlineSvc, WorkingSetStrategy,

@@ -242,7 +242,7 @@ impl KernelFisher {
             }
             KernelFisherThreshold::Svm => svm_threshold(expansion, &alpha)?,
         };
-        // Positive speaks for the first class.
+        // A positive value stands for the first class.
         let coefficients = alpha.iter().map(|value| -slope * value).collect();
         Ok(Solved {
             functions: vec![(coefficients, constant)],

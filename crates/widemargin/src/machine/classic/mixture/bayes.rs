@@ -120,10 +120,10 @@ impl MixtureBayes {
             let values = dense_rows(data.features())?;
             let all = Rows { values: &values, classes: &class_of, features: columns };
             let fixed = self.priors != Priors::Frequencies;
-            let climb = improve(self, &all, &mut parts, &mut means, fixed, context)?;
-            effort.status = effort.status.max(climb.status);
-            effort.change = climb.change.abs();
-            effort.iterations += climb.iterations;
+            let fitted = improve(self, &all, &mut parts, &mut means, fixed, context)?;
+            effort.status = effort.status.max(fitted.status);
+            effort.change = fitted.change.abs();
+            effort.iterations += fitted.iterations;
         }
         effort.objective = -parts.log_likelihood;
         parts.means = table(means, columns)?;
