@@ -1,5 +1,6 @@
 """Every estimator passes scikit-learn's contract tests."""
 
+import inspect
 from functools import partial
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.utils.estimator_checks import (
     parametrize_with_checks,
 )
 
+import widemargin
 from widemargin import (
     LSSVC,
     LSSVR,
@@ -129,3 +131,22 @@ def test_weights_equal_repetitions_for_novelty(Estimator):
     repeated = Estimator(gamma=0.1, tol=1e-12).fit(np.repeat(X, weights, axis=0))
     ours, theirs = weighted.decision_function(X), repeated.decision_function(X)
     np.testing.assert_allclose(ours, theirs, atol=1e-9, rtol=1e-9)
+
+
+ESTIMATORS = [
+    cls
+    for cls in vars(widemargin).values()
+    if isinstance(cls, type) and hasattr(cls.__init__, "__wrapped__")
+]
+
+
+@pytest.mark.parametrize("Estimator", ESTIMATORS, ids=lambda cls: cls.__name__)
+def test_parameters_are_declared_and_stored_as_they_were_given(Estimator):
+    declared = {name for cls in Estimator.__mro__ for name in vars(cls).get("__annotations__", {})}
+    names = list(inspect.signature(Estimator).parameters)
+    assert set(names) <= declared
+    given = {name: object() for name in names}
+    estimator = Estimator(**given)
+    assert all(getattr(estimator, name) is value for name, value in given.items())
+    with pytest.raises(TypeError, match="no_such_parameter"):
+        Estimator(no_such_parameter=1)
