@@ -121,8 +121,7 @@ class KNeighborsClassifier(_Neighbors, PosteriorClassifier):
 
     Examples
     --------
-    >>> from widemargin._parameters import stores_parameters
-    from widemargin import KNeighborsClassifier
+    >>> from widemargin import KNeighborsClassifier
     >>> model = KNeighborsClassifier(n_neighbors=3).fit([[0], [1], [2], [3]], [0, 0, 1, 1])
     >>> model.predict([[1.1]])
     array([0])
