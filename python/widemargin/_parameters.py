@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any, TypeVar, cast
@@ -68,15 +67,20 @@ def stores_parameters(constructor: F) -> F:
     That is all scikit-learn lets a constructor do. Its body stays empty, and the class or a base
     of it declares the types of the attributes.
     """
-    signature = inspect.signature(constructor)
+    positional = constructor.__code__.co_varnames[1 : constructor.__code__.co_argcount]
 
     @functools.wraps(constructor)
     def store(self: Any, *args: Any, **kwargs: Any) -> None:
-        constructor(self, *args, **kwargs)
-        bound = signature.bind(self, *args, **kwargs)
-        bound.apply_defaults()
-        for name in list(signature.parameters)[1:]:
-            setattr(self, name, bound.arguments[name])
+        constructor(self, *args, **kwargs)  # Python's own errors for arguments that do not fit
+        defaults = constructor.__defaults__ or ()
+        values = {
+            **dict(zip(positional[len(positional) - len(defaults) :], defaults, strict=True)),
+            **(constructor.__kwdefaults__ or {}),
+            **dict(zip(positional, args, strict=False)),
+            **kwargs,
+        }
+        for name, value in values.items():
+            setattr(self, name, value)
 
     return cast("F", store)
 
