@@ -18,7 +18,7 @@ const LEAST_DAMPING: f64 = 1e-6;
 const MOST_DAMPING: f64 = 1.0;
 
 /// Damping to begin with, in units of the violation over the room that variables have in their boxes.
-const FIRST_SHARE: f64 = 0.15;
+const FIRST_SHARE: f64 = 0.05;
 
 /// How much more damping a step is tried with whose guesses do not settle, and how often.
 const MORE: f64 = 10.0;
@@ -251,7 +251,7 @@ impl<'a> Program<'a> {
         let Some(cubes) = self.refactor(&inside, matrix, memory, context)? else {
             return Ok(None);
         };
-        let Some(steps) = self.steps_inside(&inside, sums) else { return Ok(None) };
+        let Some(steps) = self.steps_inside(&inside, sums, context) else { return Ok(None) };
         for (&v, step) in inside.iter().zip(steps) {
             self.step[v as usize] = step;
         }
@@ -322,7 +322,7 @@ impl<'a> Program<'a> {
 
     /// The steps of the variables inside that make their gradients equal within each group, with
     /// `-sums` as the sums of their groups.
-    fn steps_inside(&self, inside: &[u32], sums: [f64; 2]) -> Option<Vec<f64>> {
+    fn steps_inside(&self, inside: &[u32], sums: [f64; 2], context: &Context) -> Option<Vec<f64>> {
         let factor = self.factor.as_ref()?;
         let groups: Vec<usize> = inside.iter().map(|&v| self.state.group(v as usize)).collect();
         let sum_of = |values: &[f64], g: usize| -> f64 {
@@ -341,7 +341,7 @@ impl<'a> Program<'a> {
             vec![inside.iter().map(|&v| -self.gradient[v as usize]).collect()];
         let indicator = |g: &usize| groups.iter().map(|group| f64::from(group == g)).collect();
         rights.extend(moving.iter().map(indicator));
-        let mut solutions = factor.solve(inside, &rights);
+        let mut solutions = factor.solve(inside, &rights, context);
         let mut steps = solutions.remove(0);
         // A⁻¹e for the indicator e of every group, each made to leave the sums of the others alone.
         let mut indicators: Vec<(usize, Vec<f64>)> = Vec::with_capacity(2);
