@@ -10,9 +10,11 @@ use crate::solver::smo::decompose::worst;
 use crate::solver::smo::inner::InnerMatrix;
 use crate::solver::smo::state::State;
 
-/// Damping, as a share of the mean of the diagonal, below which rounding of single precision entries
-/// is larger than the smallest eigenvalues.
-const LEAST_DAMPING: f64 = 1e-6;
+/// Damping, as a share of the mean of the diagonal, below which rounding is larger than the smallest
+/// eigenvalues: that of the entries, in units of their precision, or that of a factor in double precision
+/// of a few thousand variables.
+const ENTRY_ROUNDING: f64 = 8.0;
+const FACTOR_ROUNDING: f64 = 1e-11;
 
 /// Damping at the most, of a matrix that has no factor for less.
 const MOST_DAMPING: f64 = 1.0;
@@ -125,7 +127,8 @@ impl Newton {
             return Ok(());
         }
         let wanted = self.share * worst(&state.extremes()) / state.room().max(f64::MIN_POSITIVE);
-        let wanted = wanted.clamp(LEAST_DAMPING * mean, MOST_DAMPING * mean);
+        let least = (ENTRY_ROUNDING * T::EPSILON.to_f64()).max(FACTOR_ROUNDING);
+        let wanted = wanted.clamp(least * mean, MOST_DAMPING * mean);
         // A step with more damping goes less far, and costs next to nothing where its factor is known.
         let known =
             self.factor.take_if(|(_, damping)| (wanted..=REUSED * wanted).contains(damping));
