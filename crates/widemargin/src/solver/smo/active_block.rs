@@ -8,7 +8,7 @@ use super::inner::{InnerMatrix, padded};
 use crate::numeric::simd::{Real, mirror};
 
 /// Share of the members below which those that stay are moved together.
-const SPARSE: f64 = 0.7;
+const SPARSE: f64 = 0.85;
 
 /// Members that a block has room for from the first one on.
 const FIRST_CAPACITY: usize = 512;
