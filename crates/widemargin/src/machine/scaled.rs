@@ -95,6 +95,10 @@ impl Machine for Scaled {
         self.machine.kernel()
     }
 
+    fn unlabelled(&self) -> Option<&Label> {
+        self.machine.unlabelled()
+    }
+
     fn local_duals(&self, input: &FitInput<'_>) -> Option<Result<LocalDuals>> {
         let scaled = || -> Result<(Scaler, Dataset)> {
             let scaler = self.rule.fit(input.selected().features())?;
