@@ -7,8 +7,8 @@ use widemargin::data::read::ReadOptions;
 use widemargin::data::{Dataset, Labels, Matrix};
 use widemargin::machine::specification::Domain;
 use widemargin::machine::{
-    CalibrationMethod, LinearLoss, LinearSvc, Machine, MachineKind, Specification,
-    StructuredProblem, StructuredSvm,
+    CalibrationMethod, LinearLoss, LinearSvc, MachineKind, Specification, StructuredProblem,
+    StructuredSvm,
 };
 use widemargin::operation::calibrate::calibrate;
 use widemargin::operation::compress::{CompressionMethod, CompressionTarget, ModelCompression};

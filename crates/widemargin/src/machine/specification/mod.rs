@@ -241,17 +241,13 @@ impl Specification {
     /// # Errors
     /// [`Error::Parameter`] for a scaling of strings.
     pub fn scaling(&self) -> Result<Option<ScalingRule>> {
-        let rule = match self.value("scale") {
-            Some(Value::Text(text)) => ScalingRule::parse(&text)?,
-            _ => None,
-        };
-        match &rule {
-            Some(rule) if self.compares_strings()? => {
-                let expected = "none, because the characters of strings cannot be scaled";
-                Err(Error::parameter("scale", expected, rule))
-            }
-            _ => Ok(rule),
+        let Some(Value::Text(text)) = self.value("scale") else { return Ok(None) };
+        let rule = ScalingRule::parse(&text)?;
+        if rule.is_some() && self.compares_strings()? {
+            let expected = "none, because the characters of strings cannot be scaled";
+            return Err(Error::parameter("scale", expected, text));
         }
+        Ok(rule)
     }
 
     /// The machine for a data set; `seed` decides the code of `multiclass=ecoc`.
