@@ -220,10 +220,11 @@ class BaseMachine(BaseTrained):
 
     def _strings(self, X: Any, kernel: Any) -> Any:
         """Return rows of characters where the kernel compares strings and `X` is a list of them."""
-        if callable(kernel) or not _core.compares_strings(kernel):
+        strings = None if callable(kernel) else strings_of(X)
+        # The text of a learnt kernel may have negative weights, which no kernel is trained with.
+        if strings is None or not _core.compares_strings(kernel):
             return None
-        strings = strings_of(X)
-        return None if strings is None else string_rows(strings)
+        return string_rows(strings)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         kernel = self._kernel_given()

@@ -112,6 +112,30 @@ fn a_time_limit_keeps_the_best_model_so_far() {
     assert_eq!(model["training"]["outcome"]["status"], "time-limit");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_test_file_that_is_not_read_in_time_leaves_the_report_of_the_training() {
+    let folder = Folder::new();
+    folder.copy("iris.csv");
+    folder.write("s.txt", "a X\nb Y\n\n");
+    let made = std::process::Command::new("mkfifo").arg(folder.file("slow")).status().unwrap();
+    assert!(made.success());
+    // Nobody writes into the pipe, which reading waits for.
+    for (train, told) in [
+        ("sequence train s.txt -o m.wm --test slow --max-time 3", "objective"),
+        ("train iris.csv -o m.wm --test slow --json --max-time 3", "\"primal\""),
+        ("train iris.csv -o m.wm --test slow --max-time 3", "objective"),
+    ] {
+        let run = folder.run(train).exits(124);
+        let warning = "time limit reached: the model was not tested";
+        assert!(run.stderr.contains(warning), "{train}: {}", run.stderr);
+        assert!(run.stdout.contains(told), "{train}: {}", run.stdout);
+        folder.run("inspect m.wm").exits(0);
+    }
+    let run = folder.run("predict slow --model m.wm --max-time 0.5").exits(124);
+    assert!(run.stderr.contains("while the data was read"), "{}", run.stderr);
+}
+
 #[test]
 fn prediction_ends_at_its_time_limit() {
     let folder = Folder::new();

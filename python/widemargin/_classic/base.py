@@ -95,8 +95,8 @@ class ClassicMachine(HoldsModel):
     def to_onnx(self, *, dtype: Any = np.float64) -> Any:
         """Return every prediction function as one ONNX model; needs the package ``onnx``.
 
-        Discriminants, k-means and mixtures have one; neighbours, windows and spectral clusters,
-        which answer from their training rows, raise NotImplementedError.
+        Discriminants, k-means and mixtures have one; neighbours, windows, other clusters and
+        semi-supervised machines raise NotImplementedError.
 
         Parameters
         ----------
@@ -111,8 +111,8 @@ class ClassicMachine(HoldsModel):
         """
         if not self._has_onnx:
             raise NotImplementedError(
-                f"{type(self).__name__} has no ONNX export: it answers from its training rows; "
-                "save() keeps the model for Python and the command line"
+                f"{type(self).__name__} has no ONNX export, which discriminants, k-means and "
+                "mixtures have; save() keeps the model for Python and the command line"
             )
         check_is_fitted(self)
         from widemargin._onnx.classic import export_classic

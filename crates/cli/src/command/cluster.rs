@@ -12,7 +12,7 @@ use widemargin::data::{Dataset, Labels};
 use widemargin::machine::{Body, Model};
 use widemargin::operation::agreement::ClusterAgreement;
 
-use super::prepare::{TrainingData, complete, training_rows};
+use super::prepare::{TrainingData, check_strings, complete, training_rows};
 use super::train::print_status;
 use crate::arguments::{InputArguments, MachineArguments, ResourceArguments};
 use crate::data_file::check_outputs;
@@ -105,6 +105,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
              certified-gmm"
         )));
     }
+    check_strings(&arguments.input, &specification)?;
     let TrainingData { data, preparation, .. } = session.read("reading", || {
         training_rows(&arguments.input, &arguments.data, None, &specification)
     })?;

@@ -10,7 +10,7 @@ use widemargin::operation::cross_validate::{CrossValidation, FoldResult, Quality
 use widemargin::operation::folds::Folds;
 
 use super::predict::write_labels;
-use super::prepare::{TrainingData, training_rows};
+use super::prepare::{TrainingData, check_strings, training_rows};
 use crate::arguments::{InputArguments, MachineArguments, ResourceArguments};
 use crate::data_file::check_outputs;
 use crate::evaluation::{quality_json, quality_text};
@@ -75,6 +75,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         return Err(Failure::usage("--memory goes with train, not with cross-validate"));
     }
     let specification = arguments.machine.checked_specification()?;
+    check_strings(&arguments.input, &specification)?;
     check_outputs(
         &[("-o", arguments.output.as_deref())],
         &[

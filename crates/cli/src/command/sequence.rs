@@ -205,19 +205,32 @@ fn train(arguments: &TrainArguments, interrupt: &Interrupt) -> CommandResult {
     session.save(|| model_file::save(&model, &target, ModelFormatName::Native))?;
     let outcome = print_status(&model, &target);
     let quality = match &arguments.test {
-        Some(path) => test(path, &arguments.input, &model, &session)?,
+        Some(path) => {
+            let at_limit = || {
+                not_tested(Status::TimeLimit);
+                // Whoever closed standard output has the model.
+                let _ = tell(arguments, &loaded.data, &model, None, spent, &target);
+            };
+            test(path, &arguments.input, &model, &session, at_limit)?
+        }
         None => None,
     };
     report(arguments, &loaded.data, &model, quality, spent, &target)?;
     Ok(session.context.stop_request().map_or(outcome, Outcome::from))
 }
 
-/// How good the tags of a file are; nothing where a limit or Ctrl-C ended it.
+fn not_tested(status: Status) {
+    terminal::warn(&format!("{status}: the model was not tested"));
+}
+
+/// How good the tags of a file are; nothing where a limit or Ctrl-C ended it. `at_limit` is called where the
+/// program ends because reading takes too long.
 fn test(
     path: &Path,
     input: &SequenceInput,
     model: &Model,
     session: &Session<'_>,
+    at_limit: impl FnOnce() + Send,
 ) -> CommandResult<Option<TagQuality>> {
     // A training may end a little before its limit, which the file would then be read beyond.
     let ended = model.training.as_ref().map(|training| training.outcome.status);
@@ -225,13 +238,14 @@ fn test(
     let tested = match ended.or(session.context.stop_request()) {
         Some(_) => None,
         None => {
-            let loaded = read_for(model, input, path, true, session)?;
+            let read = || read_for(model, input, path, true);
+            let loaded = session.read_or("reading", read, at_limit)?;
             let found = unless_stopped(labels(model, &loaded.data, session))?;
             found.map(|found| quality(model, &loaded.data, &found)).transpose()?
         }
     };
     if let (None, Some(status)) = (&tested, ended.or(session.context.stop_request())) {
-        terminal::warn(&format!("{status}: the model was not tested"));
+        not_tested(status);
     }
     Ok(tested)
 }
@@ -297,7 +311,8 @@ fn label(arguments: &LabelArguments, interrupt: &Interrupt) -> CommandResult {
     )?;
     let model = Model::load(&arguments.model)?;
     let tagged = !arguments.untagged;
-    let loaded = read_for(&model, &arguments.input, &arguments.data, tagged, &session)?;
+    let read = || read_for(&model, &arguments.input, &arguments.data, tagged);
+    let loaded = session.read("reading", read)?;
     let found = match arguments.n_best {
         Some(n) => session.ask("labelling", |context| {
             let Body::Chain(chain) = &model.body else { return Ok(Vec::new()) };
@@ -348,13 +363,11 @@ fn read_for(
     input: &SequenceInput,
     path: &Path,
     tagged: bool,
-    session: &Session<'_>,
 ) -> CommandResult<LoadedSequences> {
     let templates = chain(model)?.templates.as_deref().map(Templates::parse).transpose()?;
     let options = input.options(templates, tagged);
     let mut dictionary = Dictionary::closed(model.feature_names.as_deref().unwrap_or_default());
-    let mut loaded =
-        session.read("reading", || Ok(read_sequences(path, &options, &mut dictionary)?))?;
+    let mut loaded = read_sequences(path, &options, &mut dictionary)?;
     // LIBSVM text has no number of columns.
     if loaded.format == SequenceFormat::SvmHmm {
         loaded.data = loaded.data.resized(model.features());

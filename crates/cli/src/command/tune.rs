@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use serde_json::{Value as Json, json};
 use widemargin::Context;
-use widemargin::data::Dataset;
 use widemargin::data::write::write_atomically;
+use widemargin::data::{Dataset, Label};
 use widemargin::machine::specification::Value;
 use widemargin::machine::{MachineKind, Specification};
 use widemargin::operation::advice::Advice;
@@ -19,8 +19,8 @@ use widemargin::operation::tune::{
     Trial, repeated, search,
 };
 
-use super::prepare::{TrainingData, complete, training_rows};
-use super::train;
+use super::prepare::{TrainingData, check_strings, complete, training_rows};
+use super::{train, transduce};
 use crate::arguments::value::{value, whole};
 use crate::arguments::{InputArguments, MachineArguments, ResourceArguments};
 use crate::data_file::{check_outputs, check_picture, check_table};
@@ -171,6 +171,9 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     }
     let specification = arguments.machine.specification()?;
     let space = space(&specification, &arguments.grid)?;
+    if !space.axes.iter().any(|axis| ["kernel", "kernels"].contains(&axis.name.as_str())) {
+        check_strings(&arguments.input, &specification)?;
+    }
     let session = arguments.resources.session(interrupt)?;
     check_outputs(
         &[
@@ -311,7 +314,9 @@ fn plan(
             };
             let metric = arguments.score.unwrap_or_else(|| Metric::usual(kind));
             let seed = arguments.resources.seed;
-            Judge::Splits { splits: repeated(&folds, arguments.repeats, data, seed)?, metric }
+            let mark = transduce::mark(family.specification()).map(Label::Text);
+            let splits = repeated(&folds, arguments.repeats, data, mark.as_ref(), seed)?;
+            Judge::Splits { splits, metric }
         }
     };
     let scaling = family.scaling().filter(|_| !searches_scaling(space));

@@ -6,6 +6,8 @@ mod backend;
 mod chains;
 #[path = "../classic.rs"]
 mod classic;
+#[path = "../extreme_choices.rs"]
+mod extreme_choices;
 #[path = "../extremes.rs"]
 mod extremes;
 #[path = "../hidden_markov.rs"]

@@ -228,6 +228,10 @@ impl Machine for MultipleKernel {
     fn precision(&self) -> Precision {
         MultipleKernel::precision(self)
     }
+
+    fn unlabelled(&self) -> Option<&Label> {
+        self.unlabelled.as_ref()
+    }
 }
 
 /// The share µᵢβᵀKᵢβ / βᵀKβ of every kernel in the squared length of the weight vectors.

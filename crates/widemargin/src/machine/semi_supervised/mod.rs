@@ -139,6 +139,10 @@ impl Machine for SemiSupervisedSvc {
     fn kernel(&self) -> Option<&Kernel> {
         Some(&self.kernel)
     }
+
+    fn unlabelled(&self) -> Option<&Label> {
+        self.unlabelled.as_ref()
+    }
 }
 
 /// The classes of the labelled rows.
@@ -164,7 +168,11 @@ impl SemiSupervisedSvc {
         };
         let features = landmarks.as_ref().map_or(data.features(), |(_, table)| table);
         let scale = squared_deviation(features);
-        if scale.is_nan() || scale <= 0.0 {
+        if !scale.is_finite() {
+            let expected = "features whose squares are finite (scale them)";
+            return Err(Error::parameter("data", expected, format!("a variance of {scale}")));
+        }
+        if scale <= 0.0 {
             let found = "the same features in all rows";
             return Err(Error::parameter("data", "rows that differ", found));
         }

@@ -37,11 +37,12 @@ use serde::{Deserialize, Serialize};
 
 pub use entries::Entry;
 pub use parameter::{Domain, Fallback, Parameter, number};
-use resolver::{Resolver, kernel_expression, kernel_reads};
+use resolver::{Resolver, kernel_expression, kernel_list, kernel_reads};
 pub use value::Value;
 
 use super::{
-    Approximated, LinearSvc, LinearSvr, Machine, MachineKind, Model, OnlineSvc, Scaled, ScalingRule,
+    Approximated, KernelDefaults, KernelExpression, LinearSvc, LinearSvr, Machine, MachineKind,
+    Model, OnlineSvc, Scaled, ScalingRule,
 };
 use crate::data::{Dataset, Dense, Labels, Matrix};
 use crate::error::{Error, Result};
@@ -224,15 +225,29 @@ impl Specification {
         Ok(())
     }
 
+    /// Whether its kernel, or one of several, compares strings.
+    ///
+    /// # Errors
+    /// A kernel that cannot be read.
+    pub fn compares_strings(&self) -> Result<bool> {
+        Ok(kernel_expression(self)?.compares_strings()
+            || kernel_list(self, KernelDefaults::default())?
+                .iter()
+                .any(KernelExpression::compares_strings))
+    }
+
     /// How the features are scaled.
     ///
     /// # Errors
-    /// None for a specification that was checked.
+    /// [`Error::Parameter`] for a scaling of strings.
     pub fn scaling(&self) -> Result<Option<ScalingRule>> {
-        match self.value("scale") {
-            Some(Value::Text(text)) => ScalingRule::parse(&text),
-            _ => Ok(None),
+        let Some(Value::Text(text)) = self.value("scale") else { return Ok(None) };
+        let rule = ScalingRule::parse(&text)?;
+        if rule.is_some() && self.compares_strings()? {
+            let expected = "none, because the characters of strings cannot be scaled";
+            return Err(Error::parameter("scale", expected, text));
         }
+        Ok(rule)
     }
 
     /// The machine for a data set; `seed` decides the code of `multiclass=ecoc`.

@@ -207,7 +207,7 @@ impl Resolver<'_> {
 }
 
 /// The kernels whose weights are learnt, none unless they were given.
-fn kernel_list(
+pub(super) fn kernel_list(
     specification: &Specification,
     defaults: KernelDefaults,
 ) -> Result<Vec<KernelExpression>> {

@@ -12,8 +12,9 @@ use super::semi::{Rows, improve};
 use crate::context::Context;
 use crate::data::{ClassOrder, Classes, Dataset, Label};
 use crate::error::{Error, Result};
+use crate::machine::fit::FitInput;
 use crate::machine::names::defaults;
-use crate::machine::{ClassTable, Model, Scheme};
+use crate::machine::{ClassTable, Machine, Model, Scheme};
 use crate::solver::Status;
 
 /// The Bayes classifier on mixtures of Gaussians; with one component a class it is quadratic
@@ -59,7 +60,15 @@ defaults!(MixtureBayes {
     unlabelled: None,
 });
 
-rows::trained_on_selected!(MixtureBayes);
+impl Machine for MixtureBayes {
+    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
+        input.fit_selected(None, |data| self.train(data, context))
+    }
+
+    fn unlabelled(&self) -> Option<&Label> {
+        self.unlabelled.as_ref()
+    }
+}
 
 impl MixtureBayes {
     fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {
