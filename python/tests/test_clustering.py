@@ -134,15 +134,15 @@ def test_links_shares_and_memberships():
 
 def test_comparisons_choose_the_number_of_clusters():
     X, y = make_blobs(90, centers=[[-4, 0], [4, 0], [0, 7]], random_state=0)
-    tried = [KMeans(k) for k in (2, 3, 5)]
+    tried = [KMeans(k) for k in (3, 4, 5)]
     tried += [MaxMarginClustering(3, gamma=0.05, tol=1e-2), SpectralClustering(3)]
     found = compare_clusterings(X, y, estimators=tried, random_state=0)
     assert len(found) == 5
     assert found.most_stable["sizes"] == [30, 30, 30]
     assert found.machines[0]["with_first"] == 1.0
-    assert [found.machines[k]["error"] for k in (1, 3)] == [0.0, 0.0]
-    assert found.machines[2]["stability"] < found.machines[1]["stability"]
-    assert "KMeans(n_clusters=2)" in repr(found)
+    assert [found.machines[k]["error"] for k in (0, 3)] == [0.0, 0.0]
+    assert found.machines[2]["stability"] < found.machines[0]["stability"]
+    assert "KMeans(n_clusters=3)" in repr(found)
     without = compare_clusterings(X, estimators=tried[:1], pairs=0)
     assert without.machines[0]["stability"] is None
     assert without.machines[0]["error"] is None

@@ -107,7 +107,7 @@ def compare_clusterings(
     >>> from sklearn.datasets import make_blobs
     >>> from widemargin import KMeans, MaxMarginClustering, compare_clusterings
     >>> X, y = make_blobs(60, centers=[[-4, 0], [4, 0], [0, 7]], random_state=0)
-    >>> tried = [KMeans(k) for k in (2, 3, 4)] + [MaxMarginClustering(3, gamma=0.05, tol=1e-2)]
+    >>> tried = [KMeans(k) for k in (3, 4, 5)] + [MaxMarginClustering(3, gamma=0.05, tol=1e-2)]
     >>> found = compare_clusterings(X, y, estimators=tried, random_state=0)
     >>> found.most_stable["sizes"], found.machines[3]["error"]
     ([20, 20, 20], 0.0)
