@@ -136,8 +136,7 @@ fn relaxations_have_the_optima_of_an_interior_point_solver_and_bound_all_labels(
             problem.kind,
             problem.size()
         );
-        // Kernel values of a semi-supervised machine go through landmarks in single precision.
-        let digits = if problem.kind == "semi-supervised" { 1e-5 } else { 1e-6 };
+        let digits = 1e-6;
         assert!((relaxation - optimum).abs() <= digits * optimum.abs(), "{case}");
         assert!(bound <= optimum * (1.0 + digits), "{case}");
         if let Some(least) = problem.least {
