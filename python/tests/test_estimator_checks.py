@@ -22,6 +22,7 @@ from widemargin import (
     LinearSVC,
     LinearSVR,
     LogisticRegression,
+    MaxMarginClustering,
     MultipleKernelOneClassSVM,
     MultipleKernelSVC,
     MultipleKernelSVR,
@@ -91,6 +92,25 @@ def test_contract(estimator, check):
     expected_failed_checks=lambda estimator: {} if hasattr(estimator, "transform") else TOLERANCE,
 )
 def test_linear_contract(estimator, check):
+    check(estimator)
+
+
+class SeveralClusters(MaxMarginClustering):
+    """Keeps its number of clusters: some checks ask for one cluster, which has no margin."""
+
+    def __setattr__(self, name, value):
+        if not (name == "n_clusters" and isinstance(value, int) and value == 1):
+            super().__setattr__(name, value)
+
+
+@parametrize_with_checks(
+    [
+        SeveralClusters(tol=1e-3),
+        SeveralClusters(3, method="relaxation", tol=1e-2, centre=True),
+        SeveralClusters(method="iterative"),
+    ]
+)
+def test_clustering_contract(estimator, check):
     check(estimator)
 
 

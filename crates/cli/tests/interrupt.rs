@@ -395,6 +395,31 @@ fn clusters_found_until_the_limit_or_ctrl_c_are_written() {
 }
 
 #[test]
+fn a_relaxation_stopped_by_ctrl_c_gives_clusters_and_a_bound() {
+    let folder = Folder::new();
+    overlapping(&folder, 600);
+    for clusters in [2, 3] {
+        let words = format!(
+            "cluster hard --clusters {clusters} --labelling relaxation --tol 1e-12 --gamma 1 \
+             --save-model found.wm -o clusters -q"
+        );
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let child =
+            folder.command(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        sleep(Duration::from_millis(1500));
+        interrupt(&child);
+        let run = Run::from(child.wait_with_output().unwrap()).exits(130);
+        assert!(run.stderr.contains("warning: interrupted"), "{}", run.stderr);
+        let found = folder.read("clusters");
+        assert_eq!(found.lines().count(), 600);
+        assert!((0..clusters).all(|r| found.lines().any(|line| line == r.to_string())));
+        let outcome = &folder.run("inspect found.wm --json").exits(0).json()["training"]["outcome"];
+        let number = |name: &str| outcome[name].as_f64().unwrap();
+        assert!(0.0 < number("dual") && number("dual") <= number("primal"), "{outcome}");
+    }
+}
+
+#[test]
 fn a_search_without_time_for_one_point_says_what_helps() {
     let folder = Folder::new();
     overlapping(&folder, 800);

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from widemargin import _core
 from widemargin._base import HoldsModel, checks_parameters, count_threads
+from widemargin._progress import Monitor, as_callbacks
 from widemargin._svc import class_name
 from widemargin._tables import checked_rows, to_core
 
@@ -37,6 +38,8 @@ class ClassicMachine(HoldsModel):
     n_jobs: int | None
     random_state: Any = None
     max_time: float | None = None
+    verbose: bool | int = False
+    callbacks: Any = None
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags."""
@@ -61,6 +64,7 @@ class ClassicMachine(HoldsModel):
         """Train on checked rows."""
         random = check_random_state(self.random_state)
         names = getattr(self, "feature_names_in_", None)
+        monitor = Monitor(self.verbose, as_callbacks(self.callbacks))
         model, _, complaints = _core.fit(
             {
                 "machine": self._kind,
@@ -76,10 +80,15 @@ class ClassicMachine(HoldsModel):
             targets,
             weights,
             None if names is None else list(names),
+            on_event=monitor if monitor.listens else None,
         )
+        monitor.end(model.training, model.support_count)
         for complaint in complaints:
             kind = ConvergenceWarning if "did not" in complaint else UserWarning
             warnings.warn(complaint, kind, stacklevel=4)
+        if self.max_time is not None and model.training["status"] == "time limit reached":
+            message = f"Search terminated early (max_time={self.max_time})."
+            warnings.warn(message, ConvergenceWarning, stacklevel=4)
         self._adopt(model)
         return self
 

@@ -172,8 +172,9 @@ class SpectralClustering(_Clusters):
         γ of ``'rbf'``.
     n_neighbors : int, default=10
         Neighbours of ``'nearest_neighbors'``.
-    assign_labels : {'kmeans', 'normalised'}, default='kmeans'
-        Ng, Jordan and Weiss's way for any number of clusters, or the least normalised cut of two.
+    assign_labels : {'kmeans', 'normalised', 'ratio'}, default='kmeans'
+        Ng, Jordan and Weiss's way for any number of clusters, or the least normalised or ratio cut
+        of two.
     n_init : int, default=10
         Starts of k-means.
     random_state : int, RandomState instance or None, default=None
@@ -204,7 +205,7 @@ class SpectralClustering(_Clusters):
         "affinity": [StrOptions({"rbf", "nearest_neighbors"})],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="neither")],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "assign_labels": [StrOptions({"kmeans", "normalised"})],
+        "assign_labels": [StrOptions({"kmeans", "normalised", "ratio"})],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],

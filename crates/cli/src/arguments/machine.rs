@@ -309,6 +309,7 @@ mod tests {
                 Domain::Reals(_) => values.push("1,2".into()),
                 Domain::Scaling => values.push("standard".into()),
                 Domain::Map => values.push("rff:10".into()),
+                Domain::Links => values.push("0=1".into()),
                 _ => values.push("none".into()),
             }
         }

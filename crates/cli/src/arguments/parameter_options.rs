@@ -208,6 +208,7 @@ fn value_name(parameter: &Parameter) -> &'static str {
         (_, Domain::Reals(&[])) => "NUM,NUM,...",
         (_, Domain::Label) => "LABEL",
         (_, Domain::Scaling) => "HOW",
+        (_, Domain::Links) => "PAIRS",
         _ => "RULE",
     }
 }

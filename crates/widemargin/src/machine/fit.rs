@@ -189,6 +189,11 @@ impl<'a> FitInput<'a> {
         }
     }
 
+    /// Whether the rows are a part of a data set.
+    pub(in crate::machine) fn is_part(&self) -> bool {
+        self.rows.is_some()
+    }
+
     /// Learns from the rows as a data set of their own, for machines that use a `kernel` or none.
     pub(in crate::machine) fn fit_selected(
         &self,

@@ -50,7 +50,7 @@ pub use classic::{
     WindowWidth, Windows,
 };
 pub use classification::{NuSvc, PathStarts, Paths, Svc};
-pub use clustering::{Balance, ClusteringMethod, MarginClusters, MaxMarginClustering};
+pub use clustering::{Balance, ClusteringMethod, Links, MarginClusters, MaxMarginClustering};
 pub use codes::error_correcting_code;
 pub use fit::{FitInput, Machine, PathMachine, PenaltyPath, SharedKernel, WarmStart};
 pub use kernel_expression::{KernelDefaults, KernelExpression};

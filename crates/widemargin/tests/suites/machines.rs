@@ -28,6 +28,8 @@ mod multiclass_optimum;
 mod multiclass_paths;
 #[path = "../multiple_kernel.rs"]
 mod multiple_kernel;
+#[path = "../relaxation_optima.rs"]
+mod relaxation_optima;
 #[path = "../ripley.rs"]
 mod ripley;
 #[path = "../robust.rs"]
