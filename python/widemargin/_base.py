@@ -309,7 +309,8 @@ class BaseMachine(BaseTrained):
         # Online machines lack some parameters.
         precision = getattr(self, "precision", "double")
         limit = getattr(self, "max_iter", -1)
-        single = precision == "single" or (precision == "auto" and X.dtype == np.dtype(np.float32))
+        formats = {"single": "f32", "double": "f64"}
+        own_format = "f32" if X.dtype == np.dtype(np.float32) else "mixed"
         online = self._online()
         kernel = self._kernel_given()
         values: dict[str, Any] = {
@@ -324,7 +325,7 @@ class BaseMachine(BaseTrained):
             "tol": float(self.tol),
             "shrinking": bool(getattr(self, "shrinking", True)),
             "max_iter": None if limit == -1 else int(limit),
-            "precision": "f32" if single else "f64",
+            "precision": formats.get(precision, own_format),
             "multiclass": self.multi_class,
             "bias": bool(self.bias),
             **(online or {}),

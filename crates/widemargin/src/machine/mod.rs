@@ -15,6 +15,7 @@ mod label_split;
 mod least_squares;
 mod linear;
 mod local_duals;
+mod mixed_precision;
 mod model;
 mod multiclass;
 mod multiple_kernel;
