@@ -106,7 +106,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         )));
     }
     let TrainingData { data, preparation, .. } = session.read("reading", || {
-        training_rows(&arguments.input, &arguments.data, None, &specification)
+        training_rows(&arguments.input, &arguments.data, None, &[], &specification)
     })?;
     let machine = specification.build(&data, arguments.resources.seed)?;
     let watch = Stopwatch::start();
