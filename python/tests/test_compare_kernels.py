@@ -238,7 +238,7 @@ def test_comparisons_that_are_impossible_are_refused():
         ([], {}, "at least one kernel"),
         ([lambda A, B: A @ B.T], {}, "found a function"),
         (["linear"] * 9, {"subsets": True}, "at most 8 kernels"),
-        (["linear"], {"machine": "nu-svr"}, "c-svc, an all-in-one machine or epsilon-svr"),
+        (["linear"], {"machine": "one-class"}, "c-svc, an all-in-one machine or epsilon-svr"),
         (["linear"], {"epsilon": 0.1}, "epsilon"),
         (["linear"], {"C": ()}, "at least one penalty"),
         (["rbf(gamma=3:1:2)"], {}, "LOW:HIGH:COUNT"),

@@ -350,7 +350,7 @@ fn ways_to_use_kernels_are_compared_with_pictures() {
         ("compare iris.csv --kernels linear --machines knn", "cannot be used with"),
         ("compare iris.csv --kernels rbf(gamma=2:1:3)", "LOW:HIGH:COUNT"),
         (
-            "compare iris.csv --kernels linear -s nu-svr",
+            "compare iris.csv --kernels linear -s one-class",
             "c-svc, an all-in-one machine or epsilon-svr",
         ),
         ("compare iris.csv --epsilon 0.1", "needs --kernels or --view"),
