@@ -13,7 +13,7 @@ mod view;
 pub(crate) use chain::ChainArguments;
 pub(crate) use distribution::{DistributionArguments, MethodName};
 pub(crate) use input::{FormatName, InputArguments, first_index};
-pub(crate) use machine::{MachineArguments, linear_kind, machine_list, row_machine};
+pub(crate) use machine::{MachineArguments, check_equals, linear_kind, machine_list, row_machine};
 pub(crate) use parameter_options::parameter_help;
 pub(crate) use resources::ResourceArguments;
 pub(crate) use scale::{Scaling, scaling};

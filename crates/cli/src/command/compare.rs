@@ -13,6 +13,7 @@ use widemargin::operation::compare::{
     compare, compare_kernels, machine_names,
 };
 
+use super::prepare::check_strings;
 use crate::arguments::{
     InputArguments, ResourceArguments, View, row_machine, view, view_files, with_files, with_views,
 };
@@ -138,14 +139,22 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     if kernels.is_none() && arguments.epsilon.is_some() {
         return Err(Failure::usage("--epsilon needs --kernels or --view, and -s epsilon-svr"));
     }
+    let mut specification = Specification::new(arguments.machine);
+    if let Some(kernels) = &kernels {
+        specification.parse("kernels", kernels)?;
+    }
+    if let Some(epsilon) = arguments.epsilon {
+        specification.set("epsilon", epsilon)?;
+    }
+    check_strings(&arguments.input, &specification)?;
     let mut session = arguments.resources.session(interrupt)?;
     let data = session
         .read("reading", || with_files(arguments.input.read(&arguments.data)?.dataset, &files))?;
     session.limit_rest(BUDGET);
     let watch = Stopwatch::start();
     let (result, shares) = match kernels {
-        Some(kernels) => {
-            let found = of_kernels(arguments, &kernels, &data, &session)?;
+        Some(_) => {
+            let found = of_kernels(arguments, &specification, &data, &session)?;
             (found.comparison, Some((found.shares, found.penalty)))
         }
         None => {
@@ -158,7 +167,9 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     if let Some(path) = &arguments.plot {
         let title = format!("{}: {} folds", arguments.data.display(), result.folds);
         let lines: Vec<Interval> = result.machines.iter().map(interval).collect();
-        let marks = Marks { mean: "mean of the folds", interval: &level, value: "one fold" };
+        let is_share = result.measure != Measure::RootMeanSquare;
+        let value = "one fold";
+        let marks = Marks { mean: "mean of the folds", interval: &level, value, is_share };
         let what = words(result.measure)[0];
         session.save(|| picture::intervals(path, &title, what, &marks, &lines))?;
     }
@@ -166,7 +177,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         let title = format!("{}: kernels", arguments.data.display());
         let what = "weight and share of the squared length";
         let lines: Vec<Interval> = shares.iter().enumerate().flat_map(share_intervals).collect();
-        let marks = Marks { mean: "on all rows", interval: &level, value: "" };
+        let marks = Marks { mean: "on all rows", interval: &level, value: "", is_share: true };
         session.save(|| picture::intervals(path, &title, what, &marks, &lines))?;
     }
     if arguments.json {
@@ -177,7 +188,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
             terminal::print(&share_text(shares, *penalty, arguments.confidence))?;
         }
     }
-    Ok(match tell_status(&result) {
+    Ok(match print_status(&result) {
         // Without --max-time the limit is part of the comparison.
         Outcome::TimeLimit if arguments.resources.max_time.is_none() => Outcome::Done,
         outcome => outcome,
@@ -195,22 +206,17 @@ fn options(arguments: &Arguments) -> CompareOptions {
 
 fn of_kernels(
     arguments: &Arguments,
-    kernels: &str,
+    specification: &Specification,
     data: &Dataset,
     session: &Session<'_>,
 ) -> CommandResult<KernelComparison> {
-    let mut specification = Specification::new(arguments.machine);
-    specification.parse("kernels", kernels)?;
-    if let Some(epsilon) = arguments.epsilon {
-        specification.set("epsilon", epsilon)?;
-    }
     let options = KernelOptions {
         compare: options(arguments),
         penalties: arguments.c.clone(),
         subsets: arguments.subsets,
         resamples: arguments.bootstrap,
     };
-    session.run("comparing", |context| compare_kernels(data, &specification, &options, context))
+    session.run("comparing", |context| compare_kernels(data, specification, &options, context))
 }
 
 /// Weight and share of a kernel as lines of a picture.
@@ -370,7 +376,7 @@ fn share_document(share: &KernelShare) -> Value {
     })
 }
 
-fn tell_status(result: &Comparison) -> Outcome {
+fn print_status(result: &Comparison) -> Outcome {
     match result.status {
         Status::Solved => return Outcome::Done,
         status => terminal::warn(&format!(
