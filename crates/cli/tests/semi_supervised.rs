@@ -58,17 +58,17 @@ fn what_cannot_be_learnt_is_refused() {
 #[test]
 fn rows_without_labels_are_not_counted_by_cross_validation_and_searches() {
     let folder = Folder::new();
-    let (text, labels) = hidden(&folder, "?");
+    let (text, labels) = hidden_iris(&folder, "?", |row| row > 50, |row| row % 3 != 0);
     let known = 100 - labels.len();
     folder.write("half.csv", &text);
     let machines = ["-s semi-svc", "-s gmm-bayes", "--kernels linear,rbf"];
     for machine in machines {
-        let options = format!("{machine} --unlabelled ? --folds 2 --json");
+        let options = format!("{machine} --unlabelled ? --folds 3 --json");
         let report = folder.run(&format!("cross-validate half.csv {options}")).exits(0).json();
         assert_eq!(report["rows"].as_u64(), Some(known as u64), "{machine}");
-        // Before, every row without a label counted as wrong: 10 % were right at best.
-        assert!(report["accuracy"].as_f64().unwrap() > 0.7, "{machine}: {report}");
+        // Were rows without a label counted, at most a third would be right.
+        assert!(report["accuracy"].as_f64().unwrap() > 0.6, "{machine}: {report}");
         let report = folder.run(&format!("tune half.csv -o m.wm {options}")).exits(0).json();
-        assert!(report["score"].as_f64().unwrap() > 0.7, "{machine}: {report}");
+        assert!(report["score"].as_f64().unwrap() > 0.6, "{machine}: {report}");
     }
 }

@@ -50,8 +50,8 @@ fn chosen() -> Vec<Specification> {
 #[test]
 fn every_choice_on_extreme_features_ends_in_time_and_finite() {
     let chosen = chosen();
-    assert!(chosen.len() > 200, "{}", chosen.len());
-    for scale in SCALES {
+    assert!(chosen.len() > 100, "{}", chosen.len());
+    for scale in [2e7, 1e300] {
         check_specifications(&chosen, &rows_of_classes(40, scale, 2));
     }
 }

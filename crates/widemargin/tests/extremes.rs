@@ -426,10 +426,10 @@ fn long_trainings_stop_at_their_limit() {
     let machine = Box::new(LinearSvc::default());
     let fourier = Approximated { rule: MapRule::Fourier(4_000), gamma: Gamma::Value(1.0), machine };
     fit("rff", &fourier, &many);
-    for loss in RobustLoss::ALL {
-        let machine = RobustSvc { c: 1e3, loss: *loss, ..RobustSvc::default() };
-        fit(&format!("robust, {loss}"), &machine, &some);
-    }
+    fit("robust", &RobustSvc { c: 1e3, ..RobustSvc::default() }, &some);
+    // One step of the interior point takes longer than the limit.
+    let machine = RobustSvc { loss: RobustLoss::LeaveOneOut, ..RobustSvc::default() };
+    fit("leave-one-out", &machine, &rows_of_classes(2_000, 1.0, 2));
     let endless = RobustSvc { starts: usize::MAX, ..RobustSvc::default() };
     fit("robust with endless starts", &endless, &rows(40, 1.0));
     fit("mmc", &MaxMarginClustering { clusters: 3, ..Default::default() }, &some);

@@ -346,7 +346,7 @@ fn memberships_are_those_of_the_labels_where_the_relaxation_is_tight_and_files_k
     let model = machine.fit(&table(2, &EIGHT), &Context::new()).unwrap();
     let found = clusters_of(&model);
     for (row, label) in found.memberships.chunks_exact(2).zip(&found.labels) {
-        assert!(row[*label] > 0.99, "{found:?}");
+        assert!(row[*label] > 0.95, "{found:?}");
     }
     let again = Model::load_from_bytes(&model.to_bytes().unwrap()).unwrap();
     assert_eq!(again, model);
