@@ -163,8 +163,73 @@ def test_precomputed_kernels_and_grids_are_compared():
     grid = widemargin.compare_kernels(
         X, y, "rbf(gamma=2^-3:2:3)", random_state=0, **{**settings, "bootstrap": 3}
     )
+    # Samples drawn with replacement take the same rows and columns of tables.
+    shares = {**settings, "bootstrap": 5}
+    given = widemargin.compare_kernels(tables, y, "precomputed", random_state=0, **shares)
+    named = widemargin.compare_kernels(X, y, ["linear", "rbf(gamma=0.1)"], random_state=0, **shares)
+    for table, kernel in zip(given.kernels, named.kernels, strict=True):
+        for name in ("weight", "contribution", "weight_interval", "contribution_interval"):
+            np.testing.assert_allclose(table[name], kernel[name], atol=2e-3)
     gammas = [kernel["kernel"] for kernel in grid.kernels]
     assert gammas == ["rbf(gamma=0.125)", "rbf(gamma=0.5)", "rbf(gamma=2)"]
+
+
+def test_kernels_for_numbers_are_compared_by_their_errors():
+    rng = np.random.default_rng(2)
+    X = rng.uniform(-3, 3, (90, 2))
+    y = np.sin(2 * X[:, 0]) + 0.3 * X[:, 1] + 0.05 * rng.normal(size=90)
+    kernels = ["linear", "rbf(gamma=1)", "rbf(gamma=100)"]
+    found = widemargin.compare_kernels(
+        X,
+        y,
+        kernels,
+        machine="epsilon-svr",
+        C=10,
+        epsilon=0.05,
+        subsets=True,
+        folds=3,
+        repeats=1,
+        bootstrap=5,
+        random_state=0,
+        max_time=None,
+    )
+    ways = {way["machine"]: way for way in found}
+    assert {"nonnegative", "signed", "uniform", "alignment", "voting", "best-subset"} <= set(ways)
+    assert "margin" not in ways
+    errors = [way["rmse"] for way in found]
+    assert errors == sorted(errors)
+    assert ways["best-single"]["rmse"] == ways["kernel 2"]["rmse"] < ways["kernel 3"]["rmse"]
+    for way in found:
+        assert way["rmse"] == pytest.approx(np.mean(way["rmses"]))
+    # Another implementation at the best single kernel, on other folds.
+    from sklearn.model_selection import cross_val_score
+    from sklearn.svm import SVR
+
+    other = SVR(gamma=1, C=10, epsilon=0.05)
+    score = cross_val_score(other, X, y, cv=3, scoring="neg_root_mean_squared_error")
+    assert ways["kernel 2"]["rmse"] == pytest.approx(-score.mean(), rel=0.3)
+    assert sum(kernel["weight"] for kernel in found.kernels) == pytest.approx(1)
+    assert found.mcnemar is None
+    assert "rmse" in repr(found)
+    assert "%" not in repr(found)
+    assert "rmse" in found._repr_html_()
+    with pytest.raises(ValueError, match="at most the 90 rows"):
+        widemargin.compare_kernels(X, y, kernels, machine="epsilon-svr", folds=91)
+
+
+def test_kernels_are_drawn_with_their_intervals():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    X, y = load_iris(return_X_y=True)
+    settings = {"C": 10, "folds": 3, "repeats": 1, "random_state": 0}
+    found = widemargin.compare_kernels(X, y, ["linear", "rbf"], bootstrap=5, **settings)
+    ax = found.plot_kernels()
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["linear", "rbf"]
+    drawn = [line for bars in ax.containers for line in bars[0].get_xdata()]
+    expected = [kernel[name] for name in ("weight", "contribution") for kernel in found.kernels]
+    np.testing.assert_allclose(drawn, expected)
+    with pytest.raises(ValueError, match="bootstrap"):
+        widemargin.compare_kernels(X, y, ["linear"], bootstrap=0, **settings).plot_kernels()
 
 
 def test_comparisons_that_are_impossible_are_refused():
@@ -173,7 +238,8 @@ def test_comparisons_that_are_impossible_are_refused():
         ([], {}, "at least one kernel"),
         ([lambda A, B: A @ B.T], {}, "found a function"),
         (["linear"] * 9, {"subsets": True}, "at most 8 kernels"),
-        (["linear"], {"machine": "epsilon-svr"}, "c-svc or an all-in-one machine"),
+        (["linear"], {"machine": "one-class"}, "c-svc, an all-in-one machine or epsilon-svr"),
+        (["linear"], {"epsilon": 0.1}, "epsilon"),
         (["linear"], {"C": ()}, "at least one penalty"),
         (["rbf(gamma=3:1:2)"], {}, "LOW:HIGH:COUNT"),
         (["linear"], {"folds": 60}, "smallest class"),

@@ -1,6 +1,7 @@
 """Learnt kernel weights: values of the document, every way to give kernels, and messages."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -133,6 +134,32 @@ def test_indefinite_and_collinear_kernels_are_reported():
         MultipleKernelSVC(["linear", "sigmoid(gamma=1, coef0=-1)"]).fit(X, y)
     with pytest.warns(UserWarning, match="nearly multiples of each other"):
         MultipleKernelSVC(["linear", "poly(gamma=3, degree=1)"]).fit(X, y)
+
+
+@pytest.mark.filterwarnings("default")
+def test_an_indefinite_kernel_of_one_machine_is_told():
+    X, y = rows(30)
+    K = np.tanh(linear_kernel(X) - 1)
+    smallest = np.linalg.eigvalsh(K)[0]
+    sigmoid = {"kernel": "sigmoid", "gamma": 1.0, "coef0": -1.0}
+    for model, data in [
+        (widemargin.SVC(**sigmoid), X),
+        (widemargin.SVC(kernel=lambda A, B: np.tanh(A @ B.T - 1)), X),
+        (widemargin.SVC(kernel="precomputed"), K),
+        (widemargin.SVR(**sigmoid), X),
+        (widemargin.OneClassSVM(**sigmoid), X),
+        (widemargin.MulticlassSVC(**sigmoid), X),
+    ]:
+        with pytest.warns(UserWarning, match="not positive semidefinite") as told:
+            model.fit(data, y)
+        message = next(str(w.message) for w in told if "semidefinite" in str(w.message))
+        found = float(message.split("the eigenvalue ")[1].split(",")[0])
+        assert found == pytest.approx(smallest, rel=1e-3)
+    with pytest.warns(UserWarning, match="not symmetric"):
+        widemargin.SVC(kernel="precomputed").fit(np.triu(linear_kernel(X)), y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        widemargin.SVC(kernel="precomputed").fit(linear_kernel(X), y)
 
 
 @pytest.mark.parametrize("weights", ["nonnegative", "signed"])

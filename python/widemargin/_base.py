@@ -132,7 +132,8 @@ class BaseTrained(HoldsModel):
 
     def _warn(self, complaints: list[str]) -> None:
         for complaint in complaints:
-            warnings.warn(complaint, ConvergenceWarning, stacklevel=5)
+            of_kernel = complaint.startswith("the kernel is not ")
+            warnings.warn(complaint, UserWarning if of_kernel else ConvergenceWarning, stacklevel=5)
         training = self._model.training
         status = training["status"]
         if status == "iteration limit reached":

@@ -28,6 +28,7 @@ class Comparison:
     machines : list of dict
         Of every machine its name, mean accuracy and confidence interval, the p-value of its
         difference to the best, accuracies of the folds, seconds and the settings chosen most often.
+        For numbers "rmse" and "rmses", the root mean squared errors, take the place of accuracies.
     folds, planned_folds : int
         Finished folds, and those that were asked for.
     mcnemar : tuple or None
@@ -40,6 +41,13 @@ class Comparison:
         self.planned_folds: int = result["planned_folds"]
         self.mcnemar: tuple[int, int, float] | None = result.get("mcnemar")
 
+    @property
+    def _measure(self) -> tuple[str, str, float, str]:
+        """Names of one score and of all, and how a score is printed: its factor and its format."""
+        if any("rmse" in machine for machine in self.machines):
+            return "rmse", "rmses", 1.0, ".5g"
+        return "accuracy", "accuracies", 100.0, "6.2f"
+
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self.machines)
 
@@ -48,13 +56,16 @@ class Comparison:
 
     def __repr__(self) -> str:
         width = max([14, *(len(machine["machine"]) for machine in self.machines)])
-        lines = [f"{'machine':{width}}  accuracy  interval           p       training  settings"]
+        one, _, factor, form = self._measure
+        unit = " %" if one == "accuracy" else "  "
+        lines = [f"{'machine':{width}}  {one:8}  interval           p       training  settings"]
         for place, machine in enumerate(self.machines):
             low, high = machine["interval"]
             p = "best " if place == 0 else f"{machine['p_value']:.3f}"
+            interval = f"{factor * low:{form}} to {factor * high:{form}}"
             lines.append(
-                f"{machine['machine']:{width}}  {100 * machine['accuracy']:6.2f} %  "
-                f"{100 * low:6.2f} to {100 * high:6.2f}  {p:>6}  "
+                f"{machine['machine']:{width}}  {f'{factor * machine[one]:{form}}':>6}{unit}  "
+                f"{interval:16}  {p:>6}  "
                 f"{machine['training_seconds']:7.3f} s  {machine['settings']}"
             )
         return "\n".join(lines)
@@ -62,13 +73,15 @@ class Comparison:
     def _rows(self) -> list[dict[str, Any]]:
         """Return the table that is shown, a dictionary a line."""
         rows = []
+        one, _, factor, form = self._measure
+        form, unit = form.lstrip("6"), " %" if one == "accuracy" else ""
         for place, machine in enumerate(self.machines):
             low, high = machine["interval"]
             rows.append(
                 {
                     "machine": machine["machine"],
-                    "accuracy": f"{100 * machine['accuracy']:.2f} %",
-                    "interval": f"{100 * low:.2f} to {100 * high:.2f} %",
+                    one: f"{factor * machine[one]:{form}}{unit}",
+                    "interval": f"{factor * low:{form}} to {factor * high:{form}}{unit}",
                     "p": "best" if place == 0 else f"{machine['p_value']:.3f}",
                     "training": f"{machine['training_seconds']:.3f} s",
                     "settings": machine["settings"],
@@ -91,7 +104,7 @@ class Comparison:
         return _frame([_flat(machine, "interval") for machine in self.machines], "machine")
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the mean accuracies with their intervals and the accuracies of the folds.
+        """Draw the mean accuracies (or errors) with their intervals and those of the folds.
 
         Parameters
         ----------
@@ -108,9 +121,8 @@ class Comparison:
         ax = _axes(ax)
         names = [machine["machine"] for machine in self.machines]
         places = np.arange(len(names))
-        means = np.array([machine["accuracy"] for machine in self.machines])
-        ends = np.array([machine["interval"] for machine in self.machines]).T
-        folds = [machine["accuracies"] for machine in self.machines]
+        one, every, _, _ = self._measure
+        folds = [machine[every] for machine in self.machines]
         ax.plot(
             np.concatenate([np.ravel(values) for values in folds]),
             np.repeat(places, [len(values) for values in folds]),
@@ -118,19 +130,20 @@ class Comparison:
             color="0.6",
             label="one fold",
         )
-        ax.errorbar(
-            means,
-            places,
-            xerr=np.abs(ends - means),
-            fmt="o",
-            capsize=3,
-            label="mean and interval",
-        )
+        means = [machine[one] for machine in self.machines]
+        _intervals(ax, means, [machine["interval"] for machine in self.machines], places, "mean")
         ax.set_yticks(places, names)
         ax.invert_yaxis()
-        ax.set_xlabel("accuracy")
+        ax.set_xlabel(one)
         ax.legend(loc="upper left", bbox_to_anchor=(1.02, 1.0))
         return ax
+
+
+def _intervals(ax: Any, values: Any, intervals: Any, places: Any, label: str) -> None:
+    """Draw values with their intervals at some heights."""
+    values, ends = np.asarray(values), np.asarray(intervals).T
+    ends = np.abs(ends - values)
+    ax.errorbar(values, places, xerr=ends, fmt="o", capsize=3, label=f"{label} and interval")
 
 
 def _flat(row: dict[str, Any], *pairs: str) -> dict[str, Any]:
@@ -209,6 +222,41 @@ class KernelComparison(Comparison):
         caption = f"<p>weights of the kernels at C={self.C:g}, with their intervals</p>"
         return super()._repr_html_() + caption + _html_table(rows)
 
+    def plot_kernels(self, ax: Any = None) -> Any:
+        """Draw the weight of every kernel and its share of the squared length, with intervals.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; new ones by default.
+
+        Returns
+        -------
+        ax : matplotlib Axes
+            What was drawn on.
+        """
+        if not self.kernels:
+            raise ValueError(
+                "bootstrap: expected at least 1 for weights of the kernels, found none"
+            )
+        from widemargin.plot import _axes
+
+        ax = _axes(ax)
+        places = np.arange(len(self.kernels))
+        for shift, (name, label) in enumerate((("weight", "weight"), ("contribution", "share"))):
+            values = [kernel[name] for kernel in self.kernels]
+            ends = [kernel[f"{name}_interval"] for kernel in self.kernels]
+            # A bootstrap interval need not hold the value on all rows.
+            ends = [
+                (min(v, low), max(v, high)) for v, (low, high) in zip(values, ends, strict=True)
+            ]
+            _intervals(ax, values, ends, places + 0.3 * shift - 0.15, label)
+        ax.set_yticks(places, [kernel["kernel"] for kernel in self.kernels])
+        ax.invert_yaxis()
+        ax.set_xlabel(f"weight and share of the squared length, C={self.C:g}")
+        ax.legend(loc="upper left", bbox_to_anchor=(1.02, 1.0))
+        return ax
+
     def kernels_to_frame(self) -> Any:
         """Return weights and shares of the kernels as a pandas DataFrame.
 
@@ -219,6 +267,13 @@ class KernelComparison(Comparison):
         """
         pairs = ("weight_interval", "contribution_interval")
         return _frame([_flat(kernel, *pairs) for kernel in self.kernels], "kernel")
+
+
+def _codes(y: Any) -> tuple[Any, list[Any]]:
+    """Return the class of every row, and their names."""
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    return codes.astype(np.int64), [class_name(label) for label in classes]
 
 
 def compare(
@@ -274,14 +329,11 @@ def compare(
     ['fisher', 'knn']
     """
     X, y = check_X_y(X, y, dtype=[np.float64, np.float32], order="C")
-    check_classification_targets(y)
-    classes, codes = np.unique(y, return_inverse=True)
     seed = int(check_random_state(random_state).randint(np.iinfo("i").max))
-    targets = (codes.astype(np.int64), [class_name(label) for label in classes])
     return Comparison(
         _core.compare(
             to_core(X),
-            targets,
+            _codes(y),
             list(machines),
             int(folds),
             int(repeats),
@@ -301,6 +353,7 @@ def compare_kernels(
     views: Any = None,
     machine: str = "c-svc",
     C: Any = (1.0, 10.0, 100.0),
+    epsilon: float | None = None,
     subsets: bool = False,
     bootstrap: int = 50,
     folds: int = 5,
@@ -324,14 +377,17 @@ def compare_kernels(
     X : array-like of shape (n_samples, n_features) or list of arrays
         Rows, or Gram matrices with ``kernels="precomputed"``.
     y : array-like of shape (n_samples,)
-        Class labels.
+        Class labels, or numbers for 'epsilon-svr'.
     kernels, views
         As `MultipleKernelSVC` takes them, functions excepted; an expression may stand for a grid,
         such as ``"rbf(gamma=2^-3:2^3:7)"`` or ``"poly(degree=1:4, coef0=1)"``.
-    machine : {'c-svc', 'cs'}, default='c-svc'
-        The machine that uses the kernels.
+    machine : {'c-svc', 'cs', 'epsilon-svr'}, default='c-svc'
+        The machine that uses the kernels. With 'epsilon-svr' the measure is the root mean squared
+        error, and "voting" is the mean of the kernels' predictions.
     C : float or iterable of float, default=(1.0, 10.0, 100.0)
         Penalties to choose from, in the units of the command line.
+    epsilon : float or None, default=None
+        Half width of the tube of 'epsilon-svr'; None is 0.1.
     subsets : bool, default=False
         Whether also every subset of at most 8 kernels is tried, and the best one ("best-subset").
     bootstrap : int, default=50
@@ -364,11 +420,17 @@ def compare_kernels(
     (True, 2)
     """
     table, texts = kernel_texts(kernels, views, X)
-    table, y = check_X_y(table, y, dtype=[np.float64, np.float32], order="C", accept_sparse="csr")
-    check_classification_targets(y)
-    classes, codes = np.unique(y, return_inverse=True)
+    numeric = machine == "epsilon-svr"
+    table, y = check_X_y(
+        table,
+        y,
+        dtype=[np.float64, np.float32],
+        order="C",
+        accept_sparse="csr",
+        y_numeric=numeric,
+    )
     seed = int(check_random_state(random_state).randint(np.iinfo("i").max))
-    targets = (codes.astype(np.int64), [class_name(label) for label in classes])
+    targets = np.ascontiguousarray(y, dtype=np.float64) if numeric else _codes(y)
     penalties = [float(C)] if isinstance(C, Real) else [float(c) for c in C]
     return KernelComparison(
         _core.compare_kernels(
@@ -377,6 +439,7 @@ def compare_kernels(
             machine,
             ", ".join(texts),
             penalties,
+            None if epsilon is None else float(epsilon),
             bool(subsets),
             int(bootstrap),
             int(folds),

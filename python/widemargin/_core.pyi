@@ -279,6 +279,7 @@ def compare_kernels(
     machine: str,
     kernels: str,
     penalties: Sequence[float],
+    epsilon: float | None,
     subsets: bool,
     resamples: int,
     folds: int,

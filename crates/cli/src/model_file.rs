@@ -14,7 +14,7 @@ use widemargin::data::{Dataset, Labels};
 use widemargin::machine::Model;
 use widemargin::operation::persist::ModelFormat;
 
-use crate::arguments::InputArguments;
+use crate::arguments::{InputArguments, with_files};
 use crate::data_file::{check_place, is_no_model};
 use crate::failure::{CommandResult, Failure};
 use crate::terminal;
@@ -106,11 +106,12 @@ pub(crate) fn read_for(
     fitted(model, loaded)
 }
 
-/// As [`read_for`], blank labels in a table being none.
+/// As [`read_for`], blank labels in a table being none, with columns of views' files before those of the data.
 pub(crate) fn read_to_predict(
     model: &mut Model,
     input: &InputArguments,
     path: &Path,
+    view_files: &[PathBuf],
 ) -> CommandResult<Dataset> {
     let options = input.options().missing_labels(true);
     let mut loaded = read(path, &model.preparation.read_options(options))?;
@@ -123,6 +124,9 @@ pub(crate) fn read_to_predict(
             terminal::warn(&format!("{what}: the predictions are compared with none of them"));
         }
         loaded.dataset = loaded.dataset.with_labels(Labels::None)?;
+    }
+    if !view_files.is_empty() {
+        return with_files(kernel_values(model.is_precomputed(), loaded)?, view_files);
     }
     fitted(model, loaded)
 }

@@ -105,6 +105,196 @@ fn views_are_kernels_of_columns() {
     }
 }
 
+/// Iris: sepals with the labels, petals with labels too, and products of all columns; 0-based rows `keep`.
+fn write_views(folder: &Folder, names: [&str; 3], keep: impl Fn(usize) -> bool, all: &[[f64; 4]]) {
+    let text = folder.read("iris.csv");
+    let (mut sepals, mut petals, mut gram) =
+        ("a,b,class\n".to_owned(), "c,class,d\n".to_owned(), String::new());
+    for (row, line) in text.lines().skip(1).enumerate().filter(|(row, _)| keep(*row)) {
+        let cells: Vec<&str> = line.split(',').collect();
+        sepals.push_str(&format!("{},{},{}\n", cells[0], cells[1], cells[4]));
+        petals.push_str(&format!("{},{},{}\n", cells[2], cells[4], cells[3]));
+        let own = &all[row];
+        let product = |other: &[f64; 4]| own.iter().zip(other).map(|(x, z)| x * z).sum::<f64>();
+        let values: Vec<String> = all.iter().map(|other| product(other).to_string()).collect();
+        gram.push_str(&format!("{}\n", values.join(",")));
+    }
+    for (name, text) in names.into_iter().zip([sepals, petals, gram]) {
+        folder.write(name, text);
+    }
+}
+
+/// The features of iris.
+fn iris_rows(folder: &Folder) -> Vec<[f64; 4]> {
+    let text = folder.read("iris.csv");
+    let row = |line: &str| {
+        let mut cells = line.split(',').map(|cell| cell.parse().unwrap_or(0.0));
+        std::array::from_fn(|_| cells.next().unwrap())
+    };
+    text.lines().skip(1).map(row).collect()
+}
+
+#[test]
+fn views_are_kernels_of_files_of_the_same_rows() {
+    let folder = Folder::new();
+    folder.copy("iris.csv");
+    let all = iris_rows(&folder);
+    write_views(&folder, ["sepals.csv", "petals.csv", "gram.csv"], |_| true, &all);
+    write_views(&folder, ["some.csv", "some2.csv", "some3.csv"], |row| row % 2 == 1, &all);
+    let shared = "--json --c 10 --view sepal=1-2:rbf:gamma=0.5";
+    let words = format!(
+        "train sepals.csv -o files.wm {shared} --view petal=petals.csv:linear --view all=gram.csv:precomputed"
+    );
+    let of_files = folder.run(&words).exits(0).json();
+    let words = [
+        "train",
+        "iris.csv",
+        "-o",
+        "columns.wm",
+        "--json",
+        "--c",
+        "10",
+        "--kernels",
+        "view(1-2: rbf(gamma=0.5)), view(3-4: linear), linear",
+    ];
+    let of_columns = folder.run_words(&words).exits(0).json();
+    let (left, right) =
+        (of_files["primal"].as_f64().unwrap(), of_columns["primal"].as_f64().unwrap());
+    assert!((left - right).abs() < 2e-3 * right, "{left} {right}");
+    let predict = "predict some.csv -q -m files.wm -d";
+    let found =
+        folder.run(&format!("{predict} --view-file some2.csv --view-file some3.csv")).exits(0);
+    let expected = folder.run("predict iris.csv -q -m columns.wm -d").exits(0);
+    let labels = |text: &str, step: usize| -> Vec<String> {
+        let lines = text.lines().skip(1).skip(step - 1).step_by(step);
+        lines.map(|line| line.split('\t').next().unwrap().to_owned()).collect()
+    };
+    let (found, expected) = (labels(&found.stdout, 1), labels(&expected.stdout, 2));
+    let same = found.iter().zip(&expected).filter(|(a, b)| a == b).count();
+    assert!(found.len() == 75 && same >= 74, "{same}");
+    let table = folder.run(
+        "compare sepals.csv --view sepal=1-2:rbf --view petal=petals.csv:rbf --c 10 --folds 3 --repeats 1 \
+         --bootstrap 0 --json --max-time 100",
+    );
+    let table = table.exits(0).json();
+    let mean = |name: &str| {
+        let all = table["machines"].as_array().unwrap();
+        all.iter().find(|way| way["name"] == name).unwrap()["accuracy"].as_f64().unwrap()
+    };
+    assert!(mean("kernel 2") > mean("kernel 1") + 0.1, "{table}");
+}
+
+#[test]
+fn files_of_views_that_do_not_fit_have_messages_of_their_own() {
+    let folder = Folder::new();
+    folder.copy("iris.csv");
+    folder.copy("iris.libsvm");
+    let all = iris_rows(&folder);
+    write_views(&folder, ["sepals.csv", "petals.csv", "gram.csv"], |_| true, &all);
+    write_views(&folder, ["few.csv", "few2.csv", "few3.csv"], |row| row < 100, &all);
+    // The same rows in another order: the labels tell.
+    let petals = folder.read("petals.csv");
+    let (header, rows) = petals.split_once('\n').unwrap();
+    let turned: Vec<&str> = rows.lines().rev().collect();
+    folder.write("turned.csv", format!("{header}\n{}\n", turned.join("\n")));
+    folder.write("words.csv", "a\n".to_owned() + &"b\nc\n".repeat(75));
+    let narrow: Vec<String> = folder
+        .read("gram.csv")
+        .lines()
+        .map(|line| line[..line.rfind(',').unwrap()].into())
+        .collect();
+    folder.write("narrow.csv", narrow.join("\n") + "\n");
+    let gram = folder.read("gram.csv");
+    folder.write("zeros.csv", (["0"; 150].join(",") + "\n").repeat(150));
+    folder.write("skew.csv", gram.replacen(gram.split(',').nth(1).unwrap(), "1e6", 1));
+    let (_, rest) = gram.split_once(',').unwrap();
+    folder.write("nan.csv", format!("nan,{rest}"));
+    let one: String =
+        folder.read("sepals.csv").replace("setosa", "virginica").replace("versicolor", "virginica");
+    folder.write("one.csv", one);
+    for (words, message) in [
+        ("sepals.csv --view p=few2.csv:rbf", "few2.csv: "),
+        ("sepals.csv --view p=turned.csv:rbf", "the same rows in the same order"),
+        ("sepals.csv --view p=words.csv:rbf", "expected numbers in a view's file"),
+        ("sepals.csv --view p=iris.libsvm:rbf", "found LIBSVM text"),
+        ("sepals.csv --view p=none.csv:rbf", "none.csv"),
+        ("sepals.csv --view p=narrow.csv:precomputed", "as many columns as training rows"),
+        ("sepals.csv --view p=few3.csv:precomputed", "few3.csv: "),
+        ("sepals.csv --view p=zeros.csv:precomputed", "a positive trace"),
+        ("sepals.csv --view p=skew.csv:precomputed", "a symmetric table"),
+        ("sepals.csv --view p=nan.csv:precomputed", "missing"),
+        ("one.csv --view p=gram.csv:precomputed", "two classes"),
+        (
+            "sepals.csv --view p=petals.csv:rbf --kernels view(1:rbf)",
+            "not with columns in --kernels",
+        ),
+        ("sepals.csv --view p=petals.csv:rbf --test sepals.csv", "--test cannot be used"),
+    ] {
+        let run = folder.run(&format!("train {words} -o m.wm -q"));
+        assert!(run.code != Some(0) && run.stderr.contains(message), "{words}: {}", run.stderr);
+    }
+    folder.run("train sepals.csv --view p=petals.csv:rbf -o m.wm -q").exits(0);
+    for (words, message) in [
+        ("sepals.csv", "expected"),
+        ("sepals.csv --view-file few2.csv", "few2.csv: "),
+        ("sepals.csv --view-file gram.csv", "expected"),
+    ] {
+        let run = folder.run(&format!("predict {words} -m m.wm -q"));
+        assert!(run.code != Some(0) && run.stderr.contains(message), "{words}: {}", run.stderr);
+    }
+}
+
+#[test]
+fn kernels_for_numbers_are_compared_by_their_errors() {
+    let folder = Folder::new();
+    let rows = (0..60).map(|i| {
+        let x = f64::from(i) / 8.0;
+        format!("{x},{}\n", (2.0 * x).sin() + 0.01 * f64::from(i % 7))
+    });
+    folder.write("sine.csv", rows.collect::<String>());
+    let words = [
+        "compare",
+        "sine.csv",
+        "-s",
+        "epsilon-svr",
+        "--epsilon",
+        "0.01",
+        "--kernels",
+        "linear, rbf(gamma=1)",
+        "--c",
+        "10",
+        "--folds",
+        "3",
+        "--repeats",
+        "1",
+        "--bootstrap",
+        "3",
+        "--max-time",
+        "100",
+    ];
+    let table = folder.run_words(&words).exits(0).stdout;
+    assert!(table.contains("rmse") && !table.contains("accuracy"), "{table}");
+    let json = folder.run_words(&[&words[..], &["--json"]].concat()).exits(0).json();
+    let error = |name: &str| {
+        let all = json["machines"].as_array().unwrap();
+        all.iter().find(|way| way["name"] == name).unwrap()["rmse"].as_f64().unwrap()
+    };
+    assert!(error("kernel 2") < 0.1 && error("kernel 1") > 0.5, "{json}");
+    assert_eq!(error("best-single"), error("kernel 2"));
+}
+
+#[test]
+fn an_indefinite_kernel_of_one_machine_is_a_warning() {
+    let folder = Folder::new();
+    folder.copy("iris.csv");
+    let run = folder.run("train iris.csv -o m.wm --kernel sigmoid --gamma 1 --coef0 -1").exits(0);
+    assert!(run.stderr.contains("not positive semidefinite"), "{}", run.stderr);
+    let shown = folder.run("inspect m.wm").exits(0).stdout;
+    assert!(shown.contains("negative-eigenvalue=-"), "{shown}");
+    let run = folder.run("train iris.csv -o m.wm").exits(0);
+    assert!(!run.stderr.contains("semidefinite"), "{}", run.stderr);
+}
+
 #[test]
 fn mistakes_with_rows_without_labels_are_told() {
     let folder = Folder::new();
@@ -159,7 +349,11 @@ fn ways_to_use_kernels_are_compared_with_pictures() {
         ("compare iris.csv --subsets", "need --kernels or --view"),
         ("compare iris.csv --kernels linear --machines knn", "cannot be used with"),
         ("compare iris.csv --kernels rbf(gamma=2:1:3)", "LOW:HIGH:COUNT"),
-        ("compare iris.csv --kernels linear -s epsilon-svr", "c-svc or an all-in-one machine"),
+        (
+            "compare iris.csv --kernels linear -s one-class",
+            "c-svc, an all-in-one machine or epsilon-svr",
+        ),
+        ("compare iris.csv --epsilon 0.1", "needs --kernels or --view"),
     ] {
         let run = folder.run(words).exits(2);
         assert!(run.stderr.contains(message), "{words}: {}", run.stderr);

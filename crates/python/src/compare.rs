@@ -8,7 +8,7 @@ use pyo3::types::{PyDict, PyList};
 use widemargin::CancelToken;
 use widemargin::data::{Dataset, Label, Labels};
 use widemargin::operation::compare::{
-    ClusteringOptions, CompareOptions, Comparison, KernelOptions, compare as run,
+    ClusteringOptions, CompareOptions, Comparison, KernelOptions, Measure, compare as run,
     compare_clusterings as run_clusterings, compare_kernels as run_kernels,
 };
 use widemargin::{Context, Error};
@@ -48,6 +48,7 @@ pub(crate) fn compare_kernels<'py>(
     machine: &str,
     kernels: &str,
     penalties: Vec<f64>,
+    epsilon: Option<f64>,
     subsets: bool,
     resamples: usize,
     folds: usize,
@@ -60,6 +61,9 @@ pub(crate) fn compare_kernels<'py>(
     let data = dataset(features, targets)?;
     let mut specification = named(machine, false)?;
     specification.parse("kernels", kernels).map_err(exception)?;
+    if let Some(epsilon) = epsilon {
+        specification.set("epsilon", epsilon).map_err(exception)?;
+    }
     let compare = CompareOptions { folds, repeats, machines: Vec::new(), confidence };
     let options = KernelOptions { compare, penalties, subsets, resamples };
     let work = |context: &Context| run_kernels(&data, &specification, &options, context);
@@ -160,10 +164,14 @@ fn dictionary<'py>(py: Python<'py>, result: &Comparison) -> PyResult<Bound<'py, 
     for machine in &result.machines {
         let items = PyDict::new(py);
         items.set_item("machine", &machine.name)?;
-        items.set_item("accuracy", machine.mean)?;
+        let [one, all] = match result.measure {
+            Measure::RootMeanSquare => ["rmse", "rmses"],
+            _ => ["accuracy", "accuracies"],
+        };
+        items.set_item(one, machine.mean)?;
         items.set_item("interval", machine.interval)?;
         items.set_item("p_value", machine.p_value)?;
-        items.set_item("accuracies", machine.accuracies.clone())?;
+        items.set_item(all, machine.scores.clone())?;
         let [tuning, training, prediction] = machine.seconds;
         items.set_item("tuning_seconds", tuning)?;
         items.set_item("training_seconds", training)?;

@@ -7,13 +7,14 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::error::Error as ClapError;
+use clap::error::{Error as ClapError, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
 use widemargin::machine::{CalibrationMethod, MachineKind, RobustLoss, Specification};
 
 use super::parameter_options::{given, option, options};
 use super::value::{bytes, value};
+use super::view::{View, view, view_files, with_views};
 use crate::failure::{CommandResult, Failure};
 
 /// How probabilities are learnt.
@@ -88,37 +89,6 @@ fn help_option() -> Arg {
         .help("Print help (more: at the end)")
 }
 
-/// A kernel of some columns.
-#[derive(Clone, Debug)]
-pub(crate) struct View {
-    /// As --kernels reads it.
-    kernel: String,
-}
-
-/// The kernels of a list and those of views, as --kernels reads them.
-pub(crate) fn with_views(kernels: Option<&str>, views: &[View]) -> Option<String> {
-    let views = views.iter().map(|view| view.kernel.as_str());
-    let all: Vec<&str> = kernels.into_iter().chain(views).collect();
-    (!all.is_empty()).then(|| all.join(", "))
-}
-
-/// Reads `shape=1-4,7:rbf:gamma=0.5`.
-pub(crate) fn view(text: &str) -> Result<View, String> {
-    let parts = text.split_once('=').and_then(|(name, rest)| {
-        let (columns, kernel) = rest.split_once(':')?;
-        let (kernel, parameters) = kernel.split_once(':').unwrap_or((kernel, ""));
-        let given = [name, columns, kernel].iter().all(|part| !part.trim().is_empty());
-        given.then_some((columns, kernel, parameters))
-    });
-    match parts {
-        Some((columns, kernel, "")) => Ok(View { kernel: format!("view({columns}: {kernel})") }),
-        Some((columns, kernel, parameters)) => {
-            Ok(View { kernel: format!("view({columns}: {kernel}({parameters}))") })
-        }
-        None => Err("expected NAME=COLUMNS:KERNEL such as shape=1-4:rbf:gamma=0.5".to_owned()),
-    }
-}
-
 /// What is no parameter of a machine.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Machine")]
@@ -151,8 +121,9 @@ pub(crate) struct Choice {
     pub(crate) probability: Option<ProbabilityName>,
 
     /// A kernel of some columns whose weight is learnt beside those of other views and of --kernels:
-    /// a name, columns counted from 1, the kernel and its parameters; may be given several times
-    #[arg(long, value_name = "NAME=COLUMNS:KERNEL[:PARAMETERS]", value_parser = view)]
+    /// a name, columns counted from 1 or a file with more columns of the same rows, the kernel and its
+    /// parameters; may be given several times
+    #[arg(long, value_name = "NAME=COLUMNS|FILE:KERNEL[:PARAMETERS]", value_parser = view)]
     view: Vec<View>,
 
     /// Train a linear machine from disk with rows in at most this much memory, such as 1GB or
@@ -197,9 +168,9 @@ impl FromArgMatches for MachineArguments {
         let choice = Choice::from_arg_matches(matches)?;
         let at = given.iter().position(|(name, _)| *name == "kernels");
         let kernels = at.map(|at| given.swap_remove(at).1);
-        if let Some(kernels) = with_views(kernels.as_deref(), &choice.view) {
-            given.push(("kernels", kernels));
-        }
+        let kernels = with_views(kernels.as_deref(), &choice.view)
+            .map_err(|message| ClapError::raw(ErrorKind::ArgumentConflict, message + "\n"))?;
+        given.extend(kernels.map(|kernels| ("kernels", kernels)));
         Ok(Self { choice, names_machine, given })
     }
 
@@ -210,6 +181,11 @@ impl FromArgMatches for MachineArguments {
 }
 
 impl MachineArguments {
+    /// Files of views, whose columns come before those of the data.
+    pub(crate) fn view_files(&self) -> Vec<PathBuf> {
+        view_files(&self.choice.view)
+    }
+
     /// The machine with the parameters that were given.
     pub(crate) fn specification(&self) -> CommandResult<Specification> {
         self.specification_of(self.kind()?)

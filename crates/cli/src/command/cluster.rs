@@ -117,7 +117,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     }
     check_strings(&arguments.input, &specification)?;
     let TrainingData { data, preparation, .. } = session.read("reading", || {
-        training_rows(&arguments.input, &arguments.data, None, &specification)
+        training_rows(&arguments.input, &arguments.data, None, &[], &specification)
     })?;
     if arguments.comparison.is_wanted() {
         if model_path.is_some() || shares_path.is_some() {

@@ -9,12 +9,14 @@ use widemargin::Status;
 use widemargin::data::Dataset;
 use widemargin::machine::{MachineKind, Specification};
 use widemargin::operation::compare::{
-    CompareOptions, Compared, Comparison, KernelComparison, KernelOptions, KernelShare, compare,
-    compare_kernels, machine_names,
+    CompareOptions, Compared, Comparison, KernelComparison, KernelOptions, KernelShare, Measure,
+    compare, compare_kernels, machine_names,
 };
 
 use super::prepare::check_strings;
-use crate::arguments::{InputArguments, ResourceArguments, View, row_machine, view, with_views};
+use crate::arguments::{
+    InputArguments, ResourceArguments, View, row_machine, view, view_files, with_files, with_views,
+};
 use crate::data_file::{check_outputs, check_picture};
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -59,12 +61,12 @@ pub(crate) struct Arguments {
     )]
     kernels: Option<String>,
 
-    /// A kernel of some columns beside those of --kernels, as train takes it
-    #[arg(long, value_name = "NAME=COLUMNS:KERNEL[:PARAMETERS]", value_parser = view,
+    /// A kernel of some columns or of a file beside those of --kernels, as train takes it
+    #[arg(long, value_name = "NAME=COLUMNS|FILE:KERNEL[:PARAMETERS]", value_parser = view,
           help_heading = "Kernels", conflicts_with = "machines")]
     view: Vec<View>,
 
-    /// The machine that uses the kernels: c-svc, cs or another all-in-one machine
+    /// The machine that uses the kernels: c-svc, cs or another all-in-one machine, or epsilon-svr for numbers
     #[arg(long, short = 's', value_name = "KIND", default_value = "c-svc",
           value_parser = row_machine, help_heading = "Kernels")]
     machine: MachineKind,
@@ -73,6 +75,10 @@ pub(crate) struct Arguments {
     #[arg(long, short = 'c', value_name = "NUM,NUM,...", value_delimiter = ',',
           default_values_t = [1.0, 10.0, 100.0], help_heading = "Kernels")]
     c: Vec<f64>,
+
+    /// Half width of the tube of epsilon-svr
+    #[arg(long, value_name = "NUM", help_heading = "Kernels")]
+    epsilon: Option<f64>,
 
     /// Also every subset of the kernels, and the best one
     #[arg(long, help_heading = "Kernels")]
@@ -121,18 +127,29 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     check_picture(arguments.shares.as_deref())?;
     let outputs =
         [("--plot", arguments.plot.as_deref()), ("--shares", arguments.shares.as_deref())];
-    check_outputs(&outputs, &[Some(&arguments.data), arguments.input.labels.as_deref()])?;
-    let kernels = with_views(arguments.kernels.as_deref(), &arguments.view);
+    let files = view_files(&arguments.view);
+    let mut inputs = vec![Some(arguments.data.as_path()), arguments.input.labels.as_deref()];
+    inputs.extend(files.iter().map(|path| Some(path.as_path())));
+    check_outputs(&outputs, &inputs)?;
+    let kernels =
+        with_views(arguments.kernels.as_deref(), &arguments.view).map_err(Failure::usage)?;
     if kernels.is_none() && (arguments.subsets || arguments.shares.is_some()) {
         return Err(Failure::usage("--subsets and --shares need --kernels or --view"));
+    }
+    if kernels.is_none() && arguments.epsilon.is_some() {
+        return Err(Failure::usage("--epsilon needs --kernels or --view, and -s epsilon-svr"));
     }
     let mut specification = Specification::new(arguments.machine);
     if let Some(kernels) = &kernels {
         specification.parse("kernels", kernels)?;
     }
+    if let Some(epsilon) = arguments.epsilon {
+        specification.set("epsilon", epsilon)?;
+    }
     check_strings(&arguments.input, &specification)?;
     let mut session = arguments.resources.session(interrupt)?;
-    let data = session.read("reading", || Ok(arguments.input.read(&arguments.data)?.dataset))?;
+    let data = session
+        .read("reading", || with_files(arguments.input.read(&arguments.data)?.dataset, &files))?;
     session.limit_rest(BUDGET);
     let watch = Stopwatch::start();
     let (result, shares) = match kernels {
@@ -150,14 +167,17 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     if let Some(path) = &arguments.plot {
         let title = format!("{}: {} folds", arguments.data.display(), result.folds);
         let lines: Vec<Interval> = result.machines.iter().map(interval).collect();
-        let marks = Marks { mean: "mean of the folds", interval: &level, value: "one fold" };
-        session.save(|| picture::intervals(path, &title, "accuracy", &marks, &lines))?;
+        let is_share = result.measure != Measure::RootMeanSquare;
+        let value = "one fold";
+        let marks = Marks { mean: "mean of the folds", interval: &level, value, is_share };
+        let what = words(result.measure)[0];
+        session.save(|| picture::intervals(path, &title, what, &marks, &lines))?;
     }
     if let (Some(path), Some((shares, _))) = (&arguments.shares, &shares) {
         let title = format!("{}: kernels", arguments.data.display());
         let what = "weight and share of the squared length";
         let lines: Vec<Interval> = shares.iter().enumerate().flat_map(share_intervals).collect();
-        let marks = Marks { mean: "on all rows", interval: &level, value: "" };
+        let marks = Marks { mean: "on all rows", interval: &level, value: "", is_share: true };
         session.save(|| picture::intervals(path, &title, what, &marks, &lines))?;
     }
     if arguments.json {
@@ -243,14 +263,22 @@ fn interval(machine: &Compared) -> Interval {
         name: machine.name.clone(),
         mean: machine.mean,
         ends: machine.interval,
-        values: machine.accuracies.clone(),
+        values: machine.scores.clone(),
+    }
+}
+
+/// Names of one score and of all.
+fn words(measure: Measure) -> [&'static str; 2] {
+    match measure {
+        Measure::RootMeanSquare => ["rmse", "rmses"],
+        _ => ["accuracy", "accuracies"],
     }
 }
 
 fn text(result: &Comparison, spent: UsedTime, confidence: f64) -> String {
     let level = format!("{:.0} % interval", 100.0 * confidence);
-    let heading =
-        ["machine", "accuracy", &level, "p", "tuning", "training", "prediction", "settings"];
+    let measure = words(result.measure)[0];
+    let heading = ["machine", measure, &level, "p", "tuning", "training", "prediction", "settings"];
     let mut rows = vec![heading.map(str::to_owned).to_vec()];
     for (place, machine) in result.machines.iter().enumerate() {
         let [tuning, training, prediction] = machine.seconds.map(duration);
@@ -259,10 +287,19 @@ fn text(result: &Comparison, spent: UsedTime, confidence: f64) -> String {
             0 => "best".to_owned(),
             _ => format!("{:.3}", machine.p_value),
         };
+        let [mean, ends] = match result.measure {
+            Measure::RootMeanSquare => {
+                [format!("{:.5}", machine.mean), format!("{low:.5} to {high:.5}")]
+            }
+            _ => [
+                format!("{:.2} %", 100.0 * machine.mean),
+                format!("{:.2} to {:.2}", 100.0 * low, 100.0 * high),
+            ],
+        };
         rows.push(vec![
             machine.name.clone(),
-            format!("{:.2} %", 100.0 * machine.mean),
-            format!("{:.2} to {:.2}", 100.0 * low, 100.0 * high),
+            mean,
+            ends,
             p_value,
             tuning,
             training,
@@ -292,12 +329,13 @@ fn document(
 ) -> Value {
     let machine = |machine: &Compared| {
         let [tuning, training, prediction] = machine.seconds;
+        let [one, all] = words(result.measure);
         json!({
             "name": machine.name,
-            "accuracy": machine.mean,
+            one: machine.mean,
             "interval": [machine.interval.0, machine.interval.1],
             "p_value": machine.p_value,
-            "accuracies": machine.accuracies,
+            all: machine.scores,
             "tuning_seconds": tuning,
             "training_seconds": training,
             "prediction_seconds": prediction,

@@ -86,8 +86,9 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     )?;
     let session = arguments.resources.session(interrupt)?;
     let weights = arguments.sample_weights.as_deref();
+    let files = arguments.machine.view_files();
     let TrainingData { data, report, .. } = session.read("reading", || {
-        training_rows(&arguments.input, &arguments.data, weights, &specification)
+        training_rows(&arguments.input, &arguments.data, weights, &files, &specification)
     })?;
     report.warn();
     let machine = specification.build(&data, arguments.resources.seed)?;

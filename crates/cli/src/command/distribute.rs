@@ -204,7 +204,7 @@ fn rows(
 ) -> CommandResult<(Dataset, Preparation, Vec<Vec<usize>>)> {
     let weights = arguments.sample_weights.as_deref();
     let TrainingData { mut data, preparation, report } =
-        training_rows(&arguments.input, &arguments.data, weights, specification)?;
+        training_rows(&arguments.input, &arguments.data, weights, &[], specification)?;
     report.warn();
     let mut files = vec![(0..data.rows()).collect::<Vec<usize>>()];
     for path in &arguments.more {

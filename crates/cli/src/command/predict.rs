@@ -10,7 +10,7 @@ use widemargin::data::write::write_atomically;
 use widemargin::data::{Dataset, Dense, Labels};
 use widemargin::machine::{Model, Scheme};
 
-use crate::arguments::{InputArguments, ResourceArguments};
+use crate::arguments::{InputArguments, ResourceArguments, ViewFiles};
 use crate::data_file::check_outputs;
 use crate::evaluation::Evaluation;
 use crate::failure::{CommandResult, Outcome};
@@ -57,6 +57,8 @@ pub(crate) struct Arguments {
     json: bool,
 
     #[command(flatten)]
+    views: ViewFiles,
+    #[command(flatten)]
     input: InputArguments,
     #[command(flatten)]
     resources: ResourceArguments,
@@ -65,14 +67,16 @@ pub(crate) struct Arguments {
 /// Predicts and writes, a line per row.
 pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult {
     let session = arguments.resources.session(interrupt)?;
-    check_outputs(
-        &[("-o", arguments.output.as_deref())],
-        &[Some(&arguments.data), Some(&arguments.model), arguments.input.labels.as_deref()],
-    )?;
+    let mut inputs = vec![Some(arguments.data.as_path()), Some(arguments.model.as_path())];
+    inputs.push(arguments.input.labels.as_deref());
+    inputs.extend(arguments.views.paths.iter().map(|path| Some(path.as_path())));
+    check_outputs(&[("-o", arguments.output.as_deref())], &inputs)?;
     let mut model = Model::load(&arguments.model)?;
     let input = &arguments.input;
-    let data = session
-        .read("reading", || model_file::read_to_predict(&mut model, input, &arguments.data))?;
+    let data = session.read("reading", || {
+        let files = &arguments.views.paths;
+        model_file::read_to_predict(&mut model, input, &arguments.data, files)
+    })?;
     let watch = Stopwatch::start();
     let predictions =
         session.ask("predicting", |context| predict(arguments, &model, &data, context))?;

@@ -1,6 +1,6 @@
 //! Reads the rows that a machine is trained on.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use widemargin::data::Dataset;
 use widemargin::data::read::{read, read_weights};
@@ -9,7 +9,7 @@ use widemargin::machine::{Model, Preparation, Specification};
 use widemargin::operation::advice::{column_advice, training_advice};
 
 use super::transduce::{self, NO_LABEL};
-use crate::arguments::InputArguments;
+use crate::arguments::{InputArguments, with_files};
 use crate::failure::{CommandResult, Failure};
 use crate::model_file;
 use crate::report::DataReport;
@@ -38,11 +38,12 @@ pub(super) fn check_strings(
     )))
 }
 
-/// The rows of a data file with their weights.
+/// The rows of a data file with their weights, columns of views' files before theirs.
 pub(super) fn training_rows(
     input: &InputArguments,
     path: &Path,
     weights: Option<&Path>,
+    view_files: &[PathBuf],
     specification: &Specification,
 ) -> CommandResult<TrainingData> {
     let may_miss = transduce::mark(specification).as_deref() == Some(NO_LABEL);
@@ -50,7 +51,8 @@ pub(super) fn training_rows(
     let preparation = Preparation::of_file(&loaded);
     let columns = std::mem::take(&mut loaded.columns);
     let kernel = specification.kernel(loaded.dataset.features())?;
-    let mut data = model_file::kernel_values(kernel == Kernel::Precomputed, loaded)?;
+    let data = model_file::kernel_values(kernel == Kernel::Precomputed, loaded)?;
+    let mut data = with_files(data, view_files)?;
     if let Some(path) = weights {
         data = data.with_weights(read_weights(path)?)?;
     }

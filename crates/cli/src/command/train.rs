@@ -217,7 +217,8 @@ fn check_files(arguments: &Arguments, target: &Path) -> CommandResult<()> {
         arguments.test.as_deref(),
         arguments.test_labels.as_deref(),
     ];
-    inputs.extend(arguments.more.iter().map(|path| Some(path.as_path())));
+    let files = arguments.machine.view_files();
+    inputs.extend(arguments.more.iter().chain(&files).map(|path| Some(path.as_path())));
     let outputs = [
         ("-o", Some(target)),
         ("--transduced", arguments.transduced.as_deref()),
@@ -296,7 +297,8 @@ fn train(
     let mark = transduce::mark(specification);
     let TrainingData { data, preparation, report } = session.read("reading", || {
         let input = &arguments.input;
-        let mut rows = training_rows(input, &arguments.data, weights, specification)?;
+        let files = arguments.machine.view_files();
+        let mut rows = training_rows(input, &arguments.data, weights, &files, specification)?;
         if let (Some(path), Some(mark)) = (&arguments.transduce, &mark) {
             rows.data = transduce::add_rows(rows.data, path, input, &rows.preparation, mark)?;
         }
@@ -361,6 +363,22 @@ fn check(arguments: &Arguments, specification: &Specification) -> CommandResult<
     if arguments.machine.choice.probability.is_some() && !kind.has_probabilities() {
         let instead = if kind == MachineKind::Svdd { "; use --machine one-class" } else { "" };
         return Err(Failure::usage(format!("{kind} has no probabilities{instead}")));
+    }
+    let elsewhere = [
+        ("--test", arguments.test.is_some()),
+        ("--transduce", arguments.transduce.is_some()),
+        ("--text", arguments.input.text.is_some()),
+        ("--resume", arguments.resume.is_some()),
+        ("--memory", arguments.machine.choice.memory.is_some()),
+        ("--online", arguments.machine.choice.online),
+        ("--sites", arguments.distribution.is_given()),
+    ];
+    if let Some((option, _)) = elsewhere.iter().find(|(_, is_given)| *is_given)
+        && !arguments.machine.view_files().is_empty()
+    {
+        return Err(Failure::usage(format!(
+            "{option} cannot be used with --view NAME=FILE:KERNEL"
+        )));
     }
     for path in arguments.test.iter().chain(&arguments.test_labels).chain(&arguments.transduce) {
         // Opening a pipe would wait for its writer.

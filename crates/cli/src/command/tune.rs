@@ -194,8 +194,9 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     check_table(arguments.table.as_deref())?;
     check_picture(arguments.plot.as_deref())?;
     let weights = arguments.sample_weights.as_deref();
+    let files = arguments.machine.view_files();
     let TrainingData { data, preparation, mut report } = session.read("reading", || {
-        training_rows(&arguments.input, &arguments.data, weights, &specification)
+        training_rows(&arguments.input, &arguments.data, weights, &files, &specification)
     })?;
     if searches_scaling(&space) {
         report.advice.retain(|advice| !matches!(advice, Advice::UnscaledFeatures { .. }));

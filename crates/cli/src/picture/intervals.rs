@@ -1,4 +1,4 @@
-//! Shares such as accuracies of several machines with their intervals, one line each.
+//! Shares such as accuracies, or errors, of several machines with their intervals, one line each.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::failure::CommandResult;
 pub(crate) struct Interval {
     /// Its name.
     pub(crate) name: String,
-    /// The mean, from 0 to 1.
+    /// The mean, not negative.
     pub(crate) mean: f64,
     /// The ends of the interval.
     pub(crate) ends: (f64, f64),
@@ -28,6 +28,18 @@ pub(crate) struct Marks<'a> {
     pub(crate) interval: &'a str,
     /// The small dots; empty where there are none.
     pub(crate) value: &'a str,
+    /// Whether values are shares, which are written in percent.
+    pub(crate) is_share: bool,
+}
+
+impl Marks<'_> {
+    /// A value in words.
+    fn words(&self, value: f64, places: usize) -> String {
+        match self.is_share {
+            true => format!("{:.places$} %", 100.0 * value),
+            false => format!("{value:.4}"),
+        }
+    }
 }
 
 /// Draws means, intervals and single values of `what`, the first line on top.
@@ -46,10 +58,12 @@ pub(crate) fn intervals(
         let ends = lines.iter().flat_map(|line| [line.ends.0, line.ends.1]);
         ends.chain(lines.iter().flat_map(|line| line.values.iter().copied()))
     };
-    let low = all().fold(1.0, f64::min).max(0.0);
-    let high = all().fold(0.0, f64::max).min(1.0);
+    let low = all().fold(f64::INFINITY, f64::min).max(0.0);
+    let high = all().fold(0.0, f64::max).max(low);
+    // Errors may be larger than shares can be.
+    let most = if high > 1.0 { f64::INFINITY } else { 1.0 };
     let margin = 0.05 * (high - low).max(0.01);
-    let (low, high) = ((low - margin).max(0.0), (high + margin).min(1.0));
+    let (low, high) = ((low - margin).max(0.0), (high + margin).min(most));
     let place = |value: f64| left + ((value - low) / (high - low) * f64::from(width)) as i32;
     save(path, size, |canvas| {
         let text = |size: i32| TextStyle::from((FONT, size)).color(&BLACK);
@@ -77,7 +91,7 @@ pub(crate) fn intervals(
             let x = place(value);
             let grid = PathElement::new([(x, top), (x, top + height)], RGBColor(220, 220, 220));
             canvas.draw(&grid).map_err(drawing)?;
-            let words = format!("{:.1} %", 100.0 * value);
+            let words = marks.words(value, 1);
             put(&words, &text(13).pos(middle), (x, top + height + 18))?;
         }
         put(what, &text(14).pos(middle), (left + width / 2, top + height + 45))?;
@@ -94,7 +108,7 @@ pub(crate) fn intervals(
             canvas.draw(&PathElement::new(bar, style)).map_err(drawing)?;
             let mean = Circle::new((place(line.mean), y), 5, color(1).filled());
             canvas.draw(&mean).map_err(drawing)?;
-            let words = format!("{:.2} %", 100.0 * line.mean);
+            let words = marks.words(line.mean, 2);
             put(&words, &text(13).pos(beside), (left + width + 12, y))?;
         }
         Ok(())

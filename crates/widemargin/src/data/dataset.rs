@@ -88,6 +88,45 @@ impl Dataset {
         Ok(joined)
     }
 
+    /// The columns of another table of the same rows, followed by those of this one, whose labels, weights and
+    /// groups stay.
+    ///
+    /// ```
+    /// use widemargin::data::{Dataset, Dense, Labels, Matrix};
+    ///
+    /// let table = |value| Dense::new(2, 1, vec![value, 2.0 * value]).map(Matrix::DenseF64);
+    /// let data = Dataset::new(table(1.0)?, Labels::Int(vec![0, 1]))?;
+    /// let both = data.after(&Dataset::new(table(5.0)?, Labels::None)?)?;
+    /// assert_eq!(both.features(), &Matrix::DenseF64(Dense::new(2, 2, vec![5.0, 1.0, 10.0, 2.0])?));
+    /// # Ok::<(), widemargin::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Length`] when it has another number of rows, [`Error::Labels`] when both have labels and those of
+    /// a row differ: the rows are in another order.
+    pub fn after(self, left: &Self) -> Result<Self> {
+        let features = left.features.beside(&self.features)?;
+        if !(self.labels.is_empty() || left.labels.is_empty()) {
+            let text = |labels: &Labels, row| labels.get(row).map(|label| label.to_string());
+            for row in 0..self.rows() {
+                if let (Some(own), Some(other)) = (text(&self.labels, row), text(&left.labels, row))
+                    && own != other
+                {
+                    let row = row + 1;
+                    return Err(Error::labels(
+                        format!("the same rows in the same order, '{own}' in row {row}"),
+                        format!("'{other}'"),
+                    ));
+                }
+            }
+        }
+        let names = match (&left.feature_names, &self.feature_names) {
+            (Some(left), Some(own)) => Some([&left[..], own].concat()),
+            _ => None,
+        };
+        Ok(Self { features, feature_names: names, ..self })
+    }
+
     /// Keeps the query or group number (`qid`) of every row.
     ///
     /// # Errors

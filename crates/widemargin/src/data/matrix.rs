@@ -153,6 +153,39 @@ impl Matrix {
         })
     }
 
+    /// This table with the columns of another right of its own; where the storages differ, the result is
+    /// sparse in double precision.
+    ///
+    /// # Errors
+    /// [`Error::Length`] when the other table has another number of rows.
+    pub(crate) fn beside(&self, right: &Self) -> Result<Self> {
+        if self.rows() != right.rows() {
+            return Err(Error::length("rows", self.rows(), right.rows()));
+        }
+        fn dense<T: Copy>(a: &Dense<T>, b: &Dense<T>) -> Result<Dense<T>> {
+            let rows = (0..a.rows()).flat_map(|i| a.row(i).iter().chain(b.row(i)).copied());
+            Dense::new(a.rows(), a.columns() + b.columns(), rows.collect())
+        }
+        let width = self.columns();
+        Ok(match (self, right) {
+            (Self::DenseF32(a), Self::DenseF32(b)) => Self::DenseF32(dense(a, b)?),
+            (Self::DenseF64(a), Self::DenseF64(b)) => Self::DenseF64(dense(a, b)?),
+            _ => {
+                let (mut indptr, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+                for i in 0..self.rows() {
+                    for (table, shift) in [(self, 0), (right, width)] {
+                        table.for_each_nonzero(i, |column, value| {
+                            indices.push((column + shift) as u32);
+                            values.push(value);
+                        });
+                    }
+                    indptr.push(indices.len());
+                }
+                Self::SparseF64(Csr::new(width + right.columns(), indptr, indices, values)?)
+            }
+        })
+    }
+
     /// The columns of some ascending ranges, joined.
     ///
     /// # Errors

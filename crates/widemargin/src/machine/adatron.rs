@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use super::definiteness;
 use super::fit::{FitInput, Machine};
 use super::model::Model;
 use super::training::{check_outcome, with_precision};
@@ -86,6 +87,7 @@ impl KernelAdatron {
         let signs: Vec<f64> = classes.codes.iter().map(sign).collect();
         let upper: Vec<f64> = (0..data.rows()).map(|row| self.c * data.weight(row)).collect();
         let blocks = KernelBlocks::<T>::new(&self.kernel, data.features(), None, context)?;
+        let negative = definiteness::warn(&self.kernel, &blocks, context)?;
         let segments = vec![0, data.rows()];
         let rows = KernelRows::new(blocks, segments, RowCaching::All, context.cache_bytes());
         let options = adatron::Options {
@@ -99,7 +101,7 @@ impl KernelAdatron {
         check_outcome(&self.kernel, &outcome)?;
         let support: Vec<(usize, f64)> =
             alpha.iter().zip(&signs).map(|(a, y)| a * y).enumerate().collect();
-        Ok(TwoClass {
+        let model = TwoClass {
             data,
             classes: &classes,
             kernel: &self.kernel,
@@ -114,6 +116,7 @@ impl KernelAdatron {
                 ("rate".into(), self.rate.into()),
             ],
         }
-        .model())
+        .model();
+        Ok(definiteness::noted(model, negative))
     }
 }

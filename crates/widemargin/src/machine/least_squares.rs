@@ -4,6 +4,7 @@
 //! they are; classification takes ±1, one function for each class against the rest, all over one matrix. The
 //! dual is a linear system ([`least_squares`]), and nearly every row is a support vector.
 
+use super::definiteness;
 use super::fit::{FitInput, KernelMachine, kernel_fields};
 use super::model::{ClassTable, MachineKind, Model, Scheme};
 use super::parameters::{ClassWeights, SolverOptions};
@@ -168,6 +169,7 @@ impl System<'_> {
             self.segments.iter().map(|s| s.iter().map(|&(row, _)| row).collect()).collect();
         let data = input.data();
         let packed = TrainingRows::<T>::new(self.kernel, data, &rows, RowCaching::All, context)?;
+        let negative = packed.warn_of_indefinite(self.kernel, context)?;
         let order = || rows.iter().flatten().copied();
         let start = (0..targets.len()).map_while(|f| self.earlier.values(f, order()));
         let problem = Problem {
@@ -196,6 +198,8 @@ impl System<'_> {
             })
             .collect();
         let parameters = vec![("c".into(), self.c.into()), ("tol".into(), self.options.tol.into())];
-        packed.assemble(self.kind, self.kernel, input, &expansions, outcome, parameters)
+        let (model, support) =
+            packed.assemble(self.kind, self.kernel, input, &expansions, outcome, parameters)?;
+        Ok((definiteness::noted(model, negative), support))
     }
 }

@@ -8,6 +8,7 @@ mod classification;
 mod clustering;
 mod codes;
 mod coefficients;
+mod definiteness;
 mod fit;
 mod kernel_expression;
 mod kernel_list;

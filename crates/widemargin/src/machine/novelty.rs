@@ -6,6 +6,7 @@
 //! Σα = 1. With a kernel of constant diagonal the two agree.
 
 use super::classification::check_nu;
+use super::definiteness;
 use super::fit::{FitInput, KernelMachine, kernel_fields};
 use super::local_duals::{Form, LocalDuals, table as local_table};
 use super::model::{Ball, Body, MachineKind, Model};
@@ -158,6 +159,7 @@ impl Describer<'_> {
         let n = weights.len();
         let total = positive_sum(&weights)?;
         let packed = TrainingRows::<T>::whole(self.kernel, part, context)?;
+        let negative = packed.warn_of_indefinite(self.kernel, context)?;
         let is_ball = self.kind == MachineKind::Svdd;
         let (linear, upper, sum) = if is_ball {
             let linear = packed.diagonal().iter().map(|d| -0.5 * d).collect();
@@ -188,6 +190,6 @@ impl Describer<'_> {
             Body::KernelExpansion(expansion) if is_ball => Ball(expansion).into(),
             body => body,
         };
-        Ok(Model { body, ..model })
+        Ok(definiteness::noted(Model { body, ..model }, negative))
     }
 }

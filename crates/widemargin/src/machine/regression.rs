@@ -6,6 +6,7 @@
 //! function up (0 ≤ β ≤ C) and α* pulling it down (−C ≤ β ≤ 0).
 
 use super::classification::check_nu;
+use super::definiteness;
 use super::fit::{FitInput, KernelMachine, kernel_fields};
 use super::local_duals::{Form, LocalDuals, table as local_table};
 use super::model::{MachineKind, Model};
@@ -188,6 +189,7 @@ impl Regressor<'_> {
         context: &Context,
     ) -> Result<Model> {
         let packed = TrainingRows::<T>::whole(self.kernel, part, context)?;
+        let negative = packed.warn_of_indefinite(self.kernel, context)?;
         let n = targets.len();
         let bound: Vec<f64> = part.rows().map(|row| self.c * part.weight(row)).collect();
         let mut problem = match self.rule {
@@ -217,7 +219,7 @@ impl Regressor<'_> {
         let (kind, outcome) = (self.kind, solution.outcome);
         let (model, _) =
             packed.assemble(kind, self.kernel, part, &[expansion], outcome, parameters)?;
-        Ok(model)
+        Ok(definiteness::noted(model, negative))
     }
 }
 

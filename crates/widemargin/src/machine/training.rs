@@ -4,6 +4,7 @@
 use std::ops::Range;
 use std::time::Instant;
 
+use super::definiteness;
 use super::fit::FitInput;
 use super::model::{DecisionFunction, KernelExpansion, MachineKind, Model, Part, Training};
 use super::parameters::{Precision, SolverOptions};
@@ -211,6 +212,15 @@ impl<T: Real> TrainingRows<T> {
         if let Some(solution) = solutions.into_iter().next() {
             start_from(problem, solution);
         }
+    }
+
+    /// Warns when the kernel is not positive semidefinite on the rows; returns a negative eigenvalue.
+    pub(in crate::machine) fn warn_of_indefinite(
+        &self,
+        kernel: &Kernel,
+        context: &Context,
+    ) -> Result<Option<f64>> {
+        definiteness::warn(kernel, self.rows.blocks(), context)
     }
 
     /// Diagonal entry of every packed row.

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use super::warnings::warnings_only;
 use crate::context::{Context, Event};
 use crate::data::{ClassOrder, Dataset, Label, Labels};
 use crate::error::{Error, Result};
@@ -226,15 +227,8 @@ pub(super) fn run_folds<R: Send>(
     work: impl Fn(usize, &Context) -> Result<Option<R>> + Sync,
 ) -> Result<FoldRun<R>> {
     context.report(&Event::Stage { name: stage, total: count });
-    let outer = context.clone();
-    let warnings = move |event: &Event| {
-        if matches!(event, Event::Warning { .. }) {
-            outer.report(event);
-        }
-    };
     let at_once = context.threads().min(count).max(1);
-    let inner =
-        context.clone().with_observer(warnings).with_cache_bytes(context.cache_bytes() / at_once);
+    let inner = warnings_only(context).with_cache_bytes(context.cache_bytes() / at_once);
     let fold = |fold: usize| {
         if context.stop_request().is_some() {
             return Ok(None);

@@ -16,3 +16,4 @@ pub mod ranking;
 pub mod tagging;
 pub mod threshold;
 pub mod tune;
+mod warnings;

@@ -12,6 +12,8 @@ mod extreme_choices;
 mod extremes;
 #[path = "../hidden_markov.rs"]
 mod hidden_markov;
+#[path = "../indefinite_kernels.rs"]
+mod indefinite_kernels;
 #[path = "../kernel_overflow.rs"]
 mod kernel_overflow;
 #[path = "../least_squares.rs"]

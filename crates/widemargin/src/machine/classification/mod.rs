@@ -15,6 +15,7 @@ use crate::context::{Context, Event};
 use crate::data::{ClassOrder, Classes, Label, check_two_classes};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, RowCaching};
+use crate::machine::definiteness;
 use crate::machine::fit::{FitInput, KernelMachine, PenaltyPath, kernel_fields};
 use crate::machine::local_duals::{Form, LocalDuals, table as local_table};
 use crate::machine::model::{ClassTable, MachineKind, Model, Scheme};
@@ -354,6 +355,7 @@ impl Classifier<'_> {
         self.check_weights(&rows, &tasks)?;
         let packed =
             TrainingRows::<T>::new(self.kernel, part.data(), &rows, self.caching(), context)?;
+        let negative = packed.warn_of_indefinite(self.kernel, context)?;
         context.report(&Event::Stage { name: "two-class problems", total: tasks.len() });
         let segments: Vec<Vec<usize>> =
             tasks.iter().map(|task| task.iter().map(|&(s, _)| s).collect()).collect();
@@ -373,7 +375,9 @@ impl Classifier<'_> {
         let outcome = outcomes.into_iter().reduce(Outcome::join).ok_or(Error::Interrupted)?;
         self.warn_of_gap(&outcome, context);
         let precision = Precision::of::<T>();
-        self.model(part, precision, &packed.layout, &expansions, outcome, packed.spent()?)
+        let spent = packed.spent()?;
+        let model = self.model(part, precision, &packed.layout, &expansions, outcome, spent)?;
+        Ok(definiteness::noted(model, negative))
     }
 
     /// Which parts of kernel rows several tasks need.

@@ -14,6 +14,7 @@ use crate::context::Context;
 use crate::data::{Dataset, Dense};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelRows, MatrixRows, fill_table};
+use crate::machine::definiteness;
 use crate::machine::fit::{FitInput, PathMachine, PenaltyPath};
 use crate::machine::model::Model;
 use crate::machine::parameters::Precision;
@@ -246,6 +247,7 @@ impl Paths<'_> {
     ) -> Result<Solutions> {
         let caching = self.classifiers[0].caching();
         let rows = self.layout.pack::<T>(&svc.kernel, self.data, caching, context)?;
+        definiteness::warn(&svc.kernel, rows.blocks(), context)?;
         let memories = Scratches::<Memory<T>>::new();
         context.try_map(0..self.tasks.len(), |at| {
             let earlier = earlier.map(|earlier| &earlier.solutions[at][..]);

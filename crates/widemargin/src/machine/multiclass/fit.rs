@@ -7,6 +7,7 @@ use crate::context::Context;
 use crate::data::{ClassOrder, Classes, Dataset, Label, Labels, Matrix, check_two_classes};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelBlocks, KernelRows, RowCaching};
+use crate::machine::definiteness;
 use crate::machine::fit::{FitInput, KernelMachine, kernel_fields};
 use crate::machine::model::{
     ClassTable, DecisionFunction, KernelExpansion, MachineKind, Model, Part, Scheme, Training,
@@ -176,8 +177,10 @@ impl MulticlassSvc {
         };
         let rows = &examples.rows;
         let precision = self.options.precision;
-        let (solution, precision) = if self.kernel == Kernel::Linear {
-            (s2do::solve_linear(data.features(), rows, &problem, &options, context), precision)
+        let ((solution, negative), precision) = if self.kernel == Kernel::Linear {
+            let features = data.features();
+            let solution = s2do::solve_linear(features, rows, &problem, &options, context);
+            ((solution, None), precision)
         } else {
             in_precision(precision, context, |precision| {
                 let solution = match precision {
@@ -204,7 +207,7 @@ impl MulticlassSvc {
             [("c", self.c.into()), ("tol", self.options.tol.into()), ("bias", self.bias.into())];
         let rows = input.rows().count();
         model.training = Some(Training::new(solution.outcome, rows, started, parameters));
-        Ok(model)
+        Ok(definiteness::noted(model, negative))
     }
 }
 
@@ -220,7 +223,7 @@ struct Examples {
 }
 
 impl MulticlassSvc {
-    /// Solves over kernel rows.
+    /// Solves over kernel rows; tells a negative eigenvalue of the kernel too.
     fn solve<T: Real>(
         &self,
         data: &Dataset,
@@ -228,14 +231,15 @@ impl MulticlassSvc {
         problem: &s2do::Problem,
         options: &s2do::Options,
         context: &Context,
-    ) -> Result<s2do::Solution> {
+    ) -> Result<(s2do::Solution, Option<f64>)> {
         let blocks = KernelBlocks::<T>::new(&self.kernel, data.features(), Some(order), context)?;
+        let negative = definiteness::warn(&self.kernel, &blocks, context)?;
         let segments = vec![0, order.len()];
         let rows = KernelRows::new(blocks, segments, RowCaching::All, context.cache_bytes());
         let mut solution = s2do::solve(&rows.view(&[0], context), problem, options, context);
         rows.blocks().check_values()?;
         solution.outcome.kernel_rows = rows.requested() / order.len().max(1) as u64;
-        Ok(solution)
+        Ok((solution, negative))
     }
 
     /// The dual variables of a model of the same machine and classes, matched by training row.

@@ -5,13 +5,11 @@ use super::formulation::Formulation;
 use crate::context::{Context, Event};
 use crate::data::memory;
 use crate::error::{Error, Result};
-use crate::kernel::{
-    Definiteness, Gram, Kernel, KernelBlocks, KernelRows, Repair, RowCaching, fill_table,
-};
-use crate::machine::Precision;
+use crate::kernel::{Gram, Kernel, KernelBlocks, KernelRows, Repair, RowCaching, fill_table};
+use crate::machine::definiteness::{self, Found, is_semidefinite, matrix_of, spread};
 use crate::machine::fit::FitInput;
 use crate::machine::specification::Value;
-use crate::numeric::algebra::{Cholesky, dot};
+use crate::numeric::algebra::dot;
 use crate::numeric::simd::Real;
 use crate::solver::kernel_weights::WeightRule;
 
@@ -172,20 +170,6 @@ fn shifts<T: Real>(
     blocks.terms().iter().enumerate().map(of).collect()
 }
 
-/// Unit of rounding in precision `T`.
-fn epsilon<T: Real>() -> f64 {
-    match Precision::of::<T>() {
-        Precision::F32 => f64::from(f32::EPSILON),
-        Precision::F64 => f64::EPSILON,
-    }
-}
-
-/// Whether no eigenvalue of a matrix of values in precision `T` is negative beyond their rounding.
-fn is_semidefinite<T: Real>(found: Definiteness, order: usize) -> bool {
-    let rounding = epsilon::<T>() * order as f64;
-    found.is_semidefinite() || found.smallest >= -rounding * found.largest.abs()
-}
-
 /// The centred matrix, of length 1; zeros where it is constant.
 fn direction(mut gram: Gram) -> Vec<f64> {
     gram.centre();
@@ -248,36 +232,6 @@ fn check_symmetric<T: Real>(values: &[T], n: usize, at: usize) -> Result<()> {
     Ok(())
 }
 
-/// Up to `most` of `n` rows, evenly spread.
-fn spread(n: usize, most: usize) -> Vec<usize> {
-    (0..n.min(most)).map(|i| i * n / n.min(most)).collect()
-}
-
-/// The matrix of some rows; none where it is not symmetric, which is refused with a message of its own.
-fn matrix_of<T: Real>(term: &KernelBlocks<T>, rows: &[usize]) -> Option<Gram> {
-    let count = rows.len();
-    let subset = term.subset(rows);
-    let mut values = vec![T::ZERO; count * count];
-    let mut out: Vec<&mut [T]> = values.chunks_mut(count.max(1)).collect();
-    subset.block(&(0..count).collect::<Vec<_>>(), 0..count, &mut out);
-    Gram::new(count, values.iter().map(|value| value.to_f64()).collect()).ok()
-}
-
-/// The smallest eigenvalue of a matrix if it is negative beyond rounding; found by factoring where it is not,
-/// which takes a tenth of the time of eigenvalues.
-fn negative_eigenvalue<T: Real>(gram: &Gram, context: &Context) -> Result<Option<f64>> {
-    let n = gram.order();
-    // No more than what counts as rounding, because the largest eigenvalue is at least the mean diagonal.
-    let added = epsilon::<T>() * gram.trace().max(0.0);
-    let mut values = gram.values().to_vec();
-    (0..n).for_each(|i| values[i * n + i] += added);
-    if Cholesky::interruptible(values, n, context)?.is_some() {
-        return Ok(None);
-    }
-    let found = gram.definiteness(context)?;
-    Ok((!is_semidefinite::<T>(found, n)).then_some(found.smallest))
-}
-
 /// Warns about candidates that are nearly multiples of each other, on a sample of the rows, and about those with
 /// negative eigenvalues that were not repaired, on all rows or many; returns what the training record says about
 /// them.
@@ -297,9 +251,8 @@ fn report_properties<T: Real>(
     let mut centred: Vec<(usize, Vec<f64>)> = Vec::new();
     for (at, term) in blocks.terms().iter().enumerate() {
         if !kernels[at].is_semidefinite() && shifts[at] == 0.0 {
-            memory::check(|| "a matrix to test".into(), 24 * (tested.len() as u128).pow(2))?;
-            let Some(gram) = matrix_of(term, &tested) else { continue };
-            if let Some(smallest) = negative_eigenvalue::<T>(&gram, context)? {
+            // A table that is not symmetric is refused with a message of its own.
+            if let Found::Negative(smallest) = definiteness::test(term, &tested, context)? {
                 let name = named(kernels, at);
                 let message = format!(
                     "kernel {name} is not positive semidefinite: its matrix over {} rows has the eigenvalue {smallest:.3e}",
@@ -312,7 +265,7 @@ fn report_properties<T: Real>(
         if !compared {
             continue;
         }
-        let Some(gram) = matrix_of(term, &sample) else { continue };
+        let Ok(gram) = matrix_of(term, &sample) else { continue };
         centred.push((at, direction(gram)));
     }
     if !indefinite.is_empty() {

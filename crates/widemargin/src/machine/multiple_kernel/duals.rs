@@ -38,7 +38,23 @@ pub(super) struct TwoClass {
     pub(super) pace: f64,
 }
 
+impl Problems {
+    /// Lets the problems start from solutions of the same ones.
+    pub(super) fn start_from(&mut self, solutions: Solutions) {
+        match (self, solutions) {
+            (Self::TwoClass(problems), Solutions::TwoClass(solved)) => {
+                for (problem, (_, solution)) in problems.iter_mut().zip(solved) {
+                    problem.solution = Some(solution);
+                }
+            }
+            (Self::Classes(_, last), Solutions::Classes(solution)) => *last = Some(solution),
+            _ => {}
+        }
+    }
+}
+
 /// The last solutions.
+#[derive(Clone)]
 pub(super) enum Solutions {
     /// Segments and solution of every function.
     TwoClass(Vec<(Vec<usize>, smo::Solution)>),

@@ -21,7 +21,7 @@ use std::str::FromStr;
 use std::time::Instant;
 
 use self::candidates::Candidates;
-use self::duals::KernelDuals;
+use self::duals::{KernelDuals, Solutions};
 use self::formulation::Formulation;
 use super::fit::{FitInput, Machine};
 use super::label_split::LabelSplit;
@@ -135,13 +135,16 @@ impl MultipleKernel {
         }
     }
 
+    /// Trains from solutions of the same problems in another precision; returns its own as well where the gap was
+    /// not reached.
     fn fit_in<T: Real>(
         &self,
         input: FitInput<'_>,
         unlabelled: &[usize],
         formulation: &Formulation,
+        start: Option<Solutions>,
         context: &Context,
-    ) -> Result<Model> {
+    ) -> Result<(Model, Option<Solutions>)> {
         let started = Instant::now();
         let candidates = Candidates::<T>::new(self, input, unlabelled, formulation, context)?;
         let Candidates { mut rows, factors, grams, notes } = candidates;
@@ -149,7 +152,10 @@ impl MultipleKernel {
         let given =
             heuristic::weights(self.weights, &mut rows, &factors, formulation, options, context)?;
         let limits = Options { gap: options.tol, ..Options::default() };
-        let problems = formulation.problems();
+        let mut problems = formulation.problems();
+        if let Some(start) = start {
+            problems.start_from(start);
+        }
         let mut duals = KernelDuals::new(rows, factors.clone(), problems, *options, context);
         let kernels = self.kernels.len();
         let found = match given {
@@ -161,6 +167,8 @@ impl MultipleKernel {
         };
         warn_of_signed(&found, context);
         let (kernel_rows, effort, solutions) = duals.finish()?;
+        let imprecise = matches!(found.status, Status::AlmostSolved | Status::NumericalTrouble);
+        let unfinished = imprecise.then(|| solutions.clone());
         let outcome =
             Outcome { status: found.status, primal: found.objective, dual: found.bound, ..effort };
         let kernel = self.combined(&found, &factors);
@@ -177,7 +185,7 @@ impl MultipleKernel {
             formulation.model(input, &kernel, precision, solutions, outcome, spent, parameters)?;
         // Support vectors are counted among all rows given.
         model.training.iter_mut().for_each(|training| training.rows += unlabelled.len());
-        Ok(model)
+        Ok((model, unfinished))
     }
 
     /// The weighted sum without the kernels of weight 0.
@@ -209,19 +217,18 @@ impl Machine for MultipleKernel {
         let split = LabelSplit::new(self.unlabelled.as_ref(), input)?;
         let (input, unlabelled) = (split.labelled(input)?, &split.unlabelled[..]);
         let formulation = Formulation::new(&self.machine, input)?;
-        in_precision(self.precision(), context, |precision| match precision {
-            Precision::F32 => {
-                let model = self.fit_in::<f32>(input, unlabelled, &formulation, context)?;
-                let status = model.training.as_ref().map(|training| training.outcome.status);
-                match status {
-                    // The gap is below what single precision carries.
-                    Some(Status::AlmostSolved | Status::NumericalTrouble) => {
-                        self.fit_in::<f64>(input, unlabelled, &formulation, context)
-                    }
-                    _ => Ok(model),
+        in_precision(self.precision(), context, |precision| {
+            let mut start = None;
+            if precision == Precision::F32 {
+                let (model, unfinished) =
+                    self.fit_in::<f32>(input, unlabelled, &formulation, None, context)?;
+                if unfinished.is_none() {
+                    return Ok(model);
                 }
+                // The gap is below what single precision carries.
+                start = unfinished;
             }
-            Precision::F64 => self.fit_in::<f64>(input, unlabelled, &formulation, context),
+            Ok(self.fit_in::<f64>(input, unlabelled, &formulation, start, context)?.0)
         })
     }
 

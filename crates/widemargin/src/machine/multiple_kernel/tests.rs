@@ -127,3 +127,28 @@ fn a_candidate_whose_own_weights_are_all_zero_is_refused() {
     let error = machine.fit(&data, &Context::new()).unwrap_err().to_string();
     assert_eq!(error, "parameter weight: expected a finite number other than 0, found 0");
 }
+
+#[test]
+fn double_precision_goes_on_where_single_precision_ended() {
+    let data = rows(150, Labels::Int((0..150).map(|i| i % 3).collect()));
+    let context = Context::new();
+    let options = SolverOptions { tol: 1e-9, ..SolverOptions::default() };
+    for base in [
+        BaseMachine::Svc(Svc { c: 20.0, options, ..Svc::default() }),
+        BaseMachine::Multiclass(MulticlassSvc { c: 20.0, options, ..MulticlassSvc::default() }),
+    ] {
+        let machine = MultipleKernel { weights: WeightRule::Uniform, ..three_kernels(base) };
+        let input = FitInput::new(&data);
+        let formulation = Formulation::new(&machine.machine, input).unwrap();
+        let single = machine.fit_in::<f32>(input, &[], &formulation, None, &context);
+        let start = single.unwrap().1.expect("single precision does not carry this gap");
+        let double = |start| {
+            let (model, _) =
+                machine.fit_in::<f64>(input, &[], &formulation, start, &context).unwrap();
+            model.training.unwrap().outcome
+        };
+        let (warm, cold) = (double(Some(start)), double(None));
+        assert!((warm.primal - cold.primal).abs() < 1e-8 * cold.primal);
+        assert!(2 * warm.iterations < cold.iterations, "{} {}", warm.iterations, cold.iterations);
+    }
+}

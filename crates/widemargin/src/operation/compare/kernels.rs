@@ -1,4 +1,4 @@
-//! Ways to use several kernels, compared like machines: learnt weights beside uniform ones and those of rules,
+//! Ways to use several kernels, for classes or numbers, compared like machines: learnt weights beside uniform ones and those of rules,
 //! every kernel alone, the best of them, voting, features side by side, and every subset.
 //!
 //! All of them see the same folds; penalties, the best kernel and the best subset are chosen by
@@ -7,7 +7,7 @@
 //! samples of the rows drawn with replacement (bootstrap).
 
 use super::tuned_machines::{Candidate, TunedMachine};
-use super::{CompareOptions, Comparison, check, run};
+use super::{CompareOptions, Comparison, Measure, check, run};
 use crate::context::{Context, Event};
 use crate::data::{ClassOrder, Dataset};
 use crate::error::{Error, Result};
@@ -103,11 +103,12 @@ pub fn compare_kernels(
     options: &KernelOptions,
     context: &Context,
 ) -> Result<KernelComparison> {
-    check(data, &options.compare)?;
+    let measure = Measure::of(specification.kind());
     let combinations = KernelCombinations::new(specification, options)?;
+    check(data, measure, &options.compare)?;
     let rows = data.rows() - data.rows() / options.compare.folds;
     let tuned_machines = combinations.tuned_machines(rows, options.subsets)?;
-    let comparison = run(data, &tuned_machines, &options.compare, context)?;
+    let comparison = run(data, measure, &tuned_machines, &options.compare, context)?;
     let learnt = comparison.machines.iter().find(|combination| combination.name == "nonnegative");
     let settings = learnt.map_or("", |combination| combination.settings.as_str());
     let penalty = combinations.penalties.iter().find(|c| penalty_words(**c) == settings);
@@ -117,8 +118,15 @@ pub fn compare_kernels(
         voters: vec![combinations.of(&combinations.kernels.join(", "), "nonnegative", penalty)?],
     };
     let level = options.compare.confidence;
-    let shares =
-        shares(data, &candidate, &combinations.kernels, options.resamples, level, context)?;
+    let shares = shares(
+        data,
+        measure,
+        &candidate,
+        &combinations.kernels,
+        options.resamples,
+        level,
+        context,
+    )?;
     Ok(KernelComparison { comparison, shares, penalty })
 }
 
@@ -136,8 +144,8 @@ struct KernelCombinations {
 impl KernelCombinations {
     fn new(specification: &Specification, options: &KernelOptions) -> Result<Self> {
         let kind = specification.kind();
-        if !matches!(kind, MachineKind::CSvc | MachineKind::AllInOne(_)) {
-            let expected = "c-svc or an all-in-one machine";
+        if !matches!(kind, MachineKind::CSvc | MachineKind::AllInOne(_) | MachineKind::EpsilonSvr) {
+            let expected = "c-svc, an all-in-one machine or epsilon-svr";
             return Err(Error::parameter("machine", expected, kind));
         }
         let Some(list) = specification.value("kernels") else {
@@ -195,7 +203,10 @@ impl KernelCombinations {
     fn tuned_machines(&self, rows: usize, subsets: bool) -> Result<Vec<TunedMachine>> {
         let all = self.kernels.join(", ");
         let one = |list: &str, weights| vec![(String::new(), vec![(list.to_owned(), weights)])];
-        let mut rules = vec!["nonnegative", "lp=2", "uniform", "alignment", "margin"];
+        let mut rules = vec!["nonnegative", "lp=2", "uniform", "alignment"];
+        if self.base.kind().is_classifier() {
+            rules.push("margin");
+        }
         if rows <= MOST_SIGNED_ROWS {
             rules.insert(1, "signed");
         }
@@ -290,13 +301,14 @@ impl KernelCombinations {
 /// Weights and contributions on all rows, with intervals over samples; none when it is cut short.
 fn shares(
     data: &Dataset,
+    measure: Measure,
     candidate: &Candidate,
     kernels: &[String],
     resamples: usize,
     confidence: f64,
     context: &Context,
 ) -> Result<Vec<KernelShare>> {
-    if resamples == 0 || kernels.iter().any(|kernel| kernel.contains("precomputed")) {
+    if resamples == 0 {
         return Ok(Vec::new());
     }
     let quiet = context.clone().with_observer(|_: &Event| {});
@@ -312,13 +324,16 @@ fn shares(
     };
     let all: Vec<usize> = (0..data.rows()).collect();
     let Some(whole) = on(&all)? else { return Ok(Vec::new()) };
-    let classes = data.labels().classes(ClassOrder::Sorted)?.rows_by_class();
+    let strata = match measure {
+        Measure::Accuracy => data.labels().classes(ClassOrder::Sorted)?.rows_by_class(),
+        Measure::RootMeanSquare => vec![all],
+    };
     let sample = |number: usize| -> Vec<usize> {
         let mut generator = Generator::new(context.seed().wrapping_add(1 + number as u64));
         let draw = |class: &Vec<usize>| -> Vec<usize> {
             (0..class.len()).map(|_| class[generator.below(class.len())]).collect()
         };
-        let mut rows: Vec<usize> = classes.iter().flat_map(draw).collect();
+        let mut rows: Vec<usize> = strata.iter().flat_map(draw).collect();
         rows.sort_unstable();
         rows
     };

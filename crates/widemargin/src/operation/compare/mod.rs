@@ -11,6 +11,7 @@ mod kernels;
 mod statistics;
 mod tuned_machines;
 
+use std::cmp::Ordering;
 use std::time::Instant;
 
 pub use self::clusterings::{
@@ -20,11 +21,11 @@ pub use self::kernels::{KernelComparison, KernelOptions, KernelShare, compare_ke
 use self::tuned_machines::{Candidate, TunedMachine};
 pub use self::tuned_machines::{machine_names, usual_machines};
 use super::folds::{Folds, fit_part, run_folds};
-use super::metrics::Confusion;
+use super::metrics::{Confusion, RegressionErrors};
 use crate::context::Context;
 use crate::data::{ClassOrder, Dataset, Labels, memory};
 use crate::error::{Error, Result};
-use crate::machine::Model;
+use crate::machine::{MachineKind, Model};
 use crate::numeric::random::Generator;
 use crate::solver::Status;
 
@@ -53,14 +54,71 @@ impl Default for CompareOptions {
     }
 }
 
+/// What the predictions of a fold are measured by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Measure {
+    /// The share of rows whose class is predicted rightly.
+    Accuracy,
+    /// √(Σ(f − y)² / n) of the rows' numbers; less is better.
+    RootMeanSquare,
+}
+
+impl Measure {
+    /// Of classes or of numbers.
+    fn of(kind: MachineKind) -> Self {
+        if kind.is_classifier() { Self::Accuracy } else { Self::RootMeanSquare }
+    }
+
+    /// The better of two scores first.
+    fn order(self, a: f64, b: f64) -> Ordering {
+        match self {
+            Self::Accuracy => b.total_cmp(&a),
+            Self::RootMeanSquare => a.total_cmp(&b),
+        }
+    }
+
+    /// How rows are divided.
+    fn folds(self, count: usize) -> Folds {
+        match self {
+            Self::Accuracy => Folds::Stratified(count),
+            Self::RootMeanSquare => Folds::Random(count),
+        }
+    }
+
+    fn score(self, truth: &Labels, predictions: &Labels) -> Result<f64> {
+        match self {
+            Self::Accuracy => Ok(Confusion::new(truth, predictions)?.accuracy()),
+            Self::RootMeanSquare => {
+                let errors = RegressionErrors::new(&truth.values()?, &predictions.values()?)?;
+                Ok(errors.mean_squared_error.sqrt())
+            }
+        }
+    }
+
+    /// What settings that fail are worth.
+    fn no_merit(self) -> f64 {
+        match self {
+            Self::Accuracy => 0.0,
+            Self::RootMeanSquare => f64::NEG_INFINITY,
+        }
+    }
+
+    /// The interval cut at what no score can be.
+    fn interval(self, mean: f64, half: f64) -> (f64, f64) {
+        let most = if self == Self::Accuracy { 1.0 } else { f64::INFINITY };
+        ((mean - half).max(0.0), (mean + half).min(most))
+    }
+}
+
 /// What one machine did.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Compared {
     /// Its name.
     pub name: String,
-    /// Accuracy of every finished fold, repetition after repetition.
-    pub accuracies: Vec<f64>,
+    /// The measure of every finished fold, repetition after repetition.
+    pub scores: Vec<f64>,
     /// Their mean.
     pub mean: f64,
     /// The interval around it.
@@ -72,7 +130,8 @@ pub struct Compared {
     pub seconds: [f64; 3],
     /// The settings chosen most often.
     pub settings: String,
-    /// Whether each row of the first repetition was answered rightly; empty when it was cut short.
+    /// Whether the class of each row was predicted rightly in the first repetition; empty when it was cut short, and
+    /// for numbers.
     pub right: Vec<bool>,
 }
 
@@ -80,6 +139,8 @@ pub struct Compared {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Comparison {
+    /// What the scores are.
+    pub measure: Measure,
     /// What each did.
     pub machines: Vec<Compared>,
     /// Finished folds of every machine.
@@ -117,19 +178,17 @@ impl Comparison {
         Some(Mcnemar { first_only, second_only, p_value })
     }
 
-    /// The corrected resampled t-test of two machines: the mean difference of accuracy and its
-    /// p-value.
+    /// The corrected resampled t-test of two machines: the mean difference of scores and its p-value.
     pub fn difference(&self, first: usize, second: usize) -> Option<(f64, f64)> {
         let (a, b) = (self.machines.get(first)?, self.machines.get(second)?);
-        let differences: Vec<f64> =
-            a.accuracies.iter().zip(&b.accuracies).map(|(a, b)| a - b).collect();
+        let differences: Vec<f64> = a.scores.iter().zip(&b.scores).map(|(a, b)| a - b).collect();
         Some(statistics::corrected_t(&differences, self.ratio))
     }
 }
 
-/// Accuracy, times and settings of one machine in one fold.
+/// Score, times and settings of one machine in one fold.
 struct FoldOutcome {
-    accuracy: f64,
+    score: f64,
     seconds: [f64; 3],
     settings: String,
     right: Vec<(usize, bool)>,
@@ -157,20 +216,31 @@ struct FoldOutcome {
 /// [`Error::Parameter`] for an unknown machine, fewer than two folds or a class with fewer rows than
 /// folds; [`Error::Interrupted`] when fewer than two folds were finished.
 pub fn compare(data: &Dataset, options: &CompareOptions, context: &Context) -> Result<Comparison> {
-    check(data, options)?;
-    run(data, &tuned_machines::chosen(&options.machines, data)?, options, context)
+    check(data, Measure::Accuracy, options)?;
+    let machines = tuned_machines::chosen(&options.machines, data)?;
+    run(data, Measure::Accuracy, &machines, options, context)
 }
 
-/// Fails for data or options that cannot be compared with.
-fn check(data: &Dataset, options: &CompareOptions) -> Result<()> {
-    data.features().validate()?;
+/// The most folds that rows can be divided into, and why.
+fn most_folds(data: &Dataset, measure: Measure) -> Result<(usize, &'static str)> {
+    if measure == Measure::RootMeanSquare {
+        data.labels().values()?;
+        return Ok((data.rows(), "rows"));
+    }
     let classes = data.labels().classes(ClassOrder::Sorted)?;
     if let [only] = classes.names.as_slice() {
         return Err(Error::OneClass { label: only.to_string() });
     }
     let smallest = classes.rows_by_class().iter().map(Vec::len).min().unwrap_or(0);
-    if !(2..=smallest).contains(&options.folds) {
-        let expected = format!("at least 2 and at most the {smallest} rows of the smallest class");
+    Ok((smallest, "rows of the smallest class"))
+}
+
+/// Fails for data or options that cannot be compared with.
+fn check(data: &Dataset, measure: Measure, options: &CompareOptions) -> Result<()> {
+    data.features().validate()?;
+    let (most, of) = most_folds(data, measure)?;
+    if !(2..=most).contains(&options.folds) {
+        let expected = format!("at least 2 and at most the {most} {of}");
         return Err(Error::parameter("folds", expected, options.folds));
     }
     if options.repeats == 0 {
@@ -187,6 +257,7 @@ fn check(data: &Dataset, options: &CompareOptions) -> Result<()> {
 /// Compares machines; data and options were checked.
 fn run(
     data: &Dataset,
+    measure: Measure,
     tuned_machines: &[TunedMachine],
     options: &CompareOptions,
     context: &Context,
@@ -195,7 +266,7 @@ fn run(
         .map(|repeat| {
             context.checkpoint()?;
             let seed = context.seed().wrapping_add(repeat as u64);
-            Folds::Stratified(options.folds).assign(data, seed)
+            measure.folds(options.folds).assign(data, seed)
         })
         .collect::<Result<Vec<_>>>()?;
     let planned = options.folds * options.repeats;
@@ -203,7 +274,7 @@ fn run(
         let (train, held) = plans[fold / options.folds].split(fold % options.folds);
         let mut outcomes = Vec::with_capacity(tuned_machines.len());
         for tuned in tuned_machines {
-            match fold_outcome(tuned, data, &train, &held, context)? {
+            match fold_outcome(tuned, data, measure, &train, &held, context)? {
                 Some(fold_outcome) => outcomes.push(fold_outcome),
                 None => return Ok(None),
             }
@@ -216,18 +287,20 @@ fn run(
         return Err(Error::Interrupted);
     }
     let ratio = 1.0 / (options.folds as f64 - 1.0);
-    let rows = if whole { data.rows() } else { 0 };
+    let rows = if whole && measure == Measure::Accuracy { data.rows() } else { 0 };
     let mut machines: Vec<Compared> = tuned_machines
         .iter()
         .enumerate()
         .map(|(c, tuned)| {
             let outcomes: Vec<&FoldOutcome> =
                 finished.iter().map(|outcomes| &outcomes[c]).collect();
-            summary(&tuned.name, &outcomes, options, ratio, rows)
+            summary(&tuned.name, measure, &outcomes, options, ratio, rows)
         })
         .collect();
-    machines.sort_by(|a, b| b.mean.total_cmp(&a.mean).then(a.seconds[1].total_cmp(&b.seconds[1])));
+    machines
+        .sort_by(|a, b| measure.order(a.mean, b.mean).then(a.seconds[1].total_cmp(&b.seconds[1])));
     let mut comparison = Comparison {
+        measure,
         machines,
         folds: finished.len(),
         planned,
@@ -243,15 +316,16 @@ fn run(
 
 fn summary(
     name: &str,
+    measure: Measure,
     outcomes: &[&FoldOutcome],
     options: &CompareOptions,
     ratio: f64,
     rows: usize,
 ) -> Compared {
-    let accuracies: Vec<f64> = outcomes.iter().map(|fold_outcome| fold_outcome.accuracy).collect();
-    let count = accuracies.len() as f64;
-    let mean = accuracies.iter().sum::<f64>() / count;
-    let half = statistics::half_width(&accuracies, ratio, options.confidence);
+    let scores: Vec<f64> = outcomes.iter().map(|fold_outcome| fold_outcome.score).collect();
+    let count = scores.len() as f64;
+    let mean = scores.iter().sum::<f64>() / count;
+    let half = statistics::half_width(&scores, ratio, options.confidence);
     let seconds = [0, 1, 2]
         .map(|i| outcomes.iter().map(|fold_outcome| fold_outcome.seconds[i]).sum::<f64>() / count);
     let often = |fold_outcome: &&&FoldOutcome| {
@@ -270,9 +344,9 @@ fn summary(
     }
     Compared {
         name: name.to_owned(),
-        accuracies,
+        scores,
         mean,
-        interval: ((mean - half).max(0.0), (mean + half).min(1.0)),
+        interval: measure.interval(mean, half),
         p_value: 1.0,
         seconds,
         settings,
@@ -284,12 +358,13 @@ fn summary(
 fn fold_outcome(
     tuned: &TunedMachine,
     data: &Dataset,
+    measure: Measure,
     train: &[usize],
     held: &[usize],
     context: &Context,
 ) -> Result<Option<FoldOutcome>> {
     let started = Instant::now();
-    let Some(choice) = choose(tuned, data, train, context)? else { return Ok(None) };
+    let Some(choice) = choose(tuned, data, measure, train, context)? else { return Ok(None) };
     let candidate = &tuned.candidates[choice];
     let chosen = started.elapsed().as_secs_f64();
     let mut models = Vec::new();
@@ -300,26 +375,27 @@ fn fold_outcome(
         }
     }
     let trained = started.elapsed().as_secs_f64();
-    let predictions = predictions(&models, data, held, context)?;
+    let predictions = predictions(&models, data, measure, held, context)?;
     let predicted = started.elapsed().as_secs_f64();
     let truth = data.labels().select(held);
-    let accuracy = Confusion::new(&truth, &predictions)?.accuracy();
+    let score = measure.score(&truth, &predictions)?;
     let same = |at: usize| match (truth.get(at), predictions.get(at)) {
         (Some(truth), Some(prediction)) => truth.to_string() == prediction.to_string(),
         _ => false,
     };
     Ok(Some(FoldOutcome {
-        accuracy,
+        score,
         seconds: [chosen, trained - chosen, predicted - trained],
         settings: candidate.settings.clone(),
         right: held.iter().enumerate().map(|(at, &row)| (row, same(at))).collect(),
     }))
 }
 
-/// The settings with the best accuracy in a small cross-validation among the training rows.
+/// The settings with the best score in a small cross-validation among the training rows.
 fn choose(
     tuned: &TunedMachine,
     data: &Dataset,
+    measure: Measure,
     train: &[usize],
     context: &Context,
 ) -> Result<Option<usize>> {
@@ -333,41 +409,43 @@ fn choose(
         rows.sort_unstable();
     }
     // Tables of kernel values have a column for every row: the rows stay those of the data.
-    let Ok(plan) = Folds::Stratified(TUNING_FOLDS).assign(&data.select_rows(&rows), context.seed())
-    else {
+    let folds = measure.folds(TUNING_FOLDS);
+    let Ok(plan) = folds.assign(&data.select_rows(&rows), context.seed()) else {
         return Ok(Some(0));
     };
     let of = |places: Vec<usize>| -> Vec<usize> { places.iter().map(|&at| rows[at]).collect() };
-    let mut best = (-1.0, 0);
+    let mut best = (f64::NEG_INFINITY, 0);
     for (place, candidate) in tuned.candidates.iter().enumerate() {
-        let mut correct = 0;
+        let mut merit = 0.0;
         for fold in 0..plan.count() {
             if context.stop_request().is_some() {
                 return Ok(None);
             }
             let (train, held) = plan.split(fold);
-            correct += match correct_predictions(candidate, data, &of(train), &of(held), context) {
-                Ok(Some(count)) => count,
-                Ok(None) => return Ok(None),
+            let (train, held) = (of(train), of(held));
+            merit += match merit_of(candidate, data, measure, &train, &held, context) {
+                Ok(Some(merit)) => merit,
+                Ok(None) | Err(Error::Interrupted) => return Ok(None),
                 // Settings that this part cannot take, such as more neighbours than rows.
-                Err(Error::Interrupted) => return Ok(None),
-                Err(_) => 0,
+                Err(_) => measure.no_merit(),
             };
         }
-        if f64::from(correct as u32) > best.0 {
-            best = (f64::from(correct as u32), place);
+        if merit > best.0 {
+            best = (merit, place);
         }
     }
     Ok(Some(best.1))
 }
 
-fn correct_predictions(
+/// What the predictions of the rows `held` are worth, more for better ones.
+fn merit_of(
     candidate: &Candidate,
     data: &Dataset,
+    measure: Measure,
     train: &[usize],
     held: &[usize],
     context: &Context,
-) -> Result<Option<usize>> {
+) -> Result<Option<f64>> {
     let mut models = Vec::new();
     for machine in candidate.machines(data, train)? {
         match fit_part(machine.as_ref(), data, train, context)? {
@@ -375,15 +453,22 @@ fn correct_predictions(
             None => return Ok(None),
         }
     }
-    let predictions = predictions(&models, data, held, context)?;
-    Ok(Some(Confusion::new(&data.labels().select(held), &predictions)?.correct()))
+    let predictions = predictions(&models, data, measure, held, context)?;
+    let truth = data.labels().select(held);
+    Ok(Some(match measure {
+        Measure::Accuracy => Confusion::new(&truth, &predictions)?.correct() as f64,
+        Measure::RootMeanSquare => {
+            -measure.score(&truth, &predictions)?.powi(2) * held.len() as f64
+        }
+    }))
 }
 
 /// The label that most models predict, the one predicted by the earlier model where several have as many
-/// votes.
+/// votes; of numbers the mean.
 fn predictions(
     models: &[Model],
     data: &Dataset,
+    measure: Measure,
     rows: &[usize],
     context: &Context,
 ) -> Result<Labels> {
@@ -393,6 +478,12 @@ fn predictions(
     let [first, _, ..] = &votes[..] else {
         return votes.into_iter().next().ok_or(Error::Empty { what: "machine" });
     };
+    if measure == Measure::RootMeanSquare {
+        let numbers: Vec<Vec<f64>> = votes.iter().map(Labels::values).collect::<Result<_>>()?;
+        let mean =
+            |row: usize| numbers.iter().map(|own| own[row]).sum::<f64>() / numbers.len() as f64;
+        return Ok(Labels::Real((0..first.len()).map(mean).collect()));
+    }
     let winner = |row: usize| {
         let given: Vec<String> = (votes.iter())
             .map(|labels| labels.get(row).map_or_else(String::new, |label| label.to_string()))
@@ -438,7 +529,7 @@ mod tests {
         let again = compare(&data, &options, &Context::new().with_threads(2).unwrap()).unwrap();
         for machine in &again.machines {
             let before = &result.machines[place(&machine.name)];
-            assert_eq!(machine.accuracies, before.accuracies);
+            assert_eq!(machine.scores, before.scores);
         }
     }
 

@@ -20,6 +20,7 @@ use crate::machine::{
     FitInput, Machine, Model, PathStarts, Precision, Predictor, ScalingRule, Start,
 };
 use crate::numeric::simd::Real;
+use crate::operation::warnings::warnings_only;
 use crate::solver::Status;
 
 /// Name of the stage that is reported.
@@ -118,7 +119,7 @@ pub fn evaluate(
         .map(|m| (0..job.splits.len()).filter(|&s| wanted(m, s)).count())
         .sum();
     context.report(&Event::Stage { name: STAGE, total });
-    let quiet = quiet(context);
+    let quiet = warnings_only(context);
     let mut memory = Memory::default();
     for splits in views {
         let features = match job.scaling {
@@ -138,16 +139,6 @@ pub fn evaluate(
         }
     }
     Ok(None)
-}
-
-/// A context for the trainings, whose own events would drown those of the search.
-fn quiet(context: &Context) -> Context {
-    let outer = context.clone();
-    context.clone().with_observer(move |event: &Event| {
-        if matches!(event, Event::Warning { .. }) {
-            outer.report(event);
-        }
-    })
 }
 
 /// Memory for tables of kernel values.
