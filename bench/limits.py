@@ -55,6 +55,17 @@ def make_data(folder: Path) -> None:
             for at, (words, tag) in enumerate(zip(positions, tags, strict=True))
         ]
         (folder / f"{name}.conll").write_text("".join(lines))
+    np.save(folder / "line.npy", random.normal(size=(20_000, 1)))
+    columns = random.normal(size=(4_000, 20))
+    with (folder / "half.csv").open("w") as file:
+        file.write(",".join(f"x{j}" for j in range(20)) + ",label\n")
+        for at, row in enumerate(columns):
+            label = "?" if at % 10 else str(int(row[0] > 0))
+            file.write(",".join(f"{value:.4f}" for value in row) + f",{label}\n")
+    with (folder / "strings.csv").open("w") as file:
+        file.write("text,label\n")
+        for at in range(2_000):
+            file.write("".join(random.choice(list("acgt"), 400)) + f",{at % 2}\n")
     line = b"1 " + b" ".join(b"%d:0.%d" % (j, 1000 + 7 * j) for j in range(1, 41)) + b"\n"
     (folder / "long.txt").write_bytes((line + b"2" + line[1:]) * 400_000)
 
@@ -142,6 +153,33 @@ CASES = {
     "--cells 500 -o r.svg",
     "threshold": "threshold two.wm large.npy --labels large-labels.npy --false-positives 0.1",
     "reading": "train long.txt",
+    **{
+        f"semi-svc {method}": "train half.csv -s semi-svc --kernel rbf --gamma 0.05 --tol 1e-12 "
+        f"--landmarks 3000 --labelling {method}"
+        for method in ("annealing", "switching", "relaxation")
+    },
+    "semi-svc linear": "train middle.npy --labels middle-labels.npy -s semi-svc --unlabelled 0 "
+    "--tol 1e-14",
+    "learnt kernels of a half": "train half.csv --unlabelled ? "
+    '--kernels "linear, rbf(gamma=0.1), rbf(gamma=1)"',
+    "cross-validate half": "cross-validate half.csv -s semi-svc --kernel rbf --folds 20",
+    "tune half": "tune half.csv -s semi-svc --kernel rbf",
+    "certified-gmm": "train line.npy -s certified-gmm --components 4 --gap 1e-12",
+    "knn-regressor": "train large.npy --labels large-values.npy -s knn-regressor",
+    "cross-validate knn-regressor": "cross-validate middle.npy --labels middle-values.npy "
+    "-s knn-regressor --folds 50",
+    "gmm-bayes full": "train wide.npy --labels wide-labels.npy -s gmm-bayes --components 4 "
+    "--covariance full",
+    "view": "train middle.npy --labels middle-labels.npy --view a=1-10:rbf:gamma=0.1 "
+    "--view b=11-20:rbf:gamma=0.1",
+    **{
+        f"strings {kernel}": f"train strings.csv --text text --kernel {kernel} --c 100"
+        for kernel in ("spectrum", "subsequence", "alignment")
+    },
+    "tune strings": "tune strings.csv --text text --kernel alignment",
+    "tune robust": "tune small.npy --labels small-labels.npy --robust ramp",
+    "cluster gmm": "cluster large.npy -s gmm --components 50 --starts 20 --tol 1e-12",
+    "lossless": "compress kernel.wm --lossless",
 }
 
 #: Models that cases use: data, and the options of their training.

@@ -1,12 +1,13 @@
 """Margins without labels and with wrong labels, ours beside the numbers of Xu's thesis (2007).
 
-Tables 3.1 and 4.1, the curves of chapter 6, and label noise on real data.
+Tables 3.1, 3.2, 4.1 and 4.2, figures 3.1 and 4.1, the curves of chapter 6, and label noise on real
+data.
 
-    python reproduce/margins.py [clusters] [outliers] [phonemes] [noise] [--quick]
+    python reproduce/margins.py [PART ...] [--quick]
 
-Without a name all parts run. Data: scikit-learn's digits and generated shapes; `noise` also reads
-data/ and, where WIDEMARGIN_DATA names their folder, further sets; what is missing is skipped with
-a message.
+Parts are sphere, clusters, labelled, outliers, phonemes and noise; without a name all run. Data:
+scikit-learn's digits and generated shapes; `clusters`, `labelled` and `noise` also read data/ and,
+where WIDEMARGIN_DATA names their folder, further sets; what is missing is skipped with a message.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_svmlight_file
 from sklearn.metrics import confusion_matrix
 from sklearn.svm import SVC
 
-from widemargin import MaxMarginClustering, RobustSVC
+from widemargin import MaxMarginClustering, RobustSVC, SemiSupervisedSVC
 
 HERE = Path(__file__).resolve().parent.parent
 FOLDER = os.environ.get("WIDEMARGIN_DATA")
@@ -100,6 +101,10 @@ def two_class_sets(rng):
     yield "AI", (letters, np.repeat([0, 1], 26)), (0, 0, 38.5)
     yield "Joined circles", joined(rng, 50, 2, 1.0, 0.06), (1.0, 24.0, 50)
     yield "Digits 2-3 (8×8)", digits(rng, (2, 3), 50), (3, 6, 7)
+    faces = read("yale32")
+    if faces is not None:
+        rows = np.isin(faces[1], rng.permutation(np.unique(faces[1]))[:2])
+        yield "Two faces (Yale)", (faces[0][rows] / 255, faces[1][rows]), (0, 16.7, 24.4)
 
 
 def many_class_sets(rng):
@@ -125,8 +130,7 @@ def clustered(X, y):
     """Return errors of k-means, spectral clustering at its best width, ours there and at best."""
     classes = len(np.unique(y))
     kmeans = KMeans(classes, n_init=20, random_state=0).fit_predict(X)
-    distances = np.sqrt(((X[:, None] - X[None]) ** 2).sum(-1))
-    median = np.median(distances[np.triu_indices(len(X), 1)])
+    median = median_distance(X)
     spectral, ours, seconds = [], [], 0.0
     for width in WIDTHS:
         gamma = 1 / (width * median) ** 2
@@ -172,6 +176,184 @@ def clusters():
                 [name, *(f"{value:.1f}" for value in mean[:4]), f"{mean[4]:.2f}", *published[name]]
             )
         table(f"{title}, mean of {draws} draws", header, rows)
+
+
+# Figures 3.1 and 4.1: an outlier near the clusters or far from them, on the unit sphere.
+
+
+def on_sphere(rng, centres, outlier):
+    """Return ten rows around every centre (in angles), and an outlier."""
+    angles = [rng.uniform(-0.15, 0.15, (10, 2)) + centre for centre in centres]
+    phi, theta = np.concatenate([*angles, [outlier]]).T
+    X = np.c_[np.sin(theta) * np.cos(phi), np.sin(theta) * np.sin(phi), np.cos(theta)]
+    return X, np.repeat(range(len(centres)), 10)
+
+
+def sphere():
+    """Figures 3.1 and 4.1, in numbers: errors on the rows that are no outliers."""
+    two, three = [(0.6, 0.8), (1.0, 0.8)], [(0.6, 0.8), (1.0, 0.8), (0.8, 0.4)]
+    rows = []
+    for centres in (two, three):
+        for height in (1.1, 1.4):
+            errors = []
+            for seed in range(10):
+                rng = np.random.default_rng(seed)
+                X, y = on_sphere(rng, centres, (0.8, height))
+                k = len(centres)
+                gamma = 1 / (0.35 * median_distance(X)) ** 2
+                kmeans = KMeans(k, n_init=20, random_state=0)
+                spectral = SpectralClustering(k, gamma=gamma, random_state=0)
+                margin = MaxMarginClustering(
+                    k, kernel="linear", beta=0.01, tol=1e-3, centre=True, random_state=0
+                )
+                found = [machine.fit(X).labels_ for machine in (kmeans, spectral, margin)]
+                errors.append([mis_assigned(y, labels[:-1]) for labels in found])
+            rows.append([k, height, *(f"{value:.1f}" for value in np.mean(errors, axis=0))])
+    table(
+        "Figures 3.1 and 4.1: % mis-assigned beside an outlier, mean of 10 draws, linear kernel",
+        ["clusters", "θ of the outlier", "k-means", "spectral", "margin"],
+        rows,
+    )
+
+
+# Tables 3.2 and 4.2: few labels.
+
+
+def read(name):
+    """Return rows and labels of a set in WIDEMARGIN_DATA, or nothing."""
+    path = Path(FOLDER or "") / name.split(".")[0] / f"{name}.libsvm.xz"
+    if FOLDER is None or not path.exists():
+        print(f"\n{name}: skipped, not in WIDEMARGIN_DATA")
+        return None
+    with lzma.open(path) as file:
+        X, y = load_svmlight_file(file)
+    return X.toarray(), y
+
+
+def median_distance(X):
+    """Return the median distance of two rows."""
+    distances = np.sqrt(((X[:, None] - X[None]) ** 2).sum(-1))
+    return np.median(distances[np.triu_indices(len(X), 1)])
+
+
+def named_clusters(X, known, gamma):
+    """Return labels of spectral clusters named so that the labelled rows are wrong least often."""
+    classes = np.unique(known[known >= 0])
+    model = SpectralClustering(len(classes), gamma=gamma, random_state=0)
+    clusters = model.fit_predict(X)
+    votes = np.array([[np.sum((clusters == r) & (known == c)) for c in classes] for r in classes])
+    rows, columns = linear_sum_assignment(-votes)
+    return classes[columns[np.argsort(rows)][clusters]]
+
+
+def few_labels(sets, machines, repeats):
+    """Return rows of a table: mean and standard error of the errors on rows without a label."""
+    rows = []
+    for name, X, y, each, published in sets:
+        errors = {}
+        classes = np.unique(y)
+        for seed in range(repeats):
+            rng = np.random.default_rng(seed)
+            picked = [rng.permutation(np.flatnonzero(y == c))[:each] for c in classes]
+            chosen = np.concatenate(picked)
+            Z, truth = X[chosen], np.unique(y[chosen], return_inverse=True)[1]
+            labelled = np.concatenate(
+                [i * each + np.arange(max(1, each // 10)) for i in range(len(classes))]
+            )
+            known = np.full(len(truth), -1)
+            known[labelled] = truth[labelled]
+            hidden = known < 0
+            for column, machine in machines.items():
+                wrong = machine(Z, known)[hidden] != truth[hidden]
+                errors.setdefault(column, []).append(100 * wrong.mean())
+        cells = [
+            f"{np.mean(e):.1f} ± {np.std(e, ddof=1) / np.sqrt(repeats):.1f}"
+            for e in errors.values()
+        ]
+        rows.append([name, *cells, *published])
+        print("|", " | ".join(map(str, rows[-1])), "|", flush=True)
+    return rows
+
+
+def transduced(**parameters):
+    """Return a function that gives the labels of a semi-supervised machine."""
+    return lambda X, known: (
+        SemiSupervisedSVC(random_state=0, **parameters).fit(X, known).transduction_
+    )
+
+
+def best_spectral(X, known):
+    """Return named clusters of the width that names the labelled rows best."""
+    found = [named_clusters(X, known, 1 / (width * median_distance(X)) ** 2) for width in WIDTHS]
+    labelled = known >= 0
+    return min(found, key=lambda labels: np.sum(labels[labelled] != known[labelled]))
+
+
+def supervised(X, known):
+    """Return the predictions of the support vector machine of the labelled rows."""
+    labelled = known >= 0
+    return SVC(kernel="linear").fit(X[labelled], known[labelled]).predict(X)
+
+
+def scaled(X):
+    """Return standardised columns."""
+    return (X - X.mean(0)) / np.maximum(X.std(0), 1e-12)
+
+
+def labelled():
+    """Tables 3.2 and 4.2."""
+    repeats = 2 if QUICK else 5
+    two = []
+    images = read("usps.train")
+    if images is not None:
+        X, y = images
+        # Classes 1 to 10 are the digits 0 to 9.
+        y = y - 1 if y.min() == 1 else y
+        for pair, paper in (((1, 7), (3.3, 4.6, 4.2, 5.1)), ((2, 3), (4.7, 5.4, 6.4, 10.9))):
+            rows = np.isin(y, pair)
+            two.append((f"USPS {pair[0]}-{pair[1]}", X[rows], y[rows], 50, paper))
+    credit = read("australian")
+    if credit is not None:
+        two.append(("Australian", scaled(credit[0]), credit[1], 50, (32.0, 38.7, 48.7, 42.2)))
+    X, y = load_digits(return_X_y=True)
+    rows = np.isin(y, (3, 8))
+    two.append(("Digits 3-8 (8×8)", X[rows] / 16, y[rows], 50, ("", "", "", "")))
+    machines = {
+        "relaxation": transduced(method="relaxation", class_prior=0.5, tol=1e-3),
+        "annealing": transduced(class_prior=0.5),
+        "switching": transduced(method="switching", class_prior=0.5),
+        "spectral, named": best_spectral,
+        "SVM": supervised,
+    }
+    paper = ["published: SDP", "TSVM", "spectral", "SVM"]
+    table(
+        f"Table 3.2: few labels of two classes, % wrong, {repeats} repeats, ± standard error",
+        ["data", *machines, *paper],
+        few_labels(two, machines, repeats),
+    )
+    many = []
+    for digits_of, paper in (((6, 8, 9), (5.6, 16.3, 12.7)), ((0, 6, 8, 9), (6.5, 20.6, 11.8))):
+        rows = np.isin(y, digits_of)
+        name = f"Digits {'-'.join(map(str, digits_of))} (8×8)"
+        many.append((name, X[rows] / 16, y[rows], 39, paper))
+    faces = read("orl32")
+    if faces is not None:
+        for count, paper in ((3, (0, 10.0, 0)), (5, (5.2, 14.4, 0))):
+            rows = np.isin(faces[1], np.unique(faces[1])[:count])
+            many.append((f"{count} faces (ORL)", faces[0][rows] / 255, faces[1][rows], 10, paper))
+    machines = {
+        "annealing": transduced(),
+        "annealing, rbf": lambda X, known: transduced(
+            kernel="rbf", gamma=1 / (0.6 * median_distance(X)) ** 2
+        )(X, known),
+        "spectral, named": best_spectral,
+        "SVM": supervised,
+    }
+    table(
+        f"Table 4.2: few labels of several classes, % wrong, {repeats} repeats, ± standard error",
+        ["data", *machines, "published: SDP", "SVM", "spectral"],
+        few_labels(many, machines, repeats),
+    )
 
 
 # Chapter 6
@@ -383,7 +565,14 @@ def noise():
     )
 
 
-PARTS = {"clusters": clusters, "outliers": outliers, "phonemes": phonemes, "noise": noise}
+PARTS = {
+    "sphere": sphere,
+    "clusters": clusters,
+    "labelled": labelled,
+    "outliers": outliers,
+    "phonemes": phonemes,
+    "noise": noise,
+}
 
 if __name__ == "__main__":
     warnings.filterwarnings("ignore")

@@ -3,9 +3,16 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits, make_blobs
+from sklearn.exceptions import ConvergenceWarning
 
 import widemargin
-from widemargin import MaxMarginClustering
+from widemargin import (
+    KMeans,
+    MaxMarginClustering,
+    SemiSupervisedSVC,
+    SpectralClustering,
+    compare_clusterings,
+)
 
 
 def test_digits_have_the_optimum_of_other_solvers():
@@ -44,3 +51,103 @@ def test_bad_input_is_refused():
         MaxMarginClustering(3, balance=0).fit(X)
     with pytest.raises(ValueError, match="tell rows apart"):
         MaxMarginClustering(gamma=1.0).fit(np.ones((4, 1)))
+
+
+def hard(rows=240):
+    return np.random.default_rng(0).normal(size=(rows, 6))
+
+
+@pytest.mark.parametrize(
+    ("clusters", "method"),
+    [(2, "relaxation"), (3, "relaxation"), (2, "iterative"), (3, "iterative")],
+)
+def test_a_callback_ends_the_search_with_labels_and_a_bound(clusters, method):
+    seen = []
+
+    def stop(progress):
+        seen.append(progress)
+        return True
+
+    X = hard()
+    model = MaxMarginClustering(clusters, gamma=0.5, method=method, tol=1e-9, callbacks=stop)
+    model.fit(X)
+    assert model.status_ == "interrupted"
+    assert len(seen) >= 1
+    assert set(model.labels_) == set(range(clusters))
+    assert model.bound_ <= model.objective_
+    assert model.predict(X).shape == (240,)
+
+
+def test_callbacks_see_the_bound_close():
+    gaps = []
+    X = hard(100)
+    model = MaxMarginClustering(
+        gamma=0.5, random_state=0, callbacks=lambda progress: gaps.append(progress.violation)
+    ).fit(X)
+    assert gaps[-1] <= model.tol < gaps[0]
+    assert model.status_ == "solved"
+
+
+def test_a_time_limit_gives_the_best_labels_so_far():
+    X = hard(1200)
+    model = MaxMarginClustering(gamma=0.5, tol=1e-9, max_time=1.0, method="relaxation")
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        model.fit(X)
+    assert model.status_ == "time limit reached"
+    assert set(model.labels_) == {0, 1}
+    assert 0 < model.bound_ <= model.objective_
+
+
+def test_an_exception_in_a_callback_is_the_caller_s():
+    def fail(progress):
+        raise ZeroDivisionError("mine")
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        MaxMarginClustering(gamma=0.5, callbacks=fail).fit(hard())
+
+
+def test_semi_supervised_callbacks_stop_with_labels():
+    X = hard()
+    y = np.where(np.arange(240) < 20, X[:, 0] > 0, -1)
+    model = SemiSupervisedSVC(callbacks=lambda progress: True).fit(X, y)
+    assert model.status_ == "interrupted"
+    assert set(model.transduction_) <= {0, 1}
+
+
+def test_links_shares_and_memberships():
+    X, _ = make_blobs([12, 28], centers=[[-1, 0], [1, 0]], random_state=2)
+    pairs = {"must_link": [(0, 1), (1, 2)], "cannot_link": np.array([[3, 4]])}
+    model = MaxMarginClustering(gamma=0.3, share=0.3, random_state=0, **pairs).fit(X)
+    labels = model.labels_
+    assert labels[0] == labels[1] == labels[2]
+    assert labels[3] != labels[4]
+    assert abs(abs((labels == 0).sum() - (labels == 1).sum()) - 16) <= 4
+    assert model.memberships_.shape == (40, 2)
+    assert model.memberships_.sum(axis=1) == pytest.approx(1)
+    assert np.isnan(MaxMarginClustering(method="alternation").fit(X).memberships_).all()
+    with pytest.raises(ValueError, match="two clusters can satisfy"):
+        MaxMarginClustering(must_link=[(0, 1)], cannot_link=[(1, 0)]).fit(X)
+    for bad in ([0, 1], [(0.5, 1)], [(-1, 2)]):
+        with pytest.raises(ValueError, match="must_link"):
+            MaxMarginClustering(must_link=bad).fit(X)
+
+
+def test_comparisons_choose_the_number_of_clusters():
+    X, y = make_blobs(90, centers=[[-4, 0], [4, 0], [0, 7]], random_state=0)
+    tried = [KMeans(k) for k in (3, 4, 5)]
+    tried += [MaxMarginClustering(3, gamma=0.05, tol=1e-2), SpectralClustering(3)]
+    found = compare_clusterings(X, y, estimators=tried, random_state=0)
+    assert len(found) == 5
+    assert found.most_stable["sizes"] == [30, 30, 30]
+    assert found.machines[0]["with_first"] == 1.0
+    assert [found.machines[k]["error"] for k in (0, 3)] == [0.0, 0.0]
+    assert found.machines[2]["stability"] < found.machines[0]["stability"]
+    assert "KMeans(n_clusters=3)" in repr(found)
+    without = compare_clusterings(X, estimators=tried[:1], pairs=0)
+    assert without.machines[0]["stability"] is None
+    assert without.machines[0]["error"] is None
+    assert without.most_stable is None
+    with pytest.raises(TypeError, match="that cluster"):
+        compare_clusterings(X, estimators=[object()])
+    with pytest.raises(ValueError, match="share"):
+        compare_clusterings(X, estimators=tried[:1], share=0.0)

@@ -1,5 +1,6 @@
 """Every estimator passes scikit-learn's contract tests."""
 
+import inspect
 from functools import partial
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.utils.estimator_checks import (
     parametrize_with_checks,
 )
 
+import widemargin
 from widemargin import (
     LSSVC,
     LSSVR,
@@ -20,6 +22,7 @@ from widemargin import (
     LinearSVC,
     LinearSVR,
     LogisticRegression,
+    MaxMarginClustering,
     MultipleKernelOneClassSVM,
     MultipleKernelSVC,
     MultipleKernelSVR,
@@ -92,6 +95,25 @@ def test_linear_contract(estimator, check):
     check(estimator)
 
 
+class SeveralClusters(MaxMarginClustering):
+    """Keeps its number of clusters: some checks ask for one cluster, which has no margin."""
+
+    def __setattr__(self, name, value):
+        if not (name == "n_clusters" and isinstance(value, int) and value == 1):
+            super().__setattr__(name, value)
+
+
+@parametrize_with_checks(
+    [
+        SeveralClusters(tol=1e-3),
+        SeveralClusters(3, method="relaxation", tol=1e-2, centre=True),
+        SeveralClusters(method="iterative"),
+    ]
+)
+def test_clustering_contract(estimator, check):
+    check(estimator)
+
+
 # -1 marks rows without labels; scikit-learn excuses its own semi-supervised classifiers by name.
 # The choice of C and of the shares counts rows, not weights.
 MARKS = {
@@ -129,3 +151,22 @@ def test_weights_equal_repetitions_for_novelty(Estimator):
     repeated = Estimator(gamma=0.1, tol=1e-12).fit(np.repeat(X, weights, axis=0))
     ours, theirs = weighted.decision_function(X), repeated.decision_function(X)
     np.testing.assert_allclose(ours, theirs, atol=1e-9, rtol=1e-9)
+
+
+ESTIMATORS = [
+    cls
+    for cls in vars(widemargin).values()
+    if isinstance(cls, type) and hasattr(cls.__init__, "__wrapped__")
+]
+
+
+@pytest.mark.parametrize("Estimator", ESTIMATORS, ids=lambda cls: cls.__name__)
+def test_parameters_are_declared_and_stored_as_they_were_given(Estimator):
+    declared = {name for cls in Estimator.__mro__ for name in vars(cls).get("__annotations__", {})}
+    names = list(inspect.signature(Estimator).parameters)
+    assert set(names) <= declared
+    given = {name: object() for name in names}
+    estimator = Estimator(**given)
+    assert all(getattr(estimator, name) is value for name, value in given.items())
+    with pytest.raises(TypeError, match="no_such_parameter"):
+        Estimator(no_such_parameter=1)

@@ -391,6 +391,50 @@ def test_every_machine_of_the_command_line_comes_back_and_goes_there(program, ki
 
 
 @pytest.mark.parametrize(
+    "options",
+    [
+        ["--robust", "ramp"],
+        ["--robust", "eta"],
+        ["--robust", "trimmed", "--scale", "standard"],
+        ["--robust", "centroid"],
+        ["--robust", "leave-one-out"],
+        ["--robust", "power"],
+        ["--kernels", "linear, rbf(gamma=0.1)"],
+        ["--kernels", "linear, rbf(gamma=0.1)", "--weights", "signed"],
+        ["--kernels", "linear, rbf(gamma=0.1)", "-s", "cs", "--scale", "minmax"],
+        ["--kernels", "linear, rbf(gamma=0.1)", "-s", "epsilon-svr"],
+        ["--kernels", "linear, rbf(gamma=0.1)", "-s", "one-class"],
+        ["--view", "sepal=1-2:linear", "--view", "petal=3-4:rbf:gamma=1"],
+        ["--kernels", "linear, rbf(gamma=0.1)", "--unlabelled", "0"],
+        ["-s", "semi-svc", "--unlabelled", "0"],
+        ["-s", "semi-svc", "--unlabelled", "0", "--kernel", "rbf", "--scale", "standard"],
+        ["-s", "semi-svc", "--unlabelled", "0", "--labelling", "relaxation"],
+        ["-s", "gmm-bayes", "--unlabelled", "0", "--components", "2"],
+    ],
+    ids=" ".join,
+)
+def test_newer_machines_of_the_command_line_come_back_and_go_there(program, options, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[25:125], 1 + y[25:125]
+    if {"signed", "relaxation", "--robust"} & set(options):
+        # Two classes.
+        X, y = X[25:], y[25:]
+    if "--unlabelled" in options:
+        y = np.where(np.arange(len(y)) % 3 > 0, 0, y)
+    data, model, again = tmp_path / "iris.txt", tmp_path / "iris.wm", tmp_path / "again.wm"
+    dump_svmlight_file(X, y, str(data), zero_based=False)
+    run(program, "train", data, *options, "-o", model, "-q", "--dense")
+    told = run(program, "predict", data, "--model", model, "-q", "--dense").stdout
+    estimator = widemargin.load(model)
+    predict = getattr(estimator, "predict", None) or estimator.score_samples
+    np.testing.assert_allclose(
+        np.ravel(predict(X)), np.array(told.split(), float), rtol=1e-5, atol=1e-6
+    )
+    estimator.save(again)
+    assert run(program, "predict", data, "--model", again, "-q", "--dense").stdout == told
+
+
+@pytest.mark.parametrize(
     "options", [["-s", "linear-one-class"], ["--linear", "--approximate", "rff:20"]], ids=" ".join
 )
 def test_models_without_an_estimator_say_so(program, options, tmp_path):

@@ -80,6 +80,8 @@ def test_precision_follows_the_data(iris):
     X, y = iris
     assert SVC().fit(X, y)._model.precision == "double"
     assert SVC().fit(X.astype(np.float32), y)._model.precision == "single"
+    assert SVC().fit(np.rint(X), y)._model.precision == "single"
+    assert SVC(tol=1e-6).fit(np.rint(X), y)._model.precision == "double"
     assert SVC(precision="single").fit(X, y)._model.precision == "single"
     assert SVC(precision="double").fit(X.astype(np.float32), y)._model.precision == "double"
 

@@ -1,15 +1,28 @@
 """Semi-supervised classification: what the attributes promise, bad input."""
 
 import pickle
+from typing import ClassVar
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import make_blobs, make_circles
+from sklearn.model_selection import ShuffleSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import widemargin
-from widemargin import LinearSVC, SemiSupervisedSVC
+from widemargin import (
+    SVC,
+    GaussianMixtureClassifier,
+    LinearSVC,
+    MultipleKernelSVC,
+    MultipleKernelSVR,
+    SemiSupervisedSVC,
+    SVCSearchCV,
+    tune,
+)
 
 
 def few_labels(seed=0, rows=300, labelled=10):
@@ -141,3 +154,53 @@ def test_time_is_limited():
     model = SemiSupervisedSVC(max_time=1e-9).fit(X, known)
     assert model.status_ == "time limit reached"
     assert model.transduction_.shape == (3000,)
+
+
+class Watched(SemiSupervisedSVC):
+    """Remembers which rows it learnt from."""
+
+    seen: ClassVar[list[np.ndarray]] = []
+
+    def fit(self, X, y, sample_weight=None):
+        Watched.seen.append(np.asarray(y))
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.parametrize("cv", [3, None, "splitter", "rows"])
+def test_searches_do_not_hold_out_rows_without_labels(cv):
+    X, _, known = few_labels(rows=90, labelled=30)
+    hidden = (known == -1).sum()
+    cv = {
+        "splitter": ShuffleSplit(2, test_size=0.5, random_state=0),
+        "rows": [(np.arange(90), np.arange(0, 90, 2)), (np.arange(90), np.arange(1, 90, 2))],
+    }.get(cv, cv)
+    Watched.seen.clear()
+    search = SVCSearchCV(Watched(), {"C": [0.1, 1.0]}, cv=cv, scoring="accuracy").fit(X, known)
+    assert all((labels == -1).sum() == hidden for labels in Watched.seen)
+    # Were rows without labels counted, two thirds would be wrong.
+    assert search.best_score_ > 0.7
+    assert search.cv is cv
+
+
+@pytest.mark.parametrize("method", ["grid", "refine", "random", "halving", "race", "surrogate"])
+def test_every_way_to_search_leaves_rows_without_labels_to_the_training(method):
+    X, _, known = few_labels(rows=90, labelled=30)
+    options = {"method": method, "cv": 3, "n_iter": 4, "random_state": 0, "min_rows": 40}
+    search = tune(SemiSupervisedSVC(), X, known, {"C": [0.1, 1.0, 10.0]}, **options)
+    assert search.best_score_ > 0.7
+
+
+def test_other_machines_with_rows_without_labels_are_searched():
+    X, _, known = few_labels(rows=90, labelled=30)
+    mixture = GaussianMixtureClassifier(unlabeled=-1)
+    search = SVCSearchCV(mixture, {"n_components": [1, 2]}, cv=3).fit(X, known)
+    assert search.best_score_ > 0.7
+    kernels = MultipleKernelSVC(["linear", "rbf"], unlabeled=-1)
+    search = SVCSearchCV(make_pipeline(StandardScaler(), kernels), {}, cv=3).fit(X, known)
+    assert search.best_score_ > 0.7
+    targets = np.where(known == -1, np.nan, X[:, 0] * 2)
+    kernels = MultipleKernelSVR(["linear", "rbf"], unlabeled="nan", C=10)
+    search = SVCSearchCV(kernels, {"C": [10.0]}, cv=3).fit(X, targets)
+    assert search.best_score_ > 0.9
+    # Others have no such rows: -1 is a class.
+    assert SVCSearchCV(SVC(), {"C": [1.0]}, cv=3).fit(X, known).classes_.tolist() == [-1, 0, 1]

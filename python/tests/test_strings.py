@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC as PeerSVC
 
 import widemargin
-from widemargin import SVC, SVR, LinearSVC, OneClassSVM, StringKernel
+from widemargin import SVC, SVR, LinearSVC, OneClassSVM, StringKernel, SVCSearchCV, tune
 
 RNG = np.random.default_rng(7)
 WORDS = ["".join(RNG.choice(list("abé"), size=n)) for n in RNG.integers(0, 9, size=14)] + ["", "a"]
@@ -127,6 +127,21 @@ def test_searches_pipelines_and_text_take_the_kernel(task):
     ).all()
     gram = make_pipeline(StringKernel(length=4), SVC(kernel="precomputed", C=10))
     assert (gram.fit(texts, labels).predict(texts) == text.predict(texts)).all()
+
+
+def test_searches_of_this_package_take_strings(task):
+    texts, labels = task
+    kernels = {"kernel": ["spectrum(length=1)", "spectrum(length=4)"]}
+    for words in (texts, np.array(texts)):
+        search = SVCSearchCV(SVC(C=10), kernels, cv=3).fit(words, labels)
+        assert search.best_params_ == {"kernel": "spectrum(length=4)"}
+    for kernel in ("spectrum(length=4)", StringKernel(length=4)):
+        search = SVCSearchCV(SVC(kernel=kernel), {"C": [1, 10]}, cv=3).fit(texts, labels)
+        assert search.best_score_ > 0.6
+    for method in ("refine", "halving", "surrogate"):
+        options = {"method": method, "n_iter": 4, "random_state": 0, "min_rows": 20, "cv": 3}
+        search = tune(SVC(kernel="spectrum(length=4)"), texts, labels, {"C": [1, 10]}, **options)
+        assert search.best_score_ > 0.6
 
 
 def test_features_are_counts_for_linear_machines(task):

@@ -22,6 +22,7 @@ from widemargin._classic.windows import (
 )
 from widemargin._clustering import MaxMarginClustering
 from widemargin._compare import Comparison, KernelComparison, compare, compare_kernels
+from widemargin._compare_clusterings import ClusteringComparison, compare_clusterings
 from widemargin._core import __version__
 from widemargin._files import load
 from widemargin._hmm import CategoricalHMM, GaussianHMM, PoissonHMM
@@ -57,6 +58,7 @@ __all__ = [
     "CertifiedGaussianMixture",
     "ChainClustering",
     "ChainSVC",
+    "ClusteringComparison",
     "Comparison",
     "FisherDiscriminant",
     "GaussianHMM",
@@ -96,6 +98,7 @@ __all__ = [
     "StructuredSVM",
     "__version__",
     "compare",
+    "compare_clusterings",
     "compare_kernels",
     "load",
     "ranking_quality",

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from widemargin import _core
 from widemargin._base import checks_parameters, count_threads
+from widemargin._parameters import stores_parameters
 from widemargin._tables import checked_rows, to_core
 
 if TYPE_CHECKING:
@@ -31,6 +32,12 @@ class BaseApproximation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         "n_jobs": [Integral, None],
     }
 
+    n_components: int
+    gamma: float | str
+    random_state: Any
+    n_jobs: int | None
+
+    @stores_parameters
     def __init__(
         self,
         n_components: int = 100,
@@ -38,11 +45,7 @@ class BaseApproximation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         gamma: float | str = "scale",
         random_state: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.gamma = gamma
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags."""

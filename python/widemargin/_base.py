@@ -57,22 +57,52 @@ def count_threads(n_jobs: int | None) -> int:
     return threads
 
 
-def with_bytes(state: dict[str, Any]) -> dict[str, Any]:
-    """Return the state of an estimator with its model as the bytes of a model file."""
-    model = state.get("_model")
-    return state if model is None else {**state, "_model": model.to_bytes()}
-
-
-def with_model(state: dict[str, Any]) -> dict[str, Any]:
-    """Return the state of an estimator with the model that its bytes are."""
-    model = state.get("_model")
-    return {**state, "_model": _core.Model.from_bytes(model)} if isinstance(model, bytes) else state
-
-
-class BaseTrained(BaseEstimator):
-    """What every estimator has that the compiled half trained."""
+class HoldsModel(BaseEstimator):
+    """An estimator with a model of the compiled half: it is saved and pickled as a model file."""
 
     _model: _core.Model
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model in the native format, which the command line reads too.
+
+        Parameters
+        ----------
+        path : path-like
+            The file (``.wm`` by custom); replaced only when the new one is complete.
+
+        See Also
+        --------
+        widemargin.load : Reads it again.
+        """
+        self._check_kept("a model file")
+        self._model.save(os.fspath(path))
+
+    def _check_kept(self, where: str) -> None:
+        """Raise when the model cannot be kept in that place."""
+        check_is_fitted(self)
+
+    def _know_features(self, model: _core.Model) -> None:
+        """Set the number and the names of the features of a model from a file."""
+        self.n_features_in_ = model.features
+        if model.feature_names is not None:
+            self.feature_names_in_ = np.array(model.feature_names, dtype=object)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Keep the model as bytes, which pickle and skops both know."""
+        state: dict[str, Any] = super().__getstate__()
+        model = state.get("_model")
+        return state if model is None else {**state, "_model": model.to_bytes()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Make the model again from its bytes."""
+        model = state.get("_model")
+        if isinstance(model, bytes):
+            state = {**state, "_model": _core.Model.from_bytes(model)}
+        super().__setstate__(state)
+
+
+class BaseTrained(HoldsModel):
+    """What every estimator has that the compiled half trained."""
 
     # Parameters that every derived class sets.
     tol: float
@@ -145,41 +175,6 @@ class BaseTrained(BaseEstimator):
         """Largest violation of the optimality conditions."""
         return float(self._training("violation"))
 
-    # Files
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model in the native format, which the command line reads too.
-
-        Parameters
-        ----------
-        path : path-like
-            The file (``.wm`` by custom); replaced only when the new one is complete.
-
-        See Also
-        --------
-        widemargin.load : Reads it again.
-        """
-        self._check_kept("a model file")
-        self._model.save(os.fspath(path))
-
-    def _check_kept(self, where: str) -> None:
-        """Raise when the model cannot be kept in that place."""
-        check_is_fitted(self)
-
-    def _know_features(self, model: _core.Model) -> None:
-        """Set the number and the names of the features of a model from a file."""
-        self.n_features_in_ = model.features
-        if model.feature_names is not None:
-            self.feature_names_in_ = np.array(model.feature_names, dtype=object)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Keep the model as bytes, which pickle and skops both know."""
-        return with_bytes(super().__getstate__())
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Make the model again from its bytes."""
-        super().__setstate__(with_model(state))
-
 
 class BaseMachine(BaseTrained):
     """A kernel machine; derived classes name it and hold its parameters."""
@@ -225,10 +220,11 @@ class BaseMachine(BaseTrained):
 
     def _strings(self, X: Any, kernel: Any) -> Any:
         """Return rows of characters where the kernel compares strings and `X` is a list of them."""
-        if callable(kernel) or not _core.compares_strings(kernel):
+        strings = None if callable(kernel) else strings_of(X)
+        # The text of a learnt kernel may have negative weights, which no kernel is trained with.
+        if strings is None or not _core.compares_strings(kernel):
             return None
-        strings = strings_of(X)
-        return None if strings is None else string_rows(strings)
+        return string_rows(strings)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         kernel = self._kernel_given()
@@ -313,7 +309,8 @@ class BaseMachine(BaseTrained):
         # Online machines lack some parameters.
         precision = getattr(self, "precision", "double")
         limit = getattr(self, "max_iter", -1)
-        single = precision == "single" or (precision == "auto" and X.dtype == np.dtype(np.float32))
+        formats = {"single": "f32", "double": "f64"}
+        own_format = "f32" if X.dtype == np.dtype(np.float32) else "mixed"
         online = self._online()
         kernel = self._kernel_given()
         values: dict[str, Any] = {
@@ -328,7 +325,7 @@ class BaseMachine(BaseTrained):
             "tol": float(self.tol),
             "shrinking": bool(getattr(self, "shrinking", True)),
             "max_iter": None if limit == -1 else int(limit),
-            "precision": "f32" if single else "f64",
+            "precision": formats.get(precision, own_format),
             "multiclass": self.multi_class,
             "bias": bool(self.bias),
             **(online or {}),

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from widemargin import _core
 from widemargin._base import BaseTrained, checks_parameters
-from widemargin._parameters import choose
+from widemargin._parameters import choose, stores_parameters
 from widemargin._progress import Monitor, as_callbacks
 from widemargin._restore import parameters, specification
 
@@ -123,6 +123,21 @@ class ChainSVC(BaseTrained):
         "cache_size": [Interval(Real, 0.0, None, closed="neither")],
     }
 
+    C: float
+    kernel: str
+    gamma: float | str
+    coef0: float
+    degree: int
+    loss: Any
+    constraints: Any
+    unknown: str
+    max_iter: int
+    random_state: Any
+    verbose: bool | int
+    cache_size: float
+    callbacks: Any
+
+    @stores_parameters
     def __init__(
         self,
         C: float = 0.1,
@@ -142,23 +157,7 @@ class ChainSVC(BaseTrained):
         cache_size: float = 1024,
         callbacks: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.degree = degree
-        self.loss = loss
-        self.constraints = constraints
-        self.unknown = unknown
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.verbose = verbose
-        self.max_time = max_time
-        self.cache_size = cache_size
-        self.callbacks = callbacks
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     @classmethod
     def _of(cls, model: _core.Model) -> Self:
@@ -392,6 +391,9 @@ class ChainClustering(ChainSVC):
     loss, constraints, unknown = "hamming", None, "error"
     random_state, cache_size = None, 1024.0
 
+    n_rounds: int
+
+    @stores_parameters
     def __init__(
         self,
         C: float = 1.0,
@@ -403,15 +405,7 @@ class ChainClustering(ChainSVC):
         max_time: float | None = None,
         callbacks: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        self.C = C
-        self.tol = tol
-        self.n_rounds = n_rounds
-        self.max_iter = max_iter
-        self.verbose = verbose
-        self.max_time = max_time
-        self.callbacks = callbacks
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     @checks_parameters
     def fit(self, X: Any, start: Any) -> Self:  # type: ignore[override]

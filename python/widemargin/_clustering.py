@@ -10,12 +10,27 @@ from sklearn.base import ClusterMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from widemargin._classic.base import Grouping
-from widemargin._parameters import check_kernel
+from widemargin._parameters import check_kernel, choose, stores_parameters
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from widemargin import _core
+
+
+def _links(together: Any, apart: Any) -> str:
+    """Return pairs of rows as the compiled half reads them."""
+    words = []
+    for name, given, sign in (("must_link", together, "="), ("cannot_link", apart, "!")):
+        pairs = np.zeros((0, 2)) if given is None else np.asarray(given)
+        if pairs.size == 0:
+            continue
+        if pairs.ndim != 2 or pairs.shape[1] != 2:
+            raise ValueError(f"{name}: expected pairs of rows, found shape {pairs.shape}")
+        if not np.issubdtype(pairs.dtype, np.integer) or (pairs < 0).any():
+            raise ValueError(f"{name}: expected row numbers from 0, found {given!r}")
+        words += [f"{a}{sign}{b}" for a, b in pairs.tolist()]
+    return ",".join(words) or "none"
 
 
 class MaxMarginClustering(ClusterMixin, Grouping):
@@ -49,6 +64,18 @@ class MaxMarginClustering(ClusterMixin, Grouping):
         Relative gap between the relaxation's value and its bound that ends it.
     degree, coef0
         Parameters of the kernel.
+    must_link, cannot_link : array-like of shape (n_pairs, 2), default=None
+        Pairs of rows, numbered from 0, that are in one cluster and in two; of two clusters.
+    share : float, default=None
+        Share of the rows that one of two clusters has; `balance` is then how far the difference of
+        the sizes may be from the one that it makes. None: half.
+    max_time : float, default=None
+        Seconds after which the best labels so far are taken, with a `ConvergenceWarning`.
+    verbose : int, default=0
+        Whether to print progress.
+    callbacks : callable or list of callables, default=None
+        Called with a :class:`widemargin.Progress` on the way; a true return value ends the search
+        with the best labels so far.
     random_state : int, RandomState instance or None, default=None
         Seeds the start of the relaxation and the rounding.
     n_jobs : int, default=None
@@ -58,6 +85,9 @@ class MaxMarginClustering(ClusterMixin, Grouping):
     ----------
     labels_ : ndarray of shape (n_samples,)
         Cluster of every training row; that of the first row is 0.
+    memberships_ : ndarray of shape (n_samples, n_clusters)
+        Shares of the clusters in every training row by the relaxation, rows summing to 1; NaN
+        where no relaxation was solved.
     objective_ : float
         Objective of these labels.
     relaxation_ : float
@@ -96,12 +126,28 @@ class MaxMarginClustering(ClusterMixin, Grouping):
         "method": [StrOptions({"auto", "enumeration", "relaxation", "alternation", "iterative"})],
         "centre": ["boolean"],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "must_link": ["array-like", None],
+        "cannot_link": ["array-like", None],
+        "share": [Interval(Real, 0.0, 1.0, closed="neither"), None],
+        **choose("max_time", "verbose", "callbacks"),
         "degree": [Interval(Integral, 0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
     }
 
+    n_clusters: int
+    kernel: str
+    gamma: float | str
+    beta: float
+    balance: float | str
+    method: str
+    centre: bool
+    tol: float
+    degree: int
+    coef0: float
+
+    @stores_parameters
     def __init__(
         self,
         n_clusters: int = 2,
@@ -113,23 +159,17 @@ class MaxMarginClustering(ClusterMixin, Grouping):
         method: str = "auto",
         centre: bool = False,
         tol: float = 1e-6,
+        must_link: Any = None,
+        cannot_link: Any = None,
+        share: float | None = None,
+        max_time: float | None = None,
+        verbose: bool | int = False,
+        callbacks: Any = None,
         degree: int = 3,
         coef0: float = 0.0,
         random_state: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.kernel = kernel
-        self.gamma = gamma
-        self.beta = beta
-        self.balance = balance
-        self.method = method
-        self.centre = centre
-        self.tol = tol
-        self.degree = degree
-        self.coef0 = coef0
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     def _check_rows(self, rows: int) -> None:
         if rows < self.n_clusters:
@@ -146,6 +186,8 @@ class MaxMarginClustering(ClusterMixin, Grouping):
             "beta": float(self.beta),
             "balance": self.balance if isinstance(self.balance, str) else float(self.balance),
             "centre": bool(self.centre),
+            "share": "half" if self.share is None else float(self.share),
+            "links": _links(self.must_link, self.cannot_link),
             "labelling": self.method,
             "tol": float(self.tol),
         }
@@ -154,6 +196,10 @@ class MaxMarginClustering(ClusterMixin, Grouping):
         super()._adopt(model)
         found = model.attributes
         self.labels_ = found["labels"].astype(np.int64)
+        shape = (len(self.labels_), -1)
+        missing = np.full((len(self.labels_), int(self.labels_.max()) + 1), np.nan)
+        shares = found.get("memberships")
+        self.memberships_ = missing if shares is None else np.asarray(shares).reshape(shape)
         self.objective_ = float(found["objective"])
         self.relaxation_ = float(found.get("relaxation", "nan"))
         self.bound_ = float(found["bound"])

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from widemargin import _core
 from widemargin._base import count_threads
-from widemargin._multiple_kernel import kernel_texts
+from widemargin._multiple_kernel.kernels import kernel_texts
 from widemargin._svc import class_name
 from widemargin._tables import to_core
 

@@ -263,6 +263,16 @@ def compare(
     threads: int,
     seed: int,
 ) -> dict[str, Any]: ...
+def compare_clusterings(
+    features: Table,
+    targets: _Floats | tuple[_Integers, Sequence[int | float | str]] | None,
+    machines: Sequence[Settings],
+    pairs: int,
+    share: float,
+    max_seconds: float | None,
+    threads: int,
+    seed: int,
+) -> list[dict[str, Any]]: ...
 def compare_kernels(
     features: Table,
     targets: _Floats | tuple[_Integers, Sequence[int | float | str]],

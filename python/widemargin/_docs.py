@@ -58,8 +58,11 @@ calibration : {'sigmoid', 'isotonic'}, default='sigmoid'
 """,
     "extra": """
 precision : {'auto', 'single', 'double'}, default='auto'
-    Number format of kernel values: that of the data by default, so that float32 arrays train about
-    twice as fast. Gradients are always double.
+    Number format of kernel values. By default float32 arrays, and float64 arrays whose values are
+    float32 numbers, are computed in single precision. Other float64 arrays are trained on kernel
+    values of single precision as long as these move no decision value by more than a tenth of `tol`,
+    and otherwise, and for a `tol` below 1e-5, in double; they are predicted in double precision.
+    Gradients are always double.
 max_time : float, default=None
     Seconds after which training stops with a `ConvergenceWarning` and the best model so far.
 warm_start : bool, default=False
@@ -170,8 +173,6 @@ kernel_weights_ : ndarray of shape (n_kernels,)
     Weights of the kernels scaled to trace n, summing to 1.
 raw_kernel_weights_ : ndarray of shape (n_kernels,)
     Weights of the kernels as they were given: the learnt kernel is their sum.
-transduction_ : ndarray of shape (n_unlabeled,)
-    Predictions for the rows without labels, where there are some.
 kernel_contributions_ : ndarray of shape (n_kernels,)
     Share of every kernel in the squared length of the weight vectors.
 objective_ : float
@@ -184,6 +185,10 @@ smallest_eigenvalue_ : float or None
     Of the learnt kernel over all rows, for signed weights.
 diagonal_shifts_ : ndarray of shape (n_kernels,)
     What `repair` added to the diagonal of every kernel.
+""",
+    "combined_transduction": """
+transduction_ : ndarray of shape (n_unlabeled,)
+    Predictions for the rows without labels, where there are some.
 """,
     "combined_counts": """
 n_iter_ : int
@@ -207,6 +212,21 @@ bandwidths_ : ndarray of shape (n_classes,)
     Width of every class.
 n_features_in_ : int
     Number of features.
+""",
+    "sites": """
+client : distributed.Client, default=None
+    The cluster; the current client by default.
+topology : str, default='full'
+    Links between sites: ``'full'``, ``'ring'``, ``'tree'``, ``'random:LINKS'`` or links such as
+    ``'0>1,1>2,2>0'``.
+schedule : {'parallel', 'sequential', 'async'}, default='parallel'
+    When sites solve.
+sites : int, default=None
+    Sites; partitions next to each other are put together. By default one for each worker.
+""",
+    "sites_attributes": """
+report_ : dict
+    How the training ended and what the sites sent, with objectives and rows of every round.
 """,
     "markov": """
 startprob_prior, transmat_prior : float, default=1.0
@@ -254,10 +274,12 @@ def documented(cls: T) -> T:
     """Fill the shared blocks into the documentation of a class."""
     lines = []
     for line in (cls.__doc__ or "").splitlines():
-        block = _BLOCKS.get(line.strip().strip("{}"))
-        if block is not None and line.strip().startswith("{"):
-            lines.append(textwrap.indent(block.strip("\n"), "    "))
-        else:
+        text = line.strip()
+        block = _BLOCKS.get(text.strip("{}")) if text.startswith("{") else None
+        if block is None:
             lines.append(line.replace("{{", "{").replace("}}", "}"))
+        else:
+            # Compilers from Python 3.13 on take the indentation out.
+            lines.append(textwrap.indent(block.strip("\n"), line[: len(line) - len(line.lstrip())]))
     cls.__doc__ = "\n".join(lines)
     return cls

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from widemargin import _core
 from widemargin._base import checks_parameters, count_threads
 from widemargin._docs import documented
-from widemargin._parameters import choose
+from widemargin._parameters import choose, stores_parameters
 from widemargin._progress import Monitor, Progress, as_callbacks
 
 if TYPE_CHECKING:
@@ -397,6 +397,10 @@ class CategoricalHMM(BaseHMM):
         "n_features": [Interval(Integral, 1, None, closed="left"), None],
     }
 
+    emissionprob_prior: float
+    n_features: int | None
+
+    @stores_parameters
     def __init__(
         self,
         n_components: int = 1,
@@ -417,24 +421,7 @@ class CategoricalHMM(BaseHMM):
         n_jobs: int | None = None,
         max_time: float | None = None,
         callbacks: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.startprob_prior = startprob_prior
-        self.transmat_prior = transmat_prior
-        self.emissionprob_prior = emissionprob_prior
-        self.n_features = n_features
-        self.algorithm = algorithm
-        self.random_state = random_state
-        self.n_iter = n_iter
-        self.tol = tol
-        self.verbose = verbose
-        self.params = params
-        self.init_params = init_params
-        self.implementation = implementation
-        self.n_init = n_init
-        self.n_jobs = n_jobs
-        self.max_time = max_time
-        self.callbacks = callbacks
+    ) -> None: ...
 
     def _observed(self, X: Any, fitting: bool = False) -> NDArray[Any]:
         rows = check_array(X, dtype=None, ensure_2d=False)
@@ -513,6 +500,12 @@ class GaussianHMM(BaseHMM):
         "covars_weight": _NOT_NEGATIVE,
     }
 
+    means_prior: float
+    means_weight: float
+    covars_prior: float
+    covars_weight: float
+
+    @stores_parameters
     def __init__(
         self,
         n_components: int = 1,
@@ -535,27 +528,7 @@ class GaussianHMM(BaseHMM):
         n_jobs: int | None = None,
         max_time: float | None = None,
         callbacks: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.covariance_type = covariance_type
-        self.startprob_prior = startprob_prior
-        self.transmat_prior = transmat_prior
-        self.means_prior = means_prior
-        self.means_weight = means_weight
-        self.covars_prior = covars_prior
-        self.covars_weight = covars_weight
-        self.algorithm = algorithm
-        self.random_state = random_state
-        self.n_iter = n_iter
-        self.tol = tol
-        self.verbose = verbose
-        self.params = params
-        self.init_params = init_params
-        self.implementation = implementation
-        self.n_init = n_init
-        self.n_jobs = n_jobs
-        self.max_time = max_time
-        self.callbacks = callbacks
+    ) -> None: ...
 
     def _observed(self, X: Any, fitting: bool = False) -> NDArray[Any]:
         return self._rows(X, fitting, whole=False)
@@ -626,6 +599,10 @@ class PoissonHMM(BaseHMM):
         "lambdas_weight": _NOT_NEGATIVE,
     }
 
+    lambdas_prior: float
+    lambdas_weight: float
+
+    @stores_parameters
     def __init__(
         self,
         n_components: int = 1,
@@ -645,24 +622,7 @@ class PoissonHMM(BaseHMM):
         n_jobs: int | None = None,
         max_time: float | None = None,
         callbacks: Any = None,
-    ) -> None:
-        self.n_components = n_components
-        self.startprob_prior = startprob_prior
-        self.transmat_prior = transmat_prior
-        self.lambdas_prior = lambdas_prior
-        self.lambdas_weight = lambdas_weight
-        self.algorithm = algorithm
-        self.random_state = random_state
-        self.n_iter = n_iter
-        self.tol = tol
-        self.verbose = verbose
-        self.params = params
-        self.init_params = init_params
-        self.implementation = implementation
-        self.n_init = n_init
-        self.n_jobs = n_jobs
-        self.max_time = max_time
-        self.callbacks = callbacks
+    ) -> None: ...
 
     def _observed(self, X: Any, fitting: bool = False) -> NDArray[Any]:
         return self._rows(X, fitting, whole=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from widemargin._docs import documented
-from widemargin._parameters import constraints
+from widemargin._parameters import constraints, stores_parameters
 from widemargin._svc import BaseSVC
 from widemargin._svr import BaseSVR
 
@@ -68,6 +68,7 @@ class LSSVC(BaseSVC):
     break_ties = False
     calibration = "sigmoid"
 
+    @stores_parameters
     def __init__(
         self,
         *,
@@ -86,22 +87,7 @@ class LSSVC(BaseSVC):
         warm_start: bool = False,
         callbacks: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.precision = precision
-        self.max_time = max_time
-        self.warm_start = warm_start
-        self.callbacks = callbacks
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
 
 @documented
@@ -147,6 +133,7 @@ class LSSVR(BaseSVR):
     _kind = "ls-svr"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = _constraints()
 
+    @stores_parameters
     def __init__(
         self,
         *,
@@ -164,18 +151,4 @@ class LSSVR(BaseSVR):
         warm_start: bool = False,
         callbacks: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.precision = precision
-        self.max_time = max_time
-        self.warm_start = warm_start
-        self.callbacks = callbacks
-        self.n_jobs = n_jobs
+    ) -> None: ...

@@ -14,7 +14,7 @@ from widemargin._base import checks_parameters
 from widemargin._docs import documented
 from widemargin._linear_base import SHARED, BaseLinear, BaseLinearClassifier, solver
 from widemargin._logistic import LogisticRegression
-from widemargin._parameters import choose
+from widemargin._parameters import choose, stores_parameters
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -74,6 +74,7 @@ class LinearSVC(BaseLinearClassifier):
         "multi_class": [StrOptions({"ovr", "crammer_singer"})],
     }
 
+    @stores_parameters
     def __init__(
         self,
         penalty: str = "l2",
@@ -93,23 +94,7 @@ class LinearSVC(BaseLinearClassifier):
         warm_start: bool = False,
         callbacks: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        self.penalty = penalty
-        self.loss = loss
-        self.dual = dual
-        self.tol = tol
-        self.C = C
-        self.multi_class = multi_class
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.warm_start = warm_start
-        self.callbacks = callbacks
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     def _linear_settings(self) -> dict[str, Any]:
         # Crammer and Singer's machine has a loss and a solver of its own.
@@ -171,6 +156,7 @@ class LinearSVR(RegressorMixin, LinearModel, BaseLinear):
         "loss": [StrOptions({"epsilon_insensitive", "squared_epsilon_insensitive"})],
     }
 
+    @stores_parameters
     def __init__(
         self,
         *,
@@ -188,21 +174,7 @@ class LinearSVR(RegressorMixin, LinearModel, BaseLinear):
         warm_start: bool = False,
         callbacks: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.tol = tol
-        self.C = C
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.dual = dual
-        self.verbose = verbose
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.warm_start = warm_start
-        self.callbacks = callbacks
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     @checks_parameters
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

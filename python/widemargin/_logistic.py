@@ -9,7 +9,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from widemargin._docs import documented
 from widemargin._linear_base import SHARED, BaseLinearClassifier, solver
-from widemargin._parameters import choose
+from widemargin._parameters import choose, stores_parameters
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,6 +65,7 @@ class LogisticRegression(BaseLinearClassifier):
     }
     loss = "logistic"
 
+    @stores_parameters
     def __init__(
         self,
         penalty: str = "l2",
@@ -82,21 +83,7 @@ class LogisticRegression(BaseLinearClassifier):
         warm_start: bool = False,
         callbacks: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        self.penalty = penalty
-        self.dual = dual
-        self.tol = tol
-        self.C = C
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.warm_start = warm_start
-        self.callbacks = callbacks
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     def _linear_settings(self) -> dict[str, Any]:
         return {

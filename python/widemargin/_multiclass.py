@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from widemargin import _core
 from widemargin._base import checks_parameters
 from widemargin._docs import documented
-from widemargin._parameters import check_kernel, constraints
+from widemargin._parameters import check_kernel, constraints, stores_parameters
 from widemargin._restore import is_online
 from widemargin._svc import BaseSVC, class_name
 from widemargin._tables import checked_rows, container_of, to_core
@@ -155,6 +155,7 @@ class MulticlassSVC(BaseAllInOne):
     def _of(cls, model: _core.Model) -> Any:
         return OnlineSVC._of(model) if is_online(model) else super()._of(model)
 
+    @stores_parameters
     def __init__(
         self,
         *,
@@ -177,26 +178,7 @@ class MulticlassSVC(BaseAllInOne):
         warm_start: bool = False,
         callbacks: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        self.machine = machine
-        self.C = C
-        self.bias = bias
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.tol = tol
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.precision = precision
-        self.max_time = max_time
-        self.warm_start = warm_start
-        self.callbacks = callbacks
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
 
 @documented
@@ -288,6 +270,12 @@ class OnlineSVC(BaseAllInOne):
         if key not in ("shrinking", "max_iter", "precision", "warm_start")
     }
 
+    epochs: int | str
+    strategy: str
+    budget: int | None
+    shuffle: bool
+
+    @stores_parameters
     def __init__(
         self,
         *,
@@ -309,25 +297,7 @@ class OnlineSVC(BaseAllInOne):
         verbose: bool | int = False,
         callbacks: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        self.machine = machine
-        self.C = C
-        self.epochs = epochs
-        self.strategy = strategy
-        self.budget = budget
-        self.shuffle = shuffle
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.max_time = max_time
-        self.verbose = verbose
-        self.callbacks = callbacks
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     def _online(self) -> dict[str, Any]:
         return {

@@ -10,7 +10,7 @@ from sklearn.utils.validation import _num_samples
 
 from widemargin._base import BaseMachine, checks_parameters
 from widemargin._docs import documented
-from widemargin._parameters import constraints
+from widemargin._parameters import constraints, stores_parameters
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 class BaseNovelty(OutlierMixin, BaseMachine):
     """What the two detectors share."""
 
+    @stores_parameters
     def __init__(
         self,
         *,
@@ -38,22 +39,7 @@ class BaseNovelty(OutlierMixin, BaseMachine):
         warm_start: bool = False,
         callbacks: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.nu = nu
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.precision = precision
-        self.max_time = max_time
-        self.warm_start = warm_start
-        self.callbacks = callbacks
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     @checks_parameters
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

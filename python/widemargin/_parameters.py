@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from sklearn.utils._param_validation import Hidden, Interval, InvalidParameterError, StrOptions
 
 from widemargin import _core
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 #: Names that scikit-learn's estimators take, and those of our own.
 KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed", "laplacian", "chi2", "cosine")
@@ -55,6 +59,30 @@ _OWN: dict[str, list[Any]] = {
     "hinge": [StrOptions({"hinge", "squared_hinge"})],
     "tube": [StrOptions({"epsilon_insensitive", "squared_epsilon_insensitive"})],
 }
+
+
+def stores_parameters(constructor: F) -> F:
+    """Make a constructor store each parameter, unchanged, under its own name.
+
+    That is all scikit-learn lets a constructor do. Its body stays empty, and the class or a base
+    of it declares the types of the attributes.
+    """
+    positional = constructor.__code__.co_varnames[1 : constructor.__code__.co_argcount]
+
+    @functools.wraps(constructor)
+    def store(self: Any, *args: Any, **kwargs: Any) -> None:
+        constructor(self, *args, **kwargs)  # Python's own errors for arguments that do not fit
+        defaults = constructor.__defaults__ or ()
+        values = {
+            **dict(zip(positional[len(positional) - len(defaults) :], defaults, strict=True)),
+            **(constructor.__kwdefaults__ or {}),
+            **dict(zip(positional, args, strict=False)),
+            **kwargs,
+        }
+        for name, value in values.items():
+            setattr(self, name, value)
+
+    return cast("F", store)
 
 
 def constraints(*names: str, **renamed: str) -> dict[str, list[Any]]:

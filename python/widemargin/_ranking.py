@@ -16,7 +16,7 @@ from sklearn.utils.validation import (
 
 from widemargin import _core
 from widemargin._base import BaseTrained, checks_parameters
-from widemargin._parameters import choose
+from widemargin._parameters import choose, stores_parameters
 from widemargin._progress import Monitor, as_callbacks
 from widemargin._restore import specification
 from widemargin._tables import checked_rows, to_core
@@ -132,6 +132,13 @@ class RankSVM(BaseTrained):
         "tol": [Interval(Real, 0.0, None, closed="neither")],
     }
 
+    C: float
+    loss: str
+    max_iter: int
+    verbose: bool | int
+    callbacks: Any
+
+    @stores_parameters
     def __init__(
         self,
         C: float = 1.0,
@@ -143,15 +150,7 @@ class RankSVM(BaseTrained):
         max_time: float | None = None,
         callbacks: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        self.C = C
-        self.loss = loss
-        self.tol = tol
-        self.max_iter = max_iter
-        self.verbose = verbose
-        self.max_time = max_time
-        self.callbacks = callbacks
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags."""

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from widemargin._base import checks_parameters
 from widemargin._docs import documented
-from widemargin._parameters import choose
+from widemargin._parameters import choose, stores_parameters
 from widemargin._restore import specification
 from widemargin._svc import BaseSVC
 
@@ -156,6 +156,16 @@ class RobustSVC(BaseSVC):
     calibration = "sigmoid"
     cache_size = 200
 
+    method: str
+    keep: float
+    power: float
+    distance_price: float | str
+    left_out: float
+    fit_intercept: bool
+    intercept_scaling: float
+    n_starts: int
+
+    @stores_parameters
     def __init__(
         self,
         *,
@@ -180,28 +190,7 @@ class RobustSVC(BaseSVC):
         max_time: float | None = None,
         callbacks: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        self.loss = loss
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.method = method
-        self.keep = keep
-        self.power = power
-        self.distance_price = distance_price
-        self.left_out = left_out
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.n_starts = n_starts
-        self.class_weight = class_weight
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
-        self.max_time = max_time
-        self.callbacks = callbacks
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     @classmethod
     def _given(cls, model: _core.Model) -> dict[str, Any]:
@@ -325,6 +314,21 @@ class LabelOutlierDetector(BaseEstimator):
         },
     }
 
+    contamination: float
+    C: float
+    kernel: Any
+    degree: int
+    gamma: float | str
+    coef0: float
+    method: str
+    fit_intercept: bool
+    intercept_scaling: float
+    n_starts: int
+    tol: float
+    random_state: Any
+    n_jobs: int | None
+
+    @stores_parameters
     def __init__(
         self,
         contamination: float = 0.1,
@@ -341,20 +345,7 @@ class LabelOutlierDetector(BaseEstimator):
         tol: float = 1e-3,
         random_state: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        self.contamination = contamination
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.method = method
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.n_starts = n_starts
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags."""

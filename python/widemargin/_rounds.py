@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.stats import rankdata
 from sklearn.base import is_classifier
-from sklearn.model_selection import ParameterGrid, check_cv
+from sklearn.model_selection import ParameterGrid
 from sklearn.utils import indexable
 from sklearn.utils.multiclass import type_of_target
 
 from widemargin import _core
-from widemargin._search import STOPPED, TOO_SHORT, SVCSearchCV, parameter_columns
+from widemargin._search import STOPPED, TOO_SHORT, SVCSearchCV, parameter_columns, splits_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,11 +42,7 @@ class Rounds:
     def __init__(self, search: SVCSearchCV, X: Any, y: Any) -> None:
         self._search = search
         self._X, self._y = indexable(X, y)
-        splitter = check_cv(search.cv, y, classifier=is_classifier(search.estimator))
-        self._splits = [
-            (np.asarray(train, dtype=np.int64), np.asarray(test, dtype=np.int64))
-            for train, test in splitter.split(self._X, self._y)
-        ]
+        self._splits = splits_of(search, self._X, self._y)
         self._trains = [train for train, _ in self._splits]
         limit = search.max_time
         self._ends = np.inf if limit is None else time.monotonic() + limit

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from numbers import Real
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_array
 from widemargin import _core
 from widemargin._base import BaseMachine
 from widemargin._progress import Monitor
+from widemargin._strings import strings_of
 from widemargin._svc import SVC, BaseSVC, NuSVC
 from widemargin._svr import SVR, NuSVR
 from widemargin._tables import to_core
@@ -53,7 +54,9 @@ class SVCSearchCV(GridSearchCV):
     training starts from its solved neighbours.
 
     `estimator` is a :class:`SVC`, :class:`NuSVC`, :class:`SVR` or :class:`NuSVR`; with anything
-    else, a kernel that is a function, or probabilities, it does what `GridSearchCV` does.
+    else, strings, a kernel that is a function, or probabilities, it does what `GridSearchCV` does.
+    Rows that the machine marks as rows without a label (`unlabeled`) are in every training part and
+    in no test part.
 
     Parameters
     ----------
@@ -137,13 +140,12 @@ class SVCSearchCV(GridSearchCV):
         check_max_time(self.max_time)
         candidates = list(ParameterGrid(self.param_grid))
         known = {"sample_weight", "groups"}
-        if y is None or not set(params) <= known or not self._can_share(candidates):
-            super().fit(X, y, **params)
-            return self
+        apart = not set(params) <= known or not self._can_share(candidates)
+        if y is None or apart or strings_of(X) is not None:
+            return self._fit_each(X, y, params)
         X, y = indexable(X, y)
         rows = np.arange(len(y))
-        splitter = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
-        splits = list(splitter.split(rows, y, groups=params.get("groups")))
+        splits = splits_of(self, rows, y, params.get("groups"))
         predictions = self._evaluate(candidates, X, y, params.get("sample_weight"), splits)
         judged = predictions.known_splits()
         replay = _replay(self.estimator)(predictions)
@@ -173,6 +175,17 @@ class SVCSearchCV(GridSearchCV):
             self._print_splits(judged, len(splits), predictions)
         if self.refit:
             self._refit(X, y, weights)
+        return self
+
+    def _fit_each(self, X: Any, y: Any, params: dict[str, Any]) -> Self:
+        """Do what `GridSearchCV` does; rows without labels are never held out."""
+        given: Any = self.get_params(deep=False)["cv"]
+        if without_labels(self.estimator, y).any():
+            self.cv = splits_of(self, X, y, params.get("groups"))
+        try:
+            super().fit(X, y, **params)
+        finally:
+            self.cv = given
         return self
 
     def _refit(self, X: Any, y: Any, weights: Any = None) -> None:
@@ -324,6 +337,42 @@ class SVCSearchCV(GridSearchCV):
                 setattr(self, name, getattr(search, name))
         if hasattr(search, "best_index_"):
             self.best_params_ = candidates[search.best_index_]
+
+
+def without_labels(estimator: Any, y: Any) -> NDArray[np.bool_]:
+    """Which rows are marked as rows without a label, for an estimator that learns from them."""
+    steps = getattr(estimator, "steps", None)
+    mark = getattr(steps[-1][1] if steps else estimator, "unlabeled", None)
+    if mark is None or y is None:
+        return np.zeros(1, dtype=bool)
+    if mark == "nan" and not is_classifier(estimator):
+        return np.isnan(np.asarray(y, dtype=np.float64)).ravel()
+    return np.asarray(np.asarray(y) == mark).ravel()
+
+
+def splits_of(
+    search: SVCSearchCV, X: Any, y: Any, groups: Any = None
+) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Return rows to learn from and to predict: those without labels are never held out."""
+    marked = without_labels(search.estimator, y)
+    if not marked.any():
+        splitter = check_cv(search.cv, y, classifier=is_classifier(search.estimator))
+        parts = splitter.split(X, y, groups=groups)
+        return [(np.asarray(a, dtype=np.int64), np.asarray(b, dtype=np.int64)) for a, b in parts]
+    known, unknown = np.flatnonzero(~marked), np.flatnonzero(marked)
+    own = search.cv is not None and not isinstance(search.cv, Integral)
+    if own and not hasattr(search.cv, "split"):
+        # Rows of all that were given.
+        return [
+            (np.asarray(train, dtype=np.int64), np.setdiff1d(np.asarray(test), unknown))
+            for train, test in search.cv
+        ]
+    labels = np.asarray(y)[known]
+    splitter = check_cv(search.cv, labels, classifier=is_classifier(search.estimator))
+    parts = splitter.split(known, labels, None if groups is None else np.asarray(groups)[known])
+    return [
+        (np.sort(np.concatenate([known[train], unknown])), known[test]) for train, test in parts
+    ]
 
 
 def _needs_values(scoring: Any) -> bool:

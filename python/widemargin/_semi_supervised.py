@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from widemargin._base import checks_parameters, count_threads
 from widemargin._classic.base import ClassicClassifier
-from widemargin._parameters import check_kernel
+from widemargin._parameters import check_kernel, choose, stores_parameters
 from widemargin._svc import class_name, written
 from widemargin._tables import to_core
 
@@ -63,7 +63,12 @@ class SemiSupervisedSVC(ClassicClassifier):
         Norm of the gradient, relative to that at 0, that ends the last training; of the relaxation
         the relative gap.
     max_time : float, default=None
-        Seconds after which the best labels so far are taken.
+        Seconds after which the best labels so far are taken, with a `ConvergenceWarning`.
+    verbose : int, default=0
+        Whether to print progress.
+    callbacks : callable or list of callables, default=None
+        Called with a :class:`widemargin.Progress` on the way; a true return value ends the search
+        with the best labels so far.
     random_state : int, RandomState instance or None, default=None
         Chooses the landmarks.
     n_jobs : int, default=None
@@ -129,11 +134,24 @@ class SemiSupervisedSVC(ClassicClassifier):
         "coef0": [Interval(Real, None, None, closed="neither")],
         "n_landmarks": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
-        "max_time": [Interval(Real, 0.0, None, closed="neither"), None],
+        **choose("max_time", "verbose", "callbacks"),
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
     }
 
+    kernel: str
+    C: float | str
+    class_prior: Any
+    method: str
+    unlabeled_weight: float
+    unlabeled: Any
+    gamma: float | str
+    degree: int
+    coef0: float
+    n_landmarks: int
+    tol: float
+
+    @stores_parameters
     def __init__(
         self,
         kernel: str = "linear",
@@ -149,23 +167,11 @@ class SemiSupervisedSVC(ClassicClassifier):
         n_landmarks: int = 500,
         tol: float = 1e-3,
         max_time: float | None = None,
+        verbose: bool | int = False,
+        callbacks: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.C = C
-        self.class_prior = class_prior
-        self.method = method
-        self.unlabeled_weight = unlabeled_weight
-        self.unlabeled = unlabeled
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.n_landmarks = n_landmarks
-        self.tol = tol
-        self.max_time = max_time
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     @checks_parameters
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

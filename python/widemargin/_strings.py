@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin import _core
+from widemargin._parameters import stores_parameters
 from widemargin._tables import from_core, to_core
 
 if TYPE_CHECKING:
@@ -121,6 +122,23 @@ class StringKernel(TransformerMixin, BaseEstimator):
         "n_jobs": [Integral, None],
     }
 
+    kind: str
+    length: int
+    shortest: int | None
+    mismatches: int
+    alphabet: int | None
+    decay: float
+    match: float
+    mismatch: float
+    open: float
+    extend: float
+    beta: float
+    log: bool
+    normalize: bool
+    output: str
+    n_jobs: int | None
+
+    @stores_parameters
     def __init__(
         self,
         kind: str = "spectrum",
@@ -139,22 +157,7 @@ class StringKernel(TransformerMixin, BaseEstimator):
         normalize: bool = True,
         output: str = "kernel",
         n_jobs: int | None = None,
-    ) -> None:
-        self.kind = kind
-        self.length = length
-        self.shortest = shortest
-        self.mismatches = mismatches
-        self.alphabet = alphabet
-        self.decay = decay
-        self.match = match
-        self.mismatch = mismatch
-        self.open = open
-        self.extend = extend
-        self.beta = beta
-        self.log = log
-        self.normalize = normalize
-        self.output = output
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags."""

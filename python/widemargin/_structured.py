@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from widemargin import _core
 from widemargin._base import checks_parameters
-from widemargin._parameters import choose
+from widemargin._parameters import choose, stores_parameters
 from widemargin._progress import Monitor, as_callbacks
 
 if TYPE_CHECKING:
@@ -89,6 +89,16 @@ class StructuredSVM(BaseEstimator):
 
     coef_: NDArray[np.float64]
 
+    problem: Any
+    n_features: int
+    C: float
+    tol: float
+    max_iter: int
+    verbose: bool | int
+    max_time: float | None
+    callbacks: Any
+
+    @stores_parameters
     def __init__(
         self,
         problem: Any,
@@ -100,15 +110,7 @@ class StructuredSVM(BaseEstimator):
         verbose: bool | int = 0,
         max_time: float | None = None,
         callbacks: Any = None,
-    ) -> None:
-        self.problem = problem
-        self.n_features = n_features
-        self.C = C
-        self.tol = tol
-        self.max_iter = max_iter
-        self.verbose = verbose
-        self.max_time = max_time
-        self.callbacks = callbacks
+    ) -> None: ...
 
     @checks_parameters
     def fit(self, X: Any, y: Any) -> Self:

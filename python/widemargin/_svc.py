@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from widemargin import _core
 from widemargin._base import BaseMachine, checks_parameters
 from widemargin._docs import documented
-from widemargin._parameters import constraints
+from widemargin._parameters import constraints, stores_parameters
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -315,6 +315,7 @@ class SVC(BaseSVC):
         "C", *_CLASSIFIER, loss="hinge"
     )
 
+    @stores_parameters
     def __init__(
         self,
         *,
@@ -341,30 +342,7 @@ class SVC(BaseSVC):
         warm_start: bool = False,
         callbacks: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.probability = probability
-        self.tol = tol
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
-        self.loss = loss
-        self.multi_class = multi_class
-        self.calibration = calibration
-        self.precision = precision
-        self.max_time = max_time
-        self.warm_start = warm_start
-        self.callbacks = callbacks
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
 
 @documented
@@ -407,6 +385,7 @@ class NuSVC(BaseSVC):
     _kind = "nu-svc"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints("nu", *_CLASSIFIER)
 
+    @stores_parameters
     def __init__(
         self,
         *,
@@ -432,29 +411,7 @@ class NuSVC(BaseSVC):
         warm_start: bool = False,
         callbacks: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        self.nu = nu
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.probability = probability
-        self.tol = tol
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
-        self.multi_class = multi_class
-        self.calibration = calibration
-        self.precision = precision
-        self.max_time = max_time
-        self.warm_start = warm_start
-        self.callbacks = callbacks
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     def _lost_class(self, left: NDArray[np.int64]) -> None:
         raise ValueError("specified nu is infeasible: a class has no sample of positive weight.")

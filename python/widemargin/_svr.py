@@ -9,7 +9,7 @@ from sklearn.base import RegressorMixin
 
 from widemargin._base import BaseMachine, checks_parameters
 from widemargin._docs import documented
-from widemargin._parameters import constraints
+from widemargin._parameters import constraints, stores_parameters
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -99,6 +99,7 @@ class SVR(BaseSVR):
         "C", "epsilon", loss="tube"
     )
 
+    @stores_parameters
     def __init__(
         self,
         *,
@@ -119,24 +120,7 @@ class SVR(BaseSVR):
         warm_start: bool = False,
         callbacks: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.C = C
-        self.epsilon = epsilon
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.loss = loss
-        self.precision = precision
-        self.max_time = max_time
-        self.warm_start = warm_start
-        self.callbacks = callbacks
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
 
 @documented
@@ -178,6 +162,7 @@ class NuSVR(BaseSVR):
     _kind = "nu-svr"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints("C", "nu")
 
+    @stores_parameters
     def __init__(
         self,
         *,
@@ -197,20 +182,4 @@ class NuSVR(BaseSVR):
         warm_start: bool = False,
         callbacks: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        self.nu = nu
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.tol = tol
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.precision = precision
-        self.max_time = max_time
-        self.warm_start = warm_start
-        self.callbacks = callbacks
-        self.n_jobs = n_jobs
+    ) -> None: ...

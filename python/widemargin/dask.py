@@ -33,6 +33,7 @@ from widemargin._distributed import (
     step,
 )
 from widemargin._docs import documented
+from widemargin._parameters import stores_parameters
 from widemargin._partitioned import PLACES, Partitioned, copy_of, sparse_container
 
 try:
@@ -313,15 +314,7 @@ class SVC(_OnDask, _svc.SVC):
 
     Parameters
     ----------
-    client : distributed.Client, default=None
-        The cluster; the current client by default.
-    topology : str, default='full'
-        Links between sites: ``'full'``, ``'ring'``, ``'tree'``, ``'random:LINKS'`` or links such as
-        ``'0>1,1>2,2>0'``.
-    schedule : {{'parallel', 'sequential', 'async'}}, default='parallel'
-        When sites solve.
-    sites : int, default=None
-        Sites; partitions next to each other are put together. By default one for each worker.
+    {sites}
     C : float, default=1.0
         Penalty of margin errors; smaller is smoother. May be infinite.
     {kernel}
@@ -334,8 +327,7 @@ class SVC(_OnDask, _svc.SVC):
 
     Attributes
     ----------
-    report_ : dict
-        How the training ended and what the sites sent, with objectives and rows of every round.
+    {sites_attributes}
     {attributes_classification}
     {attributes}
     """
@@ -346,6 +338,7 @@ class SVC(_OnDask, _svc.SVC):
         **PLACES,
     }
 
+    @stores_parameters
     def __init__(
         self,
         client: Any = None,
@@ -376,36 +369,7 @@ class SVC(_OnDask, _svc.SVC):
         warm_start: bool = False,
         callbacks: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(
-            C=C,
-            kernel=kernel,
-            degree=degree,
-            gamma=gamma,
-            coef0=coef0,
-            shrinking=shrinking,
-            probability=probability,
-            tol=tol,
-            cache_size=cache_size,
-            class_weight=class_weight,
-            verbose=verbose,
-            max_iter=max_iter,
-            decision_function_shape=decision_function_shape,
-            break_ties=break_ties,
-            random_state=random_state,
-            loss=loss,
-            multi_class=multi_class,
-            calibration=calibration,
-            precision=precision,
-            max_time=max_time,
-            warm_start=warm_start,
-            callbacks=callbacks,
-            n_jobs=n_jobs,
-        )
-        self.client = client
-        self.topology = topology
-        self.schedule = schedule
-        self.sites = sites
+    ) -> None: ...
 
     def decision_function(self, X: Any) -> Any:
         """Return decision values.
@@ -431,14 +395,7 @@ class SVR(_OnDask, _svr.SVR):
 
     Parameters
     ----------
-    client : distributed.Client, default=None
-        The cluster; the current client by default.
-    topology : str, default='full'
-        Links between sites, as for :class:`SVC`.
-    schedule : {{'parallel', 'sequential', 'async'}}, default='parallel'
-        When sites solve.
-    sites : int, default=None
-        Sites. By default one for each worker.
+    {sites}
     {kernel}
     C : float, default=1.0
         Penalty of deviations beyond the tube; smaller is smoother. May be infinite.
@@ -451,8 +408,7 @@ class SVR(_OnDask, _svr.SVR):
 
     Attributes
     ----------
-    report_ : dict
-        How the training ended and what the sites sent, with objectives and rows of every round.
+    {sites_attributes}
     {attributes}
     """
 
@@ -462,6 +418,7 @@ class SVR(_OnDask, _svr.SVR):
         **PLACES,
     }
 
+    @stores_parameters
     def __init__(
         self,
         client: Any = None,
@@ -486,30 +443,7 @@ class SVR(_OnDask, _svr.SVR):
         warm_start: bool = False,
         callbacks: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(
-            kernel=kernel,
-            degree=degree,
-            gamma=gamma,
-            coef0=coef0,
-            tol=tol,
-            C=C,
-            epsilon=epsilon,
-            shrinking=shrinking,
-            cache_size=cache_size,
-            verbose=verbose,
-            max_iter=max_iter,
-            loss=loss,
-            precision=precision,
-            max_time=max_time,
-            warm_start=warm_start,
-            callbacks=callbacks,
-            n_jobs=n_jobs,
-        )
-        self.client = client
-        self.topology = topology
-        self.schedule = schedule
-        self.sites = sites
+    ) -> None: ...
 
 
 @documented
@@ -561,6 +495,7 @@ class LinearSVC(_OnDask, _linear.LinearSVC):
         "sites": PLACES["sites"],
     }
 
+    @stores_parameters
     def __init__(
         self,
         client: Any = None,
@@ -582,27 +517,7 @@ class LinearSVC(_OnDask, _linear.LinearSVC):
         warm_start: bool = False,
         callbacks: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(
-            penalty=penalty,
-            loss=loss,
-            dual=dual,
-            tol=tol,
-            C=C,
-            multi_class=multi_class,
-            fit_intercept=fit_intercept,
-            intercept_scaling=intercept_scaling,
-            class_weight=class_weight,
-            verbose=verbose,
-            random_state=random_state,
-            max_iter=max_iter,
-            max_time=max_time,
-            warm_start=warm_start,
-            callbacks=callbacks,
-            n_jobs=n_jobs,
-        )
-        self.client = client
-        self.sites = sites
+    ) -> None: ...
 
     def decision_function(self, X: Any) -> Any:
         """Return decision values.

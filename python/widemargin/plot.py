@@ -21,7 +21,14 @@ from widemargin._progress import History, Progress, as_callbacks
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["ConfusionMatrixDisplay", "ConvergenceDisplay", "MarginDisplay", "SitesDisplay"]
+__all__ = [
+    "BoundDisplay",
+    "ConfusionMatrixDisplay",
+    "ConvergenceDisplay",
+    "MarginDisplay",
+    "OutlierDisplay",
+    "SitesDisplay",
+]
 
 
 def _axes(ax: Any) -> Any:
@@ -42,6 +49,8 @@ def _responses(estimator: Any, grid: Any) -> tuple[Any, Any]:
         return classes, estimator.decision_function(grid) if two else None
     if hasattr(estimator, "decision_function"):
         values = estimator.decision_function(grid)
+        if hasattr(estimator, "labels_"):
+            return estimator.predict(grid), values if values.ndim == 1 else None
         return values, values
     return estimator.predict(grid), None
 
@@ -122,12 +131,12 @@ class MarginDisplay:
 
         Parameters
         ----------
-        estimator : SVC, NuSVC, SVR, NuSVR, OneClassSVM or SVDD
+        estimator : SVC, NuSVC, SVR, NuSVR, OneClassSVM, SVDD or MaxMarginClustering
             Trained on two features.
         X : array-like of shape (n_samples, 2)
             Rows to show; the picture covers them.
         y : array-like of shape (n_samples,), default=None
-            What to colour them by.
+            What to colour them by; clusters are coloured by themselves where nothing is given.
         resolution : int, default=200
             Points of the grid along each axis.
         ax : matplotlib Axes, default=None
@@ -158,13 +167,16 @@ class MarginDisplay:
             response, values = _responses(estimator, grid)
         if hasattr(estimator, "classes_") and y is not None:
             y = np.searchsorted(estimator.classes_, y)
-        vectors = estimator.support_vectors_
+        clusters = hasattr(estimator, "labels_")
+        if clusters and y is None:
+            y = estimator.predict(X)
+        vectors = getattr(estimator, "support_vectors_", np.zeros((0, 2)))
         display = cls(
             xx0=xx0,
             xx1=xx1,
             response=response.reshape(xx0.shape),
             values=None if values is None else values.reshape(xx0.shape),
-            levels=[-1, 0, 1] if hasattr(estimator, "classes_") else [0],
+            levels=[-1, 0, 1] if hasattr(estimator, "classes_") or clusters else [0],
             support_vectors=vectors.toarray() if sp.issparse(vectors) else vectors,
             X=X,
             y=None if y is None else np.asarray(y),
@@ -305,6 +317,169 @@ class ConvergenceDisplay:
         ax.set(xlabel="seconds", ylabel="violation", yscale="log")
         if len(problems) <= 10:
             ax.legend(loc="best")
+        return self
+
+
+class BoundDisplay:
+    """How value and proven bound of a relaxation close while it is solved.
+
+    Parameters
+    ----------
+    steps : iterable of Progress
+        What a :class:`widemargin.History` has kept of a search with a bound: its ``objective`` is
+        the bound, its ``violation`` the relative gap to the value.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from widemargin import MaxMarginClustering
+    >>> from widemargin.plot import BoundDisplay
+    >>> X, _ = make_blobs(40, centers=[[-3, 0], [3, 0]], random_state=0)
+    >>> display = BoundDisplay.from_estimator(MaxMarginClustering(gamma=0.1), X)
+    >>> bool((display.bounds <= display.values).all())
+    True
+    """
+
+    def __init__(self, steps: Iterable[Progress]) -> None:
+        self.steps = list(steps)
+        # Relative to the value; before there is one the gap is infinite.
+        gaps = np.array([step.violation for step in self.steps])
+        best = np.maximum.accumulate(np.array([step.objective for step in self.steps]))
+        self.bounds = best
+        with np.errstate(divide="ignore", invalid="ignore"):
+            self.values = np.where(gaps < 1, best / (1 - gaps), np.inf)
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Any = None, *, ax: Any = None) -> Self:
+        """Train a copy of an estimator and draw how its bound closes.
+
+        Parameters
+        ----------
+        estimator : MaxMarginClustering
+            With a method that solves the relaxation; itself it is left alone.
+        X, y : array-like
+            What to train on.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        display : BoundDisplay
+            The picture.
+        """
+        history = History()
+        copy = clone(estimator)
+        copy.set_params(callbacks=[*as_callbacks(estimator.callbacks), history])
+        copy.fit(X, y)
+        return cls(history.steps).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        self : BoundDisplay
+            The display.
+        """
+        self.ax_ = ax = _axes(ax)
+        rounds = np.arange(1, len(self.steps) + 1)
+        known = np.isfinite(self.values)
+        (self.value_line_,) = ax.plot(rounds[known], self.values[known], "v-", label="value")
+        (self.bound_line_,) = ax.plot(rounds, self.bounds, "^-", label="proven bound")
+        ax.set(xlabel="round", ylabel="objective")
+        ax.legend(loc="best")
+        return self
+
+
+class OutlierDisplay:
+    """Training rows in the order of their outlier scores, those that were given up marked.
+
+    Parameters
+    ----------
+    scores : array-like of shape (n_samples,)
+        Outlier scores, larger for rows further on the wrong side.
+    kept : array-like of bool of shape (n_samples,)
+        Rows that count.
+
+    Attributes
+    ----------
+    order : ndarray of shape (n_samples,)
+        Rows by falling score.
+    ax_ : matplotlib Axes
+        Where it was drawn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from widemargin import RobustSVC
+    >>> from widemargin.plot import OutlierDisplay
+    >>> X = np.r_[np.linspace(-3, -2, 10), np.linspace(2, 3, 10), 9.0][:, None]
+    >>> y = np.r_[np.zeros(10), np.ones(10), 0]
+    >>> model = RobustSVC(loss="trimmed", keep=0.95, kernel="linear", random_state=0).fit(X, y)
+    >>> display = OutlierDisplay.from_estimator(model)
+    >>> int(display.order[0])
+    20
+    """
+
+    def __init__(self, scores: Any, kept: Any) -> None:
+        self.scores = np.asarray(scores, dtype=np.float64)
+        self.kept = np.asarray(kept, dtype=bool)
+        self.order = np.argsort(-self.scores, kind="stable")
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
+        """Draw the training rows of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : RobustSVC or LabelOutlierDetector
+            With ``outlier_scores_``.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        display : OutlierDisplay
+            The picture.
+        """
+        check_is_fitted(estimator)
+        kept = estimator.kept_ if hasattr(estimator, "kept_") else estimator.labels_ > 0
+        return cls(estimator.outlier_scores_, kept).plot(ax=ax)
+
+    def plot(self, *, ax: Any = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        self : OutlierDisplay
+            The display.
+        """
+        self.ax_ = ax = _axes(ax)
+        places = np.arange(1, len(self.order) + 1)
+        scores, kept = self.scores[self.order], self.kept[self.order]
+        self.kept_rows_ = ax.scatter(places[kept], scores[kept], s=14, label="kept")
+        given_up = ~kept
+        self.given_up_ = ax.scatter(
+            places[given_up], scores[given_up], s=28, marker="x", label="given up"
+        )
+        ax.axhline(0, color="k", linestyle="--", linewidth=1)
+        ax.set(xlabel="rank", ylabel="outlier score")
+        ax.legend(loc="best")
         return self
 
 

@@ -106,7 +106,9 @@ impl Failure {
             Error::Format { message, .. } if message.contains("archive unpacks to more") => {
                 Some("--max-unpacked allows more")
             }
-            Error::TooLarge { .. } => Some("--sparse needs less memory for data with many zeros"),
+            Error::TooLarge { what, .. } if what.contains("dense table") => {
+                Some("--sparse needs less memory for data with many zeros")
+            }
             _ => None,
         }
     }

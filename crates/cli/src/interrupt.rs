@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use widemargin::CancelToken;
 
-use crate::failure::{EXIT_INTERRUPTED, EXIT_TIME_LIMIT, Failure};
+use crate::failure::{EXIT_INTERRUPTED, EXIT_TIME_LIMIT};
 use crate::terminal;
 
 /// How the process responds to Ctrl-C.
@@ -41,12 +41,10 @@ impl Interrupt {
         std::process::exit(EXIT_INTERRUPTED.into());
     }
 
-    /// Ends the program at the time limit of something that has no partial result.
-    pub(crate) fn exit_at_time_limit(&self) -> ! {
+    /// Ends the program at the time limit of something that has no partial result, once `tell` has said so.
+    pub(crate) fn exit_at_time_limit(&self, tell: impl FnOnce()) -> ! {
         let _finished = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
-        terminal::report(&Failure::Message(
-            "the time limit was reached while the data was read".to_owned(),
-        ));
+        tell();
         std::process::exit(EXIT_TIME_LIMIT.into());
     }
 

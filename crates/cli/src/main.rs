@@ -47,7 +47,8 @@ fn main() -> ExitCode {
     }
     let outcome = match help::requested(&arguments) {
         Some(text) => text.and_then(|text| terminal::print(&text)).map(|()| Outcome::Done),
-        None => CommandLine::parse_from(arguments).run(&Interrupt::install()),
+        None => arguments::check_equals(&arguments)
+            .and_then(|()| CommandLine::parse_from(arguments).run(&Interrupt::install())),
     };
     match outcome {
         Ok(outcome) => outcome.into(),

@@ -1,4 +1,4 @@
-//! What a command tells about the data it read: how columns were taken, and what is probably not meant.
+//! The report about the data that a command read: how columns were taken, and what is probably not meant.
 
 use serde_json::{Value, json};
 use widemargin::data::read::{ColumnProfile, ColumnRole};

@@ -11,6 +11,7 @@ use widemargin::{CancelToken, Context, Error, Event, Observer};
 use crate::failure::{CommandResult, Failure};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
+use crate::terminal;
 
 /// Time for what makes a result of what there is when the limit is reached.
 pub(crate) const LAST_MOMENTS: Duration = Duration::from_millis(250);
@@ -38,13 +39,27 @@ impl Session<'_> {
         message: &str,
         read: impl FnOnce() -> CommandResult<R> + Send,
     ) -> CommandResult<R> {
+        self.read_or(message, read, || {
+            let message = "the time limit was reached while the data was read".to_owned();
+            terminal::report(&Failure::Message(message));
+        })
+    }
+
+    /// As [`read`](Self::read), for a command that has a result already: `at_limit` tells about it before the
+    /// program ends.
+    pub(crate) fn read_or<R: Send>(
+        &self,
+        message: &str,
+        read: impl FnOnce() -> CommandResult<R> + Send,
+        at_limit: impl FnOnce() + Send,
+    ) -> CommandResult<R> {
         let progress = Progress::new(message, self.quiet, self.verbose);
         let result = std::thread::scope(|scope| {
             let (finished, end) = channel::<()>();
             if let Some(limit) = self.context.time_left() {
                 scope.spawn(move || {
                     if end.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
-                        self.interrupt.exit_at_time_limit();
+                        self.interrupt.exit_at_time_limit(at_limit);
                     }
                 });
             }

@@ -58,10 +58,10 @@ pub(crate) fn print_json(value: &serde_json::Value) -> CommandResult<()> {
 
 /// Tells the user something that is not the result; a closed standard error is ignored.
 pub(crate) fn note(text: &str) {
-    tell("", text);
+    write_line("", text);
 }
 
-fn tell(mark: &str, text: &str) {
+fn write_line(mark: &str, text: &str) {
     let text = without_commands(text, &['\n', '\t']);
     let _ = writeln!(io::stderr().lock(), "{mark}{text}");
 }
@@ -69,9 +69,9 @@ fn tell(mark: &str, text: &str) {
 /// Tells the user about something that went on regardless.
 pub(crate) fn warn(text: &str) {
     if io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
-        tell("\u{1b}[1;33mwarning\u{1b}[0m: ", text);
+        write_line("\u{1b}[1;33mwarning\u{1b}[0m: ", text);
     } else {
-        tell("warning: ", text);
+        write_line("warning: ", text);
     }
 }
 

@@ -197,3 +197,44 @@ fn rows_are_clustered_with_a_proof() {
     let failed = folder.run("cluster points.csv --balance -1").exits(2);
     assert!(failed.stderr.contains("balance"), "{}", failed.stderr);
 }
+
+#[test]
+fn clusters_keep_links_and_have_memberships() {
+    let folder = Folder::new();
+    let points: String = (0..24).map(|i| format!("{},{}\n", i % 12, (i * 7) % 5)).collect();
+    folder.write("points.csv", format!("x,y\n{points}"));
+    let base = "cluster points.csv --label-column none --gamma 0.05 --tol 1e-4";
+    let done = folder.run(&format!("{base} --links 0=11,1!2 --memberships shares.txt")).exits(0);
+    let clusters: Vec<&str> = done.stdout.lines().collect();
+    assert!(clusters[0] == clusters[11] && clusters[1] != clusters[2], "{clusters:?}");
+    let shares = folder.read("shares.txt");
+    assert_eq!(shares.lines().count(), 24);
+    for line in shares.lines() {
+        let sum: f64 = line.split(' ').map(|word| word.parse::<f64>().unwrap()).sum();
+        assert!((sum - 1.0).abs() < 1e-5, "{line}");
+    }
+    let few = folder.run(&format!("{base} --share 0.25 --balance 0")).exits(0);
+    let ones = few.stdout.lines().filter(|line| *line == "1").count();
+    assert!(ones == 6 || ones == 18, "{ones}");
+    let failed = folder.run(&format!("{base} --links 0=1,0!1")).exits(2);
+    assert!(failed.stderr.contains("links"), "{}", failed.stderr);
+    let failed = folder.run(&format!("{base} --links 0-1")).exits(2);
+    assert!(failed.stderr.contains("ROW=ROW"), "{}", failed.stderr);
+}
+
+#[test]
+fn clusterings_are_compared() {
+    let folder = Folder::new();
+    folder.copy("iris.csv");
+    let line = "cluster iris.csv --scale standard --gamma 0.3 --tol 1e-2 --pairs 2 --max-time 60";
+    let done =
+        folder.run(&format!("{line} --try clusters=2,3 --beside kmeans -o best.txt")).exits(0);
+    for word in ["stability", "adjusted Rand", "mmc", "kmeans", "clusters=3", "most stable"] {
+        assert!(done.stdout.contains(word), "{word}: {}", done.stdout);
+    }
+    assert_eq!(folder.read("best.txt").lines().count(), 150);
+    let failed = folder.run(&format!("{line} --try depth=3")).exits(2);
+    assert!(failed.stderr.contains("no machine has 'depth'"), "{}", failed.stderr);
+    let failed = folder.run(&format!("{line} --beside c-svc")).exits(2);
+    assert!(failed.stderr.contains("machines that cluster"), "{}", failed.stderr);
+}

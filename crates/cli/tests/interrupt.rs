@@ -112,6 +112,30 @@ fn a_time_limit_keeps_the_best_model_so_far() {
     assert_eq!(model["training"]["outcome"]["status"], "time-limit");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_test_file_that_is_not_read_in_time_leaves_the_report_of_the_training() {
+    let folder = Folder::new();
+    folder.copy("iris.csv");
+    folder.write("s.txt", "a X\nb Y\n\n");
+    let made = std::process::Command::new("mkfifo").arg(folder.file("slow")).status().unwrap();
+    assert!(made.success());
+    // Nobody writes into the pipe, which reading waits for.
+    for (train, told) in [
+        ("sequence train s.txt -o m.wm --test slow --max-time 3", "objective"),
+        ("train iris.csv -o m.wm --test slow --json --max-time 3", "\"primal\""),
+        ("train iris.csv -o m.wm --test slow --max-time 3", "objective"),
+    ] {
+        let run = folder.run(train).exits(124);
+        let warning = "time limit reached: the model was not tested";
+        assert!(run.stderr.contains(warning), "{train}: {}", run.stderr);
+        assert!(run.stdout.contains(told), "{train}: {}", run.stdout);
+        folder.run("inspect m.wm").exits(0);
+    }
+    let run = folder.run("predict slow --model m.wm --max-time 0.5").exits(124);
+    assert!(run.stderr.contains("while the data was read"), "{}", run.stderr);
+}
+
 #[test]
 fn prediction_ends_at_its_time_limit() {
     let folder = Folder::new();
@@ -368,6 +392,31 @@ fn clusters_found_until_the_limit_or_ctrl_c_are_written() {
     Run::from(child.wait_with_output().unwrap()).exits(130);
     assert_eq!(lines("clusters"), 2_000);
     folder.run("inspect centres.wm").exits(0);
+}
+
+#[test]
+fn a_relaxation_stopped_by_ctrl_c_gives_clusters_and_a_bound() {
+    let folder = Folder::new();
+    overlapping(&folder, 600);
+    for clusters in [2, 3] {
+        let words = format!(
+            "cluster hard --clusters {clusters} --labelling relaxation --tol 1e-12 --gamma 1 \
+             --save-model found.wm -o clusters -q"
+        );
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let child =
+            folder.command(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        sleep(Duration::from_millis(1500));
+        interrupt(&child);
+        let run = Run::from(child.wait_with_output().unwrap()).exits(130);
+        assert!(run.stderr.contains("warning: interrupted"), "{}", run.stderr);
+        let found = folder.read("clusters");
+        assert_eq!(found.lines().count(), 600);
+        assert!((0..clusters).all(|r| found.lines().any(|line| line == r.to_string())));
+        let outcome = &folder.run("inspect found.wm --json").exits(0).json()["training"]["outcome"];
+        let number = |name: &str| outcome[name].as_f64().unwrap();
+        assert!(0.0 < number("dual") && number("dual") <= number("primal"), "{outcome}");
+    }
 }
 
 #[test]

@@ -54,3 +54,21 @@ fn what_cannot_be_learnt_is_refused() {
         assert!(done.stderr.contains(part), "{options}: {}", done.stderr);
     }
 }
+
+#[test]
+fn rows_without_labels_are_not_counted_by_cross_validation_and_searches() {
+    let folder = Folder::new();
+    let (text, labels) = hidden(&folder, "?");
+    let known = 100 - labels.len();
+    folder.write("half.csv", &text);
+    let machines = ["-s semi-svc", "-s gmm-bayes", "--kernels linear,rbf"];
+    for machine in machines {
+        let options = format!("{machine} --unlabelled ? --folds 2 --json");
+        let report = folder.run(&format!("cross-validate half.csv {options}")).exits(0).json();
+        assert_eq!(report["rows"].as_u64(), Some(known as u64), "{machine}");
+        // Before, every row without a label counted as wrong: 10 % were right at best.
+        assert!(report["accuracy"].as_f64().unwrap() > 0.7, "{machine}: {report}");
+        let report = folder.run(&format!("tune half.csv -o m.wm {options}")).exits(0).json();
+        assert!(report["score"].as_f64().unwrap() > 0.7, "{machine}: {report}");
+    }
+}

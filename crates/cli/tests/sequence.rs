@@ -132,3 +132,11 @@ fn more_labellings_than_memory_holds_are_refused() {
     let all = folder.run("sequence label train.txt --model s.wm --n-best 1000000000 -q").exits(0);
     assert_eq!(all.stdout.matches("# ").count(), 12 * 27);
 }
+
+#[test]
+fn an_empty_table_of_sequences_is_told_to_be_empty() {
+    let folder = Folder::new();
+    folder.write("empty.csv", "");
+    let run = folder.run("sequence train empty.csv -o s.wm").exits(1);
+    assert!(run.stderr.contains("empty.csv: the file is empty"), "{}", run.stderr);
+}

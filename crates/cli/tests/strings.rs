@@ -87,3 +87,22 @@ fn numbers_and_wrong_columns_are_refused() {
         assert!(failed.stderr.contains(message), "{kernel}: {}", failed.stderr);
     }
 }
+
+#[test]
+fn searches_take_strings_and_their_kernels() {
+    let folder = Folder::new();
+    folder.write("words.csv", words());
+    let tune = ["tune", "words.csv", "--ignore-column", "length", "--text", "word", "--folds", "3"];
+    let best = |more: &[&str]| {
+        let run = folder.run_words(&[&tune[..], &["-o", "best.wm", "--json"], more].concat());
+        let best = run.exits(0).json()["best"].clone();
+        let report = folder.run("predict words.csv --model best.wm --json -o p.txt").exits(0);
+        assert_eq!(report.json()["accuracy"].as_f64(), Some(1.0), "{more:?}");
+        best
+    };
+    best(&["--kernel", "spectrum"]);
+    best(&["--kernel", "alignment(log=true)", "--method", "surrogate", "--points", "4"]);
+    let kernel = best(&["--grid", "kernel=spectrum(length=2),subsequence(length=2)"]);
+    assert!(kernel["kernel"].is_string(), "{kernel}");
+    best(&["--kernels", "spectrum(length=2), alignment(beta=0.3)", "--grid", "c=1,10"]);
+}

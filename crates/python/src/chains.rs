@@ -234,11 +234,11 @@ impl Chain {
             Err(builder) => builder.finish(self.dictionary.len()).map_err(exception)?,
         };
         let Body::Chain(chain) = &self.model.body else { return Err(not_a_chain()) };
-        let answer = py.detach(|| {
+        let result = py.detach(|| {
             let context = Context::new().with_threads(threads)?;
             ask(&chain.labeller_with(&self.packed, &context), &data)
         });
-        answer.map_err(exception)
+        result.map_err(exception)
     }
 }
 

@@ -2,17 +2,19 @@
 
 use std::time::Duration;
 
+use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use widemargin::CancelToken;
-use widemargin::data::{Dataset, Label};
+use widemargin::data::{Dataset, Label, Labels};
 use widemargin::operation::compare::{
-    CompareOptions, Comparison, KernelOptions, compare as run, compare_kernels as run_kernels,
+    ClusteringOptions, CompareOptions, Comparison, KernelOptions, compare as run,
+    compare_clusterings as run_clusterings, compare_kernels as run_kernels,
 };
 use widemargin::{Context, Error};
 
 use crate::errors::exception;
-use crate::machines::{context, named};
+use crate::machines::{Settings, context, named};
 use crate::table::Table;
 use crate::training::{Targets, class_labels, slice};
 
@@ -76,6 +78,49 @@ pub(crate) fn compare_kernels<'py>(
     all.set_item("kernels", list)?;
     all.set_item("C", found.penalty)?;
     Ok(all)
+}
+
+/// Compares ways to cluster the same rows; see `widemargin.compare_clusterings`.
+#[pyfunction]
+pub(crate) fn compare_clusterings<'py>(
+    py: Python<'py>,
+    features: Table<'py>,
+    targets: Option<Targets<'py>>,
+    machines: Vec<Settings>,
+    pairs: usize,
+    share: f64,
+    max_seconds: Option<f64>,
+    threads: usize,
+    seed: u64,
+) -> PyResult<Bound<'py, PyList>> {
+    let data = match targets {
+        Some(targets) => dataset(features, targets)?,
+        None => Dataset::new(features.matrix()?, Labels::None).map_err(exception)?,
+    };
+    let machines =
+        machines.iter().map(|one| one.specification(&[])).collect::<PyResult<Vec<_>>>()?;
+    let options = ClusteringOptions { pairs, share };
+    let work = |context: &Context| run_clusterings(&data, &machines, &options, context);
+    let found = interruptible(py, max_seconds, threads, seed, work)?;
+    let list = PyList::empty(py);
+    for machine in &found.machines {
+        let dictionary = PyDict::new(py);
+        let labels: Vec<i64> = match &machine.clusters {
+            Labels::Int(labels) => labels.clone(),
+            _ => Vec::new(),
+        };
+        dictionary.set_item("machine", machine.specification.to_string())?;
+        dictionary.set_item("labels", labels.into_pyarray(py))?;
+        dictionary.set_item("sizes", machine.sizes.clone())?;
+        dictionary.set_item("stability", machine.stability)?;
+        dictionary.set_item("with_first", machine.with_first)?;
+        dictionary.set_item("seconds", machine.seconds)?;
+        dictionary.set_item("error", machine.agreement.map(|found| found.error))?;
+        dictionary.set_item("adjusted_rand", machine.agreement.map(|found| found.adjusted_rand))?;
+        dictionary.set_item("v_measure", machine.agreement.map(|found| found.v_measure))?;
+        list.append(dictionary)?;
+    }
+    Ok(list)
 }
 
 fn dataset(features: Table<'_>, targets: Targets<'_>) -> PyResult<Dataset> {

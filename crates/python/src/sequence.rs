@@ -130,7 +130,7 @@ impl Training {
     }
 }
 
-/// Positions times squared states from which on an answer takes so long that signals have to be heard.
+/// Positions times squared states from which on a computation takes so long that signals have to be handled.
 const LONG: usize = 1 << 24;
 
 impl Hmm {
@@ -153,7 +153,7 @@ impl Hmm {
     }
 }
 
-/// Runs `work` beside the interpreter, which hears signals meanwhile.
+/// Runs `work` beside the interpreter, which handles signals meanwhile.
 fn beside<R: Send + 'static>(
     py: Python<'_>,
     context: Context,

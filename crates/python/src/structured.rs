@@ -125,13 +125,13 @@ pub(crate) fn fit_structured<'py>(
         return Err(raised);
     }
     let (fit, warnings) = result?;
-    let told = PyDict::new(py);
-    told.set_item("status", fit.outcome.status.to_string())?;
-    told.set_item("primal", fit.outcome.primal)?;
-    told.set_item("dual", fit.outcome.dual)?;
-    told.set_item("gap", fit.outcome.gap())?;
-    told.set_item("violation", fit.outcome.violation)?;
-    told.set_item("iterations", fit.outcome.iterations)?;
-    told.set_item("passes", fit.outcome.blocks)?;
-    Ok((fit.weights.into_pyarray(py), told, warnings))
+    let record = PyDict::new(py);
+    record.set_item("status", fit.outcome.status.to_string())?;
+    record.set_item("primal", fit.outcome.primal)?;
+    record.set_item("dual", fit.outcome.dual)?;
+    record.set_item("gap", fit.outcome.gap())?;
+    record.set_item("violation", fit.outcome.violation)?;
+    record.set_item("iterations", fit.outcome.iterations)?;
+    record.set_item("passes", fit.outcome.blocks)?;
+    Ok((fit.weights.into_pyarray(py), record, warnings))
 }

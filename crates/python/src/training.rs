@@ -274,7 +274,7 @@ impl Caller {
             self.warnings.push(message.clone());
         }
         if self.failure.is_none() {
-            match self.tell(py, event) {
+            match self.notify(py, event) {
                 Ok(false) => {}
                 Ok(true) => self.cancel.cancel(),
                 Err(failure) => self.give_up(failure),
@@ -283,7 +283,7 @@ impl Caller {
     }
 
     /// Hands an event to Python; true when the training is to stop.
-    fn tell(&self, py: Python<'_>, event: &Event) -> PyResult<bool> {
+    fn notify(&self, py: Python<'_>, event: &Event) -> PyResult<bool> {
         let Some(on_event) = &self.on_event else { return Ok(false) };
         let returned = match event {
             Event::Stage { name, total } => on_event.call1(py, ("stage", (*name, *total))),
@@ -391,7 +391,7 @@ pub(crate) fn run_beside<R: Send + 'static>(
     let worker = thread::Builder::new()
         .name("widemargin-fit".into())
         .spawn(move || {
-            // The tables go with the work, before the waiting thread hears of the end.
+            // The tables go with the work, before the waiting thread learns of the end.
             let result = work(&listener);
             drop(listener);
             let _ = sender.send(Message::Done(Box::new(result)));

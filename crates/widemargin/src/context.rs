@@ -414,6 +414,15 @@ impl Context {
         self.stop_request().map_or(Ok(()), |_| Err(Error::Interrupted))
     }
 
+    /// The same without deadline, cancellation and observer, for the short work that makes a result of what was
+    /// reached when the computation was asked to stop.
+    pub(crate) fn after_stop(&self) -> Self {
+        let mut context = self.clone().with_cancel_token(CancelToken::new());
+        context.deadline = None;
+        context.observer = None;
+        context
+    }
+
     /// Why the computation must stop now, if it must.
     pub fn stop_request(&self) -> Option<Status> {
         if self.cancel.is_cancelled() {

@@ -6,7 +6,8 @@ use widemargin::Status;
 use widemargin::data::{Dataset, Dense, Label, Labels, Matrix};
 use widemargin::kernel::Kernel;
 use widemargin::machine::{
-    DecisionFunction, FitInput, KernelExpansion, Machine, MachineKind, Model, Precision, Svc, Svr,
+    BaseMachine, DecisionFunction, FitInput, KernelExpansion, Machine, MachineKind, MixtureBayes,
+    Model, MultipleKernel, Precision, Scaled, ScalingRule, SemiSupervisedSvc, Svc, Svr,
 };
 use widemargin::operation::cross_validate::{Quality, cross_validate};
 use widemargin::operation::folds::Folds;
@@ -201,4 +202,89 @@ fn regression_errors_are_those_of_held_out_rows() {
     let squares: f64 = truth.iter().zip(&predictions).map(|(y, f)| (y - f).powi(2)).sum();
     let Some(Quality::Numbers(errors)) = result.quality else { panic!() };
     assert!((errors.mean_squared_error - squares / 30.0).abs() < 1e-12);
+}
+
+/// Two clusters, of which every sixth row has a label, a number written as a word because of the mark.
+fn partly_labelled() -> Dataset {
+    let wobble = |i: usize, k: usize| ((i * k) as f64 * 0.7).sin() * 0.6;
+    let side = |i: usize| if i % 2 == 0 { -1.5 } else { 1.5 };
+    let values = (0..60).flat_map(|i| [side(i) + wobble(i, 3), wobble(i, 7)]).collect();
+    let label = |i: usize| if i % 6 < 2 { (i % 2).to_string() } else { "?".to_owned() };
+    let labels = Labels::Text((0..60).map(label).collect());
+    Dataset::new(Matrix::DenseF64(Dense::new(60, 2, values).unwrap()), labels).unwrap()
+}
+
+#[test]
+fn rows_without_labels_are_learnt_from_in_every_fold_and_not_counted() {
+    let data = partly_labelled();
+    let mark = Some(Label::Text("?".into()));
+    let context = Context::new();
+    let svc = SemiSupervisedSvc { unlabelled: mark.clone(), ..Default::default() };
+    let mixtures = MixtureBayes { unlabelled: mark, ..Default::default() };
+    let scaled = Scaled { rule: ScalingRule::Standard, machine: Box::new(svc.clone()) };
+    for machine in [&svc as &dyn Machine, &mixtures, &scaled] {
+        let result = cross_validate(machine, &data, &Folds::Stratified(4), &context).unwrap();
+        let labelled: Vec<usize> = (0..60).filter(|i| i % 6 < 2).collect();
+        assert_eq!(result.rows, labelled);
+        // What a training without the fold alone predicts.
+        let (train, held) = result.plan.split(0);
+        assert_eq!(train.len() + held.len(), 60);
+        let model = machine.fit(&data.select_rows(&train), &context).unwrap();
+        let rows = data.features().select_rows(&held);
+        let expected = model.predictor(&context).unwrap().predict(&rows).unwrap();
+        for (i, row) in held.iter().enumerate() {
+            let at = result.rows.binary_search(row).unwrap();
+            assert_eq!(
+                result.predictions.get(at).unwrap().to_string(),
+                expected.get(i).unwrap().to_string()
+            );
+        }
+        let Some(Quality::Classes(confusion)) = result.quality else { panic!("no classes") };
+        assert_eq!((confusion.total(), confusion.classes.len()), (20, 2));
+        assert!(confusion.accuracy() > 0.9, "{confusion:?}");
+    }
+}
+
+#[test]
+fn targets_that_a_mark_made_words_are_compared_as_numbers() {
+    let values = (0..40).map(f64::from).collect();
+    let target = |i: usize| if i % 4 == 0 { "?".to_owned() } else { format!("{}", 0.5 * i as f64) };
+    let labels = Labels::Text((0..40).map(target).collect());
+    let data = Dataset::new(Matrix::DenseF64(Dense::new(40, 1, values).unwrap()), labels).unwrap();
+    let svr = Svr { c: 100.0, epsilon: 0.01, ..Svr::default() };
+    let machine = MultipleKernel {
+        kernels: vec![Kernel::Linear, Kernel::Gaussian { gamma: 0.01 }],
+        unlabelled: Some(Label::Text("?".into())),
+        ..MultipleKernel::new(BaseMachine::Svr(svr))
+    };
+    let result = cross_validate(&machine, &data, &Folds::Random(5), &Context::new()).unwrap();
+    let Some(Quality::Numbers(errors)) = result.quality else { panic!("no numbers") };
+    assert_eq!(result.rows.len(), 30);
+    assert!(errors.mean_squared_error < 0.1, "{errors:?}");
+}
+
+#[test]
+fn rows_without_labels_are_never_held_out() {
+    let labels = (0..30).map(|row| if row % 3 == 0 { 9 } else { row % 2 }).collect();
+    let labels = Labels::Int(labels);
+    let data = line(30)
+        .with_labels(labels)
+        .unwrap()
+        .with_groups((0..30).map(|row| row / 3).collect())
+        .unwrap();
+    let given = Folds::Given((0..30).map(|row| row % 2 + 5).collect());
+    for folds in [Folds::Random(4), Folds::Stratified(4), Folds::Grouped(4), given] {
+        let plan = folds.assign_labelled(&data, Some(&Label::Int(9)), 0).unwrap();
+        let mut held_out = Vec::new();
+        for fold in 0..plan.count() {
+            let (train, held) = plan.split(fold);
+            assert!((0..30).step_by(3).all(|row| train.contains(&row)), "{folds:?}");
+            held_out.extend(held);
+        }
+        held_out.sort_unstable();
+        let labelled: Vec<usize> = (0..30).filter(|row| row % 3 > 0).collect();
+        assert_eq!(held_out, labelled, "{folds:?}");
+    }
+    let none = Folds::Random(2).assign_labelled(&data, Some(&Label::Int(7)), 0).unwrap();
+    assert_eq!(none, Folds::Random(2).assign(&data, 0).unwrap());
 }

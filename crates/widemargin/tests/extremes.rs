@@ -10,7 +10,7 @@ use widemargin::machine::specification::{Domain, Value};
 use widemargin::machine::{
     AllInOne, Approximated, Body, CertifiedMixture, Covariance, Gamma, KernelAdatron, Lasvm,
     LinearSvc, Machine, MaxMarginClustering, Model, MulticlassSvc, NuSvc, NuSvr, OneClass,
-    OnlineSvc, Precision, RobustSvc, Specification, Svc, Svdd, Svr,
+    OnlineSvc, Precision, RobustLoss, RobustSvc, Specification, Svc, Svdd, Svr,
 };
 use widemargin::operation::distribute::{Distribution, Ending, Randomized, split};
 use widemargin::{Context, Error, Status};
@@ -27,7 +27,7 @@ fn rows(count: usize, scale: f64) -> Dataset {
     rows_of_classes(count, scale, 2)
 }
 
-fn rows_of_classes(count: usize, scale: f64, classes: i64) -> Dataset {
+pub(crate) fn rows_of_classes(count: usize, scale: f64, classes: i64) -> Dataset {
     let value = |i: usize| (i * 7919 % 1013) as f64 / 1013.0 - 0.5;
     let values = (0..count).flat_map(|i| [value(2 * i), scale * value(2 * i + 1)]).collect();
     let labels = (0..count as i64).map(|i| i % classes).collect();
@@ -64,14 +64,14 @@ fn check(data: &Dataset, c: f64, nu: f64, kernel: &Kernel) {
 }
 
 /// Trains in time; a model has finite numbers, or is not solved, and predicts finite numbers.
-fn check_fit(machine: &dyn Machine, data: &Dataset, place: &str) {
+pub(crate) fn check_fit(machine: &dyn Machine, data: &Dataset, place: &str) {
     let fit = |context: &Context| machine.fit(data, context);
     let Ok(model) = in_time(place, fit) else { return };
     check_model(&model, data, place);
 }
 
 /// What `train` returns, which must not take longer than it may.
-fn in_time<T>(place: &str, train: impl FnOnce(&Context) -> T) -> T {
+pub(crate) fn in_time<T>(place: &str, train: impl FnOnce(&Context) -> T) -> T {
     let started = Instant::now();
     let found = train(&Context::new().with_time_limit(Duration::from_secs_f64(LIMIT)));
     let seconds = started.elapsed().as_secs_f64();
@@ -79,7 +79,7 @@ fn in_time<T>(place: &str, train: impl FnOnce(&Context) -> T) -> T {
     found
 }
 
-fn check_model(model: &Model, data: &Dataset, place: &str) {
+pub(crate) fn check_model(model: &Model, data: &Dataset, place: &str) {
     let context = Context::new();
     let training = model.training.as_ref().expect(place);
     let outcome = training.outcome;
@@ -97,32 +97,34 @@ fn check_model(model: &Model, data: &Dataset, place: &str) {
 /// Every machine of the specification with one number at an extreme of its range, or all at their
 /// defaults.
 fn specifications() -> Vec<Specification> {
-    let mut all = Vec::new();
-    for plain in Specification::all() {
-        all.push(plain.clone());
-        for parameter in plain.entry().parameters() {
-            let values: &[f64] = match parameter.domain {
-                Domain::Real { .. } => &[1e-300, 1e-30, 1.0, 1e30, 1e300],
-                Domain::Integer { .. } => &[1.0, 1e3, 1e18],
-                _ => &[],
+    Specification::all().flat_map(|plain| with_extreme_numbers(&plain)).collect()
+}
+
+/// A machine as it is, and with each number of its parameters at an extreme.
+pub(crate) fn with_extreme_numbers(plain: &Specification) -> Vec<Specification> {
+    let mut all = vec![plain.clone()];
+    for parameter in plain.entry().parameters() {
+        let values: &[f64] = match parameter.domain {
+            Domain::Real { .. } => &[1e-300, 1e-30, 1.0, 1e30, 1e300],
+            Domain::Integer { .. } => &[1.0, 1e3, 1e18],
+            _ => &[],
+        };
+        for &value in values {
+            let value = match parameter.domain {
+                Domain::Integer { .. } => Value::Integer(value as u64),
+                _ => Value::Real(value),
             };
-            for &value in values {
-                let value = match parameter.domain {
-                    Domain::Integer { .. } => Value::Integer(value as u64),
-                    _ => Value::Real(value),
-                };
-                let mut changed = plain.clone();
-                // Refused by name where it is outside the range.
-                if changed.set(parameter.name, value).is_ok() {
-                    all.push(changed);
-                }
+            let mut changed = plain.clone();
+            // Refused by name where it is outside the range.
+            if changed.set(parameter.name, value).is_ok() {
+                all.push(changed);
             }
         }
     }
     all
 }
 
-fn check_specifications(specifications: &[Specification], data: &Dataset) {
+pub(crate) fn check_specifications(specifications: &[Specification], data: &Dataset) {
     for specification in specifications {
         if let Ok(machine) = specification.build(data, 0) {
             check_fit(&*machine, data, &specification.to_string());
@@ -424,7 +426,10 @@ fn long_trainings_stop_at_their_limit() {
     let machine = Box::new(LinearSvc::default());
     let fourier = Approximated { rule: MapRule::Fourier(4_000), gamma: Gamma::Value(1.0), machine };
     fit("rff", &fourier, &many);
-    fit("robust", &RobustSvc { c: 1e3, ..RobustSvc::default() }, &some);
+    for loss in RobustLoss::ALL {
+        let machine = RobustSvc { c: 1e3, loss: *loss, ..RobustSvc::default() };
+        fit(&format!("robust, {loss}"), &machine, &some);
+    }
     let endless = RobustSvc { starts: usize::MAX, ..RobustSvc::default() };
     fit("robust with endless starts", &endless, &rows(40, 1.0));
     fit("mmc", &MaxMarginClustering { clusters: 3, ..Default::default() }, &some);

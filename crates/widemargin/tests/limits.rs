@@ -95,6 +95,62 @@ fn the_dual_never_decreases() {
     }
 }
 
+/// Columns of size 10⁶ beside columns of size 1 and 10⁻³, and classes that overlap.
+fn unscaled(n: usize) -> Dataset {
+    let mut state = 1_u64;
+    let mut uniform = || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as f64 / f64::from(1_u32 << 30) - 1.0
+    };
+    // Sums of four uniform numbers are nearly normal.
+    let mut normal = || (0..4).map(|_| uniform()).sum::<f64>();
+    let rows: Vec<[f64; 7]> = (0..n).map(|_| std::array::from_fn(|_| normal())).collect();
+    let label = |row: &[f64; 7]| i64::from(row[0] * row[1] + 0.3 * row[2] + 0.5 * row[6] > 0.0);
+    let labels = rows.iter().map(label).collect();
+    let scaled = |r: &[f64; 7]| [1e6 * r[0], 1e6 * r[1], 1e6 * r[2], r[3], 1e-3 * r[4], 1e6 * r[5]];
+    let features = Dense::new(n, 6, rows.iter().flat_map(scaled).collect()).unwrap();
+    Dataset::new(Matrix::DenseF64(features), Labels::Int(labels)).unwrap()
+}
+
+#[test]
+fn unscaled_columns_and_a_huge_penalty_end_in_time_with_an_honest_status() {
+    let (data, limit) = (unscaled(400), Duration::from_secs(1));
+    let quintic = |gamma| Kernel::Polynomial { gamma, coef0: 1.0, degree: 5 };
+    for (kernel, precision, is_solved) in [
+        (quintic(1e-12), Precision::F64, true),
+        (quintic(1e-12), Precision::F32, false),
+        (quintic(1.0), Precision::F32, false),
+        (Kernel::Linear, Precision::F64, false),
+    ] {
+        let violations = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let seen = Arc::clone(&violations);
+        let observer = move |event: &Event| {
+            if let Event::Iteration { violation, .. } = event {
+                seen.lock().unwrap().push(*violation);
+            }
+        };
+        let context = Context::new().with_time_limit(limit).with_observer(observer);
+        let options = SolverOptions { precision, ..SolverOptions::default() };
+        let machine = Svc { c: 1e6, kernel, options, ..Svc::default() };
+        let begin = Instant::now();
+        let model = machine.fit(&data, &context).unwrap();
+        // Ten times the limit, for a machine that is busy.
+        assert!(begin.elapsed() < 10 * limit, "{machine:?}");
+        let outcome = model.training.as_ref().unwrap().outcome;
+        assert!(outcome.is_finite(), "{outcome:?}");
+        assert_eq!(outcome.status == Status::Solved, outcome.violation <= 1e-3, "{outcome:?}");
+        assert!(!is_solved || outcome.status == Status::Solved, "{outcome:?}");
+        let coefficients = model.functions()[0].parts.iter().flat_map(|part| &part.coefficients);
+        assert!(coefficients.clone().all(|value| value.abs() <= 1e6));
+        let sizes: f64 = coefficients.clone().map(|value| value.abs()).sum();
+        assert!(coefficients.sum::<f64>().abs() <= 1e-9 * sizes, "{outcome:?}");
+        let violations = violations.lock().unwrap();
+        let lowest = violations.iter().copied().fold(f64::INFINITY, f64::min);
+        assert!(!is_solved || lowest < 1e-3 * violations[0], "{violations:?}");
+    }
+}
+
 /// A Gaussian kernel that counts its values and asks to stop at `cancel_at` of them.
 fn counting_kernel(cancel_at: usize) -> (Kernel, CancelToken, Arc<AtomicUsize>) {
     let (token, count) = (CancelToken::new(), Arc::new(AtomicUsize::new(0)));

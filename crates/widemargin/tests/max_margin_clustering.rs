@@ -4,7 +4,7 @@
 use widemargin::data::{Dataset, Dense, Labels, Matrix};
 use widemargin::kernel::Kernel;
 use widemargin::machine::{
-    Balance, Body, ClusteringMethod, Machine, MarginClusters, MaxMarginClustering, Model,
+    Balance, Body, ClusteringMethod, Links, Machine, MarginClusters, MaxMarginClustering, Model,
 };
 use widemargin::{CancelToken, Context, Error, Status};
 
@@ -16,13 +16,13 @@ fn table(columns: usize, values: &[f64]) -> Dataset {
     Dataset::new(Matrix::DenseF64(dense), Labels::None).unwrap()
 }
 
-fn clusters(model: &Model) -> &MarginClusters {
+fn clusters_of(model: &Model) -> &MarginClusters {
     let Body::MarginClusters(found) = &model.body else { panic!("{:?}", model.body.name()) };
     found
 }
 
 fn fit(machine: &MaxMarginClustering, data: &Dataset) -> MarginClusters {
-    clusters(&machine.fit(data, &Context::new()).unwrap()).clone()
+    clusters_of(&machine.fit(data, &Context::new()).unwrap()).clone()
 }
 
 /// Numbers in [0, 1) by a linear congruential generator (Knuth's MMIX).
@@ -37,11 +37,15 @@ fn random(count: usize, mut state: u64) -> Vec<f64> {
 
 /// min over all labels with |Σy| ≤ `imbalance` of max Σλ − ½λᵀ(K ∘ yyᵀ)λ/β over the box, by coordinate ascent.
 fn least_of_all_labels(k: &[f64], n: usize, beta: f64, imbalance: f64) -> f64 {
+    least_of_labels(k, n, beta, |y| y.iter().sum::<f64>().abs() <= imbalance)
+}
+
+/// The same over labels of both signs that are `allowed`.
+fn least_of_labels(k: &[f64], n: usize, beta: f64, allowed: impl Fn(&[f64]) -> bool) -> f64 {
     let mut least = f64::INFINITY;
-    for mask in 0..1_u32 << (n - 1) {
+    for mask in 1..1_u32 << (n - 1) {
         let y = |i: usize| if mask & (1 << i) != 0 { -1.0 } else { 1.0 };
-        let sum: f64 = (0..n).map(y).sum();
-        if sum.abs() > imbalance || sum.abs() >= n as f64 {
+        if !allowed(&(0..n).map(y).collect::<Vec<f64>>()) {
             continue;
         }
         let mut lambda = vec![0.0; n];
@@ -195,9 +199,157 @@ fn a_search_that_is_stopped_has_labels_and_a_bound() {
     };
     let model = machine.fit(&table(2, &random(60, 8)), &context).unwrap();
     assert_eq!(model.training.as_ref().unwrap().outcome.status, Status::Interrupted);
-    let found = clusters(&model);
+    let found = clusters_of(&model);
     assert!(0.0 < found.bound && found.bound <= found.objective, "{found:?}");
     assert!(found.labels.contains(&0) && found.labels.contains(&1));
+}
+
+/// Stops at the first event of a descent.
+fn stopped_at_once() -> Context {
+    let token = CancelToken::new();
+    let stop = token.clone();
+    Context::new().with_cancel_token(token).with_observer(move |event: &widemargin::Event| {
+        if matches!(event, widemargin::Event::Iteration { .. }) {
+            stop.cancel();
+        }
+    })
+}
+
+#[test]
+fn every_search_that_is_stopped_has_labels_of_all_clusters() {
+    for (clusters, method) in [
+        (2, ClusteringMethod::Iterative),
+        (3, ClusteringMethod::Iterative),
+        (3, ClusteringMethod::Relaxation),
+        (4, ClusteringMethod::Relaxation),
+    ] {
+        let machine = MaxMarginClustering {
+            clusters,
+            kernel: Kernel::Gaussian { gamma: 4.0 },
+            method,
+            ..MaxMarginClustering::default()
+        };
+        let model = machine.fit(&table(2, &random(300, 8)), &stopped_at_once()).unwrap();
+        let case = format!("{clusters} by {method}");
+        assert_eq!(model.training.as_ref().unwrap().outcome.status, Status::Interrupted, "{case}");
+        let found = clusters_of(&model);
+        assert!(found.bound <= found.objective, "{case}: {found:?}");
+        assert!((0..clusters).all(|r| found.labels.contains(&r)), "{case}");
+        let predictor = model.predictor(&Context::new()).unwrap();
+        assert_eq!(predictor.predict(table(2, &random(6, 1)).features()).unwrap().len(), 3);
+    }
+    // A time limit that is over before the kernel matrix is there leaves nothing to return.
+    let limit = Context::new().with_time_limit(std::time::Duration::ZERO);
+    match MaxMarginClustering::default().fit(&table(2, &random(300, 8)), &limit) {
+        Err(error) => assert!(matches!(error, Error::Interrupted), "{error:?}"),
+        Ok(model) => assert_eq!(model.training.unwrap().outcome.status, Status::TimeLimit),
+    }
+}
+
+#[test]
+fn links_and_shares_hold_and_bound_the_labels_that_keep_them() {
+    let n = 10;
+    for seed in 0..6 {
+        let rows: Vec<f64> = random(2 * n, 90 + seed).iter().map(|x| 3.0 * x).collect();
+        let (beta, gamma) = ([0.01, 0.5, 3.0][seed as usize % 3], 0.4);
+        let k = gaussian(&rows, 2, gamma);
+        let links = Links::new(vec![(0, 9), (3, 9)], vec![(1, 2)]);
+        let linked = |y: &[f64]| y[0] == y[9] && y[3] == y[9] && y[1] != y[2];
+        let difference = |y: &[f64]| y.iter().sum::<f64>().abs();
+        let cases: [(Option<f64>, Links, f64); 3] = [
+            (
+                None,
+                links.clone(),
+                least_of_labels(&k, n, beta, |y| linked(y) && difference(y) <= 2.0),
+            ),
+            (
+                Some(0.2),
+                Links::default(),
+                least_of_labels(&k, n, beta, |y| (difference(y) - 6.0).abs() <= 2.0),
+            ),
+            (
+                Some(0.7),
+                links,
+                least_of_labels(&k, n, beta, |y| linked(y) && (difference(y) - 4.0).abs() <= 2.0),
+            ),
+        ];
+        for (share, links, least) in cases {
+            for method in [ClusteringMethod::Relaxation, ClusteringMethod::Enumeration] {
+                let machine = MaxMarginClustering {
+                    kernel: Kernel::Gaussian { gamma },
+                    beta,
+                    balance: Balance::Most(2.0),
+                    share,
+                    links: links.clone(),
+                    method,
+                    ..MaxMarginClustering::default()
+                };
+                let found = fit(&machine, &table(2, &rows));
+                let case = format!("{seed} {share:?} {links} {method}: {found:?} {least}");
+                assert!(found.bound <= least * (1.0 + 1e-6), "{case}");
+                assert!(found.gap().unwrap() <= 1.1e-6, "{case}");
+                match method {
+                    ClusteringMethod::Enumeration => {
+                        assert!((found.objective - least).abs() <= 1e-6 * least, "{case}");
+                    }
+                    _ => assert!(found.objective >= least * (1.0 - 1e-6), "{case}"),
+                }
+                let y: Vec<f64> = found.labels.iter().map(|&r| 1.0 - 2.0 * r as f64).collect();
+                assert!(links.is_empty() || linked(&y), "{case}");
+                let wanted = share.map_or(0.0, |share| (20.0 * share - 10.0).abs());
+                assert!((difference(&y) - wanted).abs() <= 2.0 + 1e-9, "{case}");
+                let sums = found.memberships.chunks_exact(2).map(|row| row[0] + row[1]);
+                assert!(sums.clone().count() == n && sums.clone().all(|s| (s - 1.0).abs() < 1e-12));
+            }
+        }
+    }
+}
+
+#[test]
+fn links_and_shares_that_cannot_be_are_refused() {
+    let data = table(2, &EIGHT);
+    let refused = |machine: MaxMarginClustering| match machine.fit(&data, &Context::new()) {
+        Err(Error::Parameter { name, expected, .. }) => format!("{name}: {expected}"),
+        other => panic!("{other:?}"),
+    };
+    let with = |text: &str| MaxMarginClustering {
+        links: text.parse().unwrap(),
+        ..MaxMarginClustering::default()
+    };
+    assert_eq!(refused(with("0=1,1=2,0!2")), "links: links that two clusters can satisfy");
+    assert_eq!(refused(with("0=8")), "links: rows from 0 to 7");
+    assert!(refused(with("0=1,1=2,2=3,3=4,4=5,5=6")).starts_with("balance"));
+    assert!(refused(MaxMarginClustering { clusters: 3, ..with("0=1") }).starts_with("links"));
+    let share = |share| MaxMarginClustering { share: Some(share), ..Default::default() };
+    for bad in [0.0, 1.0, -0.1, f64::NAN] {
+        assert!(refused(share(bad)).starts_with("share"));
+    }
+    assert!(refused(MaxMarginClustering { clusters: 3, ..share(0.3) }).starts_with("share"));
+    let iterative = MaxMarginClustering { method: ClusteringMethod::Iterative, ..share(0.3) };
+    assert!(refused(iterative).starts_with("share"));
+    for bad in ["", "0", "0=", "a=1", "0=1;2=3", "-1=2"] {
+        assert!(bad.parse::<Links>().is_err(), "{bad}");
+    }
+    assert_eq!("4!1, 0=3".parse::<Links>().unwrap().to_string(), "0=3,4!1");
+    assert_eq!("none".parse::<Links>().unwrap(), Links::default());
+}
+
+#[test]
+fn memberships_are_those_of_the_labels_where_the_relaxation_is_tight_and_files_keep_them() {
+    let machine = MaxMarginClustering {
+        kernel: Kernel::Linear,
+        centre: true,
+        method: ClusteringMethod::Relaxation,
+        tol: 1e-9,
+        ..MaxMarginClustering::default()
+    };
+    let model = machine.fit(&table(2, &EIGHT), &Context::new()).unwrap();
+    let found = clusters_of(&model);
+    for (row, label) in found.memberships.chunks_exact(2).zip(&found.labels) {
+        assert!(row[*label] > 0.99, "{found:?}");
+    }
+    let again = Model::load_from_bytes(&model.to_bytes().unwrap()).unwrap();
+    assert_eq!(again, model);
 }
 
 #[test]
@@ -300,7 +452,7 @@ fn three_heaps_are_three_clusters_by_every_method() {
             ..MaxMarginClustering::default()
         };
         let model = machine.fit(&table(2, &values), &Context::new()).unwrap();
-        assert_eq!(clusters(&model).labels, expected, "{method}");
+        assert_eq!(clusters_of(&model).labels, expected, "{method}");
         model.validate().unwrap();
         let again = Model::load_from_bytes(&model.to_bytes().unwrap()).unwrap();
         let new = table(2, &[0.2, 0.3, 5.5, 0.5, 0.1, 5.9]);
@@ -329,7 +481,7 @@ fn many_rows_are_clustered_by_features_and_no_step_raises_the_objective() {
         ..MaxMarginClustering::default()
     };
     let model = machine.fit(&table(2, &values), &context).unwrap();
-    let found = clusters(&model);
+    let found = clusters_of(&model);
     let wrong = (0..n).filter(|&i| found.labels[i] != i % 2).count();
     assert!(wrong < n / 100, "{wrong}");
     assert_eq!(found.relaxation, None);

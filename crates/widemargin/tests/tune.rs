@@ -56,7 +56,7 @@ fn plan(data: &Dataset, strategy: Strategy, metric: Metric) -> Plan {
         Labels::Real(_) => Folds::Random(4),
         _ => Folds::Stratified(4),
     };
-    let judge = Judge::Splits { splits: repeated(&folds, 1, data, 7).unwrap(), metric };
+    let judge = Judge::Splits { splits: repeated(&folds, 1, data, None, 7).unwrap(), metric };
     Plan { strategy, judge, scaling: None, reuse: Reuse::Everything }
 }
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin import _core
-from widemargin._base import checks_parameters, count_threads, with_bytes, with_model
+from widemargin._base import HoldsModel, checks_parameters, count_threads
+from widemargin._progress import Monitor, as_callbacks
 from widemargin._svc import class_name
 from widemargin._tables import checked_rows, to_core
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class ClassicMachine(BaseEstimator):
+class ClassicMachine(HoldsModel):
     """A classical machine; derived classes name it and hold its parameters."""
 
     _kind: ClassVar[str]
@@ -38,6 +38,8 @@ class ClassicMachine(BaseEstimator):
     n_jobs: int | None
     random_state: Any = None
     max_time: float | None = None
+    verbose: bool | int = False
+    callbacks: Any = None
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags."""
@@ -62,6 +64,7 @@ class ClassicMachine(BaseEstimator):
         """Train on checked rows."""
         random = check_random_state(self.random_state)
         names = getattr(self, "feature_names_in_", None)
+        monitor = Monitor(self.verbose, as_callbacks(self.callbacks))
         model, _, complaints = _core.fit(
             {
                 "machine": self._kind,
@@ -77,10 +80,15 @@ class ClassicMachine(BaseEstimator):
             targets,
             weights,
             None if names is None else list(names),
+            on_event=monitor if monitor.listens else None,
         )
+        monitor.end(model.training, model.support_count)
         for complaint in complaints:
             kind = ConvergenceWarning if "did not" in complaint else UserWarning
             warnings.warn(complaint, kind, stacklevel=4)
+        if self.max_time is not None and model.training["status"] == "time limit reached":
+            message = f"Search terminated early (max_time={self.max_time})."
+            warnings.warn(message, ConvergenceWarning, stacklevel=4)
         self._adopt(model)
         return self
 
@@ -93,26 +101,11 @@ class ClassicMachine(BaseEstimator):
         check_is_fitted(self)
         return to_core(self._rows(X)), count_threads(self.n_jobs)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model in the native format, which the command line reads too.
-
-        Parameters
-        ----------
-        path : path-like
-            The file (``.wm`` by custom); replaced only when the new one is complete.
-
-        See Also
-        --------
-        widemargin.load : Reads it again.
-        """
-        check_is_fitted(self)
-        self._model.save(os.fspath(path))
-
     def to_onnx(self, *, dtype: Any = np.float64) -> Any:
         """Return every prediction function as one ONNX model; needs the package ``onnx``.
 
-        Discriminants, k-means and mixtures have one; neighbours, windows and spectral clusters,
-        which answer from their training rows, raise NotImplementedError.
+        Discriminants, k-means and mixtures have one; neighbours, windows, other clusters and
+        semi-supervised machines raise NotImplementedError.
 
         Parameters
         ----------
@@ -127,21 +120,13 @@ class ClassicMachine(BaseEstimator):
         """
         if not self._has_onnx:
             raise NotImplementedError(
-                f"{type(self).__name__} has no ONNX export: it answers from its training rows; "
-                "save() keeps the model for Python and the command line"
+                f"{type(self).__name__} has no ONNX export, which discriminants, k-means and "
+                "mixtures have; save() keeps the model for Python and the command line"
             )
         check_is_fitted(self)
         from widemargin._onnx.classic import export_classic
 
         return export_classic(self, np.dtype(dtype))
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Keep the model as bytes, which pickle and skops both know."""
-        return with_bytes(super().__getstate__())
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Make the model again from its bytes."""
-        super().__setstate__(with_model(state))
 
     @classmethod
     def _of(cls, model: _core.Model) -> Self:
@@ -151,9 +136,7 @@ class ClassicMachine(BaseEstimator):
             names = model.classes
             mixed = {type(name) for name in names} > {str}
             estimator.__dict__["classes_"] = np.array(names, dtype=object if mixed else None)
-        estimator.n_features_in_ = model.features
-        if model.feature_names is not None:
-            estimator.feature_names_in_ = np.array(model.feature_names, dtype=object)
+        estimator._know_features(model)
         estimator._adopt(model)
         return estimator
 

@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from widemargin import _core
 from widemargin._classic.base import Grouping, numbers
+from widemargin._parameters import stores_parameters
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -83,6 +84,12 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Clusters):
         "n_jobs": [Integral, None],
     }
 
+    init: Any
+    n_init: int
+    max_iter: int
+    tol: float
+
+    @stores_parameters
     def __init__(
         self,
         n_clusters: int = 8,
@@ -93,14 +100,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Clusters):
         tol: float = 1e-4,
         random_state: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     def _settings(self) -> dict[str, Any]:
         return {
@@ -172,8 +172,9 @@ class SpectralClustering(_Clusters):
         γ of ``'rbf'``.
     n_neighbors : int, default=10
         Neighbours of ``'nearest_neighbors'``.
-    assign_labels : {'kmeans', 'normalised'}, default='kmeans'
-        Ng, Jordan and Weiss's way for any number of clusters, or the least normalised cut of two.
+    assign_labels : {'kmeans', 'normalised', 'ratio'}, default='kmeans'
+        Ng, Jordan and Weiss's way for any number of clusters, or the least normalised or ratio cut
+        of two.
     n_init : int, default=10
         Starts of k-means.
     random_state : int, RandomState instance or None, default=None
@@ -204,12 +205,19 @@ class SpectralClustering(_Clusters):
         "affinity": [StrOptions({"rbf", "nearest_neighbors"})],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="neither")],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "assign_labels": [StrOptions({"kmeans", "normalised"})],
+        "assign_labels": [StrOptions({"kmeans", "normalised", "ratio"})],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
     }
 
+    affinity: str
+    gamma: float | str
+    n_neighbors: int
+    assign_labels: str
+    n_init: int
+
+    @stores_parameters
     def __init__(
         self,
         n_clusters: int = 8,
@@ -221,15 +229,7 @@ class SpectralClustering(_Clusters):
         n_init: int = 10,
         random_state: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.affinity = affinity
-        self.gamma = gamma
-        self.n_neighbors = n_neighbors
-        self.assign_labels = assign_labels
-        self.n_init = n_init
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     def _settings(self) -> dict[str, Any]:
         return {

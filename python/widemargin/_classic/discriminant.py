@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from widemargin import _core
 from widemargin._classic.base import ClassicClassifier, PosteriorClassifier, priors_setting
-from widemargin._parameters import check_kernel
+from widemargin._parameters import check_kernel, stores_parameters
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -138,6 +138,13 @@ class FisherDiscriminant(_Discriminant, PosteriorClassifier):
         "n_jobs": [Integral, None],
     }
 
+    threshold: str
+    shrinkage: float | str | None
+    priors: Any
+    unbiased: bool
+    n_components: int | None
+
+    @stores_parameters
     def __init__(
         self,
         *,
@@ -147,13 +154,7 @@ class FisherDiscriminant(_Discriminant, PosteriorClassifier):
         unbiased: bool = False,
         n_components: int | None = None,
         n_jobs: int | None = None,
-    ) -> None:
-        self.threshold = threshold
-        self.shrinkage = shrinkage
-        self.priors = priors
-        self.unbiased = unbiased
-        self.n_components = n_components
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     def _settings(self) -> dict[str, Any]:
         return {
@@ -239,6 +240,17 @@ class KernelFisherDiscriminant(_Discriminant):
         "n_jobs": [Integral, None],
     }
 
+    kernel: str
+    mu: float
+    ridge: str
+    threshold: str
+    n_landmarks: int | None
+    degree: int
+    gamma: float | str
+    coef0: float
+    priors: Any
+
+    @stores_parameters
     def __init__(
         self,
         *,
@@ -253,18 +265,7 @@ class KernelFisherDiscriminant(_Discriminant):
         priors: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        self.kernel = kernel
-        self.mu = mu
-        self.ridge = ridge
-        self.threshold = threshold
-        self.n_landmarks = n_landmarks
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.priors = priors
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     def _settings(self) -> dict[str, Any]:
         check_kernel(type(self).__name__, self.kernel)

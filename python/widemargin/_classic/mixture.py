@@ -20,6 +20,7 @@ from widemargin._classic.base import (
     numbers,
     priors_setting,
 )
+from widemargin._parameters import stores_parameters
 from widemargin._svc import written
 
 if TYPE_CHECKING:
@@ -47,6 +48,18 @@ class _Mixture(Dense):
 
     _has_onnx = True
 
+    n_components: int
+    covariance_type: str
+    criterion: str | None
+    tol: float
+    reg_covar: float
+    shrinkage: float
+    stop: str
+    max_iter: int
+    n_init: int
+    init_params: str
+
+    @stores_parameters
     def __init__(
         self,
         n_components: int = 1,
@@ -62,19 +75,7 @@ class _Mixture(Dense):
         init_params: str = "kmeans",
         random_state: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.covariance_type = covariance_type
-        self.criterion = criterion
-        self.tol = tol
-        self.reg_covar = reg_covar
-        self.shrinkage = shrinkage
-        self.stop = stop
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.init_params = init_params
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     def _mixture_settings(self) -> dict[str, Any]:
         return {
@@ -286,6 +287,11 @@ class GaussianMixture(_Components, _Mixture):
         "precisions_init": ["array-like", None],
     }
 
+    weights_init: Any
+    means_init: Any
+    precisions_init: Any
+
+    @stores_parameters
     def __init__(
         self,
         n_components: int = 1,
@@ -304,24 +310,7 @@ class GaussianMixture(_Components, _Mixture):
         precisions_init: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(
-            n_components,
-            covariance_type=covariance_type,
-            criterion=criterion,
-            tol=tol,
-            reg_covar=reg_covar,
-            shrinkage=shrinkage,
-            stop=stop,
-            max_iter=max_iter,
-            n_init=n_init,
-            init_params=init_params,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
-        self.weights_init = weights_init
-        self.means_init = means_init
-        self.precisions_init = precisions_init
+    ) -> None: ...
 
     def _settings(self) -> dict[str, Any]:
         return {
@@ -407,6 +396,13 @@ class CertifiedGaussianMixture(_Components, Dense):
         "n_jobs": [Integral, None],
     }
 
+    n_components: int
+    variances: Any
+    tol: float
+    max_iter: int
+    n_init: int
+
+    @stores_parameters
     def __init__(
         self,
         n_components: int = 1,
@@ -418,15 +414,7 @@ class CertifiedGaussianMixture(_Components, Dense):
         n_init: int = 10,
         random_state: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.variances = variances
-        self.tol = tol
-        self.max_iter = max_iter
-        self.max_time = max_time
-        self.n_init = n_init
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     def _settings(self) -> dict[str, Any]:
         return {
@@ -507,6 +495,12 @@ class GaussianMixtureClassifier(PosteriorClassifier, _Mixture):
         "unlabeled": [Integral, Real, str, None],
     }
 
+    priors: Any
+    loss_matrix: Any
+    unbiased: bool
+    unlabeled: Any
+
+    @stores_parameters
     def __init__(
         self,
         n_components: int = 1,
@@ -526,25 +520,7 @@ class GaussianMixtureClassifier(PosteriorClassifier, _Mixture):
         unlabeled: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        super().__init__(
-            n_components,
-            covariance_type=covariance_type,
-            criterion=criterion,
-            tol=tol,
-            reg_covar=reg_covar,
-            shrinkage=shrinkage,
-            stop=stop,
-            max_iter=max_iter,
-            n_init=n_init,
-            init_params=init_params,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
-        self.priors = priors
-        self.loss_matrix = loss_matrix
-        self.unbiased = unbiased
-        self.unlabeled = unlabeled
+    ) -> None: ...
 
     def _settings(self) -> dict[str, Any]:
         return {

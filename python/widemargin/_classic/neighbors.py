@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from widemargin._base import checks_parameters
 from widemargin._classic.base import ClassicMachine, PosteriorClassifier
+from widemargin._parameters import stores_parameters
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,6 +34,12 @@ class _Neighbors(ClassicMachine):
         "n_jobs": [Integral, None],
     }
 
+    n_neighbors: int
+    weights: str
+    metric: str
+    algorithm: str
+
+    @stores_parameters
     def __init__(
         self,
         n_neighbors: int = 5,
@@ -41,12 +48,7 @@ class _Neighbors(ClassicMachine):
         metric: str = "euclidean",
         algorithm: str = "auto",
         n_jobs: int | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.weights = weights
-        self.metric = metric
-        self.algorithm = algorithm
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     def _settings(self) -> dict[str, Any]:
         return {

@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from widemargin import _core
 from widemargin._classic.base import Dense, PosteriorClassifier, Unlabelled, priors_setting
 from widemargin._docs import documented
+from widemargin._parameters import stores_parameters
 
 _WINDOWS = {"gaussian", "tophat", "epanechnikov", "exponential", "linear", "cosine"}
 _RULES = {"scott", "silverman", "cv"}
@@ -68,6 +69,10 @@ class KernelDensity(_Windows, Unlabelled):
         "n_jobs": [Integral, None],
     }
 
+    bandwidth: float | str
+    kernel: str
+
+    @stores_parameters
     def __init__(
         self,
         *,
@@ -75,11 +80,7 @@ class KernelDensity(_Windows, Unlabelled):
         kernel: str = "gaussian",
         random_state: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        self.bandwidth = bandwidth
-        self.kernel = kernel
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     def _settings(self) -> dict[str, Any]:
         return {"window": self.kernel, "width": _width(self.bandwidth)}
@@ -147,6 +148,11 @@ class ParzenClassifier(_WindowClassifier):
         "n_jobs": [Integral, None],
     }
 
+    bandwidth: float | str
+    kernel: str
+    priors: Any
+
+    @stores_parameters
     def __init__(
         self,
         *,
@@ -155,12 +161,7 @@ class ParzenClassifier(_WindowClassifier):
         priors: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        self.bandwidth = bandwidth
-        self.kernel = kernel
-        self.priors = priors
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     def _settings(self) -> dict[str, Any]:
         return {
@@ -207,6 +208,12 @@ class ProbabilisticNeuralNetwork(_WindowClassifier):
         "n_jobs": [Integral, None],
     }
 
+    bandwidth: float | str
+    input: str
+    radius: float | None
+    priors: Any
+
+    @stores_parameters
     def __init__(
         self,
         *,
@@ -216,13 +223,7 @@ class ProbabilisticNeuralNetwork(_WindowClassifier):
         priors: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
-    ) -> None:
-        self.bandwidth = bandwidth
-        self.input = input
-        self.radius = radius
-        self.priors = priors
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    ) -> None: ...
 
     def _settings(self) -> dict[str, Any]:
         return {

@@ -4,6 +4,7 @@
 //! of a machine is an option of its name. They are only translated into a [`Specification`], which
 //! refuses by name what its machine does not have.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::error::Error as ClapError;
@@ -22,6 +23,20 @@ pub(crate) enum ProbabilityName {
     Sigmoid,
     /// A non-decreasing step function
     Isotonic,
+}
+
+/// Refuses a method of --probability that stands apart from it, where it would be a data file.
+pub(crate) fn check_equals(words: &[OsString]) -> CommandResult<()> {
+    let is_method = |word: &OsString| {
+        word.to_str().is_some_and(|word| ProbabilityName::from_str(word, false).is_ok())
+    };
+    let apart = words.windows(2).find(|pair| pair[0] == "--probability" && is_method(&pair[1]));
+    apart.map_or(Ok(()), |pair| {
+        let method = pair[1].display();
+        Err(Failure::usage(format!(
+            "--probability takes its method after an equals sign: --probability={method}"
+        )))
+    })
 }
 
 impl From<ProbabilityName> for CalibrationMethod {
@@ -294,6 +309,7 @@ mod tests {
                 Domain::Reals(_) => values.push("1,2".into()),
                 Domain::Scaling => values.push("standard".into()),
                 Domain::Map => values.push("rff:10".into()),
+                Domain::Links => values.push("0=1".into()),
                 _ => values.push("none".into()),
             }
         }
@@ -327,8 +343,11 @@ mod tests {
                             let unknown = format!("has no parameter '{name}'");
                             let value = format!("parameter {name}: expected");
                             let loss = "--loss logistic";
-                            let told = [unknown.as_str(), value.as_str(), loss];
-                            assert!(told.iter().any(|t| message.contains(t)), "{all:?}: {message}");
+                            let named = [unknown.as_str(), value.as_str(), loss];
+                            assert!(
+                                named.iter().any(|t| message.contains(t)),
+                                "{all:?}: {message}"
+                            );
                         }
                     }
                 }

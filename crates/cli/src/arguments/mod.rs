@@ -12,6 +12,7 @@ pub(crate) mod value;
 pub(crate) use chain::ChainArguments;
 pub(crate) use distribution::{DistributionArguments, MethodName};
 pub(crate) use input::{FormatName, InputArguments, first_index};
+pub(crate) use machine::check_equals;
 pub(crate) use machine::{
     MachineArguments, View, linear_kind, machine_list, row_machine, view, with_views,
 };

@@ -108,7 +108,7 @@ pub(super) fn option(owned: &[Owned]) -> Arg {
             };
             option.allow_negative_numbers(true).value_parser(is_whole)
         }
-        // What is wrong with a kernel is told with the place in the expression.
+        // The message about a kernel names the place in the expression.
         Domain::Kernel | Domain::Kernels => option,
         _ => {
             let parameters: Vec<&'static Parameter> = owned.iter().map(|(_, one)| *one).collect();
@@ -208,6 +208,7 @@ fn value_name(parameter: &Parameter) -> &'static str {
         (_, Domain::Reals(&[])) => "NUM,NUM,...",
         (_, Domain::Label) => "LABEL",
         (_, Domain::Scaling) => "HOW",
+        (_, Domain::Links) => "PAIRS",
         _ => "RULE",
     }
 }

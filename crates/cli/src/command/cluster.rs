@@ -12,8 +12,9 @@ use widemargin::data::{Dataset, Labels};
 use widemargin::machine::{Body, Model};
 use widemargin::operation::agreement::ClusterAgreement;
 
-use super::prepare::{TrainingData, complete, training_rows};
-use super::train::tell_status;
+use super::cluster_comparison::ComparisonArguments;
+use super::prepare::{TrainingData, check_strings, complete, training_rows};
+use super::train::print_status;
 use crate::arguments::{InputArguments, MachineArguments, ResourceArguments};
 use crate::data_file::check_outputs;
 use crate::evaluation::Evaluation;
@@ -57,9 +58,11 @@ Examples:
   widemargin cluster points.csv --label-column none --gamma 0.5      # two clusters, largest margin
   widemargin cluster points.csv --balance 0.2 --save-model points.wm -o clusters.txt
   widemargin cluster iris.csv --machine kmeans --clusters 3 --starts 10
+  widemargin cluster iris.csv --try clusters=2,3,4 --beside kmeans,spectral --scale standard
 
 The cluster of every row goes to standard output, one a line, or to -o FILE. Labels of the file are not
-learnt from; they are compared with the clusters.")]
+learnt from; they are compared with the clusters. With --try and --beside several machines are compared,
+also by how stable their clusters are, and -o gets the clusters of the most stable one.")]
 pub(crate) struct Arguments {
     /// Data file: LIBSVM text, CSV, TSV, IDX or NPY, also .gz .xz .zst .bz2; '-': standard input
     data: PathBuf,
@@ -68,10 +71,16 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
+    /// Where to write the shares of the clusters in every row by the relaxation of mmc, a row a line
+    #[arg(long, value_name = "FILE")]
+    memberships: Option<PathBuf>,
+
     /// Where to write the model, which can cluster other rows
     #[arg(long, value_name = "FILE")]
     save_model: Option<PathBuf>,
 
+    #[command(flatten)]
+    comparison: ComparisonArguments,
     #[command(flatten)]
     machine: Clusterer,
     #[command(flatten)]
@@ -90,8 +99,9 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     }
     let session = arguments.resources.session(interrupt)?;
     let (output, model_path) = (arguments.output.as_deref(), arguments.save_model.as_deref());
+    let shares_path = arguments.memberships.as_deref();
     check_outputs(
-        &[("-o", output), ("--save-model", model_path)],
+        &[("-o", output), ("--save-model", model_path), ("--memberships", shares_path)],
         &[Some(&arguments.data), arguments.input.labels.as_deref()],
     )?;
     if let Some(path) = model_path {
@@ -105,9 +115,16 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
              certified-gmm"
         )));
     }
+    check_strings(&arguments.input, &specification)?;
     let TrainingData { data, preparation, .. } = session.read("reading", || {
         training_rows(&arguments.input, &arguments.data, None, &specification)
     })?;
+    if arguments.comparison.is_wanted() {
+        if model_path.is_some() || shares_path.is_some() {
+            return Err(Failure::usage("a comparison writes no model and no memberships"));
+        }
+        return arguments.comparison.run(&data, &specification, output, &session);
+    }
     let machine = specification.build(&data, arguments.resources.seed)?;
     let watch = Stopwatch::start();
     let mut model = session.run("clustering", |context| machine.fit(&data, context))?;
@@ -116,7 +133,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         session.save(|| model_file::save(&model, path, ModelFormatName::Native))?;
     }
     let path = output.unwrap_or(Path::new("-"));
-    let outcome = tell_status(&model, model_path.unwrap_or(path));
+    let outcome = print_status(&model, model_path.unwrap_or(path));
     let outcome = if interrupt.token().is_cancelled() { Outcome::Interrupted } else { outcome };
     let Some(clusters) = unless_stopped(assigned(&model, &data, &session))? else {
         let status = session.context.stop_request().unwrap_or(Status::TimeLimit);
@@ -125,6 +142,9 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     };
     let spent = watch.stop();
     session.save(|| write_atomically(path, |out| write(&clusters, out)))?;
+    if let Some(path) = shares_path {
+        write_memberships(&model, path, &session)?;
+    }
     if !arguments.resources.quiet {
         let evaluation = Evaluation::new(&model, &data, &clusters, spent)?;
         let agreement = agreement(&data, &clusters)?;
@@ -149,10 +169,30 @@ fn assigned(model: &Model, data: &Dataset, session: &Session<'_>) -> CommandResu
     }
 }
 
-fn write(clusters: &Labels, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(clusters: &Labels, out: &mut dyn Write) -> io::Result<()> {
     (0..clusters.len())
         .filter_map(|i| clusters.get(i))
         .try_for_each(|label| writeln!(out, "{label}"))
+}
+
+/// Writes the memberships of a model that has them.
+fn write_memberships(model: &Model, path: &Path, session: &Session<'_>) -> CommandResult<()> {
+    let (shares, clusters) = match &model.body {
+        Body::MarginClusters(found) => (&found.memberships[..], found.expansion.functions.len()),
+        _ => (&[][..], 1),
+    };
+    if shares.is_empty() {
+        terminal::warn("no relaxation was solved: no memberships are written");
+        return Ok(());
+    }
+    let write = |out: &mut dyn Write| {
+        shares.chunks_exact(clusters).try_for_each(|row| {
+            let words: Vec<String> = row.iter().map(|share| format!("{share:.6}")).collect();
+            writeln!(out, "{}", words.join(" "))
+        })
+    };
+    session.save(|| write_atomically(path, write))?;
+    Ok(())
 }
 
 /// How well the clusters agree with the labels of the file, if it has any.

@@ -13,6 +13,7 @@ use widemargin::operation::compare::{
     compare_kernels, machine_names,
 };
 
+use super::prepare::check_strings;
 use crate::arguments::{InputArguments, ResourceArguments, View, row_machine, view, with_views};
 use crate::data_file::{check_outputs, check_picture};
 use crate::failure::{CommandResult, Failure, Outcome};
@@ -125,13 +126,18 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     if kernels.is_none() && (arguments.subsets || arguments.shares.is_some()) {
         return Err(Failure::usage("--subsets and --shares need --kernels or --view"));
     }
+    let mut specification = Specification::new(arguments.machine);
+    if let Some(kernels) = &kernels {
+        specification.parse("kernels", kernels)?;
+    }
+    check_strings(&arguments.input, &specification)?;
     let mut session = arguments.resources.session(interrupt)?;
     let data = session.read("reading", || Ok(arguments.input.read(&arguments.data)?.dataset))?;
     session.limit_rest(BUDGET);
     let watch = Stopwatch::start();
     let (result, shares) = match kernels {
-        Some(kernels) => {
-            let found = of_kernels(arguments, &kernels, &data, &session)?;
+        Some(_) => {
+            let found = of_kernels(arguments, &specification, &data, &session)?;
             (found.comparison, Some((found.shares, found.penalty)))
         }
         None => {
@@ -162,7 +168,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
             terminal::print(&share_text(shares, *penalty, arguments.confidence))?;
         }
     }
-    Ok(match tell_status(&result) {
+    Ok(match print_status(&result) {
         // Without --max-time the limit is part of the comparison.
         Outcome::TimeLimit if arguments.resources.max_time.is_none() => Outcome::Done,
         outcome => outcome,
@@ -180,19 +186,17 @@ fn options(arguments: &Arguments) -> CompareOptions {
 
 fn of_kernels(
     arguments: &Arguments,
-    kernels: &str,
+    specification: &Specification,
     data: &Dataset,
     session: &Session<'_>,
 ) -> CommandResult<KernelComparison> {
-    let mut specification = Specification::new(arguments.machine);
-    specification.parse("kernels", kernels)?;
     let options = KernelOptions {
         compare: options(arguments),
         penalties: arguments.c.clone(),
         subsets: arguments.subsets,
         resamples: arguments.bootstrap,
     };
-    session.run("comparing", |context| compare_kernels(data, &specification, &options, context))
+    session.run("comparing", |context| compare_kernels(data, specification, &options, context))
 }
 
 /// Weight and share of a kernel as lines of a picture.
@@ -334,7 +338,7 @@ fn share_document(share: &KernelShare) -> Value {
     })
 }
 
-fn tell_status(result: &Comparison) -> Outcome {
+fn print_status(result: &Comparison) -> Outcome {
     match result.status {
         Status::Solved => return Outcome::Done,
         status => terminal::warn(&format!(

@@ -10,7 +10,7 @@ use widemargin::operation::cross_validate::{CrossValidation, FoldResult, Quality
 use widemargin::operation::folds::Folds;
 
 use super::predict::write_labels;
-use super::prepare::{TrainingData, training_rows};
+use super::prepare::{TrainingData, check_strings, training_rows};
 use crate::arguments::{InputArguments, MachineArguments, ResourceArguments};
 use crate::data_file::check_outputs;
 use crate::evaluation::{quality_json, quality_text};
@@ -75,6 +75,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         return Err(Failure::usage("--memory goes with train, not with cross-validate"));
     }
     let specification = arguments.machine.checked_specification()?;
+    check_strings(&arguments.input, &specification)?;
     check_outputs(
         &[("-o", arguments.output.as_deref())],
         &[
@@ -110,7 +111,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     } else if !arguments.resources.quiet {
         terminal::print(&text(&result, spent))?;
     }
-    Ok(tell_status(&result))
+    Ok(print_status(&result))
 }
 
 /// One number that says how good a fold was.
@@ -175,7 +176,7 @@ fn document(result: &CrossValidation, spent: UsedTime) -> Value {
     document
 }
 
-fn tell_status(result: &CrossValidation) -> Outcome {
+fn print_status(result: &CrossValidation) -> Outcome {
     let (done, planned) = (result.folds.len(), result.plan.count());
     match result.status {
         Status::Solved => return Outcome::Done,

@@ -102,17 +102,17 @@ pub(super) fn train(
     }
     let machine = specification.build(&data, arguments.resources.seed)?;
     let watch = Stopwatch::start();
-    let (mut model, told) = session.run("training", |context| {
-        let (model, told) = fit(arguments, machine.as_ref(), &data, &files, context)?;
+    let (mut model, report) = session.run("training", |context| {
+        let (model, report) = fit(arguments, machine.as_ref(), &data, &files, context)?;
         let model = match method {
             Some(method) => calibrate(machine.as_ref(), &data, model, method, context)?,
             None => model,
         };
-        Ok((model, told))
+        Ok((model, report))
     })?;
     let spent = watch.stop();
     complete(&mut model, preparation, specification);
-    Ok((model, Shape::of(&data), spent, told))
+    Ok((model, Shape::of(&data), spent, report))
 }
 
 fn distribution(arguments: &Arguments) -> Distribution {

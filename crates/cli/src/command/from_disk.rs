@@ -18,12 +18,12 @@ pub(super) fn train(
     memory: usize,
     session: &Session<'_>,
 ) -> CommandResult<(Model, Shape, UsedTime)> {
-    let told = [
+    let given = [
         (specification.scaling()?.is_some(), "--scale"),
         (arguments.sample_weights.is_some(), "--sample-weights"),
         (arguments.machine.choice.probability.is_some(), "--probability"),
     ];
-    if let Some((_, option)) = told.iter().find(|(given, _)| *given) {
+    if let Some((_, option)) = given.iter().find(|(is_given, _)| *is_given) {
         return Err(Failure::usage(format!("{option} needs the rows in memory, not --memory")));
     }
     let machine = match specification.kind() {

@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod cluster;
+mod cluster_comparison;
 mod compare;
 mod completions;
 mod compress;

@@ -164,7 +164,7 @@ fn roc(common: &Common, session: &Session<'_>, model: &Model, data: &Dataset) ->
     session.save(|| picture::roc(&common.output, &title, curves))
 }
 
-/// A score for every class that gets a curve: of two classes told apart by one function its values
+/// A score for every class that gets a curve: of two classes with one function its values
 /// for the positive one, of one-vs-rest the decision values, 1 for inside of novelty detectors, else
 /// probabilities.
 fn scores(

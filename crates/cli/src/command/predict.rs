@@ -128,7 +128,7 @@ fn class_names(model: &Model) -> Vec<String> {
     }
 }
 
-/// What a positive value of every decision function speaks for.
+/// The class that a positive value of every decision function stands for.
 pub(super) fn function_names(model: &Model) -> Vec<String> {
     let Some(table) = &model.classes else {
         return match model.outputs() {

@@ -10,7 +10,7 @@ use widemargin::operation::advice::{column_advice, training_advice};
 
 use super::transduce::{self, NO_LABEL};
 use crate::arguments::InputArguments;
-use crate::failure::CommandResult;
+use crate::failure::{CommandResult, Failure};
 use crate::model_file;
 use crate::report::DataReport;
 
@@ -21,6 +21,21 @@ pub(super) struct TrainingData {
     pub(super) preparation: Preparation,
     /// The report about the file.
     pub(super) report: DataReport,
+}
+
+/// Refuses a column kept as strings for a machine that would take its characters for numbers.
+pub(super) fn check_strings(
+    input: &InputArguments,
+    specification: &Specification,
+) -> CommandResult<()> {
+    if input.text.is_none() || specification.compares_strings()? {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "--text keeps a column as strings, which {} would take for numbers: \
+         add --kernel spectrum, mismatch, subsequence or alignment",
+        specification.kind()
+    )))
 }
 
 /// The rows of a data file with their weights.
@@ -44,7 +59,7 @@ pub(super) fn training_rows(
     Ok(TrainingData { data, preparation, report: DataReport { columns, advice } })
 }
 
-/// Adds what the file told to what the machine left (the scaling and the feature map), and what the
+/// Adds what was read from the file to what the machine left (the scaling and the feature map), and what the
 /// machine was.
 pub(super) fn complete(model: &mut Model, of_file: Preparation, specification: &Specification) {
     let own = std::mem::take(&mut model.preparation);

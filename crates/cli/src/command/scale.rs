@@ -57,6 +57,9 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         ],
         &[Some(&arguments.data), arguments.input.labels.as_deref(), arguments.load.as_deref()],
     )?;
+    if arguments.input.text.is_some() {
+        return Err(Failure::usage("--text keeps a column as strings, which cannot be scaled"));
+    }
     let loaded = arguments.input.read(&arguments.data)?;
     let data = loaded.dataset;
     let scaler = match &arguments.load {

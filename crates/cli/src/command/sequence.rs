@@ -16,7 +16,7 @@ use widemargin::machine::sequence::{Chain, Labelling};
 use widemargin::machine::{Body, Model};
 use widemargin::operation::tagging::TagQuality;
 
-use super::train::tell_status;
+use super::train::print_status;
 use crate::arguments::{ChainArguments, ResourceArguments};
 use crate::data_file::check_outputs;
 use crate::failure::{CommandResult, Failure, Outcome, unless_stopped};
@@ -203,21 +203,34 @@ fn train(arguments: &TrainArguments, interrupt: &Interrupt) -> CommandResult {
         chain.templates = loaded.templates.as_ref().map(ToString::to_string);
     }
     session.save(|| model_file::save(&model, &target, ModelFormatName::Native))?;
-    let outcome = tell_status(&model, &target);
+    let outcome = print_status(&model, &target);
     let quality = match &arguments.test {
-        Some(path) => test(path, &arguments.input, &model, &session)?,
+        Some(path) => {
+            let at_limit = || {
+                not_tested(Status::TimeLimit);
+                // Whoever closed standard output has the model.
+                let _ = tell(arguments, &loaded.data, &model, None, spent, &target);
+            };
+            test(path, &arguments.input, &model, &session, at_limit)?
+        }
         None => None,
     };
-    tell(arguments, &loaded.data, &model, quality, spent, &target)?;
+    report(arguments, &loaded.data, &model, quality, spent, &target)?;
     Ok(session.context.stop_request().map_or(outcome, Outcome::from))
 }
 
-/// How good the tags of a file are; nothing where a limit or Ctrl-C ended it.
+fn not_tested(status: Status) {
+    terminal::warn(&format!("{status}: the model was not tested"));
+}
+
+/// How good the tags of a file are; nothing where a limit or Ctrl-C ended it. `at_limit` is called where the
+/// program ends because reading takes too long.
 fn test(
     path: &Path,
     input: &SequenceInput,
     model: &Model,
     session: &Session<'_>,
+    at_limit: impl FnOnce() + Send,
 ) -> CommandResult<Option<TagQuality>> {
     // A training may end a little before its limit, which the file would then be read beyond.
     let ended = model.training.as_ref().map(|training| training.outcome.status);
@@ -225,19 +238,20 @@ fn test(
     let tested = match ended.or(session.context.stop_request()) {
         Some(_) => None,
         None => {
-            let loaded = read_for(model, input, path, true, session)?;
+            let read = || read_for(model, input, path, true);
+            let loaded = session.read_or("reading", read, at_limit)?;
             let found = unless_stopped(labels(model, &loaded.data, session))?;
             found.map(|found| quality(model, &loaded.data, &found)).transpose()?
         }
     };
     if let (None, Some(status)) = (&tested, ended.or(session.context.stop_request())) {
-        terminal::warn(&format!("{status}: the model was not tested"));
+        not_tested(status);
     }
     Ok(tested)
 }
 
 /// Prints how the training went.
-fn tell(
+fn report(
     arguments: &TrainArguments,
     data: &TaggedSequences,
     model: &Model,
@@ -245,18 +259,18 @@ fn tell(
     spent: UsedTime,
     target: &Path,
 ) -> CommandResult<()> {
-    let told = model.training.as_ref().map(|training| training.outcome);
+    let outcome = model.training.as_ref().map(|training| training.outcome);
     if arguments.json {
         terminal::print_json(&json!({
             "sequences": data.count(),
             "positions": data.positions(),
             "features": data.rows().columns(),
             "tags": chain(model)?.tags,
-            "status": told.map(|o| o.status),
-            "primal": told.map(|o| o.primal),
-            "dual": told.map(|o| o.dual),
-            "gap": told.map(|o| o.violation),
-            "passes": told.map(|o| o.blocks),
+            "status": outcome.map(|o| o.status),
+            "primal": outcome.map(|o| o.primal),
+            "dual": outcome.map(|o| o.dual),
+            "gap": outcome.map(|o| o.violation),
+            "passes": outcome.map(|o| o.blocks),
             "fit_seconds": spent.seconds,
             "fit_cpu_seconds": spent.cpu_seconds,
             "test": quality.as_ref().map(quality_json),
@@ -269,12 +283,15 @@ fn tell(
             .line("positions", count(data.positions() as u64))
             .line("features", count(data.rows().columns() as u64))
             .line("tags", chain(model)?.tags.len());
-        if let Some(told) = told {
+        if let Some(outcome) = outcome {
             lines
-                .line("status", told.status)
-                .line("objective", format!("primal {:.6}, dual {:.6}", told.primal, told.dual))
-                .line("gap", format!("{:.3} %", 100.0 * told.violation))
-                .line("passes", told.blocks);
+                .line("status", outcome.status)
+                .line(
+                    "objective",
+                    format!("primal {:.6}, dual {:.6}", outcome.primal, outcome.dual),
+                )
+                .line("gap", format!("{:.3} %", 100.0 * outcome.violation))
+                .line("passes", outcome.blocks);
         }
         lines.line("time", duration(spent.seconds)).line("model", target.display());
         let mut text = lines.text();
@@ -294,7 +311,8 @@ fn label(arguments: &LabelArguments, interrupt: &Interrupt) -> CommandResult {
     )?;
     let model = Model::load(&arguments.model)?;
     let tagged = !arguments.untagged;
-    let loaded = read_for(&model, &arguments.input, &arguments.data, tagged, &session)?;
+    let read = || read_for(&model, &arguments.input, &arguments.data, tagged);
+    let loaded = session.read("reading", read)?;
     let found = match arguments.n_best {
         Some(n) => session.ask("labelling", |context| {
             let Body::Chain(chain) = &model.body else { return Ok(Vec::new()) };
@@ -345,13 +363,11 @@ fn read_for(
     input: &SequenceInput,
     path: &Path,
     tagged: bool,
-    session: &Session<'_>,
 ) -> CommandResult<LoadedSequences> {
     let templates = chain(model)?.templates.as_deref().map(Templates::parse).transpose()?;
     let options = input.options(templates, tagged);
     let mut dictionary = Dictionary::closed(model.feature_names.as_deref().unwrap_or_default());
-    let mut loaded =
-        session.read("reading", || Ok(read_sequences(path, &options, &mut dictionary)?))?;
+    let mut loaded = read_sequences(path, &options, &mut dictionary)?;
     // LIBSVM text has no number of columns.
     if loaded.format == SequenceFormat::SvmHmm {
         loaded.data = loaded.data.resized(model.features());

@@ -14,7 +14,7 @@ use widemargin::machine::specification::Value as Setting;
 use widemargin::machine::{CalibrationMethod, MachineKind, Model, Specification};
 use widemargin::operation::calibrate::calibrate;
 
-use super::prepare::{TrainingData, complete, training_rows};
+use super::prepare::{TrainingData, check_strings, complete, training_rows};
 use super::{distribute, from_disk, inspect, stream, transduce};
 use crate::arguments::{
     DistributionArguments, InputArguments, MachineArguments, ResourceArguments,
@@ -124,7 +124,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     check(arguments, &specification)?;
     distribute::check(arguments, &specification)?;
     let method: Option<CalibrationMethod> = arguments.machine.choice.probability.map(Into::into);
-    let Trained { model, shape, spent, unlabelled, told } =
+    let Trained { model, shape, spent, unlabelled, distribution } =
         fit(arguments, &specification, method, start, &session)?;
     session.save(|| model_file::save(&model, &target, arguments.model_format))?;
     let mut unpredicted = None;
@@ -142,44 +142,67 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     let limited = matches!(specification.value("epochs"), Some(Setting::Integer(_)));
     let ended = model.training.as_ref().map(|training| training.outcome.status);
     let as_asked = limited && ended == Some(Status::IterationLimit);
-    let outcome = match if as_asked { Outcome::Done } else { tell_status(&model, &target) } {
+    let outcome = match if as_asked { Outcome::Done } else { print_status(&model, &target) } {
         _ if interrupt.token().is_cancelled() => Outcome::Interrupted,
-        // Why there are no probabilities was told when it happened.
+        // Why there are no probabilities was printed when it happened.
         Outcome::Done if method.is_some() && model.calibration.is_none() => Outcome::NotConverged,
         outcome => outcome,
     };
+    let trained = Trained { model, shape, spent, unlabelled: None, distribution };
+    let threads = session.threads();
     let test = match &arguments.test {
-        Some(path) => test(arguments, path, model.clone(), &session)?,
+        Some(path) => {
+            let at_limit = || {
+                not_tested(Status::TimeLimit);
+                // Whoever closed standard output has the model.
+                let _ = print_report(arguments, &trained, &target, threads, None);
+            };
+            test(arguments, path, trained.model.clone(), &session, at_limit)?
+        }
         None => None,
     };
     let untested =
         session.context.stop_request().filter(|_| test.is_none() && arguments.test.is_some());
     let outcome = untested.or(unpredicted).map_or(outcome, Outcome::from);
+    print_report(arguments, &trained, &target, threads, test.as_ref())?;
+    Ok(outcome)
+}
+
+/// Prints how the training and the test went.
+fn print_report(
+    arguments: &Arguments,
+    trained: &Trained,
+    target: &Path,
+    threads: usize,
+    test: Option<&Evaluation>,
+) -> CommandResult<()> {
+    let Trained { model, shape, spent, distribution, .. } = trained;
     let to_stdout = target.as_os_str() != "-";
     if arguments.json {
-        let mut document = document(&shape, &model, spent, session.threads(), &target);
+        let mut document = document(shape, model, *spent, threads, target);
         if let Some(report) = &shape.report {
             report.add_to(&mut document);
         }
-        if let (Some(test), Value::Object(fields)) = (&test, &mut document) {
+        if let (Some(test), Value::Object(fields)) = (test, &mut document) {
             fields.insert("test".to_owned(), test.json());
         }
-        if let (Some(told), Value::Object(fields)) = (&told, &mut document) {
-            fields.insert("distribution".to_owned(), told.json());
+        if let (Some(distribution), Value::Object(fields)) = (distribution, &mut document) {
+            fields.insert("distribution".to_owned(), distribution.json());
         }
-        say(to_stdout, &format!("{document:#}\n"))?;
-    } else if !arguments.resources.quiet {
-        let mut lines = summary(&shape, &model);
-        if let Some(told) = &told {
-            told.lines(&mut lines, arguments.distribution.schedule);
-        }
-        let mut text = with_costs(lines, spent, &target, session.threads());
-        if let (Some(test), Some(path)) = (&test, &arguments.test) {
-            text.push_str(&format!("\ntest on {}\n{}", path.display(), test.text()));
-        }
-        say(to_stdout, &text)?;
+        return say(to_stdout, &format!("{document:#}\n"));
     }
-    Ok(outcome)
+    if arguments.resources.quiet {
+        return Ok(());
+    }
+    let mut lines = summary(shape, model);
+    if let Some(distribution) = distribution {
+        distribution.lines(&mut lines, arguments.distribution.schedule);
+    }
+    let mut text = with_costs(lines, *spent, target, threads);
+    if let (Some(test), Some(path)) = (test, &arguments.test) {
+        text.push_str(&format!("\ntest on {}\n{}", path.display(), test.text()));
+    }
+    say(to_stdout, &text)
 }
 
 /// Fails where an output is an input.
@@ -203,7 +226,7 @@ fn check_files(arguments: &Arguments, target: &Path) -> CommandResult<()> {
     check_outputs(&outputs, &inputs)
 }
 
-/// With rows of --transduce the label of rows without one is `?` unless told.
+/// With rows of --transduce the label of rows without one is `?` unless --unlabelled names it.
 fn with_unlabelled(
     arguments: &Arguments,
     mut specification: Specification,
@@ -229,7 +252,7 @@ struct Trained {
     shape: Shape,
     spent: UsedTime,
     unlabelled: Option<Dataset>,
-    told: Option<distribute::DistributedReport>,
+    distribution: Option<distribute::DistributedReport>,
 }
 
 /// Trains in the way that the options ask for.
@@ -240,12 +263,12 @@ fn fit(
     start: Option<Model>,
     session: &Session<'_>,
 ) -> CommandResult<Trained> {
-    let (mut unlabelled, mut told) = (None, None);
+    let (mut unlabelled, mut distribution) = (None, None);
     let (model, shape, spent) = match (arguments.machine.choice.memory, start) {
         _ if arguments.distribution.is_given() => {
             let (trained, shape, spent, report) =
                 distribute::train(arguments, specification, method, session)?;
-            told = Some(report);
+            distribution = Some(report);
             (trained, shape, spent)
         }
         (Some(memory), _) => from_disk::train(arguments, specification, memory, session)?,
@@ -259,7 +282,7 @@ fn fit(
             (trained, shape, spent)
         }
     };
-    Ok(Trained { model, shape, spent, unlabelled, told })
+    Ok(Trained { model, shape, spent, unlabelled, distribution })
 }
 
 /// Reads all rows, then trains; gives the rows without labels as well.
@@ -328,6 +351,7 @@ fn check(arguments: &Arguments, specification: &Specification) -> CommandResult<
             "LIBSVM's and LIBLINEAR's model files have no place for --scale; scale the data with 'scale' first",
         ));
     }
+    check_strings(&arguments.input, specification)?;
     let kind = specification.kind();
     if arguments.outliers.is_some() && kind != MachineKind::RobustSvc {
         return Err(Failure::usage(format!(
@@ -339,8 +363,12 @@ fn check(arguments: &Arguments, specification: &Specification) -> CommandResult<
         return Err(Failure::usage(format!("{kind} has no probabilities{instead}")));
     }
     for path in arguments.test.iter().chain(&arguments.test_labels).chain(&arguments.transduce) {
+        // Opening a pipe would wait for its writer.
+        let is_file = |path: &Path| Ok(path.metadata()?.is_file());
         if !is_standard_stream(path) {
-            File::open(path).map_err(|source| Error::io(path, source))?;
+            is_file(path)
+                .and_then(|is_file| if is_file { File::open(path).map(|_| ()) } else { Ok(()) })
+                .map_err(|source| Error::io(path, source))?;
         }
     }
     Ok(())
@@ -357,7 +385,7 @@ fn say(to_stdout: bool, text: &str) -> CommandResult<()> {
 }
 
 /// Warns when the promised tolerance was not reached.
-pub(super) fn tell_status(model: &Model, target: &Path) -> Outcome {
+pub(super) fn print_status(model: &Model, target: &Path) -> Outcome {
     let Some(training) = &model.training else { return Outcome::Done };
     let outcome = &training.outcome;
     if outcome.status.is_solved() {
@@ -378,31 +406,33 @@ pub(super) fn tell_status(model: &Model, target: &Path) -> Outcome {
     status.into()
 }
 
-/// What the model makes of the test file; nothing where a limit or Ctrl-C ended it.
+fn not_tested(status: Status) {
+    terminal::warn(&format!("{status}: the model was not tested"));
+}
+
+/// What the model makes of the test file; nothing where a limit or Ctrl-C ended it. `at_limit` is called where
+/// the program ends because reading takes too long.
 fn test(
     arguments: &Arguments,
     path: &Path,
     mut model: Model,
     session: &Session<'_>,
+    at_limit: impl FnOnce() + Send,
 ) -> CommandResult<Option<Evaluation>> {
-    let not_tested = || {
-        if let Some(status) = session.context.stop_request() {
-            terminal::warn(&format!("{status}: the model was not tested"));
-        }
-    };
-    if session.context.stop_request().is_some() {
-        not_tested();
+    if let Some(status) = session.context.stop_request() {
+        not_tested(status);
         return Ok(None);
     }
     let input = arguments.input.with_labels(arguments.test_labels.as_deref());
-    let data = session.read("reading", || model_file::read_for(&mut model, &input, path))?;
+    let read = || model_file::read_for(&mut model, &input, path);
+    let data = session.read_or("reading", read, at_limit)?;
     let watch = Stopwatch::start();
     let predictions = unless_stopped(
         session
             .ask("testing", |context| model.predictor(context)?.predict_in_time(data.features())),
     )?;
     let Some(predictions) = predictions else {
-        not_tested();
+        not_tested(session.context.stop_request().unwrap_or(Status::TimeLimit));
         return Ok(None);
     };
     Evaluation::new(&model, &data, &predictions, watch.stop()).map(Some)

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use serde_json::{Value as Json, json};
 use widemargin::Context;
-use widemargin::data::Dataset;
 use widemargin::data::write::write_atomically;
+use widemargin::data::{Dataset, Label};
 use widemargin::machine::specification::Value;
 use widemargin::machine::{MachineKind, Specification};
 use widemargin::operation::advice::Advice;
@@ -19,8 +19,8 @@ use widemargin::operation::tune::{
     Trial, repeated, search,
 };
 
-use super::prepare::{TrainingData, complete, training_rows};
-use super::train;
+use super::prepare::{TrainingData, check_strings, complete, training_rows};
+use super::{train, transduce};
 use crate::arguments::value::{value, whole};
 use crate::arguments::{InputArguments, MachineArguments, ResourceArguments};
 use crate::data_file::{check_outputs, check_picture, check_table};
@@ -171,6 +171,9 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     }
     let specification = arguments.machine.specification()?;
     let space = space(&specification, &arguments.grid)?;
+    if !space.axes.iter().any(|axis| ["kernel", "kernels"].contains(&axis.name.as_str())) {
+        check_strings(&arguments.input, &specification)?;
+    }
     let session = arguments.resources.session(interrupt)?;
     check_outputs(
         &[
@@ -213,7 +216,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     let spent = watch.stop();
     // A file that cannot be written must not lose the rest.
     let written = write_files(arguments, &space, &found, &plan, &session);
-    let told = if arguments.json {
+    let printed = if arguments.json {
         let mut document = document(&found, &plan, spent);
         report.add_to(&mut document);
         terminal::print_json(&document)
@@ -223,8 +226,8 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         Ok(())
     };
     // Nor must a closed standard output.
-    let written = written.and(told);
-    let ended = tell_status(&found);
+    let written = written.and(printed);
+    let ended = print_status(&found);
     let (Some(target), Some(best)) = (&arguments.output, found.best()) else {
         return written.map(|()| ended);
     };
@@ -233,7 +236,7 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
     let mut model = session.run_after_stop("training", |context| machine.fit(&data, context))?;
     complete(&mut model, preparation, &specification);
     session.save(|| model_file::save(&model, target, ModelFormatName::Native))?;
-    written.map(|()| match train::tell_status(&model, target) {
+    written.map(|()| match train::print_status(&model, target) {
         Outcome::Done => ended,
         unfinished => unfinished,
     })
@@ -311,7 +314,9 @@ fn plan(
             };
             let metric = arguments.score.unwrap_or_else(|| Metric::usual(kind));
             let seed = arguments.resources.seed;
-            Judge::Splits { splits: repeated(&folds, arguments.repeats, data, seed)?, metric }
+            let mark = transduce::mark(family.specification()).map(Label::Text);
+            let splits = repeated(&folds, arguments.repeats, data, mark.as_ref(), seed)?;
+            Judge::Splits { splits, metric }
         }
     };
     let scaling = family.scaling().filter(|_| !searches_scaling(space));
@@ -483,7 +488,7 @@ fn write_table(out: &mut dyn Write, found: &Found) -> std::io::Result<()> {
     Ok(())
 }
 
-fn tell_status(found: &Found) -> Outcome {
+fn print_status(found: &Found) -> Outcome {
     match found.stopped {
         None => Outcome::Done,
         Some(status) => {

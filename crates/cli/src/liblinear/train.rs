@@ -12,7 +12,8 @@ use super::solver::Solver;
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::libsvm::{
-    Words, class_weights, folds, read_data, session, tell_status, training_files, unknown, validate,
+    Words, class_weights, folds, print_status, read_data, session, training_files, unknown,
+    validate,
 };
 use crate::session::Session;
 use crate::terminal;
@@ -199,7 +200,7 @@ pub(crate) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
         }
         terminal::print(&text)?;
     }
-    Ok(tell_status(&model))
+    Ok(print_status(&model))
 }
 
 /// Prints the best C (and p), as LIBLINEAR's `-C`.

@@ -15,7 +15,7 @@ use widemargin::data::read::{Format, IndexBase, Loaded, ReadOptions, StoredPreci
 
 pub(crate) use options::{Words, unknown};
 pub(crate) use predict::{PredictOptions, predict, summary, write as write_predictions};
-pub(crate) use train::{class_weights, folds, tell_status, training_files, validate};
+pub(crate) use train::{class_weights, folds, print_status, training_files, validate};
 
 use crate::failure::{CommandResult, Failure, Outcome};
 use crate::interrupt::Interrupt;

@@ -240,7 +240,7 @@ pub(super) fn run(arguments: &[OsString], interrupt: &Interrupt) -> CommandResul
         let solved = solved.lock().unwrap_or_else(PoisonError::into_inner);
         terminal::print(&summary(&model, &solved))?;
     }
-    Ok(tell_status(&model))
+    Ok(print_status(&model))
 }
 
 /// Prints how good the machine is in `count`-fold cross-validation.
@@ -327,7 +327,7 @@ fn summary(model: &Model, solved: &[SolvedFunction]) -> String {
 }
 
 /// As LIBSVM, a limit reached is a warning and no failure.
-pub(crate) fn tell_status(model: &Model) -> Outcome {
+pub(crate) fn print_status(model: &Model) -> Outcome {
     let Some(training) = &model.training else { return Outcome::Done };
     match training.outcome.status {
         Status::Solved | Status::AlmostSolved => Outcome::Done,

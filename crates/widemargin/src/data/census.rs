@@ -169,7 +169,7 @@ impl Census {
     ///
     /// # Errors
     /// [`Error::Length`] for more columns than were counted.
-    pub fn arranged(&self, data: Dataset) -> Result<Dataset> {
+    pub(crate) fn arranged(&self, data: Dataset) -> Result<Dataset> {
         let values = (self.rows * self.columns()).max(1) as f64;
         let sparse = self.sparse && (self.nonzeros as f64) < SPARSE_DENSITY * values;
         let layout = if sparse { Layout::Sparse } else { Layout::Dense };

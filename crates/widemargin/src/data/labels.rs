@@ -1,8 +1,10 @@
 //! Labels as the user wrote them, and the classes they stand for.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::fmt;
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -155,6 +157,38 @@ impl Labels {
             Self::Real(v) => Self::Real(indices.iter().map(|&i| v[i]).collect()),
             Self::Text(v) => Self::Text(indices.iter().map(|&i| v[i].clone()).collect()),
         }
+    }
+
+    /// The rows whose label is written as `mark`, ascending.
+    pub(crate) fn rows_marked(&self, mark: &Label) -> Vec<usize> {
+        let mark = mark.to_string();
+        let is_marked = |row: &usize| match self {
+            Self::Text(words) => words[*row] == mark,
+            labels => labels.get(*row).is_some_and(|label| label.to_string() == mark),
+        };
+        (0..self.len()).filter(is_marked).collect()
+    }
+
+    /// The labels without the mark of rows that have none. Where that had made words of numbers they are numbers
+    /// again, those of the marked rows 0.
+    pub(crate) fn without_mark(&self, mark: &Label) -> Cow<'_, Self> {
+        fn spelled<T: Default + FromStr>(words: &[String], marked: &[usize]) -> Option<Vec<T>> {
+            let value = |(row, word): (usize, &String)| match marked.binary_search(&row) {
+                Ok(_) => Some(T::default()),
+                Err(_) => word.trim().parse().ok(),
+            };
+            words.iter().enumerate().map(value).collect()
+        }
+        let (Self::Text(words), marked) = (self, self.rows_marked(mark)) else {
+            return Cow::Borrowed(self);
+        };
+        if marked.is_empty() {
+            return Cow::Borrowed(self);
+        }
+        let finite = |values: &Vec<f64>| values.iter().all(|value| value.is_finite());
+        let whole = spelled(words, &marked).map(Self::Int);
+        let numbers = whole.or_else(|| spelled(words, &marked).filter(finite).map(Self::Real));
+        numbers.map_or(Cow::Borrowed(self), Cow::Owned)
     }
 
     /// The classes the labels stand for.

@@ -71,6 +71,11 @@ macro_rules! by_storage {
     };
 }
 
+/// Whether single precision holds every value exactly.
+pub(crate) fn is_exact_in_single(values: &[f64]) -> bool {
+    values.iter().all(|&v| f64::from(v as f32) == v)
+}
+
 impl Matrix {
     /// Number of rows.
     pub fn rows(&self) -> usize {
@@ -92,6 +97,15 @@ impl Matrix {
         by_storage!(self, m =>
             dense m.values().iter().filter(|v| **v != 0.0).count(),
             sparse m.nonzeros())
+    }
+
+    /// Whether single precision holds every value exactly.
+    pub(crate) fn is_exact_in_single(&self) -> bool {
+        match self {
+            Self::DenseF32(_) | Self::SparseF32(_) => true,
+            Self::DenseF64(m) => is_exact_in_single(m.values()),
+            Self::SparseF64(m) => is_exact_in_single(m.values()),
+        }
     }
 
     /// Share of values that are not zero.

@@ -36,7 +36,7 @@ pub(crate) fn available() -> u64 {
 /// [`Error::TooLarge`].
 pub(crate) fn check(what: impl FnOnce() -> String, bytes: u128) -> Result<()> {
     // Reading the system's files costs microseconds, which small problems need not pay.
-    const SMALL: u128 = 1 << 26;
+    const SMALL: u128 = 1 << 22;
     if bytes <= SMALL {
         return Ok(());
     }

@@ -64,7 +64,7 @@ impl TaggedSequences {
     ///
     /// # Errors
     /// [`Error::Length`] when there is not one entry per position.
-    pub fn with_known_tags(self, tags: &[Option<&Label>]) -> Result<Self> {
+    pub(crate) fn with_known_tags(self, tags: &[Option<&Label>]) -> Result<Self> {
         let mut names: Vec<Label> = Vec::new();
         let mut last: Option<&Label> = None;
         for tag in tags.iter().flatten() {

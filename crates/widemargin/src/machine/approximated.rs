@@ -7,6 +7,7 @@ use super::fit::{FitInput, Machine};
 use super::model::Model;
 use super::parameters::Gamma;
 use crate::context::Context;
+use crate::data::Label;
 use crate::error::{Error, Result};
 use crate::kernel::MapRule;
 
@@ -58,5 +59,9 @@ impl Machine for Approximated {
         }
         model.preparation.map = Some(map);
         Ok(model)
+    }
+
+    fn unlabelled(&self) -> Option<&Label> {
+        self.machine.unlabelled()
     }
 }

@@ -1,7 +1,7 @@
 //! A model's coefficients as other programs lay them out.
 
 use super::model::{Model, Scheme};
-use crate::data::Dense;
+use crate::data::{Dense, memory};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 
@@ -51,8 +51,11 @@ impl Model {
     /// w = Σ cₛ xₛ.
     ///
     /// # Errors
-    /// [`Error::Model`] unless the functions are linear.
+    /// [`Error::Model`] unless the functions are linear; [`Error::TooLarge`] when there is no memory for them.
     pub fn linear_weights(&self) -> Result<Dense<f64>> {
+        // The weights and those of one function while they are collected.
+        let bytes = 8 * (self.outputs() as u128 + 1) * self.features() as u128;
+        memory::check(|| format!("the weights of {} features", self.features()), bytes)?;
         if let Some(linear) = self.linear() {
             let weights = (0..self.outputs()).flat_map(|f| linear.function_weights(f)).collect();
             return Dense::new(self.outputs(), linear.weights.columns(), weights);
@@ -77,9 +80,13 @@ impl Model {
 #[cfg(test)]
 mod tests {
     use crate::Context;
-    use crate::data::{Dataset, Dense, Labels, Matrix};
+    use crate::data::{Csr, Dataset, Dense, Labels, Matrix};
     use crate::kernel::Kernel;
-    use crate::machine::{FitInput, Machine, Model, Scheme, Start, Svc, WarmStart};
+    use crate::machine::model::Part;
+    use crate::machine::{
+        DecisionFunction, FitInput, KernelExpansion, Machine, MachineKind, Model, Precision,
+        Scheme, Start, Svc, WarmStart,
+    };
 
     fn trained(scheme: Scheme) -> (Dataset, Model) {
         let value = |i: usize| ((i * 7919) % 101) as f64 / 50.0 - 1.0;
@@ -137,5 +144,20 @@ mod tests {
             svc.fit_from(FitInput::new(&data), Start::of(&model, &svc), &Context::new()).unwrap();
         let steps = |model: &Model| model.training.as_ref().unwrap().outcome.iterations;
         assert!(steps(&model) > 20 && steps(&again) <= 6, "{} {}", steps(&model), steps(&again));
+    }
+
+    #[test]
+    fn weights_that_memory_cannot_hold_are_refused() {
+        let support = Csr::new(1 << 50, vec![0, 1], vec![7], vec![1.0]).unwrap();
+        let part = Part { support: 0..1, coefficients: vec![1.0] };
+        let body = KernelExpansion {
+            kernel: Kernel::Linear,
+            precision: Precision::F64,
+            support: Matrix::SparseF64(support),
+            support_rows: Vec::new(),
+            functions: vec![DecisionFunction { parts: vec![part], offset: 0.0 }],
+        };
+        let error = Model::new(MachineKind::EpsilonSvr, body).linear_weights().unwrap_err();
+        assert!(matches!(error, crate::Error::TooLarge { .. }), "{error}");
     }
 }

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use super::{LocalDuals, Model, PathStarts, Paths, Precision, Start, Svc};
 use crate::context::Context;
-use crate::data::{Census, ClassOrder, Classes, Dataset, Dense, Labels, Matrix};
+use crate::data::{Census, ClassOrder, Classes, Dataset, Dense, Label, Labels, Matrix};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 
@@ -49,6 +49,11 @@ pub trait Machine: Send + Sync {
     /// Number format of its kernel values.
     fn precision(&self) -> Precision {
         Precision::default()
+    }
+
+    /// The label that marks rows without one, if it learns from such rows; they are never held out.
+    fn unlabelled(&self) -> Option<&Label> {
+        None
     }
 
     /// Training from the solution of a related problem, if the machine can.
@@ -182,6 +187,11 @@ impl<'a> FitInput<'a> {
             Some(rows) => Cow::Owned(self.data.select_rows(rows)),
             None => Cow::Borrowed(self.data),
         }
+    }
+
+    /// Whether the rows are a part of a data set.
+    pub(in crate::machine) fn is_part(&self) -> bool {
+        self.rows.is_some()
     }
 
     /// Learns from the rows as a data set of their own, for machines that use a `kernel` or none.

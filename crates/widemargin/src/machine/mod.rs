@@ -15,6 +15,7 @@ mod label_split;
 mod least_squares;
 mod linear;
 mod local_duals;
+mod mixed_precision;
 mod model;
 mod multiclass;
 mod multiple_kernel;
@@ -50,7 +51,7 @@ pub use classic::{
     WindowWidth, Windows,
 };
 pub use classification::{NuSvc, PathStarts, Paths, Svc};
-pub use clustering::{Balance, ClusteringMethod, MarginClusters, MaxMarginClustering};
+pub use clustering::{Balance, ClusteringMethod, Links, MarginClusters, MaxMarginClustering};
 pub use codes::error_correcting_code;
 pub use fit::{FitInput, Machine, PathMachine, PenaltyPath, SharedKernel, WarmStart};
 pub use kernel_expression::{KernelDefaults, KernelExpression};
@@ -71,7 +72,8 @@ pub use model::{
 };
 pub(crate) use model::{PartsReader, PartsWriter, arranged, reason};
 pub use multiclass::{AllInOne, MulticlassSvc};
-pub use multiple_kernel::{BaseMachine, MultipleKernel, SIGNED_JITTER};
+pub(crate) use multiple_kernel::SIGNED_JITTER;
+pub use multiple_kernel::{BaseMachine, MultipleKernel};
 pub use novelty::{OneClass, Svdd};
 pub use online::{
     Clock, Epochs, Lasvm, OnlineLearner, OnlineSchedule, OnlineSvc, WorkingSetStrategy,

@@ -140,7 +140,7 @@ impl Predictor<'_> {
     /// # Errors
     /// [`Error::Interrupted`] when it was stopped; otherwise as
     /// [`decision_values_of`](Self::decision_values_of).
-    pub fn decision_values_of_in_time(
+    pub(crate) fn decision_values_of_in_time(
         &self,
         features: &Matrix,
         rows: &[usize],

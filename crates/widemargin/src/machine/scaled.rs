@@ -9,7 +9,7 @@ use super::model::Model;
 use super::warm_start::Start;
 use crate::context::Context;
 use crate::data::scaling::Scaler;
-use crate::data::{Dataset, Matrix};
+use crate::data::{Dataset, Label, Matrix};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 
@@ -93,6 +93,10 @@ impl Machine for Scaled {
 
     fn kernel(&self) -> Option<&Kernel> {
         self.machine.kernel()
+    }
+
+    fn unlabelled(&self) -> Option<&Label> {
+        self.machine.unlabelled()
     }
 
     fn local_duals(&self, input: &FitInput<'_>) -> Option<Result<LocalDuals>> {

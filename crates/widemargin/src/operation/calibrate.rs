@@ -42,6 +42,10 @@ pub fn calibrate(
     if !model.kind.has_probabilities() {
         return Err(Error::model(format!("{} has no probabilities", model.kind)));
     }
+    let is_marked = |mark: &Label| !data.labels().rows_marked(mark).is_empty();
+    if machine.unlabelled().is_some_and(is_marked) {
+        return Err(Error::model("probabilities need labels of all rows"));
+    }
     let calibration = match (model.kind, &model.classes) {
         (MachineKind::OneClass | MachineKind::LinearOneClass, _) => density(data, &model, context)?,
         (_, None) => laplace(machine, data, context)?,

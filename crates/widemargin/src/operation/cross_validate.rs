@@ -1,5 +1,6 @@
-//! Cross-validation: every row is predicted by a model that was trained without its fold.
+//! Cross-validation: every row that has a label is predicted by a model that was trained without its fold.
 
+use std::borrow::Cow;
 use std::time::Instant;
 
 use super::folds::{FoldPlan, Folds, fit_part, run_folds};
@@ -72,7 +73,7 @@ pub struct CrossValidation {
     pub kind: MachineKind,
     /// The folds.
     pub plan: FoldPlan,
-    /// Rows (from 0, ascending) of the folds that were finished: all unless interrupted.
+    /// Rows (from 0, ascending) of the folds that were finished: all with a label unless interrupted.
     pub rows: Vec<usize>,
     /// The held-out prediction of each of these rows.
     pub predictions: Labels,
@@ -114,9 +115,13 @@ pub fn cross_validate(
     context: &Context,
 ) -> Result<CrossValidation> {
     data.features().validate()?;
-    let plan = folds.assign(data, context.seed())?;
+    let plan = folds.assign_labelled(data, machine.unlabelled(), context.seed())?;
+    let truth = match machine.unlabelled() {
+        Some(mark) => data.labels().without_mark(mark),
+        None => Cow::Borrowed(data.labels()),
+    };
     let run = run_folds(plan.count(), "folds", context, |fold, context| {
-        validate_fold(machine, data, &plan, fold, context)
+        validate_fold(machine, data, &truth, &plan, fold, context)
     })?;
     let finished: Vec<FoldPredictions> = run.results.into_iter().flatten().collect();
     let kind = finished.first().ok_or(Error::Interrupted)?.kind;
@@ -133,7 +138,7 @@ pub fn cross_validate(
     let predictions = Labels::from_labels(&labels);
     Ok(CrossValidation {
         kind,
-        quality: quality(kind, data, &rows, &predictions)?,
+        quality: quality(kind, data, &truth, &rows, &predictions)?,
         plan,
         rows,
         predictions,
@@ -152,6 +157,7 @@ struct FoldPredictions {
 fn validate_fold(
     machine: &dyn Machine,
     data: &Dataset,
+    truth: &Labels,
     plan: &FoldPlan,
     fold: usize,
     context: &Context,
@@ -168,7 +174,7 @@ fn validate_fold(
         support: model.support_count(),
         status,
         seconds: started.elapsed().as_secs_f64(),
-        quality: quality(model.kind, data, &held, &predictions)?,
+        quality: quality(model.kind, data, truth, &held, &predictions)?,
     };
     Ok(Some(FoldPredictions { kind: model.kind, rows: held, predictions, result }))
 }
@@ -176,10 +182,11 @@ fn validate_fold(
 fn quality(
     kind: MachineKind,
     data: &Dataset,
+    truth: &Labels,
     rows: &[usize],
     predictions: &Labels,
 ) -> Result<Option<Quality>> {
-    match data.labels() {
+    match truth {
         Labels::None => Ok(None),
         _ if !kind.has_true_labels() => Ok(None),
         labels => {

@@ -1,9 +1,10 @@
 //! Which rows are held out together, and running something once per fold.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use crate::context::{Context, Event};
-use crate::data::{ClassOrder, Dataset};
+use crate::data::{ClassOrder, Dataset, Label, Labels};
 use crate::error::{Error, Result};
 use crate::machine::{FitInput, Machine, MachineKind, Model};
 use crate::numeric::random::Generator;
@@ -26,7 +27,7 @@ pub enum Folds {
     Given(Vec<usize>),
 }
 
-/// The fold of every row; folds are numbered from 0 and none is empty.
+/// The fold of every row that is held out once; folds are numbered from 0 and none is empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoldPlan {
     fold_of: Vec<usize>,
@@ -51,35 +52,72 @@ impl Folds {
     /// [`Error::Length`] for given folds that are not one per row; [`Error::Labels`] when classes
     /// or groups are needed and missing.
     pub fn assign(&self, data: &Dataset, seed: u64) -> Result<FoldPlan> {
-        let rows = data.rows();
+        self.assign_labelled(data, None, seed)
+    }
+
+    /// As [`assign`](Self::assign), for rows of which those labelled `unlabelled` have no label: they are in no
+    /// fold, which leaves them to every training ([`Machine::unlabelled`]).
+    ///
+    /// # Errors
+    /// As [`assign`](Self::assign); [`Error::Empty`] when no row has a label.
+    pub fn assign_labelled(
+        &self,
+        data: &Dataset,
+        unlabelled: Option<&Label>,
+        seed: u64,
+    ) -> Result<FoldPlan> {
+        let marked = unlabelled.map_or_else(Vec::new, |mark| data.labels().rows_marked(mark));
+        let rows: Vec<usize> =
+            (0..data.rows()).filter(|row| marked.binary_search(row).is_err()).collect();
+        if rows.is_empty() && !marked.is_empty() {
+            return Err(Error::Empty { what: "row with a label" });
+        }
         let mut generator = Generator::new(seed);
-        let fold_of = match self {
+        FoldPlan::compressed(self.divide(data, &rows, &mut generator)?, &rows, data.rows())
+    }
+
+    /// The fold of each of `rows`.
+    fn divide(
+        &self,
+        data: &Dataset,
+        rows: &[usize],
+        generator: &mut Generator,
+    ) -> Result<Vec<usize>> {
+        let size = rows.len();
+        let mut fold_of = vec![0; size];
+        match self {
             Self::Random(count) => {
-                check_count(*count, rows, "rows")?;
-                let mut fold_of = vec![0; rows];
-                deal(&mut (0..rows).collect::<Vec<_>>(), *count, &mut generator, &mut fold_of);
-                fold_of
+                check_count(*count, size, "rows")?;
+                deal(&mut (0..size).collect::<Vec<_>>(), *count, generator, &mut fold_of);
             }
             Self::Stratified(count) => {
-                check_count(*count, rows, "rows")?;
-                let classes = data.labels().classes(ClassOrder::Sorted)?;
-                let mut fold_of = vec![0; rows];
+                check_count(*count, size, "rows")?;
+                let classes = select(data.labels(), rows).classes(ClassOrder::Sorted)?;
                 for mut members in classes.rows_by_class() {
-                    deal(&mut members, *count, &mut generator, &mut fold_of);
+                    deal(&mut members, *count, generator, &mut fold_of);
                 }
-                fold_of
             }
             Self::LeaveOneOut => {
-                check_count(rows, rows, "rows")?;
-                (0..rows).collect()
+                check_count(size, size, "rows")?;
+                fold_of = (0..size).collect();
             }
-            Self::Grouped(count) => grouped(data, *count, &mut generator)?,
-            Self::Given(fold_of) if fold_of.len() == rows => fold_of.clone(),
-            Self::Given(fold_of) => {
-                return Err(Error::length("folds of rows", rows, fold_of.len()));
+            Self::Grouped(count) => fold_of = grouped(data, rows, *count, generator)?,
+            Self::Given(given) if given.len() == data.rows() => {
+                fold_of = rows.iter().map(|&row| given[row]).collect();
             }
-        };
-        FoldPlan::compressed(fold_of)
+            Self::Given(given) => {
+                return Err(Error::length("folds of rows", data.rows(), given.len()));
+            }
+        }
+        Ok(fold_of)
+    }
+}
+
+/// The labels of `rows`, without a copy where those are all.
+fn select<'a>(labels: &'a Labels, rows: &[usize]) -> Cow<'a, Labels> {
+    match rows.len() == labels.len() {
+        true => Cow::Borrowed(labels),
+        false => Cow::Owned(labels.select(rows)),
     }
 }
 
@@ -104,16 +142,22 @@ fn deal(members: &mut [usize], count: usize, generator: &mut Generator, fold_of:
 }
 
 /// Gives the largest groups first, each to the fold with the fewest rows so far.
-fn grouped(data: &Dataset, count: usize, generator: &mut Generator) -> Result<Vec<usize>> {
+fn grouped(
+    data: &Dataset,
+    rows: &[usize],
+    count: usize,
+    generator: &mut Generator,
+) -> Result<Vec<usize>> {
     let Some(groups) = data.groups() else {
         return Err(Error::Labels {
             expected: "a group number (qid) for every row".into(),
             found: "none".into(),
         });
     };
+    let groups: Vec<i64> = rows.iter().map(|&row| groups[row]).collect();
     let mut order: Vec<i64> = Vec::new();
     let mut sizes: HashMap<i64, usize> = HashMap::new();
-    for &group in groups {
+    for &group in &groups {
         *sizes.entry(group).or_insert_with(|| {
             order.push(group);
             0
@@ -133,17 +177,19 @@ fn grouped(data: &Dataset, count: usize, generator: &mut Generator) -> Result<Ve
 }
 
 impl FoldPlan {
-    /// Numbers the folds that have rows from 0 in ascending order.
-    fn compressed(mut fold_of: Vec<usize>) -> Result<Self> {
-        let mut used = fold_of.clone();
+    /// Numbers the folds that have rows from 0 in ascending order; `of_rows` are those of `rows`, and the others
+    /// of `total` are never held out.
+    fn compressed(of_rows: Vec<usize>, rows: &[usize], total: usize) -> Result<Self> {
+        let mut used = of_rows.clone();
         used.sort_unstable();
         used.dedup();
         if used.len() < 2 {
             let expected = "at least two folds with rows";
             return Err(Error::parameter("folds", expected, used.len()));
         }
-        for fold in &mut fold_of {
-            *fold = used.partition_point(|number| number < fold);
+        let mut fold_of = vec![used.len(); total];
+        for (&row, fold) in rows.iter().zip(of_rows) {
+            fold_of[row] = used.partition_point(|number| *number < fold);
         }
         Ok(Self { fold_of, count: used.len() })
     }
@@ -153,7 +199,7 @@ impl FoldPlan {
         self.count
     }
 
-    /// The fold of every row.
+    /// The fold of every row; [`count`](Self::count) for rows that are never held out.
     pub fn fold_of(&self) -> &[usize] {
         &self.fold_of
     }

@@ -6,6 +6,8 @@ mod backend;
 mod chains;
 #[path = "../classic.rs"]
 mod classic;
+#[path = "../extreme_choices.rs"]
+mod extreme_choices;
 #[path = "../extremes.rs"]
 mod extremes;
 #[path = "../hidden_markov.rs"]
@@ -26,6 +28,8 @@ mod multiclass_optimum;
 mod multiclass_paths;
 #[path = "../multiple_kernel.rs"]
 mod multiple_kernel;
+#[path = "../relaxation_optima.rs"]
+mod relaxation_optima;
 #[path = "../ripley.rs"]
 mod ripley;
 #[path = "../robust.rs"]

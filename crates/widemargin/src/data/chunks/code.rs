@@ -6,7 +6,7 @@
 
 use std::mem::take;
 
-use crate::data::Csr;
+use crate::data::{Csr, is_exact_in_single};
 
 /// Rows with their labels.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,7 +67,7 @@ impl Rows {
     pub(crate) fn new(table: Csr<f64>, single: bool) -> Self {
         if table.values().iter().all(|v| *v == 1.0) {
             Self::Ones(table.map(|_| ()))
-        } else if single || table.values().iter().all(|v| f64::from(*v as f32) == *v) {
+        } else if single || is_exact_in_single(table.values()) {
             Self::Single(table.map(|v| v as f32))
         } else {
             Self::Double(table)

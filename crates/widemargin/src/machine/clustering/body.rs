@@ -27,6 +27,8 @@ pub struct MarginClusters {
     pub bound: f64,
     /// Largest difference of the numbers of rows of two clusters that was allowed.
     pub imbalance: f64,
+    /// Shares of the clusters in every training row by the relaxation, rows × clusters; empty where none was solved.
+    pub memberships: Vec<f64>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -37,6 +39,8 @@ struct Header {
     relaxation: Option<f64>,
     bound: f64,
     imbalance: f64,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    memberships: bool,
 }
 
 impl MarginClusters {
@@ -83,6 +87,14 @@ impl ModelBody for MarginClusters {
         if let Some(label) = self.labels.iter().find(|label| **label >= count) {
             return fail(format!("expected clusters from 0 to {}, found {label}", count - 1));
         }
+        let shares = self.memberships.len();
+        if shares != 0 && shares != count * self.labels.len() {
+            let expected = count * self.labels.len();
+            return fail(format!("expected {expected} memberships, found {shares}"));
+        }
+        if self.memberships.iter().any(|share| !(0.0..=1.0).contains(share)) {
+            return fail("expected memberships from 0 to 1".to_owned());
+        }
         let numbers = [self.objective, self.bound, self.imbalance, self.relaxation.unwrap_or(0.0)];
         match numbers.iter().find(|value| !value.is_finite()) {
             Some(value) => Err(Error::model(format!("expected a finite objective, found {value}"))),
@@ -115,6 +127,9 @@ impl ModelBody for MarginClusters {
         if let (Some(relaxation), Some(gap)) = (self.relaxation, self.gap()) {
             attributes.extend([("relaxation", relaxation.into()), ("gap", gap.into())]);
         }
+        if !self.memberships.is_empty() {
+            attributes.push(("memberships", self.memberships.clone().into()));
+        }
         attributes
     }
 
@@ -124,12 +139,16 @@ impl ModelBody for MarginClusters {
 
     fn write(&self, parts: &mut PartsWriter) -> PartsResult<Value> {
         parts.put_indices("labels", &self.labels);
+        if !self.memberships.is_empty() {
+            parts.put_list("memberships", self.memberships.iter().copied());
+        }
         to_header(&Header {
             expansion: self.expansion.write_parts(parts)?,
             objective: self.objective,
             relaxation: self.relaxation,
             bound: self.bound,
             imbalance: self.imbalance,
+            memberships: !self.memberships.is_empty(),
         })
     }
 
@@ -142,6 +161,10 @@ impl ModelBody for MarginClusters {
             relaxation: header.relaxation,
             bound: header.bound,
             imbalance: header.imbalance,
+            memberships: match header.memberships {
+                true => parts.take_list("memberships")?,
+                false => Vec::new(),
+            },
         })
     }
 

@@ -33,6 +33,9 @@ const RANDOM_STARTS: usize = 2;
 /// Rounds of machines with hinge losses.
 const HINGE_ROUNDS: usize = 10;
 
+/// Passes over the rows of a machine that is trained after a stop was asked for, a moment.
+const LAST_PASSES: u64 = 5;
+
 /// Relative decrease of the objective below which these end.
 const LEAST_DECREASE: f64 = 1e-3;
 
@@ -67,14 +70,18 @@ impl MaxMarginClustering {
         let labels = match rows.columns() <= MOST_FEATURES {
             true => {
                 let size = sizes.clone();
-                let regression =
-                    LabelRegression::new(&rows, self.clusters, size, self.beta, context)?;
-                let found: Vec<Regressed> =
-                    starts.into_iter().map(|labels| regression.descend(labels)).collect();
-                let least = |a: &Regressed, b: &Regressed| a.objective.total_cmp(&b.objective);
-                let best = found.into_iter().min_by(least).ok_or(Error::Interrupted)?;
-                status = status.max(best.status);
-                best.labels
+                match LabelRegression::new(&rows, self.clusters, size, self.beta, context) {
+                    // The starts are the best labels so far.
+                    Err(Error::Interrupted) => {
+                        status = context.stop_request().unwrap_or(Status::Interrupted);
+                        starts.into_iter().next().ok_or(Error::Interrupted)?
+                    }
+                    regression => {
+                        let best = least_regressed(&regression?, starts)?;
+                        status = status.max(best.status);
+                        best.labels
+                    }
+                }
             }
             false => starts.into_iter().next().ok_or(Error::Interrupted)?,
         };
@@ -95,10 +102,7 @@ impl MaxMarginClustering {
             if labels == best.labels {
                 break;
             }
-            let next = match self.hinge(&mapped, labels, quiet) {
-                Err(Error::Interrupted) => break,
-                next => next?,
-            };
+            let next = self.hinge(&mapped, labels, quiet)?;
             let enough = next.objective >= best.objective * (1.0 - LEAST_DECREASE);
             if next.objective < best.objective {
                 best = next;
@@ -145,9 +149,15 @@ impl MaxMarginClustering {
     ) -> Result<Vec<Vec<usize>>> {
         let table = Dataset::new(rows.clone(), Labels::None)?;
         let k_means = KMeans { clusters: self.clusters, starts: 3, ..KMeans::default() };
-        let model = k_means.fit(&table, context)?;
-        let distances = model.predictor(context)?.decision_values(table.features())?;
-        let mut starts = vec![assign(distances.values(), self.clusters, sizes)];
+        let mut starts = Vec::new();
+        let found = k_means
+            .fit(&table, context)
+            .and_then(|model| model.predictor(context)?.decision_values(table.features()));
+        match found {
+            // Random projections take one pass.
+            Err(Error::Interrupted) => {}
+            distances => starts.push(assign(distances?.values(), self.clusters, sizes)),
+        }
         let mut generator = Generator::new(context.seed() ^ 0x0073_7461_7274);
         for _ in 0..RANDOM_STARTS {
             let directions: Vec<Vec<f64>> = (0..self.clusters)
@@ -170,9 +180,15 @@ impl MaxMarginClustering {
     fn hinge(&self, rows: &Dataset, labels: Vec<usize>, context: &Context) -> Result<Trained> {
         let codes = labels.iter().map(|&r| r as i64).collect();
         let data = rows.clone().with_labels(Labels::Int(codes))?;
-        let machine =
+        let mut machine =
             LinearSvc { c: 1.0 / self.beta, loss: LinearLoss::Hinge, ..LinearSvc::default() };
-        let model = machine.fit(&data, context)?;
+        let model = match context.stop_request() {
+            None => machine.fit(&data, context)?,
+            Some(_) => {
+                machine.options.max_iterations = Some(LAST_PASSES);
+                machine.fit(&data, &context.after_stop())?
+            }
+        };
         let outcome = model.training.as_ref().map(|training| training.outcome);
         let objective = outcome.map_or(f64::INFINITY, |outcome| self.beta * outcome.primal);
         Ok(Trained { labels, model, objective })
@@ -180,7 +196,8 @@ impl MaxMarginClustering {
 
     /// Minus the hinge losses of every row in every cluster; of several clusters those of one against the rest.
     fn gains(&self, trained: &Trained, rows: &Dataset, context: &Context) -> Result<Vec<f64>> {
-        let values = trained.model.predictor(context)?.decision_values(rows.features())?;
+        let finishing = context.after_stop();
+        let values = trained.model.predictor(&finishing)?.decision_values(rows.features())?;
         let clusters = self.clusters;
         let place = places(&trained.model, clusters);
         let mut gains = vec![0.0; rows.rows() * clusters];
@@ -252,6 +269,7 @@ impl MaxMarginClustering {
             relaxation: None,
             bound: 0.0,
             imbalance,
+            memberships: Vec::new(),
         };
         let mut parameters = vec![("beta", self.beta.into())];
         if let Some(map) = &map {
@@ -265,6 +283,12 @@ impl MaxMarginClustering {
         clusters.preparation.map = map;
         Ok(clusters)
     }
+}
+
+/// The best of what descents from some labels reach.
+fn least_regressed(regression: &LabelRegression<'_>, starts: Vec<Vec<usize>>) -> Result<Regressed> {
+    let found = starts.into_iter().map(|labels| regression.descend(labels));
+    found.min_by(|a, b| a.objective.total_cmp(&b.objective)).ok_or(Error::Interrupted)
 }
 
 /// The cluster of every class of a model, in the order of its functions.

@@ -11,7 +11,7 @@ use std::ops::RangeInclusive;
 
 use crate::context::Context;
 use crate::data::{Dataset, Dense, Labels, Matrix};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::machine::{KMeans, Machine};
 use crate::numeric::algebra::dot;
 use crate::outcome::Status;
@@ -61,25 +61,31 @@ impl ManyClusters<'_> {
     /// The best labels found, from the relaxation where there is one.
     pub(super) fn search(&self, data: &Dataset, relaxation: Option<&Relaxation>) -> Result<Coded> {
         let n = data.rows();
-        let mut tables = vec![self.eigenvectors(n)?, data.features().clone()];
-        if let Some(relaxation) = relaxation {
-            let values = relaxation.vectors.clone();
-            tables.insert(0, Matrix::DenseF64(Dense::new(n, relaxation.width, values)?));
-        }
-        let mut best: Option<Coded> = None;
-        for table in tables {
-            if best.is_some() && self.context.stop_request().is_some() {
-                break;
-            }
-            let found = self.improve(self.k_means(table)?);
-            if best.as_ref().is_none_or(|best| found.objective < best.objective) {
-                best = Some(found);
-            }
-        }
-        let mut best = match best {
-            Some(best) => best,
-            None => self.improve((0..n).map(|i| i % self.clusters).collect()),
+        let of_relaxation = |found: &Relaxation| -> Result<Matrix> {
+            Ok(Matrix::DenseF64(Dense::new(n, found.width, found.vectors.clone())?))
         };
+        let rows = || Ok(data.features().clone());
+        let first = relaxation.map_or_else(rows, of_relaxation)?;
+        let labels = match self.k_means(first.clone(), STARTS, self.context) {
+            Err(Error::Interrupted) => self.k_means(first, 1, &self.context.after_stop())?,
+            labels => labels?,
+        };
+        let mut best = self.improve(labels);
+        for eigenvectors in [true, false] {
+            let table = match (eigenvectors, relaxation) {
+                (true, _) => self.eigenvectors(n),
+                (false, Some(_)) => rows(),
+                (false, None) => break,
+            };
+            let labels = table.and_then(|table| self.k_means(table, STARTS, self.context));
+            let found = match labels {
+                Err(Error::Interrupted) => break,
+                labels => self.improve(labels?),
+            };
+            if found.objective < best.objective {
+                best = found;
+            }
+        }
         if let Some(stop) = self.context.stop_request() {
             best.status = stop;
         }
@@ -96,12 +102,12 @@ impl ManyClusters<'_> {
     }
 
     /// Clusters of the rows of a table, moved where sizes ask for it.
-    fn k_means(&self, table: Matrix) -> Result<Vec<usize>> {
+    fn k_means(&self, table: Matrix, starts: usize, context: &Context) -> Result<Vec<usize>> {
         let n = table.rows();
         let data = Dataset::new(table, Labels::None)?;
-        let machine = KMeans { clusters: self.clusters, starts: STARTS, ..KMeans::default() };
-        let model = machine.fit(&data, self.context)?;
-        let distances = model.predictor(self.context)?.decision_values(data.features())?;
+        let machine = KMeans { clusters: self.clusters, starts, ..KMeans::default() };
+        let model = machine.fit(&data, context)?;
+        let distances = model.predictor(context)?.decision_values(data.features())?;
         let labels = assign(distances.values(), self.clusters, &self.sizes);
         debug_assert_eq!(labels.len(), n);
         Ok(labels)

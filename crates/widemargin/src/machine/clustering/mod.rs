@@ -12,12 +12,17 @@
 
 mod body;
 mod iterative;
+mod links;
 mod many;
+mod memberships;
 
 use std::time::Instant;
 
 pub use body::MarginClusters;
+pub use links::Links;
+use links::{allowed_counts, largest_difference};
 use many::{Coded, ManyClusters, allowed_sizes, largest_sum};
+use memberships::memberships;
 
 use super::fit::{FitInput, Machine};
 use super::model::{DecisionFunction, KernelExpansion, MachineKind, Model, Part, Training};
@@ -107,8 +112,12 @@ pub struct MaxMarginClustering {
     pub kernel: Kernel,
     /// Whether the kernel is centred in its feature space.
     pub centre: bool,
-    /// How far any two clusters may differ in size.
+    /// How far any two clusters may differ in size, or with a `share` their difference from the one it makes.
     pub balance: Balance,
+    /// Share of the rows that one of two clusters has; half of them where there is none.
+    pub share: Option<f64>,
+    /// Pairs of rows that are in one cluster, or in two, of two clusters.
+    pub links: Links,
     /// How the labels are found.
     pub method: ClusteringMethod,
     /// Relative gap between the relaxation's value and its bound that ends it.
@@ -121,12 +130,17 @@ defaults!(MaxMarginClustering {
     kernel: Kernel::Gaussian { gamma: 1.0 },
     centre: false,
     balance: Balance::Auto,
+    share: None,
+    links: Links::default(),
     method: ClusteringMethod::Auto,
     tol: 1e-6,
 });
 
 impl Machine for MaxMarginClustering {
     fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
+        if input.is_part() && !self.links.is_empty() {
+            return Err(Error::parameter("links", "no links where rows are left out", &self.links));
+        }
         let fit = || input.fit_selected(Some(&self.kernel), |data| self.train(data, context));
         context.install(fit)
     }
@@ -145,6 +159,8 @@ struct Found {
     labels: Coded,
     relaxation: Option<Relaxation>,
     bound: f64,
+    /// Shares of the clusters in every row, where a relaxation was solved.
+    memberships: Vec<f64>,
 }
 
 impl MaxMarginClustering {
@@ -180,6 +196,7 @@ impl MaxMarginClustering {
         Error::check_positive("beta", self.beta)?;
         Error::check_positive("tol", self.tol)?;
         self.kernel.validate()?;
+        self.check_beforehand()?;
         if data.weights().is_some() {
             return Err(Error::parameter("weights", "no row weights for clustering", "some"));
         }
@@ -203,6 +220,28 @@ impl MaxMarginClustering {
         data.features().validate()
     }
 
+    /// Checks what is said of two clusters alone.
+    fn check_beforehand(&self) -> Result<()> {
+        if let Some(share) = self.share
+            && !(share > 0.0 && share < 1.0)
+        {
+            return Err(Error::parameter("share", "a number between 0 and 1", share));
+        }
+        let said = match (self.share, self.links.is_empty()) {
+            (None, true) => return Ok(()),
+            (Some(_), _) => "share",
+            (None, false) => "links",
+        };
+        if self.clusters > 2 {
+            return Err(Error::parameter(said, "none with more than 2 clusters", self.clusters));
+        }
+        if self.method == ClusteringMethod::Iterative {
+            let expected = "none with labelling iterative";
+            return Err(Error::parameter(said, expected, self.method));
+        }
+        Ok(())
+    }
+
     /// The method for so many rows.
     fn method(&self, n: usize) -> ClusteringMethod {
         match self.method {
@@ -210,7 +249,12 @@ impl MaxMarginClustering {
                 ClusteringMethod::Enumeration
             }
             ClusteringMethod::Auto if n <= RELAXED => ClusteringMethod::Relaxation,
-            ClusteringMethod::Auto if n > LARGEST_ALTERNATED_MATRIX && self.has_features() => {
+            ClusteringMethod::Auto
+                if n > LARGEST_ALTERNATED_MATRIX
+                    && self.has_features()
+                    && self.share.is_none()
+                    && self.links.is_empty() =>
+            {
                 ClusteringMethod::Iterative
             }
             ClusteringMethod::Auto => ClusteringMethod::Alternation,
@@ -234,7 +278,7 @@ impl MaxMarginClustering {
                 return Err(Error::parameter("balance", "a number of at least 0", most));
             }
         };
-        let uneven = !rows.is_multiple_of(self.clusters);
+        let uneven = !rows.is_multiple_of(self.clusters) && self.share.is_none();
         if uneven && most < 1.0 {
             let parts = if self.clusters == 2 {
                 "halves".into()
@@ -266,18 +310,29 @@ impl MaxMarginClustering {
         context: &Context,
     ) -> Result<Found> {
         let n = data.rows();
-        let problem = Problem::clustering(scaled, n, Some(largest_sum(self.clusters, imbalance)));
+        let ties = self.links.ties(n)?;
+        let allowed = allowed_counts(n, imbalance, self.share);
+        let limit = match self.clusters {
+            2 => largest_difference(n, imbalance, self.share),
+            clusters => largest_sum(clusters, imbalance),
+        };
+        let problem = Problem::tied(scaled, &ties, limit);
+        let signs = match self.clusters {
+            2 => Some(Signs::new(&problem.gram, &ties, &allowed, context).ok_or_else(|| {
+                let expected = "clusters whose sizes share and links can make";
+                Error::parameter("balance", expected, imbalance)
+            })?),
+            _ => None,
+        };
         let options = Options { gap: self.tol, ..Options::default() };
         let relaxation = (method != ClusteringMethod::Alternation)
             .then(|| elliptope::relax(&problem, &options, context));
         let bound = relaxation.as_ref().map_or_else(|| problem.first_bound(), |r| r.bound);
-        let labels = if self.clusters == 2 {
-            let signs = Signs::new(&problem.gram, n, imbalance, context);
+        let labels = if let Some(signs) = signs {
             let mut labelling = signs.search(relaxation.as_ref());
             if method == ClusteringMethod::Enumeration {
-                let known = vec![0; n];
                 labelling =
-                    elliptope::enumerate(&problem.gram, &known, imbalance, labelling, context);
+                    elliptope::enumerate(&problem.gram, &ties, &allowed, labelling, context);
             }
             two_clusters(labelling)
         } else {
@@ -289,7 +344,11 @@ impl MaxMarginClustering {
             };
             in_order(many.search(data, relaxation.as_ref())?, self.clusters)
         };
-        Ok(Found { labels, relaxation, bound })
+        let memberships = relaxation.as_ref().map_or_else(Vec::new, |relaxation| {
+            let vectors = ties.vectors_of_rows(&relaxation.vectors, relaxation.width);
+            memberships(&vectors, relaxation.width, &labels.labels, self.clusters)
+        });
+        Ok(Found { labels, relaxation, bound, memberships })
     }
 
     /// A kernel that is nearly the identity gives all labels nearly the same objective.
@@ -312,8 +371,8 @@ impl MaxMarginClustering {
         found: Found,
         started: Instant,
     ) -> Result<Model> {
-        let Found { labels: Coded { labels, lambda, objective, status: ended }, relaxation, bound } =
-            found;
+        let Found { labels, relaxation, bound, memberships } = found;
+        let Coded { labels, lambda, objective, status: ended } = labels;
         let n = data.rows();
         let products = many::products(self.clusters);
         let codes = |r: usize, s: usize| products[r * self.clusters + s];
@@ -362,7 +421,15 @@ impl MaxMarginClustering {
         };
         let relaxation = value;
         let bound = bound.min(objective);
-        let body = MarginClusters { expansion, labels, objective, relaxation, bound, imbalance };
+        let body = MarginClusters {
+            expansion,
+            labels,
+            objective,
+            relaxation,
+            bound,
+            imbalance,
+            memberships,
+        };
         let parameters = [("beta", self.beta.into()), ("tol", self.tol.into())];
         Ok(Model {
             feature_names: data.feature_names().map(<[String]>::to_vec),

@@ -39,6 +39,7 @@ use crate::solver::kernel_weights::{self, Options, WeightRule, Weights};
 
 /// The machine whose training problem decides the weights; its own kernel is not used.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum BaseMachine {
     /// C-SVC, the same weights for all its two-class problems.
     Svc(Svc),
@@ -102,7 +103,7 @@ pub struct MultipleKernel {
 }
 
 /// Jitter of signed weights by default.
-pub const SIGNED_JITTER: f64 = 1e-6;
+pub(crate) const SIGNED_JITTER: f64 = 1e-6;
 
 impl MultipleKernel {
     /// No kernels yet, non-negative weights.
@@ -226,6 +227,10 @@ impl Machine for MultipleKernel {
 
     fn precision(&self) -> Precision {
         MultipleKernel::precision(self)
+    }
+
+    fn unlabelled(&self) -> Option<&Label> {
+        self.unlabelled.as_ref()
     }
 }
 

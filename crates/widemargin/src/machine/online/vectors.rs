@@ -111,7 +111,7 @@ impl<T: Real> Vectors<T> {
 
     /// Gives all vectors `columns` features, zero beyond those they had.
     pub(super) fn widen(&mut self, columns: usize) -> Result<()> {
-        self.settle()?;
+        self.compact()?;
         for chunk in &mut self.chunks {
             chunk.vectors = chunk.vectors.clone().resized_columns(columns);
             chunk.blocks = None;
@@ -149,7 +149,7 @@ impl<T: Real> Vectors<T> {
     }
 
     fn pack(&mut self) -> Result<()> {
-        self.settle()?;
+        self.compact()?;
         if let [first, ..] = &self.chunks[..]
             && first.blocks.is_none()
         {
@@ -162,8 +162,8 @@ impl<T: Real> Vectors<T> {
         Ok(())
     }
 
-    /// Brings what was filled since the last time among the vectors.
-    fn settle(&mut self) -> Result<()> {
+    /// Makes the vectors filled since the last call part of their chunks.
+    fn compact(&mut self) -> Result<()> {
         for chunk in self.chunks.iter_mut().filter(|chunk| !chunk.fresh.is_empty()) {
             chunk.vectors = chunk.compacted()?;
             chunk.fresh.clear();

@@ -62,7 +62,7 @@ names!(RobustLoss, "loss", Ramp: "ramp", Eta: "eta", Trimmed: "trimmed", Centroi
 
 impl RobustLoss {
     /// Whether some rows do not count, so that there is a method to choose.
-    pub fn drops_rows(self) -> bool {
+    fn drops_rows(self) -> bool {
         matches!(self, Self::Ramp | Self::Eta | Self::Trimmed)
     }
 }

@@ -139,6 +139,10 @@ impl Machine for SemiSupervisedSvc {
     fn kernel(&self) -> Option<&Kernel> {
         Some(&self.kernel)
     }
+
+    fn unlabelled(&self) -> Option<&Label> {
+        self.unlabelled.as_ref()
+    }
 }
 
 /// The classes of the labelled rows.
@@ -164,7 +168,11 @@ impl SemiSupervisedSvc {
         };
         let features = landmarks.as_ref().map_or(data.features(), |(_, table)| table);
         let scale = squared_deviation(features);
-        if scale.is_nan() || scale <= 0.0 {
+        if !scale.is_finite() {
+            let expected = "features whose squares are finite (scale them)";
+            return Err(Error::parameter("data", expected, format!("a variance of {scale}")));
+        }
+        if scale <= 0.0 {
             let found = "the same features in all rows";
             return Err(Error::parameter("data", "rows that differ", found));
         }
@@ -172,10 +180,10 @@ impl SemiSupervisedSvc {
         let task = Fit { machine: self, data, known: &known, given, scale, context };
         let (set, bias) = (context.instruction_set(), Some(scale.sqrt()));
         let fitted = with_rows(features, bias, Precision::F32, set, functions, task);
-        let Outcome { primal, violation, .. } = fitted.found.outcome;
-        if !(primal.is_finite() && violation.is_finite()) {
+        let Outcome { primal, dual, .. } = fitted.found.outcome;
+        if !(primal.is_finite() && dual.is_finite()) {
             let expected = "features and a C whose objective and gradient are finite (scale them)";
-            let found = format!("an objective of {primal} and a violation of {violation}");
+            let found = format!("an objective of {primal} and a bound of {dual}");
             return Err(Error::parameter("scale", expected, found));
         }
         if self.method == SemiSupervisedMethod::Relaxation {
@@ -358,7 +366,7 @@ impl SemiSupervisedSvc {
             status: solved.status,
             primal,
             dual,
-            violation: (primal - dual) / dual.abs().max(f64::MIN_POSITIVE),
+            violation: ((primal - dual) / dual.abs().max(f64::MIN_POSITIVE)).min(f64::MAX),
             iterations: solved.relaxation.products,
             blocks: solved.relaxation.rounds,
             kernel_rows: data.rows() as u64,

@@ -1,4 +1,4 @@
-//! The price C of the labelled rows where none is given: that of the least squared hinge loss of predictions for
+//! The penalty C of the labelled rows where none is given: that with the least squared hinge loss of predictions for
 //! rows that are left out, by the least-squares machine, for which leaving a row out has a closed form:
 //! y − f₋ᵢ(xᵢ) = ((K + I/2C)⁻¹y)ᵢ / ((K + I/2C)⁻¹)ᵢᵢ (Cawley and Talbot 2003).
 
@@ -6,13 +6,13 @@ use crate::context::Context;
 use crate::numeric::algebra::Cholesky;
 use crate::solver::linear::rows::LinearRows;
 
-/// Prices tried: 2C times the mean squared distance of the rows from their mean. The first is that of the best.
-const PRICES: [f64; 4] = [10.0, 10.0 / 3.0, 1.0, 1.0 / 3.0];
+/// Penalties tried: 2C times the mean squared distance of the rows from their mean. The first is that of the best.
+const PENALTIES: [f64; 4] = [10.0, 10.0 / 3.0, 1.0, 1.0 / 3.0];
 
 /// Most labelled rows that are used.
 const MOST_ROWS: usize = 200;
 
-/// The price of rows of known group; `scale` is their mean squared distance from the mean.
+/// The penalty of rows of known group; `scale` is their mean squared distance from the mean.
 pub(super) fn choose<R: LinearRows>(
     rows: &R,
     known: &[Option<u32>],
@@ -36,10 +36,10 @@ pub(super) fn choose<R: LinearRows>(
         }
     }
     let functions = if count == 2 { 1 } else { count };
-    let mut best = (f64::INFINITY, PRICES[0]);
-    for price in PRICES {
+    let mut best = (f64::INFINITY, PENALTIES[0]);
+    for penalty in PENALTIES {
         let mut matrix = gram.clone();
-        (0..n).for_each(|i| matrix[i * n + i] += 1.0 / price);
+        (0..n).for_each(|i| matrix[i * n + i] += 1.0 / penalty);
         let Some(factor) = Cholesky::new(matrix, n, context) else { continue };
         let lower = factor.inverse_lower();
         let diagonal: Vec<f64> =
@@ -54,7 +54,7 @@ pub(super) fn choose<R: LinearRows>(
             }
         }
         if loss < best.0 {
-            best = (loss, price);
+            best = (loss, penalty);
         }
     }
     0.5 * best.1 / scale

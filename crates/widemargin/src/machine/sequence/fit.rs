@@ -68,7 +68,7 @@ pub struct HmmFit {
 }
 
 /// What iterations from one model came to.
-enum Climbed {
+enum StartOutcome {
     Fit(HmmFit),
     /// The model cannot have made the sequences: their log-likelihood is not finite in this iteration.
     Impossible {
@@ -99,18 +99,18 @@ impl BaumWelch {
                 0 => first.clone(),
                 _ => self.redraw(first, sequences, context.seed().wrapping_add(start as u64))?,
             };
-            match self.climb(begin, sequences, context) {
+            match self.iterate(begin, sequences, context) {
                 Err(Error::Interrupted) if start > 0 => Ok(None),
-                Ok(Climbed::Fit(fit)) if start > 0 && fit.history.is_empty() => Ok(None),
+                Ok(StartOutcome::Fit(fit)) if start > 0 && fit.history.is_empty() => Ok(None),
                 other => other.map(Some),
             }
         })?;
         let mut best: Option<HmmFit> = None;
         let (mut starts, mut impossible) = (Vec::new(), None);
-        for climbed in fits.into_iter().flatten() {
-            let fit = match climbed {
-                Climbed::Fit(fit) => fit,
-                Climbed::Impossible { log_likelihood, iteration } => {
+        for outcome in fits.into_iter().flatten() {
+            let fit = match outcome {
+                StartOutcome::Fit(fit) => fit,
+                StartOutcome::Impossible { log_likelihood, iteration } => {
                     starts.push(f64::NEG_INFINITY);
                     let found =
                         format!("a log-likelihood of {log_likelihood} in iteration {iteration}");
@@ -176,7 +176,12 @@ impl BaumWelch {
     }
 
     /// Iterations from one model.
-    fn climb(&self, mut hmm: Hmm, sequences: &Sequences, context: &Context) -> Result<Climbed> {
+    fn iterate(
+        &self,
+        mut hmm: Hmm,
+        sequences: &Sequences,
+        context: &Context,
+    ) -> Result<StartOutcome> {
         let shift = means(sequences);
         let mut history: Vec<f64> = Vec::new();
         let mut status = Status::IterationLimit;
@@ -196,7 +201,7 @@ impl BaumWelch {
             let likelihood = statistics.log_likelihood;
             if !likelihood.is_finite() {
                 let iteration = iteration + 1;
-                return Ok(Climbed::Impossible { log_likelihood: likelihood, iteration });
+                return Ok(StartOutcome::Impossible { log_likelihood: likelihood, iteration });
             }
             check_squares(statistics.sums.is_finite())?;
             let gained = history.last().map_or(f64::INFINITY, |last| likelihood - last);
@@ -213,7 +218,7 @@ impl BaumWelch {
                 break;
             }
         }
-        Ok(Climbed::Fit(HmmFit { hmm, starts: Vec::new(), history, status }))
+        Ok(StartOutcome::Fit(HmmFit { hmm, starts: Vec::new(), history, status }))
     }
 
     fn maximise(&self, hmm: &mut Hmm, statistics: &Statistics) {

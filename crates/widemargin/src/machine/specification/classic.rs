@@ -324,7 +324,7 @@ static SPECTRAL: Entry = Entry {
     summary: "spectral clustering",
     groups: &[
         &[CLUSTERS, NEIGHBOUR_COUNT.or(Fallback::Unset), GAMMA],
-        &[choice("cut", &["kmeans", "normalised"], "How the graph is cut")],
+        &[choice("cut", &["kmeans", "normalised", "ratio"], "How the graph is cut")],
         &[STARTS.or(Fallback::Integer(10)), SCALE],
     ],
     grid: &[],

@@ -258,6 +258,18 @@ const CLUSTERING: &[Parameter] = &[
         about: "Most rows by which clusters differ in size, below 1 a share; auto: a tenth",
     },
     Parameter {
+        name: "share",
+        domain: Domain::Real { low: 0.0, above: true, high: 1.0, names: &["half"] },
+        default: Fallback::Text("half"),
+        about: "Share of the rows that one of two clusters has; balance is then from that",
+    },
+    Parameter {
+        name: "links",
+        domain: Domain::Links,
+        default: Fallback::Text("none"),
+        about: "Rows from 0 in one of two clusters, or in both: 0=3,1!5",
+    },
+    Parameter {
         name: "centre",
         domain: Domain::Flag,
         default: Fallback::Flag(false),
@@ -284,6 +296,8 @@ static MAX_MARGIN_CLUSTERING: Entry = Entry {
             kernel: values.kernel()?,
             centre: values.flag("centre")?,
             balance: values.number_or("balance", Balance::Most)?,
+            share: if values.is("share", "half") { None } else { Some(values.real("share")?) },
+            links: values.choice("links")?,
             method: values.choice("labelling")?,
             tol: values.real("tol")?,
         }))

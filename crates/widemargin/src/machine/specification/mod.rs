@@ -37,11 +37,13 @@ use serde::{Deserialize, Serialize};
 
 pub use entries::Entry;
 pub use parameter::{Domain, Fallback, Parameter, number};
-use resolver::{Resolver, kernel_expression, kernel_reads};
+use resolver::{Resolver, SMALLEST_SINGLE_TOLERANCE, kernel_expression, kernel_list, kernel_reads};
 pub use value::Value;
 
+use super::mixed_precision::MixedPrecision;
 use super::{
-    Approximated, LinearSvc, LinearSvr, Machine, MachineKind, Model, OnlineSvc, Scaled, ScalingRule,
+    Approximated, KernelDefaults, KernelExpression, LinearSvc, LinearSvr, Machine, MachineKind,
+    Model, OnlineSvc, Precision, Scaled, ScalingRule,
 };
 use crate::data::{Dataset, Dense, Labels, Matrix};
 use crate::error::{Error, Result};
@@ -224,15 +226,29 @@ impl Specification {
         Ok(())
     }
 
+    /// Whether its kernel, or one of several, compares strings.
+    ///
+    /// # Errors
+    /// A kernel that cannot be read.
+    pub fn compares_strings(&self) -> Result<bool> {
+        Ok(kernel_expression(self)?.compares_strings()
+            || kernel_list(self, KernelDefaults::default())?
+                .iter()
+                .any(KernelExpression::compares_strings))
+    }
+
     /// How the features are scaled.
     ///
     /// # Errors
-    /// None for a specification that was checked.
+    /// [`Error::Parameter`] for a scaling of strings.
     pub fn scaling(&self) -> Result<Option<ScalingRule>> {
-        match self.value("scale") {
-            Some(Value::Text(text)) => ScalingRule::parse(&text),
-            _ => Ok(None),
+        let Some(Value::Text(text)) = self.value("scale") else { return Ok(None) };
+        let rule = ScalingRule::parse(&text)?;
+        if rule.is_some() && self.compares_strings()? {
+            let expected = "none, because the characters of strings cannot be scaled";
+            return Err(Error::parameter("scale", expected, text));
         }
+        Ok(rule)
     }
 
     /// The machine for a data set; `seed` decides the code of `multiclass=ecoc`.
@@ -254,8 +270,12 @@ impl Specification {
         Ok(Box::new(Scaled { rule, machine }))
     }
 
-    /// Whether building the machine looks at the features: for a γ that is not given as a number.
+    /// Whether building the machine looks at the features: for a γ that is not given as a number, or for
+    /// whether single precision holds them.
     fn looks_at_features(&self) -> bool {
+        if self.is_mixed() {
+            return true;
+        }
         let kernel = self.value("kernel").map_or_else(String::new, |kernel| kernel.to_string());
         let rule = !matches!(self.value("gamma"), None | Some(Value::Real(_)));
         let kernels = self.value("kernels").map_or_else(String::new, |list| list.to_string());
@@ -280,8 +300,33 @@ impl Specification {
                 let gamma = values.gamma()?;
                 Ok(Box::new(Approximated { rule: rule.parse()?, gamma, machine }))
             }
-            _ => Ok(machine),
+            _ => self.in_mixed_precision(machine, &values),
         }
+    }
+
+    /// A machine of double precision that is to begin in single precision, as one that does.
+    fn in_mixed_precision(
+        &self,
+        double: Box<dyn Machine>,
+        values: &Resolver<'_>,
+    ) -> Result<Box<dyn Machine>> {
+        let computes_values = double.kernel().is_some_and(|kernel| !kernel.has_only_given_values());
+        let is_mixed = self.is_mixed() && !self.is_given("kernels") && computes_values;
+        if !is_mixed || double.precision() == Precision::F32 {
+            return Ok(double);
+        }
+        let tol = values.real("tol")?;
+        if tol < SMALLEST_SINGLE_TOLERANCE {
+            return Ok(double);
+        }
+        let mut specification = self.clone();
+        specification.set("precision", "f32")?;
+        let single = (self.entry().build)(&Resolver { specification: &specification, ..*values })?;
+        Ok(Box::new(MixedPrecision { single, double, tol }))
+    }
+
+    fn is_mixed(&self) -> bool {
+        self.value("precision") == Some(Value::Text("mixed".into()))
     }
 
     /// Writes itself into the training record of a model that its machine learnt.

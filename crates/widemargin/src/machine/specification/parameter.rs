@@ -5,7 +5,7 @@ use crate::data::Label;
 use crate::error::{Error, Result};
 use crate::kernel::MapRule;
 use crate::machine::multiple_kernel::{WEIGHT_RULES, WeightsText};
-use crate::machine::{KernelDefaults, KernelExpression, ScalingRule};
+use crate::machine::{KernelDefaults, KernelExpression, Links, ScalingRule};
 
 /// What values a parameter may have.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -49,6 +49,8 @@ pub enum Domain {
     Scaling,
     /// A rule for features that approximate a kernel.
     Map,
+    /// Pairs of rows that are in one cluster or in two.
+    Links,
 }
 
 impl Domain {
@@ -108,6 +110,7 @@ impl Domain {
                 "none, standard, minmax or minmax:LOWER,UPPER with LOWER < UPPER".into()
             }
             Self::Map => "rff:NUMBER or nystroem:NUMBER".into(),
+            Self::Links => "none or ROW=ROW,ROW!ROW".into(),
         };
         match self.names() {
             [] => numbers,
@@ -212,6 +215,7 @@ impl Parameter {
             (Domain::Label, Value::Text(_)) => true,
             (Domain::Scaling, Value::Text(text)) => ScalingRule::parse(text).is_ok(),
             (Domain::Map, Value::Text(text)) => text.parse::<MapRule>().is_ok(),
+            (Domain::Links, Value::Text(text)) => text.parse::<Links>().is_ok(),
             _ => false,
         };
         if fits { Ok(value) } else { Err(self.refuse(value)) }

@@ -15,9 +15,10 @@ use crate::machine::{
 };
 
 /// Below this tolerance single precision no longer carries enough digits.
-const SMALLEST_SINGLE_TOLERANCE: f64 = 1e-5;
+pub(super) const SMALLEST_SINGLE_TOLERANCE: f64 = 1e-5;
 
 /// A specification with the data that rules such as `gamma=scale` look at.
+#[derive(Clone, Copy)]
 pub(super) struct Resolver<'a> {
     pub(super) specification: &'a Specification,
     /// The features, scaled.
@@ -186,8 +187,11 @@ impl Resolver<'_> {
         let name = if self.specification.has("tol") { "tol" } else { "gap" };
         let tol = self.some(name)?.number();
         match self.some("precision")?.to_string().as_str() {
-            "auto" if tol.is_some_and(|tol| tol < SMALLEST_SINGLE_TOLERANCE) => Ok(Precision::F64),
-            "auto" => Ok(Precision::F32),
+            "auto" | "mixed" if tol.is_some_and(|tol| tol < SMALLEST_SINGLE_TOLERANCE) => {
+                Ok(Precision::F64)
+            }
+            "mixed" if !self.features.is_exact_in_single() => Ok(Precision::F64),
+            "auto" | "mixed" => Ok(Precision::F32),
             other => other.parse(),
         }
     }
@@ -207,7 +211,7 @@ impl Resolver<'_> {
 }
 
 /// The kernels whose weights are learnt, none unless they were given.
-fn kernel_list(
+pub(super) fn kernel_list(
     specification: &Specification,
     defaults: KernelDefaults,
 ) -> Result<Vec<KernelExpression>> {

@@ -129,9 +129,10 @@ pub(super) const MAX_ITER: Parameter = parameter(
 
 pub(super) const PRECISION: Parameter = parameter(
     "precision",
-    Domain::Choice(&["auto", "f32", "f64"]),
+    Domain::Choice(&["auto", "mixed", "f32", "f64"]),
     Fallback::Text("auto"),
-    "Number format of kernel values; auto: f32, below a tolerance of 1e-5 f64",
+    "Number format of kernel values; auto: f32, below a tolerance of 1e-5 f64; mixed: so too, but f64 \
+     where rounding shows",
 );
 
 pub(super) const SHRINKING: Parameter = parameter(

@@ -5,6 +5,7 @@ mod cholesky;
 mod eigen;
 mod krylov;
 mod quasi_definite;
+mod substitution;
 
 pub(crate) use cholesky::{Cholesky, add_products};
 pub(crate) use eigen::{eigen_interruptible, eigen_symmetric};

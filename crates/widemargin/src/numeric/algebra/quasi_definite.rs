@@ -2,6 +2,8 @@
 //! others. Such matrices have that factorisation in any order, without exchanges (Vanderbei, 1995).
 
 use super::dot;
+use crate::numeric::InstructionSet;
+use crate::numeric::simd::{PlainLoop, run_plain};
 
 /// The factors of a quasi-definite matrix.
 pub(crate) struct QuasiDefinite {
@@ -17,8 +19,44 @@ impl QuasiDefinite {
     pub(crate) fn new(
         mut a: Vec<f64>,
         order: usize,
+        set: InstructionSet,
         is_positive: impl Fn(usize) -> bool,
     ) -> Option<Self> {
+        let factorisation = Factorisation { a: &mut a, order, is_positive };
+        let diagonal = run_plain(set, factorisation)?;
+        Some(Self { order, lower: a, diagonal })
+    }
+
+    /// Replaces b by A⁻¹b.
+    #[inline(always)]
+    pub(crate) fn solve(&self, b: &mut [f64]) {
+        for i in 0..self.order {
+            b[i] -= dot(&self.lower[i * self.order..][..i], &b[..i]);
+        }
+        b.iter_mut().zip(&self.diagonal).for_each(|(b, d)| *b /= d);
+        for i in (0..self.order).rev() {
+            let value = b[i];
+            for (b, l) in b[..i].iter_mut().zip(&self.lower[i * self.order..]) {
+                *b -= value * l;
+            }
+        }
+    }
+}
+
+/// A factorisation in place.
+struct Factorisation<'a, P> {
+    a: &'a mut [f64],
+    order: usize,
+    is_positive: P,
+}
+
+impl<P: Fn(usize) -> bool> PlainLoop for Factorisation<'_, P> {
+    type Output = Option<Vec<f64>>;
+
+    /// The diagonal of D, or nothing at a pivot of the wrong sign.
+    #[inline(always)]
+    fn run(self) -> Option<Vec<f64>> {
+        let Self { a, order, is_positive } = self;
         let mut diagonal = vec![0.0; order];
         for i in 0..order {
             let (known, own) = a.split_at_mut(i * order);
@@ -39,21 +77,7 @@ impl QuasiDefinite {
             }
             diagonal[i] = pivot;
         }
-        Some(Self { order, lower: a, diagonal })
-    }
-
-    /// Replaces b by A⁻¹b.
-    pub(crate) fn solve(&self, b: &mut [f64]) {
-        for i in 0..self.order {
-            b[i] -= dot(&self.lower[i * self.order..][..i], &b[..i]);
-        }
-        b.iter_mut().zip(&self.diagonal).for_each(|(b, d)| *b /= d);
-        for i in (0..self.order).rev() {
-            let value = b[i];
-            for (b, l) in b[..i].iter_mut().zip(&self.lower[i * self.order..]) {
-                *b -= value * l;
-            }
-        }
+        Some(diagonal)
     }
 }
 
@@ -61,6 +85,10 @@ impl QuasiDefinite {
 mod tests {
     use super::*;
     use crate::numeric::random::Generator;
+
+    fn set() -> InstructionSet {
+        InstructionSet::detect()
+    }
 
     #[test]
     fn the_factors_solve_a_bordered_system() {
@@ -83,7 +111,7 @@ mod tests {
                 if sign(i) == sign(j) { sign(i) * value } else { g[i.max(j) * order + i.min(j)] }
             };
             let a: Vec<f64> = (0..order * order).map(|p| entry(p / order, p % order)).collect();
-            let factors = QuasiDefinite::new(a.clone(), order, |i| sign(i) > 0.0).unwrap();
+            let factors = QuasiDefinite::new(a.clone(), order, set(), |i| sign(i) > 0.0).unwrap();
             let x: Vec<f64> = (0..order).map(|i| i as f64 - 3.0).collect();
             let mut b: Vec<f64> = (0..order).map(|i| dot(&a[i * order..][..order], &x)).collect();
             factors.solve(&mut b);
@@ -94,15 +122,15 @@ mod tests {
 
     #[test]
     fn a_matrix_without_a_pivot_has_no_factors() {
-        assert!(QuasiDefinite::new(vec![0.0], 1, |_| true).is_none());
-        assert!(QuasiDefinite::new(vec![1.0, 0.0, 1.0, 1.0], 2, |_| true).is_none());
+        assert!(QuasiDefinite::new(vec![0.0], 1, set(), |_| true).is_none());
+        assert!(QuasiDefinite::new(vec![1.0, 0.0, 1.0, 1.0], 2, set(), |_| true).is_none());
     }
 
     #[test]
     fn a_pivot_of_the_wrong_sign_is_refused() {
-        assert!(QuasiDefinite::new(vec![1.0], 1, |_| true).is_some());
-        assert!(QuasiDefinite::new(vec![1.0], 1, |_| false).is_none());
-        assert!(QuasiDefinite::new(vec![1.0, 0.0, 2.0, 1.0], 2, |_| true).is_none());
-        assert!(QuasiDefinite::new(vec![1.0, 0.0, 2.0, 1.0], 2, |i| i == 0).is_some());
+        assert!(QuasiDefinite::new(vec![1.0], 1, set(), |_| true).is_some());
+        assert!(QuasiDefinite::new(vec![1.0], 1, set(), |_| false).is_none());
+        assert!(QuasiDefinite::new(vec![1.0, 0.0, 2.0, 1.0], 2, set(), |_| true).is_none());
+        assert!(QuasiDefinite::new(vec![1.0, 0.0, 2.0, 1.0], 2, set(), |i| i == 0).is_some());
     }
 }

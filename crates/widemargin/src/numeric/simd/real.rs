@@ -57,6 +57,8 @@ pub(crate) trait Real:
     const MAX: Self;
     /// Smallest positive value of full precision.
     const MIN_POSITIVE: Self;
+    /// Difference between 1 and the next larger number.
+    const EPSILON: Self;
 
     /// The nearest value of this precision.
     fn from_f64(value: f64) -> Self;
@@ -113,6 +115,7 @@ macro_rules! real {
             const ONE: Self = 1.0;
             const MAX: Self = Self::MAX;
             const MIN_POSITIVE: Self = Self::MIN_POSITIVE;
+            const EPSILON: Self = Self::EPSILON;
 
             #[inline(always)]
             fn from_f64(value: f64) -> Self {

@@ -6,12 +6,16 @@
 //! intervals and p-values are those of Student's t with rk − 1 degrees of freedom. Two machines are
 //! also compared by McNemar's exact test on the rows that only one of them gets right.
 
+mod clusterings;
 mod kernels;
 mod statistics;
 mod tuned_machines;
 
 use std::time::Instant;
 
+pub use self::clusterings::{
+    ClusteringComparison, ClusteringOptions, ComparedClustering, compare_clusterings,
+};
 pub use self::kernels::{KernelComparison, KernelOptions, KernelShare, compare_kernels};
 use self::tuned_machines::{Candidate, TunedMachine};
 pub use self::tuned_machines::{machine_names, usual_machines};

@@ -86,8 +86,8 @@ fn pair(classes: usize, f: usize) -> (usize, usize) {
 
 /// `model` with a pool of its own for each function.
 ///
-/// Vectors stand in the order of classes, as every model's do: those of a pair with the class that
-/// their group speaks for, those of any other function with its place.
+/// Vectors stand in the order of classes, as every model's do: those of a pair with the class of
+/// their group, those of any other function with its place.
 pub(super) fn assemble_separate(model: &Model, pools: &[VectorPool]) -> Result<Model> {
     let groups = model.classes.as_ref().map_or(1, |table| table.names.len());
     let mut parts: Vec<Vec<Part>> = vec![Vec::new(); pools.len()];

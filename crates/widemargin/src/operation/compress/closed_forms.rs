@@ -23,7 +23,7 @@ fn value(kernel: &Kernel, u: &[f64], v: &[f64]) -> f64 {
 }
 
 /// The largest value that a pattern search finds from `start`.
-fn climb(start: Vec<f64>, f: impl Fn(&[f64]) -> f64) -> f64 {
+fn maximise(start: Vec<f64>, f: impl Fn(&[f64]) -> f64) -> f64 {
     let (mut point, mut step) = (start, 0.25);
     let mut best = f(&point);
     while step > 1e-7 {
@@ -74,7 +74,7 @@ fn check_merge(kernel: &Kernel, pair: &[Vec<f64>], weights: &[f64], starts: &[Ve
         if own > 1e-12 { product * product / own } else { 0.0 }
     };
     for start in starts.iter().chain(pair) {
-        let best = climb(start.clone(), gain);
+        let best = maximise(start.clone(), gain);
         assert!(merged.cost <= total - best + 1e-8 * total, "{} {}", merged.cost, total - best);
     }
 }
@@ -127,7 +127,7 @@ proptest! {
             norm(&kernel, &all, &both)
         };
         let found = residual(&reduced.weights[0]);
-        let best = -climb(vec![0.0; 3], |beta| -residual(beta));
+        let best = -maximise(vec![0.0; 3], |beta| -residual(beta));
         prop_assert!(found <= best + 1e-8 * (1.0 + best), "{found} {best}");
     }
 
@@ -142,7 +142,7 @@ proptest! {
         let (keep, costs) = prune(&pool, &gram, 4, &context).unwrap();
         let cheapest = (0..5).map(|gone| {
             let others: Vec<usize> = (0..5).filter(|&v| v != gone).collect();
-            -climb(vec![0.0; 4], |beta| {
+            -maximise(vec![0.0; 4], |beta| {
                 let mut d = vec![0.0; 5];
                 d[gone] = pool.weights[0][gone];
                 others.iter().zip(beta).for_each(|(&v, b)| d[v] = -b);

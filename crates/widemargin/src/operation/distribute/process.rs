@@ -403,8 +403,8 @@ impl<P: Transport> Run<'_, P> {
     /// Lets the site answer what has come; reports to a coordinator in this process.
     fn work(&mut self, context: &Context) -> Result<Vec<Envelope>> {
         let inbox = std::mem::take(&mut self.inbox);
-        let answers = self.site.receive(&inbox, context)?;
-        self.deliver(answers)
+        let replies = self.site.receive(&inbox, context)?;
+        self.deliver(replies)
     }
 
     fn follow(

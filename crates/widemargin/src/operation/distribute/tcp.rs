@@ -284,11 +284,11 @@ impl TcpMember {
     }
 }
 
-/// Reads packets (from, to, content) on a thread of its own until the connection ends, which is told too;
-/// `tell` answers whether to go on. Empty packets are not told.
+/// Reads packets (from, to, content) on a thread of its own and hands them to `deliver`, which returns whether to
+/// go on; the end of the connection is `None`. Empty packets are left out.
 fn read_from(
     mut stream: TcpStream,
-    tell: impl Fn(Option<(usize, usize, Vec<u8>)>) -> bool + Send + 'static,
+    deliver: impl Fn(Option<(usize, usize, Vec<u8>)>) -> bool + Send + 'static,
 ) -> Result<()> {
     on_a_thread(move || {
         loop {
@@ -297,7 +297,7 @@ fn read_from(
                 continue;
             }
             let ended = packet.is_none();
-            if !tell(packet) || ended {
+            if !deliver(packet) || ended {
                 return;
             }
         }

@@ -1,5 +1,6 @@
 //! Which points are tried, in which order, and which one is best.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
@@ -106,7 +107,7 @@ pub struct Plan {
 /// let plan = Plan {
 ///     strategy: Strategy::Grid,
 ///     judge: Judge::Splits {
-///         splits: repeated(&Folds::Stratified(2), 1, &data, 0)?,
+///         splits: repeated(&Folds::Stratified(2), 1, &data, None, 0)?,
 ///         metric: Metric::Accuracy,
 ///     },
 ///     scaling: None,
@@ -307,8 +308,12 @@ impl Run<'_> {
                     response: metric.response(),
                     reuse: self.plan.reuse,
                 };
+                let labels = match machines.first().and_then(|machine| machine.unlabelled()) {
+                    Some(mark) => self.data.labels().without_mark(mark),
+                    None => Cow::Borrowed(self.data.labels()),
+                };
                 let take = |m: usize, s: usize, evaluation: Result<Evaluation<'_>>| {
-                    let truth = self.data.labels().select(&splits[s].test);
+                    let truth = labels.select(&splits[s].test);
                     let groups: Option<Vec<i64>> = self
                         .data
                         .groups()

@@ -2,7 +2,7 @@
 
 use std::mem::size_of;
 
-use crate::data::{Dataset, memory};
+use crate::data::{Dataset, Label, memory};
 use crate::error::{Error, Result};
 use crate::operation::folds::Folds;
 
@@ -15,18 +15,25 @@ pub struct Split {
     pub test: Vec<usize>,
 }
 
-/// The splits of `times` divisions into folds, with seeds from `seed` on.
+/// The splits of `times` divisions into folds, with seeds from `seed` on; rows labelled `unlabelled` have no
+/// label and are never held out.
 ///
 /// # Errors
-/// As [`Folds::assign`]; [`Error::Parameter`] for no times at all, [`Error::TooLarge`] where the numbers of the
+/// As [`Folds::assign_labelled`]; [`Error::Parameter`] for no times at all, [`Error::TooLarge`] where the numbers of the
 /// rows of all splits do not fit in memory.
-pub fn repeated(folds: &Folds, times: usize, data: &Dataset, seed: u64) -> Result<Vec<Split>> {
+pub fn repeated(
+    folds: &Folds,
+    times: usize,
+    data: &Dataset,
+    unlabelled: Option<&Label>,
+    seed: u64,
+) -> Result<Vec<Split>> {
     if times == 0 {
         return Err(Error::parameter("repeats", "at least 1", times));
     }
     let mut splits = Vec::new();
     for time in 0..times {
-        let plan = folds.assign(data, seed.wrapping_add(time as u64))?;
+        let plan = folds.assign_labelled(data, unlabelled, seed.wrapping_add(time as u64))?;
         if time == 0 {
             let numbers = data.rows() as u128 * plan.count() as u128 * times as u128;
             let what = || format!("the rows of {} splits", plan.count() as u128 * times as u128);
@@ -51,8 +58,8 @@ mod tests {
         let labels = Labels::Int(vec![0, 0, 1, 1]);
         let data = Dataset::new(Matrix::DenseF64(table), labels).unwrap();
         let folds = Folds::Stratified(2);
-        assert_eq!(repeated(&folds, 3, &data, 0).unwrap().len(), 6);
-        let error = repeated(&folds, usize::MAX, &data, 0).unwrap_err();
+        assert_eq!(repeated(&folds, 3, &data, None, 0).unwrap().len(), 6);
+        let error = repeated(&folds, usize::MAX, &data, None, 0).unwrap_err();
         assert!(matches!(error, Error::TooLarge { .. }), "{error}");
     }
 }

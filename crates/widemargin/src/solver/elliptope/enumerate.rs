@@ -3,6 +3,7 @@
 //! only add to it.
 
 use super::box_qp::BoxQp;
+use super::ties::Ties;
 use crate::context::Context;
 use crate::outcome::Status;
 
@@ -19,92 +20,84 @@ pub(crate) struct Labelling<L = i8> {
     pub status: Status,
 }
 
-/// The labels with the least objective among those with |Σ yᵢ| ≤ `imbalance` that agree with the `known` ones
-/// (0: unknown); `start` is the best known so far. The first unknown label is +1 where none is known.
+/// The labels with the least objective among those of which an `allowed` number is +1 (one entry for every number from
+/// 0, the same from both ends); `start` is the best known so far. The first label is +1.
 pub(crate) fn enumerate(
     gram: &[f64],
-    known: &[i8],
-    imbalance: f64,
+    ties: &Ties,
+    allowed: &[bool],
     start: Labelling,
     context: &Context,
 ) -> Labelling {
-    let n = known.len();
-    let mut order: Vec<usize> = (0..n).filter(|&i| known[i] != 0).collect();
-    order.extend((0..n).filter(|&i| known[i] == 0));
-    let free_sign = known.iter().all(|&label| label == 0);
-    let mut search = Search {
-        gram,
-        known,
-        imbalance,
-        order,
-        labels: vec![0; n],
-        best: start,
-        free_sign,
-        context,
-    };
+    let n = ties.rows();
+    let sums = (0..=n).filter(|&count| allowed[count]).map(|count| (2 * count).abs_diff(n));
+    let largest = sums.max().unwrap_or(0);
+    let groups = vec![0; ties.groups()];
+    let labels = vec![0; n];
+    let mut search = Search { gram, ties, allowed, largest, groups, labels, best: start, context };
     search.extend(0, 0, &[]);
     search.best
 }
 
 struct Search<'a> {
     gram: &'a [f64],
-    known: &'a [i8],
-    imbalance: f64,
-    order: Vec<usize>,
+    ties: &'a Ties,
+    allowed: &'a [bool],
+    /// Largest |Σ yᵢ|.
+    largest: usize,
+    /// Labels of the groups, 0 before they have one.
+    groups: Vec<i8>,
     labels: Vec<i8>,
     best: Labelling,
-    free_sign: bool,
     context: &'a Context,
 }
 
 impl Search<'_> {
-    /// Labels the row at `depth` of the order; `sum` is that of the labels before it, `lambda` their solution.
-    fn extend(&mut self, depth: usize, sum: i64, lambda: &[f64]) {
+    /// Labels a row; `sum` is that of the labels of the rows before it, `lambda` their solution.
+    fn extend(&mut self, row: usize, sum: i64, lambda: &[f64]) {
         if let Some(stop) = self.context.stop_request() {
             self.best.status = stop;
             return;
         }
-        let n = self.known.len();
-        let row = self.order[depth];
-        let choices: &[i8] = match self.known[row] {
-            0 if depth == 0 && self.free_sign => &[1],
+        let n = self.labels.len();
+        let (group, sign) = (self.ties.group[row], self.ties.sign[row]);
+        let tied = self.groups[group];
+        let choices: &[i8] = match tied * sign {
+            0 if row == 0 => &[1],
             0 => &[1, -1],
             1 => &[1],
             _ => &[-1],
         };
         for &label in choices {
             let sum = sum + i64::from(label);
-            let rest = (n - depth - 1) as f64;
-            if sum.unsigned_abs() as f64 - rest > self.imbalance {
+            if sum.unsigned_abs() as usize > self.largest + (n - row - 1) {
                 continue;
             }
             self.labels[row] = label;
-            let (objective, solution) = self.objective(depth + 1, lambda);
+            self.groups[group] = label * sign;
+            let (objective, solution) = self.objective(row + 1, lambda);
             if objective >= self.best.objective {
                 continue;
             }
-            if depth + 1 < n {
-                self.extend(depth + 1, sum, &solution);
-            } else {
+            if row + 1 < n {
+                self.extend(row + 1, sum, &solution);
+            } else if self.allowed[self.labels.iter().filter(|label| **label > 0).count()] {
                 self.best.labels.clone_from(&self.labels);
                 self.best.objective = objective;
-                self.best.lambda = vec![0.0; n];
-                for (&row, value) in self.order.iter().zip(solution) {
-                    self.best.lambda[row] = value;
-                }
+                self.best.lambda = solution;
             }
         }
-        self.labels[row] = 0;
+        self.groups[group] = tied;
     }
 
-    /// Objective of the first `count` rows of the order.
+    /// Objective of the first `count` rows.
     fn objective(&self, count: usize, start: &[f64]) -> (f64, Vec<f64>) {
-        let (n, rows) = (self.known.len(), &self.order[..count]);
+        let n = self.labels.len();
         let mut q = Vec::with_capacity(count * count);
-        for &i in rows {
+        for i in 0..count {
             let signed =
-                |&j: &usize| self.gram[i * n + j] * f64::from(self.labels[i] * self.labels[j]);
-            q.extend(rows.iter().map(signed));
+                |j: usize| self.gram[i * n + j] * f64::from(self.labels[i] * self.labels[j]);
+            q.extend((0..count).map(signed));
         }
         let mut start = start.to_vec();
         start.resize(count, 0.0);

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Two-class maximum-margin clustering has uᵢ = vᵢ (Xu, Neufeld, Larson and Schuurmans 2005); where some labels are
-//! known, their rows are ±v₀. Machines that may leave rows out have uᵢ = ½(v₀ + vᵢ), so that ℓᵢ = Mᵢᵢ is the share
+//! known, their rows are ±v₀; rows whose labels are equal or opposite share a vector ([`Ties`]). Machines that may leave rows out have uᵢ = ½(v₀ + vᵢ), so that ℓᵢ = Mᵢᵢ is the share
 //! ηᵢ of row i that counts and M ⪰ ηηᵀ (Xu, Crammer and Schuurmans 2006); what is left out costs p, or at least so
 //! much has to count. F is convex in X. [`relax`] descends over V with few columns (Burer and Monteiro
 //! 2003) by Riemannian trust-region steps (Absil, Baker and Gallivan 2007), the inner quadratic program solved to rounding, and proves how far from the least value it is: for every λ,
@@ -26,6 +26,7 @@ mod product;
 mod relax;
 mod saddle;
 mod signs;
+mod ties;
 mod trust_region;
 
 pub(crate) use box_qp::BoxQp;
@@ -33,3 +34,4 @@ pub(crate) use enumerate::{Labelling, enumerate};
 pub(crate) use problem::Problem;
 pub(crate) use relax::{Options, Relaxation, relax};
 pub(crate) use signs::{Signs, centred_eigenvectors, train_and_relabel};
+pub(crate) use ties::Ties;

@@ -1,5 +1,7 @@
 //! The family of saddle problems as data.
 
+use super::ties::Ties;
+
 /// The linear inequality on X.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Constraint {
@@ -54,6 +56,16 @@ impl Problem {
             price: 0.0,
             constraint: balance(imbalance),
             balance: vec![1.0; size],
+        }
+    }
+
+    /// The same where rows are tied together: uᵢ = ±v of their group.
+    pub(crate) fn tied(gram: Vec<f64>, ties: &Ties, imbalance: f64) -> Self {
+        Self {
+            vertices: ties.groups(),
+            own: ties.sign.iter().map(|&sign| f64::from(sign)).collect(),
+            vertex: ties.group.clone(),
+            ..Self::clustering(gram, ties.rows(), Some(imbalance))
         }
     }
 

@@ -1,11 +1,10 @@
 //! Labels ±1 out of a relaxation: signs of projections, cut where the balance allows it, improved by training and
 //! relabelling in turn, which never increases the objective (Xu 2007, proposition 2).
 
-use std::ops::RangeInclusive;
-
 use super::box_qp::BoxQp;
 use super::enumerate::Labelling;
 use super::relax::Relaxation;
+use super::ties::Ties;
 use crate::context::Context;
 use crate::error::Result;
 use crate::numeric::algebra::{Leading, dot, eigen_symmetric, leading_eigenvectors};
@@ -82,18 +81,26 @@ pub(crate) fn centred_eigenvectors(
 /// The search for labels.
 pub(crate) struct Signs<'a> {
     gram: &'a [f64],
-    size: usize,
-    /// Numbers of positive labels allowed.
-    positive: RangeInclusive<usize>,
+    ties: &'a Ties,
+    /// Whether so many rows may be +1, for every number from 0.
+    allowed: &'a [bool],
     context: &'a Context,
 }
 
 impl<'a> Signs<'a> {
-    /// Labels with |Σ yᵢ| ≤ `imbalance`, both signs present.
-    pub(crate) fn new(gram: &'a [f64], size: usize, imbalance: f64, context: &'a Context) -> Self {
-        let n = size as f64;
-        let least = (((n - imbalance) / 2.0).ceil() as usize).clamp(1, size.div_ceil(2));
-        Self { gram, size, positive: least..=size - least, context }
+    /// Labels of which an `allowed` number is +1; `None` where the ties leave none. As many may be −1 as +1.
+    pub(crate) fn new(
+        gram: &'a [f64],
+        ties: &'a Ties,
+        allowed: &'a [bool],
+        context: &'a Context,
+    ) -> Option<Self> {
+        ties.best(&vec![0.0; ties.rows()], allowed)?;
+        Some(Self { gram, ties, allowed, context })
+    }
+
+    fn size(&self) -> usize {
+        self.ties.rows()
     }
 
     /// The best labels found, from the relaxation where there is one.
@@ -104,7 +111,7 @@ impl<'a> Signs<'a> {
         }
         candidates.sort_unstable();
         candidates.dedup();
-        let lambda = relaxation.map_or_else(|| vec![1.0; self.size], |r| r.lambda.clone());
+        let lambda = relaxation.map_or_else(|| vec![1.0; self.size()], |r| r.lambda.clone());
         // Those that there is no time to compare come last.
         let energy = |labels: &[i8]| match self.context.stop_request() {
             Some(_) => f64::NEG_INFINITY,
@@ -123,7 +130,7 @@ impl<'a> Signs<'a> {
                 best = Some(found);
             }
         }
-        let mut best = best.unwrap_or_else(|| self.improve(self.cut(&vec![0.0; self.size])));
+        let mut best = best.unwrap_or_else(|| self.improve(self.best(&vec![0.0; self.size()])));
         if best.labels.first() == Some(&-1) {
             best.labels.iter_mut().for_each(|label| *label = -*label);
         }
@@ -133,15 +140,15 @@ impl<'a> Signs<'a> {
     /// Σ Gᵢⱼ λᵢλⱼyᵢyⱼ: the larger, the smaller the bound Σλ − ½ of it on the objective.
     fn energy(&self, lambda: &[f64], labels: &[i8]) -> f64 {
         let signed: Vec<f64> = lambda.iter().zip(labels).map(|(l, y)| l * f64::from(*y)).collect();
-        let rows = self.gram.chunks_exact(self.size).zip(&signed);
+        let rows = self.gram.chunks_exact(self.size()).zip(&signed);
         rows.map(|(row, value)| value * dot(row, &signed)).sum()
     }
 
     fn eigenvector_signs(&self) -> Vec<Vec<i8>> {
-        let found = centred_eigenvectors(self.gram, self.size, EIGENVECTORS, self.context);
+        let found = centred_eigenvectors(self.gram, self.size(), EIGENVECTORS, self.context);
         found.map_or_else(
             |_| Vec::new(),
-            |found| found.vectors.iter().map(|vector| self.cut(vector)).collect(),
+            |found| found.vectors.iter().map(|vector| self.best(vector)).collect(),
         )
     }
 
@@ -159,52 +166,37 @@ impl<'a> Signs<'a> {
         let mut generator = Generator::new(self.context.seed() ^ 0x0072_6f75_6e64);
         let random = (0..DRAWS).map(|_| (0..width).map(|_| generator.normal()).collect());
         let directions: Vec<Vec<f64>> = std::iter::once(principal).chain(random).collect();
-        let scores =
-            |direction: &Vec<f64>| rows().map(|row| dot(row, direction)).collect::<Vec<f64>>();
-        directions.iter().map(|direction| self.cut(&scores(direction))).collect()
+        let scores = |direction: &Vec<f64>| -> Vec<f64> {
+            let of_groups: Vec<f64> = rows().map(|row| dot(row, direction)).collect();
+            let signed = self.ties.group.iter().zip(&self.ties.sign);
+            signed.map(|(&group, &sign)| f64::from(sign) * of_groups[group]).collect()
+        };
+        directions.iter().map(|direction| self.best(&scores(direction))).collect()
     }
 
-    /// Signs of scores, as many of either sign as the balance allows, moving the cut as little as possible.
-    fn cut(&self, scores: &[f64]) -> Vec<i8> {
-        let wanted = scores.iter().filter(|score| **score > 0.0).count();
-        self.largest(scores, wanted.clamp(*self.positive.start(), *self.positive.end()))
-    }
-
-    /// +1 for the `count` largest scores; the first row counts as +1 when the signs could be exchanged.
-    fn largest(&self, scores: &[f64], count: usize) -> Vec<i8> {
-        let mut order: Vec<usize> = (0..scores.len()).collect();
-        order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]).then(a.cmp(&b)));
-        let mut labels = vec![-1; scores.len()];
-        order[..count].iter().for_each(|&i| labels[i] = 1);
+    /// The labels with the largest Σ yᵢ gainᵢ; the first row counts as +1, since the signs may be exchanged.
+    fn best(&self, gains: &[f64]) -> Vec<i8> {
+        let mut labels = self.ties.best(gains, self.allowed).expect("`new` found some");
         if labels[0] < 0 {
             labels.iter_mut().for_each(|label| *label = -*label);
         }
         labels
     }
 
-    /// The labels that cost decision values least: Σ max(0, 1 − yᵢfᵢ) over all cuts allowed.
+    /// The labels that cost decision values least: Σ max(0, 1 − yᵢfᵢ).
     fn relabel(&self, values: &[f64]) -> Vec<i8> {
-        let mut sorted = values.to_vec();
-        sorted.sort_by(|a, b| b.total_cmp(a));
-        let mut loss: f64 = sorted.iter().map(|f| (1.0 + f).max(0.0)).sum();
-        let mut best = (f64::INFINITY, 0);
-        for (count, f) in (0..).zip(sorted.iter().map(Some).chain([None])) {
-            if self.positive.contains(&count) && loss < best.0 {
-                best = (loss, count);
-            }
-            loss += f.map_or(0.0, |f| (1.0 - f).max(0.0) - (1.0 + f).max(0.0));
-        }
-        self.largest(values, best.1)
+        let gain = |f: &f64| 0.5 * ((1.0 + f).max(0.0) - (1.0 - f).max(0.0));
+        self.best(&values.iter().map(gain).collect::<Vec<f64>>())
     }
 
     /// Trains and relabels while that lowers the objective.
     pub(crate) fn improve(&self, labels: Vec<i8>) -> Labelling {
-        let first = self.train(labels, &vec![0.0; self.size]);
+        let first = self.train(labels, &vec![0.0; self.size()]);
         let relabel = |best: &Labelling| {
             let signed: Vec<f64> =
                 best.lambda.iter().zip(&best.labels).map(|(l, y)| l * f64::from(*y)).collect();
             let values: Vec<f64> =
-                self.gram.chunks_exact(self.size).map(|row| dot(row, &signed)).collect();
+                self.gram.chunks_exact(self.size()).map(|row| dot(row, &signed)).collect();
             self.relabel(&values)
         };
         train_and_relabel(first, self.context, relabel, |labels, start| self.train(labels, start))
@@ -212,12 +204,12 @@ impl<'a> Signs<'a> {
 
     fn train(&self, labels: Vec<i8>, start: &[f64]) -> Labelling {
         let mut q = self.gram.to_vec();
-        for (row, &label) in q.chunks_exact_mut(self.size).zip(&labels) {
+        for (row, &label) in q.chunks_exact_mut(self.size()).zip(&labels) {
             for (value, &other) in row.iter_mut().zip(&labels) {
                 *value *= f64::from(label * other);
             }
         }
-        let linear = vec![1.0; self.size];
+        let linear = vec![1.0; self.size()];
         let solution = BoxQp::solve(&q, &linear, start, self.context);
         // The upper end of the gap: never less than the objective.
         let objective = solution.value + solution.gap;

@@ -9,25 +9,13 @@
 use super::batch::is_coarse;
 use super::problem::{Options, Passes, Problem, RowLoss, Solution, squared_norm};
 use super::tuning::batch::SINGLE_PASSES;
-use super::tuning::dual::{MOST_TIGHTENED, TIGHTER};
+use super::tuning::crammer_singer::{FINAL_RELAXATION, RELAXATION};
+use super::tuning::dual::{MOST_TIGHTENED, NEGLIGIBLE, ROWS_AHEAD, TIGHTER};
 use crate::context::Context;
 use crate::numeric::random::Generator;
 use crate::numeric::simd::{PlainLoop, Real, run_plain};
 use crate::solver::linear::rows::{LinearRows, WeightTable, fetch};
 use crate::solver::{Outcome, Status};
-
-/// Differences closer to 0 than this move nothing.
-const NEGLIGIBLE: f64 = 1e-12;
-
-/// How much farther than to the minimum a row's variables go: the objective falls with anything
-/// below 2, in fewer passes with more than 1.
-const RELAXATION: f64 = 1.3;
-
-/// The same in passes that may be the last: shorter steps leave less of the noise of their order.
-const FINAL_RELAXATION: f64 = 0.8;
-
-/// Rows ahead of the current one that are fetched.
-const AHEAD: usize = 4;
 
 /// What each row should be chosen as.
 #[derive(Clone, Copy, Debug)]
@@ -139,7 +127,7 @@ impl<R: LinearRows, T: Real> PlainLoop for Pass<'_, '_, R, T> {
     fn run(self) -> f64 {
         let (mut worst, mut kept) = (f64::NEG_INFINITY, 0);
         for s in 0..self.list.len() {
-            if let Some(&next) = self.list.get(s + AHEAD) {
+            if let Some(&next) = self.list.get(s + ROWS_AHEAD) {
                 let (next, k) = (next as usize, self.descent.choices.count);
                 self.descent.rows.prefetch(next);
                 for line in (0..k).step_by(LANES) {

@@ -8,6 +8,8 @@
 use super::problem::{Options, squared_norm};
 use super::products::Products;
 use super::table::{Table, WeightedRows};
+use super::tuning::interior::{ROW, STORED_VALUE, USUAL_STEPS, WORTH};
+use super::tuning::newton::{FACTOR_ENTRY, MOST_FACTORED};
 use super::variable::Variable;
 use crate::context::Context;
 use crate::numeric::algebra::Cholesky;
@@ -22,9 +24,6 @@ const CONVERGED: f64 = 1e-13;
 /// That from which on a gap that grows is one of rounding.
 const ROUNDING_GAP: f64 = 1e-6;
 
-/// That up to which a point is worth going on from.
-const WORTH: f64 = 0.5;
-
 /// How near to its bounds a step may bring a piece, as a share of the way.
 const NEAREST: f64 = 0.995;
 
@@ -36,25 +35,13 @@ const INSIDE: f64 = 0.05;
 const ROUNDING: [f64; 5] = [1.0, 1e2, 1e4, 1e6, f64::INFINITY];
 const KEPT: f64 = 10.0;
 
-/// Steps that a solution takes, as a rule.
-const USUAL_STEPS: f64 = 25.0;
-
-/// What an entry of the cube of a factor, a stored value and a row cost in a step, in pairs of
-/// values that are multiplied and added up.
-const FACTOR_ENTRY: f64 = 0.05;
-const STORED_VALUE: f64 = 10.0;
-const ROW: f64 = 100.0;
-
-/// Tables of more weights than this are not narrow.
-const MOST_WEIGHTS: usize = 2048;
-
 /// About how many multiplications a solution takes, if the table is narrow enough for it.
 pub(super) fn work<R: LinearRows>(rows: &R) -> Option<u64> {
     let [count, width, stored] = [rows.rows(), rows.width(), rows.nonzeros()].map(|n| n as f64);
     let per_row = stored / count.max(1.0) + 1.0;
     let pairs = 0.5 * per_row * per_row * count;
     let step = pairs + FACTOR_ENTRY * width.powi(3) + STORED_VALUE * stored + ROW * count;
-    (rows.width() <= MOST_WEIGHTS).then_some((USUAL_STEPS * step) as u64)
+    (rows.width() <= MOST_FACTORED).then_some((USUAL_STEPS * step) as u64)
 }
 
 /// One side of a variable: its row moves towards it by `at`.

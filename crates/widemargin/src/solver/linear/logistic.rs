@@ -377,6 +377,27 @@ pub(crate) fn solve<R: LinearRows>(
     solutions.remove(0)
 }
 
+/// Weights after some passes from variables of nearly 0, for a method that goes on from them.
+pub(super) fn guess<R: LinearRows>(
+    rows: &R,
+    problem: &Problem<'_>,
+    passes: u64,
+    context: &Context,
+) -> Vec<f64> {
+    let mut descent = LogisticDescent::new(rows, problem, None, FINEST_PRECISION);
+    let mut weights = vec![0.0; rows.width()];
+    descent.add_new(rows, &vec![0.0; rows.rows()], &mut weights);
+    let mut generator = Generator::new(context.seed());
+    for _ in 0..passes {
+        if context.stop_request().is_some() {
+            break;
+        }
+        let weights = weights.as_chunks_mut().0;
+        descent.sweep(rows, weights, &mut generator, context.instruction_set());
+    }
+    weights
+}
+
 /// Solves the problems of at most `L` classes, each from its start or nearly 0.
 ///
 /// The tolerance bounds the largest gradient of each dual.

@@ -226,11 +226,11 @@ fn guess<R: LinearRows>(
     if rows.rows() > rows.width() {
         return vec![0.0; rows.width()];
     }
-    let options = Options { tol: 1e-9, max_passes: GUESS_PASSES, shrinking: true, ..*options };
-    match problem.loss {
-        RowLoss::Logistic => super::logistic::solve(rows, problem, &options, None, context).weights,
-        _ => super::dual::solve(rows, problem, &options, None, context).weights,
+    if problem.loss == RowLoss::Logistic {
+        return super::logistic::guess(rows, problem, GUESS_PASSES, context);
     }
+    let options = Options { tol: 1e-9, max_passes: GUESS_PASSES, shrinking: true, ..*options };
+    super::dual::solve(rows, problem, &options, None, context).weights
 }
 
 /// A problem with a penalty.

@@ -8,20 +8,10 @@
 use super::problem::{Options, Passes, Solution, squared_norm};
 use super::products::Products;
 use super::table::{Table, WeightedRows};
+use super::tuning::one_class::{LARGE_DATA, LEAST_PAIRS, MOVED_SHARE, RUN, RUN_STRIDE};
 use crate::context::Context;
 use crate::solver::Status;
 use crate::solver::linear::rows::LinearRows;
-
-/// One in so many rows is moved between two looks at all gradients.
-const MOVED_SHARE: usize = 10;
-
-/// But so many pairs at least.
-const LEAST_PAIRS: usize = 4;
-
-/// One in so many runs of rows gives the mean that variables begin with, where there are many rows.
-const RUN_STRIDE: usize = 3;
-const RUN: usize = 4;
-const LARGE_DATA: usize = 1 << 12;
 
 /// How much of its length rounding may add to a move of the weights.
 const ROUNDING: f64 = 1e-13;

@@ -136,6 +136,42 @@ pub(super) mod dual {
     pub(in super::super) const GUESS_TOLERANCE: f64 = 1e-5;
 }
 
+/// Crammer and Singer's dual.
+pub(super) mod crammer_singer {
+    /// How much farther than to the minimum a row's variables go: the objective falls with anything
+    /// below 2, in fewer passes with more than 1.
+    pub(in super::super) const RELAXATION: f64 = 1.3;
+
+    /// The same in passes that may be the last: shorter steps leave less of the noise of their order.
+    pub(in super::super) const FINAL_RELAXATION: f64 = 0.8;
+}
+
+/// The interior-point method, beside [`FACTOR_ENTRY`](newton::FACTOR_ENTRY) and
+/// [`MOST_FACTORED`](newton::MOST_FACTORED).
+pub(super) mod interior {
+    /// The relative duality gap up to which its point is worth going on from.
+    pub(in super::super) const WORTH: f64 = 0.5;
+
+    /// Steps that a solution takes, as a rule.
+    pub(in super::super) const USUAL_STEPS: f64 = 25.0;
+
+    /// What a stored value and a row cost in a step, in pairs of values that are multiplied and added up.
+    pub(in super::super) const STORED_VALUE: f64 = 10.0;
+    pub(in super::super) const ROW: f64 = 100.0;
+}
+
+/// The linear one-class machine.
+pub(super) mod one_class {
+    /// One in so many rows is moved between two looks at all gradients, but so many pairs at least.
+    pub(in super::super) const MOVED_SHARE: usize = 10;
+    pub(in super::super) const LEAST_PAIRS: usize = 4;
+
+    /// One in so many runs of rows gives the mean that variables begin with, where there are many rows.
+    pub(in super::super) const RUN_STRIDE: usize = 3;
+    pub(in super::super) const RUN: usize = 4;
+    pub(in super::super) const LARGE_DATA: usize = 1 << 12;
+}
+
 /// Batched one-vs-rest.
 pub(super) mod batch {
     /// The tightest tolerance for single precision, the most rows that it counts and its passes. A line of

@@ -59,15 +59,16 @@ pub(crate) fn leave_one_out(problem: &LeaveOneOut<'_>, context: &Context) -> Fit
             status = stop;
             break;
         }
-        if !state.step() {
-            status = if state.error() <= 1e3 * TOLERANCE {
-                Status::AlmostSolved
-            } else {
-                Status::NumericalTrouble
-            };
-            break;
+        match state.step() {
+            Some(true) => steps += 1,
+            // The next request to stop says why.
+            None => {}
+            Some(false) => {
+                let near = state.error() <= 1e3 * TOLERANCE;
+                status = if near { Status::AlmostSolved } else { Status::NumericalTrouble };
+                break;
+            }
         }
-        steps += 1;
     }
     let coefficients: Vec<f64> = state.point.alpha.iter().map(|a| a / scale).collect();
     let bound = state.certified_bound();
@@ -165,8 +166,9 @@ impl<'a> State<'a> {
         self.error() <= TOLERANCE
     }
 
-    /// A predictor and a corrector step; whether there was time, the matrix could be factored and the step was one.
-    fn step(&mut self) -> bool {
+    /// A predictor and a corrector step; whether the matrix could be factored and the step was one. `None` when
+    /// the context asked to stop.
+    fn step(&mut self) -> Option<bool> {
         let n = self.weights.len();
         let Point { alpha, xi, s, u, alpha_price, xi_price } = &self.point;
         let scale: Vec<f64> = alpha.iter().zip(alpha_price).map(|(a, z)| a / z).collect();
@@ -181,7 +183,7 @@ impl<'a> State<'a> {
         });
         let factored =
             lines.and_then(|lines| Cholesky::interruptible(lines.concat(), n, self.context));
-        let Ok(Some(factor)) = factored else { return false };
+        let Some(factor) = factored.ok()? else { return Some(false) };
         let total = 3.0 * n as f64;
         let mu = self.point.complementarity() / total;
         let predictor = self.direction(&factor, 0.0, None);
@@ -191,11 +193,11 @@ impl<'a> State<'a> {
         let direction = self.direction(&factor, centring * mu, Some(&predictor));
         let (primal, dual) = self.lengths(&direction, TO_BOUNDARY);
         if !(primal.is_finite() && dual.is_finite()) || primal.max(dual) < 1e-10 {
-            return false;
+            return Some(false);
         }
         self.point = self.moved(&direction, primal, dual);
         self.refresh();
-        true
+        Some(true)
     }
 
     /// Newton's direction towards products of `mu`, corrected by those of an earlier direction.

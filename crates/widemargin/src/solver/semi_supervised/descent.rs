@@ -208,7 +208,8 @@ impl<'a, R: LinearRows> Descent<'a, R> {
             groups[i] = row.iter().position(|p| *p > 0.5).unwrap_or(0) as u32;
         }
         let (primal, dual) = (self.objective, self.bound.min(self.objective));
-        let violation = (primal - dual) / dual.abs().max(f64::MIN_POSITIVE);
+        // Of a descent that was stopped at once the bound is 0.
+        let violation = ((primal - dual) / dual.abs().max(f64::MIN_POSITIVE)).min(f64::MAX);
         let (iterations, blocks) = (self.steps, self.rounds);
         let outcome =
             Outcome { status, primal, dual, violation, iterations, blocks, kernel_rows: 0 };

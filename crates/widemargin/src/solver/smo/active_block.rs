@@ -8,7 +8,7 @@ use super::inner::{InnerMatrix, padded};
 use crate::numeric::simd::{Real, mirror};
 
 /// Share of the members below which those that stay are moved together.
-const SPARSE: f64 = 0.7;
+const SPARSE: f64 = 0.85;
 
 /// Members that a block has room for from the first one on.
 const FIRST_CAPACITY: usize = 512;
@@ -121,6 +121,7 @@ impl<T: Real> ActiveBlock<T> {
         if count > self.stride {
             self.widen(before, count);
         }
+        self.cover(count);
         let stride = self.stride;
         gather(&fresh, &self.members, &mut self.values[before * stride..], stride);
         mirror(&mut self.values[..count * stride], stride, before, count);
@@ -133,16 +134,25 @@ impl<T: Real> ActiveBlock<T> {
         let most = padded(self.is_member.len().min(self.most));
         let stride = padded((2 * count).max(FIRST_CAPACITY)).min(most);
         let old = std::mem::replace(&mut self.stride, stride);
-        if self.values.len() < stride * stride {
-            let narrow = std::mem::replace(&mut self.values, vec![T::ZERO; stride * stride]);
+        if self.values.capacity() < stride * stride {
+            let mut wide = Vec::with_capacity(stride * stride);
             for i in 0..before {
-                let row = &narrow[i * old..i * old + before];
-                self.values[i * stride..i * stride + before].copy_from_slice(row);
+                wide.extend_from_slice(&self.values[i * old..i * old + before]);
+                wide.resize((i + 1) * stride, T::ZERO);
             }
+            self.values = wide;
         } else {
+            self.cover(before);
             for i in (0..before).rev() {
                 self.values.copy_within(i * old..i * old + before, i * stride);
             }
+        }
+    }
+
+    /// Makes sure that there are rows for so many members.
+    fn cover(&mut self, members: usize) {
+        if self.values.len() < members * self.stride {
+            self.values.resize(members * self.stride, T::ZERO);
         }
     }
 }

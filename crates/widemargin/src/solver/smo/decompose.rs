@@ -359,7 +359,7 @@ impl Run<'_> {
             let mut matrix = block.matrix();
             let steps =
                 self.hybrid.descend_and_end(&mut part, &mut matrix, inner_tol, most, context);
-            is_solved = inner_tol <= tol && steps < most && !self.hybrid.goes_on();
+            is_solved = inner_tol <= tol && worst(&part.extremes()) <= inner_tol;
             self.steps += steps;
             self.blocks += 1;
             take_over(state, &part, block.members(), held, context);

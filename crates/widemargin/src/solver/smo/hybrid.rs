@@ -129,11 +129,6 @@ impl Hybrid {
         (steps + self.newton_step(state, matrix, tol, context)).min(max_steps)
     }
 
-    /// Whether the next Newton step follows the last one at once.
-    pub(super) fn goes_on(&self) -> bool {
-        self.goes_on
-    }
-
     /// Pair steps come before the next Newton step: many variables joined.
     pub(super) fn pause(&mut self) {
         self.goes_on = false;

@@ -86,6 +86,12 @@ impl Tokens {
 
     /// Delimited text with a header; neighbouring rows of one sequence.
     pub(super) fn of_table(bytes: &[u8], path: &Path, options: &SequenceOptions) -> Result<Self> {
+        if bytes.is_empty() {
+            return Err(Error::Format {
+                path: path.to_owned(),
+                message: "the file is empty".into(),
+            });
+        }
         let first = bytes.split(|&b| b == b'\n').next().unwrap_or_default();
         let delimiter = if first.contains(&b'\t') { b'\t' } else { b',' };
         let mut reader = csv::ReaderBuilder::new().delimiter(delimiter).from_reader(bytes);

@@ -113,7 +113,7 @@ impl KMeans {
             }
         };
         if found.status == Status::IterationLimit {
-            rows::warn(context, format!("k-means did not settle in {} rounds", found.rounds));
+            rows::warn(context, format!("k-means did not converge in {} rounds", found.rounds));
         }
         let effort = TrainingSummary {
             started,

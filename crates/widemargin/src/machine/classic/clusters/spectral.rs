@@ -3,7 +3,8 @@
 //! With the similarities A (empty diagonal) and degrees D, the eigenvectors of the largest
 //! eigenvalues of D^(−½)AD^(−½) place every row in few dimensions. Ng, Jordan and Weiss (2002) scale
 //! the places to length 1 and cluster them by k-means; Shi and Malik's normalised cut (2000) orders
-//! the rows by the second vector and cuts where cut/assoc(S) + cut/assoc(rest) is least.
+//! the rows by the second vector and cuts where cut/assoc(S) + cut/assoc(rest) is least. The ratio cut (Hagen and Kahng
+//! 1992) does so along the second smallest eigenvector of D − A where cut/|S| + cut/|rest| is least.
 
 use std::time::Instant;
 
@@ -48,9 +49,11 @@ pub enum Cut {
     KMeans,
     /// Shi and Malik: two clusters by the least normalised cut.
     Normalised,
+    /// Hagen and Kahng: two clusters by the least ratio cut.
+    Ratio,
 }
 
-names!(Cut, "cut", KMeans: "kmeans", Normalised: "normalised");
+names!(Cut, "cut", KMeans: "kmeans", Normalised: "normalised", Ratio: "ratio");
 
 /// Spectral clustering; new rows join the cluster of the nearest training row.
 ///
@@ -100,17 +103,25 @@ impl Spectral {
             let expected = format!("at least 1 and at most the {} rows", data.rows());
             return Err(Error::parameter("clusters", expected, self.clusters));
         }
-        if self.cut == Cut::Normalised && self.clusters != 2 {
-            return Err(Error::parameter("clusters", "2 for a normalised cut", self.clusters));
+        if self.cut != Cut::KMeans && self.clusters != 2 {
+            let expected = format!("2 for a {} cut", self.cut);
+            return Err(Error::parameter("clusters", expected, self.clusters));
         }
         if let Affinity::Gaussian { gamma } = self.affinity {
             Error::check_positive("gamma", gamma)?;
         }
         let graph = Graph::new(data.features(), self.affinity, context)?;
-        let product = |block: &[Vec<f64>]| graph.multiply(block, context);
+        let product = |block: &[Vec<f64>]| match self.cut {
+            Cut::Ratio => unscaled_product(&graph, block, context),
+            _ => graph.multiply(block, context),
+        };
         let found = leading_eigenvectors(data.rows(), self.clusters, TOLERANCE, product, context)?;
         let labels = match self.cut {
             Cut::Normalised => normalised_cut(&graph, &found.vectors[1], context)?,
+            Cut::Ratio => {
+                let weights = vec![1.0; data.rows()];
+                least_cut(&graph, &found.vectors[1], &weights, context)?
+            }
             Cut::KMeans => self.cluster(&found.vectors, context)?,
         };
         let solved = found.residual <= TOLERANCE;
@@ -160,16 +171,36 @@ impl Spectral {
     }
 }
 
+/// (I − (D − A)/c) times every vector, c being an upper bound on the eigenvalues of D − A.
+fn unscaled_product(graph: &Graph, block: &[Vec<f64>], context: &Context) -> Result<Vec<Vec<f64>>> {
+    let largest = graph.degrees.iter().fold(f64::MIN_POSITIVE, |a, b| a.max(*b));
+    let scaled = |vector: &Vec<f64>| -> Vec<f64> {
+        vector.iter().zip(&graph.degrees).map(|(v, degree)| v * degree.sqrt()).collect()
+    };
+    let inner = graph.multiply(&block.iter().map(scaled).collect::<Vec<_>>(), context)?;
+    let combine = |(vector, image): (&Vec<f64>, &Vec<f64>)| -> Vec<f64> {
+        let each = vector.iter().zip(image).zip(&graph.degrees);
+        each.map(|((v, a), degree)| v - (degree * v - degree.sqrt() * a) / (2.0 * largest))
+            .collect()
+    };
+    Ok(block.iter().zip(&inner).map(combine).collect())
+}
+
 /// The side of every row at the least normalised cut along a vector.
 pub(super) fn normalised_cut(graph: &Graph, vector: &[f64], context: &Context) -> Result<Vec<f64>> {
-    let n = vector.len();
     let place: Vec<f64> =
         vector.iter().zip(&graph.degrees).map(|(v, &degree)| v * inverse_root(degree)).collect();
+    least_cut(graph, &place, &graph.degrees, context)
+}
+
+/// The side of every row where cut/w(S) + cut/w(rest) is least, S being the rows up to one of their places.
+fn least_cut(graph: &Graph, place: &[f64], weights: &[f64], context: &Context) -> Result<Vec<f64>> {
+    let n = place.len();
     let mut order: Vec<usize> = (0..n).collect();
     order.sort_by(|&a, &b| place[a].total_cmp(&place[b]).then(a.cmp(&b)));
-    let total: f64 = graph.degrees.iter().sum();
+    let total: f64 = weights.iter().sum();
     let mut inside = vec![false; n];
-    let (mut cut, mut volume) = (0.0, 0.0);
+    let (mut cut, mut weight) = (0.0, 0.0);
     let mut best = (f64::INFINITY, 1);
     for (at, &i) in order.iter().enumerate().take(n.saturating_sub(1)) {
         context.checkpoint()?;
@@ -177,8 +208,8 @@ pub(super) fn normalised_cut(graph: &Graph, vector: &[f64], context: &Context) -
         graph.each_edge(i, |j, value| within += if inside[j] { value } else { 0.0 });
         inside[i] = true;
         cut += graph.degrees[i] - 2.0 * within;
-        volume += graph.degrees[i];
-        let value = cut / volume + cut / (total - volume);
+        weight += weights[i];
+        let value = cut / weight + cut / (total - weight);
         if value < best.0 {
             best = (value, at + 1);
         }

@@ -123,34 +123,44 @@ fn spectral_clustering_ends_when_the_time_is_over() {
 }
 
 #[test]
-fn the_normalised_cut_is_the_least_of_all() {
+fn cuts_are_the_least_of_all() {
     // Two clouds and a bridge, few enough to try every cut.
     let places = [0.0, 0.3, 0.5, 1.2, 1.9, 2.3, 2.4, 2.8, 3.0_f64];
     let data = Dataset::new(table(places.to_vec(), 1).unwrap(), Labels::None).unwrap();
     let affinity = Affinity::Gaussian { gamma: 1.0 };
-    let machine = Spectral { clusters: 2, affinity, cut: Cut::Normalised, ..Spectral::default() };
-    let model = machine.fit(&data, &Context::new()).unwrap();
-    let found = predictions(&model, &data);
     let n = places.len();
     let similar = |i: usize, j: usize| match i == j {
         true => 0.0,
         false => (-(places[i] - places[j]).powi(2)).exp(),
     };
-    let value = |side: &dyn Fn(usize) -> bool| {
-        let (mut cut, mut volumes) = (0.0, [0.0, 0.0]);
-        for i in 0..n {
-            for j in 0..n {
-                volumes[usize::from(side(i))] += similar(i, j);
-                cut += if side(i) && !side(j) { similar(i, j) } else { 0.0 };
+    for method in [Cut::Normalised, Cut::Ratio] {
+        let machine = Spectral { clusters: 2, affinity, cut: method, ..Spectral::default() };
+        let model = machine.fit(&data, &Context::new()).unwrap();
+        let found = predictions(&model, &data);
+        let value = |side: &dyn Fn(usize) -> bool| {
+            let (mut cut, mut weights) = (0.0, [0.0, 0.0]);
+            for i in 0..n {
+                let degree: f64 = (0..n).map(|j| similar(i, j)).sum();
+                weights[usize::from(side(i))] += if method == Cut::Ratio { 1.0 } else { degree };
+                let other = (0..n).filter(|&j| side(i) && !side(j));
+                cut += other.map(|j| similar(i, j)).sum::<f64>();
             }
+            cut / weights[0] + cut / weights[1]
+        };
+        let ours = value(&|i| found[i] == 1);
+        let least = (1..(1_u32 << n) - 1)
+            .map(|mask| value(&|i| mask & (1 << i) != 0))
+            .fold(f64::INFINITY, f64::min);
+        assert!((ours - least).abs() < 1e-6, "{method}: {ours} and {least}");
+        // The relaxed value: 1 − λ₂ of the normalised matrix, λ₂ of D − A over twice the largest degree.
+        let objective = model.training.as_ref().unwrap().outcome.primal;
+        assert!(objective >= -1e-6, "{method}: {objective}");
+        if method == Cut::Ratio {
+            let degrees = (0..n).map(|i| (0..n).map(|j| similar(i, j)).sum::<f64>());
+            let relaxed = 2.0 * degrees.fold(0.0, f64::max) * objective;
+            assert!(relaxed > 0.3 * least && relaxed <= least + 1e-5, "{relaxed} {least}");
         }
-        cut / volumes[0] + cut / volumes[1]
-    };
-    let ours = value(&|i| found[i] == 1);
-    let least = (1..(1_u32 << n) - 1)
-        .map(|mask| value(&|i| mask & (1 << i) != 0))
-        .fold(f64::INFINITY, f64::min);
-    assert!((ours - least).abs() < 1e-6, "{ours} and {least}");
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ use super::super::{Classic, Discriminant};
 use super::expansion::Expansion;
 use super::fisher::deviations;
 use crate::context::Context;
-use crate::data::{Dataset, Labels};
+use crate::data::{Dataset, Labels, memory};
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelBlocks};
 use crate::machine::names::{defaults, names};
@@ -122,6 +122,9 @@ impl KernelFisher {
         let starts = starts(&counts);
         let chosen = self.choose(&order, context)?;
         let landmarks: Vec<usize> = chosen.iter().map(|&place| order[place]).collect();
+        let vectors = landmarks.len() as u128;
+        // The products of the kernel values, their sum with the ridge, and its factor.
+        memory::check(|| format!("the matrices of {vectors} vectors"), 3 * 8 * vectors * vectors)?;
         let expansion = Expansion {
             blocks: KernelBlocks::new(&self.kernel, data.features(), Some(&landmarks), context)?,
             rows: data.features().select_rows(&order),
@@ -242,7 +245,7 @@ impl KernelFisher {
             }
             KernelFisherThreshold::Svm => svm_threshold(expansion, &alpha)?,
         };
-        // Positive speaks for the first class.
+        // A positive value stands for the first class.
         let coefficients = alpha.iter().map(|value| -slope * value).collect();
         Ok(Solved {
             functions: vec![(coefficients, constant)],

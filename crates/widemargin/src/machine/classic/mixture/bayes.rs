@@ -12,8 +12,9 @@ use super::semi::{Rows, improve};
 use crate::context::Context;
 use crate::data::{ClassOrder, Classes, Dataset, Label};
 use crate::error::{Error, Result};
+use crate::machine::fit::FitInput;
 use crate::machine::names::defaults;
-use crate::machine::{ClassTable, Model, Scheme};
+use crate::machine::{ClassTable, Machine, Model, Scheme};
 use crate::solver::Status;
 
 /// The Bayes classifier on mixtures of Gaussians; with one component a class it is quadratic
@@ -59,7 +60,15 @@ defaults!(MixtureBayes {
     unlabelled: None,
 });
 
-rows::trained_on_selected!(MixtureBayes);
+impl Machine for MixtureBayes {
+    fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
+        input.fit_selected(None, |data| self.train(data, context))
+    }
+
+    fn unlabelled(&self) -> Option<&Label> {
+        self.unlabelled.as_ref()
+    }
+}
 
 impl MixtureBayes {
     fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {
@@ -120,10 +129,10 @@ impl MixtureBayes {
             let values = dense_rows(data.features())?;
             let all = Rows { values: &values, classes: &class_of, features: columns };
             let fixed = self.priors != Priors::Frequencies;
-            let climb = improve(self, &all, &mut parts, &mut means, fixed, context)?;
-            effort.status = effort.status.max(climb.status);
-            effort.change = climb.change.abs();
-            effort.iterations += climb.iterations;
+            let fitted = improve(self, &all, &mut parts, &mut means, fixed, context)?;
+            effort.status = effort.status.max(fitted.status);
+            effort.change = fitted.change.abs();
+            effort.iterations += fitted.iterations;
         }
         effort.objective = -parts.log_likelihood;
         parts.means = table(means, columns)?;

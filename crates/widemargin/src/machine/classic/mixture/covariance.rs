@@ -18,6 +18,7 @@ const ROUNDS: usize = 100;
 /// The shape of the covariances of a mixture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Covariance {
     /// Every component has its own (model 4, VVV).
     #[default]

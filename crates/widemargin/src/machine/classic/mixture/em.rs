@@ -40,8 +40,8 @@ impl Fitted {
         let components = self.weights.len();
         let parameters =
             components - 1 + components * features + covariance.parameters(components, features);
-        let price = if akaike { 2.0 } else { (rows as f64).ln() };
-        -2.0 * self.log_likelihood * rows as f64 + parameters as f64 * price
+        let penalty = if akaike { 2.0 } else { (rows as f64).ln() };
+        -2.0 * self.log_likelihood * rows as f64 + parameters as f64 * penalty
     }
 }
 
@@ -65,7 +65,7 @@ pub(super) fn fit(
     let mut best: Option<Fitted> = None;
     for _ in 0..machine.starts.max(1) {
         let start = problem.start(&mut generator);
-        let fitted = match start.and_then(|start| problem.climb(start, &mut generator)) {
+        let fitted = match start.and_then(|start| problem.run_em(start, &mut generator)) {
             // A start that was stopped early is not better than a whole one.
             Err(Error::Interrupted) if best.is_some() => break,
             fitted => fitted?,
@@ -197,7 +197,7 @@ impl Problem<'_> {
         maximise(self.machine, means, sums, self.total.as_deref(), self.context)
     }
 
-    fn climb(&self, start: Parameters, generator: &mut Generator) -> Result<Fitted> {
+    fn run_em(&self, start: Parameters, generator: &mut Generator) -> Result<Fitted> {
         let mut parameters = start;
         let rows = self.blocks.rows as f64;
         let mut bound = f64::NEG_INFINITY;

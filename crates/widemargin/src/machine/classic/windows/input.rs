@@ -81,19 +81,19 @@ impl NetworkInput {
     }
 }
 
-/// Rows divided by a number each, and with one more value where `lifted`; both are told by the row
+/// Rows divided by a number each, and with one more value where `lifted`; `scale` gives both from the row
 /// and its length. Sparse rows stay sparse.
 fn mapped(
     rows: &Matrix,
     lifted: bool,
-    tell: impl Fn(usize, f64) -> Result<(f64, f64)>,
+    scale: impl Fn(usize, f64) -> Result<(f64, f64)>,
 ) -> Result<Matrix> {
     let columns = rows.columns();
     let width = columns + usize::from(lifted);
     let mut values = Vec::new();
     let (mut ends, mut places) = (vec![0], Vec::new());
     for (i, length) in lengths(rows).enumerate() {
-        let (divisor, last) = tell(i, length)?;
+        let (divisor, last) = scale(i, length)?;
         let extra = lifted.then_some(last / divisor);
         if rows.is_sparse() {
             rows.for_each_nonzero(i, |j, value| {

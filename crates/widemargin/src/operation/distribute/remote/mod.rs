@@ -423,8 +423,8 @@ pub fn train_parts(
         }
         let work = |(site, inbox): (&mut RemoteSite, Vec<Envelope>)| site.receive(&inbox, context);
         under_way = reports;
-        for answers in context.map(sites.iter_mut().zip(inboxes), work) {
-            under_way.extend(answers?);
+        for replies in context.map(sites.iter_mut().zip(inboxes), work) {
+            under_way.extend(replies?);
         }
     }
     let wanted = coordinator.wanted();

@@ -9,12 +9,7 @@ use super::linear_rows::{Stored, fetch};
 use super::row_lists::{InDouble, MOST_VECTORS, RowLists, Values, Wide};
 use crate::numeric::InstructionSet;
 use crate::numeric::simd::{Lanes, Real, Task, Vector, VectorFamily, dispatch};
-
-/// Rows ahead of the current one that are fetched.
-const AHEAD: usize = 4;
-
-/// Slopes closer to 0 than this move nothing.
-const NEGLIGIBLE: f64 = 1e-12;
+use crate::solver::linear::tuning::dual::{NEGLIGIBLE, ROWS_AHEAD};
 
 /// `skip_until` is the number of the pass that looks again plus an eighth of the passes skipped.
 const EIGHTH: f64 = 0.125;
@@ -195,7 +190,7 @@ impl<T: Real, V: Stored, const L: usize> Task for Sweep<'_, T, V, L> {
             let next = Vector::<T, F>::splat(T::from_f64((bounds.pass + 1) as f64));
             let (zero, one) = (Vector::<T, F>::splat(T::ZERO), Vector::<T, F>::splat(T::ONE));
             for (s, &i) in order.iter().enumerate() {
-                if let Some(&ahead) = order.get(s + AHEAD) {
+                if let Some(&ahead) = order.get(s + ROWS_AHEAD) {
                     rows.prefetch(ahead as usize, values);
                     let row_duals = &duals[ahead as usize];
                     fetch(&row_duals.alpha, 0);

@@ -15,13 +15,14 @@
 
 use crate::context::Context;
 use crate::error::Result;
-use crate::numeric::algebra::{Cholesky, QuasiDefinite, add_products, dot};
+use crate::numeric::algebra::{Cholesky, QuasiDefinite, add, add_products, dot};
+use crate::numeric::simd::{PlainLoop, run_plain};
 
 /// Changes, as a share of the order, from which on a new factor costs less.
 const MOST_CHANGES: f64 = 0.25;
 
-/// Rows of Vᵀ, as a share of the order, that are kept.
-const MOST_ROWS: f64 = 0.5;
+/// Rows of Vᵀ, as a share of the order, that are kept: they take as much memory as the factor.
+const MOST_ROWS: f64 = 1.0;
 
 /// A variable that was not inside at first.
 const OUTSIDE: u32 = u32::MAX;
@@ -136,7 +137,10 @@ impl InsideFactor {
             }
         }
         let joins = |i: usize| self.is_outside(changed[i]);
-        let Some(system) = QuasiDefinite::new(products, count, joins) else { return Ok(None) };
+        let Some(system) = QuasiDefinite::new(products, count, context.instruction_set(), joins)
+        else {
+            return Ok(None);
+        };
         self.border = Some(Border { changed, system });
         let (order, count, fresh) = (order as f64, count as f64, fresh.len() as f64);
         Ok(Some(order * order * fresh + order * count * count + count * count * count))
@@ -164,12 +168,17 @@ impl InsideFactor {
     }
 
     /// Solves for the variables `inside` that the last correction was for, with several right sides.
-    pub(super) fn solve(&self, inside: &[u32], rights: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    pub(super) fn solve(
+        &self,
+        inside: &[u32],
+        rights: &[Vec<f64>],
+        context: &Context,
+    ) -> Vec<Vec<f64>> {
         let order = self.first.len();
         let Some(border) = &self.border else {
             let mut solutions = rights.to_vec();
-            self.factor.solve_lower_each(&mut solutions);
-            self.factor.solve_upper_each(&mut solutions);
+            self.factor.solve_lower_each(&mut solutions, context);
+            self.factor.solve_upper_each(&mut solutions, context);
             return solutions;
         };
         let place = |v: u32| match self.places[v as usize] {
@@ -188,18 +197,16 @@ impl InsideFactor {
                 }
             }
         }
-        self.factor.solve_lower_each(&mut inner);
-        let rows = || self.border_rows.chunks_exact(order.max(1)).enumerate();
-        for (at, row) in rows() {
-            outer.iter_mut().zip(&inner).for_each(|(y, x)| y[at] -= dot(row, x));
-        }
-        outer.iter_mut().for_each(|y| border.system.solve(y));
-        for (at, row) in rows() {
-            for (x, y) in inner.iter_mut().zip(&outer) {
-                x.iter_mut().zip(row).for_each(|(x, row)| *x -= y[at] * row);
-            }
-        }
-        self.factor.solve_upper_each(&mut inner);
+        self.factor.solve_lower_each(&mut inner, context);
+        let correction = Correction {
+            rows: &self.border_rows,
+            order: order.max(1),
+            system: &border.system,
+            inner: &mut inner,
+            outer: &mut outer,
+        };
+        run_plain(context.instruction_set(), correction);
+        self.factor.solve_upper_each(&mut inner, context);
         let solution = |(x, y): (&Vec<f64>, &Vec<f64>)| {
             let value = |place: &std::result::Result<usize, Option<usize>>| match *place {
                 Ok(at) => x[at],
@@ -208,6 +215,34 @@ impl InsideFactor {
             places.iter().map(value).collect()
         };
         inner.iter().zip(&outer).map(solution).collect()
+    }
+}
+
+/// The part of a solution that is about the changes: y ← S⁻¹(y − Vᵀx), x ← x − Vy for every right side.
+struct Correction<'a> {
+    /// Vᵀ, of so many columns.
+    rows: &'a [f64],
+    order: usize,
+    /// The factor of S.
+    system: &'a QuasiDefinite,
+    inner: &'a mut [Vec<f64>],
+    outer: &'a mut [Vec<f64>],
+}
+
+impl PlainLoop for Correction<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for (x, y) in self.inner.iter_mut().zip(self.outer) {
+            for (y, row) in y.iter_mut().zip(self.rows.chunks_exact(self.order)) {
+                *y -= dot(row, x);
+            }
+            self.system.solve(y);
+            for (&y, row) in y.iter().zip(self.rows.chunks_exact(self.order)) {
+                add(x, row, -y);
+            }
+        }
     }
 }
 
@@ -280,8 +315,10 @@ mod tests {
             assert!(factor.update(&inside, n as usize, entry, &context).unwrap().is_some());
             let right: Vec<f64> = inside.iter().map(|&v| f64::from(v).sin()).collect();
             let rights = [right, vec![1.0; inside.len()]];
-            let (corrected, expected) =
-                (factor.solve(&inside, &rights), new(&inside).solve(&inside, &rights));
+            let (corrected, expected) = (
+                factor.solve(&inside, &rights, &context),
+                new(&inside).solve(&inside, &rights, &context),
+            );
             for (x, y) in corrected.concat().iter().zip(&expected.concat()) {
                 assert!((x - y).abs() < 1e-7 * (1.0 + y.abs()), "{x} but {y}");
             }

@@ -10,15 +10,17 @@ use crate::solver::smo::decompose::worst;
 use crate::solver::smo::inner::InnerMatrix;
 use crate::solver::smo::state::State;
 
-/// Damping, as a share of the mean of the diagonal, below which rounding of single precision entries
-/// is larger than the smallest eigenvalues.
-const LEAST_DAMPING: f64 = 1e-6;
+/// Damping, as a share of the mean of the diagonal, below which rounding is larger than the smallest
+/// eigenvalues: that of the entries, in units of their precision, or that of a factor in double precision
+/// of a few thousand variables.
+const ENTRY_ROUNDING: f64 = 8.0;
+const FACTOR_ROUNDING: f64 = 1e-11;
 
 /// Damping at the most, of a matrix that has no factor for less.
 const MOST_DAMPING: f64 = 1.0;
 
 /// Damping to begin with, in units of the violation over the room that variables have in their boxes.
-const FIRST_SHARE: f64 = 0.15;
+const FIRST_SHARE: f64 = 0.05;
 
 /// How much more damping a step is tried with whose guesses do not settle, and how often.
 const MORE: f64 = 10.0;
@@ -125,7 +127,8 @@ impl Newton {
             return Ok(());
         }
         let wanted = self.share * worst(&state.extremes()) / state.room().max(f64::MIN_POSITIVE);
-        let wanted = wanted.clamp(LEAST_DAMPING * mean, MOST_DAMPING * mean);
+        let least = (ENTRY_ROUNDING * T::EPSILON.to_f64()).max(FACTOR_ROUNDING);
+        let wanted = wanted.clamp(least * mean, MOST_DAMPING * mean);
         // A step with more damping goes less far, and costs next to nothing where its factor is known.
         let known =
             self.factor.take_if(|(_, damping)| (wanted..=REUSED * wanted).contains(damping));
@@ -251,7 +254,7 @@ impl<'a> Program<'a> {
         let Some(cubes) = self.refactor(&inside, matrix, memory, context)? else {
             return Ok(None);
         };
-        let Some(steps) = self.steps_inside(&inside, sums) else { return Ok(None) };
+        let Some(steps) = self.steps_inside(&inside, sums, context) else { return Ok(None) };
         for (&v, step) in inside.iter().zip(steps) {
             self.step[v as usize] = step;
         }
@@ -322,7 +325,7 @@ impl<'a> Program<'a> {
 
     /// The steps of the variables inside that make their gradients equal within each group, with
     /// `-sums` as the sums of their groups.
-    fn steps_inside(&self, inside: &[u32], sums: [f64; 2]) -> Option<Vec<f64>> {
+    fn steps_inside(&self, inside: &[u32], sums: [f64; 2], context: &Context) -> Option<Vec<f64>> {
         let factor = self.factor.as_ref()?;
         let groups: Vec<usize> = inside.iter().map(|&v| self.state.group(v as usize)).collect();
         let sum_of = |values: &[f64], g: usize| -> f64 {
@@ -341,7 +344,7 @@ impl<'a> Program<'a> {
             vec![inside.iter().map(|&v| -self.gradient[v as usize]).collect()];
         let indicator = |g: &usize| groups.iter().map(|group| f64::from(group == g)).collect();
         rights.extend(moving.iter().map(indicator));
-        let mut solutions = factor.solve(inside, &rights);
+        let mut solutions = factor.solve(inside, &rights, context);
         let mut steps = solutions.remove(0);
         // A⁻¹e for the indicator e of every group, each made to leave the sums of the others alone.
         let mut indicators: Vec<(usize, Vec<f64>)> = Vec::with_capacity(2);
