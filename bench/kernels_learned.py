@@ -380,7 +380,8 @@ def crammer_singer(report, long):
 def signed(report, long):
     """Signed weights, ten classes."""
     report.head("Signed weights, ten classes, C = 1.5, gap 1e-4, jitter 1e-6")
-    for n, p in [(20, 3), (30, 3), (50, 3), (100, 3), (1000, 3), (50, 10), (100, 10)]:
+    sizes = [(n, 3) for n in (20, 30, 50, 100, 400, 600, 1000)]
+    for n, p in [*sizes, (50, 10), (100, 10)]:
         job = {"n": n, "p": p, "binary": False, "machine": "cs", "C": 1.5, "gap": 1e-4}
         job["weights"] = "signed"
         names = ["widemargin"]

@@ -10,7 +10,7 @@ mod string;
 mod table;
 
 pub use backend::{Backend, Cpu, DualProblem, ExpansionTerm, PackedRows};
-pub(crate) use block::KernelBlocks;
+pub(crate) use block::{KernelBlocks, TermScratch, TermSums};
 pub use block::{Queries, SubstringFeatures};
 pub use feature_map::{FeatureMap, FourierMap, MapRule, NystroemMap};
 pub(crate) use feature_map::{PreparedMap, inverse_factor};

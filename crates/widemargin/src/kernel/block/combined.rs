@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::diagonal::WithDiagonal;
 use super::of_products::OfProducts;
+use super::product_functions::{ProductFunctions, groups};
 use super::{KernelBlocks, PackedRows, Queries, check_range};
 use crate::data::{Dense, Matrix};
 use crate::error::Result;
@@ -63,6 +64,10 @@ pub(super) struct Combined<T: Real> {
     combination: Combination<T>,
     parts: Vec<KernelBlocks<T>>,
     diagonal: Vec<T>,
+    /// Parts of a sum that are evaluated together, with the first of them.
+    together: Vec<(usize, ProductFunctions<T>)>,
+    /// The other parts that count.
+    alone: Vec<usize>,
 }
 
 impl<T: Real> Combined<T> {
@@ -90,7 +95,16 @@ impl<T: Real> Combined<T> {
 
     fn with_parts(combination: Combination<T>, parts: Vec<KernelBlocks<T>>) -> Self {
         let diagonal = combination.all(parts.iter().map(KernelBlocks::diagonal));
-        Self { combination, parts, diagonal }
+        let mut alone = combination.counting(parts.len());
+        let mut together = Vec::new();
+        if let Combination::Sum(weights) = &combination {
+            for members in groups(&parts, &alone) {
+                let functions = ProductFunctions::new(&parts, &members, |at| weights[at]);
+                alone.retain(|at| members.binary_search(at).is_err());
+                together.push((members[0], functions));
+            }
+        }
+        Self { combination, parts, diagonal, together, alone }
     }
 }
 
@@ -143,7 +157,8 @@ impl<T: Real> PackedRows<T> for Combined<T> {
 
     fn gather(&self, rows: &[usize]) -> Queries<T> {
         let mut parts: Vec<Queries<T>> = self.parts.iter().map(|part| part.gather(&[])).collect();
-        for at in self.combination.counting(self.parts.len()) {
+        let firsts = self.together.iter().map(|(first, _)| first);
+        for &at in firsts.chain(&self.alone) {
             parts[at] = self.parts[at].gather(rows);
         }
         let diagonal = rows.iter().map(|&row| self.diagonal[row]).collect();
@@ -168,9 +183,23 @@ impl<T: Real> PackedRows<T> for Combined<T> {
     ) {
         let left: &Vec<Queries<T>> = left.packed();
         assert_eq!(left.len(), self.parts.len(), "left rows of the same combination");
-        let counting = self.combination.counting(self.parts.len());
-        if counting.is_empty() {
-            out.iter_mut().for_each(|row| row.fill(T::ZERO));
+        for (place, (first, functions)) in self.together.iter().enumerate() {
+            let lefts: &Vec<usize> = left[*first].packed();
+            let mut sum = vec![T::ZERO; if place == 0 { 0 } else { columns.len() }];
+            for (&row, out) in lefts[rows.clone()].iter().zip(&mut *out) {
+                if place == 0 {
+                    functions.sum_of_row(row, columns.clone(), out);
+                    continue;
+                }
+                functions.sum_of_row(row, columns.clone(), &mut sum);
+                out.iter_mut().zip(&sum).for_each(|(total, value)| *total += *value);
+            }
+        }
+        if self.alone.is_empty() {
+            if self.together.is_empty() {
+                out.iter_mut().for_each(|row| row.fill(T::ZERO));
+            }
+            return;
         }
         let mut scratch = vec![T::ZERO; rows.len().min(CHUNK) * columns.len().min(CHUNK_COLUMNS)];
         for (chunk, out) in out.chunks_mut(CHUNK).enumerate() {
@@ -179,12 +208,13 @@ impl<T: Real> PackedRows<T> for Combined<T> {
             for from in columns.clone().step_by(CHUNK_COLUMNS) {
                 let part_columns = from..(from + CHUNK_COLUMNS).min(columns.end);
                 let (start, width) = (from - columns.start, part_columns.len());
-                for (place, &at) in counting.iter().enumerate() {
+                for (place, &at) in self.alone.iter().enumerate() {
                     let (part, own) = (&self.parts[at], part_columns.clone());
                     part.query_block(&left[at], rows.clone(), own, &mut scratch, width);
                     for (total, values) in out.iter_mut().zip(scratch.chunks(width)) {
                         let total = &mut total[start..start + width];
-                        self.combination.add(at, place == 0, total, values);
+                        let is_first = place == 0 && self.together.is_empty();
+                        self.combination.add(at, is_first, total, values);
                     }
                 }
             }

@@ -61,6 +61,19 @@ impl<T: Real> OfProducts<T> {
             && first(self) == first(other)
     }
 
+    /// Whether row i is row i of the table.
+    pub(super) fn is_whole(&self) -> bool {
+        self.whole
+    }
+
+    pub(super) fn table(&self) -> &Dense<T> {
+        &self.table
+    }
+
+    pub(super) fn value(&self) -> &ValueOfProduct<T> {
+        &self.value
+    }
+
     /// The products among the rows `keep`, as a table of their own.
     pub(super) fn table_of(&self, keep: &[usize]) -> Dense<T> {
         let place = |row: &usize| self.places[*row];

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
     use crate::data::{Dense, Layout, Matrix};
     use crate::error::Error;
-    use crate::kernel::Kernel;
+    use crate::kernel::{Kernel, TermScratch, TermSums};
     use crate::numeric::random::Generator;
     use crate::numeric::simd::available;
 
@@ -170,5 +170,56 @@ mod tests {
         let packed = KernelBlocks::<f32>::new(&sum, &rows, None, &Context::new());
         assert!(matches!(packed, Err(Error::Overflow { .. })));
         assert!(KernelBlocks::<f64>::new(&sum, &rows, None, &Context::new()).is_ok());
+    }
+
+    fn kernels_together_have_the_values_of_each_alone<T: Real>(unit: f64) {
+        let mut generator = Generator::new(9);
+        let values: Vec<f64> = (0..37 * 5).map(|_| 0.6 * generator.normal()).collect();
+        let rows = Matrix::DenseF64(Dense::new(37, 5, values).unwrap()).into_layout(Layout::Sparse);
+        let mut kernels = kernels();
+        kernels.truncate(2);
+        let widths = [0.05, 0.1, 0.2, 0.3, 0.4, 0.8, 1.6, 3.2];
+        kernels.extend(widths.map(|gamma| Kernel::Gaussian { gamma }));
+        kernels.push(Kernel::Laplacian { gamma: 0.4 });
+        let weights: Vec<f64> = (0..kernels.len()).map(|_| generator.normal()).collect();
+        let pairs: Vec<f64> = (0..27 * 31).map(|_| generator.normal()).collect();
+        for set in available() {
+            let context = Context::new().with_instruction_set(set).unwrap();
+            let sum = Kernel::Sum(kernels.iter().map(|kernel| (1.0, kernel.clone())).collect());
+            let mut together = KernelBlocks::<T>::new(&sum, &rows, None, &context).unwrap();
+            together.tabulate(&context, |_, _| Ok(())).unwrap();
+            let mut sums = vec![0.0; kernels.len()];
+            let terms = TermSums::new(&together.terms(), set);
+            terms.add(3..30, 5..36, &pairs, &mut TermScratch::default(), &mut sums);
+            together.reweight(&weights).unwrap();
+            let found = table_of(&together, &context);
+            let (mut total, mut size) = (vec![0.0; 37 * 37], vec![0.0; 37 * 37]);
+            for ((kernel, weight), sum) in kernels.iter().zip(&weights).zip(&sums) {
+                let alone = KernelBlocks::<f64>::new(kernel, &rows, None, &context).unwrap();
+                let values = table_of(&alone, &context);
+                for (at, value) in values.iter().enumerate() {
+                    total[at] += weight * value;
+                    size[at] += (weight * value).abs();
+                }
+                let places = (3..30).flat_map(|i| (5..36).map(move |j| i * 37 + j));
+                let products = places.zip(&pairs).map(|(at, pair)| values[at] * pair);
+                let (exact, room) =
+                    products.fold((0.0, 0.0), |(sum, size), v: f64| (sum + v, size + v.abs()));
+                assert!((sum - exact).abs() <= 30.0 * unit * room, "{kernel}: {sum} {exact}");
+            }
+            for ((found, total), size) in found.iter().zip(&total).zip(&size) {
+                assert!((found.to_f64() - total).abs() <= 30.0 * unit * size, "{found} {total}");
+            }
+        }
+    }
+
+    #[test]
+    fn single_precision_together_has_the_values_of_each_alone() {
+        kernels_together_have_the_values_of_each_alone::<f32>(f64::from(f32::EPSILON));
+    }
+
+    #[test]
+    fn double_precision_together_has_the_values_of_each_alone() {
+        kernels_together_have_the_values_of_each_alone::<f64>(f64::EPSILON);
     }
 }

@@ -10,6 +10,7 @@
 use std::ops::Range;
 
 use super::pairing::Step;
+use super::product_functions::Step as KernelStep;
 use crate::numeric::InstructionSet;
 use crate::numeric::simd::{Lanes, Real, Task, Vector, VectorFamily, dispatch, math};
 
@@ -251,6 +252,177 @@ impl<T: Real> Task for RowValues<'_, T> {
                 }
             }
         });
+    }
+}
+
+/// Vectors that the kernels of a group are evaluated for at a time: what a step costs beside its values is shared.
+const TOGETHER: usize = 4;
+
+/// The values of the next kernel of a group, given those of the one before.
+#[inline(always)]
+fn next_values<T: Real, V: Lanes<Element = T>, const N: usize>(
+    step: &KernelStep<T>,
+    sums: &[V; N],
+    left: V,
+    right: &[V; N],
+    values: &mut [V; N],
+) {
+    match step.transform {
+        None => values.iter_mut().for_each(|value| *value = value.mul(*value)),
+        Some(transform) => with_value!(transform, function => {
+            for v in 0..N {
+                values[v] = function.of(sums[v], left, right[v]);
+            }
+        }),
+    }
+}
+
+/// `N` vectors of `from`, the last of which may be cut short: `count` values in all.
+///
+/// # Safety
+/// As [`Lanes::load`], `from` pointing at `count` values.
+#[inline(always)]
+unsafe fn load_some<V: Lanes, const N: usize>(from: *const V::Element, count: usize) -> [V; N] {
+    // SAFETY: passed on to the caller.
+    std::array::from_fn(|v| unsafe {
+        match count >= (v + 1) * V::WIDTH {
+            true => V::load(from.add(v * V::WIDTH)),
+            false => V::load_partial(from.add(v * V::WIDTH), count - v * V::WIDTH),
+        }
+    })
+}
+
+/// The weighted sum of the kernels of a group for one row with others.
+pub(super) struct SumOfRow<'a, T> {
+    pub(super) steps: &'a [KernelStep<T>],
+    /// ⟨x, z⟩
+    pub(super) products: &'a [T],
+    pub(super) left: T,
+    pub(super) right: &'a [T],
+    pub(super) out: &'a mut [T],
+}
+
+impl<T: Real> SumOfRow<'_, T> {
+    /// From column `at` on, `count` columns in `N` vectors.
+    ///
+    /// # Safety
+    /// There are as many columns, and the processor has the instructions of `F`.
+    #[inline(always)]
+    unsafe fn of<F: VectorFamily, const N: usize>(&mut self, at: usize, count: usize) {
+        let width = Vector::<T, F>::WIDTH;
+        // SAFETY: passed on to the caller.
+        unsafe {
+            let sums = load_some::<Vector<T, F>, N>(self.products.as_ptr().add(at), count);
+            let right = load_some::<Vector<T, F>, N>(self.right.as_ptr().add(at), count);
+            let left = Vector::<T, F>::splat(self.left);
+            let mut values = [Vector::<T, F>::splat(T::ZERO); N];
+            let mut total = values;
+            for step in self.steps {
+                next_values(step, &sums, left, &right, &mut values);
+                let weight = Vector::<T, F>::splat(step.weight);
+                for v in 0..N {
+                    total[v] = values[v].mul_add(weight, total[v]);
+                }
+            }
+            for (v, total) in total.into_iter().enumerate() {
+                let to = self.out.as_mut_ptr().add(at + v * width);
+                match count >= (v + 1) * width {
+                    true => total.store(to),
+                    false => total.store_partial(to, count - v * width),
+                }
+            }
+        }
+    }
+}
+
+impl<T: Real> Task for SumOfRow<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<F: VectorFamily>(mut self) {
+        let (width, count) = (Vector::<T, F>::WIDTH, self.out.len());
+        assert!(self.products.len() == count && self.right.len() == count, "one place per column");
+        let mut at = 0;
+        while at < count {
+            // SAFETY: no more columns than there are.
+            unsafe {
+                match count - at >= TOGETHER * width {
+                    true => self.of::<F, TOGETHER>(at, TOGETHER * width),
+                    false => self.of::<F, 1>(at, width.min(count - at)),
+                }
+            }
+            at += if count - at >= TOGETHER * width { TOGETHER * width } else { width };
+        }
+    }
+}
+
+/// For every kernel of a group the sum of its values, with weights, for one row with others.
+pub(super) struct SumsOfRow<'a, T> {
+    pub(super) steps: &'a [KernelStep<T>],
+    /// ⟨x, z⟩
+    pub(super) products: &'a [T],
+    pub(super) left: T,
+    pub(super) right: &'a [T],
+    /// One of every column.
+    pub(super) weights: &'a [T],
+    pub(super) scratch: &'a mut Vec<T>,
+    /// One of every kernel, which is added to.
+    pub(super) sums: &'a mut [f64],
+}
+
+impl<T: Real> SumsOfRow<'_, T> {
+    /// From column `at` on, `count` columns in `N` vectors.
+    ///
+    /// # Safety
+    /// There are as many columns, `scratch` has a vector for every step, and the processor has the instructions of
+    /// `F`.
+    #[inline(always)]
+    unsafe fn of<F: VectorFamily, const N: usize>(&mut self, at: usize, count: usize) {
+        let width = Vector::<T, F>::WIDTH;
+        // SAFETY: passed on to the caller.
+        unsafe {
+            let sums = load_some::<Vector<T, F>, N>(self.products.as_ptr().add(at), count);
+            let right = load_some::<Vector<T, F>, N>(self.right.as_ptr().add(at), count);
+            let weights = load_some::<Vector<T, F>, N>(self.weights.as_ptr().add(at), count);
+            let left = Vector::<T, F>::splat(self.left);
+            let mut values = [Vector::<T, F>::splat(T::ZERO); N];
+            for (s, step) in self.steps.iter().enumerate() {
+                next_values(step, &sums, left, &right, &mut values);
+                let to = self.scratch.as_mut_ptr().add(s * width);
+                let mut total = Vector::<T, F>::load(to);
+                for v in 0..N {
+                    total = values[v].mul_add(weights[v], total);
+                }
+                total.store(to);
+            }
+        }
+    }
+}
+
+impl<T: Real> Task for SumsOfRow<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<F: VectorFamily>(mut self) {
+        let (width, count) = (Vector::<T, F>::WIDTH, self.weights.len());
+        assert!(self.products.len() == count && self.right.len() == count, "one place per column");
+        self.scratch.clear();
+        self.scratch.resize(self.steps.len() * width, T::ZERO);
+        let mut at = 0;
+        while at < count {
+            // SAFETY: no more columns than there are, and scratch was made as long.
+            unsafe {
+                match count - at >= TOGETHER * width {
+                    true => self.of::<F, TOGETHER>(at, TOGETHER * width),
+                    false => self.of::<F, 1>(at, width.min(count - at)),
+                }
+            }
+            at += if count - at >= TOGETHER * width { TOGETHER * width } else { width };
+        }
+        for (step, lanes) in self.steps.iter().zip(self.scratch.chunks_exact(width)) {
+            // SAFETY: a chunk is a vector.
+            self.sums[step.kernel] += unsafe { Vector::<T, F>::load(lanes.as_ptr()) }.sum();
+        }
     }
 }
 

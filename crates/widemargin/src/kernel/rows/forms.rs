@@ -1,17 +1,14 @@
 //! Quadratic forms of coefficients with every kernel of a sum.
 
 use crate::context::Context;
-use crate::kernel::{KernelBlocks, Queries};
+use crate::kernel::{KernelBlocks, TermScratch, TermSums};
 use crate::numeric::parallel::Scratches;
-use crate::numeric::simd::{PlainLoop, Real, run_plain};
+use crate::numeric::simd::Real;
 
 /// Rows and columns of a tile, whose values, products and weights stay in the cache while every kernel is
 /// looked at.
 const TILE_ROWS: usize = 32;
 const TILE_COLUMNS: usize = 256;
-
-/// Sums that are kept apart, so that the loop over a row becomes vectors.
-const LANES: usize = 16;
 
 /// Σ over columns c of bᵀKᵢb, b being column c of `coefficients`, for every kernel Kᵢ of `terms`; the
 /// coefficients of a row, one per column, stand one after another. A value with its coefficients
@@ -23,8 +20,7 @@ pub(super) fn forms<T: Real>(
     context: &Context,
 ) -> Vec<f64> {
     let n = terms.first().map_or(0, KernelBlocks::len);
-    let all: Vec<usize> = (0..n).collect();
-    let left: Vec<Queries<T>> = terms.iter().map(|term| term.gather(&all)).collect();
+    let kernels = TermSums::new(terms, context.instruction_set());
     let own = |row: usize| &coefficients[row * columns..(row + 1) * columns];
     let tiles = (0..n).step_by(TILE_ROWS).flat_map(|row| {
         let end = (row + TILE_ROWS).min(n);
@@ -35,7 +31,7 @@ pub(super) fn forms<T: Real>(
     let scratches = Scratches::new();
     let work = found.chunks_mut(terms.len().max(1)).zip(&tiles);
     context.for_each_if(tiles.len() > 1, work, |(sums, (rows, column))| {
-        scratches.with(|(weights, values): &mut (Vec<f64>, Vec<T>)| {
+        scratches.with(|(weights, scratch): &mut (Vec<f64>, TermScratch<T>)| {
             let columns = *column..(column + TILE_COLUMNS).min(rows.end);
             weights.clear();
             for r in rows.clone() {
@@ -45,11 +41,7 @@ pub(super) fn forms<T: Real>(
                     std::cmp::Ordering::Greater => 0.0,
                 }));
             }
-            values.resize(weights.len(), T::ZERO);
-            for ((sum, term), left) in sums.iter_mut().zip(terms).zip(&left) {
-                term.query_block(left, rows.clone(), columns.clone(), values, columns.len());
-                *sum = run_plain(context.instruction_set(), WeightedSum { weights, values });
-            }
+            kernels.add(rows.clone(), columns, weights, scratch, sums);
         });
     });
     let mut forms = vec![0.0; terms.len()];
@@ -62,28 +54,4 @@ pub(super) fn forms<T: Real>(
 #[inline]
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
-/// Σ weight · value, in double precision.
-struct WeightedSum<'a, T> {
-    weights: &'a [f64],
-    values: &'a [T],
-}
-
-impl<T: Real> PlainLoop for WeightedSum<'_, T> {
-    type Output = f64;
-
-    #[inline(always)]
-    fn run(self) -> f64 {
-        let mut sums = [0.0; LANES];
-        let (weights, values) = (self.weights.chunks_exact(LANES), self.values.chunks_exact(LANES));
-        let rest = weights.remainder().iter().zip(values.remainder());
-        let rest: f64 = rest.map(|(weight, value)| weight * value.to_f64()).sum();
-        for (weights, values) in weights.zip(values) {
-            for lane in 0..LANES {
-                sums[lane] += weights[lane] * values[lane].to_f64();
-            }
-        }
-        sums.iter().sum::<f64>() + rest
-    }
 }
