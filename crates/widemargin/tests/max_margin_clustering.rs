@@ -235,7 +235,8 @@ fn every_search_that_is_stopped_has_labels_of_all_clusters() {
         let found = clusters_of(&model);
         assert!(found.bound <= found.objective, "{case}: {found:?}");
         assert!((0..clusters).all(|r| found.labels.contains(&r)), "{case}");
-        let predictor = model.predictor(&Context::new()).unwrap();
+        let context = Context::new();
+        let predictor = model.predictor(&context).unwrap();
         assert_eq!(predictor.predict(table(2, &random(6, 1)).features()).unwrap().len(), 3);
     }
     // A time limit that is over before the kernel matrix is there leaves nothing to return.
