@@ -209,7 +209,7 @@ fn train(arguments: &TrainArguments, interrupt: &Interrupt) -> CommandResult {
             let at_limit = || {
                 not_tested(Status::TimeLimit);
                 // Whoever closed standard output has the model.
-                let _ = tell(arguments, &loaded.data, &model, None, spent, &target);
+                let _ = report(arguments, &loaded.data, &model, None, spent, &target);
             };
             test(path, &arguments.input, &model, &session, at_limit)?
         }
