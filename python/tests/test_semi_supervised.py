@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import make_blobs, make_circles
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -151,7 +152,8 @@ def test_bad_input():
 
 def test_time_is_limited():
     X, _, known = few_labels(rows=3000)
-    model = SemiSupervisedSVC(max_time=1e-9).fit(X, known)
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        model = SemiSupervisedSVC(max_time=1e-9).fit(X, known)
     assert model.status_ == "time limit reached"
     assert model.transduction_.shape == (3000,)
 

@@ -286,7 +286,8 @@ class BaseMachine(BaseTrained):
             **cls._given(model),
         }
         if "precision" in cls._parameter_constraints:
-            given["precision"] = model.precision
+            is_mixed = _restore.specification(model).get("precision") == "mixed"
+            given["precision"] = "auto" if is_mixed else model.precision
         estimator = cls(**given)
         estimator._know_classes(model)
         table = model.support_vectors

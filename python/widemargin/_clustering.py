@@ -144,6 +144,9 @@ class MaxMarginClustering(ClusterMixin, Grouping):
     method: str
     centre: bool
     tol: float
+    must_link: Any
+    cannot_link: Any
+    share: float | None
     degree: int
     coef0: float
 

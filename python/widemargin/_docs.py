@@ -60,8 +60,8 @@ calibration : {'sigmoid', 'isotonic'}, default='sigmoid'
 precision : {'auto', 'single', 'double'}, default='auto'
     Number format of kernel values. By default float32 arrays, and float64 arrays whose values are
     float32 numbers, are computed in single precision. Other float64 arrays are trained on kernel
-    values of single precision as long as these move no decision value by more than a tenth of `tol`,
-    and otherwise, and for a `tol` below 1e-5, in double; they are predicted in double precision.
+    values of single precision as long as these move no decision value by more than a tenth of
+    `tol`, and otherwise, and for a `tol` below 1e-5, in double; they are predicted in double.
     Gradients are always double.
 max_time : float, default=None
     Seconds after which training stops with a `ConvergenceWarning` and the best model so far.

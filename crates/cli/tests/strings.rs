@@ -70,9 +70,11 @@ fn numbers_and_wrong_columns_are_refused() {
     assert!(message.contains("a column read as text") && message.contains("row 1"), "{message}");
     let message = folder.run("train words.csv --kernel spectrum -o i.wm").exits(1).stderr;
     assert!(message.contains("a column read as text"), "{message}");
-    let message = folder.run("train words.csv --text kind -o i.wm").exits(1).stderr;
+    let message =
+        folder.run("train words.csv --text kind --kernel spectrum -o i.wm").exits(1).stderr;
     assert!(message.contains("'kind' is both text and the label"), "{message}");
-    let message = folder.run("train words.csv --text wort -o i.wm").exits(1).stderr;
+    let message =
+        folder.run("train words.csv --text wort --kernel spectrum -o i.wm").exits(1).stderr;
     assert!(message.contains("text column") && message.contains("'wort'"), "{message}");
     let train = ["train", "words.csv", "--text", "word", "-o", "i.wm", "--kernel"];
     for (kernel, message) in [

@@ -336,7 +336,7 @@ fn links_and_shares_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn memberships_are_those_of_the_labels_where_the_relaxation_is_tight_and_files_keep_them() {
+fn memberships_are_largest_in_the_labels_and_files_keep_them() {
     let machine = MaxMarginClustering {
         kernel: Kernel::Linear,
         centre: true,
@@ -347,7 +347,7 @@ fn memberships_are_those_of_the_labels_where_the_relaxation_is_tight_and_files_k
     let model = machine.fit(&table(2, &EIGHT), &Context::new()).unwrap();
     let found = clusters_of(&model);
     for (row, label) in found.memberships.chunks_exact(2).zip(&found.labels) {
-        assert!(row[*label] > 0.95, "{found:?}");
+        assert!(row[*label] > 0.5 && (row[0] + row[1] - 1.0).abs() < 1e-12, "{found:?}");
     }
     let again = Model::load_from_bytes(&model.to_bytes().unwrap()).unwrap();
     assert_eq!(again, model);

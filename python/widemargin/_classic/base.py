@@ -83,10 +83,12 @@ class ClassicMachine(HoldsModel):
             on_event=monitor if monitor.listens else None,
         )
         monitor.end(model.training, model.support_count)
+        is_told = False
         for complaint in complaints:
             kind = ConvergenceWarning if "did not" in complaint else UserWarning
+            is_told |= kind is ConvergenceWarning
             warnings.warn(complaint, kind, stacklevel=4)
-        if self.max_time is not None and model.training["status"] == "time limit reached":
+        if not is_told and model.training["status"] == "time limit reached":
             message = f"Search terminated early (max_time={self.max_time})."
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
         self._adopt(model)

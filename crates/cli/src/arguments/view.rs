@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use widemargin::data::Dataset;
-use widemargin::data::read::{Column, ColumnRole, Format, LabelColumn, ReadOptions, read};
+use widemargin::data::read::{Column, ColumnRole, Format, LabelColumn, Loaded, ReadOptions, read};
 
 use crate::failure::{CommandResult, Failure};
 
@@ -131,11 +131,18 @@ fn shifted(columns: &str, by: usize) -> Result<String, String> {
 fn read_view(path: &Path) -> CommandResult<Dataset> {
     let fail = |what: String| Failure::usage(format!("{}: {what}", path.display()));
     let options = ReadOptions::new();
-    let mut loaded = read(path, &options.clone().label_column(LabelColumn::Absent))?;
-    if loaded.format == Format::Libsvm {
-        let what = "expected a table (CSV, TSV, NPY, Parquet or IDX) in a view's file";
-        return Err(fail(format!("{what}, found LIBSVM text, which has no number of columns")));
-    }
+    let is_libsvm = |loaded: &Loaded| loaded.format == Format::Libsvm;
+    let mut loaded = match read(path, &options.clone().label_column(LabelColumn::Absent)) {
+        Ok(loaded) if !is_libsvm(&loaded) => loaded,
+        // Labels at the beginnings of lines are no numbers of columns.
+        Err(error) if !read(path, &options).is_ok_and(|loaded| is_libsvm(&loaded)) => {
+            return Err(error.into());
+        }
+        _ => {
+            let what = "expected a table (CSV, TSV, NPY, Parquet or IDX) in a view's file";
+            return Err(fail(format!("{what}, found LIBSVM text, which has no number of columns")));
+        }
+    };
     let is_label = |name: &str| LABEL_NAMES.iter().any(|label| name.eq_ignore_ascii_case(label));
     if let Some(label) = loaded.columns.iter().find(|column| is_label(&column.name)) {
         let column = Column::Name(label.name.clone());

@@ -159,7 +159,8 @@ mod tests {
             for (s, &row) in expansion.support_rows.iter().enumerate() {
                 coefficient[row] = expansion.functions[0].coefficient(s);
             }
-            let sign = if coefficient[0] > 0.0 { 1.0 } else { -1.0 };
+            let support = coefficient.iter().position(|&value| value != 0.0).unwrap();
+            let sign = if (coefficient[support] > 0.0) == (support % 2 == 0) { 1.0 } else { -1.0 };
             for i in 0..data.rows() {
                 let y = if i % 2 == 0 { sign } else { -sign };
                 let (margin, alpha) = (y * values.values()[i] - 1.0, y * coefficient[i]);

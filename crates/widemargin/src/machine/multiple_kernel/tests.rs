@@ -132,7 +132,7 @@ fn a_candidate_whose_own_weights_are_all_zero_is_refused() {
 fn double_precision_goes_on_where_single_precision_ended() {
     let data = rows(150, Labels::Int((0..150).map(|i| i % 3).collect()));
     let context = Context::new();
-    let options = SolverOptions { tol: 1e-9, ..SolverOptions::default() };
+    let options = SolverOptions { tol: 1e-13, ..SolverOptions::default() };
     for base in [
         BaseMachine::Svc(Svc { c: 20.0, options, ..Svc::default() }),
         BaseMachine::Multiclass(MulticlassSvc { c: 20.0, options, ..MulticlassSvc::default() }),

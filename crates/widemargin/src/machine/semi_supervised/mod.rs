@@ -181,11 +181,7 @@ impl SemiSupervisedSvc {
         let (set, bias) = (context.instruction_set(), Some(scale.sqrt()));
         let fitted = with_rows(features, bias, Precision::F32, set, functions, task);
         let Outcome { primal, dual, .. } = fitted.found.outcome;
-        if !(primal.is_finite() && dual.is_finite()) {
-            let expected = "features and a C whose objective and gradient are finite (scale them)";
-            let found = format!("an objective of {primal} and a bound of {dual}");
-            return Err(Error::parameter("scale", expected, found));
-        }
+        check_finite(primal, dual)?;
         if self.method == SemiSupervisedMethod::Relaxation {
             return self.relaxed(data, known, fitted, scale, started, context);
         }
@@ -362,6 +358,9 @@ impl SemiSupervisedSvc {
         };
         model.feature_names = data.feature_names().map(<[String]>::to_vec);
         let (primal, dual) = (solved.objective, solved.relaxation.bound.min(solved.objective));
+        if primal.is_nan() {
+            check_finite(primal, dual)?;
+        }
         let outcome = Outcome {
             status: solved.status,
             primal,
@@ -417,6 +416,16 @@ impl SemiSupervisedSvc {
             functions: weights.iter().zip(constants).map(function).collect(),
         }
     }
+}
+
+/// Refuses an objective or a bound that overflowed.
+fn check_finite(primal: f64, dual: f64) -> Result<()> {
+    if primal.is_finite() && dual.is_finite() {
+        return Ok(());
+    }
+    let expected = "features and a C whose objective and gradient are finite (scale them)";
+    let found = format!("an objective of {primal} and a bound of {dual}");
+    Err(Error::parameter("scale", expected, found))
 }
 
 /// The classes of an expansion over rows of these groups.

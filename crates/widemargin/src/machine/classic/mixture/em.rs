@@ -226,7 +226,10 @@ impl Problem<'_> {
             let emptied = self.reseed(&mut next, &sums, generator);
             let moved = match self.machine.stop {
                 MixtureStop::Likelihood => change.abs(),
-                MixtureStop::Parameters => parameters.change(&next),
+                MixtureStop::Parameters => {
+                    change = parameters.change(&next);
+                    change
+                }
             };
             parameters = next;
             self.context.report(&Event::Iteration {
