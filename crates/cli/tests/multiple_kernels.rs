@@ -222,7 +222,7 @@ fn files_of_views_that_do_not_fit_have_messages_of_their_own() {
         ("sepals.csv --view p=few3.csv:precomputed", "few3.csv: "),
         ("sepals.csv --view p=zeros.csv:precomputed", "a positive trace"),
         ("sepals.csv --view p=skew.csv:precomputed", "a symmetric table"),
-        ("sepals.csv --view p=nan.csv:precomputed", "missing"),
+        ("sepals.csv --view p=nan.csv:precomputed", "expected a value in column"),
         ("one.csv --view p=gram.csv:precomputed", "two classes"),
         (
             "sepals.csv --view p=petals.csv:rbf --kernels view(1:rbf)",

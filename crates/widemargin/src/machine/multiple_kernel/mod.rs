@@ -135,8 +135,7 @@ impl MultipleKernel {
         }
     }
 
-    /// Trains from solutions of the same problems in another precision; returns its own as well where the gap was
-    /// not reached.
+    /// Trains from solutions of the same problems in another precision; returns its own as well.
     fn fit_in<T: Real>(
         &self,
         input: FitInput<'_>,
@@ -144,7 +143,7 @@ impl MultipleKernel {
         formulation: &Formulation,
         start: Option<Solutions>,
         context: &Context,
-    ) -> Result<(Model, Option<Solutions>)> {
+    ) -> Result<(Model, Solutions)> {
         let started = Instant::now();
         let candidates = Candidates::<T>::new(self, input, unlabelled, formulation, context)?;
         let Candidates { mut rows, factors, grams, notes } = candidates;
@@ -167,8 +166,7 @@ impl MultipleKernel {
         };
         warn_of_signed(&found, context);
         let (kernel_rows, effort, solutions) = duals.finish()?;
-        let imprecise = matches!(found.status, Status::AlmostSolved | Status::NumericalTrouble);
-        let unfinished = imprecise.then(|| solutions.clone());
+        let found_at = solutions.clone();
         let outcome =
             Outcome { status: found.status, primal: found.objective, dual: found.bound, ..effort };
         let kernel = self.combined(&found, &factors);
@@ -185,7 +183,7 @@ impl MultipleKernel {
             formulation.model(input, &kernel, precision, solutions, outcome, spent, parameters)?;
         // Support vectors are counted among all rows given.
         model.training.iter_mut().for_each(|training| training.rows += unlabelled.len());
-        Ok((model, unfinished))
+        Ok((model, found_at))
     }
 
     /// The weighted sum without the kernels of weight 0.
@@ -220,13 +218,14 @@ impl Machine for MultipleKernel {
         in_precision(self.precision(), context, |precision| {
             let mut start = None;
             if precision == Precision::F32 {
-                let (model, unfinished) =
+                let (model, solutions) =
                     self.fit_in::<f32>(input, unlabelled, &formulation, None, context)?;
-                if unfinished.is_none() {
+                let status = model.training.as_ref().map(|training| training.outcome.status);
+                if !matches!(status, Some(Status::AlmostSolved | Status::NumericalTrouble)) {
                     return Ok(model);
                 }
                 // The gap is below what single precision carries.
-                start = unfinished;
+                start = Some(solutions);
             }
             Ok(self.fit_in::<f64>(input, unlabelled, &formulation, start, context)?.0)
         })

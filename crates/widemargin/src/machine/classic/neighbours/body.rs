@@ -63,7 +63,9 @@ impl Finder {
         match Brute::new(rows, context) {
             Ok(brute) => Ok(Self::Single(brute)),
             // Norms that overflow single precision.
-            Err(Error::Kernel { .. }) => Ok(Self::Double(Brute::new(rows, context)?)),
+            Err(Error::Kernel { .. } | Error::Overflow { .. }) => {
+                Ok(Self::Double(Brute::new(rows, context)?))
+            }
             Err(error) => Err(error),
         }
     }

@@ -150,7 +150,8 @@ impl KNearest {
             targets,
             whitening,
         };
-        if self.search == NeighbourSearch::Auto {
+        // Rows whose products overflow are refused here, not when they are first compared.
+        if matches!(self.search, NeighbourSearch::Auto | NeighbourSearch::Brute) {
             body.search = body.finder(context)?.search();
         }
         let parameters = [
