@@ -207,7 +207,7 @@ fn regression_errors_are_those_of_held_out_rows() {
 /// Two clusters, of which every sixth row has a label, a number written as a word because of the mark.
 fn partly_labelled() -> Dataset {
     let wobble = |i: usize, k: usize| ((i * k) as f64 * 0.7).sin() * 0.6;
-    let side = |i: usize| if i % 2 == 0 { -1.5 } else { 1.5 };
+    let side = |i: usize| if i.is_multiple_of(2) { -1.5 } else { 1.5 };
     let values = (0..60).flat_map(|i| [side(i) + wobble(i, 3), wobble(i, 7)]).collect();
     let label = |i: usize| if i % 6 < 2 { (i % 2).to_string() } else { "?".to_owned() };
     let labels = Labels::Text((0..60).map(label).collect());
@@ -248,7 +248,8 @@ fn rows_without_labels_are_learnt_from_in_every_fold_and_not_counted() {
 #[test]
 fn targets_that_a_mark_made_words_are_compared_as_numbers() {
     let values = (0..40).map(f64::from).collect();
-    let target = |i: usize| if i % 4 == 0 { "?".to_owned() } else { format!("{}", 0.5 * i as f64) };
+    let target =
+        |i: usize| if i.is_multiple_of(4) { "?".to_owned() } else { format!("{}", 0.5 * i as f64) };
     let labels = Labels::Text((0..40).map(target).collect());
     let data = Dataset::new(Matrix::DenseF64(Dense::new(40, 1, values).unwrap()), labels).unwrap();
     let svr = Svr { c: 100.0, epsilon: 0.01, ..Svr::default() };

@@ -96,7 +96,10 @@ fn rows_without_labels_with_extreme_numbers_end_in_time_and_finite() {
         check_specifications(&with_extreme_numbers(&plain), &ordinary);
         for scale in SCALES {
             for classes in [2, 3] {
-                check_specifications(&[plain.clone()], &partly_labelled(scale, classes));
+                check_specifications(
+                    std::slice::from_ref(&plain),
+                    &partly_labelled(scale, classes),
+                );
             }
         }
     }
@@ -111,7 +114,7 @@ fn extreme_orders_of_queries_end_in_time_and_finite() {
         check_specifications(&with_extreme_numbers(&plain), &data);
         let targets = (0..40).map(|row| scale * f64::from(row * 7 % 5)).collect();
         let data = data.with_labels(Labels::Real(targets)).unwrap();
-        check_specifications(&[plain.clone()], &data);
+        check_specifications(std::slice::from_ref(&plain), &data);
     }
 }
 
