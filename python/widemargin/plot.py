@@ -170,7 +170,7 @@ class MarginDisplay:
         clusters = hasattr(estimator, "labels_")
         if clusters and y is None:
             y = estimator.predict(X)
-        vectors = getattr(estimator, "support_vectors_", np.zeros((0, 2)))
+        vectors: Any = getattr(estimator, "support_vectors_", np.zeros((0, 2)))
         display = cls(
             xx0=xx0,
             xx1=xx1,
