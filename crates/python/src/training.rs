@@ -215,7 +215,9 @@ fn train<'py>(
     }
     let mut steps = steps.lock().unwrap_or_else(PoisonError::into_inner).clone();
     steps.sort_unstable();
-    let steps: Vec<i64> = steps.iter().map(|&(_, steps)| steps as i64).collect();
+    // What goes on in double precision solves a problem twice.
+    let of_problem = |solves: &[(usize, u64)]| solves.iter().map(|&(_, steps)| steps as i64).sum();
+    let steps: Vec<i64> = steps.chunk_by(|a, b| a.0 == b.0).map(of_problem).collect();
     Ok((Model::new(model), steps.into_pyarray(py), warnings))
 }
 
