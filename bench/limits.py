@@ -45,6 +45,8 @@ def make_data(folder: Path) -> None:
     table("middle", 20_000, 20, 3)
     table("queries", 300_000, 20, 3)
     table("small", 3_000, 20, 2)
+    table("pair", 8_000, 20, 2)
+    table("tiny", 500, 20, 2)
     table("wide", 6_000, 2_500, 2)
     table("classes", 20_000, 400, 1_000)
     for length, name in ((40, "few"), (400, "many")):
@@ -180,6 +182,53 @@ CASES = {
     "tune robust": "tune small.npy --labels small-labels.npy --robust ramp",
     "cluster gmm": "cluster large.npy -s gmm --components 50 --starts 20 --tol 1e-12",
     "lossless": "compress kernel.wm --lossless",
+    "lossless quadratic": "compress quadratic.wm --lossless",
+    "compress half": "compress kernel.wm --ratio 0.5 --refine 0",
+    "compress to a difference": "compress kernel.wm --max-difference 0.5",
+    "compress to a loss": "compress kernel.wm --max-loss 1% --data middle.npy "
+    "--labels middle-labels.npy",
+    "compress greedy": "compress kernel.wm --vectors 500 --method greedy",
+    **{
+        f"compress {method}": f"compress {model}.wm --method {method} --vectors {count}"
+        for method, model, count in (
+            ("fixed-point", "kernel", 500),
+            ("gradient", "kernel", 500),
+            ("prune", "pair", 1000),
+            ("l1", "pair", 1000),
+            ("kernel-pca", "tiny", 10),
+        )
+    },
+    **{
+        f"gmm {shape}": f"train wide.npy -s gmm --components 3 --covariance {shape}"
+        for shape in ("full", "tied", "diag", "eev", "vev")
+    },
+    "gmm random full": "train wide.npy -s gmm --components 3 --init random",
+    "gmm criterion": "train large.npy -s gmm --components 30 --criterion bic --tol 1e-12",
+    "predict gmm wide": "predict wide.npy --model flat.wm",
+    "knn mahalanobis": "train wide.npy --labels wide-labels.npy -s knn --metric mahalanobis",
+    "knn within": "train wide.npy --labels wide-labels.npy -s knn --metric mahalanobis-within",
+    "predict mahalanobis": "predict wide.npy --model mahalanobis.wm",
+    "fisher wide": "train wide.npy --labels wide-labels.npy -s fisher --shrinkage auto",
+    "kernel-fisher classes": "train classes.npy --labels classes-labels.npy -s kernel-fisher",
+    "gmm-bayes classes": "train classes.npy --labels classes-labels.npy -s gmm-bayes",
+    "c-svc classes": "train classes.npy --labels classes-labels.npy",
+    "linear classes": "train classes.npy --labels classes-labels.npy --linear",
+    "logistic classes": "train classes.npy --labels classes-labels.npy -s logistic",
+    "ww classes": "train classes.npy --labels classes-labels.npy -s ww",
+    "parzen wide": "train wide.npy --labels wide-labels.npy -s parzen",
+    "spectral wide": "train wide.npy -s spectral --clusters 20",
+    "isotonic": "train middle.npy --labels middle-labels.npy --c 1e4 --probability=isotonic",
+    "repair": "train pair.npy --labels pair-labels.npy --repair shift "
+    '--kernels "sigmoid(gamma=1), rbf(gamma=0.1)"',
+    "ls-svc small": "train pair.npy --labels pair-labels.npy -s ls-svc",
+    "hinge tall": "train large.npy --labels large-labels.npy -s linear-svc --loss hinge --c 1e6 "
+    "--tol 1e-12",
+    "squared-hinge classes": "train classes.npy --labels classes-labels.npy -s linear-svc --c 1e6 "
+    "--tol 1e-14",
+    "links": "cluster small.npy --labelling relaxation --links 0=3,1!5",
+    "mmc enumeration": "cluster tiny.npy --labelling enumeration",
+    "transduce": "train half.csv --unlabelled ? -s semi-svc --kernel rbf --transduce half.csv "
+    "--tol 1e-12",
 }
 
 #: Models that cases use: data, and the options of their training.
@@ -189,6 +238,11 @@ MODELS = {
     "parzen": ("middle", "-s parzen --width 1"),
     "gmm": ("middle", "-s gmm-bayes --components 20"),
     "two": ("large", "--gamma 0.1 --c 100 --max-iter 20000"),
+    "pair": ("pair", "--gamma 0.5"),
+    "tiny": ("tiny", "--gamma 0.5"),
+    "quadratic": ("wide", "--kernel poly --degree 2 --coef0 1"),
+    "flat": ("wide", "-s gmm --components 3 --init random --max-iter 1"),
+    "mahalanobis": ("wide", "-s knn --metric mahalanobis"),
 }
 
 #: A chain that cases use: its data and the options of its training.

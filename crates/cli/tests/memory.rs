@@ -116,3 +116,48 @@ fn every_command_works_on_sparse_rows_or_says_what_it_would_need() {
         run_in_little_memory(&folder, line);
     }
 }
+
+/// Random rows of two classes that no machine separates, so that the whole kernel matrix is asked for.
+fn overlapping(rows: u32) -> String {
+    let mut state = 1_u64;
+    let mut random = || {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state >> 33
+    };
+    let mut text = String::new();
+    for _ in 0..rows {
+        let label = 1 + random() % 2;
+        write!(text, "{label}").expect("a string");
+        (1..4).for_each(|j| write!(text, " {j}:0.{:04}", random() % 10_000).expect("a string"));
+        text.push('\n');
+    }
+    text
+}
+
+#[test]
+fn a_cache_larger_than_the_memory_is_a_smaller_cache() {
+    let folder = Folder::new();
+    // The matrix takes 900 MB, and as much is asked for as there is.
+    folder.write("rows", overlapping(15_000));
+    let train = "train rows -o m.wm --gamma 50 --c 1000 --cache-mb 4000 --max-time 8 -q --threads";
+    for (kibibytes, threads) in [(900_000, 1), (600_000, 1), (900_000, 2)] {
+        let limited = format!("ulimit -v {kibibytes}; exec \"$0\" {train} {threads}");
+        let output = Command::new("sh")
+            .args(["-c", &limited, PROGRAM])
+            .current_dir(folder.path())
+            .stdin(Stdio::null())
+            .output()
+            .expect("a shell starts");
+        let run = Run::from(output);
+        let words = &run.stderr;
+        match run.code {
+            Some(0 | 3 | 124) => {
+                std::fs::remove_file(folder.file("m.wm")).expect("a model was written");
+            }
+            // Threads and their allocators may have taken all addresses before.
+            Some(1) => assert!(words.contains("out of memory") && threads > 1, "{words}"),
+            code => panic!("{kibibytes} {threads}: {code:?} {words}"),
+        }
+    }
+}

@@ -106,6 +106,9 @@ impl CancelToken {
     }
 }
 
+/// Time for finishing after a request to stop: half of what a limit may be overrun by.
+const GRACE: Duration = Duration::from_millis(250);
+
 /// How long a thread spins without finding work.
 const SPIN_LIMIT: Duration = Duration::from_micros(500);
 
@@ -420,6 +423,18 @@ impl Context {
         let mut context = self.clone().with_cancel_token(CancelToken::new());
         context.deadline = None;
         context.observer = None;
+        context
+    }
+
+    /// The same with [`GRACE`] more, from now where it was cancelled, for work that makes a result of what was
+    /// reached and may be too long to be [waited for](Self::after_stop).
+    pub(crate) fn with_grace(&self) -> Self {
+        let mut context = self.clone();
+        context.deadline = self.deadline.map(|deadline| deadline + GRACE);
+        if self.cancel.is_cancelled() {
+            context.cancel = CancelToken::new();
+            context.deadline = Some(Instant::now() + GRACE);
+        }
         context
     }
 

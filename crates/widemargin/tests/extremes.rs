@@ -399,7 +399,10 @@ fn chains_of_extreme_features_and_prices_end_in_time_and_finite() {
 
 /// What a training that takes longer than its limit returns: what it has until then, or an interruption. A fast
 /// machine may end in time.
-fn check_stopped(place: &str, train: impl FnOnce(&Context) -> widemargin::Result<Status>) {
+pub(crate) fn check_stopped(
+    place: &str,
+    train: impl FnOnce(&Context) -> widemargin::Result<Status>,
+) {
     let started = Instant::now();
     let found = in_time(place, train);
     let in_time = started.elapsed().as_secs_f64() < 1.1 * LIMIT + 0.5;

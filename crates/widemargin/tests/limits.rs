@@ -8,10 +8,14 @@ use widemargin::Status;
 use widemargin::data::{Dataset, Dense, Label, Labels, Matrix};
 use widemargin::kernel::{CustomKernel, Kernel};
 use widemargin::machine::{
-    LsSvc, LsSvr, Machine, Model, MulticlassSvc, NuSvc, Precision, SolverOptions, Svc,
+    ClusteringMethod, Covariance, Fisher, GaussianMixture, Initialisation, KNearest, KernelFisher,
+    LsSvc, LsSvr, Machine, MaxMarginClustering, MixtureBayes, Model, MulticlassSvc,
+    NeighbourMetric, NuSvc, Precision, SolverOptions, Svc,
 };
 use widemargin::operation::threshold::{ErrorLimit, move_threshold};
 use widemargin::{CancelToken, Context, Error, Event};
+
+use crate::extremes::{check_stopped, rows_of_classes};
 
 /// Rows on a circle with labels that alternate: slow to separate.
 fn hard(n: usize) -> Dataset {
@@ -274,4 +278,73 @@ fn predictions_end_at_the_time_limit() {
     ] {
         assert!(matches!(error, Error::Interrupted), "{error}");
     }
+}
+
+/// Rows in which every feature is one of a thousand numbers, of two classes.
+fn wide(rows: usize, columns: usize) -> Dataset {
+    let value = |at: usize| {
+        let mixed = (at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        ((mixed ^ (mixed >> 29)) % 1009) as f64 / 1009.0 - 0.5
+    };
+    let features = Dense::new(rows, columns, (0..rows * columns).map(value).collect()).unwrap();
+    let labels = Labels::Int((0..rows as i64).map(|i| i * i % 7 % 2).collect());
+    Dataset::new(Matrix::DenseF64(features), labels).unwrap()
+}
+
+#[test]
+fn matrices_of_many_features_are_left_when_the_time_is_over() {
+    let status = |model: Model| model.training.unwrap().outcome.status;
+    let data = wide(1_600, 1_500);
+    let fit = |place: String, machine: &dyn Machine, data: &Dataset| {
+        check_stopped(&place, |context| machine.fit(data, context).map(status));
+    };
+    for covariance in
+        [Covariance::Full, Covariance::Tied, Covariance::EqualShape, Covariance::VariableVolume]
+    {
+        // Every pass, factor and system of eigenvectors takes longer than the limit.
+        let initialisation = Initialisation::Random;
+        let mixture =
+            GaussianMixture { components: 3, covariance, initialisation, ..Default::default() };
+        fit(format!("mixture {covariance}"), &mixture, &data);
+    }
+    let mixture = GaussianMixture { components: 2, ..GaussianMixture::default() };
+    let unlabelled = Some(Label::Int(0));
+    fit("bayes".into(), &MixtureBayes { mixture, unlabelled, ..MixtureBayes::default() }, &data);
+    for metric in [NeighbourMetric::Mahalanobis, NeighbourMetric::MahalanobisWithin] {
+        // Fewer rows than features: eigenvectors after a factor that fails.
+        fit(metric.to_string(), &KNearest { metric, ..KNearest::default() }, &wide(1_200, 1_500));
+    }
+    fit("fisher".into(), &Fisher::default(), &wide(1_200, 1_500));
+    let many = wide(2_400, 10).with_labels(Labels::Int((0..2_400).map(|i| i % 1_200).collect()));
+    let machine =
+        KernelFisher { kernel: Kernel::Gaussian { gamma: 5.0 }, ..KernelFisher::default() };
+    fit("kernel fisher".into(), &machine, &many.unwrap());
+}
+
+#[test]
+fn distances_between_many_features_are_left_when_the_time_is_over() {
+    let data = wide(4_000, 1_500);
+    let whitened = Context::new();
+    let machine = GaussianMixture { covariance: Covariance::Full, ..GaussianMixture::default() };
+    let machine = GaussianMixture { max_iterations: 1, floor: 1.0, ..machine };
+    let few = data.select_rows(&(0..20).collect::<Vec<_>>());
+    let mixture = machine.fit(&few, &whitened).unwrap();
+    check_stopped("densities", |context| {
+        let values = mixture.predictor(context)?.decision_values_in_time(data.features())?;
+        assert_eq!(values.rows(), data.rows());
+        Ok(Status::Solved)
+    });
+}
+
+#[test]
+fn clusters_of_many_rows_are_finished_in_a_moment() {
+    let status = |model: Model| model.training.unwrap().outcome.status;
+    let data = rows_of_classes(40_000, 1.0, 2);
+    let machine = MaxMarginClustering {
+        method: ClusteringMethod::Iterative,
+        clusters: 3,
+        kernel: Kernel::Linear,
+        ..MaxMarginClustering::default()
+    };
+    check_stopped("iterative", |context| machine.fit(&data, context).map(status));
 }

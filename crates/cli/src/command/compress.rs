@@ -65,7 +65,8 @@ pub(crate) struct Arguments {
     #[arg(long, alias = "mmd", value_name = "DIFFERENCE", group = "target")]
     max_difference: Option<f64>,
 
-    /// As few vectors as give exactly the same predictions
+    /// As few vectors as give exactly the same predictions; but for linear and quadratic kernels the
+    /// time grows with the cube of their number
     #[arg(long, group = "target")]
     lossless: bool,
 
@@ -250,6 +251,11 @@ fn score(quality: &Quality) -> (&'static str, f64) {
     }
 }
 
+/// A loss for people.
+fn measured(lost: f64) -> String {
+    if lost.is_nan() { "not measured".into() } else { format!("{lost:.4}") }
+}
+
 impl Report<'_> {
     /// Vectors counted over all functions, before and after.
     fn sizes(&self) -> [usize; 2] {
@@ -257,8 +263,14 @@ impl Report<'_> {
         [functions.iter().map(|f| f.before).sum(), functions.iter().map(|f| f.after).sum()]
     }
 
+    /// The largest loss of a function; not a number where one was not measured.
     fn largest(&self, of: impl Fn(&widemargin::operation::compress::Reduction) -> f64) -> f64 {
-        self.compressed.functions.iter().map(of).fold(0.0, f64::max)
+        let larger = |most: f64, lost: f64| if lost <= most { most } else { lost };
+        self.compressed
+            .functions
+            .iter()
+            .map(of)
+            .fold(0.0, |most: f64, lost| if most.is_nan() { most } else { larger(most, lost) })
     }
 
     fn text(&self, arguments: &Arguments) -> String {
@@ -285,11 +297,8 @@ impl Report<'_> {
         }
         let mut lines = Summary::default();
         lines
-            .line(
-                "largest relative residual",
-                format!("{:.4}", self.largest(|f| f.relative_residual)),
-            )
-            .line("largest difference", format!("{:.4}", self.largest(|f| f.largest_difference)))
+            .line("largest relative residual", measured(self.largest(|f| f.relative_residual)))
+            .line("largest difference", measured(self.largest(|f| f.largest_difference)))
             .line("time", duration(self.spent.seconds));
         if self.model.calibration.is_some() {
             let what = match self.measured {

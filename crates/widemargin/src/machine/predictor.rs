@@ -210,7 +210,7 @@ impl Predictor<'_> {
         let features = scaled.as_ref().unwrap_or(features);
         let task = |start: usize| {
             let rows = start..(start + TASK_ROWS).min(features.rows());
-            self.packed.0.body.nearest(features, rows, k)
+            self.packed.0.body.nearest(features, rows, k, self.context)
         };
         let found = self.context.try_map((0..features.rows()).step_by(TASK_ROWS), task)?;
         let found: Option<Vec<Vec<_>>> = found.into_iter().collect();

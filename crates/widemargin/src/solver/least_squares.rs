@@ -199,7 +199,13 @@ fn solve_directly<M: MatrixRows>(
     for (i, ridge) in problem.ridge.iter().enumerate() {
         entries[i * n + i] += ridge;
     }
-    let factor = Cholesky::new(entries, n, context).ok_or_else(not_positive_definite)?;
+    let factor = match Cholesky::interruptible(entries, n, context) {
+        Err(Error::Interrupted) => {
+            let columns = problem.targets.iter().map(|y| Column::zero(y)).collect();
+            return Ok((columns, context.stop_request().unwrap_or(Status::Interrupted), 0));
+        }
+        factor => factor?.ok_or_else(not_positive_definite)?,
+    };
     let mut ones = vec![1.0; n];
     factor.solve(&mut ones);
     let total: f64 = ones.iter().sum();
@@ -446,7 +452,9 @@ impl Preconditioner {
         }
         let inner = match r {
             0 => None,
-            _ => Some(Cholesky::new(inner, r, context).ok_or_else(not_positive_definite)?),
+            _ => Some(
+                Cholesky::interruptible(inner, r, context)?.ok_or_else(not_positive_definite)?,
+            ),
         };
         let mut made = Self { inverse_ridge, factor, inner, ones: (Vec::new(), 1.0) };
         let ones = made.inverse(&vec![1.0; ridge.len()]);

@@ -1,6 +1,7 @@
 //! Quadratic forms of coefficients with every kernel of a sum.
 
 use crate::context::Context;
+use crate::error::Result;
 use crate::kernel::{KernelBlocks, TermScratch, TermSums};
 use crate::numeric::parallel::Scratches;
 use crate::numeric::simd::Real;
@@ -13,12 +14,15 @@ const TILE_COLUMNS: usize = 256;
 /// Σ over columns c of bᵀKᵢb, b being column c of `coefficients`, for every kernel Kᵢ of `terms`; the
 /// coefficients of a row, one per column, stand one after another. A value with its coefficients
 /// Σ over columns of bᵣb₍c₎ is looked at once for both its places.
+///
+/// # Errors
+/// [`Error::Interrupted`](crate::Error::Interrupted) when the context asks to stop.
 pub(super) fn forms<T: Real>(
     terms: &[KernelBlocks<T>],
     coefficients: &[f64],
     columns: usize,
     context: &Context,
-) -> Vec<f64> {
+) -> Result<Vec<f64>> {
     let n = terms.first().map_or(0, KernelBlocks::len);
     let kernels = TermSums::new(terms, context.instruction_set());
     let own = |row: usize| &coefficients[row * columns..(row + 1) * columns];
@@ -31,6 +35,9 @@ pub(super) fn forms<T: Real>(
     let scratches = Scratches::new();
     let work = found.chunks_mut(terms.len().max(1)).zip(&tiles);
     context.for_each_if(tiles.len() > 1, work, |(sums, (rows, column))| {
+        if context.stop_request().is_some() {
+            return;
+        }
         scratches.with(|(weights, scratch): &mut (Vec<f64>, TermScratch<T>)| {
             let columns = *column..(column + TILE_COLUMNS).min(rows.end);
             weights.clear();
@@ -44,11 +51,12 @@ pub(super) fn forms<T: Real>(
             kernels.add(rows.clone(), columns, weights, scratch, sums);
         });
     });
+    context.checkpoint()?;
     let mut forms = vec![0.0; terms.len()];
     for sums in found.chunks(terms.len().max(1)) {
         forms.iter_mut().zip(sums).for_each(|(form, sum)| *form += sum);
     }
-    forms
+    Ok(forms)
 }
 
 #[inline]

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use memmap2::MmapMut;
 
+use crate::data::memory;
 use crate::error::{self, Error};
 use crate::numeric::simd::Real;
 
@@ -22,6 +23,13 @@ const FIRST_MAP: usize = 2 << 20;
 
 /// Size of the largest map in bytes unless one buffer needs more.
 const LARGEST_MAP: usize = 128 << 20;
+
+/// Bytes up to which nobody asks how much memory there is: that takes as long as a small training.
+const UNCHECKED: usize = 16 << 20;
+
+/// Bytes that rows leave for everything else where there is plenty: the other needs of a large training are a few
+/// hundred megabytes. Where memory is scarce they leave half.
+const LARGEST_RESERVE: u64 = 512 << 20;
 
 /// Buffers begin at multiples of this many bytes.
 const ALIGNMENT: usize = 64;
@@ -39,6 +47,8 @@ struct State {
     used: usize,
     /// Buffers given back, by length in bytes.
     free: HashMap<usize, Vec<NonNull<u8>>>,
+    /// Bytes that are left for everything else.
+    reserve: Option<u64>,
 }
 
 // SAFETY: the free list holds addresses of unused parts of the maps beside it, which move with it.
@@ -96,6 +106,19 @@ impl Pool {
 }
 
 impl State {
+    /// Memory of the system, unless it takes what everything else may need, whose failed allocations end the program.
+    fn map(&mut self, bytes: usize) -> Result<MmapMut, OutOfMemory> {
+        let mapped: usize = self.maps.iter().map(|map| map.len()).sum();
+        if mapped.saturating_add(bytes) > UNCHECKED {
+            let available = memory::available();
+            let reserve = *self.reserve.get_or_insert((available / 2).min(LARGEST_RESERVE));
+            if available < (bytes as u64).saturating_add(reserve) {
+                return Err(OutOfMemory { bytes });
+            }
+        }
+        map(bytes)
+    }
+
     fn take(&mut self, bytes: usize) -> Result<NonNull<u8>, OutOfMemory> {
         if let Some(start) = self.free.get_mut(&bytes).and_then(Vec::pop) {
             return Ok(start);
@@ -103,7 +126,8 @@ impl State {
         if self.maps.last().is_none_or(|map| map.len() - self.used < bytes) {
             let next = self.maps.last().map_or(FIRST_MAP, |map| (2 * map.len()).min(LARGEST_MAP));
             let least = bytes.next_multiple_of(FIRST_MAP);
-            self.maps.push(map(next.max(least)).or_else(|_| map(least))?);
+            let map = self.map(next.max(least)).or_else(|_| self.map(least))?;
+            self.maps.push(map);
             self.used = 0;
         }
         let at = self.used;

@@ -82,7 +82,7 @@ fn forms_by_kernel_are_those_of_kernels_packed_alone() {
         let together = rows::<f64>(&sum(&weights), &context);
         let beta = coefficients();
         let view = together.view(&[0, 1], &context);
-        let forms = view.term_forms(&beta, 1);
+        let forms = view.term_forms(&beta, 1, &context).unwrap();
         assert_eq!(forms.len(), 3);
         let form =
             |product: Vec<f64>| -> f64 { product.iter().zip(&beta).map(|(p, b)| p * b).sum() };
@@ -131,7 +131,7 @@ fn unsuitable_weights_are_refused_and_change_nothing() {
     assert_eq!(entries(&changing, &context), before);
     let mut alone = rows::<f32>(&Kernel::Linear, &context);
     assert!(matches!(alone.reweight(&[2.0]), Err(Error::Kernel { .. })));
-    assert!(alone.view(&[0], &context).term_forms(&[1.0; 60], 1).is_empty());
+    assert!(alone.view(&[0], &context).term_forms(&[1.0; 60], 1, &context).unwrap().is_empty());
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn forms_of_terms_equal_products_with_their_rows() {
     let packed = rows::<f64>(&sum(&[1.0, 2.0, 0.5]), &context);
     let view = packed.view(&[0], &context);
     let beta: Vec<f64> = (0..60).map(|i| f64::from(i % 7) - 3.0).collect();
-    let forms = view.term_forms(&beta, 1);
+    let forms = view.term_forms(&beta, 1, &context).unwrap();
     assert_eq!(forms.len(), 3);
     for (form, kernel) in forms.iter().zip(kernels()) {
         let alone = rows::<f64>(&kernel, &context);
@@ -160,7 +160,7 @@ fn forms_of_terms_equal_products_with_their_rows() {
         assert!((form - expected).abs() <= 1e-10 * expected.abs().max(1.0));
     }
     let doubled: Vec<f64> = beta.iter().flat_map(|b| [*b, 2.0 * b]).collect();
-    for (two, one) in view.term_forms(&doubled, 2).iter().zip(&forms) {
+    for (two, one) in view.term_forms(&doubled, 2, &context).unwrap().iter().zip(&forms) {
         assert!((two - 5.0 * one).abs() <= 1e-10 * one.abs().max(1.0));
     }
 }

@@ -7,6 +7,7 @@ use super::forms::forms;
 use super::requests::Requests;
 use super::{Buffer, CompactRows, KernelRows, MatrixRows, Row, RowCaching};
 use crate::context::Context;
+use crate::error::Result;
 use crate::kernel::KernelBlocks;
 use crate::numeric::simd::Real;
 
@@ -44,7 +45,15 @@ impl<'a, T: Real> RowsView<'a, T> {
     /// Σ over columns c of bᵀKᵢb, b being column c of `coefficients`, for every kernel Kᵢ of a weighted sum,
     /// without its weight and none for any other kernel; the coefficients of a variable, one per column, stand one after another. Only
     /// values between rows with coefficients are computed, block after block.
-    pub(crate) fn term_forms(&self, coefficients: &[f64], columns: usize) -> Vec<f64> {
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`](crate::Error::Interrupted) when `context` asks to stop.
+    pub(crate) fn term_forms(
+        &self,
+        coefficients: &[f64],
+        columns: usize,
+        context: &Context,
+    ) -> Result<Vec<f64>> {
         let mut by_row: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
         for (v, own) in coefficients.chunks_exact(columns).enumerate() {
             if own.iter().any(|value| *value != 0.0) {
@@ -55,7 +64,7 @@ impl<'a, T: Real> RowsView<'a, T> {
         let rows: Vec<usize> = by_row.keys().copied().collect();
         let own: Vec<f64> = by_row.into_values().flatten().collect();
         let among = self.rows.blocks().subset(&rows);
-        forms(&among.terms(), &own, columns, self.context)
+        forms(&among.terms(), &own, columns, context)
     }
 
     /// The rows of variables that are not zero, ascending, with the sum of the variables of each.

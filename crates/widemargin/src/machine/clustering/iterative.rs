@@ -33,8 +33,11 @@ const RANDOM_STARTS: usize = 2;
 /// Rounds of machines with hinge losses.
 const HINGE_ROUNDS: usize = 10;
 
-/// Passes over the rows of a machine that is trained after a stop was asked for, a moment.
+/// Most passes over the rows of a machine that is trained after a stop was asked for.
 const LAST_PASSES: u64 = 5;
+
+/// Products of features and weights that these passes may compute, a moment; there is one pass at least.
+const LAST_PRODUCTS: usize = 1 << 24;
 
 /// Relative decrease of the objective below which these end.
 const LEAST_DECREASE: f64 = 1e-3;
@@ -160,6 +163,10 @@ impl MaxMarginClustering {
         }
         let mut generator = Generator::new(context.seed() ^ 0x0073_7461_7274);
         for _ in 0..RANDOM_STARTS {
+            // One start is enough where there is no time to compare them.
+            if !starts.is_empty() && context.stop_request().is_some() {
+                break;
+            }
             let directions: Vec<Vec<f64>> = (0..self.clusters)
                 .map(|_| (0..rows.columns()).map(|_| generator.normal()).collect())
                 .collect();
@@ -185,7 +192,9 @@ impl MaxMarginClustering {
         let model = match context.stop_request() {
             None => machine.fit(&data, context)?,
             Some(_) => {
-                machine.options.max_iterations = Some(LAST_PASSES);
+                let products = rows.rows() * rows.columns() * self.clusters;
+                let passes = (LAST_PRODUCTS / products.max(1)) as u64;
+                machine.options.max_iterations = Some(passes.clamp(1, LAST_PASSES));
                 machine.fit(&data, &context.after_stop())?
             }
         };
@@ -287,8 +296,18 @@ impl MaxMarginClustering {
 
 /// The best of what descents from some labels reach.
 fn least_regressed(regression: &LabelRegression<'_>, starts: Vec<Vec<usize>>) -> Result<Regressed> {
-    let found = starts.into_iter().map(|labels| regression.descend(labels));
-    found.min_by(|a, b| a.objective.total_cmp(&b.objective)).ok_or(Error::Interrupted)
+    let mut best: Option<Regressed> = None;
+    for labels in starts {
+        let found = regression.descend(labels);
+        let stopped = !found.status.is_solved() && found.status != Status::IterationLimit;
+        if best.as_ref().is_none_or(|best| found.objective < best.objective) {
+            best = Some(found);
+        }
+        if stopped {
+            break;
+        }
+    }
+    best.ok_or(Error::Interrupted)
 }
 
 /// The cluster of every class of a model, in the order of its functions.

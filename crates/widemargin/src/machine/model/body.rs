@@ -164,6 +164,7 @@ pub(in crate::machine) trait Prepared: Send + Sync {
         _queries: &Matrix,
         _rows: Range<usize>,
         _k: usize,
+        _context: &Context,
     ) -> Result<Option<Vec<Nearest>>> {
         Ok(None)
     }

@@ -39,6 +39,18 @@ pub(super) struct TwoClass {
 }
 
 impl Problems {
+    /// The last solutions.
+    fn solutions(&self) -> Solutions {
+        match self {
+            Self::TwoClass(problems) => {
+                let solved =
+                    problems.iter().map(|p| Some((p.segments.clone(), p.solution.clone()?)));
+                solved.collect::<Option<_>>().map_or(Solutions::None, Solutions::TwoClass)
+            }
+            Self::Classes(_, last) => last.clone().map_or(Solutions::None, Solutions::Classes),
+        }
+    }
+
     /// Lets the problems start from solutions of the same ones.
     pub(super) fn start_from(&mut self, solutions: Solutions) {
         match (self, solutions) {
@@ -72,6 +84,10 @@ pub(super) struct KernelDuals<'a, T: Real> {
     /// Tolerance of the optimality conditions of the problem of all classes.
     tol: f64,
     effort: Outcome,
+    /// Whether the quadratic forms of a solution were computed.
+    has_cut: bool,
+    /// The solutions of the best weights.
+    kept: Solutions,
     context: &'a Context,
 }
 
@@ -92,7 +108,8 @@ impl<'a, T: Real> KernelDuals<'a, T> {
             blocks: 0,
             kernel_rows: 0,
         };
-        Self { rows, factors, problems, options, tol: FIRST_TOLERANCE, effort, context }
+        let (tol, has_cut, kept) = (FIRST_TOLERANCE, false, Solutions::None);
+        Self { rows, factors, problems, options, tol, effort, has_cut, kept, context }
     }
 
     /// Kernel rows computed, work done and the last solutions.
@@ -102,14 +119,7 @@ impl<'a, T: Real> KernelDuals<'a, T> {
     pub(super) fn finish(self) -> Result<(u64, Outcome, Solutions)> {
         self.rows.blocks().check_values()?;
         let computed = self.rows.requested() / self.rows.blocks().len().max(1) as u64;
-        let solutions = match self.problems {
-            Problems::TwoClass(problems) => {
-                let solved = problems.into_iter().map(|p| Some((p.segments, p.solution?)));
-                solved.collect::<Option<_>>().map_or(Solutions::None, Solutions::TwoClass)
-            }
-            Problems::Classes(_, solution) => solution.map_or(Solutions::None, Solutions::Classes),
-        };
-        Ok((computed, self.effort, solutions))
+        Ok((computed, self.effort, self.problems.solutions()))
     }
 
     /// Solves every problem with one function to a gap, from its last solution on.
@@ -193,7 +203,10 @@ impl<'a, T: Real> KernelDuals<'a, T> {
     }
 
     /// The linear term of the last solutions, and their quadratic form with every kernel.
-    fn cut(&self, weights: &[f64], dual: f64) -> (f64, Vec<f64>) {
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`](crate::Error::Interrupted) when `context` asks to stop.
+    fn cut(&self, weights: &[f64], dual: f64, context: &Context) -> Result<(f64, Vec<f64>)> {
         let mut forms = vec![0.0; self.factors.len()];
         let mut add = |own: Vec<f64>| {
             for ((form, own), factor) in forms.iter_mut().zip(own).zip(&self.factors) {
@@ -206,21 +219,23 @@ impl<'a, T: Real> KernelDuals<'a, T> {
                 for one in problems {
                     let Some(solution) = &one.solution else { continue };
                     let beta = &solution.beta;
-                    add(self.rows.view(&one.segments, self.context).term_forms(beta, 1));
+                    let view = self.rows.view(&one.segments, self.context);
+                    add(view.term_forms(beta, 1, context)?);
                     linear -= dot(&one.problem.linear, beta);
                     if let Some(ridge) = &one.problem.ridge {
                         let squares = ridge.iter().zip(beta).map(|(r, b)| r * b * b);
                         linear -= 0.5 * squares.sum::<f64>();
                     }
                 }
-                (linear, forms)
+                Ok((linear, forms))
             }
             Problems::Classes(problem, solution) => {
                 if let Some(solution) = solution {
                     let view = self.rows.view(&[0], self.context);
-                    add(view.term_forms(&solution.coefficients, problem.classes));
+                    let columns = problem.classes;
+                    add(view.term_forms(&solution.coefficients, columns, context)?);
                 }
-                (dual + dot(&forms, weights), forms)
+                Ok((dual + dot(&forms, weights), forms))
             }
         }
     }
@@ -239,7 +254,23 @@ impl<T: Real> WeightedDual for KernelDuals<'_, T> {
             Problems::TwoClass(_) => self.descend_two_class(gap),
             Problems::Classes(..) => self.tighten_classes(gap),
         };
-        let (linear, forms) = self.cut(weights, outcome.dual);
+        // The first solution is the only one there is: its forms are waited for.
+        let (linear, forms) = match self.has_cut {
+            true => self.cut(weights, outcome.dual, self.context)?,
+            false => self.cut(weights, outcome.dual, &self.context.after_stop())?,
+        };
+        self.has_cut = true;
         Ok(Solved { linear, forms, primal: outcome.primal, status: outcome.status })
+    }
+
+    fn keep(&mut self) {
+        self.kept = self.problems.solutions();
+    }
+
+    fn restore(&mut self, weights: &[f64]) -> Result<()> {
+        let raw: Vec<f64> = weights.iter().zip(&self.factors).map(|(w, f)| w * f).collect();
+        self.rows.reweight(&raw)?;
+        self.problems.start_from(std::mem::replace(&mut self.kept, Solutions::None));
+        Ok(())
     }
 }

@@ -126,7 +126,7 @@ fn margins<T: Real>(
         let mut own = options.for_problem(side.len());
         own.tol = MARGIN_TOLERANCE;
         let solution = smo::solve(&view, &problem, &own, context);
-        let forms = view.term_forms(&solution.beta, 1);
+        let forms = view.term_forms(&solution.beta, 1, context)?;
         let forms: Vec<f64> =
             forms.iter().zip(factors).map(|(form, factor)| form * factor).collect();
         let total: f64 = forms.iter().sum();

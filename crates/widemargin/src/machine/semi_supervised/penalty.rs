@@ -41,7 +41,7 @@ pub(super) fn choose<R: LinearRows>(
         let mut matrix = gram.clone();
         (0..n).for_each(|i| matrix[i * n + i] += 1.0 / penalty);
         let Some(factor) = Cholesky::new(matrix, n, context) else { continue };
-        let lower = factor.inverse_lower();
+        let Ok(lower) = factor.inverse_lower(context) else { break };
         let diagonal: Vec<f64> =
             (0..n).map(|i| (i..n).map(|k| lower[k * n + i].powi(2)).sum()).collect();
         let mut loss = 0.0;

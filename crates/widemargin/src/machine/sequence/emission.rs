@@ -227,7 +227,7 @@ impl Emission {
             }
             (Self::Gaussian { means, shape, covariances }, Observations::Rows { values, .. }) => {
                 let covariance = covariance_of(*shape, covariances, state, size);
-                let lower = Cholesky::new(covariance, size, context)
+                let lower = Cholesky::interruptible(covariance, size, context)?
                     .ok_or_else(|| not_definite(state))?
                     .into_matrix();
                 let noise: Vec<f64> = (0..size).map(|_| random.normal()).collect();
@@ -366,8 +366,9 @@ fn inverse_factors(
     (0..states)
         .map(|state| {
             let matrix = covariance_of(shape, values, state, size);
-            let factor = Cholesky::new(matrix, size, context).ok_or_else(|| not_definite(state))?;
-            let inverse = factor.inverse_lower();
+            let factor = Cholesky::interruptible(matrix, size, context)?
+                .ok_or_else(|| not_definite(state))?;
+            let inverse = factor.inverse_lower(context)?;
             let rows = (0..size).flat_map(|i| inverse[i * size..][..i + 1].to_vec());
             Ok(Triangle { values: rows.collect() })
         })

@@ -1,7 +1,7 @@
 use super::*;
 use crate::context::Context;
 use crate::machine::sequence::{TagConstraints, TagLoss};
-use crate::machine::{AllInOne, LinearSvc, PathMachine, Svc};
+use crate::machine::{AllInOne, LinearSvc, OnlineSvc, PathMachine, Svc};
 
 thread_local! {
     static READ: std::cell::RefCell<Vec<String>> = const { std::cell::RefCell::new(Vec::new()) };
@@ -218,4 +218,19 @@ fn every_kind_has_an_entry_and_chains_are_built_for_sequences_only() {
     let text = serde_json::to_string(&chain).unwrap();
     assert_eq!(serde_json::from_str::<Specification>(&text).unwrap(), chain);
     assert!(Specification::new(MachineKind::CSvc).chain_svc(data().features()).is_err());
+}
+
+#[test]
+fn the_online_machine_of_the_library_has_the_defaults_of_the_table() {
+    let library = OnlineSvc::default();
+    let table = |name: &str| {
+        let mut parameters = super::online::ONLINE.parameters();
+        let found = parameters.find(|parameter| parameter.name == name);
+        found.and_then(|parameter| parameter.default.value()).map(|value| value.to_string())
+    };
+    assert_eq!(table("strategy"), Some(library.strategy.to_string()));
+    assert_eq!(table("c"), Some(library.c.to_string()));
+    assert_eq!(table("tol"), Some(library.tol.to_string()));
+    assert_eq!(table("shuffle"), Some(library.shuffle.to_string()));
+    assert_eq!((table("budget"), library.budget), (None, None));
 }

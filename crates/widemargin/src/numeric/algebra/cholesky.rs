@@ -5,7 +5,8 @@
 use std::ops::Range;
 
 use super::dot;
-use super::substitution::{Triangle, substitute};
+use super::product::transposed;
+use super::substitution::{Triangle, substitute, substitute_in};
 use crate::context::Context;
 use crate::error::Result;
 use crate::numeric::simd::{PlainLoop, Weights, multiply, run_plain};
@@ -25,6 +26,9 @@ const BAND: usize = 8;
 
 /// Rows and columns of a block of a product.
 const TASK_ROWS: usize = 64;
+
+/// Multiply-adds between two looks at the context, a moment.
+const MOST_UNCHECKED: usize = 1 << 27;
 
 /// The factor L of a symmetric positive definite matrix.
 pub(crate) struct Cholesky {
@@ -133,21 +137,35 @@ impl Cholesky {
         context.for_each_if(worth, rows.chunks_mut(TASK_ROWS * order), task);
     }
 
-    /// L⁻¹, row-major with zeros above the diagonal.
-    pub(crate) fn inverse_lower(&self) -> Vec<f64> {
-        let order = self.order;
-        let mut inverse = vec![0.0; order * order];
-        let mut column = vec![0.0; order];
-        for j in 0..order {
-            column.fill(0.0);
-            column[j] = 1.0;
-            for i in j..order {
-                let row = &self.lower[i * order..][..=i];
-                column[i] = (column[i] - dot(&row[j..i], &column[j..i])) / row[i];
-                inverse[i * order + j] = column[i];
+    /// L⁻¹, row-major with zeros above the diagonal, by substitution in groups of unit vectors.
+    ///
+    /// # Errors
+    /// `Error::Interrupted` when the context asks to stop.
+    pub(crate) fn inverse_lower(&self, context: &Context) -> Result<Vec<f64>> {
+        let (order, set) = (self.order, context.instruction_set());
+        let rows = (MOST_UNCHECKED / (order * order).max(1)).clamp(1, TASK_ROWS);
+        // Row j is L⁻¹ of unit vector j, the column j of the inverse.
+        let mut columns = vec![0.0; order * order];
+        let task = |(at, group): (usize, &mut [f64])| {
+            context.checkpoint()?;
+            // Entries before the first unit vector of the group are zeros.
+            let first = at * rows;
+            let mut rights: Vec<Vec<f64>> =
+                group.chunks_exact(order).map(|row| row[first..].to_vec()).collect();
+            for (r, right) in rights.iter_mut().enumerate() {
+                right[r] = 1.0;
             }
-        }
-        inverse
+            let corner = &self.lower[first * order + first..];
+            let mut slices: Vec<&mut [f64]> = rights.iter_mut().map(Vec::as_mut_slice).collect();
+            substitute_in(set, Triangle::Lower, corner, order, &mut slices);
+            for (row, right) in group.chunks_exact_mut(order).zip(&rights) {
+                row[first..].copy_from_slice(right);
+            }
+            Ok(())
+        };
+        let groups = columns.chunks_mut((rows * order).max(1)).enumerate();
+        context.try_for_each(groups, task)?;
+        Ok(transposed(&columns, order, order))
     }
 }
 
@@ -428,7 +446,7 @@ mod tests {
             let mut unit = vec![0.0; order];
             unit[0] = 1.0;
             factor.solve_lower(&mut unit);
-            let inverse = factor.inverse_lower();
+            let inverse = factor.inverse_lower(&context).unwrap();
             for i in 0..order {
                 assert!((unit[i] - inverse[i * order]).abs() < 1e-9 * (1.0 + unit[i].abs()));
             }
@@ -472,6 +490,28 @@ mod tests {
         token.cancel();
         let stopped = Context::new().with_cancel_token(token);
         assert!(add_products(&mut a, order, &panel, width, &stopped).is_err());
+    }
+
+    #[test]
+    fn an_inverse_of_any_order_is_that_of_unit_vectors_and_stops() {
+        for (order, threads) in [(63, 1), (200, 1), (333, 3)] {
+            let mut generator = Generator::new(order as u64);
+            let mut a: Vec<f64> = (0..order * order).map(|_| generator.unit() - 0.5).collect();
+            (0..order).for_each(|i| a[i * order + i] = order as f64);
+            let context = Context::new().with_threads(threads).unwrap();
+            let factor = Cholesky::new(a, order, &context).unwrap();
+            let inverse = factor.inverse_lower(&context).unwrap();
+            for j in 0..order {
+                let mut unit = vec![0.0; order];
+                unit[j] = 1.0;
+                factor.solve_lower(&mut unit);
+                for i in 0..order {
+                    assert!((unit[i] - inverse[i * order + j]).abs() < 1e-14, "{order}: {i} {j}");
+                }
+            }
+            let stopped = context.with_time_limit(std::time::Duration::ZERO);
+            assert!(matches!(factor.inverse_lower(&stopped), Err(crate::Error::Interrupted)));
+        }
     }
 
     #[test]

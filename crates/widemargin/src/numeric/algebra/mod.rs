@@ -1,15 +1,17 @@
-//! Dense linear algebra: Cholesky and LDLᵀ factors, symmetric eigenvalues and the leading eigenvectors of large
+//! Dense linear algebra: products, Cholesky and LDLᵀ factors, symmetric eigenvalues and the leading eigenvectors of large
 //! symmetric matrices.
 
 mod cholesky;
 mod eigen;
 mod krylov;
+mod product;
 mod quasi_definite;
 mod substitution;
 
 pub(crate) use cholesky::{Cholesky, add_products};
 pub(crate) use eigen::{eigen_interruptible, eigen_symmetric};
 pub(crate) use krylov::{Leading, leading_eigenvectors};
+pub(crate) use product::{times_transposed, transposed};
 pub(crate) use quasi_definite::QuasiDefinite;
 
 /// Σ aᵢbᵢ in eight lanes, so that it is the same everywhere and vectorises.

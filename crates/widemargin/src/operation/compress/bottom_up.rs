@@ -12,7 +12,7 @@ use super::merge_kernel::MergeKernel;
 use super::pool::Expansion;
 use super::store::Store;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Partners that a vector remembers.
 const PARTNERS: usize = 8;
@@ -143,21 +143,26 @@ struct Admitted {
     moved: Vec<f64>,
 }
 
-/// Merges vectors until `stop`.
+/// Merges vectors until `stop`, or until the context asks to stop.
 pub(super) fn merge<'a>(
     original: &'a Expansion,
     rule: &MergeKernel,
     stop: MergeStop,
     context: &Context,
 ) -> Result<Merging<'a>> {
-    let mut state = Merger::new(original, rule, stop, context)?;
     let mut merges = Vec::new();
-    while context.stop_request().is_none()
-        && let Some(merge) = state.merge_one(context)?
-    {
-        merges.push(merge);
+    let mut merge_all = || -> Result<()> {
+        let mut state = Merger::new(original, rule, stop, context)?;
+        while let Some(merge) = state.merge_one(context)? {
+            merges.push(merge);
+            context.checkpoint()?;
+        }
+        Ok(())
+    };
+    match merge_all() {
+        Err(Error::Interrupted) | Ok(()) => Ok(Merging { original, merges }),
+        Err(error) => Err(error),
     }
-    Ok(Merging { original, merges })
 }
 
 struct Merger<'a> {
@@ -191,6 +196,7 @@ impl<'a> Merger<'a> {
                     Drift { limit, originals, difference: vec![0.0; n], refused: HashMap::new() };
                 let mut scale = vec![0.0; n];
                 for (vector, &weight) in expansion.vectors.iter().zip(&expansion.weights) {
+                    context.checkpoint()?;
                     drift.originals.for_each(vector, |i, base| {
                         scale[i] += (weight * rule.value(base)).abs();
                     })?;
@@ -201,7 +207,10 @@ impl<'a> Merger<'a> {
         };
         let queue = BinaryHeap::new();
         let mut merger = Self { rule, store, nodes, drift, queue };
-        merger.nodes = context.try_map(0..n, |v| merger.scan(v))?;
+        merger.nodes = context.try_map(0..n, |v| {
+            context.checkpoint()?;
+            merger.scan(v)
+        })?;
         Ok(merger)
     }
 

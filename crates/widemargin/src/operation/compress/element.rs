@@ -31,11 +31,17 @@ pub(super) fn table_of<T: Element>(vectors: &[Vec<f64>]) -> Result<Matrix> {
 }
 
 /// Calls `work` on chunks of `out`, in parallel where the context has threads.
+///
+/// # Errors
+/// Those of `work`; [`Error::Interrupted`](crate::Error::Interrupted) when the context asks to stop.
 pub(super) fn in_chunks<T: Send>(
     context: &Context,
     out: &mut [T],
     chunk: usize,
     work: impl Fn(usize, &mut [T]) -> Result<()> + Sync + Send,
 ) -> Result<()> {
-    context.try_for_each(out.chunks_mut(chunk.max(1)).enumerate(), |(t, out)| work(t, out))
+    context.try_for_each(out.chunks_mut(chunk.max(1)).enumerate(), |(t, out)| {
+        context.checkpoint()?;
+        work(t, out)
+    })
 }

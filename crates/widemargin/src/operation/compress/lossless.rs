@@ -4,13 +4,13 @@
 //! Σα⟨x, z⟩ = ⟨Σαx, z⟩; Σα⟨x, z⟩² = zᵀSz = Σ_a λ_a⟨v_a, z⟩² with S = Σαxxᵀ (Burges 1996), over (x, √(c₀/γ))
 //! when there is a c₀; and by Downs et al. (2001) for any kernel.
 
+use super::pivots::PivotedFactor;
 use super::pool::{Expansion, VectorPool};
-use super::select::independent;
-use super::sums::{gram, reweigh};
 use crate::context::Context;
+use crate::data::memory;
 use crate::error::Result;
 use crate::kernel::Kernel;
-use crate::numeric::algebra::eigen_symmetric;
+use crate::numeric::algebra::{eigen_interruptible, times_transposed, transposed};
 
 /// Pivots of the Gram matrix below this share of the largest are taken for 0.
 const DEPENDENT: f64 = 1e-11;
@@ -26,7 +26,7 @@ pub(super) fn reduce(kernel: &Kernel, pool: &VectorPool, context: &Context) -> R
         Kernel::Polynomial { gamma, coef0, degree: 2 }
             if coef0 >= 0.0 && pool.columns() < pool.len() =>
         {
-            Ok(quadratic(pool, gamma, coef0, context))
+            quadratic(pool, gamma, coef0, context)
         }
         _ => depending(kernel, pool, context),
     }
@@ -40,18 +40,22 @@ fn collapsed(pool: &VectorPool) -> VectorPool {
     VectorPool::single(Expansion { vectors: vec![sum], weights: vec![1.0] })
 }
 
-fn quadratic(pool: &VectorPool, gamma: f64, coef0: f64, context: &Context) -> VectorPool {
+fn quadratic(pool: &VectorPool, gamma: f64, coef0: f64, context: &Context) -> Result<VectorPool> {
     let order = pool.columns() + usize::from(coef0 > 0.0);
+    memory::check(|| format!("a matrix of {order} features"), 3 * 8 * (order as u128).pow(2))?;
     let last = (coef0 / gamma).sqrt();
-    let mut matrix = vec![0.0; order * order];
-    for (vector, &weight) in pool.vectors.iter().zip(&pool.weights[0]) {
-        let mut vector = vector.clone();
-        vector.resize(order, last);
-        for (row, x) in matrix.chunks_exact_mut(order).zip(&vector) {
-            row.iter_mut().zip(&vector).for_each(|(out, y)| *out += weight * x * y);
-        }
+    let stretched = pool
+        .vectors
+        .iter()
+        .flat_map(|vector| vector.iter().copied().chain([last]).take(order).collect::<Vec<f64>>());
+    // Feature after feature, of all vectors.
+    let features = transposed(&stretched.collect::<Vec<f64>>(), pool.len(), order);
+    let mut weighted = features.clone();
+    for row in weighted.chunks_exact_mut(pool.len().max(1)) {
+        row.iter_mut().zip(&pool.weights[0]).for_each(|(value, weight)| *value *= weight);
     }
-    let eigen = eigen_symmetric(matrix, order, context);
+    let matrix = times_transposed(&weighted, &features, pool.len(), context)?;
+    let eigen = eigen_interruptible(matrix, order, context)?;
     let largest = eigen.values.iter().map(|v| v.abs()).fold(0.0, f64::max);
     let mut reduced = Expansion::default();
     for (a, &value) in eigen.values.iter().enumerate() {
@@ -67,16 +71,28 @@ fn quadratic(pool: &VectorPool, gamma: f64, coef0: f64, context: &Context) -> Ve
         reduced.vectors.push(vector[..pool.columns()].iter().map(|v| stretch * v).collect());
         reduced.weights.push(value / (stretch * stretch));
     }
-    VectorPool::single(reduced)
+    Ok(VectorPool::single(reduced))
 }
 
+/// The vectors whose images do not depend on others', with the weights of those that do.
+///
+/// A vector d with Φ(x_d) = Σ c_p Φ(x_p) over the pivots p of a Cholesky factor has the row L_d = Σ c_p L_p, so
+/// that the weights c of Σ_d α_d Φ(x_d) solve Σ_p c_p L_p = Σ_d α_d L_d. When the context asks to stop, vectors
+/// that are not known to depend on the pivots found until then stay.
 fn depending(kernel: &Kernel, pool: &VectorPool, context: &Context) -> Result<VectorPool> {
-    let gram = gram(kernel, &pool.vectors, context)?;
-    let mut kept = pool.selection(&independent(&gram, pool.len(), DEPENDENT));
-    if kept.len() < pool.len() {
-        reweigh::<f64>(kernel, &mut kept, pool, context)?;
+    let factor = PivotedFactor::new(kernel, &pool.vectors, DEPENDENT, context)?;
+    let dependent = factor.dependent();
+    if dependent.is_empty() {
+        return Ok(pool.clone());
     }
-    Ok(kept)
+    let mut all = pool.clone();
+    for weights in &mut all.weights {
+        let moved = factor.onto_pivots(&dependent, weights);
+        factor.pivots().iter().zip(moved).for_each(|(&p, weight)| weights[p] += weight);
+    }
+    let mut gone = dependent.iter().copied().peekable();
+    let keep: Vec<usize> = (0..pool.len()).filter(|&v| gone.next_if_eq(&v).is_none()).collect();
+    Ok(all.selection(&keep))
 }
 
 #[cfg(test)]

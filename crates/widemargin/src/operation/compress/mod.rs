@@ -16,6 +16,7 @@ mod lossless;
 mod merge_kernel;
 mod method;
 mod objective;
+mod pivots;
 mod polynomial;
 mod pool;
 mod refine;
@@ -109,9 +110,9 @@ pub struct Reduction {
     pub before: usize,
     /// Vectors after.
     pub after: usize,
-    /// ‖Ψ − Ψ'‖² / ‖Ψ‖²
+    /// ‖Ψ − Ψ'‖² / ‖Ψ‖²; not a number where the time limit left none to measure it.
     pub relative_residual: f64,
-    /// Largest change of the function at the original support vectors.
+    /// Largest change of the function at the original support vectors, or not a number likewise.
     pub largest_difference: f64,
 }
 
@@ -136,7 +137,8 @@ impl ModelCompression {
     /// Compresses every decision function of `model`.
     ///
     /// Probabilities are kept as they are; calibrate again where they matter. When the context asks
-    /// to stop, what was merged so far is returned.
+    /// to stop, what was merged so far is returned; functions whose vectors are then too many to be weighted in a
+    /// moment stay as they are.
     ///
     /// # Errors
     /// [`Error::Parameter`] for a target out of range; [`Error::Kernel`] for kernels whose vectors
@@ -159,8 +161,11 @@ impl ModelCompression {
             }
             CompressionTarget::Difference(_) | CompressionTarget::Lossless => 1,
         };
-        let mut starts = self.starts::<T>(model, &originals, &[budget], context)?;
-        self.complete::<T>(model, &originals, starts.swap_remove(0), context)
+        let reduced = match self.starts::<T>(model, &originals, &[budget], context) {
+            Err(Error::Interrupted) => originals.clone(),
+            starts => starts?.swap_remove(0),
+        };
+        self.complete::<T>(model, &originals, reduced, context)
     }
 
     /// The pools of a model that are compressed: one for all functions, or one for each.
@@ -188,13 +193,20 @@ impl ModelCompression {
         context.report(&Event::Stage { name: "compression", total: originals.len() });
         let mut functions = Vec::new();
         for (original, reduced) in originals.iter().zip(&mut reduced) {
-            self.finish::<T>(model, original, reduced, context)?;
-            functions.extend(compare::<T>(
-                &expansion_of(model)?.kernel,
-                original,
-                reduced,
-                context,
-            )?);
+            match self.finish::<T>(model, original, reduced, context) {
+                // Without weights the vectors are of no use: those of the model stay.
+                Err(Error::Interrupted) => reduced.clone_from(original),
+                finished => finished?,
+            }
+            let kernel = &expansion_of(model)?.kernel;
+            let compared = match reduced == original {
+                true => Ok(sums::unchanged(original)),
+                false => compare::<T>(kernel, original, reduced, &context.with_grace()),
+            };
+            functions.extend(match compared {
+                Err(Error::Interrupted) => sums::unmeasured(original, reduced),
+                compared => compared?,
+            });
             context.report(&Event::StageStep { name: "compression" });
         }
         let model = match reduced.len() == model.functions().len() {
@@ -305,10 +317,11 @@ impl ModelCompression {
         let usual = refine::usual_steps(original.len(), reduced.len());
         let usual = if self.method.selects() { 0 } else { usual };
         let steps = self.refinement.unwrap_or(usual);
+        let finishing = context.with_grace();
         if steps == 0 {
-            reweigh::<f64>(&expansion_of(model)?.kernel, reduced, original, context)?;
+            reweigh::<f64>(&expansion_of(model)?.kernel, reduced, original, &finishing)?;
         } else {
-            reweigh::<T>(&expansion_of(model)?.kernel, reduced, original, context)?;
+            reweigh::<T>(&expansion_of(model)?.kernel, reduced, original, &finishing)?;
             let rule = MergeKernel::of(&expansion_of(model)?.kernel)?;
             refine::refine::<T>(&rule, reduced, original, steps, context)?;
         }
@@ -392,7 +405,7 @@ fn chosen<T: Element>(
             let gram = gram(kernel, &pool.vectors, context)?;
             let keep = match method {
                 CompressionMethod::KernelPca => eliminate(pool, &gram, count, context).0,
-                CompressionMethod::L1 => sparse(pool, &gram, count, context),
+                CompressionMethod::L1 => sparse(pool, &gram, count, context)?,
                 _ => prune(pool, &gram, count, context)?.0,
             };
             return Ok(pool.selection(&keep));

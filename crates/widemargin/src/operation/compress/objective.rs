@@ -86,6 +86,7 @@ impl<'a, T: Element> Objective<'a, T> {
             for (chunks, share) in [(&self.original, 1.0), (&reduced, 0.5)] {
                 task.sums.fill(0.0);
                 for chunk in chunks {
+                    self.context.checkpoint()?;
                     task.add(chunk)?;
                 }
                 task.collect(share, out);

@@ -13,7 +13,7 @@ use super::objective::Objective;
 use super::pool::VectorPool;
 use super::sums::reweigh;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::numeric::algebra::dot;
 
 /// First damping.
@@ -85,11 +85,49 @@ fn descend<T: Element>(
         return Ok(iterations);
     }
     let start = reduced.clone();
-    let kernel = rule.kernel();
     let objective = Objective::<T>::new(rule, original, &start, context)?;
     let mut point = objective.flatten(reduced);
-    let (mut value, mut gradient) = objective.evaluate(&point)?;
-    let mut curvature = Curvature::new(&objective, &point)?;
+    let ended = steps(&objective, original, reduced, &mut point, iterations);
+    if let Ok(Ended::Whole(taken)) = ended {
+        return Ok(taken);
+    }
+    let taken = match ended {
+        // The point so far.
+        Err(Error::Interrupted) => iterations,
+        Ok(Ended::Whole(taken) | Ended::Point(taken)) => taken,
+        Err(error) => return Err(error),
+    };
+    let mut last = objective.pool(&point);
+    match reweigh::<f64>(&rule.kernel(), &mut last, original, &context.with_grace()) {
+        // It began with weights of its own.
+        Err(Error::Interrupted) => {}
+        weighed => {
+            weighed?;
+            *reduced = last;
+        }
+    }
+    Ok(taken)
+}
+
+/// How steps ended, and their number.
+enum Ended {
+    /// With the best weights, in the pool.
+    Whole(usize),
+    /// At the point.
+    Point(usize),
+}
+
+/// Moves `point` downwards.
+fn steps<T: Element>(
+    objective: &Objective<'_, T>,
+    original: &VectorPool,
+    reduced: &mut VectorPool,
+    point: &mut Vec<f64>,
+    iterations: usize,
+) -> Result<Ended> {
+    let context = objective.context;
+    let (mut value, mut gradient) = objective.evaluate(point)?;
+    let mut curvature = Curvature::new(objective, point)?;
     let (mut taken, mut damping) = (0, DAMPING);
     while taken < iterations && damping <= MOST_DAMPING && context.stop_request().is_none() {
         taken += 1;
@@ -99,9 +137,9 @@ fn descend<T: Element>(
         if taken == iterations {
             // The best weights give the gain of the last step.
             let mut last = objective.pool(&next);
-            if reweigh::<f64>(&kernel, &mut last, original, context)? < value {
+            if reweigh::<f64>(&objective.rule.kernel(), &mut last, original, context)? < value {
                 *reduced = last;
-                return Ok(taken);
+                return Ok(Ended::Whole(taken));
             }
             break;
         }
@@ -117,15 +155,13 @@ fn descend<T: Element>(
             damping *= 3.0;
         }
         let decrease = value - next_value;
-        (point, value, gradient) = (next, next_value, next_gradient);
+        (*point, value, gradient) = (next, next_value, next_gradient);
         if decrease <= LEAST_DECREASE * value.abs() {
             break;
         }
-        curvature = Curvature::new(&objective, &point)?;
+        curvature = Curvature::new(objective, point)?;
     }
-    *reduced = objective.pool(&point);
-    reweigh::<f64>(&kernel, reduced, original, context)?;
-    Ok(taken)
+    Ok(Ended::Point(taken))
 }
 
 /// The step s of (JᵀJ + λM)s = −g by at most `most` conjugate gradients, and the decrease −g·s − ½sJᵀJs

@@ -16,7 +16,7 @@ use super::gaussian::Merged;
 use super::merge_kernel::MergeKernel;
 use super::pool::Expansion;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernel::{KernelBlocks, Queries};
 use crate::numeric::InstructionSet;
 
@@ -52,8 +52,14 @@ pub(super) fn merge_in_rounds(
         while context.stop_request().is_none() {
             let total: usize = lists.iter().map(|list| list.weights.len()).sum();
             let most = total.saturating_sub(budget).min((total / SHARE).max(1));
-            if most == 0 || !round(&mut lists, rule, most, context)? {
+            if most == 0 {
                 break;
+            }
+            match round(&mut lists, rule, most, context) {
+                Ok(true) => {}
+                // Vectors are merged at the end of a round.
+                Ok(false) | Err(Error::Interrupted) => break,
+                Err(error) => return Err(error),
             }
         }
         snapshots.push(lists.iter().map(List::expansion).collect());
@@ -270,7 +276,10 @@ impl List {
         let (bounds, partners) = (&mut self.bounds, &mut self.partners);
         let tiles = bounds.chunks_mut(COLUMNS).zip(partners.chunks_mut(COLUMNS)).enumerate();
         let found: Vec<Vec<(f32, Partners)>> =
-            context.map(tiles, |(t, (bounds, partners))| scan.tile(t, bounds, partners));
+            context.try_map(tiles, |(t, (bounds, partners))| {
+                context.checkpoint()?;
+                Ok(scan.tile(t, bounds, partners))
+            })?;
         for &row in &without_partners {
             self.bounds[row] = f32::INFINITY;
         }

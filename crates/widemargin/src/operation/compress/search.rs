@@ -53,6 +53,8 @@ pub fn smallest_within(
     let attempt = |step: usize| -> Result<Option<Compressed>> {
         context.checkpoint()?;
         let candidate = path.complete(step, context)?;
+        // One that was stopped is not of its size.
+        context.checkpoint()?;
         let is_good = score(&candidate.model, held_out, context)? >= wanted;
         Ok(is_good.then_some(candidate))
     };

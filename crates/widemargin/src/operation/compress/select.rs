@@ -8,8 +8,8 @@
 use super::pool::VectorPool;
 use super::sums::factorise;
 use crate::context::Context;
-use crate::error::Result;
-use crate::numeric::algebra::{dot, eigen_symmetric};
+use crate::error::{Error, Result};
+use crate::numeric::algebra::{dot, eigen_symmetric, times_transposed, transposed};
 
 /// Sweeps of coordinate descent at one penalty.
 const SWEEPS: usize = 1000;
@@ -26,16 +26,11 @@ pub(super) fn prune(
 ) -> Result<(Vec<usize>, Vec<f64>)> {
     let n = pool.len();
     let factor = factorise(gram, n, context)?;
-    let lower = factor.inverse_lower();
     // K⁻¹ = L⁻ᵀL⁻¹
-    let mut inverse = vec![0.0; n * n];
-    for row in lower.chunks_exact(n).enumerate().map(|(i, row)| &row[..=i]) {
-        for (i, &a) in row.iter().enumerate() {
-            for (out, b) in inverse[i * n..].iter_mut().zip(row) {
-                *out += a * b;
-            }
-        }
-    }
+    let columns = transposed(&factor.inverse_lower(context)?, n, n);
+    drop(factor);
+    let mut inverse = times_transposed(&columns, &columns, n, context)?;
+    drop(columns);
     let mut weights = pool.weights.clone();
     let mut keep: Vec<usize> = (0..n).collect();
     let mut costs = Vec::new();
@@ -110,22 +105,25 @@ pub(super) fn sparse(
     gram: &[f64],
     count: usize,
     context: &Context,
-) -> Vec<usize> {
+) -> Result<Vec<usize>> {
     let (mut low, mut high) = (0.0, largest_penalty(pool, gram));
-    let mut best = support(&penalised(pool, gram, high * 0.999));
+    let mut best = support(&penalised(pool, gram, high * 0.999, context)?);
     for _ in 0..BISECTIONS {
-        if context.stop_request().is_some() || best.len() == count {
+        if best.len() == count {
             break;
         }
         let middle = if low == 0.0 { 0.1 * high } else { (low * high).sqrt() };
-        let found = support(&penalised(pool, gram, middle));
+        let found = match penalised(pool, gram, middle, context) {
+            Err(Error::Interrupted) => break,
+            found => support(&found?),
+        };
         if found.len() <= count {
             (high, best) = (middle, found);
         } else {
             low = middle;
         }
     }
-    best
+    Ok(best)
 }
 
 /// The penalty from which every weight is 0.
@@ -148,13 +146,22 @@ pub(super) fn penalty_factors(pool: &VectorPool) -> Vec<f64> {
 }
 
 /// The weights of least ‖Σ(αᵢ − βᵢ)Φ(xᵢ)‖² + `penalty` Σ cᵢ‖βᵢ‖, function after function.
-pub(super) fn penalised(pool: &VectorPool, gram: &[f64], penalty: f64) -> Vec<Vec<f64>> {
+///
+/// # Errors
+/// [`Error::Interrupted`] when the context asks to stop.
+pub(super) fn penalised(
+    pool: &VectorPool,
+    gram: &[f64],
+    penalty: f64,
+    context: &Context,
+) -> Result<Vec<Vec<f64>>> {
     let (n, functions) = (pool.len(), pool.functions());
     let factors = penalty_factors(pool);
     let mut weights = pool.weights.clone();
     // K(α − β) of every function.
     let mut rest = vec![vec![0.0; n]; functions];
     for _ in 0..SWEEPS {
+        context.checkpoint()?;
         let (mut moved, mut size) = (0.0, 0.0);
         for j in 0..n {
             let own = gram[j * n + j];
@@ -182,36 +189,12 @@ pub(super) fn penalised(pool: &VectorPool, gram: &[f64], penalty: f64) -> Vec<Ve
             break;
         }
     }
-    weights
+    Ok(weights)
 }
 
 fn support(weights: &[Vec<f64>]) -> Vec<usize> {
     let n = weights.first().map_or(0, Vec::len);
     (0..n).filter(|&v| weights.iter().any(|w| w[v] != 0.0)).collect()
-}
-
-/// The vectors whose images span those of all: pivots of the Gram matrix above `tolerance` times the
-/// largest (Downs et al. 2001).
-pub(super) fn independent(gram: &[f64], n: usize, tolerance: f64) -> Vec<usize> {
-    let mut rest: Vec<f64> = (0..n).map(|i| gram[i * n + i]).collect();
-    let largest = rest.iter().copied().fold(0.0, f64::max);
-    let mut factor: Vec<Vec<f64>> = vec![Vec::new(); n];
-    let mut kept = Vec::new();
-    while let Some((pivot, negative)) = least(rest.iter().map(|r| -r)) {
-        if -negative <= tolerance * largest {
-            break;
-        }
-        kept.push(pivot);
-        let (root, row) = ((-negative).sqrt(), factor[pivot].clone());
-        for i in 0..n {
-            let entry = (gram[i * n + pivot] - dot(&factor[i], &row)) / root;
-            factor[i].push(entry);
-            rest[i] -= entry * entry;
-        }
-        rest[pivot] = f64::NEG_INFINITY;
-    }
-    kept.sort_unstable();
-    kept
 }
 
 /// The least of some numbers and its place, the first of equals.
@@ -324,22 +307,20 @@ mod tests {
         assert!(costs[0] < 1e-9, "{}", costs[0]);
         let (_, costs) = eliminate(&pool, &gram, 9, &Context::new());
         assert!(costs[0] < 1e-9, "{}", costs[0]);
-        assert_eq!(independent(&gram, 10, 1e-10).len(), 9);
-        let (_, gram) = example(10, false);
-        assert_eq!(independent(&gram, 10, 1e-10).len(), 10);
     }
 
     #[test]
     fn the_penalty_keeps_all_at_zero_and_nothing_at_its_largest() {
         let (pool, gram) = example(14, false);
         let (n, top) = (pool.len(), largest_penalty(&pool, &gram));
-        let free = &penalised(&pool, &gram, 0.0)[0];
+        let context = Context::new();
+        let free = &penalised(&pool, &gram, 0.0, &context).unwrap()[0];
         assert!(free.iter().zip(&pool.weights[0]).all(|(a, b)| (a - b).abs() < 1e-12));
-        assert!(support(&penalised(&pool, &gram, 1.001 * top)).is_empty());
+        assert!(support(&penalised(&pool, &gram, 1.001 * top, &context).unwrap()).is_empty());
         let mut last = n;
         for share in [1e-3, 1e-2, 0.1, 0.5] {
             let penalty = share * top;
-            let weights = penalised(&pool, &gram, penalty);
+            let weights = penalised(&pool, &gram, penalty, &context).unwrap();
             let count = support(&weights).len();
             assert!(count <= last, "{count} {last}");
             last = count;
@@ -354,6 +335,6 @@ mod tests {
                 }
             }
         }
-        assert!(sparse(&pool, &gram, 5, &Context::new()).len() <= 5);
+        assert!(sparse(&pool, &gram, 5, &context).unwrap().len() <= 5);
     }
 }

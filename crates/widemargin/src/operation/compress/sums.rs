@@ -4,6 +4,7 @@ use super::Reduction;
 use super::element::{Element, in_chunks, table_of};
 use super::pool::VectorPool;
 use crate::context::Context;
+use crate::data::memory;
 use crate::error::{Error, Result};
 use crate::kernel::{Kernel, KernelBlocks};
 use crate::numeric::algebra::Cholesky;
@@ -70,6 +71,7 @@ fn own_sums<T: Element>(kernel: &Kernel, pool: &VectorPool, context: &Context) -
     in_chunks(context, &mut tables, n * functions, |stripe, out| {
         let mut block = vec![T::ZERO; ROWS * COLUMNS];
         for first in (stripe * ROWS..n).step_by(STRIPES * ROWS) {
+            context.checkpoint()?;
             let rows: Vec<usize> = (first..(first + ROWS).min(n)).collect();
             let (last, ready) = (first + rows.len(), blocks.gather(&rows));
             for start in (first..n).step_by(COLUMNS) {
@@ -127,8 +129,12 @@ impl<T: Real> PlainLoop for WeightedColumns<'_, T> {
 }
 
 /// K(zⱼ, zₗ), row by row.
+///
+/// # Errors
+/// [`Error::TooLarge`] when there is no memory for them and a factor.
 pub(super) fn gram(kernel: &Kernel, vectors: &[Vec<f64>], context: &Context) -> Result<Vec<f64>> {
     let n = vectors.len();
+    memory::check(|| format!("the kernel values of {n} vectors"), 2 * 8 * n as u128 * n as u128)?;
     let blocks = KernelBlocks::<f64>::new(kernel, &table_of::<f64>(vectors)?, None, context)?;
     let mut values = vec![0.0; n * n];
     in_chunks(context, &mut values, ROWS * n, |t, out| {
@@ -185,6 +191,9 @@ fn part_of(matrix: &[f64], n: usize, used: &[usize]) -> Vec<f64> {
 }
 
 /// The factor of a Gram matrix with as little added to its diagonal as it takes.
+///
+/// # Errors
+/// [`Error::Interrupted`] when the context asks to stop.
 pub(super) fn factorise(gram: &[f64], n: usize, context: &Context) -> Result<Cholesky> {
     let trace: f64 = (0..n).map(|j| gram[j * n + j]).sum();
     let mean = if trace > 0.0 { trace / n as f64 } else { 1.0 };
@@ -194,7 +203,7 @@ pub(super) fn factorise(gram: &[f64], n: usize, context: &Context) -> Result<Cho
         for j in 0..n {
             matrix[j * n + j] += jitter * mean;
         }
-        if let Some(factor) = Cholesky::new(matrix, n, context) {
+        if let Some(factor) = Cholesky::interruptible(matrix, n, context)? {
             return Ok(factor);
         }
         jitter *= 10.0;
@@ -233,6 +242,27 @@ pub(super) fn compare<T: Element>(
         }
     };
     Ok((0..functions).map(of).collect())
+}
+
+/// What functions lost that are as they were.
+pub(super) fn unchanged(pool: &VectorPool) -> Vec<Reduction> {
+    counted(pool, pool, 0.0)
+}
+
+/// Functions of which there was no time to measure what they lost.
+pub(super) fn unmeasured(original: &VectorPool, reduced: &VectorPool) -> Vec<Reduction> {
+    counted(original, reduced, f64::NAN)
+}
+
+fn counted(original: &VectorPool, reduced: &VectorPool, lost: f64) -> Vec<Reduction> {
+    let count = |weights: &Vec<f64>| weights.iter().filter(|w| **w != 0.0).count();
+    let of = |(before, after): (&Vec<f64>, &Vec<f64>)| Reduction {
+        before: count(before),
+        after: count(after),
+        relative_residual: lost,
+        largest_difference: lost,
+    };
+    original.weights.iter().zip(&reduced.weights).map(of).collect()
 }
 
 #[cfg(test)]

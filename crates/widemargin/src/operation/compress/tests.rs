@@ -411,3 +411,58 @@ fn a_loss_allowed_on_held_out_rows_is_used_but_not_exceeded() {
         curve[1].score > curve[0].score - 0.01 && curve[curve.len() - 1].score < curve[0].score
     );
 }
+
+/// Random vectors with weights of both signs.
+fn random_pool(n: usize, columns: usize) -> VectorPool {
+    let mut generator = crate::numeric::random::Generator::new(n as u64);
+    let vectors = (0..n).map(|_| (0..columns).map(|_| generator.normal()).collect()).collect();
+    let weights = (0..n).map(|_| generator.normal()).collect();
+    VectorPool::single(Expansion { vectors, weights })
+}
+
+/// Runs what takes much longer than its limit of 0.3 s, on a machine that may be busy.
+fn ends_soon<T>(what: &str, work: impl FnOnce(&Context) -> Result<T>) -> Option<T> {
+    let started = std::time::Instant::now();
+    let context = Context::new().with_time_limit(std::time::Duration::from_millis(300));
+    let found = work(&context);
+    let seconds = started.elapsed().as_secs_f64();
+    assert!(seconds < 4.0, "{what}: {seconds} s");
+    match found {
+        Err(Error::Interrupted) => None,
+        found => Some(found.unwrap_or_else(|error| panic!("{what}: {error}"))),
+    }
+}
+
+#[test]
+fn every_way_to_fewer_vectors_ends_at_the_time_limit() {
+    let kernel = Kernel::Gaussian { gamma: 0.5 };
+    let rule = MergeKernel::of(&kernel).unwrap();
+    let pool = random_pool(5_000, 10);
+    // None is known to depend on others by then.
+    let exact = ends_soon("lossless", |context| lossless::reduce(&kernel, &pool, context));
+    assert_eq!(exact.unwrap(), pool);
+    let quadratic = Kernel::Polynomial { gamma: 1.0, coef0: 1.0, degree: 2 };
+    let wide = random_pool(2_500, 1_500);
+    ends_soon("quadratic", |context| lossless::reduce(&quadratic, &wide, context));
+    for method in [
+        CompressionMethod::Prune,
+        CompressionMethod::L1,
+        CompressionMethod::FixedPoint,
+        CompressionMethod::Gradient,
+    ] {
+        let name = method.to_string();
+        let found =
+            ends_soon(&name, |context| chosen::<f64>(method, &kernel, &pool, 2_000, context));
+        assert!(found.is_none_or(|found| found.len() > 0), "{name}");
+    }
+    ends_soon("to a difference", |context| merged_within(&pool, &rule, 1e9, context));
+    let lists = pool.lists();
+    ends_soon("greedy", |context| merge_greedily(&lists, &rule, &[10], context));
+    ends_soon("rounds", |context| merge_in_rounds(&lists, &rule, &[2_000], context));
+    let mut half = pool.selection(&(0..2_500).collect::<Vec<_>>());
+    ends_soon("weights", |context| reweigh::<f64>(&kernel, &mut half.clone(), &pool, context));
+    ends_soon("refinement", |context| {
+        refine::refine::<f64>(&rule, &mut half, &pool, 1_000, context)
+    });
+    assert_eq!(half.len(), 2_500);
+}

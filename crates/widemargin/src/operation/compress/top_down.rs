@@ -11,7 +11,7 @@ use super::pool::VectorPool;
 use super::refine::refine;
 use super::sums::reweigh;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::numeric::algebra::squared_distance;
 use crate::numeric::random::Generator;
@@ -34,7 +34,10 @@ pub(super) enum VectorSearch {
     Gradient,
 }
 
-/// `count` vectors for the functions of `original`, with their weights.
+/// `count` vectors for the functions of `original`, with their weights; fewer when the context asks to stop.
+///
+/// # Errors
+/// [`Error::Interrupted`] when it asks before there is one.
 pub(super) fn construct<T: Element>(
     kernel: &Kernel,
     rule: &MergeKernel,
@@ -45,32 +48,50 @@ pub(super) fn construct<T: Element>(
 ) -> Result<VectorPool> {
     let mut generator = Generator::new(context.seed());
     let mut reduced = original.over(Vec::new());
-    while reduced.len() < count && context.stop_request().is_none() {
+    while reduced.len() < count {
         let rest = rest(original, &reduced);
-        let mut best: Option<(f64, Vec<f64>, usize)> = None;
-        for _ in 0..STARTS {
-            let start = draw(original, &mut generator);
-            let group = original.groups[start];
-            let start = &original.vectors[start];
-            let found = match search {
-                VectorSearch::FixedPoint { gamma } => fixed_point(gamma, &rest, start, group),
-                VectorSearch::Gradient => Some(descend::<T>(rule, &rest, start, group, context)?),
-            };
-            // Where the search breaks down, the start itself is better than nothing.
-            for vector in found.iter().chain([start]) {
-                let gain = gain(rule, &rest, vector, group);
-                if gain.is_finite() && best.as_ref().is_none_or(|(other, ..)| gain > *other) {
-                    best = Some((gain, vector.clone(), group));
-                }
-            }
-        }
-        let Some((_, vector, group)) = best else { break };
+        let found = match next_vector::<T>(rule, original, &rest, search, &mut generator, context) {
+            // Some vectors are better than none, none better than too few to be of use.
+            Err(Error::Interrupted) if reduced.len() > 0 => break,
+            found => found?,
+        };
+        let Some((vector, group)) = found else { break };
         reduced.vectors.push(vector);
         reduced.groups.push(group);
         reduced.weights.iter_mut().for_each(|w| w.push(0.0));
-        reweigh::<f64>(kernel, &mut reduced, original, context)?;
+        reweigh::<f64>(kernel, &mut reduced, original, &context.with_grace())?;
     }
     Ok(reduced)
+}
+
+/// The best vector of several searches, and its group; `None` where no gain is a number.
+fn next_vector<T: Element>(
+    rule: &MergeKernel,
+    original: &VectorPool,
+    rest: &VectorPool,
+    search: VectorSearch,
+    generator: &mut Generator,
+    context: &Context,
+) -> Result<Option<(Vec<f64>, usize)>> {
+    let mut best: Option<(f64, Vec<f64>, usize)> = None;
+    for _ in 0..STARTS {
+        context.checkpoint()?;
+        let start = draw(original, generator);
+        let group = original.groups[start];
+        let start = &original.vectors[start];
+        let found = match search {
+            VectorSearch::FixedPoint { gamma } => fixed_point(gamma, rest, start, group, context)?,
+            VectorSearch::Gradient => Some(descend::<T>(rule, rest, start, group, context)?),
+        };
+        // Where the search breaks down, the start itself is better than nothing.
+        for vector in found.iter().chain([start]) {
+            let gain = gain(rule, rest, vector, group);
+            if gain.is_finite() && best.as_ref().is_none_or(|(other, ..)| gain > *other) {
+                best = Some((gain, vector.clone(), group));
+            }
+        }
+    }
+    Ok(best.map(|(_, vector, group)| (vector, group)))
 }
 
 /// Ψ − Ψ' as one pool.
@@ -117,14 +138,19 @@ fn gain(rule: &MergeKernel, rest: &VectorPool, z: &[f64], group: usize) -> f64 {
 }
 
 /// The fixed point reached from a start; `None` when the iteration breaks down or runs in circles.
+///
+/// # Errors
+/// [`Error::Interrupted`] when the context asks to stop.
 pub(super) fn fixed_point(
     gamma: f64,
     rest: &VectorPool,
     start: &[f64],
     group: usize,
-) -> Option<Vec<f64>> {
+    context: &Context,
+) -> Result<Option<Vec<f64>>> {
     let mut z = start.to_vec();
     for _ in 0..STEPS {
+        context.checkpoint()?;
         let values: Vec<f64> =
             rest.vectors.iter().map(|u| (-gamma * squared_distance(u, &z)).exp()).collect();
         let products: Vec<f64> = rest
@@ -145,17 +171,17 @@ pub(super) fn fixed_point(
             next.iter_mut().zip(u).for_each(|(next, u)| *next += c * u);
         }
         if total.abs() <= 1e-10 * size || !total.is_finite() || size == 0.0 {
-            return None;
+            return Ok(None);
         }
         next.iter_mut().for_each(|next| *next /= total);
         let moved = squared_distance(&next, &z);
         z = next;
         if gamma * moved <= 1e-24 {
-            return Some(z);
+            return Ok(Some(z));
         }
     }
     // Not yet at rest, but of use: its gain is compared with that of others.
-    z.iter().all(|v| v.is_finite()).then_some(z)
+    Ok(z.iter().all(|v| v.is_finite()).then_some(z))
 }
 
 /// Where a vector comes to rest that descends from a start.

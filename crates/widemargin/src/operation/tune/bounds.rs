@@ -175,6 +175,7 @@ impl<'a> Function<'a> {
         let mut row = vec![0.0; n];
         let mut matrix = vec![0.0; m * m];
         for (out, &i) in matrix.chunks_exact_mut(m.max(1)).zip(&free) {
+            self.context.checkpoint()?;
             self.blocks.block(&[i], 0..n, &mut [&mut row]);
             for (place, &j) in out.iter_mut().zip(&free) {
                 *place = row[j];
@@ -184,13 +185,16 @@ impl<'a> Function<'a> {
         for i in 0..m {
             matrix[i * m + i] += jitter;
         }
-        let Some(cholesky) = Cholesky::new(matrix, m, self.context).filter(|_| m > 0) else {
+        if m == 0 {
+            return Ok(diagonal.to_vec());
+        }
+        let Some(cholesky) = Cholesky::interruptible(matrix, m, self.context)? else {
             return Ok(diagonal.to_vec());
         };
         let mut ones = vec![1.0; m];
         cholesky.solve(&mut ones);
         let total: f64 = ones.iter().sum();
-        let lower = cholesky.inverse_lower();
+        let lower = cholesky.inverse_lower(self.context)?;
         let mut inverse = vec![0.0; m];
         for row in lower.chunks_exact(m) {
             for (sum, entry) in inverse.iter_mut().zip(row) {
@@ -202,6 +206,7 @@ impl<'a> Function<'a> {
             spans[i] = 1.0 / (inverse[k] - ones[k] * ones[k] / total);
         }
         for i in (0..n).filter(|i| margins[*i] < edge) {
+            self.context.checkpoint()?;
             self.blocks.block(&[i], 0..n, &mut [&mut row]);
             let mut half: Vec<f64> = free.iter().map(|&j| row[j]).collect();
             let sum: f64 = half.iter().zip(&ones).map(|(k, w)| k * w).sum();

@@ -13,8 +13,7 @@ use super::certificate::{lagrangian, proven_shift};
 use super::problem::{Constraint, Problem};
 use crate::context::Context;
 use crate::error::Result;
-use crate::numeric::algebra::{Cholesky, add, add_products, dot};
-use crate::numeric::simd::{Weights, multiply};
+use crate::numeric::algebra::{Cholesky, add, add_products, dot, times_transposed, transposed};
 
 /// What μ falls by once its maximum is nearly reached: some five Newton steps each.
 const BARRIER_FACTOR: f64 = 0.1;
@@ -41,9 +40,6 @@ const ACCEPTED: f64 = 0.01;
 
 /// Most that the diagonal of the second derivatives grows by, relative, where rounding made them indefinite.
 const LARGEST_RIDGE: f64 = 1e-6;
-
-/// Rows of a factor that are multiplied at a time.
-const TASK_ROWS: usize = 64;
 
 /// The end of the path.
 pub(super) struct Interior {
@@ -237,24 +233,24 @@ impl<'a> Path<'a> {
             None => f64::NEG_INFINITY,
         };
         let root = newton.mu.sqrt();
-        let vectors = self.corrected(newton).iter().map(|value| root * value).collect();
+        let vectors = self.corrected(newton)?.iter().map(|value| root * value).collect();
         Ok(Interior { bound, lambda: self.dual.lambda.clone(), vectors })
     }
 
     /// V of μ S⁻¹ = VVᵀ, over √μ, moved as the Newton step that is left moves it: μ (S⁻¹ − S⁻¹ ΔS S⁻¹) satisfies all
     /// conditions to second order, where rounding keeps μ S⁻¹ itself from satisfying them (Benson, Ye and Zhang 2000).
-    fn corrected(&self, newton: &Newton) -> Vec<f64> {
+    fn corrected(&self, newton: &Newton) -> Result<Vec<f64>> {
         let (order, context) = (self.problem.vertices, self.context);
-        let upper = transposed(&newton.inverse_lower, order);
+        let upper = transposed(&newton.inverse_lower, order, order);
         if newton.decrement > CENTRED_DECREMENT {
-            return upper;
+            return Ok(upper);
         }
         let moved = self.dual.moved(&newton.step, 1.0).slack(self.problem);
         let change = difference(&moved, &self.dual.slack(self.problem));
-        let half = times_transposed(&newton.inverse_lower, &change, order, context);
-        let inner = times_transposed(&half, &newton.inverse_lower, order, context);
-        let shift = times_transposed(&upper, &inner, order, context);
-        upper.iter().zip(&shift).map(|(value, shift)| value - 0.5 * shift).collect()
+        let half = times_transposed(&newton.inverse_lower, &change, order, context)?;
+        let inner = times_transposed(&half, &newton.inverse_lower, order, context)?;
+        let shift = times_transposed(&upper, &inner, order, context)?;
+        Ok(upper.iter().zip(&shift).map(|(value, shift)| value - 0.5 * shift).collect())
     }
 
     /// Gradient and second derivatives, both over μ, and the step; `None` where rounding has the last word.
@@ -262,12 +258,12 @@ impl<'a> Path<'a> {
         let Self { problem, context, .. } = *self;
         let order = problem.vertices;
         let Some(factor) = self.factor(&self.dual)? else { return Ok(None) };
-        let inverse_lower = factor.inverse_lower();
+        let inverse_lower = factor.inverse_lower(context)?;
         drop(factor);
         let mut w = vec![0.0; order * order];
-        add_products(&mut w, order, &transposed(&inverse_lower, order), order, context)?;
+        add_products(&mut w, order, &transposed(&inverse_lower, order, order), order, context)?;
         (0..order).for_each(|i| (0..i).for_each(|j| w[j * order + i] = w[i * order + j]));
-        let parts = Parts::new(problem, &self.dual.lambda, &w, context);
+        let parts = Parts::new(problem, &self.dual.lambda, &w, context)?;
         let gradient = self.gradient(&w, &parts);
         let mut matrix = self.curvature(&w, &parts);
         let total = gradient.len();
@@ -379,14 +375,14 @@ struct Parts {
 }
 
 impl Parts {
-    fn new(problem: &Problem, lambda: &[f64], w: &[f64], context: &Context) -> Self {
+    fn new(problem: &Problem, lambda: &[f64], w: &[f64], context: &Context) -> Result<Self> {
         let (n, order) = (problem.size, problem.vertices);
         let mut r = vec![0.0; n * order];
         problem.combine(w, order, &mut r);
         // R and S⁻¹ are of symmetric matrices: column k of R is P times row k of W.
-        let columns = transposed_of(&r, n, order);
+        let columns = transposed(&r, n, order);
         let weighted = scaled_columns(&columns, lambda);
-        let hr = difference(&r, &times_transposed(&problem.gram, &weighted, n, context));
+        let hr = difference(&r, &times_transposed(&problem.gram, &weighted, n, context)?);
         let onto_rows = |table: &[f64]| -> Vec<f64> {
             let rows = table.chunks_exact(order);
             rows.flat_map(|row| {
@@ -398,8 +394,8 @@ impl Parts {
         };
         let (m, k) = (onto_rows(&r), onto_rows(&hr));
         let weighted = scaled_columns(&k, lambda);
-        let q = difference(&k, &times_transposed(&weighted, &problem.gram, n, context));
-        Self { m, k, q, r, hr }
+        let q = difference(&k, &times_transposed(&weighted, &problem.gram, n, context)?);
+        Ok(Self { m, k, q, r, hr })
     }
 }
 
@@ -413,39 +409,6 @@ fn scaled_columns(rows: &[f64], factors: &[f64]) -> Vec<f64> {
     rows.flat_map(|row| row.iter().zip(factors).map(|(value, factor)| value * factor)).collect()
 }
 
-fn transposed(square: &[f64], order: usize) -> Vec<f64> {
-    transposed_of(square, order, order)
-}
-
-/// The transpose of a table of `rows` × `columns`.
-fn transposed_of(table: &[f64], rows: usize, columns: usize) -> Vec<f64> {
-    let mut out = vec![0.0; table.len()];
-    for (i, row) in table.chunks_exact(columns).enumerate() {
-        row.iter().enumerate().for_each(|(j, value)| out[j * rows + i] = *value);
-    }
-    out
-}
-
-/// A Bᵀ for tables whose rows have `inner` entries.
-fn times_transposed(a: &[f64], b: &[f64], inner: usize, context: &Context) -> Vec<f64> {
-    let columns = b.len() / inner;
-    let packed: Vec<Weights<f64>> =
-        b.chunks(TASK_ROWS * inner).map(|rows| Weights::new(inner, rows.to_vec())).collect();
-    let mut out = vec![0.0; a.len() / inner * columns];
-    let tasks = out.chunks_mut(TASK_ROWS * columns).zip(a.chunks(TASK_ROWS * inner));
-    context.for_each(tasks, |(out, rows)| {
-        for (block, weights) in packed.iter().enumerate() {
-            let outputs = weights.outputs();
-            let mut product = vec![0.0; rows.len() / inner * outputs];
-            multiply(context.instruction_set(), rows, inner, weights, 0, inner, &mut product);
-            for (out, product) in out.chunks_exact_mut(columns).zip(product.chunks_exact(outputs)) {
-                out[block * TASK_ROWS..][..outputs].copy_from_slice(product);
-            }
-        }
-    });
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::relax::{Options, relax};
@@ -457,7 +420,7 @@ mod tests {
     fn gram(n: usize, rank: usize, seed: u64) -> Vec<f64> {
         let mut generator = Generator::new(seed);
         let x: Vec<f64> = (0..n * rank).map(|_| generator.normal()).collect();
-        times_transposed(&x, &x, rank, &Context::new())
+        times_transposed(&x, &x, rank, &Context::new()).unwrap()
     }
 
     /// The interior point's value and bound, which no descent contradicts.

@@ -14,7 +14,7 @@ use super::master::Master;
 use super::semidefinite::{Cone, InCone, Way};
 use super::{Options, Solved, WeightedDual, Weights, certified, relative};
 use crate::context::{Context, Event};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::solver::Status;
 
 /// Where the level is between the bound (0) and the objective (1).
@@ -54,6 +54,8 @@ struct Run<'a> {
     solves: usize,
     /// Forms of the last solution, if it is that of the best weights.
     best_forms: Option<Vec<f64>>,
+    /// Forms of the solution that the problem keeps, that of the best weights.
+    kept_forms: Vec<f64>,
 }
 
 /// Minimises over weights that are not negative.
@@ -76,12 +78,15 @@ pub(super) fn in_cone(
     context: &Context,
 ) -> Result<Weights> {
     let (low, high) = cone.ranges();
-    let mut dual = InCone { dual, cone, forms: Vec::new() };
+    let mut dual = InCone { dual, cone, forms: Vec::new(), kept: Vec::new() };
     let master = Master::new(low, high);
     let mut found = minimise(&mut dual, master, cone.inside(), Some(cone), options, context)?;
     found.weights = cone.weights(&found.weights);
     found.forms = dual.forms;
-    found.smallest_eigenvalue = Some(cone.smallest_eigenvalue(&found.weights, context)?);
+    found.smallest_eigenvalue = match cone.smallest_eigenvalue(&found.weights, context) {
+        Err(Error::Interrupted) => None,
+        smallest => Some(smallest?),
+    };
     Ok(found)
 }
 
@@ -105,56 +110,16 @@ fn minimise(
         rounds: 0,
         solves: 0,
         best_forms: None,
+        kept_forms: Vec::new(),
     };
     run.evaluate(&inside)?;
-    let (mut last, mut stalled, mut reached) = (inside.clone(), 0, f64::INFINITY);
-    let mut slow = false;
-    let status = loop {
-        run.rounds += 1;
-        let mut lowest = run.master.lowest(&inside, context);
-        run.bound = run.bound.max(lowest.bound);
-        slow |= run.rounds > 2 && run.gap() > SLOW * reached;
-        if let (true, Some(minimum)) = (slow, run.lowest_in_cone(context)?) {
-            run.bound = run.bound.max(minimum.bound);
-            lowest.weights = vec![1.0 - minimum.z.iter().sum::<f64>()];
-            lowest.weights.extend(minimum.z);
+    let status = match run.descend(&inside, cone, context) {
+        Err(Error::Interrupted) if context.stop_request().is_some() => {
+            // The last solution is not that of the best weights.
+            run.best_forms = None;
+            context.stop_request().unwrap_or(Status::Interrupted)
         }
-        run.report(context);
-        stalled = if run.gap() < reached { 0 } else { stalled + 1 };
-        reached = reached.min(run.gap());
-        if reached <= END_SHARE * options.gap {
-            break Status::Solved;
-        }
-        if stalled == MOST_STALLED {
-            break Status::NumericalTrouble;
-        }
-        if let Some(status) = context.stop_request() {
-            break status;
-        }
-        if run.rounds >= options.max_rounds {
-            break Status::IterationLimit;
-        }
-        match cone {
-            None => {
-                let level = run.bound + LEVEL * (run.objective - run.bound);
-                last = match stalled > 1 {
-                    true => sparse(lowest.weights),
-                    false => sparse(run.master.nearest(&last, level, &inside, context)),
-                };
-                run.evaluate(&last)?;
-            }
-            Some(cone) => {
-                let Way { point, cuts, nearest } = cone.towards(&lowest.weights, context)?;
-                if let Some(bundle) = &mut run.bundle {
-                    bundle.add_vectors(&nearest, |j, v| cone.times(j, v), context)?;
-                }
-                cuts.into_iter().for_each(|cut| run.master.add_cone(cut));
-                run.evaluate(&point)?;
-                let middle: Vec<f64> =
-                    point.iter().zip(&run.best).map(|(a, b)| 0.5 * (a + b)).collect();
-                run.evaluate(&middle)?;
-            }
-        }
+        status => status?,
     };
     run.finish(status)
 }
@@ -182,6 +147,8 @@ impl Run<'_> {
         self.best_forms = (primal < self.objective).then(|| forms.clone());
         if primal < self.objective {
             (self.objective, self.best) = (primal, weights.to_vec());
+            self.kept_forms.clone_from(&forms);
+            self.dual.keep();
         }
         if let Some(bundle) = &mut self.bundle {
             bundle.add_objective(&forms, linear);
@@ -195,6 +162,64 @@ impl Run<'_> {
         let gap = self.gap().min(1.0).max(self.options.gap);
         let accuracy = LOWEST_SHARE * gap * self.objective.abs();
         self.bundle.as_mut().map(|bundle| bundle.lowest(accuracy, context)).transpose()
+    }
+
+    /// Rounds from `inside`, which was evaluated; why they ended.
+    fn descend(
+        &mut self,
+        inside: &[f64],
+        cone: Option<&Cone>,
+        context: &Context,
+    ) -> Result<Status> {
+        let (mut last, mut stalled, mut reached) = (inside.to_vec(), 0, f64::INFINITY);
+        let mut slow = false;
+        loop {
+            self.rounds += 1;
+            let mut lowest = self.master.lowest(inside, context);
+            self.bound = self.bound.max(lowest.bound);
+            slow |= self.rounds > 2 && self.gap() > SLOW * reached;
+            if let (true, Some(minimum)) = (slow, self.lowest_in_cone(context)?) {
+                self.bound = self.bound.max(minimum.bound);
+                lowest.weights = vec![1.0 - minimum.z.iter().sum::<f64>()];
+                lowest.weights.extend(minimum.z);
+            }
+            self.report(context);
+            stalled = if self.gap() < reached { 0 } else { stalled + 1 };
+            reached = reached.min(self.gap());
+            if reached <= END_SHARE * self.options.gap {
+                return Ok(Status::Solved);
+            }
+            if stalled == MOST_STALLED {
+                return Ok(Status::NumericalTrouble);
+            }
+            if let Some(status) = context.stop_request() {
+                return Ok(status);
+            }
+            if self.rounds >= self.options.max_rounds {
+                return Ok(Status::IterationLimit);
+            }
+            match cone {
+                None => {
+                    let level = self.bound + LEVEL * (self.objective - self.bound);
+                    last = match stalled > 1 {
+                        true => sparse(lowest.weights),
+                        false => sparse(self.master.nearest(&last, level, inside, context)),
+                    };
+                    self.evaluate(&last)?;
+                }
+                Some(cone) => {
+                    let Way { point, cuts, nearest } = cone.towards(&lowest.weights, context)?;
+                    if let Some(bundle) = &mut self.bundle {
+                        bundle.add_vectors(&nearest, |j, v| cone.times(j, v), context)?;
+                    }
+                    cuts.into_iter().for_each(|cut| self.master.add_cone(cut));
+                    self.evaluate(&point)?;
+                    let middle: Vec<f64> =
+                        point.iter().zip(&self.best).map(|(a, b)| 0.5 * (a + b)).collect();
+                    self.evaluate(&middle)?;
+                }
+            }
+        }
     }
 
     fn report(&self, context: &Context) {
@@ -212,6 +237,10 @@ impl Run<'_> {
     fn finish(mut self, status: Status) -> Result<Weights> {
         let forms = match self.best_forms.take() {
             Some(forms) => forms,
+            None if matches!(status, Status::TimeLimit | Status::Interrupted) => {
+                self.dual.restore(&self.best)?;
+                std::mem::take(&mut self.kept_forms)
+            }
             None => {
                 let accuracy = 0.5 * (1.0 - END_SHARE) * self.options.gap;
                 let last = self.dual.solve(&self.best, accuracy)?;

@@ -54,7 +54,19 @@ pub(crate) trait WeightedDual {
     ///
     /// # Errors
     /// Those of the kernels.
+    /// [`Error::Interrupted`] where an earlier call returned and there is no time for what this one would.
     fn solve(&mut self, weights: &[f64], gap: f64) -> Result<Solved>;
+
+    /// Keeps the last solution.
+    fn keep(&mut self) {}
+
+    /// Goes back to the solution kept, which is one at these weights.
+    ///
+    /// # Errors
+    /// Those of the kernels.
+    fn restore(&mut self, _weights: &[f64]) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// A feasible point of the dual, and what it says about all weights.

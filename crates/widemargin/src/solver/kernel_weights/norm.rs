@@ -39,8 +39,16 @@ pub(super) fn minimise(
     }
     let mut weights = start;
     let mut gap = FIRST_GAP;
+    let mut last: Option<Weights> = None;
     for rounds in 1.. {
-        let solved = dual.solve(&weights, gap.max(SOLVE_SHARE * options.gap))?;
+        let solved = match (dual.solve(&weights, gap.max(SOLVE_SHARE * options.gap)), last.take()) {
+            (Err(Error::Interrupted), Some(last)) => {
+                dual.restore(&last.weights)?;
+                let status = context.stop_request().unwrap_or(Status::Interrupted);
+                return Ok(Weights { status, ..last });
+            }
+            (solved, _) => solved?,
+        };
         let bound = solved.linear - norm(&weights, p) * norm(&solved.forms, p / (p - 1.0));
         let reached = relative(solved.primal - bound, solved.primal);
         let status = match context.stop_request() {
@@ -48,18 +56,21 @@ pub(super) fn minimise(
             None if rounds >= options.max_rounds => Some(Status::IterationLimit),
             stopped => stopped,
         };
-        if let Some(status) = status {
-            return Ok(Weights {
-                weights,
-                objective: solved.primal,
-                forms: solved.forms,
-                bound,
-                status,
-                rounds,
-                solves: rounds,
-                smallest_eigenvalue: None,
-            });
+        let found = Weights {
+            weights: weights.clone(),
+            objective: solved.primal,
+            forms: solved.forms.clone(),
+            bound,
+            status: status.unwrap_or(Status::IterationLimit),
+            rounds,
+            solves: rounds,
+            smallest_eigenvalue: None,
+        };
+        if status.is_some() {
+            return Ok(found);
         }
+        dual.keep();
+        last = Some(found);
         gap = SOLVE_SHARE * reached.min(gap);
         let sizes = weights.iter().zip(&solved.forms);
         let sizes: Vec<f64> =

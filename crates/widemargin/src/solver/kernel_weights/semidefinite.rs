@@ -192,6 +192,8 @@ pub(super) struct InCone<'a> {
     pub(super) cone: &'a Cone<'a>,
     /// Forms of the kernels themselves at the last solution.
     pub(super) forms: Vec<f64>,
+    /// Those at the solution kept.
+    pub(super) kept: Vec<f64>,
 }
 
 impl WeightedDual for InCone<'_> {
@@ -202,6 +204,16 @@ impl WeightedDual for InCone<'_> {
         let forms = std::iter::once(central).chain(others).collect();
         self.forms = std::mem::replace(&mut solved.forms, forms);
         Ok(solved)
+    }
+
+    fn keep(&mut self) {
+        self.kept.clone_from(&self.forms);
+        self.dual.keep();
+    }
+
+    fn restore(&mut self, point: &[f64]) -> Result<()> {
+        self.forms.clone_from(&self.kept);
+        self.dual.restore(&self.cone.weights(point))
     }
 }
 

@@ -76,7 +76,7 @@ impl Graph {
         for start in (0..n).step_by(SEARCHED_ROWS) {
             context.checkpoint()?;
             let range = start..(start + SEARCHED_ROWS).min(n);
-            finder.nearest(rows, range, count + 1, |i, found| {
+            finder.nearest(rows, range, count + 1, context, |i, found| {
                 for &(_, j) in found.iter().filter(|&&(_, j)| j != i).take(count) {
                     edges.push((i as u32, j as u32));
                     edges.push((j as u32, i as u32));

@@ -22,7 +22,7 @@ use crate::machine::{
     Calibration, DecisionFunction, FitInput, KernelExpansion, Machine, Model, Part, Precision,
     Scheme, SolverOptions, Svc,
 };
-use crate::numeric::algebra::{Cholesky, add, dot, eigen_symmetric};
+use crate::numeric::algebra::{Cholesky, add, dot, eigen_interruptible, times_transposed};
 use crate::numeric::random::Generator;
 
 /// Rows up to which every row is in the expansion.
@@ -141,7 +141,7 @@ impl KernelFisher {
         let effort = TrainingSummary::closed_form(started, &parameters);
         let solved = match means.as_slice() {
             [first, second] => self.two_classes(&expansion, &factor, first, second)?,
-            _ => several_classes(&means, &log_priors, &factor, data.rows(), context),
+            _ => several_classes(&means, &log_priors, &factor, data.rows(), context)?,
         };
         let body = Discriminant {
             expansion: KernelExpansion {
@@ -290,18 +290,22 @@ fn several_classes(
     factor: &Cholesky,
     rows: usize,
     context: &Context,
-) -> Solved {
+) -> Result<Solved> {
     let (count, width) = (means.len(), means[0].len());
     let deviations = deviations(means, log_priors);
     let mut solved = deviations.clone();
-    solved.iter_mut().for_each(|deviation| factor.solve(deviation));
-    let gram =
-        (0..count * count).map(|p| dot(&deviations[p / count], &solved[p % count])).collect();
-    let eigen = eigen_symmetric(gram, count, context);
+    context.try_for_each(solved.iter_mut(), |deviation| {
+        context.checkpoint()?;
+        factor.solve(deviation);
+        Ok(())
+    })?;
+    let gram = times_transposed(&deviations.concat(), &solved.concat(), width, context)?;
+    let eigen = eigen_interruptible(gram, count, context)?;
     let mut directions = Vec::new();
     let mut ratios = Vec::new();
     let scale = rows as f64;
     for i in (0..count - 1).take_while(|&i| eigen.values[i] > 1e-12 * eigen.values[0]) {
+        context.checkpoint()?;
         let mut alpha = vec![0.0; width];
         // Within-class variance 1 along the direction.
         let unit = (scale / eigen.values[i]).sqrt();
@@ -315,17 +319,18 @@ fn several_classes(
         .iter()
         .zip(log_priors)
         .map(|(mean, log_prior)| {
+            context.checkpoint()?;
             let (mut coefficients, mut offset) = (vec![0.0; width], -log_prior);
             for (alpha, _) in &directions {
                 let place = dot(alpha, mean);
                 add(&mut coefficients, alpha, place);
                 offset += 0.5 * place * place;
             }
-            (coefficients, offset)
+            Ok((coefficients, offset))
         })
-        .collect();
+        .collect::<Result<_>>()?;
     let separability = ratios.iter().sum();
-    Solved { functions, directions, ratios, separability }
+    Ok(Solved { functions, directions, ratios, separability })
 }
 
 fn starts(counts: &[usize]) -> Vec<usize> {

@@ -205,7 +205,7 @@ impl Prepared for PreparedMixtures {
         let width =
             if self.classes.is_empty() { self.components.len() } else { self.classes.len() };
         for (block, out) in out.chunks_mut(ROWS * width).enumerate() {
-            let joints = log_joints(&blocks, block, &self.components, context);
+            let joints = log_joints(&blocks, block, &self.components, context)?;
             for (r, out) in out.chunks_exact_mut(width).enumerate() {
                 let joint = |k: usize| joints[k * ROWS + r];
                 if self.classes.is_empty() {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::machine::names::names;
-use crate::numeric::algebra::{Cholesky, eigen_symmetric};
+use crate::numeric::algebra::{Cholesky, eigen_interruptible, times_transposed, transposed};
 
 /// Rounds of the alternation of VEV.
 const ROUNDS: usize = 100;
@@ -75,17 +75,20 @@ impl Covariance {
     }
 
     /// The covariances for the scatters W_k: matrices, or diagonals where those are enough.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] when the context asks to stop.
     pub(super) fn estimate(
         self,
         scatters: &[f64],
         weights: &[f64],
         features: usize,
         context: &Context,
-    ) -> Vec<f64> {
+    ) -> Result<Vec<f64>> {
         let size = if self.is_diagonal() { features } else { features * features };
         let total: f64 = weights.iter().sum();
         let each = || scatters.chunks_exact(size).zip(weights);
-        match self {
+        Ok(match self {
             Self::Full | Self::Diagonal => {
                 each().flat_map(|(w, n)| w.iter().map(move |v| v / n)).collect()
             }
@@ -100,9 +103,9 @@ impl Covariance {
                 (0..size).map(|at| sum(at) / total).collect()
             }
             Self::EqualShape | Self::VariableVolume => {
-                self.common_shape(scatters, weights, features, total, context)
+                self.common_shape(scatters, weights, features, total, context)?
             }
-        }
+        })
     }
 
     /// EEV and VEV: the eigenvectors of each scatter with eigenvalues in common up to a volume.
@@ -113,12 +116,12 @@ impl Covariance {
         features: usize,
         total: f64,
         context: &Context,
-    ) -> Vec<f64> {
+    ) -> Result<Vec<f64>> {
         let dimension = features as f64;
         let eigens: Vec<_> = scatters
             .chunks_exact(features * features)
-            .map(|w| eigen_symmetric(w.to_vec(), features, context))
-            .collect();
+            .map(|w| eigen_interruptible(w.to_vec(), features, context))
+            .collect::<Result<_>>()?;
         // Eigenvalues far below the largest are rounding, and a shape in common would blow them up.
         let largest = eigens.iter().fold(0.0_f64, |most, eigen| most.max(eigen.values[0]));
         let smallest = (1e-10 * largest).max(f64::MIN_POSITIVE.sqrt());
@@ -150,20 +153,22 @@ impl Covariance {
         }
         let mut values = Vec::with_capacity(scatters.len());
         for (eigen, volume) in eigens.iter().zip(&volumes) {
-            for i in 0..features {
-                for j in 0..features {
-                    let entry = |k: usize| shape[k] * eigen.vector(k)[i] * eigen.vector(k)[j];
-                    values.push(volume * (0..features).map(entry).sum::<f64>());
-                }
+            // λ D A Dᵀ from the columns of D √(λA).
+            let mut roots = eigen.vectors.clone();
+            for (vector, share) in roots.chunks_exact_mut(features).zip(&shape) {
+                let root = (volume * share).sqrt();
+                vector.iter_mut().for_each(|value| *value *= root);
             }
+            let roots = transposed(&roots, features, features);
+            values.extend(times_transposed(&roots, &roots, features, context)?);
         }
-        values
+        Ok(values)
     }
 
     /// What densities need of the covariances of every component.
     ///
     /// # Errors
-    /// [`Error::Model`] when one is not positive definite.
+    /// [`Error::Model`] when one is not positive definite, [`Error::Interrupted`] when the context asks to stop.
     pub(super) fn factors(
         self,
         covariances: &[f64],
@@ -187,23 +192,25 @@ impl Covariance {
             Ok(Factor { lower: Vec::new(), scales, log_determinant })
         };
         let lower = |k: usize, matrix: &[f64]| {
-            let factor =
-                Cholesky::new(matrix.to_vec(), features, context).ok_or_else(|| singular(k))?;
+            let factor = Cholesky::interruptible(matrix.to_vec(), features, context)?
+                .ok_or_else(|| singular(k))?;
             let log_determinant = factor.log_determinant();
-            Ok(Factor { lower: factor.inverse_lower(), scales: Vec::new(), log_determinant })
+            let lower = factor.inverse_lower(context)?;
+            Ok(Factor { lower, scales: Vec::new(), log_determinant })
         };
         let square = features * features;
-        (0..components)
-            .map(|k| match self {
-                Self::Full | Self::EqualShape | Self::VariableVolume => {
-                    lower(k, &covariances[k * square..(k + 1) * square])
-                }
-                Self::Tied => lower(k, covariances),
-                Self::Diagonal => scales(k, &covariances[k * features..(k + 1) * features]),
-                Self::Spherical => scales(k, &vec![covariances[k]; features]),
-                Self::EqualSpherical => scales(k, &vec![covariances[0]; features]),
-            })
-            .collect()
+        let factor = |k: usize| match self {
+            Self::Full | Self::Tied | Self::EqualShape | Self::VariableVolume => {
+                lower(k, &covariances[k * square..(k + 1) * square])
+            }
+            Self::Diagonal => scales(k, &covariances[k * features..(k + 1) * features]),
+            Self::Spherical => scales(k, &vec![covariances[k]; features]),
+            Self::EqualSpherical => scales(k, &vec![covariances[0]; features]),
+        };
+        match self {
+            Self::Tied => Ok(vec![factor(0)?; components]),
+            _ => (0..components).map(factor).collect(),
+        }
     }
 }
 

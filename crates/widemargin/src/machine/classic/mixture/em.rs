@@ -8,7 +8,7 @@ use super::pass::{Blocks, Component, Second, Source, Sums, pass};
 use super::step::{Parameters, component_list, maximise};
 use crate::context::{Context, Event};
 use crate::error::{Error, Result};
-use crate::numeric::algebra::Cholesky;
+use crate::numeric::algebra::{Cholesky, times_transposed, transposed};
 use crate::numeric::random::Generator;
 use crate::solver::Status;
 
@@ -56,8 +56,8 @@ pub(super) fn fit(
     let origin = means(rows.chunks_exact(features), features);
     let blocks = Blocks::new(rows, features, &origin);
     let total = match machine.covariance {
-        Covariance::Tied => Some(blocks.scatter(false)),
-        Covariance::EqualSpherical => Some(blocks.scatter(true)),
+        Covariance::Tied => Some(blocks.scatter(false, context)?),
+        Covariance::EqualSpherical => Some(blocks.scatter(true, context)?),
         _ => None,
     };
     let problem = Problem { machine, blocks: &blocks, origin: &origin, total, components, context };
@@ -132,7 +132,7 @@ impl Problem<'_> {
             };
             let source = Source::Given(&shares);
             let sums = pass(self.blocks, &vec![none; count], source, self.second(), self.context)?;
-            self.maximise(&vec![0.0; count * features], &sums)
+            self.maximise(&vec![0.0; count * features], &sums)?
         };
         if let Some(weights) = &given.weights {
             check_length("starting weights", count, weights)?;
@@ -193,8 +193,19 @@ impl Problem<'_> {
         Ok(component_list(&parameters.weights, &parameters.means, factors, features))
     }
 
-    fn maximise(&self, means: &[f64], sums: &Sums) -> Parameters {
+    fn maximise(&self, means: &[f64], sums: &Sums) -> Result<Parameters> {
         maximise(self.machine, means, sums, self.total.as_deref(), self.context)
+    }
+
+    /// The sums of a pass and the parameters that maximise the likelihood that they expect.
+    fn step(&self, parameters: &Parameters) -> Result<(Sums, Parameters)> {
+        let components = self.components(parameters)?;
+        let sums = pass(self.blocks, &components, Source::Densities, self.second(), self.context)?;
+        if !sums.log_likelihood.is_finite() {
+            return Err(Error::model("the likelihood of a mixture overflowed; scale the data"));
+        }
+        let next = self.maximise(&parameters.means, &sums)?;
+        Ok((sums, next))
     }
 
     fn run_em(&self, start: Parameters, generator: &mut Generator) -> Result<Fitted> {
@@ -205,24 +216,17 @@ impl Problem<'_> {
         let mut status = Status::IterationLimit;
         let mut iterations = 0;
         while iterations < self.machine.max_iterations {
-            let components = self.components(&parameters)?;
-            let second = self.second();
-            let sums = match pass(self.blocks, &components, Source::Densities, second, self.context)
-            {
+            let (sums, mut next) = match self.step(&parameters) {
                 Err(Error::Interrupted) if iterations > 0 => {
                     status = self.context.stop_request().unwrap_or(Status::Interrupted);
                     break;
                 }
-                sums => sums?,
+                step => step?,
             };
             let reached = sums.log_likelihood / rows;
-            if !reached.is_finite() {
-                return Err(Error::model("the likelihood of a mixture overflowed; scale the data"));
-            }
             change = reached - bound;
             bound = reached;
             iterations += 1;
-            let mut next = self.maximise(&parameters.means, &sums);
             let emptied = self.reseed(&mut next, &sums, generator);
             let moved = match self.machine.stop {
                 MixtureStop::Likelihood => change.abs(),
@@ -327,16 +331,13 @@ fn inverses(
     }
     let mut all = Vec::with_capacity(precisions.len());
     for matrix in precisions.chunks_exact(features * features) {
-        let factor = Cholesky::new(matrix.to_vec(), features, context).ok_or_else(|| {
-            Error::parameter("start", "positive definite precisions", "a singular one")
-        })?;
-        let mut inverse = vec![0.0; features * features];
-        for j in 0..features {
-            let column = &mut inverse[j * features..(j + 1) * features];
-            column[j] = 1.0;
-            factor.solve(column);
-        }
-        all.extend(inverse);
+        let factor =
+            Cholesky::interruptible(matrix.to_vec(), features, context)?.ok_or_else(|| {
+                Error::parameter("start", "positive definite precisions", "a singular one")
+            })?;
+        // L⁻ᵀL⁻¹ are the products of the columns of L⁻¹.
+        let columns = transposed(&factor.inverse_lower(context)?, features, features);
+        all.extend(times_transposed(&columns, &columns, features, context)?);
     }
     Ok(all)
 }

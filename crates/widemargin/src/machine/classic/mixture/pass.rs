@@ -8,6 +8,7 @@
 use super::covariance::Factor;
 use crate::context::Context;
 use crate::error::Result;
+use crate::numeric::algebra::add_products;
 use crate::numeric::simd::{PlainLoop, exp_of_negative, run_plain};
 
 /// Rows of a block.
@@ -21,6 +22,12 @@ const PAIR_LANES: usize = 32;
 
 /// Blocks summed by one task.
 const TASK_BLOCKS: usize = 16;
+
+/// Multiply-adds between two looks at the context, some milliseconds.
+const MOST_UNCHECKED: usize = 1 << 24;
+
+/// Numbers that the sums of tasks waiting to be added may take in all.
+const MOST_WAITING: usize = 1 << 24;
 
 /// Which second sums are needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,21 +80,23 @@ impl Blocks {
     }
 
     /// Σ x xᵀ, or its diagonal.
-    pub(super) fn scatter(&self, diagonal: bool) -> Vec<f64> {
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`](crate::Error::Interrupted) when the context asks to stop.
+    pub(super) fn scatter(&self, diagonal: bool, context: &Context) -> Result<Vec<f64>> {
         let features = self.features;
         let mut sums = vec![0.0; if diagonal { features } else { features * features }];
         for block in self.values.chunks_exact((ROWS * features).max(1)) {
-            for (i, own) in block.chunks_exact(ROWS).enumerate() {
-                if diagonal {
-                    sums[i] += product(own, own);
-                    continue;
+            if diagonal {
+                context.checkpoint()?;
+                for (sum, own) in sums.iter_mut().zip(block.chunks_exact(ROWS)) {
+                    *sum += product(own, own);
                 }
-                for (j, other) in block.chunks_exact(ROWS).enumerate().take(i + 1) {
-                    sums[i * features + j] += product(own, other);
-                }
+            } else {
+                add_products(&mut sums, features, block, ROWS, context)?;
             }
         }
-        sums
+        Ok(sums)
     }
 
     /// The rows one after the other, from the origin.
@@ -158,40 +167,60 @@ pub(super) fn pass(
     let size = ROWS * blocks.features;
     let task = |(task, values): (usize, &[f64])| {
         context.checkpoint()?;
-        let work = Pass { blocks, components, source, second, task, values };
-        Ok(run_plain(context.instruction_set(), work))
+        let work = Pass { blocks, components, source, second, task, values, context };
+        run_plain(context.instruction_set(), work)
     };
     let chunk = (TASK_BLOCKS * size).max(1);
-    let parts = context.try_map(blocks.values.chunks(chunk).enumerate(), task)?;
+    // The sums of wide rows are large: only so many wait for their turn.
+    let numbers = components.len() * (blocks.features + second.size(blocks.features));
+    let at_once = (MOST_WAITING / numbers.max(1)).max(context.threads());
+    let tasks: Vec<_> = blocks.values.chunks(chunk).enumerate().collect();
     let mut sums = Sums::default();
-    parts.iter().for_each(|part| sums.add(part));
+    for tasks in tasks.chunks(at_once) {
+        let parts = context.try_map(tasks.iter().copied(), task)?;
+        parts.iter().for_each(|part| sums.add(part));
+    }
     Ok(sums)
 }
 
 /// ln(weight · density) of every component for the rows of one block, component after component.
+///
+/// # Errors
+/// [`Error::Interrupted`](crate::Error::Interrupted) when the context asks to stop.
 pub(super) fn log_joints(
     blocks: &Blocks,
     block: usize,
     components: &[Component],
     context: &Context,
-) -> Vec<f64> {
-    struct Densities<'a>(&'a [f64], usize, &'a [Component]);
+) -> Result<Vec<f64>> {
+    struct Densities<'a> {
+        values: &'a [f64],
+        features: usize,
+        components: &'a [Component],
+        context: &'a Context,
+    }
     impl PlainLoop for Densities<'_> {
-        type Output = Vec<f64>;
+        type Output = Result<Vec<f64>>;
 
         #[inline(always)]
-        fn run(self) -> Vec<f64> {
-            let mut differences = vec![0.0; self.1 * ROWS];
-            let mut all = vec![0.0; self.2.len() * ROWS];
-            for (component, out) in self.2.iter().zip(all.chunks_exact_mut(ROWS)) {
-                densities(self.0, component, &mut differences, out);
+        fn run(self) -> Result<Vec<f64>> {
+            let Self { values, features, components, context } = self;
+            let mut differences = vec![0.0; features * ROWS];
+            let mut all = vec![0.0; components.len() * ROWS];
+            for (component, out) in components.iter().zip(all.chunks_exact_mut(ROWS)) {
+                densities(values, component, &mut differences, out, context)?;
             }
-            all
+            Ok(all)
         }
     }
-    let size = ROWS * blocks.features;
+    let (size, features) = (ROWS * blocks.features, blocks.features);
     let values = &blocks.values[block * size..(block + 1) * size];
-    run_plain(context.instruction_set(), Densities(values, blocks.features, components))
+    run_plain(context.instruction_set(), Densities { values, features, components, context })
+}
+
+/// Rows of a matrix of the features that are passed between two looks at the context.
+fn strip(features: usize) -> usize {
+    (MOST_UNCHECKED / (ROWS * features).max(1)).max(1)
 }
 
 struct Pass<'a> {
@@ -201,13 +230,14 @@ struct Pass<'a> {
     second: Second,
     task: usize,
     values: &'a [f64],
+    context: &'a Context,
 }
 
 impl PlainLoop for Pass<'_> {
-    type Output = Sums;
+    type Output = Result<Sums>;
 
     #[inline(always)]
-    fn run(self) -> Sums {
+    fn run(self) -> Result<Sums> {
         let (features, count) = (self.blocks.features, self.components.len());
         let size = self.second.size(features);
         let mut sums = Sums {
@@ -226,7 +256,7 @@ impl PlainLoop for Pass<'_> {
                     for (component, out) in
                         self.components.iter().zip(shares.chunks_exact_mut(ROWS))
                     {
-                        densities(values, component, &mut differences, out);
+                        densities(values, component, &mut differences, out, self.context)?;
                     }
                     sums.log_likelihood += normalise(&mut shares, count, rows);
                 }
@@ -263,12 +293,12 @@ impl PlainLoop for Pass<'_> {
                     }
                     Second::Matrix => {
                         differ(values, &component.mean, &mut differences);
-                        matrix(shares, &differences, first, second);
+                        matrix(shares, &differences, first, second, self.context)?;
                     }
                 }
             }
         }
-        sums
+        Ok(sums)
     }
 }
 
@@ -286,7 +316,13 @@ fn differ(values: &[f64], mean: &[f64], out: &mut [f64]) {
 
 /// ln(weight · density) of one component for the rows of a block.
 #[inline(always)]
-fn densities(values: &[f64], component: &Component, differences: &mut [f64], out: &mut [f64]) {
+fn densities(
+    values: &[f64],
+    component: &Component,
+    differences: &mut [f64],
+    out: &mut [f64],
+    context: &Context,
+) -> Result<()> {
     let features = component.mean.len();
     if component.factor.lower.is_empty() {
         for start in (0..ROWS).step_by(LANES) {
@@ -303,45 +339,61 @@ fn densities(values: &[f64], component: &Component, differences: &mut [f64], out
                 out[start + r] = component.constant - 0.5 * squares[r];
             }
         }
-        return;
+        return Ok(());
     }
     differ(values, &component.mean, differences);
+    let strip = strip(features);
     for start in (0..ROWS).step_by(LANES) {
         let mut squares = [0.0; LANES];
-        for i in 0..features {
-            let mut value = [0.0; LANES];
-            let factors = &component.factor.lower[i * features..][..=i];
-            for (j, &factor) in factors.iter().enumerate() {
-                let row = &differences[j * ROWS + start..][..LANES];
-                for r in 0..LANES {
-                    value[r] += factor * row[r];
+        for first in (0..features).step_by(strip) {
+            context.checkpoint()?;
+            for i in first..(first + strip).min(features) {
+                let mut value = [0.0; LANES];
+                let factors = &component.factor.lower[i * features..][..=i];
+                for (j, &factor) in factors.iter().enumerate() {
+                    let row = &differences[j * ROWS + start..][..LANES];
+                    for r in 0..LANES {
+                        value[r] += factor * row[r];
+                    }
                 }
-            }
-            for r in 0..LANES {
-                squares[r] += value[r] * value[r];
+                for r in 0..LANES {
+                    squares[r] += value[r] * value[r];
+                }
             }
         }
         for r in 0..LANES {
             out[start + r] = component.constant - 0.5 * squares[r];
         }
     }
+    Ok(())
 }
 
 /// Adds Σ r d and the lower triangle of Σ r d dᵀ.
 #[inline(always)]
-fn matrix(shares: &[f64], differences: &[f64], first: &mut [f64], second: &mut [f64]) {
+fn matrix(
+    shares: &[f64],
+    differences: &[f64],
+    first: &mut [f64],
+    second: &mut [f64],
+    context: &Context,
+) -> Result<()> {
     let features = first.len();
+    let strip = strip(features);
     let mut weighted = [0.0; ROWS];
-    for i in 0..features {
-        let own = &differences[i * ROWS..(i + 1) * ROWS];
-        for r in 0..ROWS {
-            weighted[r] = shares[r] * own[r];
-        }
-        first[i] += sum(&weighted);
-        for j in 0..=i {
-            second[i * features + j] += product(&weighted, &differences[j * ROWS..][..ROWS]);
+    for start in (0..features).step_by(strip) {
+        context.checkpoint()?;
+        for i in start..(start + strip).min(features) {
+            let own = &differences[i * ROWS..(i + 1) * ROWS];
+            for r in 0..ROWS {
+                weighted[r] = shares[r] * own[r];
+            }
+            first[i] += sum(&weighted);
+            for j in 0..=i {
+                second[i * features + j] += product(&weighted, &differences[j * ROWS..][..ROWS]);
+            }
         }
     }
+    Ok(())
 }
 
 /// Σ r (x − μ) and Σ r (x − μ)².

@@ -46,26 +46,24 @@ pub(super) fn improve(
         Ascent { status: Status::IterationLimit, iterations: 0, change: f64::INFINITY };
     let mut reached = f64::NEG_INFINITY;
     while ascent.iterations < machine.mixture.max_iterations {
-        let components = components(parts, &classes, features, context)?;
-        let (shares, log_likelihood) = share(&blocks, &components, &classes, rows, context);
-        ascent.change = log_likelihood / count - reached;
-        reached = log_likelihood / count;
+        let step = match next(machine, parts, &classes, &blocks, rows, context) {
+            // The parameters so far: those of the labelled rows at least.
+            Err(Error::Interrupted) => {
+                ascent.status = context.stop_request().unwrap_or(Status::Interrupted);
+                break;
+            }
+            step => step?,
+        };
+        ascent.change = step.log_likelihood / count - reached;
+        reached = step.log_likelihood / count;
         ascent.iterations += 1;
         if !reached.is_finite() {
             return Err(Error::model("the likelihood of a mixture overflowed; scale the data"));
         }
-        let sums =
-            pass(&blocks, &components, Source::Given(&shares), parts.covariance.second(), context)?;
-        let mut first = 0;
-        for (class, parameters) in classes.iter_mut().enumerate() {
-            let own = sums.part(first, parameters.weights.len());
-            first += parameters.weights.len();
-            if !fixed {
-                let weight: f64 = own.weights.iter().sum();
-                parts.log_priors[class] = (weight / count).ln();
-            }
-            *parameters = maximise(&machine.mixture, &parameters.means, &own, None, context);
+        if !fixed {
+            parts.log_priors = step.weights.iter().map(|weight| (weight / count).ln()).collect();
         }
+        classes = step.classes;
         if ascent.change.abs() < machine.mixture.tol {
             ascent.status = Status::Solved;
             break;
@@ -78,12 +76,48 @@ pub(super) fn improve(
     if ascent.status == Status::IterationLimit {
         warn(context, format!("EM did not converge in {} iterations", ascent.iterations));
     }
-    parts.log_likelihood = reached;
+    if ascent.iterations > 0 {
+        parts.log_likelihood = reached;
+    }
     parts.weights = classes.iter().flat_map(|own| own.weights.clone()).collect();
     parts.covariances = classes.iter().flat_map(|own| own.covariances.clone()).collect();
     *means = classes.iter().flat_map(|own| own.means.clone()).collect();
     means.iter_mut().enumerate().for_each(|(at, value)| *value += origin[at % features]);
     Ok(ascent)
+}
+
+/// One step of EM.
+struct Step {
+    /// The log-likelihood before.
+    log_likelihood: f64,
+    /// The new parameters of every class.
+    classes: Vec<Parameters>,
+    /// The rows' weight in every class.
+    weights: Vec<f64>,
+}
+
+/// The step from the parameters of `classes`.
+fn next(
+    machine: &MixtureBayes,
+    parts: &Mixtures,
+    classes: &[Parameters],
+    blocks: &Blocks,
+    rows: &Rows<'_>,
+    context: &Context,
+) -> Result<Step> {
+    let components = components(parts, classes, rows.features, context)?;
+    let (shares, log_likelihood) = share(blocks, &components, classes, rows, context)?;
+    let second = parts.covariance.second();
+    let sums = pass(blocks, &components, Source::Given(&shares), second, context)?;
+    let mut step = Step { log_likelihood, classes: Vec::new(), weights: Vec::new() };
+    let mut first = 0;
+    for parameters in classes {
+        let own = sums.part(first, parameters.weights.len());
+        first += parameters.weights.len();
+        step.weights.push(own.weights.iter().sum());
+        step.classes.push(maximise(&machine.mixture, &parameters.means, &own, None, context)?);
+    }
+    Ok(step)
 }
 
 /// The parameters of every class, means from the origin.
@@ -134,14 +168,14 @@ fn share(
     classes: &[Parameters],
     rows: &Rows<'_>,
     context: &Context,
-) -> (Vec<f64>, f64) {
+) -> Result<(Vec<f64>, f64)> {
     let count = components.len();
     let mut ends = vec![0];
     classes.iter().for_each(|own| ends.push(ends[ends.len() - 1] + own.weights.len()));
     let mut shares = vec![0.0; rows.classes.len() * count];
     let mut log_likelihood = 0.0;
     for (block, out) in shares.chunks_mut(ROWS * count).enumerate() {
-        let joints = log_joints(blocks, block, components, context);
+        let joints = log_joints(blocks, block, components, context)?;
         for (r, out) in out.chunks_exact_mut(count).enumerate() {
             let among = match rows.classes[block * ROWS + r] {
                 Some(class) => ends[class]..ends[class + 1],
@@ -155,7 +189,7 @@ fn share(
             }
         }
     }
-    (shares, log_likelihood)
+    Ok((shares, log_likelihood))
 }
 
 impl Sums {

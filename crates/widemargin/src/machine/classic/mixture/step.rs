@@ -4,6 +4,7 @@ use super::covariance::{Covariance, Factor};
 use super::fit::GaussianMixture;
 use super::pass::{Component, Second, Sums};
 use crate::context::Context;
+use crate::error::Result;
 
 /// Parameters of some components.
 #[derive(Clone)]
@@ -33,13 +34,16 @@ impl Parameters {
 
 /// The parameters of largest expected likelihood, given sums around the `old` means; one covariance for all components can be
 /// had from the scatter of all rows around the origin, T − Σ n_k μ_k μ_kᵀ.
+///
+/// # Errors
+/// [`Error::Interrupted`](crate::Error::Interrupted) when the context asks to stop.
 pub(super) fn maximise(
     machine: &GaussianMixture,
     old: &[f64],
     sums: &Sums,
     total_scatter: Option<&[f64]>,
     context: &Context,
-) -> Parameters {
+) -> Result<Parameters> {
     let covariance = machine.covariance;
     let weights: Vec<f64> = sums.weights.iter().map(|n| n + 10.0 * f64::EPSILON).collect();
     let features = old.len() / weights.len();
@@ -66,9 +70,10 @@ pub(super) fn maximise(
         }
     }
     let total: f64 = weights.iter().sum();
-    let mut covariances = covariance.estimate(&second, &weights, features, context);
+    let mut covariances = covariance.estimate(&second, &weights, features, context)?;
     covariance.regularise(&mut covariances, features, machine.shrinkage, machine.floor);
-    Parameters { weights: weights.iter().map(|n| n / total).collect(), means, covariances }
+    let weights = weights.iter().map(|n| n / total).collect();
+    Ok(Parameters { weights, means, covariances })
 }
 
 /// Components as the passes see them.

@@ -19,6 +19,7 @@ use crate::machine::model::{
     PartsReader, PartsResult, PartsWriter, Prepared, check_classes, check_finite, check_length,
     fail, from_header, run_of, to_header,
 };
+use crate::numeric::algebra::times_transposed;
 
 /// Rows below which no tree is tried.
 const FEW_ROWS: usize = 500;
@@ -79,19 +80,24 @@ impl Finder {
     }
 
     /// Calls `visit(query, neighbours)` with the squared distances and rows of the k nearest.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] when the context asks to stop.
     pub(in super::super) fn nearest(
         &self,
         queries: &Matrix,
         range: Range<usize>,
         k: usize,
+        context: &Context,
         mut visit: impl FnMut(usize, &[(f64, usize)]),
     ) -> Result<()> {
         match self {
-            Self::Single(brute) => brute.nearest(queries, range, k, visit),
-            Self::Double(brute) => brute.nearest(queries, range, k, visit),
+            Self::Single(brute) => brute.nearest(queries, range, k, context, visit),
+            Self::Double(brute) => brute.nearest(queries, range, k, context, visit),
             Self::Tree(tree) => {
                 let mut query = vec![0.0; queries.columns()];
                 for i in range {
+                    context.checkpoint()?;
                     queries.copy_row(i, &mut query);
                     visit(i, &tree.nearest(&query, k));
                 }
@@ -133,7 +139,7 @@ impl Neighbours {
         if self.whitening.is_empty() {
             return Finder::new(&self.rows, self.search, self.k, context);
         }
-        let white = whitened(&self.rows, 0..self.rows.rows(), &self.whitening)?;
+        let white = whitened(&self.rows, 0..self.rows.rows(), &self.whitening, context)?;
         Finder::new(&white, self.search, self.k, context)
     }
 }
@@ -256,14 +262,16 @@ impl PreparedNeighbours {
         queries: &Matrix,
         range: Range<usize>,
         k: usize,
+        context: &Context,
         mut visit: impl FnMut(usize, &[(f64, usize)]),
     ) -> Result<()> {
         if self.whitening.is_empty() {
-            return self.finder.nearest(queries, range, k, visit);
+            return self.finder.nearest(queries, range, k, context, visit);
         }
         let start = range.start;
-        let white = whitened(queries, range, &self.whitening)?;
-        self.finder.nearest(&white, 0..white.rows(), k, |i, found| visit(start + i, found))
+        let white = whitened(queries, range, &self.whitening, context)?;
+        let rows = 0..white.rows();
+        self.finder.nearest(&white, rows, k, context, |i, found| visit(start + i, found))
     }
 }
 
@@ -273,9 +281,10 @@ impl Prepared for PreparedNeighbours {
         queries: &Matrix,
         rows: Range<usize>,
         k: usize,
+        context: &Context,
     ) -> Result<Option<Vec<Nearest>>> {
         let mut all = Vec::with_capacity(rows.len());
-        self.find(queries, rows, k, |_, found| {
+        self.find(queries, rows, k, context, |_, found| {
             all.push(found.iter().map(|&(squared, row)| (squared.sqrt(), row)).collect());
         })?;
         Ok(Some(all))
@@ -283,12 +292,12 @@ impl Prepared for PreparedNeighbours {
 
     /// Shares of votes, or the mean.
     fn evaluate(&self, evaluation: Evaluation<'_>) -> Result<()> {
-        let Evaluation { queries, rows, out, .. } = evaluation;
+        let Evaluation { queries, rows, out, context, .. } = evaluation;
         let width = self.classes.max(1);
         let range = run_of(rows);
         let start = range.start;
         let mut distances = vec![0.0; self.classes];
-        self.find(queries, range, self.k, |i, found| {
+        self.find(queries, range, self.k, context, |i, found| {
             let out = &mut out[(i - start) * width..][..width];
             let touches = found[0].0 == 0.0;
             let weight = |squared: f64| match self.weighting {
@@ -340,14 +349,17 @@ fn elect(votes: &[f64], distances: &[f64], found: &[(f64, usize)], targets: &[f6
 }
 
 /// W x of every row x.
-fn whitened(rows: &Matrix, range: Range<usize>, whitening: &[f64]) -> Result<Matrix> {
+fn whitened(
+    rows: &Matrix,
+    range: Range<usize>,
+    whitening: &[f64],
+    context: &Context,
+) -> Result<Matrix> {
     let columns = rows.columns();
-    let mut values = Vec::with_capacity(range.len() * columns);
-    let mut row = vec![0.0; columns];
-    for i in range.clone() {
-        rows.copy_row(i, &mut row);
-        let product = |w: &[f64]| w.iter().zip(&row).map(|(w, x)| w * x).sum::<f64>();
-        values.extend(whitening.chunks_exact(columns).map(product));
+    let mut values = vec![0.0; range.len() * columns];
+    for (i, row) in range.clone().zip(values.chunks_exact_mut(columns.max(1))) {
+        rows.copy_row(i, row);
     }
+    let values = times_transposed(&values, whitening, columns, context)?;
     Ok(Matrix::DenseF64(Dense::new(range.len(), columns, values)?))
 }

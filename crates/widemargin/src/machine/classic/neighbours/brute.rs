@@ -51,11 +51,15 @@ impl<T: Real> Brute<T> {
 
     /// The k nearest rows of every query and their squared distances, nearest first, the lower row
     /// first among equals.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`](crate::Error::Interrupted) when the context asks to stop.
     pub(super) fn nearest(
         &self,
         queries: &Matrix,
         range: Range<usize>,
         k: usize,
+        context: &Context,
         mut visit: impl FnMut(usize, &[(f64, usize)]),
     ) -> Result<()> {
         let epsilon = if size_of::<T>() == 4 { f64::from(f32::EPSILON) } else { f64::EPSILON };
@@ -76,6 +80,7 @@ impl<T: Real> Brute<T> {
             let empty = || Candidates { found: Vec::new(), limit: T::MAX, room: 2 * k + 64 };
             let mut candidates: Vec<Candidates<T>> = part.clone().map(|_| empty()).collect();
             for first in (0..self.distances.len()).step_by(BLOCK) {
+                context.checkpoint()?;
                 let columns = first..(first + BLOCK).min(self.distances.len());
                 self.distances.products(&measured, columns.clone(), &mut block, BLOCK);
                 let halves = &self.halves[first..columns.end.next_multiple_of(SCAN_WIDTH)];

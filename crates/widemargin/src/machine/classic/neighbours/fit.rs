@@ -17,7 +17,7 @@ use crate::data::{Classes, Dataset};
 use crate::error::{Error, Result};
 use crate::machine::names::{defaults, names};
 use crate::machine::{Calibration, Model};
-use crate::numeric::algebra::{Cholesky, eigen_symmetric};
+use crate::numeric::algebra::{Cholesky, add_products, eigen_interruptible};
 
 /// Weight of a neighbour's vote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,6 +67,9 @@ names!(NeighbourMetric, "metric", Euclidean: "euclidean", Mahalanobis: "mahalano
 
 /// How many times the median deviation of the features one may have before a warning.
 const DOMINANT_RATIO: f64 = 100.0;
+
+/// Rows whose products are added to a covariance at a time.
+const PANEL_ROWS: usize = 256;
 
 /// Classification or regression by the nearest neighbours.
 ///
@@ -212,25 +215,29 @@ fn whitening(data: &Dataset, groups: &[Vec<usize>], context: &Context) -> Result
     let columns = data.columns();
     rows::check_square("the covariance", columns)?;
     let mut covariance = vec![0.0; columns * columns];
-    let mut centred = vec![0.0; columns];
     for group in groups {
         let own = data.features().select_rows(group);
         let centre = column_means(&own);
-        for i in 0..own.rows() {
-            own.copy_row(i, &mut centred);
-            centred.iter_mut().zip(&centre).for_each(|(value, mean)| *value -= mean);
-            for (i, sums) in covariance.chunks_exact_mut(columns).enumerate() {
-                sums.iter_mut().zip(&centred).for_each(|(sum, value)| *sum += centred[i] * value);
+        for start in (0..own.rows()).step_by(PANEL_ROWS) {
+            let count = PANEL_ROWS.min(own.rows() - start);
+            let mut panel = vec![0.0; columns * count];
+            let mut row = vec![0.0; columns];
+            for i in 0..count {
+                own.copy_row(start + i, &mut row);
+                for (j, (value, mean)) in row.iter().zip(&centre).enumerate() {
+                    panel[j * count + i] = value - mean;
+                }
             }
+            add_products(&mut covariance, columns, &panel, count, context)?;
         }
     }
     let divisor = data.rows().saturating_sub(groups.len()).max(1) as f64;
     covariance.iter_mut().for_each(|value| *value /= divisor);
-    if let Some(factor) = Cholesky::new(covariance.clone(), columns, context) {
-        return Ok(factor.inverse_lower());
+    if let Some(factor) = Cholesky::interruptible(covariance.clone(), columns, context)? {
+        return factor.inverse_lower(context);
     }
     rows::warn(context, "the covariance is singular: its pseudo-inverse gives the distances");
-    let eigen = eigen_symmetric(covariance, columns, context);
+    let eigen = eigen_interruptible(covariance, columns, context)?;
     let smallest = eigen.values[0].max(0.0) * columns as f64 * 1e-12;
     let scale = |value: f64| if value > smallest { 1.0 / value.sqrt() } else { 0.0 };
     Ok((0..columns)

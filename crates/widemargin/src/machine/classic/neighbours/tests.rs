@@ -20,7 +20,8 @@ fn plain(rows: &[f64], columns: usize, query: &[f64], k: usize) -> Vec<(f64, usi
 
 fn found(finder: &Finder, queries: &Matrix, k: usize) -> Vec<Vec<(f64, usize)>> {
     let mut all = Vec::new();
-    finder.nearest(queries, 0..queries.rows(), k, |_, found| all.push(found.to_vec())).unwrap();
+    let (rows, context) = (0..queries.rows(), &Context::new());
+    finder.nearest(queries, rows, k, context, |_, found| all.push(found.to_vec())).unwrap();
     all
 }
 

@@ -51,7 +51,7 @@ impl<'a> LeftOut<'a> {
     ) -> Result<Self> {
         let finder = Finder::new(rows, NeighbourSearch::Auto, 2, context)?;
         let mut nearest = vec![f64::INFINITY; own.len()];
-        finder.nearest(queries, 0..own.len(), rows.rows().min(2), |i, found| {
+        finder.nearest(queries, 0..own.len(), rows.rows().min(2), context, |i, found| {
             if let Some(other) = found.iter().find(|&&(_, row)| Some(row) != own[i]) {
                 nearest[i] = other.0;
             }
