@@ -150,3 +150,31 @@ fn every_test_file_is_in_a_suite() {
     }
     assert!(missing.is_empty(), "list these in a file of tests/suites:\n{}", missing.join("\n"));
 }
+
+/// A file of the repository.
+fn from_root(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
+    fs::read_to_string(path).expect("a file of the repository")
+}
+
+#[test]
+fn programs_are_stripped_and_a_profile_keeps_their_symbols() {
+    let manifest = from_root("Cargo.toml");
+    let section = |name: &str| {
+        let (_, rest) = manifest.split_once(&format!("[profile.{name}]\n")).expect("a profile");
+        rest.split("\n[").next().unwrap_or_default().to_owned()
+    };
+    assert!(section("release").contains("strip = true"));
+    let profiling = section("profiling");
+    assert!(profiling.contains("inherits = \"release\"") && profiling.contains("strip = false"));
+}
+
+#[test]
+fn the_tests_of_parquet_and_of_the_source_distribution_are_run_with_all_others() {
+    let makefile = from_root("Makefile");
+    let features = makefile.lines().find(|line| line.starts_with("WORKSPACE = "));
+    assert!(features.is_some_and(|line| line.contains("widemargin-cli/parquet")));
+    assert!(makefile.contains("cargo test $(WORKSPACE)"));
+    assert!(makefile.contains("test: test-rust test-python test-sdist"));
+    assert!(from_root(".ci/run").contains("make test"));
+}

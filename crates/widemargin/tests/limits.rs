@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use widemargin::Status;
 use widemargin::data::{Dataset, Dense, Label, Labels, Matrix};
 use widemargin::kernel::{CustomKernel, Kernel};
+use widemargin::machine::sequence::{BaumWelch, Emission, Hmm, Sequences};
 use widemargin::machine::{
     ClusteringMethod, Covariance, Fisher, GaussianMixture, Initialisation, KNearest, KernelFisher,
     LsSvc, LsSvr, Machine, MaxMarginClustering, MixtureBayes, Model, MulticlassSvc,
@@ -347,4 +348,35 @@ fn clusters_of_many_rows_are_finished_in_a_moment() {
         ..MaxMarginClustering::default()
     };
     check_stopped("iterative", |context| machine.fit(&data, context).map(status));
+}
+
+#[test]
+fn one_long_sequence_is_left_when_the_time_is_over() {
+    let wide = wide(6_000, 64);
+    let Matrix::DenseF64(rows) = wide.features() else { panic!("dense rows") };
+    let sequences = Sequences::of_rows(rows.clone(), None).unwrap();
+    let (states, size) = (40, 64);
+    let unit: Vec<f64> = (0..size * size).map(|at| f64::from(at % (size + 1) == 0)).collect();
+    let means = (0..states * size).map(|at| (at % 13) as f64 / 13.0).collect();
+    let (shape, covariances) = (Covariance::Full, unit.repeat(states));
+    let emission = Emission::Gaussian { means, shape, covariances };
+    let first = Hmm::random(states, &emission, &sequences, 1).unwrap();
+    check_stopped("densities of one sequence", |context| {
+        let learning = BaumWelch { iterations: 1_000, tol: 0.0, ..BaumWelch::default() };
+        learning.fit(&first, &sequences, context).map(|found| found.status)
+    });
+    // Sums of logarithms over pairs of many states.
+    let (states, symbols) = (600, (0..4_000).map(|i| i * i % 7).collect());
+    let uniform = vec![1.0 / 600.0; states];
+    let emission = Emission::Categorical { probabilities: vec![1.0 / 7.0; 7 * states] };
+    let hmm = Hmm::new(uniform.clone(), uniform.repeat(states), emission).unwrap();
+    let sequences = Sequences::of_symbols(symbols, None).unwrap();
+    for logarithms in [false, true] {
+        check_stopped("sums of one sequence", |context| {
+            hmm.posteriors(&sequences, logarithms, context).map(|_| Status::Solved)
+        });
+    }
+    check_stopped("the best path of one sequence", |context| {
+        hmm.viterbi(&sequences, context).map(|_| Status::Solved)
+    });
 }

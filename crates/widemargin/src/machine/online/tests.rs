@@ -375,11 +375,16 @@ fn learning_goes_on_from_a_model() {
         if !matches!(machine, AllInOne::Ats | AllInOne::Atm | AllInOne::Reinforced) {
             assert!(now <= then * (1.0 + 1e-6), "{machine}: {now}, not {then}");
         }
+        let before = now;
         learner.partial_fit(&rows(30..60)).unwrap();
         resumed.partial_fit(&rows(30..60)).unwrap();
         let (now, then) = (resumed.dual(), learner.dual());
-        // Random choices begin anew, and one pass is an approximation.
+        // Random choices begin anew, and one pass is an approximation: of the same optimum, from the same start.
+        let best = svc.fit(&rows(0..60), &context).unwrap().training.unwrap().outcome.dual;
         assert!((now - then).abs() <= 0.2 * then, "{machine}: {now}, not {then}");
+        assert!(now >= before * (1.0 - 1e-6), "{machine}: {now}, below the {before} before");
+        assert!(now <= best * (1.0 + 1e-6), "{machine}: {now}, above the optimum {best}");
+        assert!(now >= 0.8 * best, "{machine}: {now} of {best}");
     }
     let other = OnlineSvc { machine: AllInOne::CrammerSinger, ..OnlineSvc::default() };
     let model = OnlineSvc::default().fit(&data, &Context::new()).unwrap();

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::emission::{Accumulate, Densities, Emission, Fill, Sums, choose, distribution};
 use super::lattice::{
     Backward, BestPath, Exponentials, Forward, Lattice, Transitions, logarithmic,
+    unchecked_positions,
 };
 use super::observations::{Observations, Run, Sequences};
 use crate::context::Context;
@@ -154,10 +155,10 @@ impl Hmm {
         let prepared = Prepared::new(self, sequences, logarithms, context)?;
         let (states, width) = (self.states(), prepared.chain.width);
         let parts = prepared.of_spans(sequences, |lattice, run| {
-            let likelihood = prepared.sums(run, lattice, false);
+            let likelihood = prepared.sums(run, lattice, false)?;
             let rows = lattice.posteriors.chunks_exact(width);
             let values: Vec<f64> = rows.flat_map(|row| &row[..states]).copied().collect();
-            (likelihood, values)
+            Ok((likelihood, values))
         })?;
         let (log_likelihoods, values): (Vec<f64>, Vec<Vec<f64>>) = parts.into_iter().unzip();
         let states = Dense::new(sequences.positions(), states, values.concat())?;
@@ -173,11 +174,12 @@ impl Hmm {
         let prepared = Prepared::new(self, sequences, true, context)?;
         let parts = prepared.of_spans(sequences, |lattice, run| {
             let mut path = vec![0; run.len()];
-            prepared.fill(run, true, lattice);
+            prepared.fill(run, true, lattice)?;
             let (chain, back) = (&prepared.logs, &mut Vec::new());
-            let best = BestPath { chain, lattice, back, path: &mut path };
+            let best = BestPath { chain, lattice, back, path: &mut path, context: Some(context) };
             let likelihood = run_plain(context.instruction_set(), best);
-            (path, likelihood)
+            context.checkpoint()?;
+            Ok((path, likelihood))
         })?;
         let (paths, likelihoods): (Vec<Vec<u32>>, Vec<f64>) = parts.into_iter().unzip();
         Ok((paths.concat(), likelihoods.iter().sum()))
@@ -240,11 +242,11 @@ impl<'a> Prepared<'a> {
     fn of_spans<T: Send>(
         &self,
         sequences: &Sequences,
-        work: impl Fn(&mut Lattice, Run<'_>) -> T + Sync,
+        work: impl Fn(&mut Lattice, Run<'_>) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
         let parts = self.of_parts(sequences, |spans, lattice| {
             let each = spans.iter().map(|span| work(lattice, self.run(sequences, span)));
-            each.collect::<Vec<T>>()
+            each.collect::<Result<Vec<T>>>()
         })?;
         Ok(parts.into_iter().flatten().collect())
     }
@@ -252,7 +254,7 @@ impl<'a> Prepared<'a> {
     fn of_parts<T: Send>(
         &self,
         sequences: &Sequences,
-        work: impl Fn(&[Range<usize>], &mut Lattice) -> T + Sync,
+        work: impl Fn(&[Range<usize>], &mut Lattice) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
         let spans = sequences.spans();
         let mut parts: Vec<&[Range<usize>]> = Vec::new();
@@ -266,7 +268,7 @@ impl<'a> Prepared<'a> {
         let lattices = Scratches::<Lattice>::new();
         self.context.try_map(parts, |part| {
             self.context.checkpoint()?;
-            Ok(lattices.with(|lattice| work(part, lattice)))
+            lattices.with(|lattice| work(part, lattice))
         })
     }
 
@@ -276,51 +278,65 @@ impl<'a> Prepared<'a> {
     }
 
     /// Densities of a run, as scaled probabilities or as logarithms.
-    fn fill(&self, run: Run<'_>, logarithms: bool, lattice: &mut Lattice) {
+    fn fill(&self, run: Run<'_>, logarithms: bool, lattice: &mut Lattice) -> Result<()> {
         let (width, set) = (self.chain.width, self.context.instruction_set());
         lattice.resize(run.len(), width);
-        run_plain(
-            set,
-            Fill {
-                densities: &self.densities,
-                run,
-                logarithms,
-                width,
-                out: &mut lattice.emissions,
-            },
-        );
+        let strip = self.strip();
+        let parts = lattice.emissions.chunks_mut(strip * width).enumerate();
+        for (at, out) in parts {
+            self.context.checkpoint()?;
+            let run = run.part(at * strip..at * strip + out.len() / width);
+            run_plain(set, Fill { densities: &self.densities, run, logarithms, width, out });
+        }
         if !logarithms && self.densities.are_plain() {
             lattice.peaks.fill(0.0);
         } else if !logarithms {
             run_plain(set, Exponentials { width, states: self.chain.states, lattice });
         }
+        Ok(())
+    }
+
+    /// Positions whose densities or sums are computed between two looks at the context.
+    fn strip(&self) -> usize {
+        let size = self.hmm.emission.size(self.chain.states);
+        let full = matches!(self.densities, Densities::Normal { full: true, .. });
+        unchecked_positions(self.chain.width * if full { size * size } else { size })
     }
 
     /// Scaled forward sums; `None` where they vanish.
-    fn forward(&self, run: Run<'_>, lattice: &mut Lattice) -> Option<f64> {
-        self.fill(run, false, lattice);
-        run_plain(self.context.instruction_set(), Forward { chain: &self.chain, lattice })
+    fn forward(&self, run: Run<'_>, lattice: &mut Lattice) -> Result<Option<f64>> {
+        self.fill(run, false, lattice)?;
+        let (chain, context) = (&self.chain, self.context);
+        let found = run_plain(context.instruction_set(), Forward { chain, lattice, context });
+        if found.is_none() {
+            context.checkpoint()?;
+        }
+        Ok(found)
     }
 
-    fn by_logarithms(&self, run: Run<'_>, lattice: &mut Lattice, pairs: bool) -> f64 {
-        self.fill(run, true, lattice);
-        logarithmic(&self.logs, lattice, pairs)
+    fn by_logarithms(&self, run: Run<'_>, lattice: &mut Lattice, pairs: bool) -> Result<f64> {
+        self.fill(run, true, lattice)?;
+        logarithmic(&self.logs, lattice, pairs, self.context)
     }
 
-    fn likelihood(&self, run: Run<'_>, lattice: &mut Lattice) -> f64 {
-        self.forward(run, lattice).unwrap_or_else(|| self.by_logarithms(run, lattice, false))
+    fn likelihood(&self, run: Run<'_>, lattice: &mut Lattice) -> Result<f64> {
+        match self.forward(run, lattice)? {
+            Some(likelihood) => Ok(likelihood),
+            None => self.by_logarithms(run, lattice, false),
+        }
     }
 
     /// ln p(x), with posteriors and, if wanted, ξ in `pairs`.
-    fn sums(&self, run: Run<'_>, lattice: &mut Lattice, pairs: bool) -> f64 {
-        let scaled = if self.logarithms { None } else { self.forward(run, lattice) };
+    fn sums(&self, run: Run<'_>, lattice: &mut Lattice, pairs: bool) -> Result<f64> {
+        let scaled = if self.logarithms { None } else { self.forward(run, lattice)? };
         let Some(total) = scaled else { return self.by_logarithms(run, lattice, pairs) };
-        let set = self.context.instruction_set();
-        run_plain(set, Backward { chain: &self.chain, lattice, pairs });
+        let (chain, context) = (&self.chain, self.context);
+        run_plain(context.instruction_set(), Backward { chain, lattice, pairs, context });
+        context.checkpoint()?;
         if pairs {
             self.chain.times(&mut lattice.pairs);
         }
-        total
+        Ok(total)
     }
 
     /// Sums of all sequences for a maximisation.
@@ -336,17 +352,21 @@ impl<'a> Prepared<'a> {
             let mut own = empty();
             for span in spans {
                 let run = self.run(sequences, span);
-                own.log_likelihood += self.sums(run, lattice, true);
+                own.log_likelihood += self.sums(run, lattice, true)?;
                 let add = |sum: &mut [f64], values: &[f64]| {
                     sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += value);
                 };
                 add(&mut own.start, &lattice.posteriors[..width]);
                 add(&mut own.pairs, &lattice.pairs);
-                let posteriors = &lattice.posteriors;
-                let add = Accumulate { sums: &mut own.sums, run, width, posteriors };
-                run_plain(self.context.instruction_set(), add);
+                let strip = self.strip();
+                for (at, posteriors) in lattice.posteriors.chunks(strip * width).enumerate() {
+                    self.context.checkpoint()?;
+                    let run = run.part(at * strip..at * strip + posteriors.len() / width);
+                    let add = Accumulate { sums: &mut own.sums, run, width, posteriors };
+                    run_plain(self.context.instruction_set(), add);
+                }
             }
-            own
+            Ok(own)
         })?;
         let mut all = empty();
         for part in parts {

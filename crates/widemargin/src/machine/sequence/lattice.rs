@@ -11,13 +11,26 @@
 //! sum of 0, or where it is asked for, the same sums are made of logarithms. States stand in
 //! vectors of whole lanes, padded with states of probability 0.
 
+use crate::context::Context;
+use crate::error::Result;
 use crate::numeric::simd::{PlainLoop, exp_of_negative};
 
 /// Numbers that are added as one vector.
 pub(super) const LANES: usize = 8;
 
+/// What a term of a sum of logarithms takes, in multiply-adds.
+const LOGARITHM: usize = 32;
+
+/// Multiply-adds between two looks at the context, some milliseconds.
+const MOST_UNCHECKED: usize = 1 << 24;
+
 /// Rows of the sums of pairs that stay in registers.
 const PAIR_ROWS: usize = 4;
+
+/// Positions that are passed between two looks at the context, each of so many multiply-adds.
+pub(super) fn unchecked_positions(products: usize) -> usize {
+    (MOST_UNCHECKED / products.max(1)).max(1)
+}
 
 /// States with those that fill the last vector.
 pub(super) fn padded(states: usize) -> usize {
@@ -131,10 +144,11 @@ impl PlainLoop for Exponentials<'_> {
     }
 }
 
-/// The scaled sums of a sequence; `None` where a scale is 0.
+/// The scaled sums of a sequence; `None` where a scale is 0, or when the context asks to stop.
 pub(super) struct Forward<'a> {
     pub(super) chain: &'a Transitions,
     pub(super) lattice: &'a mut Lattice,
+    pub(super) context: &'a Context,
 }
 
 impl PlainLoop for Forward<'_> {
@@ -142,11 +156,15 @@ impl PlainLoop for Forward<'_> {
 
     #[inline(always)]
     fn run(self) -> Option<f64> {
-        let Self { chain, lattice } = self;
+        let Self { chain, lattice, context } = self;
         let width = chain.width;
         let length = lattice.scales.len();
+        let strip = unchecked_positions(chain.states * width);
         let mut total = 0.0;
         for k in 0..length {
+            if k % strip == 0 && context.stop_request().is_some() {
+                return None;
+            }
             let (before, now) = lattice.alpha.split_at_mut(k * width);
             let now = &mut now[..width];
             let emissions = &lattice.emissions[k * width..][..width];
@@ -176,11 +194,12 @@ impl PlainLoop for Forward<'_> {
     }
 }
 
-/// Posteriors, and sums over pairs if they are wanted, after [`Forward`].
+/// Posteriors, and sums over pairs if they are wanted, after [`Forward`]; unfinished when the context asks to stop.
 pub(super) struct Backward<'a> {
     pub(super) chain: &'a Transitions,
     pub(super) lattice: &'a mut Lattice,
     pub(super) pairs: bool,
+    pub(super) context: &'a Context,
 }
 
 impl PlainLoop for Backward<'_> {
@@ -188,13 +207,17 @@ impl PlainLoop for Backward<'_> {
 
     #[inline(always)]
     fn run(self) {
-        let Self { chain, lattice, pairs } = self;
+        let Self { chain, lattice, pairs, context } = self;
         let width = chain.width;
         let length = lattice.scales.len();
+        let strip = unchecked_positions(chain.states * width);
         let last = (length - 1) * width;
         lattice.posteriors[last..].copy_from_slice(&lattice.alpha[last..]);
         lattice.weighted[last..].fill(1.0);
         for k in (0..length).rev() {
+            if k % strip == 0 && context.stop_request().is_some() {
+                return;
+            }
             // `weighted` holds β_k until it is b ∘ β / c.
             let (before, now) = lattice.weighted.split_at_mut(k * width);
             let now = &mut now[..width];
@@ -218,6 +241,9 @@ impl PlainLoop for Backward<'_> {
             lattice.pairs.resize(chain.states * width, 0.0);
             let (alpha, weighted) = (&lattice.alpha[..last], &lattice.weighted[width..]);
             for first in (0..chain.states).step_by(PAIR_ROWS) {
+                if context.stop_request().is_some() {
+                    return;
+                }
                 for block in (0..width).step_by(LANES) {
                     add_pairs(alpha, weighted, width, [first, block], &mut lattice.pairs);
                 }
@@ -283,11 +309,23 @@ fn add_pairs(
 
 /// The sums of a sequence by logarithms of `chain` and of the densities in `emissions`: ln p(x).
 /// Posteriors are written, and ξ if `pairs`.
-pub(super) fn logarithmic(chain: &Transitions, lattice: &mut Lattice, pairs: bool) -> f64 {
+///
+/// # Errors
+/// [`Error::Interrupted`](crate::Error::Interrupted) when the context asks to stop.
+pub(super) fn logarithmic(
+    chain: &Transitions,
+    lattice: &mut Lattice,
+    pairs: bool,
+    context: &Context,
+) -> Result<f64> {
+    let strip = unchecked_positions(LOGARITHM * chain.states * chain.width);
     let (states, width, length) = (chain.states, chain.width, lattice.peaks.len());
     let mut terms = vec![0.0; states];
     let b = |lattice: &Lattice, k: usize, j: usize| lattice.emissions[k * width + j];
     for k in 0..length {
+        if k % strip == 0 {
+            context.checkpoint()?;
+        }
         for j in 0..states {
             let before = if k == 0 {
                 chain.start[j]
@@ -309,6 +347,9 @@ pub(super) fn logarithmic(chain: &Transitions, lattice: &mut Lattice, pairs: boo
     lattice.weighted[last..].fill(0.0);
     lattice.posteriors.fill(0.0);
     for k in (0..length).rev() {
+        if k % strip == 0 {
+            context.checkpoint()?;
+        }
         for i in 0..states {
             let beta = lattice.weighted[k * width + i];
             let posterior = lattice.alpha[k * width + i] + beta - total;
@@ -333,7 +374,7 @@ pub(super) fn logarithmic(chain: &Transitions, lattice: &mut Lattice, pairs: boo
             }
         }
     }
-    total
+    Ok(total)
 }
 
 /// ln Σ exp of a list.
@@ -346,12 +387,14 @@ fn log_sum(values: &[f64]) -> f64 {
 }
 
 /// The most probable path by logarithms of the chain and of the densities in `emissions`, the smaller
-/// state where two are equal.
+/// state where two are equal; unfinished when the context asks to stop.
 pub(super) struct BestPath<'a> {
     pub(super) chain: &'a Transitions,
     pub(super) lattice: &'a mut Lattice,
     pub(super) back: &'a mut Vec<u32>,
     pub(super) path: &'a mut [u32],
+    /// Who may ask to stop.
+    pub(super) context: Option<&'a Context>,
 }
 
 impl PlainLoop for BestPath<'_> {
@@ -359,11 +402,15 @@ impl PlainLoop for BestPath<'_> {
 
     #[inline(always)]
     fn run(self) -> f64 {
-        let Self { chain, lattice, back, path } = self;
+        let Self { chain, lattice, back, path, context } = self;
         let (states, width, length) = (chain.states, chain.width, path.len());
         back.clear();
         back.resize(length * width, 0);
+        let strip = unchecked_positions(states * width);
         for k in 0..length {
+            if k % strip == 0 && context.and_then(Context::stop_request).is_some() {
+                return f64::NAN;
+            }
             let (before, now) = lattice.alpha.split_at_mut(k * width);
             let now = &mut now[..width];
             let emissions = &lattice.emissions[k * width..][..width];

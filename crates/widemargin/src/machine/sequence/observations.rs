@@ -37,7 +37,19 @@ pub(super) enum Run<'a> {
     Rows { values: &'a [f64], size: usize, factorials: &'a [f64] },
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    /// Some of the positions.
+    pub(super) fn part(&self, range: std::ops::Range<usize>) -> Self {
+        match *self {
+            Self::Symbols(symbols) => Self::Symbols(&symbols[range]),
+            Self::Rows { values, size, factorials } => {
+                let factorials = factorials.get(range.clone()).unwrap_or(&[]);
+                let values: &'a [f64] = &values[range.start * size..range.end * size];
+                Self::Rows { values, size, factorials }
+            }
+        }
+    }
+
     /// Positions.
     pub(super) fn len(&self) -> usize {
         match self {

@@ -108,7 +108,7 @@ impl Decoder {
         self.path.clear();
         self.path.resize(length, 0);
         let (lattice, back, path) = (&mut self.lattice, &mut self.back, &mut self.path[..]);
-        let score = run_plain(set, BestPath { chain: pairs, lattice, back, path });
+        let score = run_plain(set, BestPath { chain: pairs, lattice, back, path, context: None });
         (&self.path, score)
     }
 }
