@@ -299,8 +299,12 @@ impl<'a> Prepared<'a> {
     /// Positions whose densities or sums are computed between two looks at the context.
     fn strip(&self) -> usize {
         let size = self.hmm.emission.size(self.chain.states);
-        let full = matches!(self.densities, Densities::Normal { full: true, .. });
-        unchecked_positions(self.chain.width * if full { size * size } else { size })
+        let products = match self.densities {
+            Densities::Table { .. } => 1,
+            Densities::Counts { .. } | Densities::Normal { full: false, .. } => size,
+            Densities::Normal { full: true, .. } => size * size,
+        };
+        unchecked_positions(self.chain.width * products)
     }
 
     /// Scaled forward sums; `None` where they vanish.

@@ -75,7 +75,7 @@ impl PivotedFactor {
     pub(super) fn dependent(&self) -> Vec<usize> {
         let depends = |v: &usize| {
             let rest = self.rest[*v];
-            rest != f64::NEG_INFINITY && (rest <= self.smallest || rest.is_nan())
+            rest != f64::NEG_INFINITY && rest <= self.smallest
         };
         (0..self.rest.len()).filter(depends).collect()
     }
@@ -112,8 +112,13 @@ impl PivotedFactor {
         let count = candidates.len();
         memory::check(|| format!("a factor of {n} rows"), 2 * 8 * n as u128 * count as u128)?;
         let remainders = self.remainders(blocks, &candidates, context)?;
-        let (chosen, corner) = self.eliminate(&candidates, &remainders);
+        let Elimination { chosen, corner, rest } = self.eliminate(&candidates, &remainders);
         let width = chosen.len();
+        if width == 0 {
+            // Rounding had left them more than there is.
+            candidates.iter().zip(rest).for_each(|(&v, rest)| self.rest[v] = rest);
+            return Ok(true);
+        }
         let mut values = vec![0.0; n * width];
         in_chunks(context, &mut values, ROWS * width, |t, out| {
             for (r, out) in out.chunks_exact_mut(width).enumerate() {
@@ -184,8 +189,8 @@ impl PivotedFactor {
         Ok(values)
     }
 
-    /// Which candidates are pivots, in their order, and the lower triangle of their factor, row after row.
-    fn eliminate(&self, candidates: &[usize], remainders: &[f64]) -> (Vec<usize>, Vec<f64>) {
+    /// Looks for pivots among candidates.
+    fn eliminate(&self, candidates: &[usize], remainders: &[f64]) -> Elimination {
         let count = candidates.len();
         let among = |a: usize, b: usize| remainders[candidates[a] * count + b];
         let mut rest: Vec<f64> = (0..count).map(|c| among(c, c)).collect();
@@ -197,11 +202,10 @@ impl PivotedFactor {
                 _ => Some(c),
             };
             let Some(pivot) = (0..count).fold(None, largest) else { break };
-            // Rounding must not leave a group without a pivot: its diagonal entry said that it is one.
-            if rest[pivot].is_nan() || rest[pivot] <= self.smallest.max(0.0) && !chosen.is_empty() {
+            if rest[pivot].is_nan() || rest[pivot] <= self.smallest.max(0.0) {
                 break;
             }
-            let root = rest[pivot].max(self.smallest).max(f64::MIN_POSITIVE).sqrt();
+            let root = rest[pivot].sqrt();
             let own = rows[pivot].clone();
             for (c, row) in rows.iter_mut().enumerate() {
                 let entry = (among(c, pivot) - dot(row, &own)) / root;
@@ -216,8 +220,18 @@ impl PivotedFactor {
         for (row, &c) in corner.chunks_exact_mut(width.max(1)).zip(&chosen) {
             row.copy_from_slice(&rows[c][..width]);
         }
-        (chosen, corner)
+        Elimination { chosen, corner, rest }
     }
+}
+
+/// What was found among candidates.
+struct Elimination {
+    /// Those that are pivots, in their order.
+    chosen: Vec<usize>,
+    /// The lower triangle of their factor, row after row.
+    corner: Vec<f64>,
+    /// What is left of the diagonal entry of every candidate.
+    rest: Vec<f64>,
 }
 
 #[cfg(test)]
