@@ -131,6 +131,11 @@ fn what_needs_more_memory_than_there_is_is_refused() {
         assert!(run.stderr.contains(" needs "), "{command}: {}", run.stderr);
         assert_eq!(folder.names(), ["huge"]);
     }
+    // Rows that fit, in blocks of many times their size that do not.
+    folder.write("broad", "1 1:1 4194304:1\n1 1:2 4194304:5\n2 1:3 4194304:7\n2 1:6 4194304:3\n");
+    let command = "train broad -s gmm-bayes --covariance diag -o m.wm";
+    let run = limited(&folder, 3_000_000, command).exits(1);
+    assert!(run.stderr.contains(" needs "), "{}", run.stderr);
 }
 
 /// Machines of weights and centres learn from the columns that occur, as the others of 2^27 are 0.
@@ -150,6 +155,10 @@ fn weights_and_centres_of_a_huge_index_take_little_memory() {
         "rank-svm",
         "linear-one-class",
     ] {
+        // Where there is memory nothing may take it either.
+        let whole = folder.run(&format!("train huge -s {machine} -o m.wm --json")).exits(0).json();
+        let peak = whole["peak_rss_bytes"].as_u64().unwrap();
+        assert!(peak < 1_000_000_000, "{machine}: {peak} bytes");
         let train = format!("train huge -s {machine} -o m.wm -q");
         limited(&folder, 1_000_000, &train).exits(0);
         let bytes = std::fs::metadata(folder.file("m.wm")).unwrap().len();

@@ -181,9 +181,18 @@ fn numeric_classes(labels: &Labels) -> Option<Advice> {
 }
 
 fn unscaled_features(data: &Dataset) -> Option<Advice> {
-    let features = data.summary().ok()?.features;
-    let ranges = features.iter().enumerate().map(|(j, feature)| {
-        let name = feature.name.clone().unwrap_or_else(|| (j + 1).to_string());
+    let table = data.features();
+    // A column without a value has no range; of very many columns most are such.
+    let (columns, summary) = if table.is_sparse() && table.columns() > table.nonzeros() {
+        let narrow = Dataset::new(table.without_empty_columns().into_owned(), Labels::None).ok()?;
+        (table.occurring_columns(), narrow.summary())
+    } else {
+        ((0..table.columns() as u32).collect(), data.summary())
+    };
+    let features = summary.ok()?.features;
+    let ranges = columns.into_iter().zip(&features).map(|(j, feature)| {
+        let names = data.feature_names();
+        let name = names.map_or_else(|| (j + 1).to_string(), |names| names[j as usize].clone());
         (name, feature.maximum - feature.minimum)
     });
     let ranges: Vec<(String, f64)> = ranges.filter(|(_, range)| *range > 0.0).collect();

@@ -201,7 +201,8 @@ impl Prepared for PreparedMixtures {
     fn evaluate(&self, evaluation: Evaluation<'_>) -> Result<()> {
         let Evaluation { queries, rows, out, context, .. } = evaluation;
         let part = queries.select_rows(rows);
-        let blocks = Blocks::new(&dense_rows(&part)?, self.features, &vec![0.0; self.features]);
+        let origin = vec![0.0; self.features];
+        let blocks = Blocks::checked(&dense_rows(&part)?, self.features, &origin)?;
         let width =
             if self.classes.is_empty() { self.components.len() } else { self.classes.len() };
         for (block, out) in out.chunks_mut(ROWS * width).enumerate() {

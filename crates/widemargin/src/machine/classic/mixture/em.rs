@@ -54,7 +54,7 @@ pub(super) fn fit(
     context: &Context,
 ) -> Result<Fitted> {
     let origin = means(rows.chunks_exact(features), features);
-    let blocks = Blocks::new(rows, features, &origin);
+    let blocks = Blocks::checked(rows, features, &origin)?;
     let total = match machine.covariance {
         Covariance::Tied => Some(blocks.scatter(false, context)?),
         Covariance::EqualSpherical => Some(blocks.scatter(true, context)?),

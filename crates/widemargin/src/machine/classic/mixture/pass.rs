@@ -7,6 +7,7 @@
 
 use super::covariance::Factor;
 use crate::context::Context;
+use crate::data::memory;
 use crate::error::Result;
 use crate::numeric::algebra::add_products;
 use crate::numeric::simd::{PlainLoop, exp_of_negative, run_plain};
@@ -60,6 +61,17 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
+    /// As [`new`](Self::new).
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`](crate::Error::TooLarge) when there is no memory for whole blocks.
+    pub(super) fn checked(rows: &[f64], features: usize, origin: &[f64]) -> Result<Self> {
+        let padded = (rows.len() / features.max(1)).next_multiple_of(ROWS);
+        let bytes = 8 * padded as u128 * features as u128;
+        memory::check(|| format!("blocks of {ROWS} rows of {features} features"), bytes)?;
+        Ok(Self::new(rows, features, origin))
+    }
+
     /// Arranges rows, less `origin`.
     pub(super) fn new(rows: &[f64], features: usize, origin: &[f64]) -> Self {
         let count = rows.len() / features.max(1);

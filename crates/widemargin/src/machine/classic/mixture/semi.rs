@@ -39,7 +39,7 @@ pub(super) fn improve(
 ) -> Result<Ascent> {
     let features = rows.features;
     let origin = mean_row(rows.values.chunks_exact(features), features);
-    let blocks = Blocks::new(rows.values, features, &origin);
+    let blocks = Blocks::checked(rows.values, features, &origin)?;
     let mut classes = parameters_by_class(parts, means, &origin, features);
     let count = rows.classes.len() as f64;
     let mut ascent =
