@@ -19,7 +19,7 @@ from sklearn.utils.validation import (
 )
 
 from widemargin import _core, _restore
-from widemargin._parameters import check_kernel
+from widemargin._parameters import KernelParameters, RunParameters, check_kernel
 from widemargin._progress import Monitor, as_callbacks
 from widemargin._strings import StringKernel, string_rows, strings_of
 from widemargin._tables import checked_rows, container_of, from_core, to_container, to_core
@@ -104,7 +104,7 @@ class HoldsModel(BaseEstimator):
 class BaseTrained(HoldsModel):
     """What every estimator has that the compiled half trained."""
 
-    # Parameters that every derived class sets.
+    # Parameters that every derived class has.
     tol: float
     max_time: float | None
     n_jobs: int | None
@@ -177,7 +177,7 @@ class BaseTrained(HoldsModel):
         return float(self._training("violation"))
 
 
-class BaseMachine(BaseTrained):
+class BaseMachine(KernelParameters, RunParameters, BaseTrained):
     """A kernel machine; derived classes name it and hold its parameters."""
 
     _kind: ClassVar[str]
@@ -192,18 +192,7 @@ class BaseMachine(BaseTrained):
     multi_class: str = "ovo"
     bias: bool = False
 
-    # Parameters that every derived class sets.
-    kernel: Any
-    degree: int
-    gamma: float | str
-    coef0: float
-    shrinking: bool
-    cache_size: float
-    verbose: bool | int
-    max_iter: int
-    precision: str
-    warm_start: bool
-    callbacks: Any
+    cache_size: float  # every derived class has it
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags."""
@@ -226,6 +215,31 @@ class BaseMachine(BaseTrained):
         if strings is None or not _core.compares_strings(kernel):
             return None
         return string_rows(strings)
+
+    @checks_parameters
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on rows with labels, or with numbers for a regression.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
+            Rows; with ``kernel="precomputed"`` their similarities. C-ordered float32 and float64
+            arrays are not copied.
+        y : array-like of shape (n_samples,)
+            Class labels, or numbers to predict.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors on C of the rows; rows of weight 0 or less are left out.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        self._warn_of_parameters()
+        return self._fit(X, y, sample_weight)
+
+    def _warn_of_parameters(self) -> None:
+        """Warn of parameters that will go."""
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         kernel = self._kernel_given()
