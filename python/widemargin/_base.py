@@ -13,6 +13,7 @@ from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
@@ -55,6 +56,34 @@ def count_threads(n_jobs: int | None) -> int:
     if threads > _MOST_THREADS:
         raise ValueError(f"n_jobs must be at most {_MOST_THREADS}. Got {n_jobs} instead.")
     return threads
+
+
+def _has_probabilities(estimator: Any) -> bool:
+    return callable(estimator.predict_proba)
+
+
+class LogProbabilities:
+    """What follows from probabilities of classes."""
+
+    predict_proba: Callable[[Any], NDArray[np.float64]]
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the logarithm of the probability of every class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        logarithms : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        with np.errstate(divide="ignore"):
+            logarithms: NDArray[np.float64] = np.log(self.predict_proba(X))
+        return logarithms
 
 
 class HoldsModel(BaseEstimator):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from widemargin._base import LogProbabilities
 from widemargin._docs import documented
 from widemargin._linear_base import BaseLinearClassifier, solver
 from widemargin._parameters import estimator
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 @documented
 @estimator
-class LogisticRegression(BaseLinearClassifier):
+class LogisticRegression(LogProbabilities, BaseLinearClassifier):
     """Logistic regression, one class against the rest.
 
     The parameters of :class:`sklearn.linear_model.LogisticRegression` with ``solver="liblinear"``:
@@ -87,18 +88,3 @@ class LogisticRegression(BaseLinearClassifier):
         """
         probabilities: NDArray[np.float64] = self._predict_proba_lr(X)
         return probabilities
-
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the logarithm of the probability of every class.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        logarithms : ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
-        return np.log(self.predict_proba(X))

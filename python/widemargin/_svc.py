@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin import _core
-from widemargin._base import BaseMachine
+from widemargin._base import BaseMachine, LogProbabilities
 from widemargin._docs import documented
 from widemargin._parameters import (
     HINGE,
@@ -38,7 +38,7 @@ def _may_predict_proba(classifier: BaseSVC) -> bool:
     return True
 
 
-class BaseSVC(ClassifierMixin, BaseMachine):
+class BaseSVC(LogProbabilities, ClassifierMixin, BaseMachine):
     """What the two classifiers share."""
 
     # Parameters that a machine may lack.
@@ -199,23 +199,6 @@ class BaseSVC(ClassifierMixin, BaseMachine):
                 "predict_proba is not available when fitted with probability=False"
             )
         return self._model.probabilities(table, self._threads())
-
-    @available_if(_may_predict_proba)
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the logarithm of the probability of every class; needs ``probability=True``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        logarithms : ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
-        logarithms: NDArray[np.float64] = np.log(self.predict_proba(X))
-        return logarithms
 
     @property
     def probA_(self) -> NDArray[np.float64]:

@@ -304,9 +304,28 @@ class _OnDask(Partitioned):
         return self._request("predict", X)
 
 
+class _ClassifierOnDask(_OnDask):
+    """A classifier on a cluster."""
+
+    def decision_function(self, X: Any) -> Any:
+        """Return decision values.
+
+        Parameters
+        ----------
+        X : Dask or ordinary collection of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        values : Dask array or ndarray
+            As those of the ordinary estimator.
+        """
+        return self._request("decision_function", X)
+
+
 @documented
 @estimator
-class SVC(_OnDask, _svc.SVC):
+class SVC(_ClassifierOnDask, _svc.SVC):
     """Support vector classification on a Dask cluster; the same optimum as at one place.
 
     Sites, by default one for each worker, exchange support vectors until no row of any site changes
@@ -338,21 +357,6 @@ class SVC(_OnDask, _svc.SVC):
 
     topology: str = "full"
     schedule: str = "parallel"
-
-    def decision_function(self, X: Any) -> Any:
-        """Return decision values.
-
-        Parameters
-        ----------
-        X : Dask or ordinary collection of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        values : Dask array or ndarray
-            As those of :meth:`widemargin.SVC.decision_function`.
-        """
-        return self._request("decision_function", X)
 
 
 @documented
@@ -389,7 +393,7 @@ class SVR(_OnDask, _svr.SVR):
 
 @documented
 @estimator
-class LinearSVC(_OnDask, _linear.LinearSVC):
+class LinearSVC(_ClassifierOnDask, _linear.LinearSVC):
     """Linear support vector classification on a Dask cluster.
 
     Newton's method: the workers send sums of gradients and of products with the Hessian, never
@@ -434,21 +438,6 @@ class LinearSVC(_OnDask, _linear.LinearSVC):
 
     penalty: str = field(default="l2", kw_only=True)
     loss: str = field(default="squared_hinge", kw_only=True)
-
-    def decision_function(self, X: Any) -> Any:
-        """Return decision values.
-
-        Parameters
-        ----------
-        X : Dask or ordinary collection of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        values : Dask array or ndarray
-            As those of :meth:`widemargin.LinearSVC.decision_function`.
-        """
-        return self._request("decision_function", X)
 
 
 def _same(*values: Any) -> tuple[Any, ...]:
