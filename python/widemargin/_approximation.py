@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from widemargin import _core
 from widemargin._base import checks_parameters, count_threads
-from widemargin._parameters import stores_parameters
+from widemargin._parameters import estimator
 from widemargin._tables import checked_rows, to_core
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+@estimator
 class BaseApproximation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """What the transformers share."""
 
@@ -28,24 +30,12 @@ class BaseApproximation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="neither")],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
     }
 
-    n_components: int
-    gamma: float | str
-    random_state: Any
-    n_jobs: int | None
-
-    @stores_parameters
-    def __init__(
-        self,
-        n_components: int = 100,
-        *,
-        gamma: float | str = "scale",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    n_components: int = field(default=100, kw_only=False)
+    gamma: float | str = "scale"
+    random_state: Any = None
+    n_jobs: int | None = None
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags."""

@@ -13,13 +13,14 @@ from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
 )
 
 from widemargin import _core, _restore
-from widemargin._parameters import check_kernel
+from widemargin._parameters import KernelParameters, RunParameters, check_kernel
 from widemargin._progress import Monitor, as_callbacks
 from widemargin._strings import StringKernel, string_rows, strings_of
 from widemargin._tables import checked_rows, container_of, from_core, to_container, to_core
@@ -55,6 +56,34 @@ def count_threads(n_jobs: int | None) -> int:
     if threads > _MOST_THREADS:
         raise ValueError(f"n_jobs must be at most {_MOST_THREADS}. Got {n_jobs} instead.")
     return threads
+
+
+def _has_probabilities(estimator: Any) -> bool:
+    return callable(estimator.predict_proba)
+
+
+class LogProbabilities:
+    """What follows from probabilities of classes."""
+
+    predict_proba: Callable[[Any], NDArray[np.float64]]
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the logarithm of the probability of every class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        logarithms : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        with np.errstate(divide="ignore"):
+            logarithms: NDArray[np.float64] = np.log(self.predict_proba(X))
+        return logarithms
 
 
 class HoldsModel(BaseEstimator):
@@ -104,7 +133,7 @@ class HoldsModel(BaseEstimator):
 class BaseTrained(HoldsModel):
     """What every estimator has that the compiled half trained."""
 
-    # Parameters that every derived class sets.
+    # Parameters that every derived class has.
     tol: float
     max_time: float | None
     n_jobs: int | None
@@ -177,7 +206,7 @@ class BaseTrained(HoldsModel):
         return float(self._training("violation"))
 
 
-class BaseMachine(BaseTrained):
+class BaseMachine(KernelParameters, RunParameters, BaseTrained):
     """A kernel machine; derived classes name it and hold its parameters."""
 
     _kind: ClassVar[str]
@@ -192,18 +221,7 @@ class BaseMachine(BaseTrained):
     multi_class: str = "ovo"
     bias: bool = False
 
-    # Parameters that every derived class sets.
-    kernel: Any
-    degree: int
-    gamma: float | str
-    coef0: float
-    shrinking: bool
-    cache_size: float
-    verbose: bool | int
-    max_iter: int
-    precision: str
-    warm_start: bool
-    callbacks: Any
+    cache_size: float  # every derived class has it
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags."""
@@ -226,6 +244,31 @@ class BaseMachine(BaseTrained):
         if strings is None or not _core.compares_strings(kernel):
             return None
         return string_rows(strings)
+
+    @checks_parameters
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on rows with labels, or with numbers for a regression.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
+            Rows; with ``kernel="precomputed"`` their similarities. C-ordered float32 and float64
+            arrays are not copied.
+        y : array-like of shape (n_samples,)
+            Class labels, or numbers to predict.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors on C of the rows; rows of weight 0 or less are left out.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        self._warn_of_parameters()
+        return self._fit(X, y, sample_weight)
+
+    def _warn_of_parameters(self) -> None:
+        """Warn of parameters that will go."""
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         kernel = self._kernel_given()

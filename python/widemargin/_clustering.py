@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -10,7 +11,7 @@ from sklearn.base import ClusterMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from widemargin._classic.base import Grouping
-from widemargin._parameters import check_kernel, choose, stores_parameters
+from widemargin._parameters import KernelParameters, RunParameters, check_kernel, estimator
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,7 +34,8 @@ def _links(together: Any, apart: Any) -> str:
     return ",".join(words) or "none"
 
 
-class MaxMarginClustering(ClusterMixin, Grouping):
+@estimator
+class MaxMarginClustering(KernelParameters, RunParameters, ClusterMixin, Grouping):
     """Clusters whose support vector machine has the largest margin.
 
     Finds labels yᵢ = ±1 with |Σ yᵢ| ≤ balance that minimise ½β‖w‖² + Σ max(0, 1 − yᵢ⟨w, φ(xᵢ)⟩)
@@ -129,50 +131,20 @@ class MaxMarginClustering(ClusterMixin, Grouping):
         "must_link": ["array-like", None],
         "cannot_link": ["array-like", None],
         "share": [Interval(Real, 0.0, 1.0, closed="neither"), None],
-        **choose("max_time", "verbose", "callbacks"),
         "degree": [Interval(Integral, 0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
     }
 
-    n_clusters: int
-    kernel: str
-    gamma: float | str
-    beta: float
-    balance: float | str
-    method: str
-    centre: bool
-    tol: float
-    must_link: Any
-    cannot_link: Any
-    share: float | None
-    degree: int
-    coef0: float
-
-    @stores_parameters
-    def __init__(
-        self,
-        n_clusters: int = 2,
-        *,
-        kernel: str = "rbf",
-        gamma: float | str = "scale",
-        beta: float = 0.01,
-        balance: float | str = "auto",
-        method: str = "auto",
-        centre: bool = False,
-        tol: float = 1e-6,
-        must_link: Any = None,
-        cannot_link: Any = None,
-        share: float | None = None,
-        max_time: float | None = None,
-        verbose: bool | int = False,
-        callbacks: Any = None,
-        degree: int = 3,
-        coef0: float = 0.0,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    n_clusters: int = field(default=2, kw_only=False)
+    beta: float = 0.01
+    balance: float | str = "auto"
+    method: str = "auto"
+    centre: bool = False
+    tol: float = 1e-6
+    must_link: Any = None
+    cannot_link: Any = None
+    share: float | None = None
+    random_state: Any = None
 
     def _check_rows(self, rows: int) -> None:
         if rows < self.n_clusters:

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from widemargin._docs import documented
-from widemargin._parameters import constraints, stores_parameters
+from widemargin._parameters import TrainingParameters, estimator
 from widemargin._svc import BaseSVC
 from widemargin._svr import BaseSVR
 
 
-def _constraints(*names: str) -> dict[str, list[Any]]:
-    own = constraints("C", *names)
-    del own["shrinking"]
-    return own
-
-
 @documented
-class LSSVC(BaseSVC):
+@estimator
+class LSSVC(TrainingParameters, BaseSVC):
     """Least-squares support vector classification.
 
     Squared errors in the place of hinge losses: training solves one linear system for all classes,
@@ -61,37 +56,14 @@ class LSSVC(BaseSVC):
     """
 
     _kind = "ls-svc"
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = _constraints("class_weight")
 
-    probability = False
-    decision_function_shape = "ovr"
-    break_ties = False
-    calibration = "sigmoid"
-
-    @stores_parameters
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        class_weight: Any = None,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        precision: str = "auto",
-        max_time: float | None = None,
-        warm_start: bool = False,
-        callbacks: Any = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    C: float = 1.0
+    class_weight: Any = None
 
 
 @documented
-class LSSVR(BaseSVR):
+@estimator
+class LSSVR(TrainingParameters, BaseSVR):
     """Least-squares support vector regression.
 
     Kernel ridge regression with an offset that is not penalised.
@@ -131,24 +103,5 @@ class LSSVR(BaseSVR):
     """
 
     _kind = "ls-svr"
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = _constraints()
 
-    @stores_parameters
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        precision: str = "auto",
-        max_time: float | None = None,
-        warm_start: bool = False,
-        callbacks: Any = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    C: float = 1.0

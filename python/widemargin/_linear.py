@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from sklearn.base import RegressorMixin
 from sklearn.linear_model._base import LinearModel
 from sklearn.utils._param_validation import StrOptions
 
 from widemargin import _core
-from widemargin._base import checks_parameters
 from widemargin._docs import documented
-from widemargin._linear_base import SHARED, BaseLinear, BaseLinearClassifier, solver
+from widemargin._linear_base import BaseLinear, BaseLinearClassifier, solver
 from widemargin._logistic import LogisticRegression
-from widemargin._parameters import choose, stores_parameters
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
+from widemargin._parameters import HINGE, TUBE, estimator
 
 
 @documented
+@estimator
 class LinearSVC(BaseLinearClassifier):
     """Linear support vector classification.
 
@@ -67,34 +65,14 @@ class LinearSVC(BaseLinearClassifier):
 
     _kind = "linear-svc"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SHARED,
-        **choose("class_weight"),
-        "penalty": [StrOptions({"l1", "l2"})],
-        "loss": [StrOptions({"hinge", "squared_hinge"})],
+        **HINGE,
         "multi_class": [StrOptions({"ovr", "crammer_singer"})],
     }
 
-    @stores_parameters
-    def __init__(
-        self,
-        penalty: str = "l2",
-        loss: str = "squared_hinge",
-        *,
-        dual: bool | str = "auto",
-        tol: float = 1e-4,
-        C: float = 1.0,
-        multi_class: str = "ovr",
-        fit_intercept: bool = True,
-        intercept_scaling: float | str = 1,
-        class_weight: Any = None,
-        verbose: bool | int = 0,
-        random_state: Any = None,
-        max_iter: int = 1000,
-        max_time: float | None = None,
-        warm_start: bool = False,
-        callbacks: Any = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    penalty: str = field(default="l2", kw_only=False)
+    loss: str = field(default="squared_hinge", kw_only=False)
+    multi_class: str = "ovr"
+    class_weight: Any = None
 
     def _linear_settings(self) -> dict[str, Any]:
         # Crammer and Singer's machine has a loss and a solver of its own.
@@ -110,7 +88,8 @@ class LinearSVC(BaseLinearClassifier):
 
 
 @documented
-class LinearSVR(RegressorMixin, LinearModel, BaseLinear):
+@estimator
+class LinearSVR(RegressorMixin, BaseLinear, LinearModel):
     """Linear support vector regression.
 
     A drop-in for :class:`sklearn.svm.LinearSVR`: the same parameters, attributes and results, and a
@@ -151,50 +130,12 @@ class LinearSVR(RegressorMixin, LinearModel, BaseLinear):
 
     _kind = "linear-svr"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SHARED,
+        **TUBE,
         "epsilon": [Real],
-        "loss": [StrOptions({"epsilon_insensitive", "squared_epsilon_insensitive"})],
     }
 
-    @stores_parameters
-    def __init__(
-        self,
-        *,
-        epsilon: float = 0.0,
-        tol: float = 1e-4,
-        C: float = 1.0,
-        loss: str = "epsilon_insensitive",
-        fit_intercept: bool = True,
-        intercept_scaling: float | str = 1.0,
-        dual: bool | str = "auto",
-        verbose: bool | int = 0,
-        random_state: Any = None,
-        max_iter: int = 1000,
-        max_time: float | None = None,
-        warm_start: bool = False,
-        callbacks: Any = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
-
-    @checks_parameters
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train on rows with numbers.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Numbers to predict.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Factors on C of the rows.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        return self._fit(X, y, sample_weight)
+    epsilon: float = 0.0
+    loss: str = "epsilon_insensitive"
 
     def _adopt(self, model: _core.Model) -> None:
         super()._adopt(model)

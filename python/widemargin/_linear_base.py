@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from widemargin import _core
 from widemargin._base import BaseTrained, checks_parameters
-from widemargin._parameters import choose
+from widemargin._parameters import RunParameters, estimator
 from widemargin._progress import Monitor, as_callbacks
 from widemargin._restore import parameters, specification
 from widemargin._svc import class_name
@@ -25,39 +25,39 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Self
 
-SHARED: dict[str, list[Any]] = {
-    **choose("tol", "verbose", "max_iter", "max_time", "warm_start", "callbacks", "n_jobs"),
-    **choose("C", "random_state"),
-    "fit_intercept": ["boolean"],
-    "intercept_scaling": [Interval(Real, 0, None, closed="neither"), StrOptions({"free"})],
-    "dual": ["boolean", StrOptions({"auto"})],
-    "max_iter": [Interval(Real, 0, None, closed="left")],
-}
 _NOT_CONVERGED = "Liblinear failed to converge, increase the number of iterations."
 
 
-class BaseLinear(BaseTrained):
+@estimator
+class LinearParameters(RunParameters):
+    """What the linear estimators take."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "intercept_scaling": [Interval(Real, 0, None, closed="neither"), StrOptions({"free"})],
+        "max_iter": [Interval(Real, 0, None, closed="left")],
+    }
+
+    dual: bool | str = "auto"
+    tol: float = 1e-4
+    C: float = 1.0
+    fit_intercept: bool = True
+    intercept_scaling: float | str = 1
+    verbose: bool | int = 0
+    random_state: Any = None
+    max_iter: int = 1000
+    warm_start: bool = False
+
+
+class BaseLinear(LinearParameters, BaseTrained):
     """What the linear estimators share."""
 
     _kind: ClassVar[str]
-    _parameter_constraints: ClassVar[dict[str, list[Any]]]
 
     # Parameters that a machine may lack.
     epsilon: float = 0.0
     penalty: str = "l2"
     multi_class: str = "ovr"
-    dual: bool | str = "auto"
-    intercept_scaling: float | str = 1.0
-
-    # Parameters that every derived class sets.
     loss: str
-    C: float
-    fit_intercept: bool
-    verbose: bool | int
-    random_state: Any
-    max_iter: int
-    warm_start: bool
-    callbacks: Any
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags."""
@@ -67,6 +67,26 @@ class BaseLinear(BaseTrained):
 
     def _linear_settings(self) -> dict[str, Any]:
         raise NotImplementedError
+
+    @checks_parameters
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on rows with labels, or with numbers for a regression.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Class labels, or numbers to predict.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors on C of the rows.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        return self._fit(X, y, sample_weight)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         random = check_random_state(self.random_state)
@@ -197,26 +217,6 @@ class BaseLinearClassifier(LinearClassifierMixin, SparseCoefMixin, BaseLinear):
     """What the linear classifiers share."""
 
     class_weight: Any
-
-    @checks_parameters
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train on labelled rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Class labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Factors on the weight of the rows.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        return self._fit(X, y, sample_weight)
 
     def _targets(self, y: Any) -> tuple[NDArray[np.int64], list[Any]]:
         labels = column_or_1d(y, warn=True)

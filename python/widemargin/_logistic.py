@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils._param_validation import StrOptions
 
+from widemargin._base import LogProbabilities
 from widemargin._docs import documented
-from widemargin._linear_base import SHARED, BaseLinearClassifier, solver
-from widemargin._parameters import choose, stores_parameters
+from widemargin._linear_base import BaseLinearClassifier, solver
+from widemargin._parameters import estimator
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
 @documented
-class LogisticRegression(BaseLinearClassifier):
+@estimator
+class LogisticRegression(LogProbabilities, BaseLinearClassifier):
     """Logistic regression, one class against the rest.
 
     The parameters of :class:`sklearn.linear_model.LogisticRegression` with ``solver="liblinear"``:
@@ -58,32 +60,10 @@ class LogisticRegression(BaseLinearClassifier):
     """
 
     _kind = "logistic"
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SHARED,
-        **choose("class_weight"),
-        "penalty": [StrOptions({"l1", "l2"})],
-    }
     loss = "logistic"
 
-    @stores_parameters
-    def __init__(
-        self,
-        penalty: str = "l2",
-        *,
-        dual: bool | str = "auto",
-        tol: float = 1e-4,
-        C: float = 1.0,
-        fit_intercept: bool = True,
-        intercept_scaling: float | str = 1,
-        class_weight: Any = None,
-        verbose: bool | int = 0,
-        random_state: Any = None,
-        max_iter: int = 1000,
-        max_time: float | None = None,
-        warm_start: bool = False,
-        callbacks: Any = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    penalty: str = field(default="l2", kw_only=False)
+    class_weight: Any = None
 
     def _linear_settings(self) -> dict[str, Any]:
         return {
@@ -108,18 +88,3 @@ class LogisticRegression(BaseLinearClassifier):
         """
         probabilities: NDArray[np.float64] = self._predict_proba_lr(X)
         return probabilities
-
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the logarithm of the probability of every class.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        logarithms : ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
-        return np.log(self.predict_proba(X))

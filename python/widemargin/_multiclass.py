@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils import check_random_state, column_or_1d
@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from widemargin import _core
 from widemargin._base import checks_parameters
 from widemargin._docs import documented
-from widemargin._parameters import check_kernel, constraints, stores_parameters
+from widemargin._parameters import TrainingParameters, check_kernel, estimator
 from widemargin._restore import is_online
 from widemargin._svc import BaseSVC, class_name
 from widemargin._tables import checked_rows, container_of, to_core
@@ -26,11 +26,6 @@ class BaseAllInOne(BaseSVC):
     """What the two share: one score per class, the largest wins."""
 
     machine: str
-
-    probability = False
-    decision_function_shape = "ovr"
-    break_ties = False
-    calibration = "sigmoid"
 
     @property
     def _kind(self) -> str:  # type: ignore[override]
@@ -81,29 +76,10 @@ class BaseAllInOne(BaseSVC):
         labels: NDArray[Any] = self.classes_.take(np.argmax(self._values(X), axis=1))
         return labels
 
-    @checks_parameters
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train on labelled rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Class labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Factors on C of the rows; rows of weight 0 or less are left out.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        return self._fit(X, y, sample_weight)
-
 
 @documented
-class MulticlassSVC(BaseAllInOne):
+@estimator
+class MulticlassSVC(TrainingParameters, BaseAllInOne):
     """All-in-one multi-class support vector classification.
 
     One score per class, all learnt in one problem, without reduction to two classes.
@@ -147,41 +123,21 @@ class MulticlassSVC(BaseAllInOne):
     array(['a', 'c'], dtype='<U1')
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints(
-        "C", "machine", "bias", "class_weight", "random_state"
-    )
-
     @classmethod
     def _of(cls, model: _core.Model) -> Any:
         return OnlineSVC._of(model) if is_online(model) else super()._of(model)
 
-    @stores_parameters
-    def __init__(
-        self,
-        *,
-        machine: str = "ww",
-        C: float = 1.0,
-        bias: bool = False,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        tol: float = 1e-3,
-        cache_size: float = 1000,
-        class_weight: Any = None,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        random_state: Any = None,
-        precision: str = "auto",
-        max_time: float | None = None,
-        warm_start: bool = False,
-        callbacks: Any = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    machine: str = "ww"
+    C: float = 1.0
+    bias: bool = False
+    shrinking: bool = True
+    cache_size: float = 1000
+    class_weight: Any = None
+    random_state: Any = None
 
 
 @documented
+@estimator
 class OnlineSVC(BaseAllInOne):
     """All-in-one multi-class machines trained online.
 
@@ -255,49 +211,16 @@ class OnlineSVC(BaseAllInOne):
     array(['a', 'c'], dtype='<U1')
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        key: value
-        for key, value in constraints(
-            "C",
-            "machine",
-            "epochs",
-            "strategy",
-            "budget",
-            "shuffle",
-            "class_weight",
-            "random_state",
-        ).items()
-        if key not in ("shrinking", "max_iter", "precision", "warm_start")
-    }
-
-    epochs: int | str
-    strategy: str
-    budget: int | None
-    shuffle: bool
-
-    @stores_parameters
-    def __init__(
-        self,
-        *,
-        machine: str = "ww",
-        C: float = 1.0,
-        epochs: int | str = 1,
-        strategy: str = "blocks",
-        budget: int | None = None,
-        shuffle: bool = True,
-        kernel: str = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        cache_size: float = 1000,
-        class_weight: Any = None,
-        random_state: Any = None,
-        max_time: float | None = None,
-        verbose: bool | int = False,
-        callbacks: Any = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    machine: str = "ww"
+    C: float = 1.0
+    epochs: int | str = 1
+    strategy: str = "blocks"
+    budget: int | None = None
+    shuffle: bool = True
+    tol: float = 1e-3
+    cache_size: float = 1000
+    class_weight: Any = None
+    random_state: Any = None
 
     def _online(self) -> dict[str, Any]:
         return {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import OutlierMixin
@@ -10,36 +10,19 @@ from sklearn.utils.validation import _num_samples
 
 from widemargin._base import BaseMachine, checks_parameters
 from widemargin._docs import documented
-from widemargin._parameters import constraints, stores_parameters
+from widemargin._parameters import TrainingParameters, estimator
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Self
 
 
-class BaseNovelty(OutlierMixin, BaseMachine):
+@estimator
+class BaseNovelty(OutlierMixin, TrainingParameters, BaseMachine):
     """What the two detectors share."""
 
-    @stores_parameters
-    def __init__(
-        self,
-        *,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        nu: float = 0.5,
-        shrinking: bool = True,
-        cache_size: float = 200,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        precision: str = "auto",
-        max_time: float | None = None,
-        warm_start: bool = False,
-        callbacks: Any = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    nu: float = 0.5
+    shrinking: bool = True
 
     @checks_parameters
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -152,7 +135,6 @@ class OneClassSVM(BaseNovelty):
     """
 
     _kind = "one-class"
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints("nu")
 
 
 @documented
@@ -195,4 +177,3 @@ class SVDD(BaseNovelty):
     """
 
     _kind = "svdd"
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints("nu")

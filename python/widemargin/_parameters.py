@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
+from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from sklearn.utils._param_validation import Hidden, Interval, InvalidParameterError, StrOptions
 
 from widemargin import _core
 
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+else:
+
+    def dataclass_transform(**_: Any) -> Any:
+        """Say nothing to type checkers, which alone want to know."""
+        return lambda decorator: decorator
+
+
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T", bound=type)
 
 #: Names that scikit-learn's estimators take, and those of our own.
 KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed", "laplacian", "chi2", "cosine")
@@ -56,8 +68,15 @@ _OWN: dict[str, list[Any]] = {
     "strategy": [StrOptions(set(STRATEGIES))],
     "budget": [Interval(Integral, 1, None, closed="left"), None],
     "shuffle": ["boolean"],
-    "hinge": [StrOptions({"hinge", "squared_hinge"})],
-    "tube": [StrOptions({"epsilon_insensitive", "squared_epsilon_insensitive"})],
+    "fit_intercept": ["boolean"],
+    "dual": ["boolean", StrOptions({"auto"})],
+    "penalty": [StrOptions({"l1", "l2"})],
+}
+
+#: Losses of classifiers and of regressors.
+HINGE: dict[str, list[Any]] = {"loss": [StrOptions({"hinge", "squared_hinge"})]}
+TUBE: dict[str, list[Any]] = {
+    "loss": [StrOptions({"epsilon_insensitive", "squared_epsilon_insensitive"})]
 }
 
 
@@ -85,10 +104,30 @@ def stores_parameters(constructor: F) -> F:
     return cast("F", store)
 
 
-def constraints(*names: str, **renamed: str) -> dict[str, list[Any]]:
-    """Return the constraints every estimator has, and the named ones beside them."""
-    own = {name: _OWN[name] for name in names}
-    return {**_SHARED, **own, **{name: _OWN[key] for name, key in renamed.items()}}
+@dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
+def estimator(cls: T) -> T:
+    """Make a keyword parameter of each field of an estimator, of its bases as of its own.
+
+    The constructor stores each, unchanged, under its own name, which is all scikit-learn lets one
+    do. What it may be is said here, unless the class or a base has constraints of its own.
+    """
+    made: Any = dataclass(eq=False, repr=False, kw_only=True)(cls)
+    known = {**_SHARED, **_OWN}
+    for base in reversed(cls.__mro__):
+        known.update(vars(base).get("_parameter_constraints", {}))
+    made._parameter_constraints = {each.name: known[each.name] for each in fields(made)}
+    # Dataclasses begin with the parameters of the last base; readers look for those of the class.
+    declared = [name for base in cls.__mro__ for name in inspect.get_annotations(base)]
+    signature = inspect.signature(made.__init__)
+    ordered = sorted(signature.parameters.values(), key=lambda each: _place(each, declared))
+    made.__init__.__signature__ = signature.replace(parameters=ordered)
+    return cast("T", made)
+
+
+def _place(parameter: inspect.Parameter, declared: list[str]) -> tuple[int, int]:
+    """Return where a parameter stands in a signature: `self` and positional ones come first."""
+    own = declared.index(parameter.name) if parameter.name in declared else -1
+    return parameter.kind, own
 
 
 def choose(*names: str) -> dict[str, list[Any]]:
@@ -108,3 +147,47 @@ def check_kernel(owner: str, kernel: Any) -> None:
             f"The 'kernel' parameter of {owner} must be a str among {{{names}}}, a sum or product "
             f"of them or a callable. Got {kernel!r} instead. ({error})"
         ) from None
+
+
+@estimator
+class RunParameters:
+    """How long a training may take, what it tells, and its threads."""
+
+    verbose: bool | int = False
+    max_time: float | None = None
+    callbacks: Any = None
+    n_jobs: int | None = None
+
+
+@estimator
+class KernelParameters:
+    """A kernel and its numbers."""
+
+    kernel: Any = "rbf"
+    degree: int = 3
+    gamma: float | str = "scale"
+    coef0: float = 0.0
+
+
+@estimator
+class TrainingParameters:
+    """Where the solver of a kernel machine starts and ends."""
+
+    tol: float = 1e-3
+    cache_size: float = 200
+    max_iter: int = -1
+    precision: str = "auto"
+    warm_start: bool = False
+
+
+@estimator
+class ClassificationParameters:
+    """How two-class machines become a classifier."""
+
+    probability: bool | str = "deprecated"
+    class_weight: Any = None
+    decision_function_shape: str = "ovr"
+    break_ties: bool = False
+    random_state: Any = None
+    multi_class: str = "ovo"
+    calibration: str = "sigmoid"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
@@ -14,6 +15,7 @@ from sklearn.utils._param_validation import Interval
 from widemargin import _core
 from widemargin._base import BaseMachine, BaseTrained, checks_parameters
 from widemargin._distributed import Sites, Task, run
+from widemargin._parameters import estimator
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -52,15 +54,24 @@ class Places(Protocol):
         """Make the sites of a training."""
 
 
-class Partitioned(BaseTrained):
+@estimator
+class ClusterParameters:
+    """A cluster and the number of its sites."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = PLACES
+
+    client: Any = field(default=None, kw_only=False)
+    sites: int | None = None
+
+
+class Partitioned(ClusterParameters, BaseTrained):
     """A machine whose rows are at several places."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]]
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = PLACES
 
-    client: Any = None
+    # Parameters that a machine may lack.
     topology: str = "full"
     schedule: str = "parallel"
-    sites: int | None = None
 
     @checks_parameters
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

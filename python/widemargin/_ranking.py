@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,7 +17,7 @@ from sklearn.utils.validation import (
 
 from widemargin import _core
 from widemargin._base import BaseTrained, checks_parameters
-from widemargin._parameters import choose, stores_parameters
+from widemargin._parameters import RunParameters, estimator
 from widemargin._progress import Monitor, as_callbacks
 from widemargin._restore import specification
 from widemargin._tables import checked_rows, to_core
@@ -73,7 +74,8 @@ def ranking_quality(y_true: Any, y_score: Any, qid: Any = None) -> dict[str, Any
     return _core.ranking_quality(truth, scores, _queries(qid, len(scores)))
 
 
-class RankSVM(BaseTrained):
+@estimator
+class RankSVM(RunParameters, BaseTrained):
     """Ranking support vector machine (SVM-rank).
 
     Learns weights w so that, of two rows of one query, the one with the larger label has the larger
@@ -126,31 +128,16 @@ class RankSVM(BaseTrained):
 
     _kind = "rank-svm"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **choose("C", "tol", "verbose", "max_time", "callbacks", "n_jobs"),
         "loss": [StrOptions({"hinge", "squared_hinge"})],
         "max_iter": [Interval(Integral, -1, None, closed="left")],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
     }
 
-    C: float
-    loss: str
-    max_iter: int
-    verbose: bool | int
-    callbacks: Any
-
-    @stores_parameters
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        loss: str = "hinge",
-        tol: float = 1e-3,
-        max_iter: int = -1,
-        verbose: bool | int = 0,
-        max_time: float | None = None,
-        callbacks: Any = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    C: float = field(default=1.0, kw_only=False)
+    loss: str = "hinge"
+    tol: float = 1e-3
+    max_iter: int = -1
+    verbose: bool | int = 0
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from widemargin._base import checks_parameters
 from widemargin._docs import documented
-from widemargin._parameters import choose, stores_parameters
+from widemargin._parameters import KernelParameters, estimator
 from widemargin._restore import specification
 from widemargin._svc import BaseSVC
 
@@ -36,6 +37,7 @@ _OF_ONE_LOSS = {
 
 
 @documented
+@estimator
 class RobustSVC(BaseSVC):
     """Support vector classification that outliers and wrong labels do not pull.
 
@@ -136,8 +138,6 @@ class RobustSVC(BaseSVC):
 
     _kind = "robust-svc"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **choose("kernel", "degree", "gamma", "coef0", "class_weight", "tol", "random_state"),
-        **choose("verbose", "max_time", "callbacks", "n_jobs"),
         "C": [Interval(Real, 0.0, None, closed="neither")],
         "loss": [StrOptions(set(LOSSES))],
         "method": [StrOptions(set(METHODS))],
@@ -156,41 +156,19 @@ class RobustSVC(BaseSVC):
     calibration = "sigmoid"
     cache_size = 200
 
-    method: str
-    keep: float
-    power: float
-    distance_price: float | str
-    left_out: float
-    fit_intercept: bool
-    intercept_scaling: float
-    n_starts: int
-
-    @stores_parameters
-    def __init__(
-        self,
-        *,
-        loss: str = "ramp",
-        C: float = 1.0,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        method: str = "auto",
-        keep: float = 0.8,
-        power: float = 0.5,
-        distance_price: float | str = "auto",
-        left_out: float = 1.0,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        n_starts: int = 5,
-        class_weight: Any = None,
-        tol: float = 1e-3,
-        random_state: Any = None,
-        verbose: bool | int = False,
-        max_time: float | None = None,
-        callbacks: Any = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    loss: str = "ramp"
+    C: float = 1.0
+    method: str = "auto"
+    keep: float = 0.8
+    power: float = 0.5
+    distance_price: float | str = "auto"
+    left_out: float = 1.0
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+    n_starts: int = 5
+    class_weight: Any = None
+    tol: float = 1e-3
+    random_state: Any = None
 
     @classmethod
     def _given(cls, model: _core.Model) -> dict[str, Any]:
@@ -248,7 +226,8 @@ def _share(part: float, whole: float) -> float:
     return max(part, 0.0) / max(abs(whole), float(np.finfo(float).tiny))
 
 
-class LabelOutlierDetector(BaseEstimator):
+@estimator
+class LabelOutlierDetector(KernelParameters, BaseEstimator):
     """Rows whose label does not fit, by a machine with trimmed losses.
 
     Trains :class:`RobustSVC` with ``loss='trimmed'``, which leaves out the rows that it fits worst
@@ -314,38 +293,15 @@ class LabelOutlierDetector(BaseEstimator):
         },
     }
 
-    contamination: float
-    C: float
-    kernel: Any
-    degree: int
-    gamma: float | str
-    coef0: float
-    method: str
-    fit_intercept: bool
-    intercept_scaling: float
-    n_starts: int
-    tol: float
-    random_state: Any
-    n_jobs: int | None
-
-    @stores_parameters
-    def __init__(
-        self,
-        contamination: float = 0.1,
-        *,
-        C: float = 1.0,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        method: str = "auto",
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        n_starts: int = 5,
-        tol: float = 1e-3,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    contamination: float = field(default=0.1, kw_only=False)
+    C: float = 1.0
+    method: str = "auto"
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+    n_starts: int = 5
+    tol: float = 1e-3
+    random_state: Any = None
+    n_jobs: int | None = None
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags."""

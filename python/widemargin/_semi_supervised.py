@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from widemargin._base import checks_parameters, count_threads
 from widemargin._classic.base import ClassicClassifier
-from widemargin._parameters import check_kernel, choose, stores_parameters
+from widemargin._parameters import KernelParameters, RunParameters, check_kernel, estimator
 from widemargin._svc import class_name, written
 from widemargin._tables import to_core
 
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     from widemargin import _core
 
 
-class SemiSupervisedSVC(ClassicClassifier):
+@estimator
+class SemiSupervisedSVC(KernelParameters, RunParameters, ClassicClassifier):
     """Support vector classification of rows of which only some have labels.
 
     Minimises the squared norm of the weights and the squared hinge losses of all rows, those of
@@ -134,44 +136,17 @@ class SemiSupervisedSVC(ClassicClassifier):
         "coef0": [Interval(Real, None, None, closed="neither")],
         "n_landmarks": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
-        **choose("max_time", "verbose", "callbacks"),
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
     }
 
-    kernel: str
-    C: float | str
-    class_prior: Any
-    method: str
-    unlabeled_weight: float
-    unlabeled: Any
-    gamma: float | str
-    degree: int
-    coef0: float
-    n_landmarks: int
-    tol: float
-
-    @stores_parameters
-    def __init__(
-        self,
-        kernel: str = "linear",
-        *,
-        C: float | str = "auto",
-        class_prior: Any = "auto",
-        method: str = "auto",
-        unlabeled_weight: float = 1.0,
-        unlabeled: Any = -1,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        n_landmarks: int = 500,
-        tol: float = 1e-3,
-        max_time: float | None = None,
-        verbose: bool | int = False,
-        callbacks: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    kernel: str = field(default="linear", kw_only=False)
+    C: float | str = "auto"
+    class_prior: Any = "auto"
+    method: str = "auto"
+    unlabeled_weight: float = 1.0
+    unlabeled: Any = -1
+    n_landmarks: int = 500
+    tol: float = 1e-3
+    random_state: Any = None
 
     @checks_parameters
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

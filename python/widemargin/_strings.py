@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin import _core
-from widemargin._parameters import stores_parameters
+from widemargin._parameters import estimator
 from widemargin._tables import from_core, to_core
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def _checked(X: Any) -> list[str]:
     return strings
 
 
+@estimator
 class StringKernel(TransformerMixin, BaseEstimator):
     """A kernel of strings, for ``kernel=`` of the machines or as a transformer.
 
@@ -119,45 +121,23 @@ class StringKernel(TransformerMixin, BaseEstimator):
         "log": ["boolean"],
         "normalize": ["boolean"],
         "output": [StrOptions({"kernel", "features"})],
-        "n_jobs": [Integral, None],
     }
 
-    kind: str
-    length: int
-    shortest: int | None
-    mismatches: int
-    alphabet: int | None
-    decay: float
-    match: float
-    mismatch: float
-    open: float
-    extend: float
-    beta: float
-    log: bool
-    normalize: bool
-    output: str
-    n_jobs: int | None
-
-    @stores_parameters
-    def __init__(
-        self,
-        kind: str = "spectrum",
-        *,
-        length: int = 3,
-        shortest: int | None = None,
-        mismatches: int = 1,
-        alphabet: int | None = None,
-        decay: float = 0.5,
-        match: float = 1.0,
-        mismatch: float = -1.0,
-        open: float = 2.0,
-        extend: float = 0.5,
-        beta: float = 1.0,
-        log: bool = False,
-        normalize: bool = True,
-        output: str = "kernel",
-        n_jobs: int | None = None,
-    ) -> None: ...
+    kind: str = field(default="spectrum", kw_only=False)
+    length: int = 3
+    shortest: int | None = None
+    mismatches: int = 1
+    alphabet: int | None = None
+    decay: float = 0.5
+    match: float = 1.0
+    mismatch: float = -1.0
+    open: float = 2.0
+    extend: float = 0.5
+    beta: float = 1.0
+    log: bool = False
+    normalize: bool = True
+    output: str = "kernel"
+    n_jobs: int | None = None
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags."""

@@ -14,23 +14,18 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin import _core
-from widemargin._base import BaseMachine, checks_parameters
+from widemargin._base import BaseMachine, LogProbabilities
 from widemargin._docs import documented
-from widemargin._parameters import constraints, stores_parameters
+from widemargin._parameters import (
+    HINGE,
+    ClassificationParameters,
+    TrainingParameters,
+    estimator,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from typing_extensions import Self
 
-_CLASSIFIER = (
-    "probability",
-    "class_weight",
-    "random_state",
-    "decision_function_shape",
-    "break_ties",
-    "multi_class",
-    "calibration",
-)
 _GONE = (
     "Attribute `{0}` was deprecated in version 1.9 of scikit-learn and will be removed in its "
     "version 1.11, as the `probability=True` option for SVC and NuSVC; widemargin follows it."
@@ -43,14 +38,16 @@ def _may_predict_proba(classifier: BaseSVC) -> bool:
     return True
 
 
-class BaseSVC(ClassifierMixin, BaseMachine):
+class BaseSVC(LogProbabilities, ClassifierMixin, BaseMachine):
     """What the two classifiers share."""
 
-    probability: bool | str
-    class_weight: Any
-    decision_function_shape: str
-    break_ties: bool
-    calibration: str
+    # Parameters that a machine may lack.
+    probability: bool | str = False
+    decision_function_shape: str = "ovr"
+    break_ties: bool = False
+    calibration: str = "sigmoid"
+
+    class_weight: Any  # every derived class has it
 
     @classmethod
     def _given(cls, model: _core.Model) -> dict[str, Any]:
@@ -67,35 +64,16 @@ class BaseSVC(ClassifierMixin, BaseMachine):
         self.classes_ = np.array(names, dtype=object if kinds > {str} else None)
         self.class_weight_ = np.ones(len(names))
 
-    @checks_parameters
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train on labelled rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
-            Rows; with ``kernel="precomputed"`` their similarities. C-ordered float32 and float64
-            arrays are not copied.
-        y : array-like of shape (n_samples,)
-            Class labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Factors on the weight of the rows; rows of weight 0 or less are left out.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        if self.probability != "deprecated":
+    def _warn_of_parameters(self) -> None:
+        if "probability" in self._parameter_constraints and self.probability != "deprecated":
             name = type(self).__name__
             warnings.warn(
                 "The `probability` parameter was deprecated in scikit-learn 1.9 and will be "
                 f"removed in its version 1.11. Use `CalibratedClassifierCV({name}(), "
                 f"ensemble=False)` instead of `{name}(probability=True)`",
                 FutureWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
-        return self._fit(X, y, sample_weight)
 
     def _calibration_method(self) -> str | None:
         wanted = self.probability != "deprecated" and bool(self.probability)
@@ -222,23 +200,6 @@ class BaseSVC(ClassifierMixin, BaseMachine):
             )
         return self._model.probabilities(table, self._threads())
 
-    @available_if(_may_predict_proba)
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the logarithm of the probability of every class; needs ``probability=True``.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        logarithms : ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
-        logarithms: NDArray[np.float64] = np.log(self.predict_proba(X))
-        return logarithms
-
     @property
     def probA_(self) -> NDArray[np.float64]:
         """A of every function's sigmoid 1 / (1 + exp(A f + B))."""
@@ -270,7 +231,8 @@ def written(label: Any) -> str:
 
 
 @documented
-class SVC(BaseSVC):
+@estimator
+class SVC(ClassificationParameters, TrainingParameters, BaseSVC):
     """Support vector classification with penalty C.
 
     A drop-in for :class:`sklearn.svm.SVC`: the same parameters, attributes and results, and a few
@@ -311,42 +273,16 @@ class SVC(BaseSVC):
     """
 
     _kind = "c-svc"
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints(
-        "C", *_CLASSIFIER, loss="hinge"
-    )
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = HINGE
 
-    @stores_parameters
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        probability: bool | str = "deprecated",
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        class_weight: Any = None,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-        random_state: Any = None,
-        loss: str = "hinge",
-        multi_class: str = "ovo",
-        calibration: str = "sigmoid",
-        precision: str = "auto",
-        max_time: float | None = None,
-        warm_start: bool = False,
-        callbacks: Any = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    C: float = 1.0
+    shrinking: bool = True
+    loss: str = "hinge"
 
 
 @documented
-class NuSVC(BaseSVC):
+@estimator
+class NuSVC(ClassificationParameters, TrainingParameters, BaseSVC):
     """Support vector classification with ν, the share of margin errors.
 
     A drop-in for :class:`sklearn.svm.NuSVC`: the same parameters, attributes and results, and a few
@@ -383,35 +319,9 @@ class NuSVC(BaseSVC):
     """
 
     _kind = "nu-svc"
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints("nu", *_CLASSIFIER)
 
-    @stores_parameters
-    def __init__(
-        self,
-        *,
-        nu: float = 0.5,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        probability: bool | str = "deprecated",
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        class_weight: Any = None,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-        random_state: Any = None,
-        multi_class: str = "ovo",
-        calibration: str = "sigmoid",
-        precision: str = "auto",
-        max_time: float | None = None,
-        warm_start: bool = False,
-        callbacks: Any = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    nu: float = 0.5
+    shrinking: bool = True
 
     def _lost_class(self, left: NDArray[np.int64]) -> None:
         raise ValueError("specified nu is infeasible: a class has no sample of positive weight.")

@@ -7,38 +7,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from widemargin._base import BaseMachine, checks_parameters
+from widemargin._base import BaseMachine
 from widemargin._docs import documented
-from widemargin._parameters import constraints, stores_parameters
+from widemargin._parameters import TUBE, TrainingParameters, estimator
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from typing_extensions import Self
 
 
 class BaseSVR(RegressorMixin, BaseMachine):
     """What the two regressors share."""
-
-    @checks_parameters
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train on rows with numbers.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features) or (n_samples, n_samples)
-            Rows; with ``kernel="precomputed"`` their similarities. C-ordered float32 and float64
-            arrays are not copied.
-        y : array-like of shape (n_samples,)
-            Numbers to predict.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Factors on C of the rows; rows of weight 0 or less are left out.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        return self._fit(X, y, sample_weight)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Return the number predicted for every row.
@@ -58,7 +36,8 @@ class BaseSVR(RegressorMixin, BaseMachine):
 
 
 @documented
-class SVR(BaseSVR):
+@estimator
+class SVR(TrainingParameters, BaseSVR):
     """Support vector regression with a tube of half width ε.
 
     A drop-in for :class:`sklearn.svm.SVR`: the same parameters, attributes and results, and a few
@@ -95,36 +74,17 @@ class SVR(BaseSVR):
     """
 
     _kind = "epsilon-svr"
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints(
-        "C", "epsilon", loss="tube"
-    )
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = TUBE
 
-    @stores_parameters
-    def __init__(
-        self,
-        *,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        C: float = 1.0,
-        epsilon: float = 0.1,
-        shrinking: bool = True,
-        cache_size: float = 200,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        loss: str = "epsilon_insensitive",
-        precision: str = "auto",
-        max_time: float | None = None,
-        warm_start: bool = False,
-        callbacks: Any = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    C: float = 1.0
+    epsilon: float = 0.1
+    shrinking: bool = True
+    loss: str = "epsilon_insensitive"
 
 
 @documented
-class NuSVR(BaseSVR):
+@estimator
+class NuSVR(TrainingParameters, BaseSVR):
     """Support vector regression with ν, the share of rows outside the tube.
 
     A drop-in for :class:`sklearn.svm.NuSVR`: the same parameters, attributes and results, and a few
@@ -160,26 +120,7 @@ class NuSVR(BaseSVR):
     """
 
     _kind = "nu-svr"
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = constraints("C", "nu")
 
-    @stores_parameters
-    def __init__(
-        self,
-        *,
-        nu: float = 0.5,
-        C: float = 1.0,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        precision: str = "auto",
-        max_time: float | None = None,
-        warm_start: bool = False,
-        callbacks: Any = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    nu: float = 0.5
+    C: float = 1.0
+    shrinking: bool = True

@@ -12,6 +12,7 @@ import contextlib
 import itertools
 import time
 import uuid
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -33,7 +34,7 @@ from widemargin._distributed import (
     step,
 )
 from widemargin._docs import documented
-from widemargin._parameters import stores_parameters
+from widemargin._parameters import estimator
 from widemargin._partitioned import PLACES, Partitioned, copy_of, sparse_container
 
 try:
@@ -303,8 +304,28 @@ class _OnDask(Partitioned):
         return self._request("predict", X)
 
 
+class _ClassifierOnDask(_OnDask):
+    """A classifier on a cluster."""
+
+    def decision_function(self, X: Any) -> Any:
+        """Return decision values.
+
+        Parameters
+        ----------
+        X : Dask or ordinary collection of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        values : Dask array or ndarray
+            As those of the ordinary estimator.
+        """
+        return self._request("decision_function", X)
+
+
 @documented
-class SVC(_OnDask, _svc.SVC):
+@estimator
+class SVC(_ClassifierOnDask, _svc.SVC):
     """Support vector classification on a Dask cluster; the same optimum as at one place.
 
     Sites, by default one for each worker, exchange support vectors until no row of any site changes
@@ -333,61 +354,13 @@ class SVC(_OnDask, _svc.SVC):
     """
 
     _ordinary = _svc.SVC
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **_svc.SVC._parameter_constraints,
-        **PLACES,
-    }
 
-    @stores_parameters
-    def __init__(
-        self,
-        client: Any = None,
-        *,
-        topology: str = "full",
-        schedule: str = "parallel",
-        sites: int | None = None,
-        C: float = 1.0,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        probability: bool | str = "deprecated",
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        class_weight: Any = None,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-        random_state: Any = None,
-        loss: str = "hinge",
-        multi_class: str = "ovo",
-        calibration: str = "sigmoid",
-        precision: str = "auto",
-        max_time: float | None = None,
-        warm_start: bool = False,
-        callbacks: Any = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
-
-    def decision_function(self, X: Any) -> Any:
-        """Return decision values.
-
-        Parameters
-        ----------
-        X : Dask or ordinary collection of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        values : Dask array or ndarray
-            As those of :meth:`widemargin.SVC.decision_function`.
-        """
-        return self._request("decision_function", X)
+    topology: str = "full"
+    schedule: str = "parallel"
 
 
 @documented
+@estimator
 class SVR(_OnDask, _svr.SVR):
     """Support vector regression on a Dask cluster; the same optimum as at one place.
 
@@ -413,41 +386,14 @@ class SVR(_OnDask, _svr.SVR):
     """
 
     _ordinary = _svr.SVR
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **_svr.SVR._parameter_constraints,
-        **PLACES,
-    }
 
-    @stores_parameters
-    def __init__(
-        self,
-        client: Any = None,
-        *,
-        topology: str = "full",
-        schedule: str = "parallel",
-        sites: int | None = None,
-        kernel: Any = "rbf",
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        tol: float = 1e-3,
-        C: float = 1.0,
-        epsilon: float = 0.1,
-        shrinking: bool = True,
-        cache_size: float = 200,
-        verbose: bool | int = False,
-        max_iter: int = -1,
-        loss: str = "epsilon_insensitive",
-        precision: str = "auto",
-        max_time: float | None = None,
-        warm_start: bool = False,
-        callbacks: Any = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    topology: str = "full"
+    schedule: str = "parallel"
 
 
 @documented
-class LinearSVC(_OnDask, _linear.LinearSVC):
+@estimator
+class LinearSVC(_ClassifierOnDask, _linear.LinearSVC):
     """Linear support vector classification on a Dask cluster.
 
     Newton's method: the workers send sums of gradients and of products with the Hessian, never
@@ -489,50 +435,9 @@ class LinearSVC(_OnDask, _linear.LinearSVC):
     """
 
     _ordinary = _linear.LinearSVC
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **_linear.LinearSVC._parameter_constraints,
-        "client": PLACES["client"],
-        "sites": PLACES["sites"],
-    }
 
-    @stores_parameters
-    def __init__(
-        self,
-        client: Any = None,
-        *,
-        sites: int | None = None,
-        penalty: str = "l2",
-        loss: str = "squared_hinge",
-        dual: bool | str = "auto",
-        tol: float = 1e-4,
-        C: float = 1.0,
-        multi_class: str = "ovr",
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1,
-        class_weight: Any = None,
-        verbose: bool | int = 0,
-        random_state: Any = None,
-        max_iter: int = 1000,
-        max_time: float | None = None,
-        warm_start: bool = False,
-        callbacks: Any = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
-
-    def decision_function(self, X: Any) -> Any:
-        """Return decision values.
-
-        Parameters
-        ----------
-        X : Dask or ordinary collection of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        values : Dask array or ndarray
-            As those of :meth:`widemargin.LinearSVC.decision_function`.
-        """
-        return self._request("decision_function", X)
+    penalty: str = field(default="l2", kw_only=True)
+    loss: str = field(default="squared_hinge", kw_only=True)
 
 
 def _same(*values: Any) -> tuple[Any, ...]:

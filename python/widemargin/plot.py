@@ -55,6 +55,69 @@ def _responses(estimator: Any, grid: Any) -> tuple[Any, Any]:
     return estimator.predict(grid), None
 
 
+class _Display:
+    """A picture in one pair of axes."""
+
+    def plot(self, *, ax: Any = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        self : object
+            The display.
+        """
+        self.ax_ = _axes(ax)
+        self._draw(self.ax_)
+        return self
+
+    def _draw(self, ax: Any) -> None:
+        raise NotImplementedError
+
+
+class _TrainingDisplay(_Display):
+    """What a :class:`widemargin.History` keeps of a training."""
+
+    def __init__(self, steps: Iterable[Progress]) -> None:
+        self.steps = list(steps)
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any = None, *, ax: Any = None, **fit_params: Any
+    ) -> Self:
+        """Train a copy of an estimator and draw how it goes.
+
+        Parameters
+        ----------
+        estimator : object
+            A machine with `callbacks`; itself it is left alone.
+        X, y : array-like
+            What to train on.
+        ax : matplotlib Axes, default=None
+            Where to draw; a new figure by default.
+        **fit_params : dict
+            Passed to `fit`.
+
+        Returns
+        -------
+        display : object
+            The picture.
+        """
+        history = History()
+        copy = clone(estimator)
+        copy.set_params(callbacks=[*as_callbacks(estimator.callbacks), history])
+        copy.fit(X, y, **fit_params)
+        return cls._of(history.steps, estimator).plot(ax=ax)
+
+    @classmethod
+    def _of(cls, steps: list[Progress], estimator: Any) -> Self:
+        return cls(steps)
+
+
 class MarginDisplay:
     """Decision regions of a machine with two features, their margins and the support vectors.
 
@@ -230,7 +293,7 @@ class MarginDisplay:
         return self
 
 
-class ConvergenceDisplay:
+class ConvergenceDisplay(_TrainingDisplay):
     """How the violation of the optimality conditions falls while a machine trains.
 
     Parameters
@@ -257,51 +320,14 @@ class ConvergenceDisplay:
     """
 
     def __init__(self, steps: Iterable[Progress], *, tol: float | None = None) -> None:
-        self.steps = list(steps)
+        super().__init__(steps)
         self.tol = tol
 
     @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, y: Any = None, *, ax: Any = None, **fit_params: Any
-    ) -> Self:
-        """Train a copy of an estimator and draw how it converges.
+    def _of(cls, steps: list[Progress], estimator: Any) -> Self:
+        return cls(steps, tol=estimator.tol)
 
-        Parameters
-        ----------
-        estimator : SVC, NuSVC, SVR, NuSVR, OneClassSVM or SVDD
-            The machine; itself it is left alone.
-        X, y : array-like
-            What to train on.
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
-        **fit_params : dict
-            Passed to `fit`.
-
-        Returns
-        -------
-        display : ConvergenceDisplay
-            The picture.
-        """
-        history = History()
-        copy = clone(estimator)
-        copy.set_params(callbacks=[*as_callbacks(estimator.callbacks), history])
-        copy.fit(X, y, **fit_params)
-        return cls(history.steps, tol=estimator.tol).plot(ax=ax)
-
-    def plot(self, *, ax: Any = None) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        self : ConvergenceDisplay
-            The display.
-        """
-        self.ax_ = ax = _axes(ax)
+    def _draw(self, ax: Any) -> None:
         problems = sorted({step.problem for step in self.steps})
         self.lines_ = [
             ax.plot(
@@ -317,10 +343,9 @@ class ConvergenceDisplay:
         ax.set(xlabel="seconds", ylabel="violation", yscale="log")
         if len(problems) <= 10:
             ax.legend(loc="best")
-        return self
 
 
-class BoundDisplay:
+class BoundDisplay(_TrainingDisplay):
     """How value and proven bound of a relaxation close while it is solved.
 
     Parameters
@@ -346,7 +371,7 @@ class BoundDisplay:
     """
 
     def __init__(self, steps: Iterable[Progress]) -> None:
-        self.steps = list(steps)
+        super().__init__(steps)
         # Relative to the value; before there is one the gap is infinite.
         gaps = np.array([step.violation for step in self.steps])
         best = np.maximum.accumulate(np.array([step.objective for step in self.steps]))
@@ -354,54 +379,16 @@ class BoundDisplay:
         with np.errstate(divide="ignore", invalid="ignore"):
             self.values = np.where(gaps < 1, best / (1 - gaps), np.inf)
 
-    @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Any = None, *, ax: Any = None) -> Self:
-        """Train a copy of an estimator and draw how its bound closes.
-
-        Parameters
-        ----------
-        estimator : MaxMarginClustering
-            With a method that solves the relaxation; itself it is left alone.
-        X, y : array-like
-            What to train on.
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        display : BoundDisplay
-            The picture.
-        """
-        history = History()
-        copy = clone(estimator)
-        copy.set_params(callbacks=[*as_callbacks(estimator.callbacks), history])
-        copy.fit(X, y)
-        return cls(history.steps).plot(ax=ax)
-
-    def plot(self, *, ax: Any = None) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        self : BoundDisplay
-            The display.
-        """
-        self.ax_ = ax = _axes(ax)
+    def _draw(self, ax: Any) -> None:
         rounds = np.arange(1, len(self.steps) + 1)
         known = np.isfinite(self.values)
         (self.value_line_,) = ax.plot(rounds[known], self.values[known], "v-", label="value")
         (self.bound_line_,) = ax.plot(rounds, self.bounds, "^-", label="proven bound")
         ax.set(xlabel="round", ylabel="objective")
         ax.legend(loc="best")
-        return self
 
 
-class OutlierDisplay:
+class OutlierDisplay(_Display):
     """Training rows in the order of their outlier scores, those that were given up marked.
 
     Parameters
@@ -456,20 +443,7 @@ class OutlierDisplay:
         kept = estimator.kept_ if hasattr(estimator, "kept_") else estimator.labels_ > 0
         return cls(estimator.outlier_scores_, kept).plot(ax=ax)
 
-    def plot(self, *, ax: Any = None) -> Self:
-        """Draw.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        self : OutlierDisplay
-            The display.
-        """
-        self.ax_ = ax = _axes(ax)
+    def _draw(self, ax: Any) -> None:
         places = np.arange(1, len(self.order) + 1)
         scores, kept = self.scores[self.order], self.kept[self.order]
         self.kept_rows_ = ax.scatter(places[kept], scores[kept], s=14, label="kept")
@@ -480,7 +454,6 @@ class OutlierDisplay:
         ax.axhline(0, color="k", linestyle="--", linewidth=1)
         ax.set(xlabel="rank", ylabel="outlier score")
         ax.legend(loc="best")
-        return self
 
 
 class SitesDisplay:

@@ -11,13 +11,13 @@ use widemargin::machine::sequence::{
     ChainAlternation, Labeller, Labelling, PackedChain, TagConstraints,
 };
 use widemargin::machine::{Body, Model as Trained};
-use widemargin::{CancelToken, Context, Event};
+use widemargin::{CancelToken, Context};
 
 use crate::errors::exception;
 use crate::machines::Settings;
 use crate::model::Model;
 use crate::table::Table;
-use crate::training::{Caller, Listener, Name, run_beside, slice};
+use crate::training::{Name, run_observed, slice};
 
 /// Sequences as Python gives them: all rows of numbers with the length of every sequence, or a list of lists of items.
 #[derive(FromPyObject)]
@@ -171,12 +171,8 @@ pub(crate) fn fit_chain<'py>(
     }
     let cancel = CancelToken::new();
     let context = settings.context(cancel.clone())?;
-    let work = move |listener: &Arc<Listener>| {
-        let listener = Arc::clone(listener);
-        let context = context.with_observer(move |event: &Event| listener(event));
-        machine.fit(&data, &context)
-    };
-    let (mut model, warnings) = run_beside(py, work, Caller::new(cancel, on_event))?;
+    let work = move |context: &Context| machine.fit(&data, context);
+    let (mut model, warnings) = run_observed(py, context, cancel, on_event, work)?;
     specification.record(&mut model);
     Ok((Model::new(model), warnings))
 }
@@ -203,12 +199,8 @@ pub(crate) fn alternate_chain<'py>(
     let start = slice(&start)?.to_vec();
     let cancel = CancelToken::new();
     let context = settings.context(cancel.clone())?;
-    let work = move |listener: &Arc<Listener>| {
-        let listener = Arc::clone(listener);
-        let context = context.with_observer(move |event: &Event| listener(event));
-        machine.fit(&data, &start, count, &context)
-    };
-    let (mut fit, _) = run_beside(py, work, Caller::new(cancel, on_event))?;
+    let work = move |context: &Context| machine.fit(&data, &start, count, context);
+    let (mut fit, _) = run_observed(py, context, cancel, on_event, work)?;
     specification.record(&mut fit.model);
     Ok((Model::new(fit.model), fit.tags, fit.objectives, fit.status.to_string()))
 }

@@ -1,12 +1,10 @@
 //! The comparison of machines, and of ways to use kernels, for Python: dictionaries out.
 
-use std::time::Duration;
-
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use widemargin::CancelToken;
-use widemargin::data::{Dataset, Label, Labels};
+use widemargin::data::Labels;
 use widemargin::operation::compare::{
     ClusteringOptions, CompareOptions, Comparison, KernelOptions, Measure, compare as run,
     compare_clusterings as run_clusterings, compare_kernels as run_kernels,
@@ -14,9 +12,10 @@ use widemargin::operation::compare::{
 use widemargin::{Context, Error};
 
 use crate::errors::exception;
-use crate::machines::{Settings, context, named};
+use crate::machines::{Settings, context, limited, named};
+use crate::outcome::set_fields;
 use crate::table::Table;
-use crate::training::{Targets, class_labels, slice};
+use crate::training::{Targets, dataset};
 
 /// Compares machines on labelled rows; see `widemargin.compare`.
 #[pyfunction]
@@ -32,7 +31,7 @@ pub(crate) fn compare<'py>(
     threads: usize,
     seed: u64,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let data = dataset(features, targets)?;
+    let data = dataset(&features, Some(targets))?;
     let options = CompareOptions { folds, repeats, machines, confidence };
     let work = |context: &Context| run(&data, &options, context);
     let result = interruptible(py, max_seconds, threads, seed, work)?;
@@ -58,7 +57,7 @@ pub(crate) fn compare_kernels<'py>(
     threads: usize,
     seed: u64,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let data = dataset(features, targets)?;
+    let data = dataset(&features, Some(targets))?;
     let mut specification = named(machine, false)?;
     specification.parse("kernels", kernels).map_err(exception)?;
     if let Some(epsilon) = epsilon {
@@ -72,11 +71,8 @@ pub(crate) fn compare_kernels<'py>(
     let list = PyList::empty(py);
     for share in &found.shares {
         let items = PyDict::new(py);
-        items.set_item("kernel", &share.kernel)?;
-        items.set_item("weight", share.weight)?;
-        items.set_item("weight_interval", share.weight_interval)?;
-        items.set_item("contribution", share.contribution)?;
-        items.set_item("contribution_interval", share.contribution_interval)?;
+        set_fields!(items, share, [kernel, weight, weight_interval]);
+        set_fields!(items, share, [contribution, contribution_interval]);
         list.append(items)?;
     }
     all.set_item("kernels", list)?;
@@ -97,10 +93,7 @@ pub(crate) fn compare_clusterings<'py>(
     threads: usize,
     seed: u64,
 ) -> PyResult<Bound<'py, PyList>> {
-    let data = match targets {
-        Some(targets) => dataset(features, targets)?,
-        None => Dataset::new(features.matrix()?, Labels::None).map_err(exception)?,
-    };
+    let data = dataset(&features, targets)?;
     let machines =
         machines.iter().map(|one| one.specification(&[])).collect::<PyResult<Vec<_>>>()?;
     let options = ClusteringOptions { pairs, share };
@@ -115,27 +108,13 @@ pub(crate) fn compare_clusterings<'py>(
         };
         dictionary.set_item("machine", machine.specification.to_string())?;
         dictionary.set_item("labels", labels.into_pyarray(py))?;
-        dictionary.set_item("sizes", machine.sizes.clone())?;
-        dictionary.set_item("stability", machine.stability)?;
-        dictionary.set_item("with_first", machine.with_first)?;
-        dictionary.set_item("seconds", machine.seconds)?;
+        set_fields!(dictionary, machine, [sizes, stability, with_first, seconds]);
         dictionary.set_item("error", machine.agreement.map(|found| found.error))?;
         dictionary.set_item("adjusted_rand", machine.agreement.map(|found| found.adjusted_rand))?;
         dictionary.set_item("v_measure", machine.agreement.map(|found| found.v_measure))?;
         list.append(dictionary)?;
     }
     Ok(list)
-}
-
-fn dataset(features: Table<'_>, targets: Targets<'_>) -> PyResult<Dataset> {
-    let labels = match targets {
-        Targets::Classes(codes, names) => {
-            let names: Vec<Label> = names.into_iter().map(|name| name.label()).collect();
-            class_labels(slice(&codes)?, &names)?
-        }
-        Targets::Numbers(values) => widemargin::data::Labels::Real(slice(&values)?.to_vec()),
-    };
-    Dataset::new(features.matrix()?, labels).map_err(exception)
 }
 
 /// Runs `work` with the interpreter released; looks for Ctrl-C at every finished fold.
@@ -147,10 +126,7 @@ fn interruptible<R: Send>(
     work: impl Fn(&Context) -> Result<R, Error> + Send + Sync,
 ) -> PyResult<R> {
     let cancel = CancelToken::new();
-    let mut context = context(threads, seed, cancel.clone())?;
-    if let Some(limit) = max_seconds.and_then(|s| Duration::try_from_secs_f64(s).ok()) {
-        context = context.with_time_limit(limit);
-    }
+    let context = limited(context(threads, seed, cancel.clone())?, max_seconds);
     let context = context.with_observer(move |_: &widemargin::Event| {
         if Python::attach(|py| py.check_signals()).is_err() {
             cancel.cancel();
@@ -169,14 +145,12 @@ fn dictionary<'py>(py: Python<'py>, result: &Comparison) -> PyResult<Bound<'py, 
             _ => ["accuracy", "accuracies"],
         };
         items.set_item(one, machine.mean)?;
-        items.set_item("interval", machine.interval)?;
-        items.set_item("p_value", machine.p_value)?;
+        set_fields!(items, machine, [interval, p_value, settings]);
         items.set_item(all, machine.scores.clone())?;
         let [tuning, training, prediction] = machine.seconds;
         items.set_item("tuning_seconds", tuning)?;
         items.set_item("training_seconds", training)?;
         items.set_item("prediction_seconds", prediction)?;
-        items.set_item("settings", machine.settings.clone())?;
         list.append(items)?;
     }
     let all = PyDict::new(py);

@@ -1,21 +1,18 @@
 //! Smaller models for Python.
 
-use std::sync::Arc;
-
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use widemargin::data::{Dataset, Labels};
 use widemargin::operation::calibrate::recalibrate;
 use widemargin::operation::compress::{
     CompressionMethod, CompressionTarget, ModelCompression, smallest_within,
 };
-use widemargin::{CancelToken, Event};
+use widemargin::{CancelToken, Context};
 
 use crate::errors::exception;
 use crate::machines::context;
 use crate::model::Model;
 use crate::table::Table;
-use crate::training::{Caller, Listener, Name, Targets, class_labels, run_beside, slice};
+use crate::training::{Targets, dataset, run_observed};
 
 /// Vectors before and after, relative residual and largest difference of a function.
 type Reduction = (usize, usize, f64, f64);
@@ -49,27 +46,25 @@ pub(crate) fn compress<'py>(
     let usual = ModelCompression::new(target);
     let shared = shared.unwrap_or(usual.shared);
     let compression = ModelCompression { method, shared, refinement, ..usual };
-    let data = held_out.map(|(table, targets)| dataset(&table, targets)).transpose()?;
+    let data = held_out.map(|(table, targets)| dataset(&table, Some(targets))).transpose()?;
     let original = model.shared();
     let cancel = CancelToken::new();
     let context = context(threads, seed, cancel.clone())?;
     let by_loss = name == "max_loss";
-    let work = move |listener: &Arc<Listener>| {
-        let listener = Arc::clone(listener);
-        let context = context.with_observer(move |event: &Event| listener(event));
+    let work = move |context: &Context| {
         let compressed = match &data {
             Some(data) if by_loss => {
-                smallest_within(&original, data, amount, &compression, &context)?
+                smallest_within(&original, data, amount, &compression, context)?
             }
-            _ => Some(compression.apply(&original, &context)?),
+            _ => Some(compression.apply(&original, context)?),
         };
         let Some(mut compressed) = compressed else { return Ok(None) };
         if let Some(data) = &data {
-            compressed.model = recalibrate(data, compressed.model, &context)?;
+            compressed.model = recalibrate(data, compressed.model, context)?;
         }
         Ok(Some(compressed))
     };
-    let (compressed, _) = run_beside(py, work, Caller::new(cancel, None))?;
+    let (compressed, _) = run_observed(py, context, cancel, None, work)?;
     let Some(compressed) = compressed else {
         let message = "no smaller model tried keeps the score asked for; allow a larger max_loss";
         return Err(PyValueError::new_err(message));
@@ -79,15 +74,4 @@ pub(crate) fn compress<'py>(
         .iter()
         .map(|f| (f.before, f.after, f.relative_residual, f.largest_difference));
     Ok((Model::new(compressed.model), reductions.collect()))
-}
-
-fn dataset(table: &Table<'_>, targets: Targets<'_>) -> PyResult<Dataset> {
-    let labels = match targets {
-        Targets::Numbers(values) => Labels::Real(slice(&values)?.to_vec()),
-        Targets::Classes(codes, names) => {
-            let names: Vec<_> = names.into_iter().map(Name::label).collect();
-            class_labels(slice(&codes)?, &names)?
-        }
-    };
-    Dataset::new(table.matrix()?, labels).map_err(exception)
 }

@@ -1,7 +1,6 @@
 //! Sites and the coordinator of a training that Python's engines run: bytes in, bytes out.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyRuntimeError;
@@ -15,8 +14,9 @@ use widemargin::operation::distribute::{
 use widemargin::{CancelToken, Context};
 
 use crate::errors::exception;
-use crate::machines::Settings;
+use crate::machines::{Settings, limited};
 use crate::model::Model;
+use crate::outcome::set_fields;
 use crate::table::Table;
 use crate::training::{Name, Targets, class_labels, names_in_labels, slice, target_names};
 
@@ -163,10 +163,7 @@ impl Site {
     ) -> PyResult<Vec<Message<'py>>> {
         let envelopes = envelopes(incoming);
         let out = py.detach(|| {
-            let mut context = self.context.clone();
-            if let Some(limit) = seconds.and_then(|s| Duration::try_from_secs_f64(s).ok()) {
-                context = context.with_time_limit(limit);
-            }
+            let context = limited(self.context.clone(), seconds);
             open(&self.site).receive(&envelopes, &context)
         });
         Ok(messages(py, out.map_err(exception)?))
@@ -294,18 +291,10 @@ fn report<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDict>>
     let lost =
         if let Ending::SitesLost(sites) = &report.ending { sites.clone() } else { Vec::new() };
     items.set_item("lost", lost)?;
-    items.set_item("sites", report.sites)?;
-    items.set_item("links", report.links)?;
-    items.set_item("rounds", report.rounds)?;
-    items.set_item("vectors", traffic.vectors)?;
-    items.set_item("bytes", traffic.bytes)?;
-    items.set_item("verification_vectors", traffic.verification_vectors)?;
-    items.set_item("verification_bytes", traffic.verification_bytes)?;
-    items.set_item("control_bytes", traffic.control_bytes)?;
-    items.set_item("largest_site", report.largest_site)?;
-    items.set_item("verifications", certificate.verifications)?;
-    items.set_item("violators", certificate.violators)?;
-    items.set_item("largest_violation", certificate.largest_violation)?;
+    set_fields!(items, report, [sites, links, rounds, largest_site]);
+    set_fields!(items, traffic, [vectors, bytes, verification_vectors, verification_bytes]);
+    set_fields!(items, traffic, [control_bytes]);
+    set_fields!(items, certificate, [verifications, violators, largest_violation]);
     let objectives: Vec<_> = report.history.iter().map(|round| round.duals.clone()).collect();
     let held: Vec<_> = report.history.iter().map(|round| round.held.clone()).collect();
     items.set_item("objectives", objectives)?;

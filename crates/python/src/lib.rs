@@ -15,6 +15,7 @@ mod gram;
 mod machines;
 mod model;
 mod online;
+mod outcome;
 mod ranking;
 mod rounds;
 mod search;

@@ -144,11 +144,7 @@ impl Settings {
         if let Some(megabytes) = self.cache_megabytes {
             context = context.with_cache_bytes((megabytes * f64::from(1 << 20)) as usize);
         }
-        // A limit too long for the clock is none.
-        if let Some(limit) = self.max_seconds.and_then(|s| Duration::try_from_secs_f64(s).ok()) {
-            context = context.with_time_limit(limit);
-        }
-        Ok(context)
+        Ok(limited(context, self.max_seconds))
     }
 }
 
@@ -156,6 +152,14 @@ impl Settings {
 pub(crate) fn context(threads: usize, seed: u64, cancel: CancelToken) -> PyResult<Context> {
     let context = Context::new().with_threads(threads).map_err(exception)?;
     Ok(context.with_seed(seed).with_cancel_token(cancel))
+}
+
+/// The context, asked to stop after `max_seconds`; a time too long for the clock is no limit.
+pub(crate) fn limited(context: Context, max_seconds: Option<f64>) -> Context {
+    match max_seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()) {
+        Some(limit) => context.with_time_limit(limit),
+        None => context,
+    }
 }
 
 /// A value as Python holds it.

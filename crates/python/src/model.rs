@@ -14,6 +14,7 @@ use widemargin::machine::{Calibration, Model as Trained, PackedSupport, Predicto
 
 use crate::errors::exception;
 use crate::machines::value_to_python;
+use crate::outcome::{ending, set_fields};
 use crate::table::{Table, array2, rows, to_python};
 
 /// Multiplications between two looks for Ctrl-C while predicting: a fraction of a second.
@@ -289,23 +290,12 @@ impl Model {
     /// How the training ended: status, objectives, violation, effort; empty for foreign models.
     #[getter]
     fn training<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let items = PyDict::new(py);
-        if let Some(training) = &self.model.training {
-            let outcome = &training.outcome;
-            items.set_item("status", outcome.status.to_string())?;
-            items.set_item("primal", outcome.primal)?;
-            items.set_item("dual", outcome.dual)?;
-            items.set_item("gap", outcome.gap())?;
-            items.set_item("violation", outcome.violation)?;
-            items.set_item("iterations", outcome.iterations)?;
-            items.set_item("passes", outcome.blocks)?;
-            items.set_item("rows", training.rows)?;
-            items.set_item("seconds", training.seconds)?;
-            let parameters = training.parameters.iter();
-            let parameters =
-                parameters.map(|(name, value)| Ok((name, value_to_python(py, value)?)));
-            items.set_item("parameters", parameters.collect::<PyResult<Vec<_>>>()?)?;
-        }
+        let Some(training) = &self.model.training else { return Ok(PyDict::new(py)) };
+        let items = ending(py, &training.outcome)?;
+        set_fields!(items, training, [rows, seconds]);
+        let parameters = training.parameters.iter();
+        let parameters = parameters.map(|(name, value)| Ok((name, value_to_python(py, value)?)));
+        items.set_item("parameters", parameters.collect::<PyResult<Vec<_>>>()?)?;
         Ok(items)
     }
 

@@ -6,6 +6,7 @@ use pyo3::types::PyDict;
 use widemargin::operation::ranking::RankingQuality;
 
 use crate::errors::exception;
+use crate::outcome::set_fields;
 use crate::training::slice;
 
 /// The quality of the order of scores within queries, by name.
@@ -21,11 +22,7 @@ pub(crate) fn ranking_quality<'py>(
     let quality =
         RankingQuality::new(groups, slice(&truth)?, slice(&scores)?).map_err(exception)?;
     let items = PyDict::new(py);
-    items.set_item("queries", quality.queries)?;
-    items.set_item("pair_accuracy", quality.pair_accuracy)?;
-    items.set_item("ndcg", quality.ndcg)?;
-    items.set_item("ndcg_at_10", quality.ndcg_at_10)?;
-    items.set_item("mean_average_precision", quality.mean_average_precision)?;
-    items.set_item("kendall_tau", quality.kendall_tau)?;
+    set_fields!(items, quality, [queries, pair_accuracy, ndcg, ndcg_at_10]);
+    set_fields!(items, quality, [mean_average_precision, kendall_tau]);
     Ok(items)
 }

@@ -1,14 +1,13 @@
 //! Searches in rounds over any estimator: the library decides what is tried next, a callable of Python
 //! trains and scores it.
 
-use std::time::Duration;
-
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use widemargin::operation::tune::{self, SearchRound, Split};
 use widemargin::{Context, Error};
 
 use crate::errors::exception;
+use crate::machines::limited;
 use crate::search::rows;
 use crate::training::slice;
 
@@ -60,12 +59,6 @@ impl<'py> Evaluator<'py> {
     }
 }
 
-/// A context that asks to stop after `max_seconds`; times too long for the clock are no limit.
-fn limited(max_seconds: Option<f64>) -> Context {
-    let limit = max_seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    limit.map_or_else(Context::new, |limit| Context::new().with_time_limit(limit))
-}
-
 /// The splits with these rows to learn from; their evaluation knows those held out.
 fn splits(trains: &[PyReadonlyArray1<'_, i64>]) -> PyResult<Vec<Split>> {
     trains.iter().map(|train| Ok(Split { train: rows(train)?, test: Vec::new() })).collect()
@@ -83,7 +76,7 @@ pub(crate) fn halving<'py>(
     evaluate: Bound<'py, PyAny>,
 ) -> PyResult<()> {
     let classes = classes.as_ref().map(slice).transpose()?;
-    let (splits, context) = (splits(&trains)?, limited(max_seconds));
+    let (splits, context) = (splits(&trains)?, limited(Context::new(), max_seconds));
     let mut evaluator = Evaluator::new(evaluate);
     let scores = |round: &SearchRound<'_>| evaluator.scores(round);
     let ended = tune::halving(candidates, &splits, classes, factor, smallest, &context, scores);
@@ -98,7 +91,7 @@ pub(crate) fn race<'py>(
     max_seconds: Option<f64>,
     evaluate: Bound<'py, PyAny>,
 ) -> PyResult<()> {
-    let (splits, context) = (splits(&trains)?, limited(max_seconds));
+    let (splits, context) = (splits(&trains)?, limited(Context::new(), max_seconds));
     let mut evaluator = Evaluator::new(evaluate);
     let ended = tune::race(candidates, &splits, &context, |round| evaluator.scores(round));
     evaluator.finish(ended)
@@ -113,7 +106,7 @@ pub(crate) fn surrogate<'py>(
     max_seconds: Option<f64>,
     evaluate: Bound<'py, PyAny>,
 ) -> PyResult<()> {
-    let context = limited(max_seconds).with_seed(seed);
+    let context = limited(Context::new(), max_seconds).with_seed(seed);
     let mut evaluator = Evaluator::new(evaluate);
     let ended = tune::surrogate(dimensions, points, &context, |points| evaluator.points(points));
     evaluator.finish(ended)

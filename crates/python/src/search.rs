@@ -1,6 +1,6 @@
 //! Many machines on many splits: the engine of the searches.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
@@ -10,12 +10,12 @@ use widemargin::machine::Machine;
 use widemargin::operation::tune::{
     Evaluation, Job, Response, Reuse, Split, evaluate as evaluate_all,
 };
-use widemargin::{CancelToken, Event};
+use widemargin::{CancelToken, Context};
 
 use crate::errors::exception;
 use crate::machines::Settings;
 use crate::table::Table;
-use crate::training::{Caller, Listener, Targets, run_beside, slice};
+use crate::training::{Targets, run_observed, slice};
 
 /// The predictions of one machine for one split, until Python takes them.
 struct Predicted {
@@ -73,9 +73,7 @@ pub(crate) fn evaluate<'py>(
         .iter()
         .map(|(train, test)| Ok(Split { train: rows(train)?, test: rows(test)? }))
         .collect::<PyResult<_>>()?;
-    let work = move |listener: &Arc<Listener>| {
-        let listener = Arc::clone(listener);
-        let context = context.with_observer(move |event: &Event| listener(event));
+    let work = move |context: &Context| {
         let reuse = if cold { Reuse::Nothing } else { Reuse::Everything };
         let job = Job {
             machines: &machines,
@@ -92,10 +90,10 @@ pub(crate) fn evaluate<'py>(
             results.lock().unwrap_or_else(PoisonError::into_inner)[m][s] = Some(result);
             Ok(())
         };
-        evaluate_all(&job, |_, _| true, take, &context)?;
+        evaluate_all(&job, |_, _| true, take, context)?;
         Ok(results.into_inner().unwrap_or_else(PoisonError::into_inner))
     };
-    let (results, _) = run_beside(py, work, Caller::new(cancel, on_event))?;
+    let (results, _) = run_observed(py, context, cancel, on_event, work)?;
     let list = PyList::empty(py);
     for of_machine in results {
         let items = PyList::empty(py);

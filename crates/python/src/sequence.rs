@@ -1,8 +1,5 @@
 //! Hidden Markov models.
 
-use std::sync::Arc;
-use std::time::Duration;
-
 use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
 };
@@ -13,12 +10,12 @@ use widemargin::machine::Covariance;
 use widemargin::machine::sequence::{
     BaumWelch, Emission, EmissionPrior, Hmm as Chain, Observations, Sequences, Updates,
 };
-use widemargin::{CancelToken, Context, Event};
+use widemargin::{CancelToken, Context};
 
 use crate::errors::exception;
-use crate::machines::context;
+use crate::machines::{context, limited};
 use crate::table::array2;
-use crate::training::{Caller, Listener, run_beside, slice};
+use crate::training::{run_observed, slice};
 
 /// A sequence row by row and its states.
 type Sample<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<u32>>);
@@ -161,8 +158,7 @@ fn beside<R: Send + 'static>(
 ) -> PyResult<R> {
     let cancel = CancelToken::new();
     let context = context.with_cancel_token(cancel.clone());
-    let work = move |_: &Arc<Listener>| work(&context);
-    run_beside(py, work, Caller::new(cancel, None)).map(|(found, _)| found)
+    run_observed(py, context, cancel, None, work).map(|(found, _)| found)
 }
 
 fn quiet(threads: usize) -> PyResult<Context> {
@@ -215,17 +211,10 @@ impl Hmm {
         let sequences = observed.sequences(lengths)?;
         let (first, trainer) = (self.chain.clone(), training.trainer());
         let cancel = CancelToken::new();
-        let mut context = context(training.threads, training.seed, cancel.clone())?;
-        let limit = training.max_seconds.and_then(|s| Duration::try_from_secs_f64(s).ok());
-        if let Some(limit) = limit {
-            context = context.with_time_limit(limit);
-        }
-        let work = move |listener: &Arc<Listener>| {
-            let listener = Arc::clone(listener);
-            let context = context.with_observer(move |event: &Event| listener(event));
-            trainer.fit(&first, &sequences, &context)
-        };
-        let (fit, _) = run_beside(py, work, Caller::new(cancel, on_event))?;
+        let context = context(training.threads, training.seed, cancel.clone())?;
+        let context = limited(context, training.max_seconds);
+        let work = move |context: &Context| trainer.fit(&first, &sequences, context);
+        let (fit, _) = run_observed(py, context, cancel, on_event, work)?;
         Ok((Self { chain: fit.hmm }, fit.history, fit.starts, fit.status.to_string()))
     }
 

@@ -1,17 +1,17 @@
 //! Structures that a Python object decodes.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use widemargin::machine::{StructuredProblem, StructuredSvm};
-use widemargin::{CancelToken, Error, Event};
+use widemargin::{CancelToken, Context, Error};
 
-use crate::machines::context;
-use crate::training::{Caller, Listener, run_beside};
+use crate::machines::{context, limited};
+use crate::outcome::ending;
+use crate::training::run_observed;
 
 /// The user's object; what it raised ends the training.
 struct UserProblem {
@@ -109,29 +109,14 @@ pub(crate) fn fit_structured<'py>(
     let problem = UserProblem { problem, dimension, failure: Arc::clone(&failure) };
     let examples: Vec<(Py<PyAny>, Py<PyAny>)> = inputs.into_iter().zip(outputs).collect();
     let cancel = CancelToken::new();
-    let mut context = context(1, 0, cancel.clone())?;
-    if let Some(limit) = max_seconds.and_then(|s| Duration::try_from_secs_f64(s).ok()) {
-        context = context.with_time_limit(limit);
-    }
+    let context = limited(context(1, 0, cancel.clone())?, max_seconds);
     let machine = StructuredSvm { c, tol, max_iterations };
-    let work = move |listener: &Arc<Listener>| {
-        let listener = Arc::clone(listener);
-        let context = context.with_observer(move |event: &Event| listener(event));
-        machine.fit(&problem, &examples, &context)
-    };
-    let result = run_beside(py, work, Caller::new(cancel, on_event));
+    let work = move |context: &Context| machine.fit(&problem, &examples, context);
+    let result = run_observed(py, context, cancel, on_event, work);
     let raised: Option<PyErr> = failure.lock().unwrap_or_else(PoisonError::into_inner).take();
     if let Some(raised) = raised {
         return Err(raised);
     }
     let (fit, warnings) = result?;
-    let record = PyDict::new(py);
-    record.set_item("status", fit.outcome.status.to_string())?;
-    record.set_item("primal", fit.outcome.primal)?;
-    record.set_item("dual", fit.outcome.dual)?;
-    record.set_item("gap", fit.outcome.gap())?;
-    record.set_item("violation", fit.outcome.violation)?;
-    record.set_item("iterations", fit.outcome.iterations)?;
-    record.set_item("passes", fit.outcome.blocks)?;
-    Ok((fit.weights.into_pyarray(py), record, warnings))
+    Ok((fit.weights.into_pyarray(py), ending(py, &fit.outcome)?, warnings))
 }

@@ -173,14 +173,7 @@ fn train<'py>(
     order: Order,
     targets: Option<Targets<'py>>,
 ) -> PyResult<(Model, Bound<'py, PyArray1<i64>>, Vec<String>)> {
-    let (labels, classes) = match targets {
-        None => (Labels::None, None),
-        Some(Targets::Numbers(values)) => (Labels::Real(slice(&values)?.to_vec()), None),
-        Some(Targets::Classes(codes, names)) => {
-            let names = target_names(names);
-            (class_labels(slice(&codes)?, &names)?, Some(names))
-        }
-    };
+    let (labels, classes) = labels(targets)?;
     let mut data = Dataset::new(order.matrix, labels).map_err(exception)?;
     if let Some(weights) = order.weights {
         data = data.with_weights(weights).map_err(exception)?;
@@ -219,6 +212,23 @@ fn train<'py>(
     let of_problem = |solves: &[(usize, u64)]| solves.iter().map(|&(_, steps)| steps as i64).sum();
     let steps: Vec<i64> = steps.chunk_by(|a, b| a.0 == b.0).map(of_problem).collect();
     Ok((Model::new(model), steps.into_pyarray(py), warnings))
+}
+
+/// Labels of rows, and the names of their classes.
+fn labels(targets: Option<Targets<'_>>) -> PyResult<(Labels, Option<Vec<Label>>)> {
+    match targets {
+        None => Ok((Labels::None, None)),
+        Some(Targets::Numbers(values)) => Ok((Labels::Real(slice(&values)?.to_vec()), None)),
+        Some(Targets::Classes(codes, names)) => {
+            let names = target_names(names);
+            Ok((class_labels(slice(&codes)?, &names)?, Some(names)))
+        }
+    }
+}
+
+/// Rows with their labels.
+pub(crate) fn dataset(table: &Table<'_>, targets: Option<Targets<'_>>) -> PyResult<Dataset> {
+    Dataset::new(table.matrix()?, labels(targets)?.0).map_err(exception)
 }
 
 /// The names of classes as the library holds them.
@@ -372,6 +382,21 @@ fn run_here<R: Send>(
 enum Message<R> {
     Event(Event),
     Done(Box<widemargin::Result<R>>),
+}
+
+/// As [`run_beside`], for work in a context whose events go to `on_event`.
+pub(crate) fn run_observed<R: Send + 'static>(
+    py: Python<'_>,
+    context: Context,
+    cancel: CancelToken,
+    on_event: Option<Py<PyAny>>,
+    work: impl FnOnce(&Context) -> widemargin::Result<R> + Send + 'static,
+) -> PyResult<(R, Vec<String>)> {
+    let observed = move |listener: &Arc<Listener>| {
+        let listener = Arc::clone(listener);
+        work(&context.with_observer(move |event: &Event| listener(event)))
+    };
+    run_beside(py, observed, Caller::new(cancel, on_event))
 }
 
 /// Trains on a thread of its own while the calling thread waits, takes events and looks for Ctrl-C.

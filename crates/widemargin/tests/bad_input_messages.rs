@@ -13,6 +13,8 @@ use widemargin::data::read::{
 use widemargin::data::scaling::{RangeScaling, Scaler};
 use widemargin::data::{Dense, Layout, Matrix};
 
+use crate::common::assert_documented;
+
 /// A bad input: how `docs/errors.md` describes it, and the error it gives.
 struct Case {
     input: &'static str,
@@ -230,14 +232,7 @@ fn every_bad_input_gets_the_message_of_the_documentation() {
             format!("| {} | `{}` |\n", case.input, message.replace('|', "\\|"))
         })
         .collect();
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/errors.md");
-    let page = fs::read_to_string(&path).unwrap_or_default();
-    let missing: Vec<&str> = table.lines().filter(|row| !page.contains(row)).collect();
-    assert!(
-        missing.is_empty(),
-        "docs/errors.md lacks these rows:\n{}\nwhole table:\n{table}",
-        missing.join("\n")
-    );
+    assert_documented(&table);
 }
 
 #[cfg(unix)]

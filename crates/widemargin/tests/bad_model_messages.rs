@@ -2,7 +2,7 @@
 #![cfg(target_os = "linux")]
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use widemargin::Error;
 use widemargin::data::scaling::Scaler;
@@ -10,6 +10,8 @@ use widemargin::data::{Dataset, Dense, Label, Labels, Matrix};
 use widemargin::kernel::{CustomKernel, Kernel};
 use widemargin::machine::{Calibration, Machine, Model, Scheme, Svc, Svdd};
 use widemargin::{Context, Result};
+
+use crate::common::assert_documented;
 
 /// A bad model: how `docs/errors.md` describes it, and the error it gives.
 struct Case {
@@ -195,12 +197,5 @@ fn every_bad_model_gets_the_message_of_the_documentation() {
             format!("| {} | `{message}` |\n", case.input)
         })
         .collect();
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/errors.md");
-    let page = fs::read_to_string(&path).unwrap_or_default();
-    let missing: Vec<&str> = table.lines().filter(|row| !page.contains(row)).collect();
-    assert!(
-        missing.is_empty(),
-        "docs/errors.md lacks these rows:\n{}\nwhole table:\n{table}",
-        missing.join("\n")
-    );
+    assert_documented(&table);
 }

@@ -4,29 +4,14 @@
 use std::time::Duration;
 
 use clarabel::algebra::CscMatrix;
-use clarabel::solver::{
-    DefaultSettingsBuilder, DefaultSolver, IPSolver, SolverStatus, SupportedConeT,
-};
+use clarabel::solver::{DefaultSolver, IPSolver, SolverStatus, SupportedConeT};
 use widemargin::data::{Csr, Dense, Label, Matrix, NO_TAG, TaggedSequences};
 use widemargin::kernel::Kernel;
 use widemargin::machine::sequence::{Chain, ChainSvc, TagConstraints, TagLoss, TagScores};
 use widemargin::machine::{Body, Model};
 use widemargin::{Context, Status};
 
-/// Numbers in [0, 1) by a linear congruence.
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> f64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        (self.next() * limit as f64) as usize
-    }
-}
+use crate::common::{Numbers, conic_settings};
 
 /// Sequences as plain lists.
 struct Case {
@@ -123,13 +108,7 @@ impl Program {
             SupportedConeT::ZeroConeT(self.equal.len()),
             SupportedConeT::NonnegativeConeT(self.at_most.len()),
         ];
-        let settings = DefaultSettingsBuilder::default()
-            .verbose(false)
-            .tol_gap_abs(1e-11)
-            .tol_gap_rel(1e-11)
-            .tol_feas(1e-11)
-            .build()
-            .unwrap();
+        let settings = conic_settings(1e-11);
         let (square, rows) = (CscMatrix::from(&square).to_triu(), CscMatrix::from(&rows));
         let mut solver =
             DefaultSolver::new(&square, &self.linear, &rows, &right, &cones, settings).unwrap();

@@ -7,15 +7,7 @@ use widemargin::machine::sequence::{
 };
 use widemargin::{CancelToken, Context, Error, Status};
 
-/// Numbers in [0, 1) by a linear congruence.
-fn numbers(seed: u64) -> impl FnMut() -> f64 {
-    let mut state = seed;
-    move || {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 11) as f64 / (1_u64 << 53) as f64
-    }
-}
+use crate::common::numbers;
 
 fn distribution(count: usize, next: &mut impl FnMut() -> f64) -> Vec<f64> {
     let row: Vec<f64> = (0..count).map(|_| 0.05 + next()).collect();

@@ -2,9 +2,7 @@
 //! bias and algorithm.
 
 use clarabel::algebra::CscMatrix;
-use clarabel::solver::{
-    DefaultSettingsBuilder, DefaultSolver, IPSolver, SolverStatus, SupportedConeT,
-};
+use clarabel::solver::{DefaultSolver, IPSolver, SolverStatus, SupportedConeT};
 use widemargin::Context;
 use widemargin::Status;
 use widemargin::data::{ClassOrder, Dataset, Dense, Labels, Layout, Matrix};
@@ -12,6 +10,8 @@ use widemargin::machine::{
     Bias, ClassWeights, LinearLoss, LinearMulticlass, LinearOneClass, LinearOptions, LinearSolver,
     LinearSvc, LinearSvr, Machine, Model, Penalty, Precision,
 };
+
+use crate::common::{conic_settings, signed_numbers};
 
 const FEATURES: usize = 4;
 
@@ -23,20 +23,10 @@ struct Case {
     c: f64,
 }
 
-/// Numbers in [−1, 1) by a linear congruence.
-fn numbers(seed: u64) -> impl FnMut() -> f64 {
-    let mut state = seed;
-    move || {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
-    }
-}
-
 fn cases() -> Vec<Case> {
     (0..4_u64)
         .map(|index| {
-            let mut next = numbers(index + 3);
+            let mut next = signed_numbers(index + 3);
             let n = 18 + 4 * index as usize;
             let mut rows: Vec<[f64; FEATURES]> = (0..n)
                 .map(|_| [next(), 3.0 * next(), if next() > 0.3 { next() } else { 0.0 }, next()])
@@ -115,13 +105,7 @@ impl Program {
             bounds.push(*bound);
         }
         let a = CscMatrix::new_from_triplets(self.rows.len(), n, rows, columns, values);
-        let settings = DefaultSettingsBuilder::default()
-            .verbose(false)
-            .tol_gap_abs(1e-10)
-            .tol_gap_rel(1e-10)
-            .tol_feas(1e-10)
-            .build()
-            .unwrap();
+        let settings = conic_settings(1e-10);
         let mut solver =
             DefaultSolver::new(&p, &self.linear, &a, &bounds, &self.cones, settings).unwrap();
         solver.solve();
@@ -371,7 +355,7 @@ fn regressors_reach_the_optimum() {
 /// variables takes hundreds of thousands of passes.
 #[test]
 fn raw_measurements_reach_the_optimum_in_few_passes() {
-    let mut next = numbers(7);
+    let mut next = signed_numbers(7);
     let mut row = |_| {
         let size = 5.0 + next();
         [size, 0.6 * size + 0.1 * next(), 4.0 * size + 0.3 * next(), 0.2 + 0.02 * next()]

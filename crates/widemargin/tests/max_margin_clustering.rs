@@ -8,6 +8,8 @@ use widemargin::machine::{
 };
 use widemargin::{CancelToken, Context, Error, Status};
 
+use crate::common::random;
+
 /// Four rows near the origin, four away from it.
 const EIGHT: [f64; 16] = [0., 0., 1., 0., 0., 1., 1., 1., 4., 3., 5., 3., 4., 4., 6., 5.];
 
@@ -23,16 +25,6 @@ fn clusters_of(model: &Model) -> &MarginClusters {
 
 fn fit(machine: &MaxMarginClustering, data: &Dataset) -> MarginClusters {
     clusters_of(&machine.fit(data, &Context::new()).unwrap()).clone()
-}
-
-/// Numbers in [0, 1) by a linear congruential generator (Knuth's MMIX).
-fn random(count: usize, mut state: u64) -> Vec<f64> {
-    let mut next = || {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 11) as f64 / (1_u64 << 53) as f64
-    };
-    (0..count).map(|_| next()).collect()
 }
 
 /// min over all labels with |Σy| ≤ `imbalance` of max Σλ − ½λᵀ(K ∘ yyᵀ)λ/β over the box, by coordinate ascent.

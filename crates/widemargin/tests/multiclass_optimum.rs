@@ -2,14 +2,14 @@
 //! written out here machine by machine.
 
 use clarabel::algebra::CscMatrix;
-use clarabel::solver::{
-    DefaultSettingsBuilder, DefaultSolver, IPSolver, SolverStatus, SupportedConeT,
-};
+use clarabel::solver::{DefaultSolver, IPSolver, SolverStatus, SupportedConeT};
 use widemargin::Context;
 use widemargin::Status;
 use widemargin::data::{Dataset, Dense, Label, Labels, Matrix};
 use widemargin::kernel::Kernel;
 use widemargin::machine::{AllInOne, Machine, Model, MulticlassSvc, Precision, SolverOptions, Svc};
+
+use crate::common::{Numbers, conic_settings};
 
 /// A small problem.
 struct Case {
@@ -18,21 +18,6 @@ struct Case {
     classes: usize,
     c: f64,
     gamma: Option<f64>,
-}
-
-/// Numbers in [0, 1) by a linear congruence.
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> f64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        (self.next() * limit as f64) as usize
-    }
 }
 
 /// Twenty-four problems: two to four classes, linear kernels of low rank and Gaussian ones,
@@ -195,13 +180,7 @@ fn reference(case: &Case, machine: AllInOne, bias: bool) -> f64 {
         [SupportedConeT::ZeroConeT(equal.len()), SupportedConeT::NonnegativeConeT(below.len())];
     let right: Vec<f64> = vec![0.0; equal.len()].into_iter().chain(bounds).collect();
     equal.extend(below);
-    let settings = DefaultSettingsBuilder::default()
-        .verbose(false)
-        .tol_gap_abs(1e-10)
-        .tol_gap_rel(1e-10)
-        .tol_feas(1e-10)
-        .build()
-        .unwrap();
+    let settings = conic_settings(1e-10);
     let quadratic = CscMatrix::from(&quadratic).to_triu();
     let constraints = CscMatrix::from(&dense(&equal));
     let mut solver =

@@ -11,14 +11,11 @@ use widemargin::machine::{
     WarmStart,
 };
 
+use crate::common::numbers;
+
 /// Rows around the corners of a polygon, one per class, with further features of noise.
 fn blobs(rows: usize, features: usize, classes: usize) -> Dataset {
-    let mut state = 5_u64;
-    let mut next = || {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 11) as f64 / (1_u64 << 53) as f64
-    };
+    let mut next = numbers(5);
     let (mut values, mut labels) = (Vec::new(), Vec::new());
     for i in 0..rows {
         let class = i % classes;

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use clarabel::algebra::CscMatrix;
-use clarabel::solver::{DefaultSettingsBuilder, DefaultSolver, IPSolver, SupportedConeT};
+use clarabel::solver::{DefaultSolver, IPSolver, SupportedConeT};
 use widemargin::data::{Dataset, Dense, Label, Labels, Matrix};
 use widemargin::kernel::{Gram, Kernel};
 use widemargin::machine::specification::Value;
@@ -16,16 +16,7 @@ use widemargin::machine::{
 };
 use widemargin::{Context, Status};
 
-/// Numbers in [0, 1) by a linear congruence.
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> f64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
-    }
-}
+use crate::common::{Numbers, conic_settings};
 
 fn options(gap: f64) -> SolverOptions {
     SolverOptions { tol: gap, precision: Precision::F64, ..SolverOptions::default() }
@@ -194,13 +185,7 @@ impl Dual {
             }
             cones.push(SupportedConeT::SecondOrderConeT(2 + scores * columns.len()));
         }
-        let settings = DefaultSettingsBuilder::default()
-            .verbose(false)
-            .tol_gap_abs(1e-8)
-            .tol_gap_rel(1e-8)
-            .tol_feas(1e-8)
-            .build()
-            .unwrap();
+        let settings = conic_settings(1e-8);
         let zero = CscMatrix::from(&vec![vec![0.0; size]; size]).to_triu();
         let constraints = CscMatrix::from(&rows);
         let mut solver =

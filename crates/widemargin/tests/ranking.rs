@@ -1,9 +1,7 @@
 //! The ranking machine against the quadratic program over all pairs, solved by Clarabel.
 
 use clarabel::algebra::CscMatrix;
-use clarabel::solver::{
-    DefaultSettingsBuilder, DefaultSolver, IPSolver, SolverStatus, SupportedConeT,
-};
+use clarabel::solver::{DefaultSolver, IPSolver, SolverStatus, SupportedConeT};
 use widemargin::data::{Dataset, Dense, Labels, Layout, Matrix};
 use widemargin::machine::specification::Value;
 use widemargin::machine::{LinearOptions, Machine, MachineKind, Model, RankSvm, Specification};
@@ -11,21 +9,13 @@ use widemargin::operation::cross_validate::{Quality, cross_validate};
 use widemargin::operation::folds::Folds;
 use widemargin::{Context, Error, Status};
 
-const FEATURES: usize = 3;
+use crate::common::{conic_settings, signed_numbers};
 
-/// Numbers in [−1, 1) by a linear congruence.
-fn numbers(seed: u64) -> impl FnMut() -> f64 {
-    let mut state = seed;
-    move || {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
-    }
-}
+const FEATURES: usize = 3;
 
 /// Rows of queries of unequal sizes in mixed order, with noisy labels of some levels.
 fn data(seed: u64, rows: usize, levels: f64, layout: Layout) -> Dataset {
-    let mut next = numbers(seed);
+    let mut next = signed_numbers(seed);
     let mut values = Vec::new();
     let (mut labels, mut groups) = (Vec::new(), Vec::new());
     for _ in 0..rows {
@@ -81,13 +71,7 @@ fn pairwise_program(data: &Dataset, c: f64, squared: bool) -> (f64, Vec<f64>) {
     }
     let a = CscMatrix::new_from_triplets(bounds.len(), size, rows, columns, values);
     let cones = [SupportedConeT::NonnegativeConeT(bounds.len())];
-    let settings = DefaultSettingsBuilder::default()
-        .verbose(false)
-        .tol_gap_abs(1e-11)
-        .tol_gap_rel(1e-11)
-        .tol_feas(1e-11)
-        .build()
-        .unwrap();
+    let settings = conic_settings(1e-11);
     let mut solver = DefaultSolver::new(&p, &linear, &a, &bounds, &cones, settings).unwrap();
     solver.solve();
     let solved =

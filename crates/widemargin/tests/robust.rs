@@ -7,6 +7,8 @@ use widemargin::machine::{
 };
 use widemargin::{CancelToken, Context, Error, Status};
 
+use crate::common::random;
+
 /// Six rows on the right sides and two outliers: the fourth and the eighth.
 const EIGHT: [f64; 16] = [2., 1., 1., 2., 3., 2., -5., -4., -2., -1., -1., -2., -3., -2., 4., 5.];
 const SIGNS: [i64; 8] = [1, 1, 1, 1, -1, -1, -1, -1];
@@ -58,16 +60,6 @@ fn margins(model: &Model, data: &Dataset) -> Vec<f64> {
     let Labels::Int(labels) = data.labels() else { panic!() };
     // Positive means the smaller label.
     values.values().iter().zip(labels).map(|(f, y)| -f * *y as f64).collect()
-}
-
-/// Numbers in [0, 1) by a linear congruential generator (Knuth's MMIX).
-fn random(count: usize, mut state: u64) -> Vec<f64> {
-    let mut next = || {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 11) as f64 / (1_u64 << 53) as f64
-    };
-    (0..count).map(|_| next()).collect()
 }
 
 /// Two overlapping classes of rows in the plane, some labels wrong.

@@ -9,6 +9,8 @@ use widemargin::machine::{
 };
 use widemargin::{CancelToken, Context, Error, Status};
 
+use crate::common::random;
+
 const METHODS: [SemiSupervisedMethod; 2] =
     [SemiSupervisedMethod::Annealing, SemiSupervisedMethod::Switching];
 
@@ -31,16 +33,6 @@ fn predictions(model: &Model, data: &Dataset) -> Vec<i64> {
 
 fn wrong(model: &Model, data: &Dataset, truth: &[i64]) -> usize {
     predictions(model, data).iter().zip(truth).filter(|(a, b)| a != b).count()
-}
-
-/// Numbers in [0, 1) by a linear congruential generator (Knuth's MMIX).
-fn random(count: usize, mut state: u64) -> Vec<f64> {
-    let mut next = || {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 11) as f64 / (1_u64 << 53) as f64
-    };
-    (0..count).map(|_| next()).collect()
 }
 
 /// Rows around centres in two dimensions and the number of each row's centre.

@@ -5,15 +5,7 @@ use widemargin::kernel::Kernel;
 use widemargin::machine::{ClassShares, Machine, SemiSupervisedMethod, SemiSupervisedSvc};
 use widemargin::{Context, Status};
 
-/// Numbers in [0, 1) by a linear congruential generator (Knuth's MMIX).
-fn random(count: usize, mut state: u64) -> Vec<f64> {
-    let mut next = || {
-        state =
-            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 11) as f64 / (1_u64 << 53) as f64
-    };
-    (0..count).map(|_| next()).collect()
-}
+use crate::common::random;
 
 /// max Σ cᵢλᵢ − ½ Σ Kᵢⱼ cᵢcⱼ yᵢyⱼ λᵢλⱼ over the box, by coordinate ascent.
 fn objective(k: &[f64], y: &[f64], costs: &[f64]) -> f64 {

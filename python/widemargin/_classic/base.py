@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin import _core
-from widemargin._base import HoldsModel, checks_parameters, count_threads
+from widemargin._base import HoldsModel, LogProbabilities, checks_parameters, count_threads
 from widemargin._progress import Monitor, as_callbacks
 from widemargin._svc import class_name
 from widemargin._tables import checked_rows, to_core
@@ -262,25 +262,8 @@ class Probable(ClassicMachine):
         return self._model.probabilities(rows, threads)
 
 
-class PosteriorClassifier(Probable, ClassicClassifier):
+class PosteriorClassifier(LogProbabilities, Probable, ClassicClassifier):
     """A classical machine that predicts the probability of every class."""
-
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the logarithm of the probability of every class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        logarithms : ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
-        with np.errstate(divide="ignore"):
-            logarithms: NDArray[np.float64] = np.log(self.predict_proba(X))
-        return logarithms
 
 
 class Dense(ClassicMachine):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from widemargin import _core
 from widemargin._classic.base import Grouping, numbers
-from widemargin._parameters import stores_parameters
+from widemargin._parameters import estimator
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,6 +31,7 @@ class _Clusters(ClusterMixin, Grouping):
             raise ValueError(f"n_samples={rows} should be >= n_clusters={self.n_clusters}.")
 
 
+@estimator
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Clusters):
     """k-means clusters.
 
@@ -80,27 +82,15 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Clusters):
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
     }
 
-    init: Any
-    n_init: int
-    max_iter: int
-    tol: float
-
-    @stores_parameters
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        init: Any = "k-means++",
-        n_init: int = 1,
-        max_iter: int = 300,
-        tol: float = 1e-4,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    n_clusters: int = field(default=8, kw_only=False)
+    init: Any = "k-means++"
+    n_init: int = 1
+    max_iter: int = 300
+    tol: float = 1e-4
+    random_state: Any = None
+    n_jobs: int | None = None
 
     def _settings(self) -> dict[str, Any]:
         return {
@@ -157,6 +147,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Clusters):
         return -float((self.transform(X).min(axis=1) ** 2).sum())
 
 
+@estimator
 class SpectralClustering(_Clusters):
     """Clusters by the eigenvectors of a graph of similarities.
 
@@ -207,29 +198,16 @@ class SpectralClustering(_Clusters):
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "assign_labels": [StrOptions({"kmeans", "normalised", "ratio"})],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
     }
 
-    affinity: str
-    gamma: float | str
-    n_neighbors: int
-    assign_labels: str
-    n_init: int
-
-    @stores_parameters
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        affinity: str = "rbf",
-        gamma: float | str = 1.0,
-        n_neighbors: int = 10,
-        assign_labels: str = "kmeans",
-        n_init: int = 10,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    n_clusters: int = field(default=8, kw_only=False)
+    affinity: str = "rbf"
+    gamma: float | str = 1.0
+    n_neighbors: int = 10
+    assign_labels: str = "kmeans"
+    n_init: int = 10
+    random_state: Any = None
+    n_jobs: int | None = None
 
     def _settings(self) -> dict[str, Any]:
         return {

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from widemargin import _core
 from widemargin._classic.base import ClassicClassifier, PosteriorClassifier, priors_setting
-from widemargin._parameters import check_kernel, stores_parameters
+from widemargin._parameters import KernelParameters, check_kernel, estimator
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -79,6 +79,7 @@ class _Discriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassicCl
             self._projection = self._model.projection() or self._model
 
 
+@estimator
 class FisherDiscriminant(_Discriminant, PosteriorClassifier):
     """Fisher's linear discriminant, equal to linear discriminant analysis.
 
@@ -135,26 +136,14 @@ class FisherDiscriminant(_Discriminant, PosteriorClassifier):
         "priors": [StrOptions({"frequencies", "equal"}), "array-like", None],
         "unbiased": ["boolean"],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        "n_jobs": [Integral, None],
     }
 
-    threshold: str
-    shrinkage: float | str | None
-    priors: Any
-    unbiased: bool
-    n_components: int | None
-
-    @stores_parameters
-    def __init__(
-        self,
-        *,
-        threshold: str = "prior",
-        shrinkage: float | str | None = None,
-        priors: Any = None,
-        unbiased: bool = False,
-        n_components: int | None = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    threshold: str = "prior"
+    shrinkage: float | str | None = None
+    priors: Any = None
+    unbiased: bool = False
+    n_components: int | None = None
+    n_jobs: int | None = None
 
     def _settings(self) -> dict[str, Any]:
         return {
@@ -176,7 +165,8 @@ class FisherDiscriminant(_Discriminant, PosteriorClassifier):
         self.feature_ranking_ = np.argsort(-self.feature_scores_, kind="stable")
 
 
-class KernelFisherDiscriminant(_Discriminant):
+@estimator
+class KernelFisherDiscriminant(KernelParameters, _Discriminant):
     """Fisher's discriminant in the feature space of a kernel.
 
     Parameters
@@ -236,36 +226,15 @@ class KernelFisherDiscriminant(_Discriminant):
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
         "priors": [StrOptions({"frequencies", "equal"}), "array-like", None],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
     }
 
-    kernel: str
-    mu: float
-    ridge: str
-    threshold: str
-    n_landmarks: int | None
-    degree: int
-    gamma: float | str
-    coef0: float
-    priors: Any
-
-    @stores_parameters
-    def __init__(
-        self,
-        *,
-        kernel: str = "rbf",
-        mu: float = 1e-3,
-        ridge: str = "coefficients",
-        threshold: str = "svm",
-        n_landmarks: int | None = None,
-        degree: int = 3,
-        gamma: float | str = "scale",
-        coef0: float = 0.0,
-        priors: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    mu: float = 1e-3
+    ridge: str = "coefficients"
+    threshold: str = "svm"
+    n_landmarks: int | None = None
+    priors: Any = None
+    random_state: Any = None
+    n_jobs: int | None = None
 
     def _settings(self) -> dict[str, Any]:
         check_kernel(type(self).__name__, self.kernel)

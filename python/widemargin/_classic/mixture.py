@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -20,7 +21,7 @@ from widemargin._classic.base import (
     numbers,
     priors_setting,
 )
-from widemargin._parameters import stores_parameters
+from widemargin._parameters import estimator
 from widemargin._svc import written
 
 if TYPE_CHECKING:
@@ -43,39 +44,25 @@ _MIXTURE: dict[str, list[Any]] = {
 }
 
 
+@estimator
 class _Mixture(Dense):
     """The parameters of EM."""
 
     _has_onnx = True
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = _MIXTURE
 
-    n_components: int
-    covariance_type: str
-    criterion: str | None
-    tol: float
-    reg_covar: float
-    shrinkage: float
-    stop: str
-    max_iter: int
-    n_init: int
-    init_params: str
-
-    @stores_parameters
-    def __init__(
-        self,
-        n_components: int = 1,
-        *,
-        covariance_type: str = "full",
-        criterion: str | None = None,
-        tol: float = 1e-3,
-        reg_covar: float = 1e-6,
-        shrinkage: float = 0.0,
-        stop: str = "likelihood",
-        max_iter: int = 100,
-        n_init: int = 1,
-        init_params: str = "kmeans",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    n_components: int = field(default=1, kw_only=False)
+    covariance_type: str = "full"
+    criterion: str | None = None
+    tol: float = 1e-3
+    reg_covar: float = 1e-6
+    shrinkage: float = 0.0
+    stop: str = "likelihood"
+    max_iter: int = 100
+    n_init: int = 1
+    init_params: str = "kmeans"
+    random_state: Any = None
+    n_jobs: int | None = None
 
     def _mixture_settings(self) -> dict[str, Any]:
         return {
@@ -222,6 +209,7 @@ class _Components(DensityMixin, Probable, Grouping):
         return np.asarray(rows), y.astype(np.int64)
 
 
+@estimator
 class GaussianMixture(_Components, _Mixture):
     """A mixture of Gaussians by expectation and maximisation.
 
@@ -281,36 +269,14 @@ class GaussianMixture(_Components, _Mixture):
 
     _kind = "gmm"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **_MIXTURE,
         "weights_init": ["array-like", None],
         "means_init": ["array-like", None],
         "precisions_init": ["array-like", None],
     }
 
-    weights_init: Any
-    means_init: Any
-    precisions_init: Any
-
-    @stores_parameters
-    def __init__(
-        self,
-        n_components: int = 1,
-        *,
-        covariance_type: str = "full",
-        criterion: str | None = None,
-        tol: float = 1e-3,
-        reg_covar: float = 1e-6,
-        shrinkage: float = 0.0,
-        stop: str = "likelihood",
-        max_iter: int = 100,
-        n_init: int = 1,
-        init_params: str = "kmeans",
-        weights_init: Any = None,
-        means_init: Any = None,
-        precisions_init: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    weights_init: Any = None
+    means_init: Any = None
+    precisions_init: Any = None
 
     def _settings(self) -> dict[str, Any]:
         return {
@@ -328,6 +294,7 @@ class GaussianMixture(_Components, _Mixture):
             )
 
 
+@estimator
 class CertifiedGaussianMixture(_Components, Dense):
     """A mixture of Gaussians of known variances with a proven likelihood.
 
@@ -392,29 +359,16 @@ class CertifiedGaussianMixture(_Components, Dense):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "max_time": [Interval(Real, 0, None, closed="neither"), None],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
     }
 
-    n_components: int
-    variances: Any
-    tol: float
-    max_iter: int
-    n_init: int
-
-    @stores_parameters
-    def __init__(
-        self,
-        n_components: int = 1,
-        *,
-        variances: Any = 1.0,
-        tol: float = 1e-3,
-        max_iter: int = 1_000_000,
-        max_time: float | None = None,
-        n_init: int = 10,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    n_components: int = field(default=1, kw_only=False)
+    variances: Any = 1.0
+    tol: float = 1e-3
+    max_iter: int = 1_000_000
+    max_time: float | None = None
+    n_init: int = 10
+    random_state: Any = None
+    n_jobs: int | None = None
 
     def _settings(self) -> dict[str, Any]:
         return {
@@ -440,6 +394,7 @@ class CertifiedGaussianMixture(_Components, Dense):
         return len(self.weights_) * (1 + int(self.n_features_in_)) - 1
 
 
+@estimator
 class GaussianMixtureClassifier(PosteriorClassifier, _Mixture):
     """The Bayes classifier on a mixture of Gaussians per class.
 
@@ -488,39 +443,16 @@ class GaussianMixtureClassifier(PosteriorClassifier, _Mixture):
 
     _kind = "gmm-bayes"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **_MIXTURE,
         "priors": [StrOptions({"frequencies", "equal"}), "array-like", None],
         "loss_matrix": ["array-like", None],
         "unbiased": ["boolean"],
         "unlabeled": [Integral, Real, str, None],
     }
 
-    priors: Any
-    loss_matrix: Any
-    unbiased: bool
-    unlabeled: Any
-
-    @stores_parameters
-    def __init__(
-        self,
-        n_components: int = 1,
-        *,
-        covariance_type: str = "full",
-        criterion: str | None = None,
-        tol: float = 1e-3,
-        reg_covar: float = 1e-6,
-        shrinkage: float = 0.0,
-        stop: str = "likelihood",
-        max_iter: int = 100,
-        n_init: int = 1,
-        init_params: str = "kmeans",
-        priors: Any = None,
-        loss_matrix: Any = None,
-        unbiased: bool = False,
-        unlabeled: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    priors: Any = None
+    loss_matrix: Any = None
+    unbiased: bool = False
+    unlabeled: Any = None
 
     def _settings(self) -> dict[str, Any]:
         return {

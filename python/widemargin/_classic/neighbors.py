@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from widemargin._base import checks_parameters
 from widemargin._classic.base import ClassicMachine, PosteriorClassifier
-from widemargin._parameters import stores_parameters
+from widemargin._parameters import estimator
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _SEARCH = {"auto": "auto", "brute": "brute", "kd_tree": "tree", "ball_tree": "ball-tree"}
 
 
+@estimator
 class _Neighbors(ClassicMachine):
     """The parameters of neighbours."""
 
@@ -31,24 +33,13 @@ class _Neighbors(ClassicMachine):
         "weights": [StrOptions({"uniform", "distance"})],
         "metric": [StrOptions({"euclidean", "mahalanobis", "mahalanobis-within"})],
         "algorithm": [StrOptions(set(_SEARCH))],
-        "n_jobs": [Integral, None],
     }
 
-    n_neighbors: int
-    weights: str
-    metric: str
-    algorithm: str
-
-    @stores_parameters
-    def __init__(
-        self,
-        n_neighbors: int = 5,
-        *,
-        weights: str = "uniform",
-        metric: str = "euclidean",
-        algorithm: str = "auto",
-        n_jobs: int | None = None,
-    ) -> None: ...
+    n_neighbors: int = field(default=5, kw_only=False)
+    weights: str = "uniform"
+    metric: str = "euclidean"
+    algorithm: str = "auto"
+    n_jobs: int | None = None
 
     def _settings(self) -> dict[str, Any]:
         return {

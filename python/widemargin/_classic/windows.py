@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from widemargin import _core
 from widemargin._classic.base import Dense, PosteriorClassifier, Unlabelled, priors_setting
 from widemargin._docs import documented
-from widemargin._parameters import stores_parameters
+from widemargin._parameters import estimator
 
 _WINDOWS = {"gaussian", "tophat", "epanechnikov", "exponential", "linear", "cosine"}
 _RULES = {"scott", "silverman", "cv"}
@@ -29,6 +29,7 @@ class _Windows(Dense):
     _takes_sparse = True
 
 
+@estimator
 class KernelDensity(_Windows, Unlabelled):
     """A density as the mean of windows around the rows.
 
@@ -65,22 +66,12 @@ class KernelDensity(_Windows, Unlabelled):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "bandwidth": _WIDTH,
         "kernel": [StrOptions(_WINDOWS)],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
     }
 
-    bandwidth: float | str
-    kernel: str
-
-    @stores_parameters
-    def __init__(
-        self,
-        *,
-        bandwidth: float | str = 1.0,
-        kernel: str = "gaussian",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    bandwidth: float | str = 1.0
+    kernel: str = "gaussian"
+    random_state: Any = None
+    n_jobs: int | None = None
 
     def _settings(self) -> dict[str, Any]:
         return {"window": self.kernel, "width": _width(self.bandwidth)}
@@ -116,6 +107,7 @@ class _WindowClassifier(_Windows, PosteriorClassifier):
 
 
 @documented
+@estimator
 class ParzenClassifier(_WindowClassifier):
     """The Bayes classifier on a Parzen-window density per class.
 
@@ -144,24 +136,13 @@ class ParzenClassifier(_WindowClassifier):
         "bandwidth": _CLASS_WIDTH,
         "kernel": [StrOptions(_WINDOWS)],
         "priors": _PRIORS,
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
     }
 
-    bandwidth: float | str
-    kernel: str
-    priors: Any
-
-    @stores_parameters
-    def __init__(
-        self,
-        *,
-        bandwidth: float | str = "cv",
-        kernel: str = "gaussian",
-        priors: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    bandwidth: float | str = "cv"
+    kernel: str = "gaussian"
+    priors: Any = None
+    random_state: Any = None
+    n_jobs: int | None = None
 
     def _settings(self) -> dict[str, Any]:
         return {
@@ -172,6 +153,7 @@ class ParzenClassifier(_WindowClassifier):
 
 
 @documented
+@estimator
 class ProbabilisticNeuralNetwork(_WindowClassifier):
     """Specht's probabilistic neural network, with a width for every class.
 
@@ -204,26 +186,14 @@ class ProbabilisticNeuralNetwork(_WindowClassifier):
         "input": [StrOptions({"distance", "unit-norm", "lifted"})],
         "radius": [Interval(Real, 0, None, closed="neither"), None],
         "priors": _PRIORS,
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
     }
 
-    bandwidth: float | str
-    input: str
-    radius: float | None
-    priors: Any
-
-    @stores_parameters
-    def __init__(
-        self,
-        *,
-        bandwidth: float | str = "cv-errors",
-        input: str = "distance",
-        radius: float | None = None,
-        priors: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    bandwidth: float | str = "cv-errors"
+    input: str = "distance"
+    radius: float | None = None
+    priors: Any = None
+    random_state: Any = None
+    n_jobs: int | None = None
 
     def _settings(self) -> dict[str, Any]:
         return {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import field
 from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,7 +15,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from widemargin import _core
 from widemargin._base import BaseTrained
-from widemargin._parameters import choose
+from widemargin._parameters import RunParameters, estimator
 from widemargin._progress import Monitor, as_callbacks
 from widemargin._tables import checked_rows, to_core
 
@@ -24,35 +25,37 @@ if TYPE_CHECKING:
 
 from widemargin._multiple_kernel.kernels import as_text, candidates, table_views, viewed
 
-SHARED: dict[str, list[Any]] = {
-    "kernels": [list, tuple, StrOptions({"precomputed"})],
-    "views": [list, tuple, None],
-    "weights": [
-        StrOptions({"nonnegative", "signed", "uniform", "alignment", "margin"}),
-        Interval(Real, 1.0, None, closed="left"),
-    ],
-    "jitter": [Interval(Real, 0.0, None, closed="left"), None],
-    "repair": [StrOptions({"shift", "refuse"}), None],
-    **choose("C", "tol", "cache_size", "verbose", "max_time", "callbacks", "n_jobs"),
-}
+
+@estimator
+class MultipleKernelParameters(RunParameters):
+    """What the machines that learn the weights of kernels take."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "kernels": [list, tuple, StrOptions({"precomputed"})],
+        "views": [list, tuple, None],
+        "weights": [
+            StrOptions({"nonnegative", "signed", "uniform", "alignment", "margin"}),
+            Interval(Real, 1.0, None, closed="left"),
+        ],
+        "jitter": [Interval(Real, 0.0, None, closed="left"), None],
+        "repair": [StrOptions({"shift", "refuse"}), None],
+    }
+
+    kernels: Any = field(default=("linear", "rbf"), kw_only=False)
+    views: Any = None
+    weights: str | float = "nonnegative"
+    tol: float = 1e-4
+    jitter: float | None = None
+    repair: str | None = None
+    cache_size: float = 1000
 
 
-class BaseMultipleKernel(BaseTrained):
-    """What classifier and regressor share."""
+class BaseMultipleKernel(MultipleKernelParameters, BaseTrained):
+    """What classifier, regressor and detector share."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]]
-
-    kernels: Any
-    views: Any
-    weights: Any
     unlabeled: Any
     transduction_: NDArray[Any]
     C: float
-    jitter: float | None
-    repair: str | None
-    cache_size: float
-    verbose: bool | int
-    callbacks: Any
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags."""

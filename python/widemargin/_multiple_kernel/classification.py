@@ -14,20 +14,21 @@ from sklearn.utils.multiclass import check_classification_targets
 from widemargin import _core
 from widemargin._base import checks_parameters
 from widemargin._docs import documented
-from widemargin._parameters import choose, stores_parameters
+from widemargin._parameters import estimator
 from widemargin._svc import class_name, written
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Self
 
-from widemargin._multiple_kernel.base import SHARED, BaseMultipleKernel
+from widemargin._multiple_kernel.base import BaseMultipleKernel
 
 #: The library asks for half of the margin f_y - f_c that Crammer and Singer (2001) ask for.
 _MARGIN = 4.0
 
 
 @documented
+@estimator
 class MultipleKernelSVC(ClassifierMixin, BaseMultipleKernel):
     """Classification with a weighted sum of kernels whose weights are learnt.
 
@@ -84,38 +85,16 @@ class MultipleKernelSVC(ClassifierMixin, BaseMultipleKernel):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SHARED,
         "machine": [StrOptions({"cs", "c-svc"})],
         "multi_class": [StrOptions({"ovo", "ovr"})],
         "unlabeled": [Integral, Real, str, None],
-        **choose("class_weight"),
     }
 
-    machine: str
-    multi_class: str
-    class_weight: Any
-
-    @stores_parameters
-    def __init__(
-        self,
-        kernels: Any = ("linear", "rbf"),
-        *,
-        views: Any = None,
-        weights: str | float = "nonnegative",
-        machine: str = "cs",
-        C: float = 1.0,
-        multi_class: str = "ovo",
-        tol: float = 1e-4,
-        jitter: float | None = None,
-        repair: str | None = None,
-        class_weight: Any = None,
-        unlabeled: Any = None,
-        cache_size: float = 1000,
-        verbose: bool | int = False,
-        max_time: float | None = None,
-        callbacks: Any = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    machine: str = "cs"
+    C: float = 1.0
+    multi_class: str = "ovo"
+    class_weight: Any = None
+    unlabeled: Any = None
 
     @checks_parameters
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

@@ -12,16 +12,17 @@ from sklearn.utils.validation import _num_samples
 
 from widemargin._base import checks_parameters
 from widemargin._docs import documented
-from widemargin._parameters import choose, stores_parameters
+from widemargin._parameters import estimator
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Self
 
-from widemargin._multiple_kernel.base import SHARED, BaseMultipleKernel
+from widemargin._multiple_kernel.base import BaseMultipleKernel
 
 
 @documented
+@estimator
 class MultipleKernelOneClassSVM(OutlierMixin, BaseMultipleKernel):
     """Novelty detection with a weighted sum of kernels whose weights are learnt.
 
@@ -66,33 +67,13 @@ class MultipleKernelOneClassSVM(OutlierMixin, BaseMultipleKernel):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{name: rule for name, rule in SHARED.items() if name not in ("weights", "C")},
         "weights": [
             StrOptions({"nonnegative", "signed", "uniform"}),
             Interval(Real, 1.0, None, closed="left"),
         ],
-        **choose("nu"),
     }
 
-    nu: float
-
-    @stores_parameters
-    def __init__(
-        self,
-        kernels: Any = ("linear", "rbf"),
-        *,
-        views: Any = None,
-        weights: str | float = "nonnegative",
-        nu: float = 0.5,
-        tol: float = 1e-4,
-        jitter: float | None = None,
-        repair: str | None = None,
-        cache_size: float = 1000,
-        verbose: bool | int = False,
-        max_time: float | None = None,
-        callbacks: Any = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    nu: float = 0.5
 
     @checks_parameters
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:

@@ -11,16 +11,17 @@ from sklearn.utils._param_validation import StrOptions
 
 from widemargin._base import checks_parameters
 from widemargin._docs import documented
-from widemargin._parameters import choose, stores_parameters
+from widemargin._parameters import estimator
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Self
 
-from widemargin._multiple_kernel.base import SHARED, BaseMultipleKernel
+from widemargin._multiple_kernel.base import BaseMultipleKernel
 
 
 @documented
+@estimator
 class MultipleKernelSVR(RegressorMixin, BaseMultipleKernel):
     """Regression with a weighted sum of kernels whose weights are learnt.
 
@@ -68,32 +69,12 @@ class MultipleKernelSVR(RegressorMixin, BaseMultipleKernel):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **SHARED,
         "unlabeled": [StrOptions({"nan"}), None],
-        **choose("epsilon"),
     }
 
-    epsilon: float
-
-    @stores_parameters
-    def __init__(
-        self,
-        kernels: Any = ("linear", "rbf"),
-        *,
-        views: Any = None,
-        weights: str | float = "nonnegative",
-        C: float = 1.0,
-        epsilon: float = 0.1,
-        tol: float = 1e-4,
-        jitter: float | None = None,
-        repair: str | None = None,
-        unlabeled: str | None = None,
-        cache_size: float = 1000,
-        verbose: bool | int = False,
-        max_time: float | None = None,
-        callbacks: Any = None,
-        n_jobs: int | None = None,
-    ) -> None: ...
+    C: float = 1.0
+    epsilon: float = 0.1
+    unlabeled: str | None = None
 
     @checks_parameters
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use super::warm_start::UsableStart;
 use super::{LocalDuals, Model, PathStarts, Paths, Precision, Start, Svc};
 use crate::context::Context;
 use crate::data::{Census, ClassOrder, Classes, Dataset, Dense, Label, Labels, Matrix};
@@ -18,6 +19,8 @@ pub struct FitInput<'a> {
     rows: Option<&'a [usize]>,
     /// Of which rows these are a part, if they are.
     census: Option<&'a Census>,
+    /// The solution of a related problem to start from, if there is one.
+    start: Option<Start<'a>>,
 }
 
 /// A machine with its parameters set, ready to learn.
@@ -146,12 +149,12 @@ pub trait SharedKernel: Machine {
 impl<'a> FitInput<'a> {
     /// All rows of a data set.
     pub fn new(data: &'a Dataset) -> Self {
-        Self { data, rows: None, census: None }
+        Self { data, rows: None, census: None, start: None }
     }
 
     /// All rows of a data set, which are a part of those that were counted.
     pub(crate) fn of_part(data: &'a Dataset, census: &'a Census) -> Self {
-        Self { data, rows: None, census: Some(census) }
+        Self { census: Some(census), ..Self::new(data) }
     }
 
     /// The rows of a data set named by `rows`. Its features are taken to have passed
@@ -165,7 +168,7 @@ impl<'a> FitInput<'a> {
             Some(&last) if last >= data.rows() => {
                 Err(Error::length("rows of the data set", last + 1, data.rows()))
             }
-            Some(_) => Ok(Self { data, rows: Some(rows), census: None }),
+            Some(_) => Ok(Self { rows: Some(rows), ..Self::new(data) }),
         }
     }
 
@@ -187,6 +190,16 @@ impl<'a> FitInput<'a> {
             Some(rows) => Cow::Owned(self.data.select_rows(rows)),
             None => Cow::Borrowed(self.data),
         }
+    }
+
+    /// The solution of a related problem to start from.
+    pub(in crate::machine) fn start(&self) -> Option<Start<'a>> {
+        self.start
+    }
+
+    /// The start as far as a training of dual variables can use it.
+    pub(in crate::machine) fn usable_start(&self) -> UsableStart<'a> {
+        UsableStart::new(self.start)
     }
 
     /// Whether the rows are a part of a data set.
@@ -274,13 +287,8 @@ fn square(table: &Matrix, members: &[usize]) -> Result<Matrix> {
 pub(in crate::machine) trait KernelMachine:
     Clone + Send + Sync + 'static
 {
-    /// Learns from rows, starting from an earlier solution if there is one.
-    fn learn(
-        &self,
-        input: FitInput<'_>,
-        start: Option<Start<'_>>,
-        context: &Context,
-    ) -> Result<Model>;
+    /// Learns from rows, starting from an earlier solution if the input has one.
+    fn learn(&self, input: FitInput<'_>, context: &Context) -> Result<Model>;
 
     /// The kernel and the number format of its values.
     fn kernel_and_precision(&self) -> (&Kernel, Precision);
@@ -327,7 +335,7 @@ pub(in crate::machine) use kernel_fields;
 
 impl<M: KernelMachine> Machine for M {
     fn fit_with(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
-        self.learn(input, None, context)
+        self.learn(input, context)
     }
 
     fn kernel(&self) -> Option<&Kernel> {
@@ -357,7 +365,7 @@ impl<M: KernelMachine> Machine for M {
 
 impl<M: KernelMachine> WarmStart for M {
     fn fit_from(&self, input: FitInput<'_>, start: Start<'_>, context: &Context) -> Result<Model> {
-        self.learn(input, Some(start), context)
+        self.learn(FitInput { start: Some(start), ..input }, context)
     }
 }
 

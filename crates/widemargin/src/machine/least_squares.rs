@@ -9,7 +9,7 @@ use super::fit::{FitInput, KernelMachine, kernel_fields};
 use super::model::{ClassTable, MachineKind, Model, Scheme};
 use super::parameters::{ClassWeights, SolverOptions};
 use super::training::{Expansion, TrainingRows, report_solved, with_precision};
-use super::warm_start::{Start, UsableStart};
+use super::warm_start::UsableStart;
 use crate::context::Context;
 use crate::data::{ClassOrder, check_two_classes};
 use crate::error::{Error, Result};
@@ -64,12 +64,7 @@ impl Default for LsSvr {
 }
 
 impl KernelMachine for LsSvc {
-    fn learn(
-        &self,
-        input: FitInput<'_>,
-        start: Option<Start<'_>>,
-        context: &Context,
-    ) -> Result<Model> {
+    fn learn(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
         let classes = input.labels().classes(self.class_order)?;
         check_two_classes(&classes.names)?;
         let factors = self.class_weights.resolve(&classes)?;
@@ -84,7 +79,7 @@ impl KernelMachine for LsSvc {
             c: self.c,
             kernel: &self.kernel,
             options: &self.options,
-            earlier: UsableStart::new(start).of_classes(&classes.names, &scheme),
+            earlier: input.usable_start().of_classes(&classes.names, &scheme),
             segments,
         };
         let column = |positive: usize| {
@@ -102,19 +97,14 @@ impl KernelMachine for LsSvc {
 }
 
 impl KernelMachine for LsSvr {
-    fn learn(
-        &self,
-        input: FitInput<'_>,
-        start: Option<Start<'_>>,
-        context: &Context,
-    ) -> Result<Model> {
+    fn learn(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
         let targets = vec![input.labels().values()?];
         let system = System {
             kind: MachineKind::LsSvr,
             c: self.c,
             kernel: &self.kernel,
             options: &self.options,
-            earlier: UsableStart::new(start),
+            earlier: input.usable_start(),
             segments: vec![input.rows().map(|row| (row, input.weight(row))).collect()],
         };
         let (model, _) = system.fit(&input, targets, context)?;

@@ -12,7 +12,7 @@ use super::local_duals::{Form, LocalDuals, table as local_table};
 use super::model::{Ball, Body, MachineKind, Model};
 use super::parameters::SolverOptions;
 use super::training::{Expansion, TrainingRows, fill_up, report_solved, with_precision};
-use super::warm_start::{Start, UsableStart};
+use super::warm_start::UsableStart;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
@@ -41,14 +41,9 @@ macro_rules! machine {
         }
 
         impl KernelMachine for $name {
-            fn learn(
-                &self,
-                input: FitInput<'_>,
-                start: Option<Start<'_>>,
-                context: &Context,
-            ) -> Result<Model> {
+            fn learn(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
                 let (kind, nu, kernel) = (MachineKind::$name, self.nu, &self.kernel);
-                let (options, earlier) = (&self.options, UsableStart::new(start));
+                let (options, earlier) = (&self.options, input.usable_start());
                 Describer { kind, nu, kernel, options, earlier }.fit(&input, context)
             }
 

@@ -15,7 +15,7 @@ use super::specification::Value;
 use super::training::{
     Expansion, TrainingRows, equivalent_nu, fill_up, report_solved, with_precision,
 };
-use super::warm_start::{Start, UsableStart};
+use super::warm_start::UsableStart;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
@@ -95,19 +95,14 @@ impl Svr {
 }
 
 impl KernelMachine for Svr {
-    fn learn(
-        &self,
-        input: FitInput<'_>,
-        start: Option<Start<'_>>,
-        context: &Context,
-    ) -> Result<Model> {
+    fn learn(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
         Error::check_not_negative("epsilon", self.epsilon)?;
         Regressor {
             kind: MachineKind::EpsilonSvr,
             kernel: &self.kernel,
             options: &self.options,
             c: self.c,
-            earlier: UsableStart::new(start).of_penalty(self.c),
+            earlier: input.usable_start().of_penalty(self.c),
             rule: Formulation::Tube { epsilon: self.epsilon, loss: self.loss },
             parameters: vec![("epsilon".into(), self.epsilon.into())],
         }
@@ -148,19 +143,14 @@ impl Svr {
 }
 
 impl KernelMachine for NuSvr {
-    fn learn(
-        &self,
-        input: FitInput<'_>,
-        start: Option<Start<'_>>,
-        context: &Context,
-    ) -> Result<Model> {
+    fn learn(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
         check_nu(self.nu)?;
         Regressor {
             kind: MachineKind::NuSvr,
             kernel: &self.kernel,
             options: &self.options,
             c: self.c,
-            earlier: UsableStart::new(start).of_penalty(self.c),
+            earlier: input.usable_start().of_penalty(self.c),
             rule: Formulation::Share { nu: self.nu },
             parameters: vec![("nu".into(), self.nu.into())],
         }

@@ -24,8 +24,8 @@ pub enum Quality {
 }
 
 impl Quality {
-    /// Compares predictions of a machine with the truth; clusters are given the classes that suit them
-    /// best ([`matched_clusters`]), and orders are compared within `groups`, if there are any.
+    /// Compares predictions of a machine with the truth; clusters are given the classes of the
+    /// best matching, and orders are compared within `groups`, if there are any.
     ///
     /// # Errors
     /// [`Error::Labels`] or [`Error::Length`] when there is not one fitting true label per prediction.

@@ -204,7 +204,7 @@ impl RocCurve {
 ///
 /// # Errors
 /// [`Error::Labels`] or [`Error::Length`] when there is not one true label per prediction.
-pub fn matched_clusters(truth: &Labels, clusters: &Labels) -> Result<Labels> {
+pub(crate) fn matched_clusters(truth: &Labels, clusters: &Labels) -> Result<Labels> {
     if truth.len() != clusters.len() {
         return Err(Error::length("true labels", clusters.len(), truth.len()));
     }
@@ -226,7 +226,7 @@ pub fn matched_clusters(truth: &Labels, clusters: &Labels) -> Result<Labels> {
 /// Share of rows that the best matching of clusters with classes gets wrong.
 ///
 /// # Errors
-/// As [`matched_clusters`].
+/// [`Error::Labels`] or [`Error::Length`] when there is not one true label per prediction.
 pub fn cluster_error(truth: &Labels, clusters: &Labels) -> Result<f64> {
     let matched = matched_clusters(truth, clusters)?;
     Ok(1.0 - Confusion::new(truth, &matched)?.accuracy())

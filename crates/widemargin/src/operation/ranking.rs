@@ -136,7 +136,7 @@ pub fn ndcg(truth: &[f64], scores: &[f64], at: Option<usize>) -> Option<f64> {
 
 /// The mean, over the rows with a label above 0, of the share of such rows among those of at least its
 /// score; `None` where there are none.
-pub fn average_precision(truth: &[f64], scores: &[f64]) -> Option<f64> {
+fn average_precision(truth: &[f64], scores: &[f64]) -> Option<f64> {
     let (mut seen, mut found, mut sum) = (0.0, 0.0, 0.0);
     for tied in by_score(scores).chunk_by(|&i, &j| scores[i] == scores[j]) {
         let relevant = tied.iter().filter(|&&i| truth[i] > 0.0).count() as f64;

@@ -4,6 +4,8 @@
 mod bad_input_messages;
 #[path = "../bad_model_messages.rs"]
 mod bad_model_messages;
+#[path = "../common/mod.rs"]
+mod common;
 #[path = "../documentation.rs"]
 mod documentation;
 #[path = "../../../../fuzz/src/exchanges.rs"]

@@ -6,6 +6,8 @@ mod backend;
 mod chains;
 #[path = "../classic.rs"]
 mod classic;
+#[path = "../common/mod.rs"]
+mod common;
 #[path = "../extreme_choices.rs"]
 mod extreme_choices;
 #[path = "../extremes.rs"]

@@ -2,6 +2,8 @@
 
 #[path = "../calibration.rs"]
 mod calibration;
+#[path = "../common/mod.rs"]
+mod common;
 #[path = "../cross_validation.rs"]
 mod cross_validation;
 #[path = "../linear_gap.rs"]

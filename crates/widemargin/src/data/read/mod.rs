@@ -25,9 +25,9 @@ mod weights;
 
 use std::path::{Path, PathBuf};
 
+pub(crate) use options::DEFAULT_MAX_COLUMNS;
 pub use options::{
-    Column, DEFAULT_MAX_COLUMNS, Format, IndexBase, LabelColumn, Missing, ReadOptions,
-    StoredPrecision, UnknownCategory,
+    Column, Format, IndexBase, LabelColumn, Missing, ReadOptions, StoredPrecision, UnknownCategory,
 };
 pub use sequence::{
     LoadedSequences, SequenceFormat, SequenceOptions, TokenColumn, Tokens, read_sequence_bytes,

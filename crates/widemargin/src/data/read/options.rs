@@ -9,7 +9,7 @@ use crate::data::Layout;
 
 /// Columns a file may have unless [`ReadOptions::max_columns`] says otherwise: more than any public
 /// data set, few enough that one mistyped index cannot ask for gigabytes later on.
-pub const DEFAULT_MAX_COLUMNS: usize = 1 << 27;
+pub(crate) const DEFAULT_MAX_COLUMNS: usize = 1 << 27;
 
 /// Kinds of file that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -181,7 +181,7 @@ impl ReadOptions {
         /// Number of features the table has, whatever the largest index present; a larger index is an
         /// error that says where it is.
         columns: usize,
-        /// Refuses files with more columns than this ([`DEFAULT_MAX_COLUMNS`] unless called).
+        /// Refuses files with more columns than this (2²⁷ unless called).
         max_columns: usize,
         /// Refuses archives that unpack to more bytes than this
         /// (half of the available memory unless called).

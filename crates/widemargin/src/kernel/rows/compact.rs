@@ -1,7 +1,10 @@
 //! A smaller matrix, packed again after shrinking, with a cache of its own.
 
+use std::sync::Arc;
+
 use super::{Buffer, KernelRows, MatrixRows, Row, RowCaching, RowsView};
 use crate::context::Context;
+use crate::numeric::parallel::Scratches;
 use crate::numeric::simd::Real;
 
 /// A matrix packed anew after variables were set aside, with a cache of its own.
@@ -26,12 +29,10 @@ impl<'a, T: Real> CompactRows<'a, T> {
         };
         parent.cache.set_limit(parent.cache_bytes - cache_bytes);
         let n = keep.len();
-        let pool = parent.pool.clone();
-        Self {
-            rows: KernelRows::with_pool(blocks, vec![0, n], caching, cache_bytes, pool),
-            pieces: [0, n],
-            context,
-        }
+        let (segments, pool) = (vec![0, n], parent.pool.clone());
+        let matrices = Arc::clone(&parent.matrices);
+        let rows = KernelRows::with_memory(blocks, segments, caching, cache_bytes, pool, matrices);
+        Self { rows, pieces: [0, n], context }
     }
 
     fn view(&self) -> RowsView<'_, T> {
@@ -61,6 +62,10 @@ impl<T: Real> MatrixRows for CompactRows<'_, T> {
 
     fn buffers(&self, count: usize, length: usize) -> Vec<Buffer<T>> {
         self.rows.buffers(count, length)
+    }
+
+    fn matrices(&self) -> &Scratches<Vec<T>> {
+        &self.rows.matrices
     }
 
     fn product(&self, beta: &[f64]) -> Vec<f64> {

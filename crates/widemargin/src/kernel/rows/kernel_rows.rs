@@ -34,6 +34,8 @@ pub(crate) struct KernelRows<T: Real> {
     pub(super) caching: RowCaching,
     pub(super) cache: PieceCache<T>,
     pub(super) pool: Pool,
+    /// Memory of matrices among few variables, for every problem over these rows.
+    pub(super) matrices: Arc<Scratches<Vec<T>>>,
     pub(super) cache_bytes: usize,
     requests: Requests,
 }
@@ -46,20 +48,23 @@ impl<T: Real> KernelRows<T> {
         caching: RowCaching,
         cache_bytes: usize,
     ) -> Self {
-        Self::with_pool(blocks, segments, caching, cache_bytes, Pool::default())
+        let matrices = Arc::new(Scratches::new());
+        Self::with_memory(blocks, segments, caching, cache_bytes, Pool::default(), matrices)
     }
 
-    pub(super) fn with_pool(
+    /// The same with the memory of other rows.
+    pub(super) fn with_memory(
         blocks: KernelBlocks<T>,
         segments: Vec<usize>,
         caching: RowCaching,
         cache_bytes: usize,
         pool: Pool,
+        matrices: Arc<Scratches<Vec<T>>>,
     ) -> Self {
         let keys = blocks.len() * segments.len().saturating_sub(1);
         let cache = PieceCache::new(keys, cache_bytes);
         let requests = Requests::new(keys);
-        Self { blocks, segments, caching, cache, pool, cache_bytes, requests }
+        Self { blocks, segments, caching, cache, pool, matrices, cache_bytes, requests }
     }
 
     /// The matrix of the sub-problem made of `segments`, which may repeat.

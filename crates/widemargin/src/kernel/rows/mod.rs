@@ -21,6 +21,7 @@ pub(crate) use self::kernel_rows::KernelRows;
 pub(crate) use self::pool::Buffer;
 pub(crate) use self::pool::catch_out_of_memory;
 pub(crate) use self::view::RowsView;
+use crate::numeric::parallel::Scratches;
 use crate::numeric::simd::Real;
 
 /// One row of a symmetric matrix in consecutive pieces.
@@ -62,6 +63,10 @@ pub(crate) trait MatrixRows: Sync {
 
     /// Memory for `count` rows of `length` entries, with any contents.
     fn buffers(&self, count: usize, length: usize) -> Vec<Buffer<Self::Value>>;
+
+    /// Memory for matrices among few variables; what stands there does not matter. Fresh memory for each of
+    /// many small problems would cost as much as their steps.
+    fn matrices(&self) -> &Scratches<Vec<Self::Value>>;
 
     /// The product with `beta`, computed afresh with sums in double precision.
     fn product(&self, beta: &[f64]) -> Vec<f64>;

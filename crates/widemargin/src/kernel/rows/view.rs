@@ -9,6 +9,7 @@ use super::{Buffer, CompactRows, KernelRows, MatrixRows, Row, RowCaching};
 use crate::context::Context;
 use crate::error::Result;
 use crate::kernel::KernelBlocks;
+use crate::numeric::parallel::Scratches;
 use crate::numeric::simd::Real;
 
 /// Feature products up to which computing a value again costs less than keeping it.
@@ -219,6 +220,10 @@ impl<'a, T: Real> MatrixRows for RowsView<'a, T> {
 
     fn buffers(&self, count: usize, length: usize) -> Vec<Buffer<T>> {
         self.rows.buffers(count, length)
+    }
+
+    fn matrices(&self) -> &Scratches<Vec<T>> {
+        &self.rows.matrices
     }
 
     fn product(&self, beta: &[f64]) -> Vec<f64> {

@@ -26,7 +26,7 @@ use crate::machine::training::{
     Expansion, RowSegments, TrainingCost, TrainingRows, assemble, equivalent_nu, fill_up,
     report_solved, start_from, with_precision,
 };
-use crate::machine::warm_start::{Start, UsableStart};
+use crate::machine::warm_start::UsableStart;
 use crate::numeric::simd::Real;
 use crate::solver::{Outcome, Status, smo};
 
@@ -224,13 +224,8 @@ impl Svc {
 }
 
 impl KernelMachine for Svc {
-    fn learn(
-        &self,
-        input: FitInput<'_>,
-        start: Option<Start<'_>>,
-        context: &Context,
-    ) -> Result<Model> {
-        self.classifier(&input, UsableStart::new(start))?.fit(&input, context)
+    fn learn(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
+        self.classifier(&input, input.usable_start())?.fit(&input, context)
     }
 
     kernel_fields!();
@@ -245,12 +240,7 @@ impl KernelMachine for Svc {
 }
 
 impl KernelMachine for NuSvc {
-    fn learn(
-        &self,
-        input: FitInput<'_>,
-        start: Option<Start<'_>>,
-        context: &Context,
-    ) -> Result<Model> {
+    fn learn(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
         check_nu(self.nu)?;
         input.validate()?;
         let classes = input.labels().classes(self.class_order)?;
@@ -260,7 +250,7 @@ impl KernelMachine for NuSvc {
             scheme: &self.scheme,
             options: &self.options,
             weights: row_weights(&input, &classes, &self.class_weights)?,
-            earlier: UsableStart::new(start).of_classes(&classes.names, &self.scheme),
+            earlier: input.usable_start().of_classes(&classes.names, &self.scheme),
             classes,
             rule: Formulation::Share { nu: self.nu },
             parameters: vec![("nu".into(), self.nu.into())],

@@ -77,16 +77,11 @@ pub(in crate::machine) struct ClassesProblem {
 }
 
 impl KernelMachine for MulticlassSvc {
-    fn learn(
-        &self,
-        input: FitInput<'_>,
-        start: Option<Start<'_>>,
-        context: &Context,
-    ) -> Result<Model> {
+    fn learn(&self, input: FitInput<'_>, context: &Context) -> Result<Model> {
         self.kernel.validate()?;
         self.options.validate()?;
         let (classes, examples) = self.checked_examples(input)?;
-        let start = start.map(Start::model);
+        let start = input.start().map(Start::model);
         context.install(|| self.train(input, &classes.names, &examples, start, context))
     }
 

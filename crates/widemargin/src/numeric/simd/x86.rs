@@ -94,13 +94,15 @@ impl VectorFamily for Avx512 {
     }
 }
 
-/// A vector: its constructors, and every operation as an expression of the raw vectors.
+/// A vector: its constructors, the operations that one instruction does, and every other one as an expression of the
+/// raw vectors.
 macro_rules! vector {
     (
         $(#[$doc:meta])*
         $name:ident($raw:ident) = [$element:ident; $width:literal]
         splat $splat:ident load $load:ident store $store:ident
         sum($terms:ident) = $sum:expr;
+        direct $($direct:ident $function:ident),+;
         $($operation:ident($first:ident $(, $other:ident)*) = $result:expr;)*
         $({$($special:item)*})?
     ) => {
@@ -139,6 +141,14 @@ macro_rules! vector {
 
             $(
                 #[inline(always)]
+                fn $direct(self, other: Self) -> Self {
+                    // SAFETY: as in `sum`.
+                    Self(unsafe { $function(self.0, other.0) })
+                }
+            )+
+
+            $(
+                #[inline(always)]
                 fn $operation(self $(, $other: Self)*) -> Self {
                     let $first = self.0;
                     $(let $other = $other.0;)*
@@ -160,12 +170,8 @@ vector! {
     F32x4(__m128) = [f32; 4]
     splat _mm_set1_ps load _mm_loadu_ps store _mm_storeu_ps
     sum(a) = F64x2(_mm_add_pd(_mm_cvtps_pd(a), _mm_cvtps_pd(_mm_movehl_ps(a, a)))).sum();
-    add(a, b) = _mm_add_ps(a, b);
-    sub(a, b) = _mm_sub_ps(a, b);
-    mul(a, b) = _mm_mul_ps(a, b);
-    div(a, b) = _mm_div_ps(a, b);
-    min(a, b) = _mm_min_ps(a, b);
-    max(a, b) = _mm_max_ps(a, b);
+    direct add _mm_add_ps, sub _mm_sub_ps, mul _mm_mul_ps,
+        div _mm_div_ps, min _mm_min_ps, max _mm_max_ps;
     mul_add(a, b, c) = _mm_add_ps(_mm_mul_ps(a, b), c);
     neg_mul_add(a, b, c) = _mm_sub_ps(c, _mm_mul_ps(a, b));
     abs(a) = _mm_andnot_ps(_mm_set1_ps(-0.0), a);
@@ -188,12 +194,8 @@ vector! {
     F64x2(__m128d) = [f64; 2]
     splat _mm_set1_pd load _mm_loadu_pd store _mm_storeu_pd
     sum(a) = _mm_cvtsd_f64(_mm_add_sd(a, _mm_unpackhi_pd(a, a)));
-    add(a, b) = _mm_add_pd(a, b);
-    sub(a, b) = _mm_sub_pd(a, b);
-    mul(a, b) = _mm_mul_pd(a, b);
-    div(a, b) = _mm_div_pd(a, b);
-    min(a, b) = _mm_min_pd(a, b);
-    max(a, b) = _mm_max_pd(a, b);
+    direct add _mm_add_pd, sub _mm_sub_pd, mul _mm_mul_pd,
+        div _mm_div_pd, min _mm_min_pd, max _mm_max_pd;
     mul_add(a, b, c) = _mm_add_pd(_mm_mul_pd(a, b), c);
     neg_mul_add(a, b, c) = _mm_sub_pd(c, _mm_mul_pd(a, b));
     abs(a) = _mm_andnot_pd(_mm_set1_pd(-0.0), a);
@@ -219,12 +221,8 @@ vector! {
         let low = _mm256_cvtps_pd(_mm256_castps256_ps128(a));
         F64x4(_mm256_add_pd(low, _mm256_cvtps_pd(_mm256_extractf128_ps::<1>(a)))).sum()
     };
-    add(a, b) = _mm256_add_ps(a, b);
-    sub(a, b) = _mm256_sub_ps(a, b);
-    mul(a, b) = _mm256_mul_ps(a, b);
-    div(a, b) = _mm256_div_ps(a, b);
-    min(a, b) = _mm256_min_ps(a, b);
-    max(a, b) = _mm256_max_ps(a, b);
+    direct add _mm256_add_ps, sub _mm256_sub_ps, mul _mm256_mul_ps,
+        div _mm256_div_ps, min _mm256_min_ps, max _mm256_max_ps;
     mul_add(a, b, c) = _mm256_fmadd_ps(a, b, c);
     neg_mul_add(a, b, c) = _mm256_fnmadd_ps(a, b, c);
     abs(a) = _mm256_andnot_ps(_mm256_set1_ps(-0.0), a);
@@ -246,12 +244,8 @@ vector! {
     splat _mm256_set1_pd load _mm256_loadu_pd store _mm256_storeu_pd
     sum(a) =
         F64x2(_mm_add_pd(_mm256_castpd256_pd128(a), _mm256_extractf128_pd::<1>(a))).sum();
-    add(a, b) = _mm256_add_pd(a, b);
-    sub(a, b) = _mm256_sub_pd(a, b);
-    mul(a, b) = _mm256_mul_pd(a, b);
-    div(a, b) = _mm256_div_pd(a, b);
-    min(a, b) = _mm256_min_pd(a, b);
-    max(a, b) = _mm256_max_pd(a, b);
+    direct add _mm256_add_pd, sub _mm256_sub_pd, mul _mm256_mul_pd,
+        div _mm256_div_pd, min _mm256_min_pd, max _mm256_max_pd;
     mul_add(a, b, c) = _mm256_fmadd_pd(a, b, c);
     neg_mul_add(a, b, c) = _mm256_fnmadd_pd(a, b, c);
     abs(a) = _mm256_andnot_pd(_mm256_set1_pd(-0.0), a);
@@ -276,12 +270,8 @@ vector! {
         let high = _mm256_castpd_ps(_mm512_extractf64x4_pd::<1>(_mm512_castps_pd(a)));
         F64x8(_mm512_add_pd(low, _mm512_cvtps_pd(high))).sum()
     };
-    add(a, b) = _mm512_add_ps(a, b);
-    sub(a, b) = _mm512_sub_ps(a, b);
-    mul(a, b) = _mm512_mul_ps(a, b);
-    div(a, b) = _mm512_div_ps(a, b);
-    min(a, b) = _mm512_min_ps(a, b);
-    max(a, b) = _mm512_max_ps(a, b);
+    direct add _mm512_add_ps, sub _mm512_sub_ps, mul _mm512_mul_ps,
+        div _mm512_div_ps, min _mm512_min_ps, max _mm512_max_ps;
     mul_add(a, b, c) = _mm512_fmadd_ps(a, b, c);
     neg_mul_add(a, b, c) = _mm512_fnmadd_ps(a, b, c);
     abs(a) = _mm512_abs_ps(a);
@@ -314,12 +304,8 @@ vector! {
     splat _mm512_set1_pd load _mm512_loadu_pd store _mm512_storeu_pd
     sum(a) =
         F64x4(_mm256_add_pd(_mm512_castpd512_pd256(a), _mm512_extractf64x4_pd::<1>(a))).sum();
-    add(a, b) = _mm512_add_pd(a, b);
-    sub(a, b) = _mm512_sub_pd(a, b);
-    mul(a, b) = _mm512_mul_pd(a, b);
-    div(a, b) = _mm512_div_pd(a, b);
-    min(a, b) = _mm512_min_pd(a, b);
-    max(a, b) = _mm512_max_pd(a, b);
+    direct add _mm512_add_pd, sub _mm512_sub_pd, mul _mm512_mul_pd,
+        div _mm512_div_pd, min _mm512_min_pd, max _mm512_max_pd;
     mul_add(a, b, c) = _mm512_fmadd_pd(a, b, c);
     neg_mul_add(a, b, c) = _mm512_fnmadd_pd(a, b, c);
     abs(a) = _mm512_abs_pd(a);

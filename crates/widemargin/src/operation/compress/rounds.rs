@@ -214,7 +214,7 @@ struct List {
     /// No vector that is not among the partners costs less.
     bounds: Vec<f32>,
     partners: Vec<Partners>,
-    /// Vectors from here on have not looked around, and nobody has seen them.
+    /// Vectors from here on are new: no partners were computed for them, and they are the partner of none.
     first_new: usize,
 }
 

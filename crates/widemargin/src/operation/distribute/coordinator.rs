@@ -92,8 +92,8 @@ enum Phase {
 pub(crate) struct Limits {
     /// Rounds, or updates of one site in a sequential training.
     pub(crate) rounds: u32,
-    /// Ticks without a reply after which a site counts as lost; none where whoever brings the messages
-    /// tells which sites are lost, so that a silent one only takes its time.
+    /// Ticks without a reply after which a site counts as lost; `None` where the transport reports lost
+    /// sites itself, so that a silent site is only slow.
     pub(crate) patience: Option<u32>,
 }
 

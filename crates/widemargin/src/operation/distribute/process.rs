@@ -294,7 +294,7 @@ fn site_results_in_time(transport: &mut impl Transport) -> Vec<Vec<u8>> {
     site_results
 }
 
-/// Sends a packet to all other processes; of a training that was broken off nobody has to be there.
+/// Sends a packet to all other processes; after a training that was stopped, missing processes are no error.
 fn tell_all(transport: &mut impl Transport, packet: &Packet, stopped: bool) -> Result<()> {
     let bytes = pack(packet)?;
     for to in 1..transport.size() {

@@ -346,7 +346,7 @@ where
         self.context.try_for_each(self.splits.iter().enumerate(), |(at, split)| work(at, split))
     }
 
-    /// Trains one machine on one split by itself; `None` when nobody wants it.
+    /// Trains one machine on one split by itself; `None` where it is not wanted.
     fn one(
         &self,
         data: &Dataset,

@@ -96,7 +96,7 @@ struct State {
 }
 
 impl Journal {
-    /// A journal that nobody reads.
+    /// A journal without a file.
     pub(super) fn in_memory() -> Self {
         let state = State { file: None, known: HashMap::new() };
         Self { path: PathBuf::new(), state: Mutex::new(state) }

@@ -107,8 +107,7 @@ pub(crate) fn solve<R: MatrixRows>(
     let (status, violation) = loop {
         let ended;
         state.gradient = if fits {
-            let memory = &mut Vec::new();
-            ended = run.descend_in_memory(rows, &mut state, &mut held, memory, tol);
+            ended = run.descend_in_memory(rows, &mut state, &mut held, tol);
             let set = context.instruction_set();
             fresh_gradient(problem, &state.beta, |beta| held.product(rows, beta, set))
         } else {
@@ -297,20 +296,21 @@ impl PartStart {
 
 impl Run<'_> {
     /// As [`descend`](Self::descend), holding the row of every variable that takes part; those that are
-    /// held already take part from the beginning. `memory` is that of the matrix among them in an earlier call.
+    /// held already take part from the beginning.
     fn descend_in_memory<R: MatrixRows>(
         &mut self,
         rows: &R,
         state: &mut State,
         held: &mut HeldRows<R::Value>,
-        memory: &mut Vec<R::Value>,
         tol: f64,
     ) -> Option<Status> {
         let n = state.len();
-        let mut block = ActiveBlock::new(n, n, std::mem::take(memory));
-        let ended = self.descend_block(rows, state, held, &mut block, tol);
-        *memory = block.into_memory();
-        ended
+        rows.matrices().with(|memory| {
+            let mut block = ActiveBlock::new(n, n, std::mem::take(memory));
+            let ended = self.descend_block(rows, state, held, &mut block, tol);
+            *memory = block.into_memory();
+            ended
+        })
     }
 
     fn descend_block<R: MatrixRows>(
@@ -437,8 +437,7 @@ impl Run<'_> {
                     let keep = active_variables(state, &extremes);
                     if keep.len() < state.len() / 2 && capacity < state.len() / 2 {
                         let target = (0.1 * violation).max(tol);
-                        let memory = &mut Vec::new();
-                        let ended = self.descend_part(rows, state, &keep, memory, target);
+                        let ended = self.descend_part(rows, state, &keep, target);
                         if ended.is_some() {
                             return ended;
                         }
@@ -466,7 +465,6 @@ impl Run<'_> {
         let largest = self.options.in_memory_up_to.max(SMALLEST_WORKING_SET);
         let size = (state.len() / STREAMED_SHARE).max(self.options.working_set).min(largest);
         let mut selector = Selector::new(state.len(), state.len());
-        let mut memory = Vec::new();
         loop {
             let (extremes, violation) = match self.check(state, tol) {
                 Check::GoOn(extremes, violation) => (extremes, violation),
@@ -486,7 +484,7 @@ impl Run<'_> {
             set.dedup();
             let settled = if crowded { SUBPROBLEM_SHARE } else { SUBPROBLEM_SHARE_ALL };
             let target = (settled * violation).max(0.5 * tol);
-            let ended = self.descend_part(rows, state, &set, &mut memory, target);
+            let ended = self.descend_part(rows, state, &set, target);
             if ended.is_some() {
                 return ended;
             }
@@ -500,7 +498,7 @@ impl Run<'_> {
         if !set.is_empty() && self.limit().is_none() {
             let violation = worst(&state.extremes());
             let target = (SUBPROBLEM_SHARE_ALL * violation).max(self.options.tol);
-            self.descend_part(rows, state, set, &mut Vec::new(), target);
+            self.descend_part(rows, state, set, target);
         }
     }
 
@@ -510,7 +508,6 @@ impl Run<'_> {
         rows: &R,
         state: &mut State,
         keep: &[u32],
-        memory: &mut Vec<R::Value>,
         tol: f64,
     ) -> Option<Status> {
         let mut part = state.select(keep);
@@ -522,7 +519,7 @@ impl Run<'_> {
         let outer = std::mem::replace(&mut self.whole, whole);
         let ended = if keep.len() <= self.options.in_memory_up_to {
             let compact = rows.compact(keep, RowCaching::Off);
-            self.descend_in_memory(&compact, &mut part, &mut HeldRows::of(&compact), memory, tol)
+            self.descend_in_memory(&compact, &mut part, &mut HeldRows::of(&compact), tol)
         } else {
             self.descend(&rows.compact(keep, RowCaching::All), &mut part, tol)
         };
