@@ -95,6 +95,29 @@ callbacks : callable or list of callables, default=None
 n_jobs : int, default=None
     Threads; None is 1 unless joblib says otherwise, -1 is all. The result is the same for all.
 """,
+    "linear_classifier": """
+coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+    Weights of the features.
+intercept_ : ndarray of shape (1,) or (n_classes,)
+    Constants of the functions.
+classes_ : ndarray of shape (n_classes,)
+    Class labels, ascending.
+""",
+    "least_squares": """
+tol : float, default=1e-3
+    Largest violation of the optimality conditions accepted.
+cache_size : float, default=200
+    Memory for kernel rows in MB.
+verbose : bool, default=False
+    Whether to print progress.
+max_iter : int, default=-1
+    Limit on products with the kernel matrix, -1 for none.
+""",
+    "novelty": """
+nu : float, default=0.5
+    Upper bound on the share of training rows outside and lower bound on the share of support
+    vectors, in (0, 1].
+""",
     "linear_attributes": """
 n_iter_ : int
     Passes of the solver over the rows.

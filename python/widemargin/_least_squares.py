@@ -24,16 +24,9 @@ class LSSVC(TrainingParameters, BaseSVC):
     C : float, default=1.0
         Weight of squared errors; smaller is smoother.
     {kernel}
-    tol : float, default=1e-3
-        Largest violation of the optimality conditions accepted.
-    cache_size : float, default=200
-        Memory for kernel rows in MB.
+    {least_squares}
     class_weight : dict or 'balanced', default=None
         Factors on C by class.
-    verbose : bool, default=False
-        Whether to print progress.
-    max_iter : int, default=-1
-        Limit on products with the kernel matrix, -1 for none.
     {extra}
 
     Attributes
@@ -73,14 +66,7 @@ class LSSVR(TrainingParameters, BaseSVR):
     C : float, default=1.0
         Weight of squared errors; smaller is smoother.
     {kernel}
-    tol : float, default=1e-3
-        Largest violation of the optimality conditions accepted.
-    cache_size : float, default=200
-        Memory for kernel rows in MB.
-    verbose : bool, default=False
-        Whether to print progress.
-    max_iter : int, default=-1
-        Limit on products with the kernel matrix, -1 for none.
+    {least_squares}
     {extra}
 
     Attributes

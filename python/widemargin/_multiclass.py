@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
 from widemargin import _core
 from widemargin._base import checks_parameters
@@ -58,23 +57,8 @@ class BaseAllInOne(BaseSVC):
         scores = self._values(X)
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class of every row, that of the largest score.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features) or \
-                (n_samples, n_samples_train)
-            Rows; with ``kernel="precomputed"`` their similarities with the training rows.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Class labels.
-        """
-        check_is_fitted(self)
-        labels: NDArray[Any] = self.classes_.take(np.argmax(self._values(X), axis=1))
-        return labels
+    def _class_numbers(self, X: Any) -> Any:
+        return np.argmax(self._values(X), axis=1)
 
 
 @documented

@@ -110,9 +110,7 @@ class OneClassSVM(BaseNovelty):
     Parameters
     ----------
     {kernel}
-    nu : float, default=0.5
-        Upper bound on the share of training rows outside and lower bound on the share of support
-        vectors, in (0, 1].
+    {novelty}
     {training}
     {extra}
 
@@ -147,9 +145,7 @@ class SVDD(BaseNovelty):
     Parameters
     ----------
     {kernel}
-    nu : float, default=0.5
-        Upper bound on the share of training rows outside and lower bound on the share of support
-        vectors, in (0, 1].
+    {novelty}
     {training}
     {extra}
 

@@ -170,14 +170,16 @@ class BaseSVC(LogProbabilities, ClassifierMixin, BaseMachine):
             Class labels.
         """
         check_is_fitted(self)
+        labels: NDArray[Any] = self.classes_.take(self._class_numbers(X))
+        return labels
+
+    def _class_numbers(self, X: Any) -> Any:
+        """Return the number of the class of every row."""
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
         if self.break_ties and len(self.classes_) > 2:
-            places = np.argmax(self.decision_function(X), axis=1)
-        else:
-            places = self._predictions(X)
-        labels: NDArray[Any] = self.classes_.take(places)
-        return labels
+            return np.argmax(self.decision_function(X), axis=1)
+        return self._predictions(X)
 
     @available_if(_may_predict_proba)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:

@@ -423,12 +423,7 @@ class LinearSVC(_ClassifierOnDask, _linear.LinearSVC):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        Weights of the features.
-    intercept_ : ndarray of shape (1,) or (n_classes,)
-        Constants of the functions.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels, ascending.
+    {linear_classifier}
     report_ : dict
         How the training ended and what was sent.
     {linear_attributes}
