@@ -49,8 +49,10 @@ class MaxMarginClustering(KernelParameters, RunParameters, ClusterMixin, Groupin
         Number of clusters.
     kernel : str, default='rbf'
         The kernel, as for :class:`widemargin.SVC`; it has to be positive semidefinite.
-    gamma : {'scale', 'auto'} or float, default='scale'
-        γ of the kernel.
+    gamma : {'scale', 'auto', 'median', 'multi-scale'} or float, default='scale'
+        γ of the kernel. ``'median'``: one over the squared median distance of the rows.
+        ``'multi-scale'``: five widths, from a tenth of the median distance to that distance, of
+        which the clusters with the largest margin are kept; in five times the time.
     beta : float, default=0.01
         Weight β of ‖w‖²/2 beside the sum of the losses: 1/C.
     balance : 'auto' or float, default='auto'
@@ -60,6 +62,8 @@ class MaxMarginClustering(KernelParameters, RunParameters, ClusterMixin, Groupin
         A complete search (two clusters), the relaxation, training and relabelling in turn, or the
         same on features that approximate a linear or Gaussian kernel, for many rows. ``'auto'``
         searches up to 12 rows, relaxes up to 2000, alternates up to 4000 and takes features beyond.
+    n_starts : int, default=5
+        Random directions that ``'iterative'`` starts from beside k-means and principal directions.
     centre : bool, default=False
         Whether the kernel is centred in its feature space.
     tol : float, default=1e-6
@@ -122,10 +126,14 @@ class MaxMarginClustering(KernelParameters, RunParameters, ClusterMixin, Groupin
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 2, None, closed="left")],
         "kernel": [str],
-        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
+        "gamma": [
+            StrOptions({"scale", "auto", "median", "multi-scale"}),
+            Interval(Real, 0.0, None, closed="left"),
+        ],
         "beta": [Interval(Real, 0.0, None, closed="neither")],
         "balance": [StrOptions({"auto"}), Interval(Real, 0.0, None, closed="left")],
         "method": [StrOptions({"auto", "enumeration", "relaxation", "alternation", "iterative"})],
+        "n_starts": [Interval(Integral, 0, None, closed="left")],
         "centre": ["boolean"],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
         "must_link": ["array-like", None],
@@ -139,6 +147,7 @@ class MaxMarginClustering(KernelParameters, RunParameters, ClusterMixin, Groupin
     beta: float = 0.01
     balance: float | str = "auto"
     method: str = "auto"
+    n_starts: int = 5
     centre: bool = False
     tol: float = 1e-6
     must_link: Any = None
@@ -152,9 +161,13 @@ class MaxMarginClustering(KernelParameters, RunParameters, ClusterMixin, Groupin
 
     def _settings(self) -> dict[str, Any]:
         check_kernel(type(self).__name__, self.kernel)
+        if self.gamma == "multi-scale":
+            width: dict[str, Any] = {"widths": "multi-scale"}
+        else:
+            width = {"gamma": self.gamma if isinstance(self.gamma, str) else float(self.gamma)}
         return {
             "kernel": self.kernel,
-            "gamma": self.gamma if isinstance(self.gamma, str) else float(self.gamma),
+            **width,
             "degree": int(self.degree),
             "coef0": float(self.coef0),
             "clusters": int(self.n_clusters),
@@ -164,6 +177,7 @@ class MaxMarginClustering(KernelParameters, RunParameters, ClusterMixin, Groupin
             "share": "half" if self.share is None else float(self.share),
             "links": _links(self.must_link, self.cannot_link),
             "labelling": self.method,
+            "starts": int(self.n_starts),
             "tol": float(self.tol),
         }
 

@@ -37,7 +37,7 @@ STRATEGIES = ("blocks", "all", "random-all", "random-pattern", "whole-pattern", 
 _SHARED: dict[str, list[Any]] = {
     "kernel": [str, callable],
     "degree": [Interval(Integral, 0, None, closed="left")],
-    "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
+    "gamma": [StrOptions({"scale", "auto", "median"}), Interval(Real, 0.0, None, closed="left")],
     "coef0": [Interval(Real, None, None, closed="neither")],
     "tol": [Interval(Real, 0.0, None, closed="neither")],
     "shrinking": ["boolean"],

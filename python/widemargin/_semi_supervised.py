@@ -131,7 +131,7 @@ class SemiSupervisedSVC(KernelParameters, RunParameters, ClassicClassifier):
         "method": [StrOptions({"auto", "annealing", "switching", "relaxation"})],
         "unlabeled_weight": [Interval(Real, 0.0, None, closed="neither")],
         "unlabeled": [Integral, Real, str],
-        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
+        "gamma": [StrOptions({"scale", "auto", "median"}), Interval(Real, 0.0, None, closed="left")],
         "degree": [Interval(Integral, 0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
         "n_landmarks": [Interval(Integral, 1, None, closed="left")],

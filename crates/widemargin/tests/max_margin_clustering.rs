@@ -4,7 +4,8 @@
 use widemargin::data::{Dataset, Dense, Labels, Matrix};
 use widemargin::kernel::Kernel;
 use widemargin::machine::{
-    Balance, Body, ClusteringMethod, Links, Machine, MarginClusters, MaxMarginClustering, Model,
+    Balance, Body, ClusteringMethod, ClusteringWidths, Links, Machine, MarginClusters,
+    MaxMarginClustering, Model,
 };
 use widemargin::{CancelToken, Context, Error, Status};
 
@@ -482,4 +483,54 @@ fn many_rows_are_clustered_by_features_and_no_step_raises_the_objective() {
     let seen = objectives.lock().unwrap();
     let descends = |pair: &[(usize, f64)]| pair[1].0 <= pair[0].0 || pair[1].1 <= pair[0].1;
     assert!(seen.len() > 2 && seen.windows(2).all(descends), "{seen:?}");
+}
+
+#[test]
+fn of_several_widths_the_one_with_the_largest_margin_is_taken() {
+    // Two rings around one point.
+    let u = random(120, 21);
+    let values: Vec<f64> = (0..60)
+        .flat_map(|i| {
+            let (radius, angle) =
+                ([1.0, 2.5][i % 2] + 0.2 * (u[2 * i] - 0.5), 6.283 * u[2 * i + 1]);
+            [radius * angle.cos(), radius * angle.sin()]
+        })
+        .collect();
+    let data = table(2, &values);
+    let machine = MaxMarginClustering {
+        widths: ClusteringWidths::MultiScale,
+        kernel: Kernel::Gaussian { gamma: 17.0 },
+        tol: 1e-3,
+        ..MaxMarginClustering::default()
+    };
+    let model = machine.fit(&data, &Context::new()).unwrap();
+    let found = clusters_of(&model);
+    assert_eq!(found.labels, (0..60).map(|i| i % 2).collect::<Vec<_>>());
+    let Kernel::Gaussian { gamma } = found.expansion.kernel else { panic!() };
+    let alone = MaxMarginClustering {
+        widths: ClusteringWidths::Given,
+        kernel: Kernel::Gaussian { gamma },
+        ..machine.clone()
+    };
+    assert_eq!(&fit(&alone, &data), found);
+    // The median distance, by all pairs.
+    let mut squares: Vec<f64> = Vec::new();
+    for i in 0..60 {
+        for j in 0..i {
+            let (dx, dy) = (values[2 * i] - values[2 * j], values[2 * i + 1] - values[2 * j + 1]);
+            squares.push(dx * dx + dy * dy);
+        }
+    }
+    squares.sort_by(f64::total_cmp);
+    let median = squares[squares.len() / 2].sqrt();
+    for width in [0.1, 0.2, 0.35, 0.6, 1.0] {
+        let kernel = Kernel::Gaussian { gamma: (width * median).powi(-2) };
+        let other = fit(&MaxMarginClustering { kernel, ..alone.clone() }, &data);
+        assert!(found.objective <= other.objective * (1.0 + 1e-12), "{width}");
+    }
+    let linear = MaxMarginClustering { kernel: Kernel::Linear, ..machine.clone() };
+    let error = linear.fit(&data, &Context::new()).unwrap_err().to_string();
+    assert!(error.contains("widths"), "{error}");
+    let same = table(1, &[1.0; 6]);
+    assert!(matches!(machine.fit(&same, &Context::new()), Err(Error::Kernel { .. })));
 }

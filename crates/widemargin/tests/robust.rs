@@ -363,3 +363,54 @@ fn bad_input_is_refused_by_name() {
     let error = RobustSvc { kernel: sigmoid, ..linear(1.0) }.fit(&data, &context).unwrap_err();
     assert!(matches!(error, Error::Kernel { .. }), "{error}");
 }
+
+#[test]
+fn many_rows_of_a_linear_kernel_are_learnt_without_their_matrix() {
+    // Two heaps of 550 rows in three dimensions; one row in ten is far on the wrong side.
+    let n = 1_100;
+    let (u, steps) = (random(3 * n, 77), random(120, 5));
+    let labels: Vec<i64> = (0..n).map(|i| if i % 2 == 0 { 1 } else { -1 }).collect();
+    let rows: Vec<f64> = (0..3 * n)
+        .map(|at| {
+            let (i, y) = (at / 3, labels[at / 3] as f64);
+            let centre = if i % 20 < 2 { -4.0 * y } else { 0.8 * y };
+            1.5 * (u[at] - 0.5) + if at % 3 == 0 { centre } else { 0.0 }
+        })
+        .collect();
+    let data = table(3, &rows, &labels);
+    let axes = table(3, &[1., 0., 0., 0., 1., 0., 0., 0., 1.], &[1, 1, 1]);
+    for loss in [RobustLoss::Ramp, RobustLoss::Eta, RobustLoss::Trimmed] {
+        let machine = RobustSvc { loss, starts: 1, c: 0.1, ..linear(1.0) };
+        let found = fit(&machine, &data);
+        assert!(found.training.as_ref().unwrap().outcome.status.is_solved(), "{loss}");
+        // The function is linear: its values at the unit vectors are its weights.
+        let w = margins(&found, &axes);
+        let value = |w: &[f64]| -> f64 {
+            let product = |i: usize| (0..3).map(|k| w[k] * rows[3 * i + k]).sum::<f64>();
+            let mut losses: Vec<f64> =
+                (0..n).map(|i| (1.0 - labels[i] as f64 * product(i)).max(0.0)).collect();
+            if loss == RobustLoss::Trimmed {
+                losses.sort_by(f64::total_cmp);
+                losses.truncate(4 * n / 5);
+            } else {
+                losses.iter_mut().for_each(|xi| *xi = xi.min(1.0));
+            }
+            0.5 * w.iter().map(|w| w * w).sum::<f64>() / machine.c + losses.iter().sum::<f64>()
+        };
+        let reached = objective(&found);
+        assert!(close(reached, value(&w), 1e-6), "{loss}: {reached} {}", value(&w));
+        // No small step lowers the objective by more than the accuracy of the descent.
+        let length = w.iter().map(|w| w * w).sum::<f64>().sqrt();
+        for step in steps.chunks_exact(3) {
+            for size in [0.01, 0.1] {
+                let moved: Vec<f64> =
+                    w.iter().zip(step).map(|(w, s)| w + size * length * (2.0 * s - 1.0)).collect();
+                assert!(value(&moved) >= reached * (1.0 - 1e-3), "{loss}: {}", value(&moved));
+            }
+        }
+        // Only the rows on the wrong side pay.
+        let dropped = reals(&found, "kept").iter().filter(|kept| **kept == 0.0).count();
+        assert!(dropped >= n / 12 && dropped <= n / 5, "{loss}: {dropped}");
+        assert!(w[0] > 0.5 * length, "{loss}: {w:?}");
+    }
+}

@@ -292,3 +292,21 @@ fn bad_input_is_refused_with_its_own_message() {
     let error = machine().fit(&weights, &context).unwrap_err();
     assert!(matches!(error, Error::Labels { .. }), "{error}");
 }
+
+#[test]
+fn few_labels_leave_the_share_to_the_margin() {
+    // Of 120 rows three in four are around the second centre, of the six labels a half.
+    let centres = [[0.0, 0.0], [4.0, 0.0], [4.0, 0.0], [4.0, 0.0]];
+    let (values, centre) = blobs(&centres, 120, 1.2, 5);
+    let truth: Vec<i64> = centre.iter().map(|&centre| i64::from(centre > 0)).collect();
+    let few = first_of_each(&truth, 3);
+    let data = table(2, &values, few.clone());
+    let model = machine().fit(&data, &Context::new()).unwrap();
+    let training = model.training.as_ref().unwrap();
+    let shares = training.reals("shares").unwrap();
+    assert!((shares[1] - 0.75).abs() < 0.1, "{shares:?}");
+    assert!(wrong(&model, &data, &truth) <= 8, "{}", wrong(&model, &data, &truth));
+    let labelled = SemiSupervisedSvc { shares: ClassShares::Labelled, ..machine() };
+    let by_labels = labelled.fit(&data, &Context::new()).unwrap();
+    assert!(wrong(&by_labels, &data, &truth) > wrong(&model, &data, &truth));
+}

@@ -416,9 +416,11 @@ impl<'a> Parser<'a> {
         match self.word() {
             "scale" => Ok(Gamma::Scale),
             "auto" => Ok(Gamma::Auto),
+            "median" => Ok(Gamma::Median),
             _ => {
                 self.at = start;
-                let value = self.number(|v| v >= 0.0, "scale, auto or a number of at least 0")?;
+                let expected = "scale, auto, median or a number of at least 0";
+                let value = self.number(|v| v >= 0.0, expected)?;
                 Ok(Gamma::Value(value))
             }
         }

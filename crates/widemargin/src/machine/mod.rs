@@ -16,6 +16,7 @@ mod label_split;
 mod least_squares;
 mod linear;
 mod local_duals;
+mod median_distance;
 mod mixed_precision;
 mod model;
 mod multiclass;
@@ -52,7 +53,9 @@ pub use classic::{
     WindowWidth, Windows,
 };
 pub use classification::{NuSvc, PathStarts, Paths, Svc};
-pub use clustering::{Balance, ClusteringMethod, Links, MarginClusters, MaxMarginClustering};
+pub use clustering::{
+    Balance, ClusteringMethod, ClusteringWidths, Links, MarginClusters, MaxMarginClustering,
+};
 pub use codes::error_correcting_code;
 pub use fit::{FitInput, Machine, PathMachine, PenaltyPath, SharedKernel, WarmStart};
 pub use kernel_expression::{KernelDefaults, KernelExpression};

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use super::median_distance::median_distance;
 use crate::data::{Classes, Label, Matrix};
 use crate::error::{Error, Result};
 use crate::numeric::simd::Real;
@@ -69,6 +70,8 @@ pub enum Gamma {
     Scale,
     /// 1 / features, LIBSVM's default.
     Auto,
+    /// 1 / m², m being the median distance of the rows.
+    Median,
     /// A given value.
     Value(f64),
 }
@@ -84,6 +87,10 @@ impl Gamma {
                 v if v > 0.0 => 1.0 / (columns * v),
                 _ => 1.0,
             },
+            Self::Median => match median_distance(features) {
+                m if m > 0.0 => 1.0 / (m * m),
+                _ => 1.0,
+            },
         }
     }
 }
@@ -95,9 +102,13 @@ impl FromStr for Gamma {
         match text {
             "scale" => Ok(Self::Scale),
             "auto" => Ok(Self::Auto),
+            "median" => Ok(Self::Median),
             _ => match text.parse::<f64>() {
                 Ok(gamma) if gamma.is_finite() && gamma >= 0.0 => Ok(Self::Value(gamma)),
-                _ => Err(Error::parameter("gamma", "scale, auto or a number of at least 0", text)),
+                _ => {
+                    let expected = "scale, auto, median or a number of at least 0";
+                    Err(Error::parameter("gamma", expected, text))
+                }
             },
         }
     }

@@ -13,7 +13,7 @@ use std::ops::RangeInclusive;
 use crate::context::{Context, Event};
 use crate::data::Matrix;
 use crate::error::{Error, Result};
-use crate::numeric::algebra::{Cholesky, add, add_products, dot};
+use crate::numeric::algebra::{Cholesky, add, add_products, dot, leading_eigenvectors};
 use crate::outcome::Status;
 
 /// Rows of one task and of one panel of the matrix.
@@ -100,6 +100,8 @@ pub(crate) struct LabelRegression<'a> {
     context: &'a Context,
     codes: Vec<f64>,
     mean: Vec<f64>,
+    /// ZᵀZ of the centred rows, plus βI.
+    matrix: Vec<f64>,
     factor: Cholesky,
 }
 
@@ -139,10 +141,28 @@ impl<'a> LabelRegression<'a> {
                 matrix[k * width + j] = matrix[j * width + k];
             }
         }
-        let factor = Cholesky::interruptible(matrix, width, context)?;
+        let factor = Cholesky::interruptible(matrix.clone(), width, context)?;
         let factor = factor.ok_or_else(|| Error::parameter("beta", "a larger number", beta))?;
         let codes = simplex(clusters);
-        Ok(Self { rows, clusters, sizes, beta, context, codes, mean, factor })
+        Ok(Self { rows, clusters, sizes, beta, context, codes, mean, matrix, factor })
+    }
+
+    /// The coordinates of all rows, from their mean, along their principal directions, a list for each direction.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`] when the context asks to stop.
+    pub(crate) fn principal_scores(&self, count: usize) -> Result<Vec<Vec<f64>>> {
+        let width = self.mean.len();
+        let largest = (0..width).map(|j| self.matrix[j * width + j]).fold(0.0, f64::max);
+        let product = |block: &[Vec<f64>]| {
+            Ok(self.context.map(block, |vector| {
+                self.matrix.chunks_exact(width).map(|row| dot(row, vector)).collect::<Vec<f64>>()
+            }))
+        };
+        let count = count.min(width);
+        let found = leading_eigenvectors(width, count, 1e-3 * largest, product, self.context)?;
+        // One function each, so that the scores of every direction stand together.
+        Ok(found.vectors.iter().map(|vector| self.products(vector, 1)).collect())
     }
 
     /// Alternates from labels until they repeat.
@@ -224,6 +244,12 @@ impl<'a> LabelRegression<'a> {
 
     /// W(zᵢ − mean) of every row.
     fn scores(&self, weights: &[f64]) -> Vec<f64> {
+        self.products(weights, self.width())
+    }
+
+    /// The same for so many rows of weights.
+    fn products(&self, weights: &[f64], functions: usize) -> Vec<f64> {
+        debug_assert_eq!(weights.len(), functions * self.mean.len());
         let features = self.mean.len();
         let shifts: Vec<f64> = weights.chunks_exact(features).map(|w| dot(w, &self.mean)).collect();
         let parts = self.context.map(&self.tasks(), |&start| {

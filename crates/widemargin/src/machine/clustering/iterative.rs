@@ -3,6 +3,7 @@
 //!
 //! No step raises the objective; what is reached is a local minimum without a bound.
 
+use std::ops::RangeInclusive;
 use std::time::Instant;
 
 use super::many::allowed_sizes;
@@ -27,8 +28,11 @@ const FEATURES: usize = 256;
 /// Most features of rows for which the regression is solved: the square of this is factored.
 const MOST_FEATURES: usize = 2048;
 
-/// Random directions that are tried as starts beside k-means.
-const RANDOM_STARTS: usize = 2;
+/// Principal directions that are tried as starts of two clusters.
+const PRINCIPAL_STARTS: usize = 3;
+
+/// Labels with the least regression objectives that go on with hinge losses; others seldom end below these.
+const CONTINUED: usize = 3;
 
 /// Rounds of machines with hinge losses.
 const HINGE_ROUNDS: usize = 10;
@@ -68,28 +72,49 @@ impl MaxMarginClustering {
         let (map, rows) = self.features(data, context)?;
         self.check_rows(&rows)?;
         let sizes = allowed_sizes(data.rows(), self.clusters, imbalance);
-        let starts = self.starts(&rows, &sizes, quiet)?;
-        let mut status = Status::Solved;
-        let labels = match rows.columns() <= MOST_FEATURES {
+        let regression = match rows.columns() <= MOST_FEATURES {
             true => {
-                let size = sizes.clone();
-                match LabelRegression::new(&rows, self.clusters, size, self.beta, context) {
+                match LabelRegression::new(&rows, self.clusters, sizes.clone(), self.beta, context)
+                {
                     // The starts are the best labels so far.
-                    Err(Error::Interrupted) => {
-                        status = context.stop_request().unwrap_or(Status::Interrupted);
-                        starts.into_iter().next().ok_or(Error::Interrupted)?
-                    }
-                    regression => {
-                        let best = least_regressed(&regression?, starts)?;
-                        status = status.max(best.status);
-                        best.labels
-                    }
+                    Err(Error::Interrupted) => None,
+                    regression => Some(regression?),
                 }
             }
-            false => starts.into_iter().next().ok_or(Error::Interrupted)?,
+            false => None,
         };
+        let starts = self.starts(&rows, &sizes, regression.as_ref(), quiet)?;
+        let starts = match &regression {
+            Some(regression) => least_regressed(regression, starts, self.clusters, context),
+            None => starts,
+        };
+        drop(regression);
         let mapped = Dataset::new(rows, Labels::None)?;
-        let mut best = self.hinge(&mapped, labels, quiet)?;
+        let mut best: Option<Trained> = None;
+        for labels in starts.into_iter().take(CONTINUED) {
+            if best.is_some() && context.stop_request().is_some() {
+                break;
+            }
+            let found = self.descend_hinge(&mapped, labels, &sizes, context)?;
+            if best.as_ref().is_none_or(|best| found.objective < best.objective) {
+                best = Some(found);
+            }
+        }
+        let best = best.ok_or(Error::Interrupted)?;
+        let status = context.stop_request().unwrap_or(Status::Solved);
+        self.linear_model(data, map, best, imbalance, status, started)
+    }
+
+    /// Machines with hinge losses in turn with the labels that cost them least.
+    fn descend_hinge(
+        &self,
+        mapped: &Dataset,
+        labels: Vec<usize>,
+        sizes: &RangeInclusive<usize>,
+        context: &Context,
+    ) -> Result<Trained> {
+        let quiet = &context.clone().with_observer(|_: &Event| {});
+        let mut best = self.hinge(mapped, labels, quiet)?;
         for round in 1..=HINGE_ROUNDS {
             context.report(&Event::Iteration {
                 iteration: round,
@@ -97,15 +122,14 @@ impl MaxMarginClustering {
                 objective: best.objective,
                 active: mapped.rows(),
             });
-            if let Some(stop) = context.stop_request() {
-                status = stop;
+            if context.stop_request().is_some() {
                 break;
             }
-            let labels = assign(&self.gains(&best, &mapped, context)?, self.clusters, &sizes);
+            let labels = assign(&self.gains(&best, mapped, context)?, self.clusters, sizes);
             if labels == best.labels {
                 break;
             }
-            let next = self.hinge(&mapped, labels, quiet)?;
+            let next = self.hinge(mapped, labels, quiet)?;
             let enough = next.objective >= best.objective * (1.0 - LEAST_DECREASE);
             if next.objective < best.objective {
                 best = next;
@@ -114,7 +138,7 @@ impl MaxMarginClustering {
                 break;
             }
         }
-        self.linear_model(data, map, best, imbalance, status, started)
+        Ok(best)
     }
 
     /// The rows must differ.
@@ -143,11 +167,12 @@ impl MaxMarginClustering {
         }
     }
 
-    /// k-means, and signs of random projections.
+    /// k-means, the principal directions of two clusters, and random projections.
     fn starts(
         &self,
         rows: &Matrix,
-        sizes: &std::ops::RangeInclusive<usize>,
+        sizes: &RangeInclusive<usize>,
+        regression: Option<&LabelRegression<'_>>,
         context: &Context,
     ) -> Result<Vec<Vec<usize>>> {
         let table = Dataset::new(rows.clone(), Labels::None)?;
@@ -161,8 +186,19 @@ impl MaxMarginClustering {
             Err(Error::Interrupted) => {}
             distances => starts.push(assign(distances?.values(), self.clusters, sizes)),
         }
+        if self.clusters == 2
+            && let Some(regression) = regression
+        {
+            let scores = regression.principal_scores(PRINCIPAL_STARTS).unwrap_or_default();
+            for scores in scores {
+                let gains: Vec<f64> = scores.iter().flat_map(|score| [*score, -score]).collect();
+                starts.push(assign(&gains, self.clusters, sizes));
+            }
+        }
         let mut generator = Generator::new(context.seed() ^ 0x0073_7461_7274);
-        for _ in 0..RANDOM_STARTS {
+        // There is at least one start.
+        let random = if starts.is_empty() { self.starts.max(1) } else { self.starts };
+        for _ in 0..random {
             // One start is enough where there is no time to compare them.
             if !starts.is_empty() && context.stop_request().is_some() {
                 break;
@@ -294,20 +330,28 @@ impl MaxMarginClustering {
     }
 }
 
-/// The best of what descents from some labels reach.
-fn least_regressed(regression: &LabelRegression<'_>, starts: Vec<Vec<usize>>) -> Result<Regressed> {
-    let mut best: Option<Regressed> = None;
+/// What descents from some labels reach, those with the least objectives first and each once.
+fn least_regressed(
+    regression: &LabelRegression<'_>,
+    starts: Vec<Vec<usize>>,
+    clusters: usize,
+    context: &Context,
+) -> Vec<Vec<usize>> {
+    let mut found: Vec<Regressed> = Vec::new();
     for labels in starts {
-        let found = regression.descend(labels);
-        let stopped = !found.status.is_solved() && found.status != Status::IterationLimit;
-        if best.as_ref().is_none_or(|best| found.objective < best.objective) {
-            best = Some(found);
-        }
-        if stopped {
+        if !found.is_empty() && context.stop_request().is_some() {
             break;
         }
+        found.push(regression.descend(labels));
     }
-    best.ok_or(Error::Interrupted)
+    found.sort_by(|a, b| a.objective.total_cmp(&b.objective));
+    let numbered = |found: Regressed| -> Vec<usize> {
+        let numbers = first_seen(&found.labels, clusters);
+        found.labels.iter().map(|&label| numbers[label]).collect()
+    };
+    let mut labels: Vec<Vec<usize>> = found.into_iter().map(numbered).collect();
+    labels.dedup();
+    labels
 }
 
 /// The cluster of every class of a model, in the order of its functions.

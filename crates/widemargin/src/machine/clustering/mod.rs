@@ -15,6 +15,7 @@ mod iterative;
 mod links;
 mod many;
 mod memberships;
+mod widths;
 
 use std::time::Instant;
 
@@ -23,9 +24,10 @@ pub use links::Links;
 use links::{allowed_counts, largest_difference};
 use many::{Coded, ManyClusters, allowed_sizes, largest_sum};
 use memberships::memberships;
+pub use widths::ClusteringWidths;
 
 use super::fit::{FitInput, Machine};
-use super::model::{DecisionFunction, KernelExpansion, MachineKind, Model, Part, Training};
+use super::model::{Body, DecisionFunction, KernelExpansion, MachineKind, Model, Part, Training};
 use super::names::{auto_or_number, defaults, names};
 use super::parameters::Precision;
 use super::training::support_table;
@@ -120,6 +122,10 @@ pub struct MaxMarginClustering {
     pub links: Links,
     /// How the labels are found.
     pub method: ClusteringMethod,
+    /// Whether several widths of a Gaussian kernel are tried.
+    pub widths: ClusteringWidths,
+    /// Random directions that [`ClusteringMethod::Iterative`] starts from beside others.
+    pub starts: usize,
     /// Relative gap between the relaxation's value and its bound that ends it.
     pub tol: f64,
 }
@@ -133,6 +139,8 @@ defaults!(MaxMarginClustering {
     share: None,
     links: Links::default(),
     method: ClusteringMethod::Auto,
+    widths: ClusteringWidths::Given,
+    starts: 5,
     tol: 1e-6,
 });
 
@@ -141,8 +149,15 @@ impl Machine for MaxMarginClustering {
         if input.is_part() && !self.links.is_empty() {
             return Err(Error::parameter("links", "no links where rows are left out", &self.links));
         }
-        let fit = || input.fit_selected(Some(&self.kernel), |data| self.train(data, context));
-        context.install(fit)
+        let train = |data: &Dataset| {
+            let model = match self.widths {
+                ClusteringWidths::Given => self.train(data, context),
+                ClusteringWidths::MultiScale => self.train_widths(data, context),
+            }?;
+            self.warn_of_width(&model, data.rows(), context);
+            Ok(model)
+        };
+        context.install(|| input.fit_selected(Some(&self.kernel), train))
     }
 
     fn kernel(&self) -> Option<&Kernel> {
@@ -188,7 +203,6 @@ impl MaxMarginClustering {
         let scaled: Vec<f64> = gram.values().iter().map(|value| value / self.beta).collect();
         drop(gram);
         let found = self.search(data, scaled, method, imbalance, context)?;
-        self.warn_of_width(data, &found, context);
         self.model(data, imbalance, &means, found, started)
     }
 
@@ -352,11 +366,12 @@ impl MaxMarginClustering {
     }
 
     /// A kernel that is nearly the identity gives all labels nearly the same objective.
-    fn warn_of_width(&self, data: &Dataset, found: &Found, context: &Context) {
-        let Some(relaxation) = &found.relaxation else { return };
-        let identity = 0.5 * self.beta * data.rows() as f64;
+    fn warn_of_width(&self, model: &Model, rows: usize, context: &Context) {
+        let Body::MarginClusters(found) = &model.body else { return };
+        let identity = 0.5 * self.beta * rows as f64;
         let has_width = matches!(self.kernel, Kernel::Gaussian { .. });
-        if has_width && self.beta <= 1.0 && relaxation.bound > INDISTINCT_SHARE * identity {
+        let is_indistinct = found.relaxation.is_some() && found.bound > INDISTINCT_SHARE * identity;
+        if has_width && self.beta <= 1.0 && is_indistinct {
             let message = "the kernel is so narrow that all labels have nearly the same objective: \
                            the clusters mean little; a smaller gamma is a wider kernel";
             context.report(&Event::Warning { message: message.into() });

@@ -21,6 +21,7 @@ use std::time::Instant;
 use self::pair::{Pair, Solved};
 use super::Bias;
 use super::fit::{FitInput, Machine, SharedKernel};
+use super::linear::{FeatureOrder, RowTask, with_rows};
 use super::model::{ClassTable, MachineKind, Model, Scheme};
 use super::names::{auto_or_number, defaults, names};
 use super::parameters::{ClassWeights, Precision};
@@ -31,11 +32,16 @@ use crate::data::{ClassOrder, Classes, Dataset, check_two_classes, memory};
 use crate::error::{Error, Result};
 use crate::kernel::{Gram, Kernel};
 use crate::outcome::Outcome;
+use crate::solver::linear::rows::LinearRows;
 
 /// Rows up to which the relaxation is solved unless a method was chosen: a moment.
 const RELAXED: usize = 150;
 
-/// Most rows: the matrix of all pairs is in memory.
+/// Rows from which linear functions with losses that drop rows are learnt without the matrix of all pairs, unless a
+/// method was chosen that needs it: its factors take more than some passes over the rows.
+const BY_FEATURES: usize = 1000;
+
+/// Most rows of a matrix of all pairs in memory.
 const MOST_ROWS: usize = 12_000;
 
 /// What a row costs.
@@ -243,21 +249,58 @@ impl RobustSvc {
         let classes = data.labels().classes(self.class_order)?;
         check_two_classes(&classes.names)?;
         let segments = self.segments(data, &classes)?;
+        if self.learns_by_features(data.rows()) {
+            return self.train_by_features(data, classes, &segments, started, context);
+        }
         // The matrix, that of the two classes, and a copy and a factor of either.
         let n = data.rows() as u128;
         memory::check(|| format!("the matrices of {n} rows"), 4 * 8 * n * n)?;
         let gram = Gram::of(&self.kernel, data.features(), context)?;
         self.check_gram(&gram, context)?;
-        let count = classes.count();
-        let pairs = (0..count).flat_map(|i| (i + 1..count).map(move |j| [i, j]));
-        let solved = pairs.map(|pair| {
-            let rows: Vec<(usize, f64)> = pair.iter().flat_map(|&s| segments[s].clone()).collect();
+        let solved = pairs(classes.count()).map(|pair| {
+            let rows = members(&segments, pair);
             let pair_of = Pair { machine: self, gram: &gram, rows, first: segments[pair[0]].len() };
             Ok((pair, pair_of.solve(context)?))
         });
         let solved: Vec<([usize; 2], Solved)> = solved.collect::<Result<_>>()?;
         drop(gram);
         self.model(data, classes, &segments, solved, started, context)
+    }
+
+    /// Whether functions of so many rows are learnt without the matrix of all pairs.
+    fn learns_by_features(&self, rows: usize) -> bool {
+        let method = matches!(
+            self.method,
+            RobustMethod::Auto | RobustMethod::ConcaveConvex | RobustMethod::Alternation
+        );
+        self.kernel == Kernel::Linear && self.loss.drops_rows() && method && rows > BY_FEATURES
+    }
+
+    /// Linear functions without the matrix of all pairs.
+    fn train_by_features(
+        &self,
+        data: &Dataset,
+        classes: Classes,
+        segments: &[Vec<(usize, f64)>],
+        started: Instant,
+        context: &Context,
+    ) -> Result<Model> {
+        // A vector of weights and a dense row.
+        let bytes = 2 * 8 * data.columns() as u128;
+        memory::check(|| format!("the weights of {} features", data.columns()), bytes)?;
+        let bias = match self.intercept {
+            Bias::Appended(value) => Some(value),
+            _ => None,
+        };
+        let task = ByFeatures { machine: self, segments, context };
+        let set = context.instruction_set();
+        let solved = with_rows(data.features(), bias, Precision::F64, set, 1, task);
+        if let Some(wrong) = solved.iter().find(|(_, s)| !s.outcome().primal.is_finite()) {
+            let expected = "features whose products are finite (scale them)";
+            let found = format!("an objective of {}", wrong.1.outcome().primal);
+            return Err(Error::parameter("data", expected, found));
+        }
+        self.model(data, classes, segments, solved, started, context)
     }
 
     /// Rows of positive weight and their weights, class by class.
@@ -281,8 +324,10 @@ impl RobustSvc {
             let expected = "rows of weight 1 with trimmed losses, which count rows";
             return Err(Error::parameter("weights", expected, "others"));
         }
-        if data.rows() > MOST_ROWS {
-            let expected = format!("at most {MOST_ROWS} rows for a matrix of all pairs");
+        if data.rows() > MOST_ROWS && !self.learns_by_features(data.rows()) {
+            let expected = format!(
+                "at most {MOST_ROWS} rows for a matrix of all pairs, or a linear kernel with loss ramp, eta or trimmed"
+            );
             return Err(Error::parameter("rows", expected, data.rows()));
         }
         Ok(segments)
@@ -359,6 +404,36 @@ impl RobustSvc {
             parameters.push(("shares".into(), shares.into()));
         }
         parameters
+    }
+}
+
+/// All pairs of classes.
+fn pairs(count: usize) -> impl Iterator<Item = [usize; 2]> {
+    (0..count).flat_map(move |i| (i + 1..count).map(move |j| [i, j]))
+}
+
+/// Rows of two classes and their weights.
+fn members(segments: &[Vec<(usize, f64)>], pair: [usize; 2]) -> Vec<(usize, f64)> {
+    pair.iter().flat_map(|&s| segments[s].clone()).collect()
+}
+
+/// Functions of all pairs of classes over rows of any storage.
+struct ByFeatures<'a> {
+    machine: &'a RobustSvc,
+    segments: &'a [Vec<(usize, f64)>],
+    context: &'a Context,
+}
+
+impl RowTask for ByFeatures<'_> {
+    type Output = Vec<([usize; 2], Solved)>;
+
+    fn run<R: LinearRows>(self, rows: &R, _: &FeatureOrder) -> Self::Output {
+        let Self { machine, segments, context } = self;
+        let solve = |pair: [usize; 2]| {
+            let first = segments[pair[0]].len();
+            (pair, machine.solve_linear(rows, &members(segments, pair), first, context))
+        };
+        pairs(segments.len()).map(solve).collect()
     }
 }
 

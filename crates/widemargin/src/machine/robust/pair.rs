@@ -1,14 +1,17 @@
 //! One problem of two classes: which rows count, and the function that they give.
 
 use super::{DistancePrice, RELAXED, RobustLoss, RobustMethod, RobustSvc};
-use crate::context::Context;
+use crate::context::{Context, Event};
 use crate::error::{Error, Result};
 use crate::kernel::Gram;
 use crate::numeric::algebra::dot;
+use crate::numeric::random::Generator;
 use crate::outcome::{Outcome, Status};
 use crate::solver::elliptope::{self, BoxQp, Options, Problem};
+use crate::solver::linear::rows::LinearRows;
 use crate::solver::robust::{
-    Fitted, LeaveOneOut, Local, Losses, Procedure, enumerate, hinge_power, leave_one_out,
+    FeatureRows, Fitted, LeaveOneOut, Local, Losses, MatrixRows, Procedure, SignedRows, enumerate,
+    hinge_power, leave_one_out,
 };
 
 /// Rows of two classes, those of the first one before the others.
@@ -41,6 +44,16 @@ pub(super) struct Solved {
 }
 
 impl Solved {
+    /// A function of rows of which `first` are of the first class.
+    fn new(fitted: Fitted, relaxed: Option<Relaxed>, losses: Losses, first: usize, c: f64) -> Self {
+        let dropped = losses.dropped(&fitted.margins);
+        // ‖w‖² = C aᵀQa.
+        let norm = (c * fitted.squared_norm).sqrt();
+        let scale = if norm > 0.0 { 1.0 / norm } else { 0.0 };
+        let scores = fitted.margins.iter().map(|z| -z * scale).collect();
+        Self { fitted, first, relaxed, scores, dropped }
+    }
+
     /// Coefficients of kernel values, positive ones for the first class.
     pub(super) fn signed_coefficients(&self, c: f64) -> Vec<f64> {
         let rows = self.fitted.coefficients.iter().enumerate();
@@ -85,12 +98,7 @@ impl Pair<'_> {
                 (hinge_power(&q, &weights, power, context), None, Losses::Trimmed(n))
             }
         };
-        let dropped = losses.dropped(&fitted.margins);
-        // ‖w‖² = C aᵀQa.
-        let norm = (self.machine.c * fitted.squared_norm).sqrt();
-        let scale = if norm > 0.0 { 1.0 / norm } else { 0.0 };
-        let scores = fitted.margins.iter().map(|z| -z * scale).collect();
-        Ok(Solved { fitted, first: self.first, relaxed, scores, dropped })
+        Ok(Solved::new(fitted, relaxed, losses, self.first, self.machine.c))
     }
 
     fn sign(&self, i: usize) -> f64 {
@@ -130,21 +138,18 @@ impl Pair<'_> {
             let expected = format!("rows of weight 1 with method {method}");
             return Err(Error::parameter("weights", expected, "others"));
         }
-        // A share such as 0.55 of 100 rows is 55, not 56 by rounding.
-        let kept = ((machine.keep * n as f64 - 1e-9).ceil() as usize).clamp(1, n);
-        let losses = match machine.loss {
-            RobustLoss::Trimmed => Losses::Trimmed(kept),
-            _ => Losses::Ramp,
-        };
-        let procedure = match method {
-            RobustMethod::Alternation => Procedure::Alternation,
-            RobustMethod::ConcaveConvex => Procedure::ConcaveConvex,
-            _ if machine.loss == RobustLoss::Ramp => Procedure::ConcaveConvex,
-            _ => Procedure::Alternation,
-        };
-        let local = Local { q, weights, losses, procedure, context };
+        let (losses, procedure) = (machine.losses(n), machine.procedure(method));
+        let rows = &MatrixRows { q };
+        let local = Local { rows, weights, losses, procedure, context };
         if !relaxes {
-            return Ok((local.search(machine.starts, &[]), None, losses));
+            let part = |rows: &[usize]| -> Vec<f64> {
+                rows.iter().flat_map(|&i| rows.iter().map(move |&j| q[i * n + j])).collect()
+            };
+            let more = match machine.method {
+                RobustMethod::Auto if !weighted => start_of_part(&local, machine, self.first, part),
+                _ => Vec::new(),
+            };
+            return Ok((local.search(machine.starts, &more), None, losses));
         }
         let (relaxed, start, bound) = relaxation(&local, machine.tol);
         let mut best = local.search(machine.starts, std::slice::from_ref(&start.margins));
@@ -211,14 +216,92 @@ impl Pair<'_> {
     }
 }
 
+impl RobustSvc {
+    /// The losses of so many rows.
+    fn losses(&self, n: usize) -> Losses {
+        // A share such as 0.55 of 100 rows is 55, not 56 by rounding.
+        let kept = ((self.keep * n as f64 - 1e-9).ceil() as usize).clamp(1, n);
+        match self.loss {
+            RobustLoss::Trimmed => Losses::Trimmed(kept),
+            _ => Losses::Ramp,
+        }
+    }
+
+    fn procedure(&self, method: RobustMethod) -> Procedure {
+        match method {
+            RobustMethod::Alternation => Procedure::Alternation,
+            RobustMethod::ConcaveConvex => Procedure::ConcaveConvex,
+            _ if self.loss == RobustLoss::Ramp => Procedure::ConcaveConvex,
+            _ => Procedure::Alternation,
+        }
+    }
+
+    /// The linear function of rows of two classes, `first` of the first one, without a matrix.
+    pub(super) fn solve_linear<R: LinearRows>(
+        &self,
+        table: &R,
+        members: &[(usize, f64)],
+        first: usize,
+        context: &Context,
+    ) -> Solved {
+        let n = members.len();
+        let sign = |i: usize| if i < first { 1.0 } else { -1.0 };
+        let rows = members.iter().enumerate().map(|(i, &(row, _))| (row, sign(i))).collect();
+        let rows = &FeatureRows { table, members: rows, c: self.c };
+        let weights: Vec<f64> = members.iter().map(|&(_, weight)| weight).collect();
+        let (losses, procedure) = (self.losses(n), self.procedure(self.method));
+        let local = Local { rows, weights: &weights, losses, procedure, context };
+        let weighted = weights.iter().any(|weight| *weight != 1.0);
+        let more = match self.method {
+            RobustMethod::Auto if !weighted => {
+                start_of_part(&local, self, first, |part| rows.matrix(part))
+            }
+            _ => Vec::new(),
+        };
+        Solved::new(local.search(self.starts, &more), None, losses, first, self.c)
+    }
+}
+
+/// Margins of all rows by the relaxation of so many of them that it takes a moment, chosen at random, as many of either
+/// class as of all: a start that outliers pull less than that from the machine of all rows. `part` is the matrix of
+/// some rows; it counts as many times as rows stand for one.
+fn start_of_part<M: SignedRows>(
+    local: &Local<'_, M>,
+    machine: &RobustSvc,
+    first: usize,
+    part: impl Fn(&[usize]) -> Vec<f64>,
+) -> Vec<Vec<f64>> {
+    let n = local.weights.len();
+    let mut generator = Generator::new(local.context.seed() ^ 0x0070_6172_7400);
+    let mut chosen: Vec<usize> = Vec::with_capacity(RELAXED);
+    for members in [0..first, first..n] {
+        let count = (RELAXED * members.len()).div_ceil(n).min(members.len());
+        let mut of_class: Vec<usize> = members.collect();
+        generator.shuffle(&mut of_class);
+        chosen.extend(&of_class[..count]);
+    }
+    let m = chosen.len();
+    let factor = n as f64 / m as f64;
+    let q: Vec<f64> = part(&chosen).into_iter().map(|value| factor * value).collect();
+    let quiet = &local.context.clone().with_observer(|_: &Event| {});
+    let weights = vec![1.0; m];
+    let (losses, procedure) = (machine.losses(m), local.procedure);
+    let few =
+        Local { rows: &MatrixRows { q: &q }, weights: &weights, losses, procedure, context: quiet };
+    let (_, start, _) = relaxation(&few, machine.tol.max(1e-3));
+    let mut coefficients = vec![0.0; n];
+    chosen.iter().zip(&start.coefficients).for_each(|(&i, a)| coefficients[i] = *a);
+    vec![local.rows.decision(&coefficients, local.context).0]
+}
+
 /// The semidefinite relaxation, the function of its multipliers λ and shares η, w = Σ λᵢηᵢyᵢφ(xᵢ), and the bound.
-fn relaxation(local: &Local<'_>, tol: f64) -> (Relaxed, Fitted, f64) {
+fn relaxation(local: &Local<'_, MatrixRows<'_>>, tol: f64) -> (Relaxed, Fitted, f64) {
     let n = local.weights.len();
     let least = match local.losses {
         Losses::Ramp => None,
         Losses::Trimmed(kept) => Some(kept as f64),
     };
-    let problem = Problem::robust(local.q.to_vec(), n, least);
+    let problem = Problem::robust(local.rows.q.to_vec(), n, least);
     let options = Options { gap: tol, ..Options::default() };
     let found = elliptope::relax(&problem, &options, local.context);
     let mut rows = found.vectors.chunks_exact(found.width);

@@ -482,10 +482,10 @@ impl RowTask for Fit<'_> {
         let labelled = shares::of_labels(&known.groups, count);
         let groups = Groups { known: &known.groups, count, costs: &costs, shares: &labelled };
         let mut descent = Descent::new(rows, groups, machine.tol, context);
-        let shares = match (&machine.shares, self.given) {
+        let shares = match (&machine.shares, self.given.clone()) {
             (_, Some(given)) => given,
             (ClassShares::Labelled, _) => labelled.clone(),
-            _ => shares::estimated(&known.groups, count, descent.values()),
+            _ => self.estimated(&descent, &costs),
         };
         descent.set_shares(&shares);
         let mut found = descent.run(match machine.method {
@@ -498,6 +498,48 @@ impl RowTask for Fit<'_> {
 }
 
 impl Fit<'_> {
+    /// The shares that are not given: of two classes of few labelled rows by the margin.
+    fn estimated<R: LinearRows>(&self, descent: &Descent<'_, R>, costs: &[f64]) -> Vec<f64> {
+        let (known, count) = (&self.known.groups, self.known.names.len());
+        let usual = shares::estimated(known, count, descent.values());
+        let possible = if count == 2 { shares::possible(known) } else { Vec::new() };
+        let cost = |group: Option<u32>| -> f64 {
+            costs.iter().zip(known).filter(|(_, own)| **own == group).map(|(cost, _)| cost).sum()
+        };
+        let (first, unlabelled) = (cost(Some(0)), cost(None));
+        let labelled = first + cost(Some(1));
+        // What a share leaves of the losses of a constant; label switching is faster than annealing, and its objectives
+        // are in the same order.
+        let left = |share: f64| -> f64 {
+            let pair = [share, 1.0 - share];
+            let found = descent.with_shares(&pair).run(Schedule::Switching);
+            found.outcome.primal / shares::losses_of_constant(share, first, labelled, unlabelled)
+        };
+        let mut best: Option<(f64, f64)> = None;
+        let try_share = |share: f64, best: &mut Option<(f64, f64)>| {
+            if self.context.stop_request().is_none() {
+                let found = (left(share), share);
+                if best.is_none_or(|best| found.0 < best.0) {
+                    *best = Some(found);
+                }
+            }
+        };
+        possible.iter().for_each(|&share| try_share(share, &mut best));
+        if let [lowest, next, ..] = possible[..] {
+            let mut step = next - lowest;
+            for _ in 0..shares::REFINEMENTS {
+                step *= 0.5;
+                let Some((_, middle)) = best else { break };
+                for share in [middle - step, middle + step] {
+                    if shares::is_possible(share) {
+                        try_share(share, &mut best);
+                    }
+                }
+            }
+        }
+        best.map_or(usual, |(_, share)| vec![share, 1.0 - share])
+    }
+
     /// The cost of every row.
     fn costs(&self, c: f64) -> Vec<f64> {
         let total = |labelled: bool| -> f64 {

@@ -1,6 +1,10 @@
 //! The shares of the classes among rows without labels, where they are not given: those of the labelled rows and
 //! those of the supervised machine's predictions, each weighted by how certain it is. A share r of L labelled rows
 //! has the variance r(1 − r)/L; that of the predictions changes by some three quarters of the rows near the boundary.
+//!
+//! Few labelled rows leave a wide range of shares. Of two classes those in the range are tried, and the one is taken
+//! whose machine leaves the smallest part of the losses that the best constant has, which are 4q(1 − q) a row for a
+//! share q of all rows: the margin decides, as it does on the labels. (The losses alone prefer shares near 0 and 1.)
 
 /// Distance of the largest two values of a row, in margins, below which its prediction is uncertain.
 const NEAR: f64 = 0.5;
@@ -8,6 +12,45 @@ const NEAR: f64 = 0.5;
 /// Standard deviation of a predicted share, as a share of the rows near the boundary, and its least variance.
 const UNCERTAIN: f64 = 0.75;
 const LEAST_VARIANCE: f64 = 1e-4;
+
+/// Standard deviations of the labelled share within which shares are tried.
+const DEVIATIONS: f64 = 1.96;
+
+/// Distance of shares that are tried; a range no wider than this is not searched.
+const STEP: f64 = 0.1;
+
+/// How often the distance is halved around the best share.
+pub(super) const REFINEMENTS: usize = 2;
+
+/// The least share that is tried.
+const LEAST: f64 = 0.02;
+
+/// Whether a share may be tried.
+pub(super) fn is_possible(share: f64) -> bool {
+    (LEAST..=1.0 - LEAST).contains(&share)
+}
+
+/// Shares of the first of two classes that the labelled rows leave possible; none where they say enough.
+pub(super) fn possible(known: &[Option<u32>]) -> Vec<f64> {
+    let share = of_labels(known, 2)[0];
+    let labelled = known.iter().flatten().count() as f64;
+    let deviation = (share * (1.0 - share) / (labelled + 3.0)).sqrt();
+    let low = (share - DEVIATIONS * deviation).max(LEAST);
+    let high = (share + DEVIATIONS * deviation).min(1.0 - LEAST);
+    let steps = ((high - low) / STEP).ceil();
+    if steps < 2.0 || known.len() == known.iter().flatten().count() {
+        return Vec::new();
+    }
+    (0..=steps as usize).map(|k| low + (high - low) * k as f64 / steps).collect()
+}
+
+/// The losses that the best constant has where the first of two classes has a share of the rows without labels: `first`
+/// and `labelled` are the weights of the labelled rows of the first class and of all, `unlabelled` that of the others.
+pub(super) fn losses_of_constant(share: f64, first: f64, labelled: f64, unlabelled: f64) -> f64 {
+    let total = labelled + unlabelled;
+    let q = (first + share * unlabelled) / total;
+    4.0 * q * (1.0 - q) * total
+}
 
 /// Shares of the labelled rows, each class with one row more (Laplace's rule), so that none is 0 or 1.
 pub(super) fn of_labels(known: &[Option<u32>], count: usize) -> Vec<f64> {
@@ -52,6 +95,21 @@ pub(super) fn estimated(known: &[Option<u32>], count: usize, values: &[Vec<f64>]
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shares_are_tried_where_few_labels_leave_a_range() {
+        let known = |first: usize, second: usize| -> Vec<Option<u32>> {
+            let labelled = [vec![Some(0); first], vec![Some(1); second]].concat();
+            [labelled, vec![None; 100]].concat()
+        };
+        let few = possible(&known(5, 5));
+        assert!(few.len() >= 5 && few[0] < 0.3 && few[few.len() - 1] > 0.7, "{few:?}");
+        assert!(few.windows(2).all(|pair| pair[1] > pair[0] && pair[1] - pair[0] <= STEP));
+        assert!(possible(&known(300, 300)).is_empty());
+        assert!(possible(&known(5, 5)[..10]).is_empty());
+        // Of ten rows in all, four of them first: squared losses of the constant −0.2 are 0.96 a row.
+        assert!((losses_of_constant(0.5, 1.0, 4.0, 6.0) - 9.6).abs() < 1e-12);
+    }
 
     #[test]
     fn clear_predictions_outweigh_few_labels_and_unclear_ones_do_not() {

@@ -10,9 +10,9 @@ use super::shared::{
 };
 use crate::error::Error;
 use crate::machine::{
-    Balance, BaseMachine, Bias, ClassShares, DistancePrice, LsSvc, LsSvr, MachineKind,
-    MaxMarginClustering, MulticlassSvc, NuSvc, NuSvr, OneClass, RobustSvc, SemiSupervisedSvc, Svc,
-    Svdd, Svr,
+    Balance, BaseMachine, Bias, ClassShares, ClusteringWidths, DistancePrice, LsSvc, LsSvr,
+    MachineKind, MaxMarginClustering, MulticlassSvc, NuSvc, NuSvr, OneClass, RobustSvc,
+    SemiSupervisedSvc, Svc, Svdd, Svr,
 };
 
 /// LIBSVM's `grid.py`.
@@ -281,6 +281,13 @@ const CLUSTERING: &[Parameter] = &[
         default: Fallback::Text("auto"),
         about: "How the labels of clusters are found",
     },
+    Parameter {
+        name: "widths",
+        domain: Domain::Choice(&["given", "multi-scale"]),
+        default: Fallback::Text("given"),
+        about: "Whether the largest margin of five Gaussian widths is taken, in the place of gamma",
+    },
+    STARTS.within(Domain::whole(0)).or(Fallback::Integer(5)),
     TOL.or(Fallback::Real(1e-6)),
     SCALE,
 ];
@@ -290,6 +297,11 @@ static MAX_MARGIN_CLUSTERING: Entry = Entry {
     groups: &[KERNEL, CLUSTERING],
     grid: &[],
     build: |values| {
+        let widths: ClusteringWidths = values.choice("widths")?;
+        if widths == ClusteringWidths::MultiScale && values.specification.is_given("gamma") {
+            let expected = "either gamma or several widths";
+            return Err(Error::parameter("widths", expected, "both"));
+        }
         Ok(Box::new(MaxMarginClustering {
             clusters: values.whole("clusters")?,
             beta: values.real("beta")?,
@@ -299,6 +311,8 @@ static MAX_MARGIN_CLUSTERING: Entry = Entry {
             share: if values.is("share", "half") { None } else { Some(values.real("share")?) },
             links: values.choice("links")?,
             method: values.choice("labelling")?,
+            widths,
+            starts: values.whole("starts")?,
             tol: values.real("tol")?,
         }))
     },

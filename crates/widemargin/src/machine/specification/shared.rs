@@ -54,9 +54,9 @@ pub(super) const CLASS_ORDER: Parameter = parameter(
 
 pub(super) const GAMMA: Parameter = parameter(
     "gamma",
-    Domain::Real { low: 0.0, above: false, high: f64::MAX, names: &["scale", "auto"] },
+    Domain::Real { low: 0.0, above: false, high: f64::MAX, names: &["scale", "auto", "median"] },
     Fallback::Text("scale"),
-    "Width of the kernel; scale: 1/(features * variance), auto: 1/features",
+    "Width of the kernel; scale: 1/(features * variance), auto: 1/features, median: 1/median squared distance",
 );
 
 /// The kernel and its parameters.

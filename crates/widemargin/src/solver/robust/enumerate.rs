@@ -1,12 +1,12 @@
 //! The best rows to leave out of few, by branch and bound: rows are kept or dropped one after the other, and a choice
 //! is not completed once what it costs already is no better than the best found, since further rows can only add.
 
-use super::{Fitted, Local, Losses, decision};
+use super::{Fitted, Local, Losses, MatrixRows, SignedRows};
 use crate::outcome::Status;
 use crate::solver::elliptope::BoxQp;
 
 /// The least objective of all, `start` being the best known; its bound is proven unless the search was stopped.
-pub(crate) fn enumerate(local: &Local<'_>, start: Fitted) -> Fitted {
+pub(crate) fn enumerate(local: &Local<'_, MatrixRows<'_>>, start: Fitted) -> Fitted {
     let n = local.weights.len();
     let mut order: Vec<usize> = (0..n).collect();
     // Rows that are kept for sure come first, so that bounds grow early.
@@ -26,7 +26,7 @@ pub(crate) fn enumerate(local: &Local<'_>, start: Fitted) -> Fitted {
 }
 
 struct Search<'a> {
-    local: &'a Local<'a>,
+    local: &'a Local<'a, MatrixRows<'a>>,
     order: Vec<usize>,
     /// Most rows that may be dropped.
     most: usize,
@@ -63,10 +63,10 @@ impl Search<'_> {
 
     /// Keeps a complete choice, if it is better.
     fn take(&mut self, kept: &[usize], solution: &[f64]) {
-        let Local { q, weights, losses, context, .. } = *self.local;
+        let Local { rows, weights, losses, context, .. } = *self.local;
         let mut coefficients = vec![0.0; weights.len()];
         kept.iter().zip(solution).for_each(|(&row, value)| coefficients[row] = *value);
-        let (margins, squared_norm) = decision(q, &coefficients, context);
+        let (margins, squared_norm) = rows.decision(&coefficients, context);
         let objective = losses.objective(&margins, weights, squared_norm);
         if objective < self.best.objective {
             let (bound, rounds) = (0.0, self.best.rounds);
@@ -82,7 +82,7 @@ impl Search<'_> {
             return (0.0, Vec::new());
         }
         let n = self.local.weights.len();
-        let pick = |&i: &usize| rows.iter().map(move |&j| self.local.q[i * n + j]);
+        let pick = |&i: &usize| rows.iter().map(move |&j| self.local.rows.q[i * n + j]);
         let q: Vec<f64> = rows.iter().flat_map(pick).collect();
         let upper: Vec<f64> = rows.iter().map(|&i| self.local.weights[i]).collect();
         let mut start = start.to_vec();

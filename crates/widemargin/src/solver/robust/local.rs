@@ -1,16 +1,12 @@
 //! Descent to a local minimum of a capped or trimmed hinge loss, from several starts.
 
-use super::{Fitted, decision};
+use super::{Fitted, SignedRows};
 use crate::context::{Context, Event};
 use crate::numeric::random::Generator;
 use crate::outcome::Status;
-use crate::solver::elliptope::BoxQp;
 
 /// Rounds of one descent; two to ten are usual.
 const MAX_ROUNDS: usize = 100;
-
-/// Relative gap of a quadratic program up to which it counts as solved.
-const SOLVED: f64 = 1e-9;
 
 /// Which part of the hinge losses counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,9 +56,9 @@ impl Losses {
 }
 
 /// The descent over rows with the matrix Q.
-pub(crate) struct Local<'a> {
-    /// Q, n × n.
-    pub q: &'a [f64],
+pub(crate) struct Local<'a, M> {
+    /// The rows.
+    pub rows: &'a M,
     /// Weight u of every row.
     pub weights: &'a [f64],
     /// Which losses count.
@@ -73,15 +69,15 @@ pub(crate) struct Local<'a> {
     pub context: &'a Context,
 }
 
-impl Local<'_> {
+impl<M: SignedRows> Local<'_, M> {
     /// The best of descents from the support vector machine of all rows, from the direction between the means of the
     /// classes, and from machines of `starts` random halves of the rows; `more` are margins of further starts.
     pub(crate) fn search(&self, starts: usize, more: &[Vec<f64>]) -> Fitted {
         let n = self.weights.len();
-        let all = self.trained(&vec![false; n]);
+        let all = self.trained(&vec![false; n], &vec![0.0; n]);
         let mut best = self.descend(&all.margins);
         let mean: Vec<f64> = vec![1.0 / n as f64; n];
-        let (between, _) = decision(self.q, &mean, self.context);
+        let (between, _) = self.rows.decision(&mean, self.context);
         let mut generator = Generator::new(self.context.seed() ^ 0x0072_6f62_7573);
         let mut rounds = best.rounds;
         let mut consider = |start: &[f64]| {
@@ -100,7 +96,7 @@ impl Local<'_> {
                 break;
             }
             let half: Vec<bool> = (0..n).map(|_| generator.unit() < 0.5).collect();
-            consider(&self.trained(&half).margins);
+            consider(&self.trained(&half, &all.coefficients).margins);
         }
         best.rounds = rounds;
         if let Some(stop) = self.context.stop_request() {
@@ -112,7 +108,7 @@ impl Local<'_> {
     /// Descends from margins, which only say what is capped or left out at first.
     pub(crate) fn descend(&self, margins: &[f64]) -> Fitted {
         let mut dropped = self.losses.dropped(margins);
-        let mut best = self.step(&dropped, margins);
+        let mut best = self.step(&dropped, margins, &vec![0.0; margins.len()]);
         for round in 1..MAX_ROUNDS {
             best.rounds = round as u64;
             self.context.report(&Event::Iteration {
@@ -129,7 +125,7 @@ impl Local<'_> {
             if next == dropped {
                 return best;
             }
-            let found = self.step(&next, &best.margins);
+            let found = self.step(&next, &best.margins, &best.coefficients);
             if found.objective >= best.objective * (1.0 - 1e-12) {
                 return best;
             }
@@ -139,34 +135,32 @@ impl Local<'_> {
         best
     }
 
-    /// The machine of the rows that are not dropped.
-    fn trained(&self, dropped: &[bool]) -> Fitted {
+    /// The machine of the rows that are not dropped, from coefficients.
+    fn trained(&self, dropped: &[bool], start: &[f64]) -> Fitted {
         let drop_all = Self { procedure: Procedure::Alternation, ..*self };
-        drop_all.step(dropped, &[])
+        drop_all.step(dropped, &[], start)
     }
 
     /// Minimises with some rows dropped, in the sense of the procedure.
-    fn step(&self, dropped: &[bool], margins: &[f64]) -> Fitted {
+    fn step(&self, dropped: &[bool], margins: &[f64], start: &[f64]) -> Fitted {
         let n = self.weights.len();
-        let ones = vec![1.0; n];
         let (coefficients, exact) = match self.procedure {
             Procedure::Alternation => {
                 let kept = self.weights.iter().zip(dropped);
                 let upper: Vec<f64> = kept.map(|(w, d)| if *d { 0.0 } else { *w }).collect();
-                let solution = BoxQp::within(self.q, &ones, &upper, &vec![0.0; n], self.context);
-                let exact = solution.gap <= SOLVED * solution.value.abs();
-                (solution.lambda, exact)
+                self.rows.solve(&vec![1.0; n], &upper, start, 0.0, self.context)
             }
             Procedure::ConcaveConvex => {
                 // Rows beyond the hinge have no tangent to take away.
                 let capped = |i: usize| dropped[i] && margins.get(i).is_none_or(|z| *z < 1.0);
                 let delta: Vec<f64> =
                     (0..n).map(|i| if capped(i) { self.weights[i] } else { 0.0 }).collect();
-                let (shift, _) = decision(self.q, &delta, self.context);
+                let (shift, square) = self.rows.decision(&delta, self.context);
                 let linear: Vec<f64> = shift.iter().map(|s| 1.0 + s).collect();
-                let solution = BoxQp::within(self.q, &linear, self.weights, &delta, self.context);
-                let exact = solution.gap <= SOLVED * solution.value.abs().max(1.0);
-                let rows = solution.lambda.iter().zip(&delta);
+                let moved: Vec<f64> = start.iter().zip(&delta).map(|(a, d)| a + d).collect();
+                let (lambda, exact) =
+                    self.rows.solve(&linear, self.weights, &moved, 0.5 * square, self.context);
+                let rows = lambda.iter().zip(&delta);
                 (rows.map(|(lambda, delta)| lambda - delta).collect(), exact)
             }
         };
@@ -175,7 +169,7 @@ impl Local<'_> {
 
     /// The function of these coefficients.
     pub(crate) fn judged(&self, coefficients: Vec<f64>, status: Status) -> Fitted {
-        let (margins, squared_norm) = decision(self.q, &coefficients, self.context);
+        let (margins, squared_norm) = self.rows.decision(&coefficients, self.context);
         let objective = self.losses.objective(&margins, self.weights, squared_norm);
         Fitted { coefficients, margins, squared_norm, objective, bound: 0.0, status, rounds: 1 }
     }

@@ -8,15 +8,18 @@
 //!
 //! z = Qa are the signed decision values of coefficients a of the rows, and ‖w‖² = aᵀQa. The first two are not
 //! convex: [`Local`] descends by the concave-convex procedure (Collobert, Sinz, Weston and Bottou 2006) or by training
-//! and dropping rows in turn (Xu, Crammer and Schuurmans 2006); [`enumerate`] finds the best of few rows.
-//! [`leave_one_out`] is the linear program of Weston and Herbrich (2000).
+//! and dropping rows in turn (Xu, Crammer and Schuurmans 2006), over a matrix ([`MatrixRows`]) or over rows of features
+//! ([`FeatureRows`]); [`enumerate`] finds the best of few rows. [`leave_one_out`] is the linear program of Weston and
+//! Herbrich (2000).
 
 mod enumerate;
+mod feature_rows;
 mod leave_one_out;
 mod local;
 mod power;
 
 pub(crate) use enumerate::enumerate;
+pub(crate) use feature_rows::FeatureRows;
 pub(crate) use leave_one_out::{LeaveOneOut, leave_one_out};
 pub(crate) use local::{Local, Losses, Procedure};
 pub(crate) use power::hinge_power;
@@ -24,6 +27,52 @@ pub(crate) use power::hinge_power;
 use crate::context::Context;
 use crate::numeric::algebra::dot;
 use crate::outcome::Status;
+use crate::solver::elliptope::BoxQp;
+
+/// The quadratic form of a problem's rows.
+pub(crate) trait SignedRows {
+    /// Qa and aᵀQa.
+    fn decision(&self, coefficients: &[f64], context: &Context) -> (Vec<f64>, f64);
+
+    /// The λ with the largest Σ `linear`ᵢλᵢ − ½ λᵀQλ over 0 ≤ λ ≤ `upper`, from `start`, and whether it is accurate.
+    /// Errors are relative to that maximum less `offset`.
+    fn solve(
+        &self,
+        linear: &[f64],
+        upper: &[f64],
+        start: &[f64],
+        offset: f64,
+        context: &Context,
+    ) -> (Vec<f64>, bool);
+}
+
+/// Rows by the matrix Q of all pairs.
+#[derive(Clone, Copy)]
+pub(crate) struct MatrixRows<'a> {
+    /// Q, n × n.
+    pub q: &'a [f64],
+}
+
+/// Relative gap of a quadratic program over a matrix up to which it counts as solved.
+const SOLVED: f64 = 1e-9;
+
+impl SignedRows for MatrixRows<'_> {
+    fn decision(&self, coefficients: &[f64], context: &Context) -> (Vec<f64>, f64) {
+        decision(self.q, coefficients, context)
+    }
+
+    fn solve(
+        &self,
+        linear: &[f64],
+        upper: &[f64],
+        start: &[f64],
+        _offset: f64,
+        context: &Context,
+    ) -> (Vec<f64>, bool) {
+        let solution = BoxQp::within(self.q, linear, upper, start, context);
+        (solution.lambda, solution.gap <= SOLVED * solution.value.abs().max(1.0))
+    }
+}
 
 /// A function of the rows.
 #[derive(Clone, Debug, PartialEq)]

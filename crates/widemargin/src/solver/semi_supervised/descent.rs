@@ -120,6 +120,22 @@ impl<'a, R: LinearRows> Descent<'a, R> {
         &self.values
     }
 
+    /// The same weights with other shares.
+    pub(crate) fn with_shares<'b>(&self, shares: &'b [f64]) -> Descent<'b, R>
+    where
+        'a: 'b,
+    {
+        Descent {
+            rows: self.rows,
+            groups: Groups { shares, ..self.groups },
+            unknown: self.unknown.clone(),
+            weights: self.weights.clone(),
+            values: self.values.clone(),
+            memberships: self.memberships.clone(),
+            ..*self
+        }
+    }
+
     /// The shares that groups are to have from now on.
     pub(crate) fn set_shares(&mut self, shares: &'a [f64]) {
         self.groups.shares = shares;
