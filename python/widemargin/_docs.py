@@ -17,7 +17,7 @@ kernel : str or callable, default='rbf'
     returns the matrix of their similarities.
 degree : int, default=3
     Exponent of ``'poly'``.
-gamma : {'scale', 'auto'} or float, default='scale'
+gamma : {'scale', 'auto', 'median'} or float, default='scale'
     γ of every kernel that has one: ``'scale'`` is 1 / (n_features * X.var()), ``'auto'`` is
     1 / n_features.
 coef0 : float, default=0.0

@@ -54,7 +54,7 @@ class SemiSupervisedSVC(KernelParameters, RunParameters, ClassicClassifier):
         Weight of all rows without labels beside that of all with one.
     unlabeled : int, float or str, default=-1
         The label of rows without one.
-    gamma : {'scale', 'auto'} or float, default='scale'
+    gamma : {'scale', 'auto', 'median'} or float, default='scale'
         γ of the kernel.
     degree, coef0
         Parameters of the kernel.
@@ -131,7 +131,10 @@ class SemiSupervisedSVC(KernelParameters, RunParameters, ClassicClassifier):
         "method": [StrOptions({"auto", "annealing", "switching", "relaxation"})],
         "unlabeled_weight": [Interval(Real, 0.0, None, closed="neither")],
         "unlabeled": [Integral, Real, str],
-        "gamma": [StrOptions({"scale", "auto", "median"}), Interval(Real, 0.0, None, closed="left")],
+        "gamma": [
+            StrOptions({"scale", "auto", "median"}),
+            Interval(Real, 0.0, None, closed="left"),
+        ],
         "degree": [Interval(Integral, 0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
         "n_landmarks": [Interval(Integral, 1, None, closed="left")],
