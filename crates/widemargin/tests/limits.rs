@@ -281,14 +281,14 @@ fn predictions_end_at_the_time_limit() {
     }
 }
 
-/// Rows in which every feature is one of a thousand numbers, of two classes.
+/// Rows in which every feature is one of a thousand numbers, of three classes.
 fn wide(rows: usize, columns: usize) -> Dataset {
     let value = |at: usize| {
         let mixed = (at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         ((mixed ^ (mixed >> 29)) % 1009) as f64 / 1009.0 - 0.5
     };
     let features = Dense::new(rows, columns, (0..rows * columns).map(value).collect()).unwrap();
-    let labels = Labels::Int((0..rows as i64).map(|i| i * i % 7 % 2).collect());
+    let labels = Labels::Int((0..rows as i64).map(|i| i * i % 7 % 3).collect());
     Dataset::new(Matrix::DenseF64(features), labels).unwrap()
 }
 

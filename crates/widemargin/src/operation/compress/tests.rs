@@ -437,7 +437,7 @@ fn ends_soon<T>(what: &str, work: impl FnOnce(&Context) -> Result<T>) -> Option<
 fn every_way_to_fewer_vectors_ends_at_the_time_limit() {
     let kernel = Kernel::Gaussian { gamma: 0.5 };
     let rule = MergeKernel::of(&kernel).unwrap();
-    let pool = random_pool(5_000, 10);
+    let pool = random_pool(3_000, 10);
     // None is known to depend on others by then.
     let exact = ends_soon("lossless", |context| lossless::reduce(&kernel, &pool, context));
     assert_eq!(exact.unwrap(), pool);
@@ -452,17 +452,17 @@ fn every_way_to_fewer_vectors_ends_at_the_time_limit() {
     ] {
         let name = method.to_string();
         let found =
-            ends_soon(&name, |context| chosen::<f64>(method, &kernel, &pool, 2_000, context));
+            ends_soon(&name, |context| chosen::<f64>(method, &kernel, &pool, 1_000, context));
         assert!(found.is_none_or(|found| found.len() > 0), "{name}");
     }
     ends_soon("to a difference", |context| merged_within(&pool, &rule, 1e9, context));
     let lists = pool.lists();
     ends_soon("greedy", |context| merge_greedily(&lists, &rule, &[10], context));
-    ends_soon("rounds", |context| merge_in_rounds(&lists, &rule, &[2_000], context));
-    let mut half = pool.selection(&(0..2_500).collect::<Vec<_>>());
+    ends_soon("rounds", |context| merge_in_rounds(&lists, &rule, &[1_000], context));
+    let mut half = pool.selection(&(0..1_500).collect::<Vec<_>>());
     ends_soon("weights", |context| reweigh::<f64>(&kernel, &mut half.clone(), &pool, context));
     ends_soon("refinement", |context| {
         refine::refine::<f64>(&rule, &mut half, &pool, 1_000, context)
     });
-    assert_eq!(half.len(), 2_500);
+    assert_eq!(half.len(), 1_500);
 }
