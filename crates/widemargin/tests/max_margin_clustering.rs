@@ -492,7 +492,7 @@ fn of_several_widths_the_one_with_the_largest_margin_is_taken() {
     let values: Vec<f64> = (0..60)
         .flat_map(|i| {
             let (radius, angle) =
-                ([1.0, 2.5][i % 2] + 0.2 * (u[2 * i] - 0.5), 6.283 * u[2 * i + 1]);
+                ([1.0, 2.5][i % 2] + 0.2 * (u[2 * i] - 0.5), std::f64::consts::TAU * u[2 * i + 1]);
             [radius * angle.cos(), radius * angle.sin()]
         })
         .collect();

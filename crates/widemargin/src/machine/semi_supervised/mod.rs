@@ -508,12 +508,13 @@ impl Fit<'_> {
         };
         let (first, unlabelled) = (cost(Some(0)), cost(None));
         let labelled = first + cost(Some(1));
-        // What a share leaves of the losses of a constant; label switching is faster than annealing, and its objectives
+        // The objective over that of constants; label switching is faster than annealing, and its objectives
         // are in the same order.
         let left = |share: f64| -> f64 {
             let pair = [share, 1.0 - share];
             let found = descent.with_shares(&pair).run(Schedule::Switching);
-            found.outcome.primal / shares::losses_of_constant(share, first, labelled, unlabelled)
+            let constant = shares::loss_of_constant(share, first, labelled, unlabelled);
+            found.outcome.primal / (constant * constant)
         };
         let mut best: Option<(f64, f64)> = None;
         let try_share = |share: f64, best: &mut Option<(f64, f64)>| {
@@ -525,13 +526,13 @@ impl Fit<'_> {
             }
         };
         possible.iter().for_each(|&share| try_share(share, &mut best));
-        if let [lowest, next, ..] = possible[..] {
+        if let [lowest, next, .., highest] = possible[..] {
             let mut step = next - lowest;
             for _ in 0..shares::REFINEMENTS {
                 step *= 0.5;
                 let Some((_, middle)) = best else { break };
                 for share in [middle - step, middle + step] {
-                    if shares::is_possible(share) {
+                    if (lowest..=highest).contains(&share) {
                         try_share(share, &mut best);
                     }
                 }
