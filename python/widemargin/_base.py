@@ -130,6 +130,34 @@ class HoldsModel(BaseEstimator):
         super().__setstate__(state)
 
 
+class ExportsOnnx(HoldsModel):
+    """An estimator whose prediction functions can be written as an ONNX graph."""
+
+    def to_onnx(self, *, dtype: Any = np.float64) -> Any:
+        """Return every prediction function as one ONNX model; needs the package ``onnx``.
+
+        Parameters
+        ----------
+        dtype : {float64, float32}, default=float64
+            Number format of the input ``X`` and of all computations.
+
+        Returns
+        -------
+        model : onnx.ModelProto
+            With an output for every method that predicts: ``predict``, and where the estimator has
+            them ``decision_function``, ``predict_proba``, ``score_samples`` and ``transform``.
+
+        Notes
+        -----
+        Only operators of the standard domain are used, in the given precision, so that every
+        runtime gives the same numbers.
+        """
+        return self._exported(np.dtype(dtype))
+
+    def _exported(self, dtype: Any) -> Any:
+        raise NotImplementedError
+
+
 class BaseTrained(HoldsModel):
     """What every estimator has that the compiled half trained."""
 
@@ -206,7 +234,7 @@ class BaseTrained(HoldsModel):
         return float(self._training("violation"))
 
 
-class BaseMachine(KernelParameters, RunParameters, BaseTrained):
+class BaseMachine(KernelParameters, RunParameters, BaseTrained, ExportsOnnx):
     """A kernel machine; derived classes name it and hold its parameters."""
 
     _kind: ClassVar[str]
@@ -458,6 +486,22 @@ class BaseMachine(KernelParameters, RunParameters, BaseTrained):
         table = self._checked(X)
         return self._model.decision_values(table, self._threads())
 
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the prediction of every row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or \
+                (n_samples, n_samples_train)
+            Rows; with ``kernel="precomputed"`` their similarities with the training rows.
+
+        Returns
+        -------
+        predictions : ndarray of shape (n_samples,)
+            Class labels, numbers, or 1 for rows inside and -1 for rows outside.
+        """
+        return self._predictions(X)
+
     def _predictions(self, X: Any) -> NDArray[Any]:
         """Return positions of classes, numbers, or 1 and -1."""
         table = self._checked(X)
@@ -611,29 +655,11 @@ class BaseMachine(KernelParameters, RunParameters, BaseTrained):
         self._check_kept("a LIBSVM model file")
         return self._model.to_libsvm().decode()
 
-    def to_onnx(self, *, dtype: Any = np.float64) -> Any:
-        """Return every prediction function as one ONNX model; needs the package ``onnx``.
-
-        Parameters
-        ----------
-        dtype : {float64, float32}, default=float64
-            Number format of the input ``X`` and of all computations.
-
-        Returns
-        -------
-        model : onnx.ModelProto
-            With an output for every method that predicts: ``predict``, and where the estimator has
-            them ``decision_function``, ``predict_proba`` and ``score_samples``.
-
-        Notes
-        -----
-        Only operators of the standard domain are used, in the given precision, so that every
-        runtime gives the same numbers.
-        """
+    def _exported(self, dtype: Any) -> Any:
         from widemargin._onnx import export
 
         self._check_kept("ONNX")
-        return export(self, np.dtype(dtype))
+        return export(self, dtype)
 
     def _check_kept(self, where: str) -> None:
         check_is_fitted(self)

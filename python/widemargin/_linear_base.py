@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
 from widemargin import _core
-from widemargin._base import BaseTrained, checks_parameters
+from widemargin._base import BaseTrained, ExportsOnnx, checks_parameters
 from widemargin._parameters import RunParameters, estimator
 from widemargin._progress import Monitor, as_callbacks
 from widemargin._restore import parameters, specification
@@ -48,7 +48,7 @@ class LinearParameters(RunParameters):
     warm_start: bool = False
 
 
-class BaseLinear(LinearParameters, BaseTrained):
+class BaseLinear(LinearParameters, BaseTrained, ExportsOnnx):
     """What the linear estimators share."""
 
     _kind: ClassVar[str]
@@ -193,24 +193,11 @@ class BaseLinear(LinearParameters, BaseTrained):
         self._check_kept("a LIBLINEAR model file")
         return self._model.to_liblinear().decode()
 
-    def to_onnx(self, *, dtype: Any = np.float64) -> Any:
-        """Return every prediction function as one ONNX model; needs the package ``onnx``.
-
-        Parameters
-        ----------
-        dtype : {float64, float32}, default=float64
-            Number format of the input ``X`` and of all computations.
-
-        Returns
-        -------
-        model : onnx.ModelProto
-            With the output ``predict``, and where the estimator has them ``decision_function`` and
-            ``predict_proba``.
-        """
+    def _exported(self, dtype: Any) -> Any:
         from widemargin._onnx import export_linear
 
         self._check_kept("ONNX")
-        return export_linear(self, np.dtype(dtype))
+        return export_linear(self, dtype)
 
 
 class BaseLinearClassifier(LinearClassifierMixin, SparseCoefMixin, BaseLinear):

@@ -52,6 +52,11 @@ class BaseNovelty(OutlierMixin, TrainingParameters, BaseMachine):
         super()._adopt(model, steps)
         self.offset_ = 0.0 - self._intercept_
 
+    if TYPE_CHECKING:
+
+        def predict(self, X: Any) -> NDArray[np.intp]:
+            """Return 1 and -1."""
+
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return how far inside (positive) or outside (negative) every row is.
 
@@ -82,22 +87,6 @@ class BaseNovelty(OutlierMixin, TrainingParameters, BaseMachine):
         """
         scores: NDArray[np.float64] = self.decision_function(X) + self.offset_
         return scores
-
-    def predict(self, X: Any) -> NDArray[np.intp]:
-        """Return 1 for rows inside and -1 for rows outside.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features) or \
-                (n_samples, n_samples_train)
-            Rows; with ``kernel="precomputed"`` their similarities with the training rows.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            1 and -1.
-        """
-        return self._predictions(X)
 
 
 @documented

@@ -155,20 +155,7 @@ class BaseSVC(LogProbabilities, ClassifierMixin, BaseMachine):
             return self._model.class_scores(table, threads)
         return self._model.decision_values(table, threads)
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class of every row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features) or \
-                (n_samples, n_samples_train)
-            Rows; with ``kernel="precomputed"`` their similarities with the training rows.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            Class labels.
-        """
+    def _predictions(self, X: Any) -> NDArray[Any]:
         check_is_fitted(self)
         labels: NDArray[Any] = self.classes_.take(self._class_numbers(X))
         return labels
@@ -179,7 +166,7 @@ class BaseSVC(LogProbabilities, ClassifierMixin, BaseMachine):
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
         if self.break_ties and len(self.classes_) > 2:
             return np.argmax(self.decision_function(X), axis=1)
-        return self._predictions(X)
+        return super()._predictions(X)
 
     @available_if(_may_predict_proba)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
 from sklearn.base import RegressorMixin
 
 from widemargin._base import BaseMachine
@@ -12,27 +11,17 @@ from widemargin._docs import documented
 from widemargin._parameters import TUBE, TrainingParameters, estimator
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
 
 class BaseSVR(RegressorMixin, BaseMachine):
     """What the two regressors share."""
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """Return the number predicted for every row.
+    if TYPE_CHECKING:
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features) or \
-                (n_samples, n_samples_train)
-            Rows; with ``kernel="precomputed"`` their similarities with the training rows.
-
-        Returns
-        -------
-        values : ndarray of shape (n_samples,)
-            Predictions.
-        """
-        return self._predictions(X)
+        def predict(self, X: Any) -> NDArray[np.float64]:
+            """Return numbers."""
 
 
 @documented

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from widemargin import _core
-from widemargin._base import HoldsModel, LogProbabilities, checks_parameters, count_threads
+from widemargin._base import ExportsOnnx, LogProbabilities, checks_parameters, count_threads
 from widemargin._progress import Monitor, as_callbacks
 from widemargin._svc import class_name
 from widemargin._tables import checked_rows, to_core
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class ClassicMachine(HoldsModel):
+class ClassicMachine(ExportsOnnx):
     """A classical machine; derived classes name it and hold its parameters."""
 
     _kind: ClassVar[str]
@@ -103,23 +103,7 @@ class ClassicMachine(HoldsModel):
         check_is_fitted(self)
         return to_core(self._rows(X)), count_threads(self.n_jobs)
 
-    def to_onnx(self, *, dtype: Any = np.float64) -> Any:
-        """Return every prediction function as one ONNX model; needs the package ``onnx``.
-
-        Discriminants, k-means and mixtures have one; neighbours, windows, other clusters and
-        semi-supervised machines raise NotImplementedError.
-
-        Parameters
-        ----------
-        dtype : {float64, float32}, default=float64
-            Number format of the input ``X`` and of all computations.
-
-        Returns
-        -------
-        model : onnx.ModelProto
-            With an output for every method that predicts: ``predict``, and where the estimator has
-            them ``decision_function``, ``predict_proba``, ``score_samples`` and ``transform``.
-        """
+    def _exported(self, dtype: Any) -> Any:
         if not self._has_onnx:
             raise NotImplementedError(
                 f"{type(self).__name__} has no ONNX export, which discriminants, k-means and "
@@ -128,7 +112,7 @@ class ClassicMachine(HoldsModel):
         check_is_fitted(self)
         from widemargin._onnx.classic import export_classic
 
-        return export_classic(self, np.dtype(dtype))
+        return export_classic(self, dtype)
 
     @classmethod
     def _of(cls, model: _core.Model) -> Self:
