@@ -5,6 +5,7 @@ sorted by class (so that most sites have one class), and the objective is compar
 sets that are not in data/ come from the folder WIDEMARGIN_DATA; without it they are left out.
 """
 
+import itertools
 import json
 import lzma
 import os
@@ -103,22 +104,32 @@ def exactness(folder):
 
 
 def costs(folder):
-    """Print rounds, traffic and the largest site for 1 to 16 sites."""
+    """Print rounds, traffic, the largest site and the work of the slowest sites for 1 to 16 sites."""
     images, labels = (
         str(ROOT / f"mnist-500-{kind}.gz") for kind in ("images-idx3-ubyte", "labels-idx1-ubyte")
     )
     options = ["--labels", labels, "--c", "10", "--gamma", "0.02", "--scale", "minmax"]
     print("500 MNIST digits, ten classes, RBF (784 single-precision features: 3136 bytes a row)\n")
-    print("| sites | network | rounds | vectors | bytes / (vectors × row) | largest site |")
-    print("|---|---|---|---|---|---|")
+    print("| sites | network | rounds | vectors | bytes / (vectors × row) | to verify: vectors, bytes / row "
+          "| largest site | steps of the slowest sites / one site |")  # fmt: skip
+    print("|---|---|---|---|---|---|---|---|")
+    alone = None
     for sites in [1, 2, 4, 8, 16]:
         for network in ["full", "ring"]:
             told = train([images], *options, "--sites", str(sites), "--topology", network)
             told = told["distribution"]
+            steps = [[0] * sites, *told["steps"]]
+            slowest = sum(
+                max(now - last for now, last in zip(*pair, strict=True))
+                for pair in itertools.pairwise(steps)
+            )
+            alone = alone or slowest
             share = f"{told['bytes'] / (3136 * told['vectors']):.2f}" if told["vectors"] else "–"
+            verified = told["verification_vectors"]
+            extra = f"{verified}, {told['verification_bytes'] / 3136:.0f}"
             print(
-                f"| {sites} | {network} | {told['rounds']} | {told['vectors']} | {share} "
-                f"| {told['largest_site']} |"
+                f"| {sites} | {network} | {told['rounds']} | {told['vectors']} | {share} | {extra} "
+                f"| {told['largest_site']} | {slowest / alone:.2f} |"
             )
 
 

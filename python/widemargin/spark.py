@@ -1,7 +1,8 @@
 """Support vector machines on Spark: a data frame in, a fitted estimator out.
 
 Every partition is a site of one barrier stage; the tasks exchange their messages through Spark's
-``allGather``. What comes back is the ordinary estimator, fitted. Needs ``pyspark``.
+``allGather``. What comes back is the ordinary estimator, fitted. ``pip install widemargin[spark]``
+brings what is needed besides Java.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from widemargin._partitioned import adopt, refuse, settings_of, task_of
 try:
     from pyspark import BarrierTaskContext
 except ImportError as error:
-    raise ImportError("widemargin.spark needs pyspark: pip install pyspark") from error
+    raise ImportError("widemargin.spark needs PySpark: pip install 'widemargin[spark]'") from error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -27,6 +27,8 @@ struct Stage {
     name: &'static str,
     total: usize,
     done: usize,
+    /// Whether several sites train, whose rounds are drawn and not the steps of each.
+    has_sites: bool,
 }
 
 impl Progress {
@@ -56,13 +58,17 @@ impl Progress {
         if stage.done < stage.total {
             return;
         }
-        *stage = Stage { name, total, done: 0 };
+        *stage = Stage { name, total, done: 0, has_sites: stage.has_sites };
         if total > 1 {
             self.bar.set_length(total as u64);
             self.bar.set_position(0);
             self.bar.set_prefix(name);
             self.bar.set_style(style(BAR));
         }
+    }
+
+    fn has_sites(&self) -> bool {
+        self.stage.lock().unwrap_or_else(PoisonError::into_inner).has_sites
     }
 
     fn step(&self, name: &'static str) {
@@ -78,6 +84,33 @@ fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner())
 }
 
+/// Sites whose rows are written one by one.
+const MOST_SITES: usize = 8;
+
+/// One line about all sites.
+fn round_text(number: u32, objectives: &[f64], rows: &[u64]) -> String {
+    let known = || objectives.iter().copied().filter(|value| value.is_finite());
+    let best = known().fold(f64::NEG_INFINITY, f64::max);
+    let worst = known().fold(f64::INFINITY, f64::min);
+    let objective = match known().count() {
+        0 => "no objective yet".to_owned(),
+        count => {
+            let without = objectives.len() - count;
+            let none = if without > 0 { format!(", {without} without") } else { String::new() };
+            let apart = (best - worst) / best.abs().max(f64::MIN_POSITIVE);
+            format!("best dual objective {best:.6e}, sites {apart:.1e} apart{none}")
+        }
+    };
+    let rows = match rows.len() {
+        0..=MOST_SITES => rows.iter().map(u64::to_string).collect::<Vec<_>>().join(" "),
+        _ => {
+            let (least, most) = (rows.iter().min(), rows.iter().max());
+            format!("{} to {}", least.unwrap_or(&0), most.unwrap_or(&0))
+        }
+    };
+    format!("round {number}: {objective}, rows {rows}")
+}
+
 impl Observer for Progress {
     fn observe(&self, event: &Event) {
         if let Some(log) = &self.log {
@@ -86,7 +119,12 @@ impl Observer for Progress {
         match event {
             Event::Stage { name, total } => self.enter(name, *total),
             Event::StageStep { name } => self.step(name),
-            Event::Iteration { iteration, violation, active, .. } => {
+            Event::Round { number, objectives, rows } => {
+                let mut stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
+                stage.has_sites = true;
+                self.bar.set_message(round_text(*number, objectives, rows));
+            }
+            Event::Iteration { iteration, violation, active, .. } if !self.has_sites() => {
                 self.bar.set_message(format!(
                     "block {iteration}, KKT violation {violation:.1e}, {active} active"
                 ));
@@ -126,6 +164,9 @@ impl Log {
 
     fn observe(&self, event: &Event) {
         match event {
+            Event::Round { number, objectives, rows } => {
+                self.write(&round_text(*number, objectives, rows));
+            }
             Event::Stage { name, total } => self.write(&format!("{name}: {total} to do")),
             Event::StageStep { name } => self.write(&format!("{name}: one more done")),
             Event::Iteration { iteration, violation, objective, active } if self.is_due() => {
@@ -158,6 +199,20 @@ impl Log {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_line_tells_of_all_sites() {
+        let text = round_text(3, &[10.0, f64::NEG_INFINITY, 9.0], &[5, 0, 7]);
+        assert_eq!(
+            text,
+            "round 3: best dual objective 1.000000e1, sites 1.0e-1 apart, 1 without, rows 5 0 7"
+        );
+        let many = round_text(1, &[f64::NEG_INFINITY; 9], &[1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        assert_eq!(many, "round 1: no objective yet, rows 1 to 9");
+        let progress = Progress::new("test", true, false);
+        progress.observe(&Event::Round { number: 1, objectives: vec![1.0], rows: vec![2] });
+        assert!(progress.has_sites());
+    }
 
     #[test]
     fn stages_inside_a_stage_do_not_count() {

@@ -48,6 +48,15 @@ pub enum Event {
     },
     /// A machine has one decision function more.
     Solved(SolvedFunction),
+    /// Sites that train together have finished a round.
+    Round {
+        /// Its number, from 1.
+        number: u32,
+        /// Dual objective of every site.
+        objectives: Vec<f64>,
+        /// Rows that every site holds.
+        rows: Vec<u64>,
+    },
     /// Something the user should know although the computation goes on.
     Warning {
         /// The message.

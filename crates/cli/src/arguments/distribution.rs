@@ -43,6 +43,10 @@ pub(crate) struct DistributionArguments {
     #[arg(long, value_name = "FOLDER", requires = "listen")]
     pub(crate) checkpoint: Option<PathBuf>,
 
+    /// Folder for pictures: objective, rows, vectors sent and work of every site, round by round
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) site_pictures: Option<PathBuf>,
+
     /// How the optimum is found
     #[arg(
         id = "site_method",

@@ -16,6 +16,7 @@ use widemargin::operation::distribute::{
 use widemargin::{Context, Result};
 
 use super::prepare::{TrainingData, complete, training_rows};
+use super::site_pictures;
 use super::train::{Arguments, Shape};
 use crate::arguments::MethodName;
 use crate::failure::{CommandResult, Failure};
@@ -40,6 +41,9 @@ pub(super) fn check(arguments: &Arguments, specification: &Specification) -> Com
                 1 + arguments.more.len()
             ))),
             (_, Some(_)) => Err(Failure::usage("--working-set goes with --site-method prsvm")),
+            _ if distribution.site_pictures.is_some() => {
+                Err(Failure::usage("--site-pictures goes with --sites or --site-method prsvm"))
+            }
             _ => Ok(()),
         };
     }
@@ -289,6 +293,14 @@ impl DistributedReport {
         }
     }
 
+    /// Draws what the sites did into a folder.
+    pub(super) fn draw(&self, folder: &Path) -> CommandResult<()> {
+        match self {
+            Self::Exchange(report) => site_pictures::draw(folder, &report.history),
+            Self::Randomized(functions) => site_pictures::draw_working_sets(folder, functions),
+        }
+    }
+
     pub(super) fn json(&self) -> Value {
         match self {
             Self::Exchange(report) => {
@@ -309,6 +321,9 @@ impl DistributedReport {
                     "largest_violation": certificate.largest_violation,
                     "objectives": report.history.iter().map(|r| &r.duals).collect::<Vec<_>>(),
                     "held": report.history.iter().map(|r| &r.held).collect::<Vec<_>>(),
+                    "support": report.history.iter().map(|r| &r.support).collect::<Vec<_>>(),
+                    "sent": report.history.iter().map(|r| &r.sent).collect::<Vec<_>>(),
+                    "steps": report.history.iter().map(|r| &r.steps).collect::<Vec<_>>(),
                 })
             }
             Self::Randomized(functions) => {

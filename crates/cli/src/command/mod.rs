@@ -17,6 +17,7 @@ mod prepare;
 mod scale;
 mod sequence;
 mod site;
+mod site_pictures;
 mod stream;
 mod threshold;
 mod train;

@@ -148,6 +148,9 @@ pub(crate) fn run(arguments: &Arguments, interrupt: &Interrupt) -> CommandResult
         Outcome::Done if method.is_some() && model.calibration.is_none() => Outcome::NotConverged,
         outcome => outcome,
     };
+    if let (Some(report), Some(folder)) = (&distribution, &arguments.distribution.site_pictures) {
+        report.draw(folder)?;
+    }
     let trained = Trained { model, shape, spent, unlabelled: None, distribution };
     let threads = session.threads();
     let test = match &arguments.test {

@@ -67,7 +67,7 @@ pub use linear::{
 };
 pub(crate) use linear::{linear_model, newton_tolerance, newton_tolerance_at};
 pub use local_duals::LocalDuals;
-pub(crate) use local_duals::SolvedDual;
+pub(crate) use local_duals::{KnownValues, LocalStart, SolvedDual, distance};
 #[cfg(test)]
 pub(crate) use model::MAX_KERNEL_DEPTH;
 pub use model::{

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::message::{Address, Message, Progress, Verification};
 use super::site::Outbox;
+use crate::context::Event;
 use crate::error::{Error, Result};
 
 /// When sites solve.
@@ -74,6 +75,19 @@ pub struct Round {
     pub duals: Vec<f64>,
     /// Rows that every site held.
     pub held: Vec<u64>,
+    /// Support vectors of every site.
+    pub support: Vec<u64>,
+    /// Rows that every site had sent before its solution.
+    pub sent: Vec<u64>,
+    /// Pair steps of the solver that every site had taken: its work, on the same scale on every machine.
+    pub steps: Vec<u64>,
+}
+
+impl Round {
+    /// The report of the round with this number.
+    pub(crate) fn event(&self, number: u32) -> Event {
+        Event::Round { number, objectives: self.duals.clone(), rows: self.held.clone() }
+    }
 }
 
 enum Phase {
@@ -248,8 +262,12 @@ impl Coordinator {
             self.reports.iter().map(|r| r.as_ref().map_or(none, f)).collect()
         };
         let duals = of(|report| report.dual, f64::NEG_INFINITY);
-        let held = self.reports.iter().map(|r| r.map_or(0, |report| report.held)).collect();
-        self.history.push(Round { duals, held });
+        let counts = |f: fn(&Progress) -> u64| -> Vec<u64> {
+            self.reports.iter().map(|r| r.as_ref().map_or(0, f)).collect()
+        };
+        let (held, support) = (counts(|report| report.held), counts(|report| report.support));
+        let (sent, steps) = (counts(|report| report.sent), counts(|report| report.steps));
+        self.history.push(Round { duals, held, support, sent, steps });
     }
 
     /// The sites that solve in this round.
@@ -340,6 +358,8 @@ impl Coordinator {
         let impatient = limits.exceeded_by(self.waited);
         match &mut self.phase {
             Phase::Done(_) => Vec::new(),
+            // Where nothing is lost, who is silent is busy.
+            Phase::Verify { .. } if limits.patience.is_none() => Vec::new(),
             Phase::Exchange => self.ask_again(impatient),
             Phase::Verify { elected, last, silent } => {
                 *silent = silent.saturating_add(1);
@@ -378,6 +398,9 @@ impl Coordinator {
         }
         if impatient {
             return self.end(Ending::SitesLost(silent));
+        }
+        if self.limits.patience.is_none() {
+            return Vec::new();
         }
         let round = if self.schedule == Schedule::Asynchronous { 1 } else { self.round };
         let order = Message::Solve { round };

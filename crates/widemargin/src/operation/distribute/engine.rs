@@ -5,7 +5,7 @@
 //! between sites are delivered before the coordinator sees reports, so that a parallel training is made
 //! of synchronous rounds.
 
-use super::coordinator::Coordinator;
+use super::coordinator::{Coordinator, Round};
 use super::local::LocalProblem;
 use super::message::{Address, Envelope, Message, decode, encode};
 use super::site::{Outbox, Site};
@@ -24,6 +24,7 @@ pub(crate) fn run<P: LocalProblem>(
     context: &Context,
 ) -> Result<Traffic> {
     let mut network = Network { fingerprint, traffic: Traffic::default(), envelopes: Vec::new() };
+    let mut rounds = RoundReports::default();
     network.post(Address::Coordinator, coordinator.start())?;
     while coordinator.ending().is_none() {
         if context.stop_request().is_some() {
@@ -49,8 +50,24 @@ pub(crate) fn run<P: LocalProblem>(
             let out = coordinator.receive(envelope.from, message)?;
             network.post(Address::Coordinator, out)?;
         }
+        rounds.report(coordinator.rounds(), coordinator.last_round(), context);
     }
     Ok(network.traffic)
+}
+
+/// Reports every round once.
+#[derive(Default)]
+pub(crate) struct RoundReports {
+    last: u32,
+}
+
+impl RoundReports {
+    pub(crate) fn report(&mut self, number: u32, round: Option<&Round>, context: &Context) {
+        if let Some(round) = round.filter(|_| number != self.last) {
+            self.last = number;
+            context.report(&round.event(number));
+        }
+    }
 }
 
 /// Gives every site its messages, and a moment for itself.
@@ -90,11 +107,13 @@ pub(crate) fn attend<'a, P: LocalProblem>(
     for (from, bytes) in inbox {
         out.extend(site.receive(from, decode(bytes, fingerprint)?, context)?);
     }
+    out.extend(site.requests());
     // Rows that were asked for come before the next solution.
     let waits = out.iter().any(|(_, message)| matches!(message, Message::Want { .. }));
     if !waits {
         out.extend(site.idle(context)?);
     }
+    site.count_sent(&out);
     Ok(out)
 }
 

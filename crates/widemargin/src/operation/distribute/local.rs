@@ -1,21 +1,10 @@
 //! What a site needs of a machine: the dual problems of its functions over any rows, and the test whether
 //! another row would change their solution.
 
-use std::ops::Range;
-
 use super::message::Row;
 use crate::context::Context;
 use crate::error::Result;
-use crate::outcome::Outcome;
-
-/// A solution over the rows of one table.
-#[derive(Clone, Debug)]
-pub(crate) struct LocalPoint {
-    /// Places of rows with their coefficients, ascending.
-    pub(crate) coefficients: Vec<(usize, f64)>,
-    pub(crate) offset: f64,
-    pub(crate) outcome: Outcome,
-}
+use crate::machine::{LocalStart, SolvedDual};
 
 /// The problem that all sites solve together.
 ///
@@ -50,13 +39,16 @@ pub(crate) trait LocalProblem: Send + Sync {
     /// Whether rows of a label belong to a function.
     fn takes(&self, function: usize, label: f64) -> bool;
 
-    /// Solves the functions that have a start: coefficients by place, none for a start from nothing.
+    /// Solves the functions that have a start.
     fn solve(
         &self,
         table: &Self::Table,
-        starts: &[Option<Vec<(usize, f64)>>],
+        starts: &[Option<LocalStart<'_>>],
         context: &Context,
-    ) -> Result<Vec<Option<LocalPoint>>>;
+    ) -> Result<Vec<Option<SolvedDual>>>;
+
+    /// Whether values of two solutions w, w′ differ by at most ‖w − w′‖ √k(x, x).
+    fn is_semidefinite(&self) -> bool;
 
     /// Values of all functions, before offsets, on some rows of `table`, row by row.
     fn values(
@@ -64,7 +56,7 @@ pub(crate) trait LocalProblem: Send + Sync {
         support: &Self::Table,
         coefficients: &[Vec<(usize, f64)>],
         table: &Self::Table,
-        rows: Range<usize>,
+        rows: &[usize],
         context: &Context,
     ) -> Result<Vec<f64>>;
 

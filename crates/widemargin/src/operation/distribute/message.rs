@@ -9,6 +9,7 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::compact::{ascending, exact, rounded, short};
 use crate::error::{Error, Result};
 use crate::outcome::Status;
 
@@ -16,7 +17,7 @@ use crate::outcome::Status;
 const MAGIC: [u8; 2] = *b"WX";
 
 /// Version of the messages; all participants have to have the same one.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// Bytes of the frame.
 pub(crate) const FRAME: usize = 19;
@@ -62,7 +63,9 @@ pub(crate) struct Row {
     /// Its number among all rows of all sites. Rows are identified by it, never by their values.
     pub(crate) id: u64,
     /// Class or target.
+    #[serde(with = "short")]
     pub(crate) label: f64,
+    #[serde(with = "short")]
     pub(crate) weight: f64,
     pub(crate) values: RowValues,
 }
@@ -71,13 +74,25 @@ pub(crate) struct Row {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Point {
     /// Rows with a coefficient, ascending.
+    #[serde(with = "exact")]
     pub(crate) coefficients: Vec<(u64, f64)>,
     pub(crate) offset: f64,
+    /// ‖w‖², not a number where it is not known.
+    pub(crate) norm: f64,
     pub(crate) dual: f64,
     pub(crate) primal: f64,
     /// KKT violation over the rows of the site that found it.
     pub(crate) violation: f64,
     pub(crate) status: Status,
+}
+
+/// A feasible point of one function, to start from: what rounding changes of it, the solver repairs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct StartPoint {
+    pub(crate) function: u32,
+    pub(crate) dual: f64,
+    #[serde(with = "rounded")]
+    pub(crate) coefficients: Vec<(u64, f64)>,
 }
 
 /// What a site says about its last solution.
@@ -92,6 +107,10 @@ pub(crate) struct Progress {
     pub(crate) held: u64,
     /// Support vectors.
     pub(crate) support: u64,
+    /// Rows that it has sent.
+    pub(crate) sent: u64,
+    /// Pair steps of all its solutions.
+    pub(crate) steps: u64,
 }
 
 /// What a verification found until now.
@@ -119,18 +138,36 @@ pub(crate) enum Message {
     Solve { round: u32 },
     /// Site to coordinator.
     Solved(Progress),
-    /// Site to neighbour: a solution with the rows that the neighbour probably lacks.
-    Offer { points: Vec<Point>, rows: Vec<Row> },
-    /// Site to neighbour: rows of an offer that it lacks.
-    Want { ids: Vec<u64> },
-    /// The rows asked for.
-    Rows { rows: Vec<Row> },
+    /// Site to neighbour: the dual objectives and the support vectors of a solution, with the rows that the
+    /// neighbour probably lacks.
+    Offer {
+        duals: Vec<f64>,
+        #[serde(with = "ascending")]
+        ids: Vec<u64>,
+        rows: Vec<Row>,
+    },
+    /// Site to neighbour: rows of an offer that it lacks, and functions that it wants to start from.
+    Want {
+        #[serde(with = "ascending")]
+        ids: Vec<u64>,
+        functions: Vec<u32>,
+    },
+    /// What was asked for.
+    Rows { starts: Vec<StartPoint>, rows: Vec<Row> },
     /// A site that starts again asks its neighbours for their offers.
     Join,
     /// Coordinator to site: let all others verify your solution.
     Elect { serial: u32 },
-    /// Elected site to all others.
+    /// Elected site to all others: its solution, with the rows of it that the receiver probably lacks.
     Check { serial: u32, digest: u32, points: Vec<Point>, rows: Vec<Row> },
+    /// Site to elected site: rows of the solution that it lacks.
+    CheckWant {
+        serial: u32,
+        #[serde(with = "ascending")]
+        ids: Vec<u64>,
+    },
+    /// Elected site to a site: those.
+    CheckRows { serial: u32, rows: Vec<Row> },
     /// Site to elected site.
     Violators { serial: u32, digest: u32, count: u64, largest: f64, loss: f64, rows: Vec<Row> },
     /// Elected site to coordinator.
@@ -142,8 +179,9 @@ impl Message {
     pub(crate) fn rows(&self) -> &[Row] {
         match self {
             Self::Offer { rows, .. }
-            | Self::Rows { rows }
+            | Self::Rows { rows, .. }
             | Self::Check { rows, .. }
+            | Self::CheckRows { rows, .. }
             | Self::Violators { rows, .. } => rows,
             _ => &[],
         }
@@ -151,7 +189,8 @@ impl Message {
 
     /// Whether it belongs to a verification.
     pub(crate) fn verifies(&self) -> bool {
-        matches!(self, Self::Check { .. } | Self::Violators { .. })
+        use Message::{Check, CheckRows, CheckWant, Violators};
+        matches!(self, Check { .. } | CheckWant { .. } | CheckRows { .. } | Violators { .. })
     }
 }
 
@@ -231,15 +270,11 @@ mod tests {
     fn offer() -> Message {
         let values = RowValues::SparseF64(vec![1, 70_000], vec![0.25, -3.0]);
         let row = |id| Row { id, label: 1.0, weight: 1.0, values: values.clone() };
-        let point = Point {
-            coefficients: vec![(3, 0.5), (1 << 40, -0.5)],
-            offset: f64::NEG_INFINITY,
-            dual: -0.0,
-            primal: 1e300,
-            violation: 1e-9,
-            status: Status::Solved,
-        };
-        Message::Offer { points: vec![point], rows: vec![row(3), row(1 << 40)] }
+        Message::Offer {
+            duals: vec![f64::NEG_INFINITY],
+            ids: vec![3, 1 << 40],
+            rows: vec![row(3), row(1 << 40)],
+        }
     }
 
     #[test]
@@ -255,8 +290,8 @@ mod tests {
         let rows: Vec<Row> = (0..1000)
             .map(|id| Row { id, label: 1.0, weight: 1.0, values: values.clone() })
             .collect();
-        let bytes = encode(&Message::Rows { rows }, 0).unwrap().len() as f64;
-        assert!(bytes < 1.1 * 1000.0 * (30.0 * 8.0), "{bytes}");
+        let bytes = encode(&Message::Rows { starts: Vec::new(), rows }, 0).unwrap().len() as f64;
+        assert!(bytes < 1.05 * 1000.0 * (30.0 * 8.0), "{bytes}");
     }
 
     #[test]

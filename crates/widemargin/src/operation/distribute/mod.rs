@@ -6,6 +6,7 @@
 //! that the method there lacks); [`Randomized`] trains on weighted random samples (chapter 5). Both end
 //! at the optimum over all rows, and the model is an ordinary one.
 
+mod compact;
 mod coordinator;
 mod engine;
 mod local;
@@ -23,6 +24,7 @@ mod tcp;
 mod tests;
 mod topology;
 mod traffic;
+mod verify;
 
 pub use coordinator::{Certificate, Ending, Round, Schedule};
 pub use message::{Address, Envelope};

@@ -1,13 +1,11 @@
 //! The dual problems of a machine as sites see them.
 
-use std::ops::Range;
-
-use super::local::{LocalPoint, LocalProblem};
+use super::local::LocalProblem;
 use super::message::{Row, RowValues};
 use crate::context::Context;
 use crate::data::{Csr, Dataset, Dense, Labels, Matrix};
 use crate::error::{Error, Result};
-use crate::machine::LocalDuals;
+use crate::machine::{LocalDuals, LocalStart, SolvedDual};
 
 /// The problems of a machine with their fingerprint.
 pub(super) struct MachineProblem {
@@ -99,16 +97,14 @@ impl LocalProblem for MachineProblem {
     fn solve(
         &self,
         table: &Dataset,
-        starts: &[Option<Vec<(usize, f64)>>],
+        starts: &[Option<LocalStart<'_>>],
         context: &Context,
-    ) -> Result<Vec<Option<LocalPoint>>> {
-        let solved = self.duals.solve(table, starts, context)?;
-        let point = |s: crate::machine::SolvedDual| LocalPoint {
-            coefficients: s.coefficients,
-            offset: s.offset,
-            outcome: s.outcome,
-        };
-        Ok(solved.into_iter().map(|solved| solved.map(point)).collect())
+    ) -> Result<Vec<Option<SolvedDual>>> {
+        self.duals.solve(table, starts, context)
+    }
+
+    fn is_semidefinite(&self) -> bool {
+        self.duals.is_semidefinite()
     }
 
     fn values(
@@ -116,7 +112,7 @@ impl LocalProblem for MachineProblem {
         support: &Dataset,
         coefficients: &[Vec<(usize, f64)>],
         table: &Dataset,
-        rows: Range<usize>,
+        rows: &[usize],
         context: &Context,
     ) -> Result<Vec<f64>> {
         self.duals.values(support, coefficients, table, rows, context)

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use super::engine::RoundReports;
 use super::message::{Address, Envelope};
 use super::remote::{DistributedPlan, RemoteCoordinator, RemoteSite, SolutionRequest};
 use super::{Distributed, Distribution};
@@ -438,11 +439,13 @@ impl<P: Transport> Run<'_, P> {
         let (mut tick, mut heard) = (FIRST_TICK, Instant::now());
         let orders = coordinator.start()?;
         let mut reports = self.deliver(orders)?;
+        let mut rounds = RoundReports::default();
         while coordinator.ending().is_none() {
             if context.stop_request().is_some() {
                 coordinator.stop();
                 break;
             }
+            rounds.report(coordinator.rounds(), coordinator.last_round(), context);
             let busy = !self.inbox.is_empty() || !reports.is_empty();
             let (more, _) = self.gather(if busy { Duration::ZERO } else { FIRST_TICK })?;
             reports.extend(more);

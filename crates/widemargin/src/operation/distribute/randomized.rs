@@ -18,7 +18,7 @@ use super::{check_sites, local_duals};
 use crate::context::Context;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
-use crate::machine::{LocalDuals, Machine, Model, SolvedDual};
+use crate::machine::{LocalDuals, LocalStart, Machine, Model, SolvedDual};
 use crate::numeric::random::Generator;
 use crate::outcome::{Outcome, Status};
 
@@ -279,12 +279,15 @@ impl<'a> Search<'a> {
     fn solve(&self, draw: &Draw, context: &Context) -> Result<WorkingSet> {
         let rows: Vec<usize> = draw.copies.iter().map(|&(place, _)| self.rows[place]).collect();
         let table = self.duals.table();
-        let mut starts: Vec<Option<Vec<(usize, f64)>>> = vec![None; self.duals.functions()];
+        let mut starts: Vec<Option<LocalStart<'_>>> = vec![None; self.duals.functions()];
         let start = self.best.iter().flat_map(|best| &best.coefficients);
         let at = |&(row, value): &(usize, f64)| Some((rows.binary_search(&row).ok()?, value));
-        starts[self.function] = Some(start.filter_map(at).collect());
+        let coefficients = start.filter_map(at).collect();
+        starts[self.function] = Some(LocalStart { coefficients, known: None });
         let mut solved = self.duals.solve(&table.select_rows(&rows), &starts, context)?;
         let mut point = solved[self.function].take().ok_or(Error::Interrupted)?;
+        // Its rows are named by their places in the data from here on.
+        point.known = None;
         point.coefficients.iter_mut().for_each(|(place, _)| *place = rows[*place]);
         let support: Vec<usize> = point.coefficients.iter().map(|c| c.0).collect();
         let mut coefficients = vec![Vec::new(); self.duals.functions()];
@@ -295,7 +298,7 @@ impl<'a> Search<'a> {
             &table.select_rows(&support),
             &coefficients,
             &others,
-            0..self.rows.len(),
+            &(0..self.rows.len()).collect::<Vec<_>>(),
             context,
         )?;
         let mut set = WorkingSet { point, violators: Vec::new(), largest: 0.0, loss: 0.0 };

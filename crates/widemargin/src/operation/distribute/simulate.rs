@@ -186,7 +186,9 @@ pub(crate) fn simulate<P: LocalProblem>(
                     Address::Site(index) => {
                         let Some(site) = &mut all[index as usize] else { continue };
                         let mut out = site.receive(from, message, context)?;
+                        out.extend(site.requests());
                         out.extend(site.idle(context)?);
+                        site.count_sent(&out);
                         out
                     }
                 };

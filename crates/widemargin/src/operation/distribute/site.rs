@@ -13,12 +13,14 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::local::{LocalPoint, LocalProblem};
+use super::local::LocalProblem;
 use super::message::{
-    Address, Message, Point, Progress, ROWS_BYTES, Row, RowValues, Verification, digest,
+    Address, Message, Point, Progress, ROWS_BYTES, Row, RowValues, StartPoint, digest,
 };
+use super::verify::{Election, PendingCheck, VerifiedSolution};
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::machine::{KnownValues, LocalStart, SolvedDual};
 
 /// Which rows go with an offer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,9 +33,9 @@ pub enum RowExchange {
     LinkMemory,
 }
 
-/// Violators that a site sends at least, if it has them; more if the solution has more support vectors,
-/// so that a verification at most doubles the problem of the elected site.
-const VIOLATORS: usize = 100;
+/// Share by which the objective of an offered point has to be better than that of the site's own for the site to
+/// start from it. One that is better by less saves less than the values of the own point, which are known.
+const START_GAIN: f64 = 0.1;
 
 /// The settings of all sites of a training.
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +81,7 @@ impl Solution {
 }
 
 /// Checks that there is a point of every function, with finite coefficients.
-fn check_points(points: &[Point], functions: usize) -> Result<()> {
+pub(super) fn check_points(points: &[Point], functions: usize) -> Result<()> {
     if points.len() != functions {
         let expected = format!("{functions} functions");
         return Err(Error::message(expected, format!("{}", points.len())));
@@ -91,42 +93,50 @@ fn check_points(points: &[Point], functions: usize) -> Result<()> {
     }
 }
 
-/// A solution of this site that the others verify.
-struct Election {
-    points: Vec<Point>,
-    /// Rows that took part in it.
-    held: usize,
-    missing: BTreeSet<u32>,
-    found: Verification,
+/// What a neighbour said of its last solution.
+#[derive(Default)]
+struct Offered {
+    duals: Vec<f64>,
+    /// Its support vectors.
+    ids: Vec<u64>,
 }
 
 /// One participant with rows.
 pub(crate) struct Site<P: LocalProblem> {
-    problem: Arc<P>,
-    index: u32,
-    sites: u32,
+    pub(super) problem: Arc<P>,
+    pub(super) index: u32,
+    pub(super) sites: u32,
     settings: SiteSettings,
     parents: Vec<u32>,
     children: Vec<u32>,
-    table: P::Table,
+    pub(super) table: P::Table,
     /// Its own rows are the first.
-    own: usize,
-    ids: Vec<u64>,
-    places: HashMap<u64, usize>,
-    points: Vec<Option<Point>>,
+    pub(super) own: usize,
+    pub(super) ids: Vec<u64>,
+    pub(super) places: HashMap<u64, usize>,
+    pub(super) points: Vec<Option<Point>>,
+    /// The values of its points on its rows.
+    pub(super) known: Vec<Option<KnownValues>>,
     /// Functions with rows that came after their last solution.
     stale: Vec<bool>,
     /// The last offer of every parent.
-    offers: BTreeMap<u32, Vec<Point>>,
-    /// Rows that both ends of a link hold, as far as this site knows.
-    crossed: BTreeMap<u32, HashSet<u64>>,
+    offers: BTreeMap<u32, Offered>,
+    /// Whether an offer came that it has asked nothing about yet.
+    has_new_offers: bool,
+    /// The best point that neighbours sent, for each function.
+    starts: Vec<Option<StartPoint>>,
+    /// Rows that another site has, as far as this site knows.
+    pub(super) crossed: BTreeMap<u32, HashSet<u64>>,
     offered: Option<u32>,
     last: Option<Progress>,
     /// Pair steps and working sets of all its solutions.
     effort: (u64, u64),
-    election: Option<Election>,
-    /// Serial number, digest and content of the solution that it verified last.
-    verified: Option<(u32, u32, Solution)>,
+    /// Rows that it has sent.
+    sent: u64,
+    pub(super) election: Option<Election>,
+    pub(super) pending: Option<PendingCheck>,
+    /// The solution that it verified last.
+    pub(super) verified: Option<VerifiedSolution>,
 }
 
 impl<P: LocalProblem> Site<P> {
@@ -151,14 +161,19 @@ impl<P: LocalProblem> Site<P> {
             places: ids.iter().enumerate().map(|(place, &id)| (id, place)).collect(),
             ids,
             points: vec![None; problem.functions()],
+            known: vec![None; problem.functions()],
             stale: vec![true; problem.functions()],
+            starts: vec![None; problem.functions()],
             problem,
             offers: BTreeMap::new(),
+            has_new_offers: false,
             crossed: BTreeMap::new(),
             offered: None,
             last: None,
             effort: (0, 0),
+            sent: 0,
             election: None,
+            pending: None,
             verified: None,
         }
     }
@@ -176,7 +191,11 @@ impl<P: LocalProblem> Site<P> {
     pub(crate) fn know(&mut self, solution: Solution) -> Result<()> {
         check_points(&solution.points, self.problem.functions())?;
         self.append(&solution.rows)?;
-        self.offers.insert(self.index, solution.points);
+        for (function, point) in solution.points.into_iter().enumerate() {
+            let Point { coefficients, dual, .. } = point;
+            self.starts[function] =
+                Some(StartPoint { function: function as u32, dual, coefficients });
+        }
         Ok(())
     }
 
@@ -196,18 +215,27 @@ impl<P: LocalProblem> Site<P> {
                 _ => self.work(round, context),
             },
             (Address::Coordinator, Message::Elect { serial }) => self.elect(serial, context),
-            (Address::Site(from), Message::Offer { points, rows }) => {
-                self.offered(from, points, &rows)
+            (Address::Site(from), Message::Offer { duals, ids, rows }) => {
+                self.take_offer(from, duals, ids, &rows).map(|()| Vec::new())
             }
-            (Address::Site(from), Message::Want { ids }) => Ok(self.give(from, &ids)),
-            (Address::Site(_), Message::Rows { rows }) => self.append(&rows).map(|()| Vec::new()),
+            (Address::Site(from), Message::Want { ids, functions }) => {
+                Ok(self.give(from, &ids, &functions))
+            }
+            (Address::Site(_), Message::Rows { starts, rows }) => {
+                self.take_rows(starts, &rows).map(|()| Vec::new())
+            }
             (Address::Site(from), Message::Join) => {
                 self.crossed.remove(&from);
                 Ok(self.offer_to(from))
             }
             (Address::Site(from), Message::Check { serial, digest, points, rows }) => {
-                let reply = self.check(serial, digest, &points, &rows, context)?;
-                Ok(vec![(Address::Site(from), reply)])
+                self.begin_check(from, serial, digest, points, rows, context)
+            }
+            (Address::Site(from), Message::CheckRows { serial, rows }) => {
+                self.go_on_checking(from, serial, rows, context)
+            }
+            (Address::Site(from), Message::CheckWant { serial, ids }) => {
+                Ok(self.give_to_check(from, serial, &ids))
             }
             (Address::Site(from), message @ Message::Violators { .. }) => {
                 self.violators(from, message)
@@ -216,6 +244,19 @@ impl<P: LocalProblem> Site<P> {
                 Err(Error::message(format!("a message that {from:?} may send"), kind(&message)))
             }
         }
+    }
+
+    /// What it asks its neighbours after offers have come: every row that it lacks of one of them.
+    pub(crate) fn requests(&mut self) -> Outbox {
+        match std::mem::take(&mut self.has_new_offers) {
+            true => self.wants(),
+            false => Vec::new(),
+        }
+    }
+
+    /// Counts the rows of messages that go out.
+    pub(crate) fn count_sent(&mut self, out: &Outbox) {
+        self.sent += out.iter().map(|(_, message)| message.rows().len() as u64).sum::<u64>();
     }
 
     /// What a site of an asynchronous training does when it has no messages.
@@ -253,16 +294,17 @@ impl<P: LocalProblem> Site<P> {
 
     /// The solution of a verification, whether it was its own or that of another site.
     pub(crate) fn verified_solution(&self, serial: u32, digest: u32) -> Option<Solution> {
-        match (&self.election, &self.verified) {
-            (Some(own), _) if (own.found.serial, own.found.digest) == (serial, digest) => {
-                Some(self.with_rows(own.points.clone()))
-            }
-            (_, Some((s, d, solution))) if (*s, *d) == (serial, digest) => Some(solution.clone()),
-            _ => None,
+        if let Some(own) = &self.election
+            && (own.found.serial, own.found.digest) == (serial, digest)
+        {
+            return Some(self.with_rows(own.points.clone()));
         }
+        let verified = self.verified.as_ref();
+        let of_other = verified.filter(|v| (v.serial, v.digest) == (serial, digest));
+        of_other.map(|verified| verified.solution.clone())
     }
 
-    fn with_rows(&self, points: Vec<Point>) -> Solution {
+    pub(super) fn with_rows(&self, points: Vec<Point>) -> Solution {
         let ids: Vec<u64> = ids(points.iter()).into_iter().collect();
         Solution { rows: self.chunks(&ids).concat(), points }
     }
@@ -285,6 +327,8 @@ impl<P: LocalProblem> Site<P> {
             changed,
             held: self.ids.len() as u64,
             support: self.support().len() as u64,
+            sent: self.sent,
+            steps: self.effort.0,
         };
         self.last = Some(progress);
         out.push(reply(progress));
@@ -292,8 +336,8 @@ impl<P: LocalProblem> Site<P> {
     }
 
     /// Solves the functions with new rows; whether a dual objective moved.
-    fn solve(&mut self, context: &Context) -> Result<bool> {
-        let starts: Vec<Option<Vec<(usize, f64)>>> = (0..self.points.len())
+    pub(super) fn solve(&mut self, context: &Context) -> Result<bool> {
+        let starts: Vec<Option<LocalStart<'_>>> = (0..self.points.len())
             .map(|f| self.stale[f].then(|| self.start(f).unwrap_or_default()))
             .collect();
         let solved = self.problem.solve(&self.table, &starts, context)?;
@@ -302,10 +346,10 @@ impl<P: LocalProblem> Site<P> {
             let Some(point) = point else { continue };
             self.effort.0 += point.outcome.iterations;
             self.effort.1 += point.outcome.blocks;
-            let point = self.named(point);
+            let (point, known) = self.named(point);
             let before = self.points[f].as_ref().map(|point| point.dual);
             changed |= before.is_none_or(|dual| self.moved(dual, point.dual));
-            self.points[f] = Some(point);
+            (self.points[f], self.known[f]) = (Some(point), known);
             self.stale[f] = false;
         }
         Ok(changed)
@@ -317,43 +361,49 @@ impl<P: LocalProblem> Site<P> {
                 || !before.is_finite())
     }
 
-    /// A solution with rows named by their ids.
-    fn named(&self, point: LocalPoint) -> Point {
+    /// A solution with rows named by their ids, and its values.
+    fn named(&self, solved: SolvedDual) -> (Point, Option<KnownValues>) {
+        let SolvedDual { coefficients, offset, outcome, known } = solved;
         let mut coefficients: Vec<(u64, f64)> =
-            point.coefficients.iter().map(|&(place, value)| (self.ids[place], value)).collect();
+            coefficients.into_iter().map(|(place, value)| (self.ids[place], value)).collect();
         coefficients.sort_unstable_by_key(|&(id, _)| id);
-        let outcome = point.outcome;
-        Point {
+        let norm = match &known {
+            Some(known) => known.norm,
+            None if coefficients.is_empty() => 0.0,
+            None => f64::NAN,
+        };
+        let point = Point {
             coefficients,
-            offset: point.offset,
+            offset,
+            norm,
             dual: outcome.dual,
             primal: outcome.primal,
             violation: outcome.violation,
             status: outcome.status,
-        }
+        };
+        (point, known)
     }
 
     /// The best known feasible point of a function.
-    fn start(&self, function: usize) -> Option<Vec<(usize, f64)>> {
+    fn start(&self, function: usize) -> Option<LocalStart<'_>> {
         if !self.settings.warm_start {
             return None;
         }
-        let own = self.points[function].as_ref();
-        let offered = self.offers.values().map(|points| &points[function]);
-        let complete = |point: &&Point| {
-            point.dual.is_finite()
-                && point.coefficients.iter().all(|(id, _)| self.places.contains_key(id))
+        let has_rows = |coefficients: &[(u64, f64)]| {
+            coefficients.iter().all(|(id, _)| self.places.contains_key(id))
         };
-        // Of equal ones the first, the site's own.
-        let best = own
-            .into_iter()
-            .chain(offered)
-            .filter(complete)
-            .reduce(|best, other| if other.dual > best.dual { other } else { best })?;
+        let own = self.points[function].as_ref().filter(|point| point.dual.is_finite());
+        let least = own.map_or(f64::NEG_INFINITY, |own| worth_starting(own.dual));
+        let other = self.starts[function].as_ref();
+        let other = other.filter(|start| start.dual > least && has_rows(&start.coefficients));
+        let (coefficients, known) = match (other, own) {
+            (Some(other), _) => (&other.coefficients, None),
+            (None, own) => (&own?.coefficients, self.known[function].as_ref()),
+        };
         let place = |&(id, value): &(u64, f64)| (self.places[&id], value);
-        let mut start: Vec<(usize, f64)> = best.coefficients.iter().map(place).collect();
-        start.sort_unstable_by_key(|&(place, _)| place);
-        Some(start)
+        let mut coefficients: Vec<(usize, f64)> = coefficients.iter().map(place).collect();
+        coefficients.sort_unstable_by_key(|&(place, _)| place);
+        Some(LocalStart { coefficients, known })
     }
 
     /// Ids of the rows with a coefficient in any function, ascending.
@@ -362,25 +412,28 @@ impl<P: LocalProblem> Site<P> {
     }
 
     fn offer_to(&mut self, child: u32) -> Outbox {
-        let Some(points) = self.points.iter().cloned().collect::<Option<Vec<Point>>>() else {
+        let duals = self.points.iter().map(|point| point.as_ref().map(|point| point.dual));
+        let Some(duals) = duals.collect::<Option<Vec<f64>>>() else {
             return Vec::new();
         };
+        let ids: Vec<u64> = self.support().into_iter().collect();
         let rows = match self.settings.exchange {
             RowExchange::OnDemand => Vec::new(),
             RowExchange::LinkMemory => {
                 let crossed = self.crossed.entry(child).or_default();
-                ids(points.iter()).into_iter().filter(|id| crossed.insert(*id)).collect()
+                ids.iter().copied().filter(|id| crossed.insert(*id)).collect()
             }
         };
         let mut chunks = self.chunks(&rows).into_iter();
         let rows = chunks.next().unwrap_or_default();
-        let offer = (Address::Site(child), Message::Offer { points, rows });
-        let more = chunks.map(|rows| (Address::Site(child), Message::Rows { rows }));
+        let offer = (Address::Site(child), Message::Offer { duals, ids, rows });
+        let more =
+            chunks.map(|rows| (Address::Site(child), Message::Rows { starts: Vec::new(), rows }));
         std::iter::once(offer).chain(more).collect()
     }
 
     /// Rows of ids that it holds, in lists of bounded size.
-    fn chunks(&self, ids: &[u64]) -> Vec<Vec<Row>> {
+    pub(super) fn chunks(&self, ids: &[u64]) -> Vec<Vec<Row>> {
         let (mut chunks, mut bytes) = (Vec::new(), ROWS_BYTES);
         for id in ids {
             let Some(&place) = self.places.get(id) else { continue };
@@ -398,37 +451,98 @@ impl<P: LocalProblem> Site<P> {
         chunks
     }
 
-    fn offered(&mut self, from: u32, points: Vec<Point>, rows: &[Row]) -> Result<Outbox> {
-        check_points(&points, self.problem.functions())?;
+    fn take_offer(
+        &mut self,
+        from: u32,
+        duals: Vec<f64>,
+        ids: Vec<u64>,
+        rows: &[Row],
+    ) -> Result<()> {
+        let functions = self.problem.functions();
+        if duals.len() != functions {
+            return Err(Error::message(format!("{functions} functions"), duals.len()));
+        }
         self.append(rows)?;
-        self.crossed.entry(from).or_default().extend(ids(points.iter()));
-        let wanted = self.lacking(&points);
-        self.offers.insert(from, points);
-        Ok(wanted.map(|message| (Address::Site(from), message)).into_iter().collect())
+        self.crossed.entry(from).or_default().extend(&ids);
+        self.offers.insert(from, Offered { duals, ids });
+        self.has_new_offers = true;
+        Ok(())
     }
 
-    /// Asks again for rows of offers that did not come.
+    /// Takes what it asked for.
+    fn take_rows(&mut self, starts: Vec<StartPoint>, rows: &[Row]) -> Result<()> {
+        let functions = self.problem.functions();
+        for start in starts {
+            let Some(best) = self.starts.get_mut(start.function as usize) else {
+                return Err(Error::message(format!("{functions} functions"), start.function));
+            };
+            if start.coefficients.iter().any(|(_, value)| !value.is_finite()) {
+                return Err(Error::message("finite coefficients", "others"));
+            }
+            if best.as_ref().is_none_or(|best| start.dual > best.dual) {
+                *best = Some(start);
+            }
+        }
+        self.append(rows)
+    }
+
+    /// Asks for rows of offers that it lacks and for points that it would start from, each from one
+    /// neighbour.
     fn wants(&self) -> Outbox {
-        let offers = self.offers.iter();
-        offers
-            .filter_map(|(&from, points)| Some((Address::Site(from), self.lacking(points)?)))
-            .collect()
+        let mut asked = HashSet::new();
+        let mut wanted: BTreeMap<u32, (Vec<u64>, Vec<u32>)> = BTreeMap::new();
+        for (&from, offer) in &self.offers {
+            let lacking = offer.ids.iter().copied().filter(|id| !self.places.contains_key(id));
+            let ids: Vec<u64> = lacking.filter(|id| asked.insert(*id)).collect();
+            if !ids.is_empty() {
+                wanted.entry(from).or_default().0 = ids;
+            }
+        }
+        for function in 0..self.points.len() {
+            if let Some(from) = self.best_offer(function) {
+                wanted.entry(from).or_default().1.push(function as u32);
+            }
+        }
+        let message =
+            |(from, (ids, functions))| (Address::Site(from), Message::Want { ids, functions });
+        wanted.into_iter().map(message).collect()
     }
 
-    fn lacking(&self, points: &[Point]) -> Option<Message> {
-        let ids = ids(points.iter()).into_iter().filter(|id| !self.places.contains_key(id));
-        let ids: Vec<u64> = ids.collect();
-        (!ids.is_empty()).then_some(Message::Want { ids })
+    /// The neighbour whose point this site would start from and does not have.
+    fn best_offer(&self, function: usize) -> Option<u32> {
+        if !self.settings.warm_start {
+            return None;
+        }
+        let own = self.points[function].as_ref().map(|point| point.dual);
+        let least = own.filter(|dual| dual.is_finite()).map_or(0.0, worth_starting);
+        let have = self.starts[function].as_ref().map_or(f64::NEG_INFINITY, |start| start.dual);
+        let best = self.offers.iter().reduce(|best, other| {
+            if other.1.duals[function] > best.1.duals[function] { other } else { best }
+        })?;
+        (best.1.duals[function] > least.max(have)).then_some(*best.0)
     }
 
-    fn give(&mut self, to: u32, ids: &[u64]) -> Outbox {
+    fn give(&mut self, to: u32, ids: &[u64], functions: &[u32]) -> Outbox {
         self.crossed.entry(to).or_default().extend(ids);
-        let chunks = self.chunks(ids).into_iter();
-        chunks.map(|rows| (Address::Site(to), Message::Rows { rows })).collect()
+        let start = |&function: &u32| {
+            let point = self.points.get(function as usize)?.as_ref()?;
+            let (dual, coefficients) = (point.dual, point.coefficients.clone());
+            Some(StartPoint { function, dual, coefficients })
+        };
+        let mut starts: Vec<StartPoint> = functions.iter().filter_map(start).collect();
+        let mut chunks = self.chunks(ids);
+        if chunks.is_empty() && !starts.is_empty() {
+            chunks.push(Vec::new());
+        }
+        let message = |rows| {
+            let starts = std::mem::take(&mut starts);
+            (Address::Site(to), Message::Rows { starts, rows })
+        };
+        chunks.into_iter().map(message).collect()
     }
 
     /// Adds rows that are new.
-    fn append(&mut self, rows: &[Row]) -> Result<()> {
+    pub(super) fn append(&mut self, rows: &[Row]) -> Result<()> {
         let mut new: Vec<Row> = Vec::new();
         let mut seen = HashSet::new();
         for row in rows {
@@ -457,119 +571,18 @@ impl<P: LocalProblem> Site<P> {
         }
         Ok(())
     }
+}
 
-    /// Sends its solution to all others, or once more to those that have not replied.
-    fn elect(&mut self, serial: u32, context: &Context) -> Result<Outbox> {
-        if self.election.as_ref().is_none_or(|election| election.found.serial != serial) {
-            self.solve(context)?;
-            let points: Vec<Point> = self.points.iter().flatten().cloned().collect();
-            let missing: BTreeSet<u32> = (0..self.sites).filter(|&s| s != self.index).collect();
-            let digest = digest(&points)?;
-            let found = Verification { serial, digest, ..Verification::default() };
-            self.election = Some(Election { points, held: self.ids.len(), missing, found });
-        }
-        let Some(election) = &self.election else { return Ok(Vec::new()) };
-        let Solution { points, rows } = self.with_rows(election.points.clone());
-        let check = Message::Check { serial, digest: election.found.digest, points, rows };
-        let checks = election.missing.iter().map(|&site| (Address::Site(site), check.clone()));
-        let mut out: Outbox = checks.collect();
-        out.extend(self.verification());
-        Ok(out)
-    }
-
-    fn verification(&self) -> Option<(Address, Message)> {
-        let election = self.election.as_ref()?;
-        let missing = election.missing.iter().copied().collect();
-        let found = Verification { missing, ..election.found.clone() };
-        Some((Address::Coordinator, Message::Checked(found)))
-    }
-
-    /// Tests its own rows against the solution of another site.
-    fn check(
-        &mut self,
-        serial: u32,
-        digest: u32,
-        points: &[Point],
-        rows: &[Row],
-        context: &Context,
-    ) -> Result<Message> {
-        check_points(points, self.problem.functions())?;
-        self.verified =
-            Some((serial, digest, Solution { points: points.to_vec(), rows: rows.to_vec() }));
-        let mut support = self.problem.empty();
-        self.problem.append(&mut support, rows)?;
-        let places: HashMap<u64, usize> = rows.iter().enumerate().map(|(p, r)| (r.id, p)).collect();
-        let place = |(id, value): &(u64, f64)| match places.get(id) {
-            Some(&place) => Ok((place, *value)),
-            None => {
-                Err(Error::message("the rows of every coefficient", format!("row {id} missing")))
-            }
-        };
-        let coefficients = points
-            .iter()
-            .map(|point| point.coefficients.iter().map(place).collect::<Result<Vec<_>>>())
-            .collect::<Result<Vec<_>>>()?;
-        let own = 0..self.own;
-        let values = self.problem.values(&support, &coefficients, &self.table, own, context)?;
-        let (mut largest, mut loss, mut found) = (0.0_f64, 0.0, Vec::new());
-        for place in 0..self.own {
-            let (label, weight) = self.problem.label(&self.table, place);
-            let mut worst = 0.0_f64;
-            for (f, point) in points.iter().enumerate() {
-                let has = |id: &u64| point.coefficients.binary_search_by_key(id, |c| c.0).is_ok();
-                if weight == 0.0 || !self.problem.takes(f, label) || has(&self.ids[place]) {
-                    continue;
-                }
-                let value = values[place * points.len() + f] - point.offset;
-                let slack = self.problem.slack(f, label, value);
-                // Not a number would be no proof.
-                let slack = if slack.is_nan() { f64::INFINITY } else { slack.max(0.0) };
-                loss += self.problem.row_loss(label, weight, slack);
-                worst = worst.max(slack);
-            }
-            largest = largest.max(worst);
-            if worst > self.problem.tolerance() {
-                found.push((worst, place));
-            }
-        }
-        let count = found.len() as u64;
-        found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-        found.truncate(VIOLATORS.max(rows.len()));
-        let row =
-            |&(_, place): &(f64, usize)| self.problem.row(&self.table, place, self.ids[place]);
-        let rows = found.iter().map(row).collect();
-        Ok(Message::Violators { serial, digest, count, largest, loss, rows })
-    }
-
-    /// Takes what another site found.
-    fn violators(&mut self, from: u32, message: Message) -> Result<Outbox> {
-        let Message::Violators { serial, digest, count, largest, loss, rows } = message else {
-            return Ok(Vec::new());
-        };
-        self.append(&rows)?;
-        let Some(election) = &mut self.election else { return Ok(Vec::new()) };
-        let current = (election.found.serial, election.found.digest) == (serial, digest);
-        if !current || !election.missing.remove(&from) {
-            return Ok(Vec::new());
-        }
-        let new = rows.iter().filter(|row| self.places[&row.id] >= election.held).count();
-        let found = &mut election.found;
-        found.violators += count;
-        found.gained += new as u64;
-        found.largest = found.largest.max(largest);
-        found.loss += loss;
-        match election.missing.is_empty() {
-            true => Ok(self.verification().into_iter().collect()),
-            false => Ok(Vec::new()),
-        }
-    }
+/// The objective from which on a point is worth starting from in the place of one with this objective.
+fn worth_starting(dual: f64) -> f64 {
+    dual + START_GAIN * dual.abs()
 }
 
 fn reply(progress: Progress) -> (Address, Message) {
     (Address::Coordinator, Message::Solved(progress))
 }
 
-fn ids<'a>(points: impl Iterator<Item = &'a Point>) -> BTreeSet<u64> {
+pub(super) fn ids<'a>(points: impl Iterator<Item = &'a Point>) -> BTreeSet<u64> {
     points.flat_map(|point| point.coefficients.iter().map(|&(id, _)| id)).collect()
 }
 
@@ -595,6 +608,8 @@ fn kind(message: &Message) -> &'static str {
         Message::Join => "a request to join",
         Message::Elect { .. } => "an election",
         Message::Check { .. } => "a solution to verify",
+        Message::CheckWant { .. } => "a request for rows of a solution to verify",
+        Message::CheckRows { .. } => "rows of a solution to verify",
         Message::Violators { .. } => "violators",
         Message::Checked(_) => "a verification",
     }

@@ -16,7 +16,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::coordinator::{Certificate, Coordinator, Ending, Round};
-use super::engine::attend;
+use super::engine::{RoundReports, attend};
 use super::local::LocalProblem;
 use super::message::{Address, Envelope, Message, decode, encode};
 use super::problem::{MachineProblem, fingerprint};
@@ -398,11 +398,13 @@ pub fn train_parts(
     }
     let mut coordinator = RemoteCoordinator::new(plan)?;
     let mut under_way = coordinator.start()?;
+    let mut rounds = RoundReports::default();
     while coordinator.ending().is_none() {
         if context.stop_request().is_some() {
             coordinator.stop();
             break;
         }
+        rounds.report(coordinator.rounds(), coordinator.last_round(), context);
         let (reports, to_sites): (Vec<Envelope>, Vec<Envelope>) =
             under_way.into_iter().partition(|envelope| envelope.to == Address::Coordinator);
         under_way = Vec::new();

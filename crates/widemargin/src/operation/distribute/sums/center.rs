@@ -159,7 +159,14 @@ impl SumsCoordinator {
         let next = self.descent.take(&total);
         if was_point {
             let duals = vec![self.descent.bound(); self.sites];
-            self.history.push(Round { duals, held: self.rows.clone() });
+            let none = vec![0; self.sites];
+            self.history.push(Round {
+                duals,
+                held: self.rows.clone(),
+                support: none.clone(),
+                sent: none,
+                steps: vec![self.descent.products(); self.sites],
+            });
         }
         Ok(match next {
             Next::Request(what, moved) => self.request_all(what, moved),

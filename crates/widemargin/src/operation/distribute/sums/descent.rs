@@ -104,6 +104,11 @@ impl Descent {
         }
     }
 
+    /// Products with the Hessian until now.
+    pub(super) fn products(&self) -> u64 {
+        self.products
+    }
+
     /// The best lower bound on the objective until now.
     pub(super) fn bound(&self) -> f64 {
         self.bound

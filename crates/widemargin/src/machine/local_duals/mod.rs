@@ -5,8 +5,13 @@
 //! the constraints of the others hold with ξ = 0, because then the primal objective over all rows is the
 //! dual one over some.
 
+mod resumed;
+
+pub(crate) use resumed::{KnownValues, distance};
+
 use std::ops::Range;
 
+use self::resumed::{KnownValue, Resumed, known_values, value_of};
 use super::fit::FitInput;
 use super::model::{ClassTable, MachineKind, Model, Scheme};
 use super::parameters::{Loss, SolverOptions};
@@ -19,7 +24,7 @@ use crate::context::Context;
 use crate::data::scaling::Scaler;
 use crate::data::{Dataset, Label, Labels};
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, RowCaching};
+use crate::kernel::{Kernel, MatrixRows, RowCaching};
 use crate::numeric::simd::Real;
 use crate::solver::{Outcome, Status, smo};
 
@@ -65,6 +70,31 @@ pub(crate) struct SolvedDual {
     pub(crate) coefficients: Vec<(usize, f64)>,
     pub(crate) offset: f64,
     pub(crate) outcome: Outcome,
+    /// Its values on the rows of the table, where the solver computed them.
+    pub(crate) known: Option<KnownValues>,
+}
+
+impl SolvedDual {
+    /// A solution with its coefficients in any order, some of them 0.
+    fn new(
+        mut coefficients: Vec<(usize, f64)>,
+        offset: f64,
+        outcome: Outcome,
+        known: Option<KnownValues>,
+    ) -> Self {
+        coefficients.retain(|&(_, value)| value != 0.0);
+        coefficients.sort_unstable_by_key(|&(place, _)| place);
+        Self { coefficients, offset, outcome, known }
+    }
+}
+
+/// A point to start from.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LocalStart<'a> {
+    /// Coefficients by place, none for a start from nothing.
+    pub(crate) coefficients: Vec<(usize, f64)>,
+    /// The values of this point, if it is an earlier solution over the first rows of the table.
+    pub(crate) known: Option<&'a KnownValues>,
 }
 
 /// The rows of a training with classes or targets as numbers.
@@ -112,6 +142,11 @@ impl LocalDuals {
         VERIFY_SHARE * self.options.tol
     }
 
+    /// Whether values of two solutions differ by at most ‖w − w′‖ √k(x, x).
+    pub(crate) fn is_semidefinite(&self) -> bool {
+        self.kernel.is_semidefinite()
+    }
+
     /// Whether rows of a label belong to a function.
     pub(crate) fn takes(&self, function: usize, label: f64) -> bool {
         match &self.form {
@@ -143,15 +178,15 @@ impl LocalDuals {
         }
     }
 
-    /// Solves the functions that have a start, given by places, over the rows of a table.
+    /// Solves the functions that have a start over the rows of a table.
     pub(crate) fn solve(
         &self,
         table: &Dataset,
-        starts: &[Option<Vec<(usize, f64)>>],
+        starts: &[Option<LocalStart<'_>>],
         context: &Context,
     ) -> Result<Vec<Option<SolvedDual>>> {
         if table.rows() == 0 {
-            let none = SolvedDual { coefficients: Vec::new(), offset: 0.0, outcome: nothing(0.0) };
+            let none = SolvedDual::new(Vec::new(), 0.0, nothing(0.0), None);
             let empty = self.over_too_few(table, 0..0).unwrap_or(none);
             return Ok(starts.iter().map(|start| start.as_ref().map(|_| empty.clone())).collect());
         }
@@ -161,13 +196,13 @@ impl LocalDuals {
     fn solve_in<T: Real>(
         &self,
         table: &Dataset,
-        starts: &[Option<Vec<(usize, f64)>>],
+        starts: &[Option<LocalStart<'_>>],
         context: &Context,
     ) -> Result<Vec<Option<SolvedDual>>> {
         let segments = self.segments(table);
         let packed =
             TrainingRows::<T>::new(&self.kernel, table, &segments, RowCaching::All, context)?;
-        let solve = |(f, start): (usize, &Option<Vec<(usize, f64)>>)| {
+        let solve = |(f, start): (usize, &Option<LocalStart<'_>>)| {
             start.as_ref().map(|start| self.solve_one(&packed, f, table, start, context))
         };
         let solved = context.map(starts.iter().enumerate(), solve);
@@ -195,29 +230,45 @@ impl LocalDuals {
         packed: &TrainingRows<T>,
         function: usize,
         table: &Dataset,
-        start: &[(usize, f64)],
+        start: &LocalStart<'_>,
         context: &Context,
     ) -> SolvedDual {
         let segments = self.segments_of(function);
-        let variables = packed.layout.places(&segments);
-        if let Some(trivial) = self.over_one_side(function, table, &variables) {
+        let places = packed.layout.places(&segments);
+        if let Some(trivial) = self.over_one_side(function, table, &places) {
             return trivial;
         }
-        let once: Vec<usize> = variables;
         let copies = if let Form::Tube { .. } = self.form { 2 } else { 1 };
-        let mut problem = self.problem(function, table, &once);
-        apply(start, table.rows(), &once, &mut problem);
-        let view_segments: Vec<usize> = segments.repeat(copies);
-        let view = packed.rows.view(&view_segments, context);
+        let matrix = packed.rows.view(&segments.repeat(copies), context);
+        let resumed = start.known.and_then(|known| {
+            let (places, matrix) = (&places[..], &matrix);
+            let rows = Resumed { duals: self, function, table, places, matrix, copies };
+            rows.solve(&start.coefficients, known, context)
+        });
+        if let Some(solved) = resumed {
+            return solved;
+        }
+        let mut problem = self.problem(function, table, &places);
+        apply(&start.coefficients, table.rows(), &places, &mut problem);
         let options = SolverOptions { tol: SOLVE_SHARE * self.options.tol, ..self.options };
-        let options = options.for_problem(copies * once.len());
-        let solution = smo::solve(&view, &problem, &options, context);
-        let n = once.len();
-        let value = |i: usize| (0..copies).map(|copy| solution.beta[copy * n + i]).sum::<f64>();
-        let mut coefficients: Vec<(usize, f64)> =
-            (0..n).map(|i| (once[i], value(i))).filter(|(_, value)| *value != 0.0).collect();
-        coefficients.sort_unstable_by_key(|&(place, _)| place);
-        SolvedDual { coefficients, offset: solution.multipliers[0], outcome: solution.outcome }
+        let n = places.len();
+        let solution = smo::solve(&matrix, &problem, &options.for_problem(copies * n), context);
+        let beta = |i: usize| (0..copies).map(|copy| solution.beta[copy * n + i]).sum::<f64>();
+        let (offset, outcome) = (solution.multipliers[0], solution.outcome);
+        let value = |i: usize| value_of(&problem, &solution, i);
+        // Of a solution that was broken off the gradient may be that of another point.
+        let known = matches!(outcome.status, Status::Solved | Status::AlmostSolved).then(|| {
+            let row = |i: usize| KnownValue {
+                place: places[i],
+                value: value(i),
+                error: 0.0,
+                length: matrix.diagonal(i).max(0.0).sqrt(),
+            };
+            let norm = (0..n).map(|i| beta(i) * value(i)).sum();
+            known_values((0..n).map(row).collect(), norm, offset)
+        });
+        let coefficients = (0..n).map(|i| (places[i], beta(i))).collect();
+        SolvedDual::new(coefficients, offset, outcome, known)
     }
 
     /// Segments of a function, ascending.
@@ -264,11 +315,8 @@ impl LocalDuals {
         };
         let mut sides = places.iter().map(|&place| signs[function][label(table, place) as usize]);
         let side = sides.next().unwrap_or(0.0);
-        sides.all(|other| other == side).then(|| SolvedDual {
-            coefficients: Vec::new(),
-            offset: -side,
-            outcome: nothing(0.0),
-        })
+        let one_side = sides.all(|other| other == side);
+        one_side.then(|| SolvedDual::new(Vec::new(), -side, nothing(0.0), None))
     }
 
     /// A given sum of coefficients that the rows cannot reach: the primal problem has no lower bound, and
@@ -277,10 +325,9 @@ impl LocalDuals {
         let Form::Sum { sum } = self.form else { return None };
         let total: f64 = places.clone().map(|place| table.weight(place)).sum();
         // Rounding of a sum must not make the last row missing.
-        (total < sum * (1.0 - 1e-12)).then(|| SolvedDual {
-            coefficients: places.map(|place| (place, table.weight(place))).collect(),
-            offset: f64::INFINITY,
-            outcome: nothing(f64::NEG_INFINITY),
+        (total < sum * (1.0 - 1e-12)).then(|| {
+            let all = places.map(|place| (place, table.weight(place))).collect();
+            SolvedDual::new(all, f64::INFINITY, nothing(f64::NEG_INFINITY), None)
         })
     }
 
@@ -290,7 +337,7 @@ impl LocalDuals {
         support: &Dataset,
         coefficients: &[Vec<(usize, f64)>],
         table: &Dataset,
-        rows: Range<usize>,
+        rows: &[usize],
         context: &Context,
     ) -> Result<Vec<f64>> {
         let functions = self.functions();
@@ -299,8 +346,7 @@ impl LocalDuals {
         }
         let points = coefficients.iter().map(|coefficients| (coefficients.as_slice(), 0.0));
         let model = self.model(support, points.collect(), None, nothing(0.0), 0.0)?;
-        let rows: Vec<usize> = rows.collect();
-        let values = model.predictor(context)?.decision_values_of(table.features(), &rows)?;
+        let values = model.predictor(context)?.decision_values_of(table.features(), rows)?;
         Ok(values.into_values())
     }
 
