@@ -160,7 +160,7 @@ mod tests {
         let values: Vec<f64> = (0..3 * n).map(|_| generator.normal()).collect();
         let table = Dense::new(n, 3, values).unwrap();
         let rows = DenseRows::new(&table, Some(1.0), InstructionSet::detect());
-        let signs = |i: usize| if i % 3 == 0 { 1.0 } else { -1.0 };
+        let signs = |i: usize| if i.is_multiple_of(3) { 1.0 } else { -1.0 };
         let members = (0..n).map(|i| (i, signs(i))).collect();
         let features = FeatureRows { table: &rows, members, c: 0.7 };
         let q = features.matrix(&(0..n).collect::<Vec<_>>());
