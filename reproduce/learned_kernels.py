@@ -1,9 +1,10 @@
 """Tables 2.1 and 3.1 of Lu, Kernel Optimization and Distributed Learning Algorithms (UCLA, 2005).
 
     WIDEMARGIN_DATA=folder python reproduce/learned_kernels.py [--repetitions 100] [--seeds 20]
+        [--processes 1] [--records FILE]
 
-Both are printed in Markdown, ours beside published. With `--records FILE` every repetition is
-kept there as a line of JSON, and those that are in the file already are not run again.
+Both are printed in Markdown, ours beside published. With `--records` every repetition is kept in
+the file as a line of JSON, and those that are in it already are not run again.
 
 Table 2.1: MNIST, 200 labelled and 100 unlabelled rows a repetition, Crammer and Singer's machine
 with C = 16, signed weights of every subset of four kernels. The thesis tells neither the scaling
@@ -28,6 +29,8 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
+from functools import cache
+from multiprocessing import Pool
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +76,7 @@ FUNCTIONS = [
 ]
 
 
+@cache
 def mnist():
     """Return the training images of MNIST and their digits."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
@@ -106,18 +110,30 @@ class Records:
                 entry = json.loads(line)
                 self.known[tuple(entry["key"])] = entry["value"]
 
-    def of(self, key: tuple, compute: Callable):
-        """Return the result of a repetition, computed where it is not known."""
-        if key not in self.known:
-            self.known[key] = compute()
-            if self.path:
-                with open(self.path, "a") as file:
-                    file.write(json.dumps({"key": key, "value": self.known[key]}) + "\n")
-        return self.known[key]
+    def of(self, keys: list[tuple], compute: Callable, processes: int):
+        """Return the results of repetitions, computed over processes where they are not known."""
+        missing = [key for key in keys if key not in self.known]
+        with Pool(processes, initializer=warnings.simplefilter, initargs=["ignore"]) as pool:
+            for key, value in pool.imap_unordered(compute, missing):
+                self.known[key] = value
+                if self.path:
+                    with open(self.path, "a") as file:
+                        file.write(json.dumps({"key": key, "value": value}) + "\n")
+        return [self.known[key] for key in keys]
+
+
+def numbered_21(key):
+    """Return the key of a repetition of Table 2.1 and its result."""
+    return key, repetition_21(*mnist(), *key[1:])
+
+
+def numbered_31(key):
+    """Return the key of a repetition of Table 3.1 and its result."""
+    return key, repetition_31(*key[1:])
 
 
 def repetition_21(X, y, scaling, repetition):
-    """Return weights and error in percent of every subset, for one draw of rows."""
+    """Return weights, error in percent and gap of every subset, for one draw of rows."""
     rng = np.random.default_rng(repetition)
     rows = rng.choice(len(y), 300, replace=False)
     images = X[rows].toarray() if hasattr(X, "toarray") else np.asarray(X[rows])
@@ -134,19 +150,11 @@ def repetition_21(X, y, scaling, repetition):
     return found
 
 
-def table_21(repetitions, records):
+def table_21(repetitions, records, processes):
     """Print Table 2.1 with the printed values beside ours."""
-    X, y = mnist()
     for scaling in ["unit norm", "largest norm"]:
-        found = [
-            records.of(
-                ("2.1", scaling, repetition),
-                lambda repetition=repetition, scaling=scaling: repetition_21(
-                    X, y, scaling, repetition
-                ),
-            )
-            for repetition in range(repetitions)
-        ]
+        keys = [("2.1", scaling, repetition) for repetition in range(repetitions)]
+        found = records.of(keys, numbered_21, processes)
         print(f"\nTable 2.1, images of {scaling}, {repetitions} repetitions\n")
         print("| kernels | weights | printed | error % | s.d. | printed |\n" + "|--" * 6 + "|")
         for at, (subset, (weights, error)) in enumerate(PRINTED_21.items()):
@@ -227,20 +235,11 @@ def repetition_31(problem, seed):
     return found
 
 
-def table_31(seeds, records):
+def table_31(seeds, records, processes):
     """Print Table 3.1 with the printed values beside ours."""
-    found = np.array(
-        [
-            [
-                records.of(
-                    ("3.1", problem, seed),
-                    lambda problem=problem, seed=seed: repetition_31(problem, seed),
-                )
-                for seed in range(seeds)
-            ]
-            for problem in range(len(FUNCTIONS))
-        ]
-    )
+    keys = [("3.1", problem, seed) for problem in range(len(FUNCTIONS)) for seed in range(seeds)]
+    found = np.array(records.of(keys, numbered_31, processes))
+    found = found.reshape(len(FUNCTIONS), seeds, *found.shape[1:])
     header = "| problem |" + "".join(f" K{d} |" for d in range(1, 8)) + " K |\n" + "|--" * 9 + "|"
     for choice, chosen in enumerate(["by cross-validation", "by the test rows themselves"]):
         for metric, name in enumerate(METRICS):
@@ -267,6 +266,7 @@ if __name__ == "__main__":
     parser.add_argument("--repetitions", type=int, default=100)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--records", help="file of JSON lines to keep repetitions in")
+    parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("tables", nargs="*", default=["2.1", "3.1"])
     arguments = parser.parse_args()
     # Negative weights are the subject here; the warnings about them are not.
@@ -274,8 +274,8 @@ if __name__ == "__main__":
     kept = Records(arguments.records)
     if "2.1" in arguments.tables:
         if "WIDEMARGIN_DATA" in os.environ:
-            table_21(arguments.repetitions, kept)
+            table_21(arguments.repetitions, kept, arguments.processes)
         else:
             print("Table 2.1 is skipped: WIDEMARGIN_DATA names no folder with MNIST")
     if "3.1" in arguments.tables:
-        table_31(arguments.seeds, kept)
+        table_31(arguments.seeds, kept, arguments.processes)

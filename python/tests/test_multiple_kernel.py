@@ -371,3 +371,56 @@ def test_a_negative_eigenvalue_that_few_rows_hide_is_told():
     tables = [np.eye(n) + 0.1, K]
     with pytest.warns(UserWarning, match="over 500 rows has the eigenvalue -5.000e-1"):
         MultipleKernelSVC("precomputed", tol=1e-2).fit(tables, y)
+
+
+@pytest.mark.parametrize("machine", ["cs", "c-svc"])
+def test_features_of_all_rows_are_the_exact_machine(machine, tmp_path):
+    X, y = rows(40)
+    shared = {"machine": machine, "C": 2, "tol": 1e-6}
+    exact = MultipleKernelSVC(KERNELS, **shared).fit(X, y)
+    model = MultipleKernelSVC(KERNELS, approximate="nystroem:40", **shared).fit(X, y)
+    assert model.objective_ == pytest.approx(exact.objective_, rel=1e-5)
+    assert 0 <= model.gap_ <= 1e-6
+    assert model.bound_ <= exact.objective_ * (1 + 1e-5)
+    np.testing.assert_allclose(model.kernel_weights_, exact.kernel_weights_, atol=0.02)
+    np.testing.assert_allclose(model.decision_function(X), exact.decision_function(X), atol=0.05)
+    assert len(model.support_) == 0
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+    model.save(tmp_path / "model.wm")
+    # The file is that of a linear model over the features.
+    assert (tmp_path / "model.wm").stat().st_size > 0
+
+
+def test_random_features_learn_from_more_rows_than_a_table_may_have():
+    rng = np.random.default_rng(2)
+    y = np.arange(3000) % 2
+    X = rng.normal(size=(3000, 3)) + 1.5 * y[:, None] * [1, 1, 0]
+    kernels = [f"view({part}: rbf(gamma=0.3))" for part in ["1-2", "3"]]
+    # The tables of three thousand rows do not fit in a tenth of a megabyte.
+    model = MultipleKernelSVC(
+        kernels, machine="c-svc", approximate="rff:60", cache_size=0.1, tol=1e-3
+    ).fit(X, y)
+    assert model.gap_ <= 1e-3
+    assert model.kernel_weights_[1] < 0.05
+    assert model.score(X, y) > 0.8
+    regression = MultipleKernelSVR(kernels, approximate="rff:60", tol=1e-3)
+    assert regression.fit(X, np.sin(X[:, 0])).score(X, np.sin(X[:, 0])) > 0.9
+    novelty = MultipleKernelOneClassSVM(kernels, nu=0.2, approximate="nystroem:60", tol=1e-3)
+    assert abs((novelty.fit(X).predict(X) == -1).mean() - 0.2) < 0.05
+
+
+def test_what_features_cannot_be_has_messages_of_its_own():
+    X, y = rows(20, 2)
+    for kernels, data, options, message in [
+        ("precomputed", grams(X, X), {}, "None with Gram matrices"),
+        ([linear_kernel, "rbf"], X, {}, "no functions with approximate"),
+        (KERNELS, X, {"weights": "signed"}, "nonnegative, lp=P or uniform"),
+        (KERNELS, X, {"weights": "margin"}, "nonnegative, lp=P or uniform"),
+        (KERNELS, X, {"jitter": 0.1}, "jitter"),
+        (KERNELS, X, {"repair": "shift"}, "repair"),
+        (KERNELS, X, {"approximate": "rff"}, "rff:NUMBER or nystroem:NUMBER"),
+        (["poly"], X, {"approximate": "rff:10"}, "random Fourier features"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            MultipleKernelSVC(kernels, **{"approximate": "nystroem:9", **options}).fit(data, y)

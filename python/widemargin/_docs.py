@@ -178,6 +178,11 @@ jitter : float, default=None
 repair : {'shift', 'refuse'}, default=None
     What is done about kernels that are not positive semidefinite on the rows, beside a warning:
     their smallest eigenvalue is taken from the diagonal (`diagonal_shifts_`), or an error.
+approximate : str, default=None
+    Features in the place of kernel values, for more rows than these can be computed for:
+    'nystroem:500' takes the values at 500 rows, 'rff:500' random Fourier features (kernels 'rbf'
+    and narrow 'linear' ones). Bounds are then those of the approximated problem. For weights that
+    are not negative.
 """,
     "combined_training": """
 cache_size : float, default=1000

@@ -100,7 +100,8 @@ impl Failure {
             ),
             Error::UnknownParameter { parameter, .. } => match parameter.as_str() {
                 "epochs" | "strategy" | "budget" | "shuffle" => Some("it goes with --online"),
-                "penalty" | "solver" | "intercept" | "approximate" => Some("it goes with --linear"),
+                "penalty" | "solver" | "intercept" => Some("it goes with --linear"),
+                "approximate" => Some("it goes with --linear or --kernels"),
                 _ => None,
             },
             Error::Format { message, .. } if message.contains("archive unpacks to more") => {

@@ -360,3 +360,73 @@ fn ways_to_use_kernels_are_compared_with_pictures() {
         assert!(run.stderr.contains(message), "{words}: {}", run.stderr);
     }
 }
+
+#[test]
+fn weights_that_a_rule_makes_all_zero_are_an_error() {
+    let folder = Folder::new();
+    let rows =
+        (0..20).map(|i| format!("{},{}\n", f64::from(i % 7), if i % 2 == 0 { "a" } else { "b" }));
+    folder.write("rows.csv", rows.collect::<String>());
+    folder.write("ones.csv", (["1"; 20].join(",") + "\n").repeat(20));
+    let words = "train rows.csv -o m.wm -q --view all=ones.csv:precomputed --weights";
+    let run = folder.run(&format!("{words} alignment")).exits(1);
+    assert!(run.stderr.contains("weights that are all 0"), "{}", run.stderr);
+    assert!(run.stderr.contains("a kernel that tells the labels apart"), "{}", run.stderr);
+}
+
+#[test]
+fn kernels_may_be_features_of_more_rows_than_memory_has_tables_for() {
+    let folder = Folder::new();
+    folder.copy("iris.csv");
+    let kernels = "linear, rbf(gamma=0.1), rbf(gamma=10), poly(degree=2, coef0=1)";
+    let train = |more: &[&str]| {
+        let mut words = vec!["train", "iris.csv", "--json", "--c", "10", "--tol", "1e-5"];
+        words.extend(["--precision", "f64", "--kernels", kernels]);
+        words.extend(more);
+        folder.run_words(&words)
+    };
+    let exact = train(&["-o", "exact.wm"]).exits(0).json();
+    let all = train(&["-o", "all.wm", "--approximate", "nystroem:150"]).exits(0).json();
+    let (left, right) = (all["primal"].as_f64().unwrap(), exact["primal"].as_f64().unwrap());
+    assert!((left - right).abs() < 3e-5 * right, "{left} {right}");
+    let shown = folder.run("inspect all.wm").exits(0).stdout;
+    assert!(shown.contains("kernels with a weight"), "{shown}");
+    assert!(shown.contains("approximate=nystroem:150"), "{shown}");
+    let predicted =
+        |model: &str| folder.run(&format!("predict iris.csv -q -m {model}")).exits(0).stdout;
+    let (left, right) = (predicted("exact.wm"), predicted("all.wm"));
+    let same = left.lines().zip(right.lines()).filter(|(a, b)| a == b).count();
+    assert!(same >= 149, "{same}");
+    // Fewer features, one-vs-rest, a search for C, rows without labels.
+    let words = ["tune", "iris.csv", "-q", "--grid", "c=1,10", "--folds", "3", "-o", "t.wm"];
+    let few = ["--kernels", "linear, rbf(gamma=0.5)", "--approximate", "rff:40"];
+    folder.run_words(&[&words[..], &few, &["--multiclass", "ovr"]].concat()).exits(0);
+    let (text, labels) = hidden(&folder, "?");
+    folder.write("half.csv", text);
+    let words = ["train", "half.csv", "-q", "-o", "h.wm", "--c", "5", "--unlabelled", "?"];
+    let more = ["--transduced", "out.txt", "-s", "cs"];
+    folder.run_words(&[&words[..], &few, &more].concat()).exits(0);
+    assert!(right_of(&folder, &labels) >= 45, "{}", folder.read("out.txt"));
+    for (more, code, message) in [
+        (&["--weights", "signed"][..], 1, "nonnegative, lp=P or uniform"),
+        (&["--jitter", "1e-6"], 1, "with approximate features"),
+        (&["-s", "ww"], 1, "c-svc or cs with approximate features"),
+        (&["--loss", "squared-hinge"], 1, "hinge with approximate features"),
+    ] {
+        let words = ["train", "iris.csv", "-q", "-o", "no.wm"];
+        let run = folder.run_words(&[&words[..], &few, more].concat());
+        assert!(run.code == Some(code) || run.code == Some(2), "{more:?}: {:?}", run.code);
+        assert!(run.stderr.contains(message), "{more:?}: {}", run.stderr);
+    }
+    let run = folder.run("train iris.csv -q -o no.wm --approximate rff:10");
+    assert!(
+        run.code != Some(0) && run.stderr.contains("kernels for approximate"),
+        "{}",
+        run.stderr
+    );
+}
+
+/// How many lines of out.txt are right.
+fn right_of(folder: &Folder, labels: &[String]) -> usize {
+    right(&folder.read("out.txt"), labels)
+}

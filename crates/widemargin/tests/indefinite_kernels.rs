@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use widemargin::data::{Dataset, Dense, Labels, Matrix};
 use widemargin::kernel::{CustomKernel, Gram, Kernel};
 use widemargin::machine::{
-    LsSvc, Machine, Model, MulticlassSvc, NuSvc, NuSvr, OneClass, Svc, Svdd, Svr,
+    Lasvm, LsSvc, Machine, Model, MulticlassSvc, NuSvc, NuSvr, OneClass, OnlineSvc, Svc, Svdd, Svr,
 };
 use widemargin::operation::cross_validate::cross_validate;
 use widemargin::operation::folds::Folds;
@@ -62,6 +62,8 @@ fn every_machine_tells_an_indefinite_kernel_and_none_a_gaussian() {
             (Box::new(Svc { kernel: kernel(), ..Svc::default() }), &classes),
             (Box::new(NuSvc { kernel: kernel(), nu: 0.3, ..NuSvc::default() }), &classes),
             (Box::new(all_in_one), &classes),
+            (Box::new(Lasvm { kernel: kernel(), ..Lasvm::default() }), &classes),
+            (Box::new(OnlineSvc { kernel: kernel(), ..OnlineSvc::default() }), &classes),
             (Box::new(LsSvc { kernel: kernel(), ..LsSvc::default() }), &classes),
             (Box::new(Svr { kernel: kernel(), ..Svr::default() }), &targets),
             (Box::new(NuSvr { kernel: kernel(), ..NuSvr::default() }), &targets),

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from widemargin import _core
-from widemargin._base import BaseTrained
+from widemargin._base import BaseTrained, checks_parameters
 from widemargin._parameters import RunParameters, estimator
 from widemargin._progress import Monitor, as_callbacks
 from widemargin._tables import checked_rows, to_core
@@ -39,6 +39,7 @@ class MultipleKernelParameters(RunParameters):
         ],
         "jitter": [Interval(Real, 0.0, None, closed="left"), None],
         "repair": [StrOptions({"shift", "refuse"}), None],
+        "approximate": [str, None],
     }
 
     kernels: Any = field(default=("linear", "rbf"), kw_only=False)
@@ -47,6 +48,7 @@ class MultipleKernelParameters(RunParameters):
     tol: float = 1e-4
     jitter: float | None = None
     repair: str | None = None
+    approximate: str | None = None
     cache_size: float = 1000
 
 
@@ -85,7 +87,30 @@ class BaseMultipleKernel(MultipleKernelParameters, BaseTrained):
         """Return C as the library takes it."""
         return {"c": float(self.C) * self._scale()}
 
+    @checks_parameters
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Train on rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features) or list of arrays
+            Rows, or with precomputed kernels a Gram matrix for each.
+        y : array-like of shape (n_samples,)
+            Class labels or numbers; those that `unlabeled` names are none. Not used where there is
+            nothing to predict.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Factors on C (or on nu) of the rows.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        return self._train(X, self._given(X, y), sample_weight)
+
     def _train(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        if self.approximate is not None and self._takes_tables():
+            raise ValueError("approximate: expected None with Gram matrices, found features")
         if self.views is None and not self._takes_tables() and len(self.kernels) == 0:
             raise ValueError("kernels: expected at least one kernel, found none")
         y, unlabelled = self._marked(y)
@@ -99,6 +124,8 @@ class BaseMultipleKernel(MultipleKernelParameters, BaseTrained):
             self._order = table.shape[0]
         else:
             entries = candidates(self.kernels, self.views, X)
+            if self.approximate is not None and any(callable(k) for k, _ in entries):
+                raise ValueError("kernels: expected no functions with approximate, found one")
             X, y = checked_rows(self, X, y)
             self._entries = entries
             names = getattr(self, "feature_names_in_", None)
@@ -122,6 +149,7 @@ class BaseMultipleKernel(MultipleKernelParameters, BaseTrained):
                 "weights": rule,
                 "jitter": None if self.jitter is None else float(self.jitter),
                 "repair": self.repair,
+                "approximate": self.approximate,
                 "tol": float(self.tol),
                 "unlabelled": self._mark() if unlabelled.any() else None,
                 **own,
@@ -156,6 +184,10 @@ class BaseMultipleKernel(MultipleKernelParameters, BaseTrained):
             warnings.warn(complaint, UserWarning, stacklevel=4)
         self._warn([])
         return self
+
+    def _given(self, X: Any, y: Any) -> Any:
+        """Return the targets of the rows as the caller gave them."""
+        return y
 
     def _targets(self, y: Any) -> Any:
         raise NotImplementedError

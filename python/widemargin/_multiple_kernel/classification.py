@@ -12,14 +12,12 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
 from widemargin import _core
-from widemargin._base import checks_parameters
 from widemargin._docs import documented
 from widemargin._parameters import estimator
 from widemargin._svc import class_name, written
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from typing_extensions import Self
 
 from widemargin._multiple_kernel.base import BaseMultipleKernel
 
@@ -95,26 +93,6 @@ class MultipleKernelSVC(ClassifierMixin, BaseMultipleKernel):
     multi_class: str = "ovo"
     class_weight: Any = None
     unlabeled: Any = None
-
-    @checks_parameters
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train on labelled rows.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features) or list of arrays
-            Rows, or with precomputed kernels a Gram matrix for each.
-        y : array-like of shape (n_samples,)
-            Class labels; those that equal `unlabeled` are none.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Factors on C of the rows.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        return self._train(X, y, sample_weight)
 
     def _machine(self) -> tuple[str, dict[str, Any]]:
         own = {} if self.machine == "cs" else {"multiclass": self.multi_class}

@@ -10,13 +10,11 @@ from sklearn.base import OutlierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _num_samples
 
-from widemargin._base import checks_parameters
 from widemargin._docs import documented
 from widemargin._parameters import estimator
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from typing_extensions import Self
 
 from widemargin._multiple_kernel.base import BaseMultipleKernel
 
@@ -75,34 +73,19 @@ class MultipleKernelOneClassSVM(OutlierMixin, BaseMultipleKernel):
 
     nu: float = 0.5
 
-    @checks_parameters
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Learn where the rows lie.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features) or list of arrays
-            Rows, or with precomputed kernels a Gram matrix for each.
-        y : Ignored
-            Not used, present for API consistency by convention.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Factors on the weight of the rows.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        rows = X[0] if self._takes_tables() and len(X) > 0 else X
-        self._train(X, np.ones(_num_samples(rows)), sample_weight)
-        self.offset_ = 0.0 - self._model.intercepts
-        return self
-
     def _machine(self) -> tuple[str, dict[str, Any]]:
         return "one-class", {"nu": float(self.nu)}
 
     def _penalty(self) -> dict[str, float]:
         return {}
+
+    def _given(self, X: Any, y: Any) -> NDArray[np.float64]:
+        return np.ones(_num_samples(X[0] if self._takes_tables() and len(X) > 0 else X))
+
+    @property
+    def offset_(self) -> NDArray[np.float64]:
+        """What `score_samples` exceeds inside."""
+        return 0.0 - self._model.intercepts
 
     def _marked(self, y: Any) -> tuple[Any, NDArray[np.bool_]]:
         return y, np.zeros(1, dtype=bool)

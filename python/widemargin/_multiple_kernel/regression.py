@@ -9,13 +9,11 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import column_or_1d
 from sklearn.utils._param_validation import StrOptions
 
-from widemargin._base import checks_parameters
 from widemargin._docs import documented
 from widemargin._parameters import estimator
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from typing_extensions import Self
 
 from widemargin._multiple_kernel.base import BaseMultipleKernel
 
@@ -75,26 +73,6 @@ class MultipleKernelSVR(RegressorMixin, BaseMultipleKernel):
     C: float = 1.0
     epsilon: float = 0.1
     unlabeled: str | None = None
-
-    @checks_parameters
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train on rows with numbers.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features) or list of arrays
-            Rows, or with precomputed kernels a Gram matrix for each.
-        y : array-like of shape (n_samples,)
-            Numbers to predict.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Factors on C of the rows.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        return self._train(X, y, sample_weight)
 
     def _machine(self) -> tuple[str, dict[str, Any]]:
         return "epsilon-svr", {"epsilon": float(self.epsilon)}

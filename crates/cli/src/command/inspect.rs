@@ -7,6 +7,7 @@ use serde_json::json;
 use widemargin::data::read::{Loaded, Missing};
 use widemargin::data::scaling::Scaler;
 use widemargin::data::{LabelSummary, Summary as DataSummary};
+use widemargin::kernel::FeatureMap;
 use widemargin::machine::specification::Value as Setting;
 use widemargin::machine::{Calibration, Model, Scheme};
 use widemargin::operation::advice::column_advice;
@@ -127,9 +128,15 @@ fn model_text(format: ModelFormatName, model: &Model) -> String {
         .line("scaling", scaling_name(model));
     if let Some(map) = &model.preparation.map {
         let (inputs, outputs) = (map.inputs() as u64, map.outputs() as u64);
+        let kernel = match map {
+            FeatureMap::Blocks(blocks) => {
+                format!("a sum, kernels with a weight: {}", blocks.kernels())
+            }
+            _ => "rbf".into(),
+        };
         summary.line(
             "approximates",
-            format!("rbf, {} features from {}", count(outputs), count(inputs)),
+            format!("{kernel}, {} features from {}", count(outputs), count(inputs)),
         );
     }
     if let Some(classes) = &model.classes {

@@ -12,8 +12,8 @@ mod table;
 pub use backend::{Backend, Cpu, DualProblem, ExpansionTerm, PackedRows};
 pub(crate) use block::{KernelBlocks, TermScratch, TermSums};
 pub use block::{Queries, SubstringFeatures};
-pub use feature_map::{FeatureMap, FourierMap, MapRule, NystroemMap};
-pub(crate) use feature_map::{PreparedMap, inverse_factor};
+pub use feature_map::{BlockMap, FeatureMap, FourierMap, MapRule, NystroemMap};
+pub(crate) use feature_map::{KernelFeatures, PreparedMap, inverse_factor};
 pub use function::{CustomKernel, Kernel};
 
 pub use gram::{Centring, Definiteness, Gram, Repair};

@@ -5,7 +5,7 @@
 //! not tested.
 
 use crate::context::{Context, Event};
-use crate::data::memory;
+use crate::data::{Matrix, memory};
 use crate::error::{Error, Result};
 use crate::kernel::{Definiteness, Gram, Kernel, KernelBlocks};
 use crate::machine::Precision;
@@ -19,6 +19,9 @@ const FEW: usize = 32;
 
 /// Most rows that are tested, which bounds the memory for their matrix.
 const MOST: usize = 1000;
+
+/// Most rows that are tested where none are packed: their kernel values cost no more than a few support vectors.
+const MOST_PACKED: usize = 256;
 
 /// Rows over tested ones at least: their values are at most one in 64 of all.
 const SHARE: usize = 8;
@@ -59,26 +62,49 @@ pub(super) fn warn<T: Real>(
         return Ok(None);
     }
     let rows = sample(blocks);
-    let over = rows.len();
-    let found = match test(blocks, &rows, context) {
+    match test(blocks, &rows, context) {
         // The training ends at its first look at the clock, with what it has.
-        Err(Error::Interrupted) => return Ok(None),
-        found => found?,
-    };
+        Err(Error::Interrupted) => Ok(None),
+        found => Ok(report(found?, rows.len(), blocks.len(), context)),
+    }
+}
+
+/// As [`warn`] for trainings that do not pack all rows: on a few hundred of them, evenly spread.
+///
+/// # Errors
+/// Those of a kernel that does not suit the rows.
+pub(super) fn warn_of_rows(
+    kernel: &Kernel,
+    features: &Matrix,
+    context: &Context,
+) -> Result<Option<f64>> {
+    let n = features.rows();
+    if kernel.is_semidefinite() || n == 0 {
+        return Ok(None);
+    }
+    let rows = spread(n, (n / SHARE).clamp(FEW, MOST_PACKED));
+    let blocks = KernelBlocks::<f64>::new(kernel, features, Some(&rows), context)?;
+    match test(&blocks, &(0..rows.len()).collect::<Vec<_>>(), context) {
+        Err(Error::Interrupted) => Ok(None),
+        found => Ok(report(found?, rows.len(), n, context)),
+    }
+}
+
+/// Warns of what was found over some of the rows; returns the negative eigenvalue.
+fn report(found: Found, over: usize, of: usize, context: &Context) -> Option<f64> {
     let (message, negative) = match found {
-        Found::Nothing => return Ok(None),
+        Found::Nothing => return None,
         Found::Asymmetric(found) => (format!("the kernel is not symmetric: {found}"), None),
         Found::Negative(smallest) => {
             let message = format!(
-                "the kernel is not positive semidefinite: its matrix over {over} of the {} rows has the \
-                 eigenvalue {smallest:.3e}, so that the training may end at a local optimum",
-                blocks.len()
+                "the kernel is not positive semidefinite: its matrix over {over} of the {of} rows has the \
+                 eigenvalue {smallest:.3e}, so that the training may end at a local optimum"
             );
             (message, Some(smallest))
         }
     };
     context.report(&Event::Warning { message });
-    Ok(negative)
+    negative
 }
 
 /// The model with a negative eigenvalue of its kernel in the training record.
@@ -217,7 +243,7 @@ fn lanczos(gram: &Gram, context: &Context) -> Result<Definiteness> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Dense, Matrix};
+    use crate::data::Dense;
 
     fn points(n: usize, d: usize) -> Matrix {
         let mut generator = Generator::new(3);

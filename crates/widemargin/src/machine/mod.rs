@@ -65,7 +65,7 @@ pub use linear::{
     Bias, LinearLoss, LinearMulticlass, LinearOneClass, LinearOptions, LinearSolver, LinearSvc,
     LinearSvr, PathStep, Penalty, RankSvm,
 };
-pub(crate) use linear::{linear_model, newton_tolerance, newton_tolerance_at};
+pub(crate) use linear::{is_worth_blocks, linear_model, newton_tolerance, newton_tolerance_at};
 pub use local_duals::LocalDuals;
 pub(crate) use local_duals::{KnownValues, LocalStart, SolvedDual, distance};
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Machines that learn over kernels, and the classical ones.
 
+#[path = "../approximate_kernels.rs"]
+mod approximate_kernels;
 #[path = "../backend.rs"]
 mod backend;
 #[path = "../chains.rs"]

@@ -292,6 +292,38 @@ unsafe fn load_some<V: Lanes, const N: usize>(from: *const V::Element, count: us
     })
 }
 
+/// Work on the values of one row with others.
+trait RowWork<T: Real> {
+    /// From column `at` on, `count` columns in `N` vectors.
+    ///
+    /// # Safety
+    /// There are as many columns, what the work writes to has room for them, and the processor has the instructions
+    /// of `F`.
+    unsafe fn of<F: VectorFamily, const N: usize>(&mut self, at: usize, count: usize);
+
+    /// All `count` columns, [`TOGETHER`] vectors at a time as long as there are so many.
+    ///
+    /// # Safety
+    /// As [`of`](Self::of).
+    #[inline(always)]
+    unsafe fn of_all<F: VectorFamily>(&mut self, count: usize) {
+        let width = Vector::<T, F>::WIDTH;
+        let mut at = 0;
+        while at < count {
+            let is_whole = count - at >= TOGETHER * width;
+            let run = if is_whole { TOGETHER * width } else { width.min(count - at) };
+            // SAFETY: no more columns than there are; passed on to the caller.
+            unsafe {
+                match is_whole {
+                    true => self.of::<F, TOGETHER>(at, run),
+                    false => self.of::<F, 1>(at, run),
+                }
+            }
+            at += run;
+        }
+    }
+}
+
 /// The weighted sum of the kernels of a group for one row with others.
 pub(super) struct SumOfRow<'a, T> {
     pub(super) steps: &'a [KernelStep<T>],
@@ -302,11 +334,7 @@ pub(super) struct SumOfRow<'a, T> {
     pub(super) out: &'a mut [T],
 }
 
-impl<T: Real> SumOfRow<'_, T> {
-    /// From column `at` on, `count` columns in `N` vectors.
-    ///
-    /// # Safety
-    /// There are as many columns, and the processor has the instructions of `F`.
+impl<T: Real> RowWork<T> for SumOfRow<'_, T> {
     #[inline(always)]
     unsafe fn of<F: VectorFamily, const N: usize>(&mut self, at: usize, count: usize) {
         let width = Vector::<T, F>::WIDTH;
@@ -340,19 +368,10 @@ impl<T: Real> Task for SumOfRow<'_, T> {
 
     #[inline(always)]
     unsafe fn run<F: VectorFamily>(mut self) {
-        let (width, count) = (Vector::<T, F>::WIDTH, self.out.len());
+        let count = self.out.len();
         assert!(self.products.len() == count && self.right.len() == count, "one place per column");
-        let mut at = 0;
-        while at < count {
-            // SAFETY: no more columns than there are.
-            unsafe {
-                match count - at >= TOGETHER * width {
-                    true => self.of::<F, TOGETHER>(at, TOGETHER * width),
-                    false => self.of::<F, 1>(at, width.min(count - at)),
-                }
-            }
-            at += if count - at >= TOGETHER * width { TOGETHER * width } else { width };
-        }
+        // SAFETY: all three lists have as many columns.
+        unsafe { self.of_all::<F>(count) }
     }
 }
 
@@ -370,12 +389,7 @@ pub(super) struct SumsOfRow<'a, T> {
     pub(super) sums: &'a mut [f64],
 }
 
-impl<T: Real> SumsOfRow<'_, T> {
-    /// From column `at` on, `count` columns in `N` vectors.
-    ///
-    /// # Safety
-    /// There are as many columns, `scratch` has a vector for every step, and the processor has the instructions of
-    /// `F`.
+impl<T: Real> RowWork<T> for SumsOfRow<'_, T> {
     #[inline(always)]
     unsafe fn of<F: VectorFamily, const N: usize>(&mut self, at: usize, count: usize) {
         let width = Vector::<T, F>::WIDTH;
@@ -408,17 +422,8 @@ impl<T: Real> Task for SumsOfRow<'_, T> {
         assert!(self.products.len() == count && self.right.len() == count, "one place per column");
         self.scratch.clear();
         self.scratch.resize(self.steps.len() * width, T::ZERO);
-        let mut at = 0;
-        while at < count {
-            // SAFETY: no more columns than there are, and scratch was made as long.
-            unsafe {
-                match count - at >= TOGETHER * width {
-                    true => self.of::<F, TOGETHER>(at, TOGETHER * width),
-                    false => self.of::<F, 1>(at, width.min(count - at)),
-                }
-            }
-            at += if count - at >= TOGETHER * width { TOGETHER * width } else { width };
-        }
+        // SAFETY: all three lists have as many columns, and scratch a vector for every step.
+        unsafe { self.of_all::<F>(count) }
         for (step, lanes) in self.steps.iter().zip(self.scratch.chunks_exact(width)) {
             // SAFETY: a chunk is a vector.
             self.sums[step.kernel] += unsafe { Vector::<T, F>::load(lanes.as_ptr()) }.sum();

@@ -1,9 +1,10 @@
-//! Features whose plain products approximate a Gaussian kernel, so that linear machines approximate
-//! kernel machines on any number of rows.
+//! Features whose plain products approximate a kernel, so that linear machines approximate kernel machines on
+//! any number of rows.
 //!
 //! K(x, z) = exp(−γ‖x − z‖²) ≈ ⟨φ(x), φ(z)⟩ with random Fourier features (Rahimi and Recht, 2007) or
 //! the kernel's values at some of the rows (Nyström's method; Williams and Seeger, 2001).
 
+mod blocks;
 mod fourier;
 mod list;
 mod nystroem;
@@ -14,6 +15,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+pub use blocks::BlockMap;
+pub(crate) use blocks::{KernelFeatures, PreparedBlock};
 pub use fourier::FourierMap;
 use fourier::FourierWeights;
 use nystroem::NystroemBlocks;
@@ -23,6 +26,7 @@ pub(crate) use nystroem::inverse_factor;
 use crate::context::Context;
 use crate::data::{Dense, Matrix, memory};
 use crate::error::{Error, Result};
+use crate::kernel::Kernel;
 
 /// Rows mapped by one task.
 const TASK_ROWS: usize = 256;
@@ -74,7 +78,8 @@ impl MapRule {
                 FeatureMap::Fourier(FourierMap { gamma, inputs, outputs, seed })
             }
             Self::Nystroem(count) => {
-                FeatureMap::Nystroem(NystroemMap::fit(features, count, gamma, context)?)
+                let kernel = Kernel::Gaussian { gamma };
+                FeatureMap::Nystroem(NystroemMap::fit(features, count, kernel, context)?)
             }
         })
     }
@@ -89,6 +94,8 @@ pub enum FeatureMap {
     Fourier(FourierMap),
     /// Nyström's method.
     Nystroem(NystroemMap),
+    /// Those of several kernels side by side.
+    Blocks(BlockMap),
 }
 
 impl FeatureMap {
@@ -97,6 +104,7 @@ impl FeatureMap {
         match self {
             Self::Fourier(map) => map.inputs,
             Self::Nystroem(map) => map.inputs(),
+            Self::Blocks(map) => map.inputs(),
         }
     }
 
@@ -105,6 +113,7 @@ impl FeatureMap {
         match self {
             Self::Fourier(map) => map.outputs,
             Self::Nystroem(map) => map.outputs(),
+            Self::Blocks(map) => map.outputs(),
         }
     }
 
@@ -116,6 +125,7 @@ impl FeatureMap {
         match self {
             Self::Fourier(map) => map.validate(),
             Self::Nystroem(map) => map.validate(),
+            Self::Blocks(map) => map.validate(),
         }
     }
 
@@ -151,6 +161,7 @@ impl FeatureMap {
                 Self::Nystroem(map) => {
                     Factors::Nystroem(Box::new(NystroemBlocks::new(map, context)?))
                 }
+                Self::Blocks(map) => Factors::Blocks(map.prepare(context)?),
             },
         })
     }
@@ -187,6 +198,7 @@ pub(crate) struct PreparedMap {
 enum Factors {
     Fourier(FourierWeights),
     Nystroem(Box<NystroemBlocks>),
+    Blocks(Vec<PreparedBlock>),
 }
 
 impl PreparedMap {
@@ -203,6 +215,7 @@ impl PreparedMap {
         match &self.factors {
             Factors::Fourier(weights) => weights.add(features, rows, &mut sums),
             Factors::Nystroem(blocks) => blocks.add(features, rows, &mut sums)?,
+            Factors::Blocks(blocks) => return blocks::transform(blocks, features, rows),
         }
         Dense::new(count, self.outputs, sums.into_iter().map(|v| v as f32).collect())
     }
@@ -213,6 +226,7 @@ mod tests {
     use super::*;
     use crate::context::CancelToken;
     use crate::data::Layout;
+    use crate::kernel::Gram;
 
     fn table(rows: usize) -> Matrix {
         let value =
@@ -276,12 +290,59 @@ mod tests {
     }
 
     #[test]
+    fn blocks_have_the_products_of_their_kernels() {
+        let (table, context) = (table(60), Context::new());
+        let view = |kernel| Kernel::View { columns: vec![0..2, 3..5], kernel: Box::new(kernel) };
+        let kernels = [
+            view(Kernel::Linear),
+            Kernel::Polynomial { gamma: 0.5, coef0: 1.0, degree: 2 },
+            view(Kernel::Gaussian { gamma: 0.7 }),
+            Kernel::Laplacian { gamma: 0.7 },
+        ];
+        let block = |(at, kernel): (usize, &Kernel)| {
+            MapRule::Nystroem(60).fit_kernel(&table, kernel, at, &context).unwrap()
+        };
+        let blocks: Vec<KernelFeatures> = kernels.iter().enumerate().map(block).collect();
+        let ends: Vec<usize> = blocks.iter().map(KernelFeatures::outputs).collect();
+        assert_eq!(ends[0], 4, "a linear kernel is its columns");
+        let map = FeatureMap::Blocks(BlockMap::new(6, blocks));
+        map.validate().unwrap();
+        assert_eq!(FeatureMap::from_text(&map.to_text()).unwrap(), map);
+        for layout in [Layout::Dense, Layout::Sparse] {
+            let rows = table.clone().into_layout(layout);
+            let Matrix::DenseF32(mapped) = map.transform(&rows, &context).unwrap() else {
+                panic!("dense features")
+            };
+            let mut start = 0;
+            for (kernel, width) in kernels.iter().zip(&ends) {
+                let exact = Gram::of(kernel, &table, &context).unwrap();
+                let own = |i: usize| &mapped.row(i)[start..start + width];
+                for (i, j) in (0..60).flat_map(|i| (0..60).map(move |j| (i, j))) {
+                    let pairs = own(i).iter().zip(own(j));
+                    let product: f64 = pairs.map(|(a, b)| f64::from(*a) * f64::from(*b)).sum();
+                    let expected = exact.row(i)[j];
+                    assert!(
+                        (product - expected).abs() < 2e-3,
+                        "{kernel} {i} {j}: {product} {expected}"
+                    );
+                }
+                start += width;
+            }
+        }
+    }
+
+    #[test]
     fn maps_survive_being_written() {
         let (table, context) = (table(20), Context::new().with_seed(3));
         for rule in ["rff:50", "nystroem:10"] {
             let map = rule.parse::<MapRule>().unwrap().fit(&table, 0.5, &context).unwrap();
             assert_eq!(FeatureMap::from_text(&map.to_text()).unwrap(), map);
         }
+        // Files of before have the γ of a Gaussian kernel in the place of a kernel.
+        let map = MapRule::Nystroem(10).fit(&table, 0.5, &context).unwrap();
+        let older = map.to_text().replace(r#""kernel":{"rbf":{"gamma":0.5}}"#, r#""gamma":0.5"#);
+        assert!(older.contains("gamma") && !older.contains("kernel"), "{older}");
+        assert_eq!(FeatureMap::from_text(&older).unwrap(), map);
         assert!("rff:0".parse::<MapRule>().is_err());
         assert!("fft:10".parse::<MapRule>().is_err());
     }

@@ -6,13 +6,13 @@
 
 use std::ops::Range;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::list;
 use crate::context::Context;
 use crate::data::{Csr, Matrix, memory};
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, KernelBlocks};
+use crate::kernel::{Gram, Kernel, KernelBlocks};
 use crate::numeric::InstructionSet;
 use crate::numeric::random::Generator;
 use crate::numeric::simd::{Weights, multiply};
@@ -27,7 +27,9 @@ const TASK_ROWS: usize = 64;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NystroemMap {
-    gamma: f64,
+    /// Older files have the γ of a Gaussian kernel in its place.
+    #[serde(alias = "gamma", deserialize_with = "kernel_or_gamma")]
+    kernel: Kernel,
     inputs: usize,
     /// The rows, sparse.
     starts: Vec<usize>,
@@ -39,11 +41,29 @@ pub struct NystroemMap {
     inverse: Vec<f32>,
 }
 
+/// A kernel, or the γ of a Gaussian one.
+fn kernel_or_gamma<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> std::result::Result<Kernel, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Gamma(f64),
+        Kernel(Kernel),
+    }
+    Ok(match Written::deserialize(deserializer)? {
+        Written::Gamma(gamma) => Kernel::Gaussian { gamma },
+        Written::Kernel(kernel) => kernel,
+    })
+}
+
 impl NystroemMap {
+    /// Learns the map of a kernel of rows; those of a kernel that is not positive semidefinite on the rows
+    /// chosen do not exist.
     pub(super) fn fit(
         features: &Matrix,
         count: usize,
-        gamma: f64,
+        kernel: Kernel,
         context: &Context,
     ) -> Result<Self> {
         let mut order: Vec<usize> = (0..features.rows()).collect();
@@ -53,7 +73,6 @@ impl NystroemMap {
         // The kernel matrix, its factor and the inverse of that.
         let bytes = 3 * size_of::<f64>() as u128 * (m as u128).pow(2);
         memory::check(|| format!("the kernel matrix of {m} rows of a Nystroem map"), bytes)?;
-        let kernel = Kernel::Gaussian { gamma };
         let blocks = KernelBlocks::<f64>::new(&kernel, features, Some(&order), context)?;
         let queries = blocks.prepare(&features.select_rows(&order), 0..m)?;
         let mut matrix = vec![0.0; m * m];
@@ -64,6 +83,9 @@ impl NystroemMap {
             Ok(())
         };
         context.try_for_each(matrix.chunks_mut(TASK_ROWS * m).enumerate(), task)?;
+        if !kernel.is_semidefinite() {
+            Gram::new(m, matrix.clone())?.check_semidefinite(&kernel, context)?;
+        }
         let (chosen, inverse) = inverse_factor(&matrix, m, context)?;
         let (mut starts, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
         for &at in &chosen {
@@ -74,7 +96,7 @@ impl NystroemMap {
             starts.push(indices.len());
         }
         let inverse = inverse.into_iter().map(|v| v as f32).collect();
-        Ok(Self { gamma, inputs: features.columns(), starts, indices, values, inverse })
+        Ok(Self { kernel, inputs: features.columns(), starts, indices, values, inverse })
     }
 
     pub(super) fn inputs(&self) -> usize {
@@ -93,8 +115,10 @@ impl NystroemMap {
     pub(super) fn validate(&self) -> Result<()> {
         let fail = |message: &str| Err(Error::model(message));
         let outputs = self.outputs();
-        if !(self.gamma.is_finite() && self.gamma > 0.0) || outputs == 0 {
-            return fail("expected a Nystroem map with rows and a positive gamma, found another");
+        self.kernel.validate()?;
+        let flat = matches!(self.kernel, Kernel::Gaussian { gamma: 0.0 });
+        if flat || self.kernel.has_given_values() || outputs == 0 {
+            return fail("expected a Nystroem map with rows and a kernel of rows, found another");
         }
         if Some(self.inverse.len()) != outputs.checked_mul(outputs) {
             return Err(Error::length(
@@ -167,8 +191,8 @@ pub(super) struct NystroemBlocks {
 
 impl NystroemBlocks {
     pub(super) fn new(map: &NystroemMap, context: &Context) -> Result<Self> {
-        let kernel = Kernel::Gaussian { gamma: map.gamma };
-        let blocks = KernelBlocks::new(&kernel, &Matrix::SparseF32(map.rows()?), None, context)?;
+        let blocks =
+            KernelBlocks::new(&map.kernel, &Matrix::SparseF32(map.rows()?), None, context)?;
         let inverse = Weights::new(map.outputs(), map.inverse.clone());
         Ok(Self { blocks, inverse, set: context.instruction_set() })
     }

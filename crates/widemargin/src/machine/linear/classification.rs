@@ -277,7 +277,7 @@ impl Fit<'_> {
             .collect();
         let choices = Choices { count: self.functions, right: codes, costs: &costs };
         let tol = plan.tolerance(Algorithm::Dual);
-        let solution = solve_crammer_singer(rows, choices, &plan.options(tol), self.context);
+        let solution = solve_crammer_singer(rows, choices, &plan.options(tol), None, self.context);
         let (width, features) = (rows.width(), self.data.columns());
         let own = |f: usize| &solution.weights[f * width..(f + 1) * width];
         let mut weights = Vec::with_capacity(features * self.functions);

@@ -24,5 +24,5 @@ pub use path::PathStep;
 pub use ranking::RankSvm;
 pub use regression::LinearSvr;
 pub(in crate::machine) use rows::{FeatureOrder, RowTask, with_rows};
-pub(crate) use solve::{newton_tolerance, newton_tolerance_at};
+pub(crate) use solve::{is_worth_blocks, newton_tolerance, newton_tolerance_at};
 pub(crate) use wide::on_occurring_columns;

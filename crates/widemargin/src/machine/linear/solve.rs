@@ -18,6 +18,11 @@ use crate::solver::{Outcome, Status};
 const LARGE: usize = 1 << 22;
 const LARGE_BY_FEATURE: usize = 256;
 
+/// Whether a single problem over a table of this size is solved in blocks of rows.
+pub(crate) fn is_worth_blocks(nonzeros: usize, columns: usize) -> bool {
+    nonzeros >= LARGE && nonzeros >= LARGE_BY_FEATURE.saturating_mul(columns)
+}
+
 /// Problems over the same rows from which on none is shared by threads.
 const MANY_FUNCTIONS: usize = 8;
 
@@ -91,9 +96,7 @@ impl LinearPlan {
             }
             (_, LinearSolver::Auto) if self.loss == RowLoss::Logistic => Ok(Algorithm::Dual),
             (_, LinearSolver::Auto)
-                if self.functions == 1
-                    && nonzeros >= LARGE
-                    && nonzeros >= LARGE_BY_FEATURE.saturating_mul(columns) =>
+                if self.functions == 1 && is_worth_blocks(nonzeros, columns) =>
             {
                 Ok(Algorithm::Blocks)
             }

@@ -12,6 +12,7 @@ pub(crate) use resumed::{KnownValues, distance};
 use std::ops::Range;
 
 use self::resumed::{KnownValue, Resumed, known_values, value_of};
+use super::definiteness;
 use super::fit::FitInput;
 use super::model::{ClassTable, MachineKind, Model, Scheme};
 use super::parameters::{Loss, SolverOptions};
@@ -115,6 +116,14 @@ impl LocalDuals {
     /// The rows of all places, labels being classes or targets.
     pub(crate) fn table(&self) -> &Dataset {
         &self.table
+    }
+
+    /// Warns when the kernel is not positive semidefinite on rows of this place.
+    ///
+    /// # Errors
+    /// Those of a kernel that does not suit the rows.
+    pub(crate) fn warn_of_kernel(&self, context: &Context) -> Result<()> {
+        definiteness::warn_of_rows(&self.kernel, self.table.features(), context).map(|_| ())
     }
 
     /// Number of functions.

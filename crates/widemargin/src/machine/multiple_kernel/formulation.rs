@@ -1,6 +1,7 @@
 //! The dual problems of the machine inside, and the model that their solutions are.
 
 use super::BaseMachine;
+use super::approximate::{Classes, FeatureProblem, Function, HalfSpace, ProblemKind};
 use super::duals::{Problems, Solutions, TwoClass};
 use crate::data::Label;
 use crate::error::{Error, Result};
@@ -10,8 +11,9 @@ use crate::machine::model::{ClassTable, MachineKind, Model, Scheme, Training};
 use crate::machine::multiclass::class_model;
 use crate::machine::specification::Value;
 use crate::machine::training::{Expansion, RowSegments, TrainingCost, assemble, check_outcome};
-use crate::machine::{AllInOne, Precision};
+use crate::machine::{AllInOne, Precision, linear_model};
 use crate::outcome::Outcome;
+use crate::solver::linear::RowLoss;
 use crate::solver::{s2do, smo};
 
 /// A machine's problems over segments of rows.
@@ -106,6 +108,75 @@ impl Formulation {
             ),
             Duals::Classes(_, problem) => Problems::Classes(Box::new(problem.clone()), None),
         }
+    }
+
+    /// The problems over features of the rows, segment after segment.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`] for a squared loss or another machine of all classes than that of Crammer and Singer,
+    /// for which there is no linear solver.
+    pub(super) fn feature_problems(&self) -> Result<Vec<FeatureProblem>> {
+        let mut ends = vec![0];
+        for rows in &self.rows {
+            ends.push(ends[ends.len() - 1] + rows.len());
+        }
+        let whole = || (0..ends[ends.len() - 1]).collect();
+        let refuse = |name, expected: &str, found: String| {
+            Err(Error::parameter(name, format!("{expected} with approximate features"), found))
+        };
+        match &self.duals {
+            Duals::Classes(AllInOne::CrammerSinger, problem) => {
+                let (right, costs) = (problem.codes.clone(), problem.upper.clone());
+                let classes = Classes::new(problem.classes, right, costs);
+                Ok(vec![FeatureProblem { rows: whole(), kind: ProblemKind::Classes(classes) }])
+            }
+            Duals::Classes(machine, _) => refuse("machine", "c-svc or cs", machine.to_string()),
+            Duals::TwoClass(problems) if problems.iter().any(|(_, one)| one.ridge.is_some()) => {
+                refuse("loss", "hinge", "squared-hinge".into())
+            }
+            Duals::TwoClass(problems) => {
+                let of = |(segments, problem): &(Vec<usize>, smo::Problem)| {
+                    let kind = match self.kind {
+                        MachineKind::OneClass => ProblemKind::HalfSpace(HalfSpace {
+                            upper: problem.upper.clone(),
+                            total: problem.start.iter().sum(),
+                        }),
+                        MachineKind::EpsilonSvr => ProblemKind::Function(tube(problem)),
+                        _ => ProblemKind::Function(hinge(problem)),
+                    };
+                    // A regression has every row twice.
+                    let segments = if segments[..] == [0, 0] { &segments[..1] } else { segments };
+                    let rows = segments.iter().flat_map(|&s| ends[s]..ends[s + 1]).collect();
+                    FeatureProblem { rows, kind }
+                };
+                Ok(problems.iter().map(of).collect())
+            }
+        }
+    }
+
+    /// The model of linear functions over `width` features, function after function.
+    pub(super) fn linear_model(
+        &self,
+        width: usize,
+        weights: Vec<f64>,
+        constants: &[f64],
+    ) -> Result<Model> {
+        let kind = match self.kind {
+            MachineKind::EpsilonSvr => MachineKind::LinearSvr,
+            MachineKind::OneClass => MachineKind::LinearOneClass,
+            _ => MachineKind::LinearSvc,
+        };
+        let names = self.classes.as_ref().map(|(names, _)| names.clone());
+        let mut model = linear_model(kind, width, weights, constants, names)?;
+        if let (Some(table), Some((names, scheme))) = (&mut model.classes, &self.classes)
+            && scheme.functions(names.len()) == constants.len()
+        {
+            table.scheme = scheme.clone();
+            // Functions are the vectors of a linear model, and belong to no class.
+            table.support = vec![0; names.len()];
+            table.support[0] = constants.len();
+        }
+        Ok(model)
     }
 
     /// Vectors whose outer products sum to the kernel of the labels: an indicator of every class, or the
@@ -218,6 +289,22 @@ impl Formulation {
         }
         Expansion { segments, coefficients, offset }
     }
+}
+
+/// The hinge function whose dual a problem is.
+fn hinge(problem: &smo::Problem) -> Function {
+    let targets = problem.linear.iter().map(|linear| -linear).collect();
+    let costs = problem.upper.iter().zip(&problem.lower).map(|(u, l)| u - l).collect();
+    Function::new(RowLoss::Hinge, targets, costs)
+}
+
+/// The tube function whose dual a problem is, both sides of every row one after another.
+fn tube(problem: &smo::Problem) -> Function {
+    let n = problem.linear.len() / 2;
+    let (up, down) = problem.linear.split_at(n);
+    let epsilon = up.first().zip(down.first()).map_or(0.0, |(up, down)| 0.5 * (up - down));
+    let targets = up.iter().zip(down).map(|(up, down)| -0.5 * (up + down)).collect();
+    Function::new(RowLoss::Tube(epsilon), targets, problem.upper[..n].to_vec())
 }
 
 /// Number of classes.

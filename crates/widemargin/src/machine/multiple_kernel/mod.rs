@@ -9,6 +9,7 @@
 //! At equal trace the optimum of signed weights is at most that of weights that are not negative, and that at
 //! most the optimum of every single kernel. Nothing is promised about errors on new rows.
 
+mod approximate;
 mod candidates;
 mod duals;
 mod formulation;
@@ -32,7 +33,7 @@ use super::{MulticlassSvc, OneClass, Precision, SolverOptions, Svc, Svr};
 use crate::context::{Context, Event};
 use crate::data::Label;
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, Repair};
+use crate::kernel::{Kernel, MapRule, Repair, catch_out_of_memory};
 use crate::numeric::simd::Real;
 use crate::outcome::{Outcome, Status};
 use crate::solver::kernel_weights::{self, Options, WeightRule, Weights};
@@ -100,6 +101,11 @@ pub struct MultipleKernel {
     /// The label of rows without one (transduction): K has to be positive semidefinite on them too, and they
     /// count for the traces. Their predictions are those of the model.
     pub unlabelled: Option<Label>,
+    /// Features that take the place of every kernel, for more rows than tables of kernel values can have: the
+    /// model is linear in them, and its bounds are those of the approximated problem. Weights of any sign and
+    /// those of rules, jitter and repair need kernel values; the machine is C-SVC or ε-SVR with the hinge loss,
+    /// that of Crammer and Singer, or the one-class SVM.
+    pub approximate: Option<MapRule>,
 }
 
 /// Jitter of signed weights by default.
@@ -109,7 +115,8 @@ impl MultipleKernel {
     /// No kernels yet, non-negative weights.
     pub fn new(machine: BaseMachine) -> Self {
         let (kernels, weights) = (Vec::new(), WeightRule::default());
-        Self { machine, kernels, weights, jitter: 0.0, repair: None, unlabelled: None }
+        let (jitter, repair, unlabelled, approximate) = (0.0, None, None, None);
+        Self { machine, kernels, weights, jitter, repair, unlabelled, approximate }
     }
 
     fn check(&self) -> Result<()> {
@@ -124,6 +131,9 @@ impl MultipleKernel {
             return Err(Error::parameter("repair", "shift or refuse", repair));
         }
         self.kernels.iter().try_for_each(Kernel::validate)?;
+        if self.approximate.is_some() {
+            self.check_approximation()?;
+        }
         self.machine.options().validate()
     }
 
@@ -215,6 +225,10 @@ impl Machine for MultipleKernel {
         let split = LabelSplit::new(self.unlabelled.as_ref(), input)?;
         let (input, unlabelled) = (split.labelled(input)?, &split.unlabelled[..]);
         let formulation = Formulation::new(&self.machine, input)?;
+        if let Some(rule) = self.approximate {
+            let fit = || self.fit_features(rule, input, unlabelled, &formulation, context);
+            return context.install(|| catch_out_of_memory(fit));
+        }
         in_precision(self.precision(), context, |precision| {
             let mut start = None;
             if precision == Precision::F32 {

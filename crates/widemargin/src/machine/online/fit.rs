@@ -8,6 +8,7 @@ use crate::context::{Context, Event};
 use crate::data::{ClassOrder, Dataset, Label, check_two_classes};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
+use crate::machine::definiteness;
 use crate::machine::fit::{FitInput, Machine};
 use crate::machine::model::Model;
 use crate::machine::multiclass::AllInOne;
@@ -125,6 +126,7 @@ impl Machine for OnlineSvc {
 impl OnlineSvc {
     fn train(&self, data: &Dataset, context: &Context) -> Result<Model> {
         let started = Instant::now();
+        let negative = definiteness::warn_of_rows(&self.kernel, data.features(), context)?;
         let parameters = Self { classes: Some(self.class_names(data)?), ..self.clone() };
         let mut learner = OnlineLearner::new(parameters, context, context.is_parallel());
         let codes = learner.codes(data)?;
@@ -201,7 +203,7 @@ impl OnlineSvc {
         learner.note(data, started.elapsed().as_secs_f64());
         let mut model = learner.model_with(cost, violation, status)?;
         model.feature_names = data.feature_names().map(<[String]>::to_vec);
-        Ok(model)
+        Ok(definiteness::noted(model, negative))
     }
 }
 

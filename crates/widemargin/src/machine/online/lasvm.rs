@@ -15,6 +15,7 @@ use crate::data::Dataset;
 use crate::error::Result;
 use crate::kernel::Kernel;
 use crate::machine::Precision;
+use crate::machine::definiteness;
 use crate::machine::fit::{FitInput, Machine};
 use crate::machine::model::Model;
 use crate::machine::names::defaults;
@@ -252,6 +253,7 @@ impl Lasvm {
         data.features().validate()?;
         let classes = two_classes(data, "lasvm")?;
         let started = Instant::now();
+        let negative = definiteness::warn_of_rows(&self.kernel, data.features(), context)?;
         let signs: Vec<f64> =
             classes.codes.iter().map(|&code| if code == 0 { 1.0 } else { -1.0 }).collect();
         let bounds: Vec<f64> = (0..data.rows()).map(|row| self.c * data.weight(row)).collect();
@@ -307,7 +309,7 @@ impl Lasvm {
             kernel_rows: state.store.computed() / data.rows().max(1) as u64,
         };
         check_outcome(&self.kernel, &outcome)?;
-        Ok(TwoClass {
+        let found = TwoClass {
             data,
             classes: &classes,
             kernel: &self.kernel,
@@ -321,8 +323,8 @@ impl Lasvm {
                 ("tol".into(), self.tol.into()),
                 ("online".into(), "lasvm".into()),
             ],
-        }
-        .model())
+        };
+        Ok(definiteness::noted(found.model(), negative))
     }
 
     /// Goes through the examples; how that ended, and cost and violation where a sweep found them.

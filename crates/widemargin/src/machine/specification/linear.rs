@@ -4,8 +4,8 @@ use super::entries::Entry;
 use super::parameter::{Domain, Fallback, Parameter};
 use super::resolver::Resolver;
 use super::shared::{
-    C, CLASS_ORDER, CLASS_WEIGHT, EPSILON, GAMMA, LOSS, MAX_ITER, MULTICLASS, NU, PRECISION, SCALE,
-    SHRINKING, TOL,
+    APPROXIMATE, C, CLASS_ORDER, CLASS_WEIGHT, EPSILON, GAMMA, LOSS, MAX_ITER, MULTICLASS, NU,
+    PRECISION, SCALE, SHRINKING, TOL,
 };
 use crate::error::{Error, Result};
 use crate::machine::{
@@ -39,13 +39,6 @@ pub(super) const INTERCEPT: Parameter = Parameter {
     domain: Domain::Real { low: 0.0, above: true, high: f64::MAX, names: &["none", "free"] },
     default: Fallback::Real(1.0),
     about: "The constant of linear functions: none, free (without a penalty), or the value of an appended feature",
-};
-
-const APPROXIMATE: Parameter = Parameter {
-    name: "approximate",
-    domain: Domain::Map,
-    default: Fallback::Unset,
-    about: "Learn on features that approximate a Gaussian kernel of the given gamma",
 };
 
 const LINEAR_TOL: Parameter =

@@ -296,7 +296,8 @@ impl Specification {
         let values = Resolver { specification: self, features, labels, seed };
         let machine = (self.entry().build)(&values)?;
         match self.value("approximate") {
-            Some(Value::Text(rule)) => {
+            // Machines that learn the weights of several kernels approximate each of them.
+            Some(Value::Text(rule)) if MachineKind::LINEAR.contains(&self.kind) => {
                 let gamma = values.gamma()?;
                 Ok(Box::new(Approximated { rule: rule.parse()?, gamma, machine }))
             }

@@ -111,7 +111,7 @@ impl Resolver<'_> {
         };
         let kernels = kernel_list(self.specification, kernel_defaults(self.specification)?)?;
         if kernels.is_empty() {
-            let only_with_kernels = ["weights", "jitter", "repair", "unlabelled"];
+            let only_with_kernels = ["weights", "jitter", "repair", "approximate", "unlabelled"];
             return match only_with_kernels.iter().find(|name| self.specification.is_given(name)) {
                 Some(name) => {
                     Err(Error::parameter("kernels", format!("kernels for {name}"), "none"))
@@ -124,6 +124,10 @@ impl Resolver<'_> {
             return Err(Error::parameter("kernel", expected, "both"));
         }
         let kernels = kernels.iter().map(|kernel| kernel.resolve(self.features));
+        let approximate = match self.value("approximate") {
+            Some(rule) => Some(rule.to_string().parse()?),
+            None => None,
+        };
         let usual = if weights == WeightRule::Signed { SIGNED_JITTER } else { 0.0 };
         Ok(Box::new(MultipleKernel {
             kernels: kernels.collect::<Result<_>>()?,
@@ -131,6 +135,7 @@ impl Resolver<'_> {
             jitter: jitter.unwrap_or(usual),
             repair,
             unlabelled,
+            approximate,
             ..MultipleKernel::new(base(machine))
         }))
     }

@@ -84,6 +84,13 @@ pub(super) const UNLABELLED: Parameter = parameter(
     "Label of rows whose class or value is not known",
 );
 
+pub(super) const APPROXIMATE: Parameter = parameter(
+    "approximate",
+    Domain::Map,
+    Fallback::Unset,
+    "Learn on features that approximate a Gaussian kernel of the given gamma, or each of --kernels",
+);
+
 /// Several kernels whose weights are learnt.
 pub(super) const KERNELS: &[Parameter] = &[
     parameter(
@@ -110,6 +117,7 @@ pub(super) const KERNELS: &[Parameter] = &[
         Fallback::Text("none"),
         "What is done about --kernels that are not positive semidefinite, beside a warning",
     ),
+    APPROXIMATE,
     UNLABELLED,
 ];
 

@@ -169,11 +169,19 @@ fn check_sites(sites: usize) -> Result<()> {
     }
 }
 
-/// The dual problems of a machine over the rows that any part names.
-fn local_duals(machine: &dyn Machine, data: &Dataset, rows: &[usize]) -> Result<LocalDuals> {
+/// The dual problems of a machine over the rows that any part names; warns of a kernel that is not positive
+/// semidefinite on them.
+fn local_duals(
+    machine: &dyn Machine,
+    data: &Dataset,
+    rows: &[usize],
+    context: &Context,
+) -> Result<LocalDuals> {
     data.features().validate()?;
     let input = FitInput::with_rows(data, rows)?;
-    machine.local_duals(&input).unwrap_or_else(not_at_several_places)
+    let duals = machine.local_duals(&input).unwrap_or_else(not_at_several_places)?;
+    duals.warn_of_kernel(context)?;
+    Ok(duals)
 }
 
 fn not_at_several_places<T>() -> Result<T> {
@@ -250,7 +258,8 @@ impl Distribution {
         let mut rows: Vec<usize> = parts.concat();
         rows.sort_unstable();
         rows.dedup();
-        Ok((Arc::new(MachineProblem::new(local_duals(machine, data, &rows)?)), links))
+        let duals = local_duals(machine, data, &rows, context)?;
+        Ok((Arc::new(MachineProblem::new(duals)), links))
     }
 
     fn coordinator(&self, sites: usize, patience: Option<u32>) -> Coordinator {

@@ -124,7 +124,7 @@ impl Randomized {
             return Err(Error::parameter("dimension", "at least 1", 0));
         }
         let rows: Vec<usize> = (0..data.rows()).collect();
-        let duals = local_duals(machine, data, &rows)?;
+        let duals = local_duals(machine, data, &rows, context)?;
         let (mut points, mut functions) = (Vec::new(), Vec::new());
         for function in 0..duals.functions() {
             let seed = context.seed().wrapping_add(function as u64);

@@ -57,23 +57,26 @@ struct Scratch<T> {
     steps: Vec<(usize, T)>,
 }
 
-/// Solves the problem; the weights are those of the first alternative, then of the second, ...
+/// Solves the problem, from the dual variables `start` of a related one if there are some; the weights are those of
+/// the first alternative, then of the second, ...
 ///
 /// The tolerance bounds the range of the gradient over the variables of a row that can move.
 pub(crate) fn solve<R: LinearRows>(
     rows: &R,
     choices: Choices<'_>,
     options: &Options,
+    start: Option<&[f64]>,
     context: &Context,
 ) -> Solution {
     if choices.count == 2 {
-        return solve_two(rows, choices, options, context);
+        return solve_two(rows, choices, options, start, context);
     }
     let mut passes = Passes::new(options, context);
-    let mut alpha = vec![0.0; rows.rows() * choices.count];
+    let mut alpha = start.map_or_else(|| vec![0.0; rows.rows() * choices.count], <[f64]>::to_vec);
     for (i, own) in alpha.chunks_exact_mut(choices.count).enumerate() {
         // A row of zeros loses its cost whatever the weights are, and its variables are at once optimal.
         if rows.squared_norm(i) == 0.0 {
+            own.fill(0.0);
             let right = choices.right[i] as usize;
             own[right] = choices.costs[i];
             own[(right + 1) % choices.count] = -choices.costs[i];
@@ -97,14 +100,17 @@ fn solve_two<R: LinearRows>(
     rows: &R,
     choices: Choices<'_>,
     options: &Options,
+    start: Option<&[f64]>,
     context: &Context,
 ) -> Solution {
     let targets: Vec<f64> =
         choices.right.iter().map(|&c| if c == 0 { 1.0 } else { -1.0 }).collect();
     let costs: Vec<f64> = choices.costs.iter().map(|c| 2.0 * c).collect();
     let problem = Problem { loss: RowLoss::Hinge, targets: &targets, costs: &costs, shift: 0.0 };
+    let start: Option<Vec<f64>> =
+        start.map(|alpha| alpha.iter().step_by(2).map(|first| 2.0 * first).collect());
     let Solution { weights, dual, outcome } =
-        super::dual::solve(rows, &problem, options, None, context);
+        super::dual::solve(rows, &problem, options, start.as_deref(), context);
     let both = |list: &[f64]| [0.5, -0.5].map(|half| list.iter().map(|v| half * v).collect());
     let [first, second]: [Vec<f64>; 2] = both(&weights);
     let outcome = Outcome { primal: 0.5 * outcome.primal, dual: 0.5 * outcome.dual, ..outcome };
@@ -434,7 +440,7 @@ mod tests {
         let problems = random.problems(RowLoss::Hinge);
         let choices = Choices { count: 5, right: problems.codes, costs: problems.rest_costs };
         let options = Options { tol, ..Options::default() };
-        let solution = solve(&rows, choices, &options, &Context::new());
+        let solution = solve(&rows, choices, &options, None, &Context::new());
         assert_eq!(solution.outcome.status, Status::Solved);
         solution
     }
