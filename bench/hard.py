@@ -6,26 +6,24 @@
 Every set is trained with C = 1, 100, 1 000 and 10 000 on one thread; columns are standardised, the width
 stays. Runs are interleaved, processor seconds of fitting alone count, the best of the rounds stands (one
 round where a peer takes longer than SLOW seconds). scikit-learn gets the rows in f64, scikit-learn-intelex
-in f32, as ours. All solutions' dual objectives are computed in f64 by `models.py`. A full run writes
-bench/hard.md. WIDEMARGIN names the program, as in `runners.py`.
+in f32, as ours. All of them train in this process, so that each finds the memory that its last training left.
+All solutions' dual objectives are computed in f64 by `models.py`. A full run writes bench/hard.md.
 """
 
 import argparse
-import json
 import statistics
-import tempfile
 import time
 from dataclasses import dataclass
 from datetime import date
 from importlib.metadata import version
-from pathlib import Path
 
 import daal4py
 import numpy as np
+import widemargin
 from compare import processor, seconds, verdict
-from models import Kernel, Model, quadratic_form, read_model
+from models import Kernel, Model, quadratic_form
 from problems import data_folder, read_libsvm
-from runners import HERE, OURS, measured
+from runners import HERE
 from sklearn.svm import SVC, SVR
 from sklearnex.svm import SVC as PatchedSVC
 from sklearnex.svm import SVR as PatchedSVR
@@ -87,19 +85,8 @@ def regression_dual(kernel: Kernel, rows, targets, beta) -> float:
     )
 
 
-def places(rows, vectors):
-    """Where in `rows` the support vectors stand, which are in their order."""
-    found, place = [], 0
-    for vector in vectors.astype(np.float32):
-        while not np.array_equal(rows[place], vector):
-            place += 1
-        found.append(place)
-        place += 1
-    return found
-
-
-def peer(machine_class, target: Set, rows, labels, gamma: float, c: float) -> dict:
-    estimator = machine_class(C=c, gamma=gamma, cache_size=1000)
+def fitted(machine_class, rows, target: Set, labels, gamma: float, c: float, **settings) -> dict:
+    estimator = machine_class(C=c, gamma=gamma, cache_size=1000, **settings)
     start = time.process_time()
     estimator.fit(rows, labels)
     cpu = time.process_time() - start
@@ -113,50 +100,7 @@ def peer(machine_class, target: Set, rows, labels, gamma: float, c: float) -> di
         per_class = list(estimator.n_support_)
         model = Model("c_svc", kernel, vectors, coefficients, np.zeros(0), per_class=per_class)
         dual = model.dual()
-    return {"cpu": cpu, "dual": dual}
-
-
-def ours(target: Set, folder: Path, rows, labels, gamma: float, c: float) -> dict:
-    settings = [
-        OURS,
-        "train",
-        folder / "rows.npy",
-        "--labels",
-        folder / "labels.npy",
-        "--kernel",
-        "rbf",
-        "--gamma",
-        repr(gamma),
-        "--c",
-        c,
-        "--tol",
-        "1e-3",
-        "--cache-mb",
-        1000,
-        "--threads",
-        1,
-        "--json",
-        *(["--machine", "epsilon-svr", "--epsilon", EPSILON] if target.regression else []),
-        "--model",
-        folder / "model",
-        "--model-format",
-        "libsvm",
-    ]
-    text, _ = measured(settings, 1)
-    result = json.loads(text)
-    model = read_model(folder / "model", rows.shape[1])
-    if target.regression:
-        at = places(rows, model.vectors)
-        exact = rows[at].astype(np.float64)
-        dual = regression_dual(model.kernel, exact, labels[at], model.coefficients[0])
-    else:
-        dual = model.dual()
-    return {
-        "cpu": result["fit_cpu_seconds"],
-        "steps": result["iterations"],
-        "dual": dual,
-        "status": result["status"],
-    }
+    return {"cpu": cpu, "dual": dual, "steps": int(np.sum(estimator.n_iter_))}
 
 
 def better(old, new):
@@ -169,23 +113,19 @@ def measure(target: Set, rounds: int):
     gamma = target.gamma or 1.0 / rows.shape[1]
     classes = (SVR, PatchedSVR) if target.regression else (SVC, PatchedSVC)
     peers = tuple(zip(classes, (rows.astype(np.float64), rows), strict=True))
-    cells = {}
-    with tempfile.TemporaryDirectory() as folder:
-        folder = Path(folder)
-        np.save(folder / "rows.npy", rows)
-        np.save(folder / "labels.npy", labels)
-        for c in PENALTIES:
-            mine, others = None, [None, None]
-            for _ in range(rounds):
-                mine = better(mine, ours(target, folder, rows, labels, gamma, c))
-                for at, (machine_class, of_rows) in enumerate(peers):
-                    known = others[at]
-                    if c <= target.peer_up_to and (known is None or known["cpu"] < SLOW):
-                        found = peer(machine_class, target, of_rows, labels, gamma, c)
-                        others[at] = better(known, found)
-            cells[c] = (mine, *others)
-            ratios = ", ".join(f"{o['cpu'] / mine['cpu']:.1f}x" if o else "-" for o in others)
-            print(f"{target.name:24} C = {c:<6} {seconds(mine['cpu'])} {ratios}", flush=True)
+    own_class = widemargin.SVR if target.regression else widemargin.SVC
+    problem, cells = (target, labels, gamma), {}
+    for c in PENALTIES:
+        mine, others = None, [None, None]
+        for _ in range(rounds):
+            mine = better(mine, fitted(own_class, rows, *problem, c, n_jobs=1))
+            for at, (machine_class, of_rows) in enumerate(peers):
+                known = others[at]
+                if c <= target.peer_up_to and (known is None or known["cpu"] < SLOW):
+                    others[at] = better(known, fitted(machine_class, of_rows, *problem, c))
+        cells[c] = (mine, *others)
+        ratios = ", ".join(f"{o['cpu'] / mine['cpu']:.1f}x" if o else "-" for o in others)
+        print(f"{target.name:24} C = {c:<6} {seconds(mine['cpu'])} {ratios}", flush=True)
     return cells
 
 

@@ -383,7 +383,7 @@ class BaseMachine(KernelParameters, RunParameters, BaseTrained, ExportsOnnx):
         precision = getattr(self, "precision", "double")
         limit = getattr(self, "max_iter", -1)
         formats = {"single": "f32", "double": "f64"}
-        own_format = "f32" if X.dtype == np.dtype(np.float32) else "mixed"
+        own_format = "auto" if X.dtype == np.dtype(np.float32) else "mixed"
         online = self._online()
         kernel = self._kernel_given()
         values: dict[str, Any] = {

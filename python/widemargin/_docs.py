@@ -58,10 +58,10 @@ calibration : {'sigmoid', 'isotonic'}, default='sigmoid'
 """,
     "extra": """
 precision : {'auto', 'single', 'double'}, default='auto'
-    Number format of kernel values. By default float32 arrays, and float64 arrays whose values are
-    float32 numbers, are computed in single precision. Other float64 arrays are trained on kernel
-    values of single precision as long as these move no decision value by more than a tenth of
-    `tol`, and otherwise, and for a `tol` below 1e-5, in double; they are predicted in double.
+    Number format of kernel values. By default they are of single precision as long as that moves no
+    decision value by more than `tol`, or a tenth of it for float64 arrays whose values are not all
+    float32 numbers; otherwise, and for a `tol` below 1e-5, the training goes on in double. These
+    arrays, and what was trained in double, are predicted in double.
     Gradients are always double.
 max_time : float, default=None
     Seconds after which training stops with a `ConvergenceWarning` and the best model so far.

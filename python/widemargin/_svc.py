@@ -80,10 +80,18 @@ class BaseSVC(LogProbabilities, ClassifierMixin, BaseMachine):
         return self.calibration if wanted else None
 
     def _targets(self, y: Any) -> tuple[NDArray[np.int64], list[Any]]:
-        labels = column_or_1d(y, warn=True)
-        check_classification_targets(y)
+        # scikit-learn's checks take longer than training on a hundred rows: only those that can fail.
+        is_plain = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "biuU"
+        labels = y if is_plain else column_or_1d(y, warn=True)
+        if not is_plain:
+            check_classification_targets(y)
         classes, codes = np.unique(labels, return_inverse=True)
-        self.class_weight_ = compute_class_weight(self.class_weight, classes=classes, y=labels)
+        if is_plain and 2 * len(classes) > len(labels):
+            check_classification_targets(y)  # warns of numbers taken for classes
+        if self.class_weight is None:
+            self.class_weight_ = np.ones(len(classes))
+        else:
+            self.class_weight_ = compute_class_weight(self.class_weight, classes=classes, y=labels)
         if len(classes) < 2:
             raise ValueError(
                 f"The number of classes has to be greater than one; got {len(classes)} class"

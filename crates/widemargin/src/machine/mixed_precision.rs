@@ -3,24 +3,43 @@
 //! Single precision halves the time and the memory of a training. What its rounding does to a solution is
 //! seen in the decision values: those of some training rows are computed in both precisions, and where they
 //! differ by more than a share of the tolerance the training goes on in double precision from the
-//! solution at hand. Predictions are in double precision either way.
+//! solution at hand. Where coefficients are so small that the rounding of their kernel values cannot show, nothing
+//! is compared.
 
 use super::fit::{FitInput, Machine, PenaltyPath, SharedKernel, WarmStart};
 use super::local_duals::LocalDuals;
-use super::model::Model;
+use super::model::{KernelExpansion, Model};
 use super::parameters::Precision;
 use super::warm_start::Start;
 use crate::context::Context;
+use crate::data::{Dense, Label, Matrix};
 use crate::error::Result;
 use crate::kernel::Kernel;
+use crate::numeric::simd::Real;
 
 /// Rows whose decision values are computed in both precisions. Rounding adds up alike in all rows, so
 /// that few show its size; as many as this cost little beside a training on more.
 const COMPARED_ROWS: usize = 64;
 
-/// Share of the tolerance by which rounding may move decision values. The violation is a difference
-/// of two of them, so that it stays within 1.2 times what was asked for.
-const TOLERATED_SHARE: f64 = 0.1;
+/// How a machine in both precisions is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::machine) enum Rounding {
+    /// Models stay in single precision unless rounding shows.
+    Tolerated,
+    /// Predictions are in double precision either way.
+    Unwanted,
+}
+
+impl Rounding {
+    /// Share of the tolerance by which rounding may move decision values. The violation is a difference of
+    /// two of them, so that it stays within 3 and 1.2 times what was asked for.
+    fn tolerated_share(self) -> f64 {
+        match self {
+            Self::Tolerated => 1.0,
+            Self::Unwanted => 0.1,
+        }
+    }
+}
 
 /// One machine in both precisions.
 pub(in crate::machine) struct MixedPrecision {
@@ -30,6 +49,7 @@ pub(in crate::machine) struct MixedPrecision {
     pub(in crate::machine) double: Box<dyn Machine>,
     /// The tolerance of its optimality conditions.
     pub(in crate::machine) tol: f64,
+    pub(in crate::machine) rounding: Rounding,
 }
 
 impl Machine for MixedPrecision {
@@ -39,11 +59,15 @@ impl Machine for MixedPrecision {
     }
 
     fn kernel(&self) -> Option<&Kernel> {
-        self.double.kernel()
+        self.usual().kernel()
     }
 
     fn precision(&self) -> Precision {
-        self.double.precision()
+        self.usual().precision()
+    }
+
+    fn unlabelled(&self) -> Option<&Label> {
+        self.usual().unlabelled()
     }
 
     fn warm_start(&self) -> Option<&dyn WarmStart> {
@@ -51,15 +75,15 @@ impl Machine for MixedPrecision {
     }
 
     fn penalty_path(&self) -> Option<&dyn PenaltyPath> {
-        self.double.penalty_path()
+        self.usual().penalty_path()
     }
 
     fn local_duals(&self, input: &FitInput<'_>) -> Option<Result<LocalDuals>> {
-        self.double.local_duals(input)
+        self.usual().local_duals(input)
     }
 
     fn shared_kernel(&self) -> Option<&dyn SharedKernel> {
-        self.double.shared_kernel()
+        self.usual().shared_kernel()
     }
 }
 
@@ -72,15 +96,21 @@ impl WarmStart for MixedPrecision {
 }
 
 impl MixedPrecision {
-    /// The model with predictions in double precision, trained further where single precision was
-    /// too coarse.
+    /// The machine that stands for this one where trainings are not its own.
+    fn usual(&self) -> &dyn Machine {
+        match self.rounding {
+            Rounding::Tolerated => &*self.single,
+            Rounding::Unwanted => &*self.double,
+        }
+    }
+
+    /// The model, trained further where single precision was too coarse.
     fn verified(&self, mut model: Model, input: FitInput<'_>, context: &Context) -> Result<Model> {
         match model.expansion().map(|expansion| expansion.precision) {
             // Its values would have overflowed, and it was trained in double precision.
             Some(Precision::F64) => return Ok(model),
             Some(Precision::F32) => {
-                let difference = rounding(&mut model, input, context)?;
-                if difference <= TOLERATED_SHARE * self.tol || context.stop_request().is_some() {
+                if self.is_exact_enough(&mut model, input, context)? {
                     return Ok(model);
                 }
             }
@@ -90,6 +120,27 @@ impl MixedPrecision {
             Some(double) => double.fit_from(input, Start::Values(&model), context),
             None => self.double.fit_with(input, context),
         }
+    }
+
+    /// Whether rounding moves the decision values of a model in single precision by less than is tolerated;
+    /// leaves it in the precision of its predictions.
+    fn is_exact_enough(
+        &self,
+        model: &mut Model,
+        input: FitInput<'_>,
+        context: &Context,
+    ) -> Result<bool> {
+        let tolerated = self.rounding.tolerated_share() * self.tol;
+        let is_small =
+            model.expansion().and_then(rounding_estimate).is_some_and(|most| most <= tolerated);
+        let is_exact = is_small
+            || rounding(model, input, context)? <= tolerated
+            || context.stop_request().is_some();
+        let stays = is_exact && self.rounding == Rounding::Tolerated;
+        if let Some(expansion) = model.expansion_mut() {
+            expansion.precision = if stays { Precision::F32 } else { Precision::F64 };
+        }
+        Ok(is_exact)
     }
 }
 
@@ -111,6 +162,43 @@ fn rounding(model: &mut Model, input: FitInput<'_>, context: &Context) -> Result
     Ok(single.iter().zip(&double).map(|(s, d)| (s - d).abs()).fold(0.0, f64::max))
 }
 
+/// Most that rounding in single precision moves decision values for vectors about as far from their mean as the
+/// support vectors are; `None` where a look at some values costs less than knowing.
+///
+/// A value exp(−γ(‖x‖² + ‖z‖² − 2⟨x, z⟩)) of centred x and z has a relative error of some units of
+/// precision for itself and of as many times γ(‖x‖² + ‖z‖²) for the sums, and all of them may add up.
+fn rounding_estimate(expansion: &KernelExpansion) -> Option<f64> {
+    let Kernel::Gaussian { gamma } = expansion.kernel else { return None };
+    let distances = match &expansion.support {
+        Matrix::DenseF32(vectors) => distances_from_mean(vectors),
+        Matrix::DenseF64(vectors) => distances_from_mean(vectors),
+        Matrix::SparseF32(_) | Matrix::SparseF64(_) => return None,
+    };
+    let error = |(s, coefficient): (usize, &f64)| {
+        coefficient.abs() * 2.0 * (1.0 + 2.0 * gamma * distances[s])
+    };
+    let of_function = |parts: &[super::model::Part]| -> f64 {
+        parts.iter().flat_map(|part| part.support.clone().zip(&part.coefficients)).map(error).sum()
+    };
+    let largest =
+        expansion.functions.iter().map(|function| of_function(&function.parts)).fold(0.0, f64::max);
+    Some(f64::from(f32::EPSILON) * largest)
+}
+
+/// The squared distance of every row from the mean row.
+fn distances_from_mean<T: Real>(rows: &Dense<T>) -> Vec<f64> {
+    let mut mean = vec![0.0; rows.columns()];
+    for row in (0..rows.rows()).map(|i| rows.row(i)) {
+        mean.iter_mut().zip(row).for_each(|(sum, value)| *sum += value.to_f64());
+    }
+    let count = rows.rows().max(1) as f64;
+    mean.iter_mut().for_each(|sum| *sum /= count);
+    let distance = |i: usize| {
+        rows.row(i).iter().zip(&mean).map(|(value, mean)| (value.to_f64() - mean).powi(2)).sum()
+    };
+    (0..rows.rows()).map(distance).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -128,11 +216,11 @@ mod tests {
         Dataset::new(features, Labels::Int(labels)).unwrap()
     }
 
-    fn machine(c: f64, data: &Dataset) -> Box<dyn Machine> {
+    fn machine(c: f64, data: &Dataset, precision: &str) -> Box<dyn Machine> {
         let mut specification = Specification::new(MachineKind::CSvc);
         specification.set("c", c).unwrap();
         specification.set("gamma", 2.0).unwrap();
-        specification.set("precision", "mixed").unwrap();
+        specification.set("precision", precision).unwrap();
         specification.build(data, 0).unwrap()
     }
 
@@ -140,7 +228,7 @@ mod tests {
     fn the_optimum_is_that_of_double_precision() {
         let (data, context) = (data(300), Context::new());
         for c in [1.0, 1e6] {
-            let mixed = machine(c, &data).fit(&data, &context).unwrap();
+            let mixed = machine(c, &data, "mixed").fit(&data, &context).unwrap();
             let kernel = Kernel::Gaussian { gamma: 2.0 };
             let options = crate::machine::SolverOptions {
                 precision: Precision::F64,
@@ -174,7 +262,40 @@ mod tests {
     fn rows_that_single_precision_holds_are_trained_and_predicted_in_it() {
         let features = Dense::new(4, 1, vec![0.0_f64, 1.0, 3.0, 4.0]).unwrap();
         let data = Dataset::new(Matrix::DenseF64(features), Labels::Int(vec![0, 0, 1, 1])).unwrap();
-        let model = machine(1.0, &data).fit(&data, &Context::new()).unwrap();
-        assert_eq!(model.precision(), Precision::F32);
+        for precision in ["mixed", "auto"] {
+            let model = machine(1.0, &data, precision).fit(&data, &Context::new()).unwrap();
+            assert_eq!(model.precision(), Precision::F32);
+        }
+    }
+
+    /// Of the same rows in single precision, so that only kernel values are rounded.
+    #[test]
+    fn rounding_that_shows_is_refined_where_nothing_else_was_asked_for() {
+        let (data, context) = (data(300), Context::new());
+        let Matrix::DenseF64(rows) = data.features() else { unreachable!() };
+        let rows: Vec<f32> = rows.values().iter().map(|&value| value as f32).collect();
+        let rows = Matrix::DenseF32(Dense::new(300, 2, rows).unwrap());
+        let data = Dataset::new(rows, data.labels().clone()).unwrap();
+        let fit = |c: f64, precision: &str| machine(c, &data, precision).fit(&data, &context);
+        for (c, expected) in [(1.0, Precision::F32), (1e6, Precision::F64)] {
+            let (model, double) = (fit(c, "auto").unwrap(), fit(c, "f64").unwrap());
+            assert_eq!(model.precision(), expected, "C = {c}");
+            let dual = |model: &Model| model.training.as_ref().unwrap().outcome.dual;
+            assert!((dual(&model) / dual(&double) - 1.0).abs() < 1e-6, "C = {c}");
+        }
+        let single = fit(1e6, "f32").unwrap();
+        assert_eq!(single.precision(), Precision::F32);
+    }
+
+    #[test]
+    fn the_estimate_of_rounding_is_not_below_it() {
+        let (data, context) = (data(300), Context::new());
+        for c in [1.0, 100.0, 1e4] {
+            let mut model = machine(c, &data, "f32").fit(&data, &context).unwrap();
+            let estimate = rounding_estimate(model.expansion().unwrap()).unwrap();
+            let difference = rounding(&mut model, FitInput::new(&data), &context).unwrap();
+            assert!(difference <= estimate, "C = {c}: {difference:e} above {estimate:e}");
+            assert!(estimate <= 1e3 * difference, "C = {c}: {estimate:e} for {difference:e}");
+        }
     }
 }

@@ -2,10 +2,13 @@
 //!
 //! Fresh memory costs a page fault for every 4 KiB, which for a cache of a gigabyte is as much work
 //! as computing the kernel values in it. Maps advised to use huge pages fault 512 times less often,
-//! and a buffer given back serves the next row of about its length.
+//! and a buffer given back serves the next row of about its length. Where the first few megabytes are
+//! enough they come from the allocator of the program: one that keeps what was freed hands small trainings the
+//! memory of the last one, without a fault.
 
 #![allow(unsafe_code)] // Buffers are disjoint parts of a memory map with a life of their own.
 
+use std::alloc::Layout;
 use std::collections::HashMap;
 use std::ops::{Deref, DerefMut};
 use std::panic::AssertUnwindSafe;
@@ -20,6 +23,9 @@ use crate::numeric::simd::Real;
 
 /// Size of the first map in bytes, a huge page; later maps are twice the last.
 const FIRST_MAP: usize = 2 << 20;
+
+/// Size of the largest map in bytes that comes from the allocator of the program.
+const LARGEST_OF_ALLOCATOR: usize = 8 << 20;
 
 /// Size of the largest map in bytes unless one buffer needs more.
 const LARGEST_MAP: usize = 128 << 20;
@@ -42,7 +48,7 @@ pub(super) struct Pool {
 
 #[derive(Default)]
 struct State {
-    maps: Vec<MmapMut>,
+    maps: Vec<Map>,
     /// First unused byte of the last map.
     used: usize,
     /// Buffers given back, by length in bytes.
@@ -53,6 +59,14 @@ struct State {
 
 // SAFETY: the free list holds addresses of unused parts of the maps beside it, which move with it.
 unsafe impl Send for State {}
+
+/// A run of memory, which is given back with it.
+enum Map {
+    /// From the allocator of the program, its contents not known.
+    Allocated(NonNull<u8>, Layout),
+    /// From the system, full of zeros.
+    System(MmapMut),
+}
 
 /// `length` values of memory, alone in its use of them.
 pub(crate) struct Buffer<T> {
@@ -107,8 +121,8 @@ impl Pool {
 
 impl State {
     /// Memory of the system, unless it takes what everything else may need, whose failed allocations end the program.
-    fn map(&mut self, bytes: usize) -> Result<MmapMut, OutOfMemory> {
-        let mapped: usize = self.maps.iter().map(|map| map.len()).sum();
+    fn map(&mut self, bytes: usize) -> Result<Map, OutOfMemory> {
+        let mapped: usize = self.maps.iter().map(Map::len).sum();
         if mapped.saturating_add(bytes) > UNCHECKED {
             let available = memory::available();
             let reserve = *self.reserve.get_or_insert((available / 2).min(LARGEST_RESERVE));
@@ -116,7 +130,7 @@ impl State {
                 return Err(OutOfMemory { bytes });
             }
         }
-        map(bytes)
+        Map::new(bytes)
     }
 
     fn take(&mut self, bytes: usize) -> Result<NonNull<u8>, OutOfMemory> {
@@ -132,12 +146,58 @@ impl State {
         }
         let at = self.used;
         self.used += bytes;
-        let map = self.maps.last_mut().expect("a map was just made sure of");
-        Ok(NonNull::new(map[at..at + bytes].as_mut_ptr()).expect("slices have an address"))
+        Ok(self.maps.last_mut().expect("a map was just made sure of").part(at, bytes))
     }
 }
 
-fn map(bytes: usize) -> Result<MmapMut, OutOfMemory> {
+impl Map {
+    fn new(bytes: usize) -> Result<Self, OutOfMemory> {
+        if bytes > LARGEST_OF_ALLOCATOR {
+            return system_map(bytes).map(Self::System);
+        }
+        let layout =
+            Layout::from_size_align(bytes, ALIGNMENT).map_err(|_| OutOfMemory { bytes })?;
+        // SAFETY: the size is not zero.
+        let start = NonNull::new(unsafe { std::alloc::alloc(layout) });
+        Ok(Self::Allocated(start.ok_or(OutOfMemory { bytes })?, layout))
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Allocated(_, layout) => layout.size(),
+            Self::System(map) => map.len(),
+        }
+    }
+
+    /// A part that was not used yet, full of zeros.
+    fn part(&mut self, at: usize, bytes: usize) -> NonNull<u8> {
+        assert!(at + bytes <= self.len(), "a part of the map");
+        match self {
+            Self::Allocated(start, _) => {
+                // SAFETY: the part lies in the map, and nobody else has it.
+                unsafe {
+                    let part = start.add(at);
+                    part.write_bytes(0, bytes);
+                    part
+                }
+            }
+            Self::System(map) => {
+                NonNull::new(map[at..at + bytes].as_mut_ptr()).expect("slices have an address")
+            }
+        }
+    }
+}
+
+impl Drop for Map {
+    fn drop(&mut self) {
+        if let Self::Allocated(start, layout) = self {
+            // SAFETY: it was allocated with this layout, and the buffers in it are gone with the pool.
+            unsafe { std::alloc::dealloc(start.as_ptr(), *layout) };
+        }
+    }
+}
+
+fn system_map(bytes: usize) -> Result<MmapMut, OutOfMemory> {
     let map = MmapMut::map_anon(bytes).map_err(|_| OutOfMemory { bytes })?;
     #[cfg(target_os = "linux")]
     {
@@ -184,8 +244,8 @@ impl<T: Real> Deref for Buffer<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        // SAFETY: `start` points at `length` values in a map that the pool keeps; maps begin as
-        // zeros and only values of numbers were written since, any bits of which are a number.
+        // SAFETY: `start` points at `length` values in a map that the pool keeps; its values
+        // began as zeros and only values of numbers were written since, any bits of which are a number.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
     }
 }
@@ -216,7 +276,7 @@ mod tests {
             }
             buffers.retain(|buffer| buffer.len() % 2 == 1);
         }
-        let used = |pool: &Pool| pool.lock().maps.iter().map(|map| map.len()).sum::<usize>();
+        let used = |pool: &Pool| pool.lock().maps.iter().map(Map::len).sum::<usize>();
         let before = used(&pool);
         drop(buffers);
         drop(pool.buffers::<f32>(7, 4003).unwrap());

@@ -40,7 +40,7 @@ pub use parameter::{Domain, Fallback, Parameter, number};
 use resolver::{Resolver, SMALLEST_SINGLE_TOLERANCE, kernel_expression, kernel_list, kernel_reads};
 pub use value::Value;
 
-use super::mixed_precision::MixedPrecision;
+use super::mixed_precision::{MixedPrecision, Rounding};
 use super::{
     Approximated, KernelDefaults, KernelExpression, LinearSvc, LinearSvr, Machine, MachineKind,
     Model, OnlineSvc, Precision, Scaled, ScalingRule,
@@ -305,25 +305,38 @@ impl Specification {
         }
     }
 
-    /// A machine of double precision that is to begin in single precision, as one that does.
+    /// A machine whose precision was left to the data, as one that is in both.
     fn in_mixed_precision(
         &self,
-        double: Box<dyn Machine>,
+        machine: Box<dyn Machine>,
         values: &Resolver<'_>,
     ) -> Result<Box<dyn Machine>> {
-        let computes_values = double.kernel().is_some_and(|kernel| !kernel.has_only_given_values());
-        let is_mixed = self.is_mixed() && !self.is_given("kernels") && computes_values;
-        if !is_mixed || double.precision() == Precision::F32 {
-            return Ok(double);
+        let is_auto = self.value("precision") == Some(Value::Text("auto".into()));
+        let computes_values =
+            machine.kernel().is_some_and(|kernel| !kernel.has_only_given_values());
+        let is_open = (self.is_mixed() || is_auto) && self.has("tol");
+        if !is_open || self.is_given("kernels") || !computes_values {
+            return Ok(machine);
         }
         let tol = values.real("tol")?;
         if tol < SMALLEST_SINGLE_TOLERANCE {
-            return Ok(double);
+            return Ok(machine);
         }
-        let mut specification = self.clone();
-        specification.set("precision", "f32")?;
-        let single = (self.entry().build)(&Resolver { specification: &specification, ..*values })?;
-        Ok(Box::new(MixedPrecision { single, double, tol }))
+        let in_precision = |name: &str| -> Result<Box<dyn Machine>> {
+            let mut specification = self.clone();
+            specification.set("precision", name)?;
+            (self.entry().build)(&Resolver { specification: &specification, ..*values })
+        };
+        let (single, double, rounding) = match machine.precision() {
+            Precision::F64 => (in_precision("f32")?, machine, Rounding::Unwanted),
+            // Only machines that can go on from a solution take part in what nobody asked for.
+            Precision::F32 if machine.warm_start().is_none() => return Ok(machine),
+            Precision::F32 => {
+                let double = in_precision("f64")?;
+                (machine, double, Rounding::Tolerated)
+            }
+        };
+        Ok(Box::new(MixedPrecision { single, double, tol, rounding }))
     }
 
     fn is_mixed(&self) -> bool {

@@ -139,8 +139,8 @@ pub(super) const PRECISION: Parameter = parameter(
     "precision",
     Domain::Choice(&["auto", "mixed", "f32", "f64"]),
     Fallback::Text("auto"),
-    "Number format of kernel values; auto: f32, below a tolerance of 1e-5 f64; mixed: so too, but f64 \
-     where rounding shows",
+    "Number format of kernel values; auto: f32, but f64 below a tolerance of 1e-5 and where rounding moves \
+     decision values by more than the tolerance; mixed: by more than a tenth of it",
 );
 
 pub(super) const SHRINKING: Parameter = parameter(

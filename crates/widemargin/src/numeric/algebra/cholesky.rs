@@ -215,15 +215,22 @@ impl Factored<'_> {
     ) -> Result<()> {
         let order = self.order;
         let rest = &mut self.a[middle * order..];
+        let mut panel = Vec::new();
         for first in (start..middle).step_by(PRODUCT_COLUMNS) {
             let last = (first + PRODUCT_COLUMNS).min(middle);
-            let panel: Vec<f64> =
-                rest.chunks_exact(order).flat_map(|row| &row[first..last]).copied().collect();
+            copy_columns(rest, order, first..last, &mut panel);
             let square = (&mut *rest, order, middle..end);
             add_checked_products(square, &panel, last - first, -1.0, self.context, check)?;
         }
         Ok(())
     }
+}
+
+/// Makes `to` some columns of rows that are `order` wide.
+fn copy_columns(rows: &[f64], order: usize, columns: Range<usize>, to: &mut Vec<f64>) {
+    to.clear();
+    to.reserve_exact(rows.len() / order * columns.len());
+    rows.chunks_exact(order).for_each(|row| to.extend_from_slice(&row[columns.clone()]));
 }
 
 /// Factors columns `start..end` of all rows from `start` on; false at a pivot that is not positive.
@@ -270,8 +277,8 @@ fn eliminate(
     let inverse = Weights::new(width, run_plain(set, CornerInverse { upper: corner, width }));
     let task = |rows: &mut [f64]| {
         let columns = start..start + width;
-        let before: Vec<f64> =
-            rows.chunks_exact(order).flat_map(|row| &row[columns.clone()]).copied().collect();
+        let mut before = Vec::new();
+        copy_columns(rows, order, columns.clone(), &mut before);
         let mut solved = vec![0.0; before.len()];
         multiply(set, &before, width, &inverse, 0, width, &mut solved);
         for (row, solved) in rows.chunks_exact_mut(order).zip(solved.chunks_exact(width)) {

@@ -59,6 +59,11 @@ const SMALLEST_WORKING_SET: usize = 64;
 /// Working sets between two attempts at shrinking.
 const SHRINK_EVERY: usize = 8;
 
+/// A start is near the solution, as one is that was found with kernel values of another precision, where its
+/// violation is at most this share of the largest linear term, or so many times the tolerance.
+const NEAR_SHARE: f64 = 0.02;
+const NEAR_TOLERANCES: f64 = 100.0;
+
 /// Fresh gradients that may contradict the running one before the status is almost solved.
 const MOST_CORRECTIONS: usize = 5;
 
@@ -95,7 +100,10 @@ pub(crate) fn solve<R: MatrixRows>(
     if let Some(status) = stopped {
         return unknown(problem, &mut state, status, rows.requested());
     }
-    let hybrid = Hybrid::new(options, context);
+    let mut hybrid = Hybrid::new(options, context);
+    if is_near(problem, &state, options.tol) {
+        hybrid.begin_near();
+    }
     let linear = &problem.linear[..];
     let mut run = Run { linear, options, context, hybrid, whole: None, steps: 0, blocks: 0 };
     let (mut tol, mut corrections, mut last_gap) = (options.tol, 0, f64::INFINITY);
@@ -145,6 +153,13 @@ pub(crate) fn solve<R: MatrixRows>(
         &mut state,
         SolveStatistics { status, violation, steps, blocks, entries: rows.requested() },
     )
+}
+
+/// Whether the start is the solution of a problem that differs little from this one.
+fn is_near(problem: &Problem, state: &State, tol: f64) -> bool {
+    let largest = problem.linear.iter().map(|p| p.abs()).fold(0.0, f64::max);
+    let near = (NEAR_SHARE * largest).max(NEAR_TOLERANCES * tol);
+    problem.bound_tolerance > 0.0 && worst(&state.extremes()) <= near
 }
 
 /// Variables whose rows are multiplied between two checks of the time.

@@ -85,6 +85,12 @@ impl Hybrid {
         }
     }
 
+    /// The point is near the solution: its active set is known, and the first Newton step costs what a later
+    /// one does. Pair steps would have to cost as much as a few factors first.
+    pub(super) fn begin_near(&mut self) {
+        self.is_first = false;
+    }
+
     /// Lowers the objective over the variables of `state` until their violation is at most `tol`,
     /// `max_steps` were taken or a stop was asked for; returns the steps, a Newton step counted as one
     /// for each variable it may move.

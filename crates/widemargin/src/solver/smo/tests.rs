@@ -293,6 +293,18 @@ proptest! {
         }
     }
 
+    /// Newton steps begin at once there.
+    #[test]
+    fn a_start_near_the_solution(program in program(40, 12, false, true), size in 4_usize..40) {
+        for in_memory_up_to in [0, 40] {
+            let coarse = Options { tol: 1e-6, in_memory_up_to, ..Options::default() };
+            let start = solve_dense(&program, &coarse).beta;
+            let bound_tolerance = Problem::BOUND_TOLERANCE;
+            let problem = Problem { start, bound_tolerance, ..program.problem.clone() };
+            check(&Program { problem, ..program.clone() }, size)?;
+        }
+    }
+
     #[test]
     fn a_matrix_with_negative_eigenvalues(program in indefinite(30, false)) {
         check_indefinite(&program)?;
