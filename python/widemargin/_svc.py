@@ -80,7 +80,7 @@ class BaseSVC(LogProbabilities, ClassifierMixin, BaseMachine):
         return self.calibration if wanted else None
 
     def _targets(self, y: Any) -> tuple[NDArray[np.int64], list[Any]]:
-        # scikit-learn's checks take longer than training on a hundred rows: only those that can fail.
+        # scikit-learn's checks take longer than training on a hundred rows.
         is_plain = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "biuU"
         labels = y if is_plain else column_or_1d(y, warn=True)
         if not is_plain:

@@ -311,7 +311,8 @@ impl Specification {
         machine: Box<dyn Machine>,
         values: &Resolver<'_>,
     ) -> Result<Box<dyn Machine>> {
-        let is_auto = self.value("precision") == Some(Value::Text("auto".into()));
+        // What online machines learn depends on how long they do.
+        let is_auto = !self.online && self.value("precision") == Some(Value::Text("auto".into()));
         let computes_values =
             machine.kernel().is_some_and(|kernel| !kernel.has_only_given_values());
         let is_open = (self.is_mixed() || is_auto) && self.has("tol");
