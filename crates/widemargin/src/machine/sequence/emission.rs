@@ -36,6 +36,9 @@ pub enum Emission {
         /// Mean count of every feature.
         rates: Vec<f64>,
     },
+    /// Anything whose densities the caller computes: observations are ln b(x | state), a column for every
+    /// state ([`Sequences::of_log_densities`](super::Sequences::of_log_densities)). Nothing of them is learnt.
+    Given,
 }
 
 /// What a maximisation adds to the sums over posteriors, as if it had been observed before.
@@ -103,6 +106,7 @@ impl Emission {
             Self::Categorical { probabilities } => probabilities,
             Self::Gaussian { means, .. } => means,
             Self::Poisson { rates } => rates,
+            Self::Given => return states,
         };
         values.len() / states.max(1)
     }
@@ -114,6 +118,7 @@ impl Emission {
             Self::Categorical { .. } => states * (size - 1),
             Self::Gaussian { shape, .. } => states * size + shape.parameters(states, size),
             Self::Poisson { .. } => states * size,
+            Self::Given => 0,
         }
     }
 
@@ -151,6 +156,7 @@ impl Emission {
                 whole("rates", rates, states * size)?;
                 rates.iter().try_for_each(|rate| Error::check_not_negative("rates", *rate))
             }
+            Self::Given => Ok(()),
         }
     }
 
@@ -170,8 +176,13 @@ impl Emission {
         Ok(match self {
             Self::Categorical { probabilities } => {
                 let at = |i: usize, e: usize| probabilities[i * size + e];
-                let plain = across(&at, size, 0.0);
-                let logarithms = plain.iter().map(|p| p.ln()).collect();
+                let mut plain = across(&at, size, 0.0);
+                let mut logarithms: Vec<f64> = plain.iter().map(|p| p.ln()).collect();
+                // After the symbols: the row of a position where nothing was observed.
+                plain.resize((size + 1) * width, 1.0);
+                logarithms.resize((size + 1) * width, 0.0);
+                plain[size * width + states..].fill(0.0);
+                logarithms[size * width + states..].fill(f64::NEG_INFINITY);
                 Densities::Table { plain, logarithms }
             }
             Self::Poisson { rates } => {
@@ -182,6 +193,7 @@ impl Emission {
                     constants: across(&total, 1, f64::NEG_INFINITY),
                 }
             }
+            Self::Given => Densities::Given,
             Self::Gaussian { means, shape, covariances } => {
                 let factors = inverse_factors(*shape, covariances, states, size, context)?;
                 let tau = std::f64::consts::TAU.ln();
@@ -235,6 +247,10 @@ impl Emission {
                     let sum: f64 = (0..=d).map(|e| lower[d * size + e] * noise[e]).sum();
                     values.push(means[state * size + d] + sum);
                 }
+            }
+            (Self::Given, _) => {
+                let expected = "emissions that observations can be drawn from";
+                return Err(Error::parameter("emission", expected, "densities of the caller"));
             }
             _ => return Err(Error::model("observations of another kind")),
         }
@@ -512,12 +528,19 @@ pub(super) enum Densities {
         factors: Vec<f64>,
         constants: Vec<f64>,
     },
+    /// The observations themselves.
+    Given,
 }
 
 impl Densities {
     /// Whether they come as probabilities instead of logarithms.
     pub(super) fn are_plain(&self) -> bool {
         matches!(self, Self::Table { .. })
+    }
+
+    /// Whether they may be 0.
+    pub(super) fn may_vanish(&self) -> bool {
+        matches!(self, Self::Table { .. } | Self::Given)
     }
 }
 
@@ -540,11 +563,19 @@ impl PlainLoop for Fill<'_> {
         match (self.densities, self.run) {
             (Densities::Table { plain, logarithms }, Run::Symbols(symbols)) => {
                 let table = if self.logarithms { logarithms } else { plain };
+                let missing = (table.len() / width - 1) as u32;
                 for (out, &symbol) in self.out.chunks_exact_mut(width).zip(symbols) {
-                    out.copy_from_slice(&table[symbol as usize * width..][..width]);
+                    let place = symbol.min(missing) as usize * width;
+                    out.copy_from_slice(&table[place..][..width]);
                 }
             }
-            (Densities::Counts { logs, constants }, Run::Rows { values, size, factorials }) => {
+            (Densities::Given, Run::Rows { values, size, .. }) => {
+                for (out, row) in self.out.chunks_exact_mut(width).zip(values.chunks_exact(size)) {
+                    out.fill(f64::NEG_INFINITY);
+                    out[..size].copy_from_slice(row);
+                }
+            }
+            (Densities::Counts { logs, constants }, Run::Rows { values, size, factorials, .. }) => {
                 let rows = values.chunks_exact(size).zip(factorials);
                 for (out, (row, factorials)) in self.out.chunks_exact_mut(width).zip(rows) {
                     for (out, constant) in out.iter_mut().zip(constants) {
@@ -586,6 +617,11 @@ impl PlainLoop for Fill<'_> {
             }
             _ => {}
         }
+        let Run::Rows { missing, .. } = self.run else { return };
+        for (out, _) in self.out.chunks_exact_mut(width).zip(missing).filter(|(_, is)| **is) {
+            // Every state explains nothing equally well.
+            out.fill(0.0);
+        }
     }
 }
 
@@ -623,7 +659,8 @@ pub(super) struct Sums {
 
 impl Sums {
     pub(super) fn new(emission: &Emission, states: usize, shift: &[f64]) -> Self {
-        let (size, width) = (emission.size(states), padded(states));
+        let width = padded(states);
+        let size = if *emission == Emission::Given { 0 } else { emission.size(states) };
         let (full, second) = match emission {
             Emission::Gaussian { shape: Covariance::Full | Covariance::Tied, .. } => {
                 (true, size * (size + 1) / 2)
@@ -635,7 +672,8 @@ impl Sums {
             size,
             full,
             weights: vec![0.0; width],
-            first: vec![0.0; size * width],
+            // One more for positions where nothing was observed.
+            first: vec![0.0; (size + 1) * width],
             second: vec![0.0; second * width],
             shift: match emission {
                 Emission::Gaussian { .. } => shift.to_vec(),
@@ -678,31 +716,42 @@ impl PlainLoop for Accumulate<'_> {
     #[inline(always)]
     fn run(self) {
         let Self { sums, run, width, posteriors } = self;
-        for posterior in posteriors.chunks_exact(width) {
+        let missing = if let Run::Rows { missing, .. } = run { missing } else { &[] };
+        let is_missing = |k: usize| missing.get(k).copied().unwrap_or(false);
+        for (k, posterior) in posteriors.chunks_exact(width).enumerate() {
+            if is_missing(k) {
+                continue;
+            }
             for (sum, posterior) in sums.weights.iter_mut().zip(posterior) {
                 *sum += posterior;
             }
         }
         match run {
             Run::Symbols(symbols) => {
+                let last = sums.size as u32;
                 for (posterior, &symbol) in posteriors.chunks_exact(width).zip(symbols) {
-                    let row = &mut sums.first[symbol as usize * width..][..width];
+                    let row = &mut sums.first[symbol.min(last) as usize * width..][..width];
                     for (sum, posterior) in row.iter_mut().zip(posterior) {
                         *sum += posterior;
                     }
                 }
             }
+            // Of given densities nothing is learnt.
+            Run::Rows { .. } if sums.size == 0 => {}
             Run::Rows { values, size, .. } => {
                 let mut scaled = vec![0.0; width];
                 let mut centred = vec![0.0; size];
-                for (posterior, row) in
-                    posteriors.chunks_exact(width).zip(values.chunks_exact(size))
-                {
+                let rows = posteriors.chunks_exact(width).zip(values.chunks_exact(size));
+                for (k, (posterior, row)) in rows.enumerate() {
+                    if is_missing(k) {
+                        continue;
+                    }
                     for ((centred, x), shift) in centred.iter_mut().zip(row).zip(&sums.shift) {
                         *centred = x - shift;
                     }
                     let mut second = sums.second.chunks_exact_mut(width);
-                    for (d, first) in sums.first.chunks_exact_mut(width).enumerate() {
+                    let features = sums.first.chunks_exact_mut(width).take(size);
+                    for (d, first) in features.enumerate() {
                         for ((first, scaled), p) in first.iter_mut().zip(&mut scaled).zip(posterior)
                         {
                             *scaled = p * centred[d];
