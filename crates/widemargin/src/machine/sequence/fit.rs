@@ -1,7 +1,8 @@
 //! Learning hidden Markov models: from labelled states by counting, from observations alone by
 //! Baum–Welch (Baum, Petrie, Soules and Weiss, 1970).
 
-use super::emission::{Accumulate, Emission, EmissionPrior, Sums, Updates};
+use super::densities::{Accumulate, Sums};
+use super::emission::{Emission, EmissionPrior, Updates};
 use super::hmm::{Hmm, Prepared, Statistics, check, check_inputs};
 use super::lattice::{input, padded};
 use super::observations::{Observations, Sequences};

@@ -3,7 +3,9 @@
 use std::ops::Range;
 
 use super::best_path::BestPath;
-use super::emission::{Accumulate, Densities, Emission, Fill, Sums, choose, distribution};
+use super::best_path::BestPath;
+use super::densities::{Accumulate, Densities, Fill, Sums};
+use super::emission::{Emission, choose, distribution};
 use super::lattice::{
     Backward, Exponentials, Forward, Lattice, Transitions, logarithmic, unchecked_positions,
 };

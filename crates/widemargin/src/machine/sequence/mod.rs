@@ -2,6 +2,7 @@
 
 mod best_path;
 mod chain;
+mod densities;
 mod emission;
 mod fit;
 mod hmm;
