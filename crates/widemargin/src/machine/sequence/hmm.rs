@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use super::best_path::BestPath;
-use super::best_path::BestPath;
 use super::densities::{Accumulate, Densities, Fill, Sums};
 use super::emission::{Emission, choose, distribution};
 use super::lattice::{
